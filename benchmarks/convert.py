@@ -22,13 +22,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from spmilp.amounts import byte_count
 from spmilp.errors import FileError, SpmilpError
 from spmilp.machine.machine import Core, CoreKind, Machine, Memory, MemoryKind
 from spmilp.packing.minimalloc import read_table
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Buffer, BufferKind, Problem, Task, whole_slice
 from spmilp.problem.write import write_problem
+from spmilp.quantities import byte_count
 from spmilp.units import Bytes, Cycles, align_up
 
 ENDINGS = {".txt": "fjsp", ".fjs": "fjsp", ".csv": "minimalloc"}

@@ -34,9 +34,9 @@ from time import perf_counter
 
 import pandas as pd
 
-from spmilp.amounts import duration
 from spmilp.frontend.find import LIGHT_PREFIX, light_models
 from spmilp.machine.read import list_presets
+from spmilp.quantities import duration
 
 MODELS = Path(__file__).parents[1] / "models"
 DIMS = {"bert_tiny_f32": {"batch": 1, "sequence": 64}}

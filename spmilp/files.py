@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from secrets import token_hex
 
-from spmilp import amounts
+from spmilp import quantities
 from spmilp.errors import FileError
 
 STAGED = ".spmilp-staged-"
@@ -105,8 +105,8 @@ def require_room(folder: Path, names: Iterable[str] = (), size: int = 0) -> None
         raise FileError(f"{folder}: cannot be written: {_reason(error)}") from error
     if free < size:
         raise FileError(
-            f"{folder}: {amounts.size(free)} are free, and the files take about "
-            f"{amounts.size(size)}; make room or choose another folder"
+            f"{folder}: {quantities.size(free)} are free, and the files take about "
+            f"{quantities.size(size)}; make room or choose another folder"
         )
 
 

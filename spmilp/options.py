@@ -17,9 +17,9 @@ from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from spmilp.amounts import byte_count, dimensions, duration, share
 from spmilp.errors import ArgumentError
 from spmilp.problem.objective import Quantity
+from spmilp.quantities import byte_count, dimensions, duration, share
 from spmilp.tile_selection.settings import Tiles
 from spmilp.units import Bytes
 

@@ -7,7 +7,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spmilp.amounts import relative_gap
 from spmilp.checker.violation import Violation
 from spmilp.errors import FileError, NoPlanError, SpmilpError
 from spmilp.plan.measures import claimed
@@ -16,6 +15,7 @@ from spmilp.plan.read import open_pair
 from spmilp.plan.write import write_pair
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
+from spmilp.quantities import relative_gap
 from spmilp.report import answer_table
 from spmilp.report.address_stability import AddressStability
 from spmilp.report.search_log import LogEntry, read_log

@@ -15,10 +15,10 @@ from time import perf_counter
 from types import FrameType
 from typing import Protocol
 
-from spmilp.amounts import size
 from spmilp.errors import ArgumentError, NoPlanError
 from spmilp.options import Options
 from spmilp.problem.problem import Problem
+from spmilp.quantities import size
 from spmilp.report.search_log import LogEntry, SearchLog
 from spmilp.solvers.base import Progress
 from spmilp.solvers.common.clock import Clock

@@ -32,10 +32,10 @@ from benchmarks.bench.run import (
     with_best_greedy,
 )
 from benchmarks.bench.suite import Row, list_suites, load_suite, solvers_named
-from spmilp.amounts import duration
 from spmilp.errors import ExitCode, SpmilpError
 from spmilp.files import write_atomically
 from spmilp.processes import Children
+from spmilp.quantities import duration
 from spmilp.runs.frames import csv_of
 from spmilp.runs.jobs import Processes
 from spmilp.runs.run import FINAL

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 
-from spmilp.amounts import count
 from spmilp.frontend.graph import Network
 from spmilp.frontend.operators.family import Work
 from spmilp.lowering.cost import can_run, task_cycles
@@ -12,6 +11,7 @@ from spmilp.lowering.groups import Computation, reduction_length
 from spmilp.lowering.learned import LearnedCycles, features_of
 from spmilp.machine.machine import CoreKind
 from spmilp.problem.problem import Problem
+from spmilp.quantities import count
 
 MOST_EXAMPLES = 3
 

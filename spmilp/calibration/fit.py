@@ -7,7 +7,6 @@ from typing import Literal
 import numpy as np
 from scipy.stats import spearmanr
 
-from spmilp.amounts import count
 from spmilp.calibration.boosting import (
     Examples,
     boosted_for_error,
@@ -27,6 +26,7 @@ from spmilp.lowering.learned import (
     rates_of,
 )
 from spmilp.machine.machine import Machine
+from spmilp.quantities import count
 
 FOLDS = 5
 LEAST_TO_RANK = 3

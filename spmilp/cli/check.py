@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from spmilp import amounts
+from spmilp import quantities
 from spmilp.cli import arguments
 from spmilp.cli import output as out
 from spmilp.errors import ExitCode
@@ -67,17 +67,17 @@ def check(
     else:
         for found in violations:
             out.print_line(f"{found.rule}: {found.message}")
-        count = amounts.count(len(violations), "violation")
+        count = quantities.count(len(violations), "violation")
         size = (
-            f"{amounts.count(len(answer.placements), 'task')}, "
-            f"{amounts.count(len(answer.transfers), 'transfer')}"
+            f"{quantities.count(len(answer.placements), 'task')}, "
+            f"{quantities.count(len(answer.transfers), 'transfer')}"
         )
         out.print_line(f"{plan}: {count}" if violations else f"{plan}: valid ({size})")
         if commands is not None and not violations:
             out.print_line(
-                f"commands: {amounts.count(commands.waits, 'wait')}, "
-                f"{amounts.count(commands.signals, 'signal')}, "
-                f"{amounts.count(commands.events, 'event')} "
+                f"commands: {quantities.count(commands.waits, 'wait')}, "
+                f"{quantities.count(commands.signals, 'signal')}, "
+                f"{quantities.count(commands.events, 'event')} "
                 f"({commands.scheme}); no race, no deadlock"
             )
     if violations:

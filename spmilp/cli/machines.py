@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from spmilp import amounts
+from spmilp import quantities
 from spmilp.cli import arguments
 from spmilp.cli import output as out
 
@@ -47,7 +47,7 @@ def _list(presets: "list[Machine]", *, as_json: bool) -> None:
             machine.name,
             f"{len(machine.cores):,}",
             _sizes(machine),
-            amounts.frequency(machine.frequency) if machine.frequency else "",
+            quantities.frequency(machine.frequency) if machine.frequency else "",
             f"{len(machine.unverified):,}",
             machine.description.split(". ")[0],
         )
@@ -172,9 +172,9 @@ def _core(machine: "Machine", kind: int) -> str:
 
 def _memory(memory: "Memory") -> str:
 
-    size = "no limit" if memory.size is None else amounts.size(memory.size)
+    size = "no limit" if memory.size is None else quantities.size(memory.size)
     reserved = sum(taken.end - taken.start for taken in memory.reserved)
-    kept = f", {amounts.size(reserved)} reserved" if reserved else ""
+    kept = f", {quantities.size(reserved)} reserved" if reserved else ""
     return f"{memory.kind}: {size}{kept}, aligned to {memory.alignment} B"
 
 
@@ -191,4 +191,4 @@ def _sizes(machine: "Machine") -> str:
     """Return the sizes of the scratchpads, each once."""
 
     sizes = Counter(spm.size for spm in machine.spms)
-    return ", ".join(f"{n} × {amounts.size(bytes_)}" for bytes_, n in sizes.items() if bytes_)
+    return ", ".join(f"{n} × {quantities.size(bytes_)}" for bytes_, n in sizes.items() if bytes_)

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import typer
 
-from spmilp import amounts
+from spmilp import quantities
 
 T = TypeVar("T")
 
@@ -22,10 +22,10 @@ def reader(read: Callable[[Any], T]) -> Callable[[str], T]:
     return read_or_complain
 
 
-duration = reader(amounts.duration)
-byte_count = reader(amounts.byte_count)
-share = reader(amounts.share)
-dimensions = amounts.dimensions
+duration = reader(quantities.duration)
+byte_count = reader(quantities.byte_count)
+share = reader(quantities.share)
+dimensions = quantities.dimensions
 
 
 def reserved_ranges(texts: Iterable[str]) -> tuple[tuple[int, int], ...]:
@@ -39,7 +39,7 @@ def reserved_ranges(texts: Iterable[str]) -> tuple[tuple[int, int], ...]:
     ranges = []
     for text in texts:
         try:
-            ranges.append(amounts.byte_range(text))
+            ranges.append(quantities.byte_range(text))
         except ValueError as error:
             raise typer.BadParameter(f"--reserve {text}: {error}") from error
     return tuple(ranges)

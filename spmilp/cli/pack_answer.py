@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.markup import escape
 
-from spmilp import amounts
+from spmilp import quantities
 from spmilp.cli import output as out
 from spmilp.cli.pack_reason import busiest, ranges_text, why_infeasible
 from spmilp.packing import Packing, PackingProblem, PackingStatus, PackingViolation
@@ -62,7 +62,7 @@ def _failure(answer: Answer) -> str:
     """Say why there are no offsets to show."""
     if answer.violations:
         lines = [f"  {found.rule}: {found.message}" for found in answer.violations[:10]]
-        count = amounts.count(len(answer.violations), "violation")
+        count = quantities.count(len(answer.violations), "violation")
         head = (
             f"the checker rejects the offsets ({count}; items are counted from 0). This is a "
             "defect of spmilp, please report it with the file; nothing was written"
@@ -101,7 +101,7 @@ def _as_object(answer: Answer) -> dict[str, object]:
         "checked": checked,
         "height": height,
         "bound": packing.bound,
-        "gap": None if height is None else amounts.relative_gap(height, packing.bound),
+        "gap": None if height is None else quantities.relative_gap(height, packing.bound),
         "live_bytes": busiest(answer.problem.items).size,
         "offsets": None if offsets is None else dict(zip(ids, offsets, strict=True)),
         "conflict": None if conflict is None else [ids[i] for i in conflict],
@@ -122,7 +122,7 @@ def _as_object(answer: Answer) -> dict[str, object]:
 
 def _print_tables(to: Console, answer: Answer) -> None:
     how = ", interrupted" if answer.interrupted else ""
-    buffers = amounts.count(len(answer.table.ids), "buffer")
+    buffers = quantities.count(len(answer.table.ids), "buffer")
     to.print(
         f"[bold]{escape(answer.name)}[/]: {buffers}, {_verdict(answer)}{how}, [green]checked[/]",
         soft_wrap=True,
@@ -148,22 +148,26 @@ def _figures(answer: Answer) -> list[tuple[str, str, str]]:
     live = busiest(answer.problem.items)
     fixed = sum(1 for item in answer.problem.items if item.offset is not None)
     share = f"{height / capacity:.1%} of the capacity {capacity:,} B" if capacity else ""
-    gap = amounts.relative_gap(height, packing.bound)
+    gap = quantities.relative_gap(height, packing.bound)
     spent = packing.statistics
     source = (spent.source or "nothing").replace("_", " ")
     return [
         ("height", f"{height:,} B", share),
         ("lower bound", f"{packing.bound:,} B", "no packing is lower"),
-        ("gap", amounts.percent(gap), "optimal" if gap == 0 else ""),
+        ("gap", quantities.percent(gap), "optimal" if gap == 0 else ""),
         ("live bytes", f"{live.size:,} B", f"at most, from {live.start} to {live.end}"),
         *([("fixed", f"{fixed:,}", "by the column offset")] if fixed else []),
         *[
-            (word, amounts.count(len(pairs), "pair"), f"by the column {word}")
+            (word, quantities.count(len(pairs), "pair"), f"by the column {word}")
             for word, pairs in (("apart", problem.apart), ("together", problem.together))
             if pairs
         ],
         *([("reserved", ranges_text(problem.reserved), "")] if problem.reserved else []),
-        ("search", f"{spent.nodes:,} nodes", f"{amounts.time(spent.seconds)}, found by {source}"),
+        (
+            "search",
+            f"{spent.nodes:,} nodes",
+            f"{quantities.time(spent.seconds)}, found by {source}",
+        ),
     ]
 
 

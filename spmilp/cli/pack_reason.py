@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 
-from spmilp import amounts
+from spmilp import quantities
 from spmilp.packing import Item, Packing, PackingProblem
 from spmilp.packing.minimalloc import Table
 from spmilp.units import Bytes, Cycles
@@ -70,7 +70,7 @@ def why_infeasible(table: Table, problem: PackingProblem, packing: Packing) -> s
     fixed = sum(1 for item in items if item.offset is not None)
     bounds = [
         *([f"{fixed} of them fixed by the column offset"] if fixed else []),
-        *([f"{amounts.count(len(apart), 'pair')} of them kept apart"] if apart else []),
+        *([f"{quantities.count(len(apart), 'pair')} of them kept apart"] if apart else []),
         *([f"outside {ranges_text(problem.reserved)}"] if problem.reserved else []),
     ]
     where = f", {', '.join(bounds)}," if bounds else ""

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from rich.console import RenderableType
 from rich.text import Text
 
-from spmilp.amounts import percent, relative_gap
 from spmilp.cli.output import console, visible
+from spmilp.quantities import percent, relative_gap
 
 if TYPE_CHECKING:
     from spmilp.solvers.base import Progress

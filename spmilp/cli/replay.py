@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spmilp import amounts
+from spmilp import quantities
 from spmilp.cli import arguments
 from spmilp.cli import options as read
 from spmilp.cli import output as out
@@ -111,5 +111,5 @@ def _print(plan: Path, differences: "Sequence[Difference]", delayed: int, *, as_
     headings = ("output", "shape", "type", "largest difference", "relative", "allowed", "")
     out.console().print(out.table(headings, rows, numbers={3, 4, 5}))
     if delayed:
-        runs = amounts.count(delayed, "run")
+        runs = quantities.count(delayed, "run")
         out.print_line(f"{runs} with random delays: the same outputs, bit for bit")

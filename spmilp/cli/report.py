@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spmilp import amounts
+from spmilp import quantities
 from spmilp.cli import arguments
 from spmilp.cli import output as out
 from spmilp.cli.interrupts import writing
@@ -84,7 +84,7 @@ def report(
         result = read_valid_plan(plans[0], problem, log)
         with writing(target):
             size = len(result.report(target).html.encode())
-        written, said = {"file": str(target), "bytes": size}, f" ({amounts.size(size)})"
+        written, said = {"file": str(target), "bytes": size}, f" ({quantities.size(size)})"
     else:
         from spmilp.report.plots.files import require_known_ending, write_figure
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from spmilp import amounts
+from spmilp import quantities
 from spmilp.cli import output as out
 
 if TYPE_CHECKING:
@@ -71,9 +71,9 @@ class Answer:
     def why_late(self, time_limit: float) -> str:
         """Say by how much the limit was exceeded, and what for."""
         return (
-            f"the time limit of {amounts.time(time_limit)} was exceeded: it took "
-            f"{amounts.time(self.seconds)}, of which {amounts.time(self.seconds_to_write)} "
-            f"to write the plan and {amounts.time(self.result.seconds_to_check)} to check it"
+            f"the time limit of {quantities.time(time_limit)} was exceeded: it took "
+            f"{quantities.time(self.seconds)}, of which {quantities.time(self.seconds_to_write)} "
+            f"to write the plan and {quantities.time(self.result.seconds_to_check)} to check it"
         )
 
     def failure(self) -> str:
@@ -85,7 +85,7 @@ class Answer:
             kept = f"; the plan is kept in {self.files[-1]}" if self.files else ""
             head = (
                 f"the checker rejects the plan of the solver {result.solver} "
-                f"({amounts.count(len(violations), 'violation')}). This is a defect of spmilp, "
+                f"({quantities.count(len(violations), 'violation')}). This is a defect of spmilp, "
                 f"please report it{kept}"
             )
             return "\n".join([head, *lines, *more])
@@ -155,7 +155,7 @@ def _unverified(summary: "Summary") -> str:
     from spmilp.machine.read import list_presets
 
     names = summary.unverified
-    count = amounts.count(len(names), "machine parameter")
+    count = quantities.count(len(names), "machine parameter")
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     shown = f"; spmilp machines {summary.machine} lists them" * (summary.machine in list_presets())
     return f"{count} ({', '.join(names[:3])}{more}){shown}"
@@ -167,7 +167,12 @@ def _cores(summary: "Summary") -> Table:
         return out.table(
             ("core", "tasks", "busy cycles", "utilisation"),
             [
-                (core.core, f"{core.tasks:,}", f"{core.busy:,}", amounts.percent(core.utilisation))
+                (
+                    core.core,
+                    f"{core.tasks:,}",
+                    f"{core.busy:,}",
+                    quantities.percent(core.utilisation),
+                )
                 for core in summary.cores
             ],
             numbers={1, 2, 3},
@@ -177,6 +182,6 @@ def _cores(summary: "Summary") -> Table:
     busy = f"{sum(1 for core in summary.cores if core.tasks)} of {len(shares)}"
     return out.table(
         ("cores in use", "utilisation: least", "mean", "most"),
-        [(busy, *(amounts.percent(share) for share in spread))],
+        [(busy, *(quantities.percent(share) for share in spread))],
         numbers={1, 2, 3},
     )

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from spmilp import amounts
+from spmilp import quantities
 from spmilp.cli import arguments
 from spmilp.cli import options as read
 from spmilp.cli import output as out
@@ -267,9 +267,9 @@ def _cell(name: str, value: Any) -> str:
     if isinstance(value, bool) or str(value) in ("True", "False"):
         return "*" if value else ""
     if name == "gap":
-        return amounts.percent(value)
+        return quantities.percent(value)
     if name == "spm":
-        return amounts.shown_bytes(int(value))
+        return quantities.shown_bytes(int(value))
     if name == "seconds":
         return f"{value:.1f}"
     return f"{value:,}" if isinstance(value, int) else str(value)

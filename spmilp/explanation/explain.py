@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from spmilp import pipeline
-from spmilp.amounts import duration
 from spmilp.errors import DoesNotFitError, PinError
 from spmilp.explanation.cause import Cause, Misfit
 from spmilp.explanation.misfit import misfit_of
@@ -21,6 +20,7 @@ from spmilp.machine.read import MachineFile, as_machine_file
 from spmilp.problem.pins import NO_PINS
 from spmilp.problem.problem import Problem
 from spmilp.problem.read import read_problem
+from spmilp.quantities import duration
 from spmilp.registry import find_solver
 from spmilp.report.explanation import Explanation
 from spmilp.report.summary import network_name

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from time import perf_counter
 
-from spmilp import amounts
+from spmilp import quantities
 from spmilp.errors import SpmilpError
 from spmilp.explanation.alike import alike_memories, of_all
 from spmilp.explanation.cause import Cause, Misfit
@@ -153,7 +153,7 @@ def _larger(
     if found is not None:
         more, makespan = found
         is_least = is_proven and more <= short
-        larger = f"({amounts.shown_bytes(size + more)})"
+        larger = f"({quantities.shown_bytes(size + more)})"
         whose = of_all(like.name, len(every), "memories")
         yield Remedy(
             change=f"{more:,} B more in {whose} {larger}",

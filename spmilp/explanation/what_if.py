@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 
-from spmilp import amounts
+from spmilp import quantities
 from spmilp.analysis.analyse import analyse
 from spmilp.analysis.binding import Binding, Holder, Reason, cycles_by_binding, steps_of
 from spmilp.bounds.best import best_bound
@@ -69,7 +69,7 @@ class Answers:
     def _lines(self) -> Iterator[str]:
         yield f"- the machine as it is: {self.unchanged:,} cycles"
         for answer in self.changes:
-            share = amounts.percent(answer.saved / self.unchanged)
+            share = quantities.percent(answer.saved / self.unchanged)
             saves = f"saves {answer.saved:,} ({share})" if answer.saved else "saves nothing"
             if answer.saved < 0:
                 saves = f"{-answer.saved:,} more: {WORSE}"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
-from spmilp import amounts
+from spmilp import quantities
 from spmilp.explanation.cause import Misfit
 from spmilp.explanation.remedies import Remedy
 from spmilp.machine.machine import Machine
@@ -15,7 +15,7 @@ def why_it_does_not_fit(
 ) -> Explanation:
     """Explain why a problem or a model has no plan on a machine."""
     proven = "no plan exists" if misfit.is_proven else "no plan was found"
-    cores = amounts.count(len(machine.cores), "core")
+    cores = quantities.count(len(machine.cores), "core")
     lines = [*paragraph(f"{misfit.what}: {misfit.said}."), *_figures(machine, misfit)]
     text = "\n\n".join(
         [
@@ -36,7 +36,7 @@ def _figures(machine: Machine, misfit: Misfit) -> Iterator[str]:
         least = ", at least" if misfit.is_proven else ""
         yield f"{misfit.needed:>13,} B required at one time{least}"
         yield f"{usable:>13,} B usable in {memory.name}"
-        yield f"{reserved:>13,} B reserved there, of {amounts.shown_bytes(size)}"
+        yield f"{reserved:>13,} B reserved there, of {quantities.shown_bytes(size)}"
         if misfit.needed > usable:
             yield f"{misfit.needed - usable:>13,} B too many"
     if misfit.parts:
@@ -48,7 +48,7 @@ def _figures(machine: Machine, misfit: Misfit) -> Iterator[str]:
 def _remedies(remedies: Sequence[Remedy], trials: int) -> Iterator[str]:
     if not remedies:
         yield from paragraph(
-            f"No single change was found to make it fit ({amounts.count(trials, 'trial')}; "
+            f"No single change was found to make it fit ({quantities.count(trials, 'trial')}; "
             "--time-limit gives more time)."
         )
         return

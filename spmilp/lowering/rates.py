@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, isfinite, log
 
+from spmilp.cached import cached
 from spmilp.machine.link_use import dram_transfers, usable_rates
 from spmilp.machine.machine import Core, Engine, Link, Machine, MemoryKind
 from spmilp.machine.routes import Routes, routes_of
-from spmilp.made_once import made_once
 from spmilp.units import Bytes, CoreIdx, Cycles, KindIdx, MemoryIdx
 
 SAMPLED_PAIRS = 64
@@ -96,7 +96,7 @@ class MachineRates:
         return self.on_chip > 0 or max(self.sharers) > 1
 
 
-@made_once
+@cached
 def machine_rates(machine: Machine) -> MachineRates:
     """Summarise a machine."""
     routes = routes_of(machine)
@@ -157,7 +157,7 @@ def dram_rate(machine: Machine, *, outgoing: bool) -> float:
     return float(total) if total else float("inf")
 
 
-@made_once
+@cached
 def _usable_rates(machine: Machine) -> tuple[Fraction, ...]:
     """Return the bytes per cycle of each link that transfers from and to DRAMs can use."""
     routes = routes_of(machine)

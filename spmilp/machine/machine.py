@@ -6,8 +6,8 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Protocol
 
+from spmilp.cached import Cache
 from spmilp.machine.controllers import CONTROLLERS
-from spmilp.made_once import Made
 from spmilp.units import (
     Amount,
     Bytes,
@@ -340,8 +340,8 @@ class Machine:
 
     Attributes
     ----------
-    made
-        What was made of it; see :mod:`spmilp.made_once`.
+    cache
+        Values computed from it; see :mod:`spmilp.cached`.
 
     Raises
     ------
@@ -363,7 +363,7 @@ class Machine:
     events: Count | None = None
     event_maximum: Count | None = None
     unverified: tuple[str, ...] = ()
-    made: Made = field(default_factory=Made, init=False, repr=False, compare=False)
+    cache: Cache = field(default_factory=Cache, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         indices_are_positions("memory", (memory.index for memory in self.memories))

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from spmilp.amounts import count, size
 from spmilp.errors import FileError
 from spmilp.files import read_bytes, sha256_of
 from spmilp.machine.changed import (
@@ -29,6 +28,7 @@ from spmilp.machine.expand import expand
 from spmilp.machine.fields import fields_of, what_is_wrong
 from spmilp.machine.machine import Machine
 from spmilp.machine.routes import routes_of
+from spmilp.quantities import count, size
 
 PRESETS = files("spmilp.machine") / "presets"
 SUFFIXES = (".yaml", ".yml")

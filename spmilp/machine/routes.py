@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from heapq import heappop, heappush
 
+from spmilp.cached import cached
 from spmilp.machine.machine import Engine, Machine, MemoryKind, Routing
 from spmilp.machine.paths import STAY, Path, ShortestPaths, XyPaths, as_graph
-from spmilp.made_once import made_once
 from spmilp.units import Bytes, Cycles, EngineIdx, LinkIdx, MemoryIdx
 
 __all__ = ["Route", "Routes", "as_graph", "multicast_route", "transfer_cycles", "transfer_rate"]
@@ -193,7 +193,7 @@ def transfer_cycles(engine: Engine, route: Route, count: Bytes) -> Cycles:
     return engine.setup + route.latency + moving
 
 
-@made_once
+@cached
 def routes_of(machine: Machine) -> Routes:
     """Return the routes of a machine that all who ask for them share."""
     return Routes(machine)

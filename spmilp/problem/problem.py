@@ -6,8 +6,8 @@ from heapq import heapify, heappop, heappush
 from math import prod
 from typing import TypeVar
 
+from spmilp.cached import Cache, cached
 from spmilp.machine.machine import Machine, MemoryKind
-from spmilp.made_once import Made, made_once
 from spmilp.problem.objective import DEFAULT_OBJECTIVE, Objective
 from spmilp.problem.pins import NO_PINS, Pins
 from spmilp.units import (
@@ -238,8 +238,8 @@ class Problem:
 
     Attributes
     ----------
-    made
-        What was made of it; see :mod:`spmilp.made_once`.
+    cache
+        Values computed from it; see :mod:`spmilp.cached`.
 
     Raises
     ------
@@ -258,7 +258,7 @@ class Problem:
     objective: Objective = DEFAULT_OBJECTIVE
     sources: tuple[tuple[str, str], ...] = ()
     pins: Pins = NO_PINS
-    made: Made = field(default_factory=Made, init=False, repr=False, compare=False)
+    cache: Cache = field(default_factory=Cache, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         indices_are_positions("tensor", (tensor.index for tensor in self.tensors))
@@ -273,7 +273,7 @@ class Problem:
         self._order_is_acyclic()
         self._pins_refer_to_what_exists()
 
-    @made_once
+    @cached
     def predecessors(self) -> tuple[tuple[TaskIdx, ...], ...]:
         """For each task, the tasks that must end before it starts: sorted, each once."""
         writer = self.writers()
@@ -285,7 +285,7 @@ class Problem:
             found.append(tuple(sorted(before)))
         return tuple(found)
 
-    @made_once
+    @cached
     def writers(self) -> tuple[TaskIdx | None, ...]:
         """For each buffer, the task that writes it; ``None`` when it is there at the start."""
         writer: list[TaskIdx | None] = [None] * len(self.buffers)
@@ -294,7 +294,7 @@ class Problem:
                 writer[buffer] = task.index
         return tuple(writer)
 
-    @made_once
+    @cached
     def topological_order(self) -> tuple[TaskIdx, ...]:
         """Return every task after all its predecessors; among several, the least index first.
 

@@ -5,11 +5,11 @@ from typing import Any
 
 from msgspec import Struct
 
+from spmilp.cached import cached
 from spmilp.files import sha256_of, write_atomically
 from spmilp.formats import collector_paused, decoded, encoded, plain
 from spmilp.machine.convert import machine_to_json
 from spmilp.machine.machine import Machine
-from spmilp.made_once import made_once
 from spmilp.problem.objective import Quantity
 from spmilp.problem.pins import BufferPin, Pins, TaskPin
 from spmilp.problem.problem import Buffer, DramTensor, Problem, Slice, Task
@@ -62,7 +62,7 @@ def write_problem(problem: Problem, path: Path | str) -> str:
     return sha256_of(content)
 
 
-@made_once
+@cached
 def problem_sha256(problem: Problem) -> str:
     """Return the SHA-256 of the problem as :func:`write_problem` writes it; plans refer to it.
 

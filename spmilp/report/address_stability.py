@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from spmilp.amounts import percent
 from spmilp.plan.measures import Measures
+from spmilp.quantities import percent
 from spmilp.units import Bytes
 
 SHOWN = 8

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import TypeAlias
 
-from spmilp import amounts
+from spmilp import quantities
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.report.summary import Summary, network_name
@@ -22,7 +22,7 @@ Row: TypeAlias = tuple[str, str, str]
 
 def title(problem: Problem, status: str, is_checked: bool, how: str = "") -> str:
     """Say what is mapped onto what, and how it ended."""
-    cores = amounts.count(len(problem.machine.cores), "core")
+    cores = quantities.count(len(problem.machine.cores), "core")
     verdict = ", checked" if is_checked else ""
     return f"{network_name(problem)} on {problem.machine.name} ({cores}): {status}{how}{verdict}"
 
@@ -42,8 +42,8 @@ def rows(summary: Summary, any_tiles: int | None, solver: str, seconds: float | 
     found = [
         ("makespan", f"{summary.makespan:,} cycles", _as_time(summary)),
         *_gaps(summary, any_tiles),
-        ("DRAM traffic", amounts.size(summary.dram_traffic), _against_compulsory(summary)),
-        ("peak SPM", amounts.size(summary.peak_spm), _against_capacity(summary)),
+        ("DRAM traffic", quantities.size(summary.dram_traffic), _against_compulsory(summary)),
+        ("peak SPM", quantities.size(summary.peak_spm), _against_capacity(summary)),
         ("tasks", f"{summary.tasks:,}", ""),
         ("transfers", f"{summary.transfers:,}", ""),
         ("solver", solver, "" if seconds is None else f"{seconds:.1f} s in all"),
@@ -59,10 +59,10 @@ def rows(summary: Summary, any_tiles: int | None, solver: str, seconds: float | 
 def _gaps(summary: Summary, any_tiles: int | None) -> list[Row]:
     first = summary.quantity
     proof = f"to {quantity(first, summary.bound)}: {summary.bound_source}"
-    own = amounts.percent(summary.gap), f"{proof}{', optimal' * (summary.gap == 0)}"
+    own = quantities.percent(summary.gap), f"{proof}{', optimal' * (summary.gap == 0)}"
     if any_tiles is None:
         return [("gap", *own)]
-    most = amounts.percent(amounts.relative_gap(summary.objective, any_tiles))
+    most = quantities.percent(quantities.relative_gap(summary.objective, any_tiles))
     return [
         ("gap", most, f"to {quantity(first, any_tiles)}, which no tiling is below"),
         ("gap of tiles", *own),
@@ -97,19 +97,21 @@ def _as_time(summary: Summary) -> str:
     seconds = summary.makespan_seconds
     if not seconds:
         return ""
-    return f"{amounts.time(seconds)} at {amounts.frequency(round(summary.makespan / seconds))}"
+    return (
+        f"{quantities.time(seconds)} at {quantities.frequency(round(summary.makespan / seconds))}"
+    )
 
 
 def _against_compulsory(summary: Summary) -> str:
     compulsory = summary.compulsory_dram_traffic
     if not compulsory:
         return "none is compulsory"
-    return f"{summary.dram_traffic / compulsory:.2f} × compulsory {amounts.size(compulsory)}"
+    return f"{summary.dram_traffic / compulsory:.2f} × compulsory {quantities.size(compulsory)}"
 
 
 def _against_capacity(summary: Summary) -> str:
     fullest = summary.fullest
     if fullest is None:
         return ""
-    share = amounts.percent(fullest.peak / fullest.capacity)
-    return f"{share} of {amounts.size(fullest.capacity)} in {fullest.memory}"
+    share = quantities.percent(fullest.peak / fullest.capacity)
+    return f"{share} of {quantities.size(fullest.capacity)} in {fullest.memory}"

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Set
 from dataclasses import asdict, dataclass
 
-from spmilp import amounts
+from spmilp import quantities
 from spmilp.bounds.roofline import GroupRoofline, roofline
 from spmilp.frontend.graph import Group, Network
 from spmilp.lowering.groups import reduction_length
@@ -88,16 +88,16 @@ class Inspection:
     def figures(self) -> list[tuple[str, str]]:
         """Return the figures of the whole network as rows."""
         operators = ", ".join(f"{number} {kind}" for kind, number in self.operators.items())
-        tiles = amounts.count(sum(group.tiles for group in self.groups), "tile")
+        tiles = quantities.count(sum(group.tiles for group in self.groups), "tile")
         return [
             ("inputs", _shapes(self.inputs)),
             ("outputs", _shapes(self.outputs)),
             ("operators", operators),
-            ("groups", f"{amounts.count(len(self.groups), 'fused group')} in {tiles}"),
+            ("groups", f"{quantities.count(len(self.groups), 'fused group')} in {tiles}"),
             ("work", f"{self.macs:,} MAC"),
-            ("parameters", amounts.size(self.parameters)),
-            ("intermediates", amounts.size(self.intermediates)),
-            ("DRAM traffic", f"{amounts.size(self.compulsory_dram_traffic)} at least"),
+            ("parameters", quantities.size(self.parameters)),
+            ("intermediates", quantities.size(self.intermediates)),
+            ("DRAM traffic", f"{quantities.size(self.compulsory_dram_traffic)} at least"),
             (
                 "roofline",
                 f"{self.roofline_cycles:,} cycles at least for any tiling: compute "
@@ -113,9 +113,9 @@ class Inspection:
                 " ".join(group.operators),
                 "x".join(map(str, group.output_shape)),
                 f"{group.macs:,}",
-                amounts.size(group.reads),
-                amounts.size(group.constants),
-                amounts.size(group.writes),
+                quantities.size(group.reads),
+                quantities.size(group.constants),
+                quantities.size(group.writes),
                 group.tiling,
                 f"{group.tiles:,}",
                 f"{max(group.compute_cycles, group.dram_cycles):,.0f}",

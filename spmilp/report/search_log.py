@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from spmilp import amounts
+from spmilp import quantities
 from spmilp.errors import FileError
 from spmilp.files import read_bytes
 
@@ -39,14 +39,14 @@ class LogEntry:
         """``(incumbent - bound) / incumbent``, where both are known."""
         if self.incumbent is None or self.bound is None:
             return None
-        return amounts.relative_gap(self.incumbent, self.bound)
+        return quantities.relative_gap(self.incumbent, self.bound)
 
     def as_row(self) -> str:
         """Return one line of text below :data:`HEADING`."""
         source = self.source if len(self.source) <= 26 else f"{self.source[:25]}…"
         incumbent = "-" if self.incumbent is None else f"{self.incumbent:,}"
         bound = "-" if self.bound is None else f"{self.bound:,}"
-        gap = "-" if self.gap is None else amounts.percent(self.gap)
+        gap = "-" if self.gap is None else quantities.percent(self.gap)
         return f"{self.seconds:>7.1f}s  {source:<26}{incumbent:>17}{bound:>17}{gap:>9}"
 
     def as_fields(self) -> dict[str, object]:

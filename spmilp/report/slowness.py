@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from spmilp import amounts
+from spmilp import quantities
 from spmilp.analysis.analyse import Analysis
 from spmilp.analysis.binding import (
     Binding,
@@ -96,14 +96,14 @@ def _said(machine: Machine, binding: Binding) -> str:
         fields["channels"] = f"it has {engine.channels}"
     if binding.holder is Holder.MEMORY:
         usable = machine.memories[binding.index].usable
-        fields["size"] = "no limit" if usable is None else f"{amounts.size(usable)} usable"
+        fields["size"] = "no limit" if usable is None else f"{quantities.size(usable)} usable"
     return REASONS[binding.reason].format(**fields)
 
 
 def _title(analysis: Analysis) -> str:
     subject = analysis.subject
     claim, machine = subject.plan.claim, subject.problem.machine
-    cores = amounts.count(len(machine.cores), "core")
+    cores = quantities.count(len(machine.cores), "core")
     said = f"{network_name(subject.problem)} on {machine.name} ({cores})"
     quantity, bound = subject.problem.objective.first, claim.bound
     lines = [f"{said}: why it takes {claim.makespan:,} cycles"]
@@ -138,9 +138,9 @@ def _chain(analysis: Analysis) -> Iterator[str]:
             where[name] += link.end - link.start
         said = PARTS[part]
         if part is Part.COMPUTE:
-            said += f": {amounts.count(len(mine), 'task')} on {list_of(_most(where))}"
+            said += f": {quantities.count(len(mine), 'task')} on {list_of(_most(where))}"
         elif part is not Part.UNUSED:
-            said += f": {amounts.count(len(mine), 'transfer')} by {list_of(_most(where))}"
+            said += f": {quantities.count(len(mine), 'transfer')} by {list_of(_most(where))}"
         yield from _share(cycles[part], makespan, said)
 
 
@@ -150,7 +150,7 @@ def _most(counted: Counter[str]) -> list[str]:
 
 def _share(cycles: Cycles, makespan: Cycles, said: str) -> list[str]:
     """Return a line of cycles, their share, and what they are."""
-    return paragraph(said, f"{cycles:>11,} {amounts.percent(cycles / makespan):>6}  ")
+    return paragraph(said, f"{cycles:>11,} {quantities.percent(cycles / makespan):>6}  ")
 
 
 def _bindings(machine: Machine, steps: Sequence[Step], makespan: Cycles) -> Iterator[str]:
@@ -160,7 +160,7 @@ def _bindings(machine: Machine, steps: Sequence[Step], makespan: Cycles) -> Iter
     rest = sum(cycles for _, cycles in found[MOST_BINDINGS:])
     if rest:
         count = len(found) - MOST_BINDINGS
-        yield from _share(rest, makespan, f"{amounts.count(count, 'other cause')}, each less")
+        yield from _share(rest, makespan, f"{quantities.count(count, 'other cause')}, each less")
 
 
 def _phases(analysis: Analysis, steps: Sequence[Step]) -> Iterator[str]:
@@ -173,12 +173,12 @@ def _phases(analysis: Analysis, steps: Sequence[Step]) -> Iterator[str]:
         length = phase.end - phase.start
         yield from paragraph(
             f"cycles {phase.start:,} to {phase.end:,}: mostly {PARTS[phase.part]}, cores "
-            f"{amounts.percent(phase.cores)} busy"
+            f"{quantities.percent(phase.cores)} busy"
         )
         for binding, cycles in cycles_by_binding(steps, phase.start, phase.end)[:MOST_IN_A_PHASE]:
             yield from _share(cycles, length, _said(machine, binding))
     if len(longest) > MOST_PHASES:
-        yield f"and {amounts.count(len(longest) - MOST_PHASES, 'other phase')}, none longer"
+        yield f"and {quantities.count(len(longest) - MOST_PHASES, 'other phase')}, none longer"
 
 
 def _idle(machine: Machine, cores: Sequence[CoreTime], makespan: Cycles) -> Iterator[str]:
@@ -192,8 +192,8 @@ def _idle(machine: Machine, cores: Sequence[CoreTime], makespan: Cycles) -> Iter
     busy = sum(core.busy for core in cores)
     working = sum(core.tasks > 0 for core in cores)
     yield from paragraph(
-        f"{working} of {amounts.count(len(cores), 'core')} work; together they are busy "
-        f"{amounts.percent(busy / total)} of the time. They wait"
+        f"{working} of {quantities.count(len(cores), 'core')} work; together they are busy "
+        f"{quantities.percent(busy / total)} of the time. They wait"
     )
     for idle in sorted(Idle, key=lambda each: -waits[each]):
         if waits[idle]:
@@ -220,7 +220,7 @@ def _beyond(analysis: Analysis) -> Iterator[str]:
         yield from paragraph(_excess(row), f"{row.bytes:>11,}  ")
     rest = analysis.excess[MOST_EXCESS:]
     if rest:
-        said = f"{amounts.count(len(rest), 'other')}, none more"
+        said = f"{quantities.count(len(rest), 'other')}, none more"
         yield from paragraph(said, f"{sum(row.bytes for row in rest):>11,}  ")
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from spmilp import amounts
+from spmilp import quantities
 from spmilp.machine.machine import Machine, MemoryKind
 from spmilp.plan.measures import claimed, compulsory_dram_traffic
 from spmilp.plan.plan import Plan
@@ -106,7 +106,7 @@ def summarise(problem: Problem, plan: Plan, bound: int, bound_source: str) -> Su
         objective=objective,
         bound=bound,
         bound_source=bound_source,
-        gap=amounts.relative_gap(objective, bound),
+        gap=quantities.relative_gap(objective, bound),
         makespan=claim.makespan,
         makespan_seconds=claim.makespan / machine.frequency if machine.frequency else None,
         dram_traffic=claim.dram_traffic,

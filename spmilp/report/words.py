@@ -1,6 +1,6 @@
 """What an analysis finds, in words; every view of it takes them from here."""
 
-from spmilp import amounts
+from spmilp import quantities
 from spmilp.analysis.causes import Wait
 from spmilp.analysis.chain import Chain
 from spmilp.analysis.idle import Idle
@@ -61,7 +61,9 @@ def of_chain(chain: Chain) -> str:
     shares = sorted(
         ((-cycles[part], part) for part in Part if cycles[part]), key=lambda each: each[0]
     )
-    spent = ", ".join(f"{amounts.percent(-taken / total)} {PARTS[part]}" for taken, part in shares)
+    spent = ", ".join(
+        f"{quantities.percent(-taken / total)} {PARTS[part]}" for taken, part in shares
+    )
     links = "1 task" if len(chain.links) == 1 else f"{len(chain.links):,} tasks and transfers"
     return f"The critical chain of {links} takes the makespan: {spent}."
 
@@ -69,16 +71,16 @@ def of_chain(chain: Chain) -> str:
 def of_phase(phase: Phase, machine: Machine) -> str:
     """Say what bounds a phase, and how busy cores, engines and links are in it."""
     share = phase.chain[phase.part] / (phase.end - phase.start)
-    said = [f"{amounts.percent(share)} of the critical chain is {PARTS[phase.part]}"]
-    said.append(f"cores {amounts.percent(phase.cores)} busy")
+    said = [f"{quantities.percent(share)} of the critical chain is {PARTS[phase.part]}"]
+    said.append(f"cores {quantities.percent(phase.cores)} busy")
     if phase.core is not None:
         name = machine.cores[phase.core].name
-        said.append(f"most {name}, {amounts.percent(phase.core_use)}")
+        said.append(f"most {name}, {quantities.percent(phase.core_use)}")
     if phase.engine is not None:
         name = machine.engines[phase.engine].name
-        said.append(f"busiest DMA engine {name}, {amounts.percent(phase.engine_use)}")
+        said.append(f"busiest DMA engine {name}, {quantities.percent(phase.engine_use)}")
     if phase.link is not None:
         link = machine.links[phase.link]
         name = f"{link.source} → {link.target}"
-        said.append(f"busiest link {name}, {amounts.percent(phase.link_use)}")
+        said.append(f"busiest link {name}, {quantities.percent(phase.link_use)}")
     return "; ".join(said)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from spmilp.amounts import relative_gap
 from spmilp.errors import ArgumentError
 from spmilp.export.names import no_formula
+from spmilp.quantities import relative_gap
 from spmilp.report.palette import CONTRASTING
 from spmilp.report.plots.figures import grid_of_axes, without_markup
 from spmilp.runs.points import Point

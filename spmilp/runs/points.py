@@ -13,7 +13,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeAlias
 
-from spmilp.amounts import byte_count, shown_bytes
 from spmilp.bounds.best import best_bound
 from spmilp.checker.check import check
 from spmilp.errors import ArgumentError, DoesNotFitError, NoPlanError, SpmilpError
@@ -29,6 +28,7 @@ from spmilp.plan.write import write_pair
 from spmilp.problem.named_pins import NO_NAMED_PINS
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
+from spmilp.quantities import byte_count, shown_bytes
 from spmilp.result import Result, checked
 from spmilp.runs.jobs import Answer, code_version
 from spmilp.runs.run import Run, Watched, run_of, watch

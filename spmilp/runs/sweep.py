@@ -13,12 +13,12 @@ from typing import Any
 
 import pandas as pd
 
-from spmilp.amounts import dimensions
 from spmilp.errors import ArgumentError
 from spmilp.files import require_room, write_atomically, write_together
 from spmilp.machine.read import MachineFile, as_machine_file
 from spmilp.options import DEFAULT_SOLVER, with_options
 from spmilp.processes import Children
+from spmilp.quantities import dimensions
 from spmilp.runs.frames import csv_of, mark_undominated, pareto_figure, swept_frame
 from spmilp.runs.jobs import Executor, Processes
 from spmilp.runs.points import SHORT_NAMES as SHORT_NAMES

@@ -2,7 +2,7 @@
 
 import pytest
 
-from spmilp import amounts
+from spmilp import quantities
 from spmilp.cli import output
 
 
@@ -18,7 +18,7 @@ from spmilp.cli import output
     ],
 )
 def test_bytes_have_a_binary_unit(number: int, text: str) -> None:
-    assert amounts.size(number) == text
+    assert quantities.size(number) == text
 
 
 @pytest.mark.parametrize(
@@ -26,15 +26,18 @@ def test_bytes_have_a_binary_unit(number: int, text: str) -> None:
     [(2.0, "2 s"), (0.01234, "12.34 ms"), (72e-6, "72 µs"), (3e-9, "3 ns"), (0.0, "0 ns")],
 )
 def test_times_have_a_fitting_unit(seconds: float, text: str) -> None:
-    assert amounts.time(seconds) == text
+    assert quantities.time(seconds) == text
 
 
 def test_one_of_something_is_singular() -> None:
-    assert (amounts.count(1, "task"), amounts.count(2000, "task")) == ("1 task", "2,000 tasks")
+    assert (quantities.count(1, "task"), quantities.count(2000, "task")) == (
+        "1 task",
+        "2,000 tasks",
+    )
 
 
 def test_frequencies_are_in_megahertz_or_gigahertz() -> None:
-    assert (amounts.frequency(600_000_000), amounts.frequency(1_450_000_000)) == (
+    assert (quantities.frequency(600_000_000), quantities.frequency(1_450_000_000)) == (
         "600 MHz",
         "1.45 GHz",
     )

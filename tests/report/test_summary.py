@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from spmilp.amounts import relative_gap
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
+from spmilp.quantities import relative_gap
 from spmilp.report.summary import summarise
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from spmilp import amounts
+from spmilp import quantities
 from spmilp.analysis.subject import Part
 from spmilp.errors import ArgumentError
 from spmilp.problem.problem import Problem
@@ -33,7 +33,7 @@ def gap_over_time(problem: Problem, log: Sequence[LogEntry]) -> "Figure":
     figure, (axis,) = grid_of_axes(1, 1, [4.0])
     quantity = problem.objective.first
     gap = log[-1].gap
-    ended = "" if gap is None else f", gap {amounts.percent(gap)} at the end"
+    ended = "" if gap is None else f", gap {quantities.percent(gap)} at the end"
     figure.suptitle(f"{title(problem)}: {str(quantity).replace('_', ' ')}{ended}")
     end = log[-1].seconds
     for name, colour, points in (

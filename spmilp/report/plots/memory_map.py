@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from spmilp.amounts import size
 from spmilp.machine.machine import Memory, MemoryKind
 from spmilp.plan.memory import live_bytes
 from spmilp.plan.plan import Plan, Residency
 from spmilp.problem.problem import Problem
+from spmilp.quantities import size
 from spmilp.report.palette import KIND_COLOURS, SCRATCH
 from spmilp.report.plots.figures import (
     WIDTH,

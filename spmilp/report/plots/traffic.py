@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from spmilp import amounts
+from spmilp import quantities
 from spmilp.analysis.subject import Part, Subject
 from spmilp.analysis.traffic import TensorTraffic, traffic_of
 from spmilp.plan.plan import Plan
@@ -35,8 +35,8 @@ def traffic(problem: Problem, plan: Plan) -> "Figure":
         bars.append((f"{len(rows) - MOST} more", *_sums(rows[MOST:])))
     figure, (axis,) = grid_of_axes(1, 1, [max(1.2, 0.2 * len(bars))])
     total, least = plan.claim.dram_traffic, sum(row.compulsory for row in rows)
-    of_compulsory = f", of which {amounts.size(least)} are compulsory"
-    figure.suptitle(f"{title(problem)}: {amounts.size(total)} of DRAM traffic{of_compulsory}")
+    of_compulsory = f", of which {quantities.size(least)} are compulsory"
+    figure.suptitle(f"{title(problem)}: {quantities.size(total)} of DRAM traffic{of_compulsory}")
     places = range(len(bars))
     loaded = [bar[1] / 1024 for bar in bars]
     axis.barh(places, loaded, color=PART_COLOURS[Part.LOAD], label="loaded")

@@ -9,9 +9,9 @@ from time import monotonic
 from typing import Any, Generic, TypeVar
 
 from spmilp.bounds.best import Bound
+from spmilp.cached import cached
 from spmilp.checker.check import Verdict
 from spmilp.checker.violation import Violation
-from spmilp.made_once import made_once
 from spmilp.plan.measures import claimed
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
@@ -227,7 +227,7 @@ class SearchContext:
         )
 
 
-@made_once
+@cached
 def reads_of(problem: Problem) -> int:
     """Return the reads of all tasks, to which the time of a schedule is in proportion."""
     return sum(len(task.reads) for task in problem.tasks)

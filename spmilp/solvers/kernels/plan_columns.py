@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spmilp.made_once import made_once
+from spmilp.cached import cached
 from spmilp.plan.plan import Placement, Plan, Residency, Transfer
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.intervals import least_free_numbers
@@ -186,7 +186,7 @@ class BufferColumns(NamedTuple):
     of_slices: Ints
 
 
-@made_once
+@cached
 def buffer_columns(problem: Problem) -> BufferColumns:
     """Return what is fixed of the buffers of a problem."""
     tables = problem_tables(problem)

@@ -10,11 +10,11 @@ from threading import Timer
 
 import numpy as np
 
+from spmilp.cached import cached
 from spmilp.errors import Shortage, SpmilpError
 from spmilp.interruptible import interruptibly
 from spmilp.machine.controllers import CONTROLLERS, Block, defects_of
 from spmilp.machine.machine import Memory
-from spmilp.made_once import made_once
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem, Slice
 from spmilp.problem.strides import (
@@ -321,7 +321,7 @@ class Runner:
         return machine
 
 
-@made_once
+@cached
 def can_be_open(problem: Problem) -> bool:
     """Return whether runs may leave addresses open.
 

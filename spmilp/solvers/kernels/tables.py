@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from spmilp.cached import cached
 from spmilp.compiled import part
 from spmilp.machine.controllers import MOST_DIMENSIONS, Block, shape_mask, shape_number, unit_of
 from spmilp.machine.machine import Machine, MemoryKind
 from spmilp.machine.routes import routes_of
-from spmilp.made_once import made_once
 from spmilp.problem.problem import Buffer, Problem, Slice
 from spmilp.problem.strides import Layout, row_major_strides, strided_copy
 from spmilp.solvers.kernels.records import (
@@ -72,7 +72,7 @@ def machine_tables(machine: Machine, pairs: Iterable[tuple[MemoryIdx, MemoryIdx]
     )
 
 
-@made_once
+@cached
 def tables_with_all_pairs(machine: Machine) -> MachineTables:
     """Flatten a machine with the transfer options between all of its memories."""
     pairs = ((a.index, b.index) for a in machine.memories for b in machine.memories if a is not b)
@@ -185,7 +185,7 @@ class ProblemTables:
     lists: Ints
 
 
-@made_once
+@cached
 def problem_tables(problem: Problem) -> ProblemTables:
     """Flatten a problem."""
     lists = _Lists()
@@ -204,14 +204,14 @@ def problem_tables(problem: Problem) -> ProblemTables:
     )
 
 
-@made_once
+@cached
 def precedence(problem: Problem) -> tuple[Rows, Rows]:
     """Return what each task follows, and what follows it."""
     before = rows_of(problem.predecessors())
     return before, inverted(before, len(problem.tasks))
 
 
-@made_once
+@cached
 def writers_of_buffers(problem: Problem) -> Ints:
     """Return the task that writes each buffer; -1 for what is there at the start."""
     return numbers(NONE if writer is None else writer for writer in problem.writers())
@@ -251,7 +251,7 @@ def _task_table(problem: Problem, reads: Rows, lists: _Lists) -> Table:
     return tasks
 
 
-@made_once
+@cached
 def remaining_cycles(problem: Problem) -> tuple[int, ...]:
     """For each task, the cycles of the longest chain of tasks that starts with it."""
     path = [min(c for c in task.cycles if c is not None) for task in problem.tasks]

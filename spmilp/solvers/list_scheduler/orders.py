@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from spmilp.cached import cached
 from spmilp.compiled import compiled
 from spmilp.machine.machine import Machine
-from spmilp.made_once import made_once
 from spmilp.problem.problem import Problem, Task
 from spmilp.solvers.kernels.records import (
     NONE,
@@ -110,7 +110,7 @@ def _one_after_another(problem: Problem, order: Ints) -> Ints:
     return by_priority(problem, rank)
 
 
-@made_once
+@cached
 def _stationary_operators(problem: Problem) -> tuple[tuple[TaskIdx, ...], ...]:
     """Return the tasks of each operator; the first reader of a slice of the larger operand leads.
 
@@ -137,7 +137,7 @@ def _stationary_operators(problem: Problem) -> tuple[tuple[TaskIdx, ...], ...]:
     return tuple(found)
 
 
-@made_once
+@cached
 def operators_of(problem: Problem) -> Ints:
     """Number the operators of the tasks; tasks without origin are operators alone."""
     return numbered(map(operator_of, problem.tasks))
@@ -267,7 +267,7 @@ def fused_bands(problem: Problem, cores: Ints) -> Ints:
     return by_priority(problem, keys)
 
 
-@made_once
+@cached
 def banded_chains(problem: Problem) -> frozenset[tuple[str, TaskIdx]]:
     """Return those of :func:`banded_operators` that add results up block by block or make them."""
     found = banded_operators(problem)
@@ -280,7 +280,7 @@ def banded_chains(problem: Problem) -> frozenset[tuple[str, TaskIdx]]:
     return frozenset(name for name in found if numbers_of[name] in chained)
 
 
-@made_once
+@cached
 def banded_operators(problem: Problem) -> frozenset[tuple[str, TaskIdx]]:
     """Return the operators that are cut into bands, as :func:`operator_of` names them.
 
@@ -306,7 +306,7 @@ def banded_operators(problem: Problem) -> frozenset[tuple[str, TaskIdx]]:
     return frozenset(found)
 
 
-@made_once
+@cached
 def _scratchpad_bytes(problem: Problem) -> float:
     """Return the usable bytes of all memories in which cores work; infinity without a limit."""
     homes = {core.memory for core in problem.machine.cores}
@@ -314,7 +314,7 @@ def _scratchpad_bytes(problem: Problem) -> float:
     return sum(inf if size is None else size for size in sizes)
 
 
-@made_once
+@cached
 def _tight_operators(problem: Problem) -> NDArray[np.bool_]:
     """Say for each operator whether the results that wait while it runs are too large."""
     operators = operators_of(problem)
@@ -343,7 +343,7 @@ class _Results(NamedTuple):
     bytes: Ints
 
 
-@made_once
+@cached
 def _results(problem: Problem) -> _Results:
     operators, tables = operators_of(problem), problem_tables(problem)
     last = np.full(len(problem.buffers), NONE)

@@ -6,10 +6,10 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy import concatenate, full
 
+from spmilp.cached import cached
 from spmilp.compiled import part
 from spmilp.machine.machine import Machine
 from spmilp.machine.routes import multicast_route, routes_of, transfer_rate
-from spmilp.made_once import made_once
 from spmilp.problem.problem import Problem
 from spmilp.solvers.kernels.plan_columns import PlanColumns
 from spmilp.solvers.kernels.records import NONE, ZERO, Ints, Table
@@ -95,7 +95,7 @@ def option_tables_of(problem: Problem, columns: PlanColumns) -> OptionTables:
     )
 
 
-@made_once
+@cached
 def _tables_between_scratchpads(machine: Machine) -> MachineTables:
     drams = {dram.index for dram in machine.drams}
     inner = [memory.index for memory in machine.memories if memory.index not in drams]

@@ -1,4 +1,4 @@
-"""Amounts as people write and read them: durations, bytes, shares, counts, clocks."""
+"""Quantities as people write and read them: durations, bytes, shares, counts, clocks."""
 
 import math
 import re

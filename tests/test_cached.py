@@ -7,19 +7,19 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from spmilp.made_once import Made, made_once
+from spmilp.cached import Cache, cached
 
 
 @dataclass(frozen=True, slots=True)
 class Square:
     side: int
-    made: Made = field(default_factory=Made, init=False, repr=False, compare=False)
+    cache: Cache = field(default_factory=Cache, init=False, repr=False, compare=False)
 
 
 asked: list[int] = []
 
 
-@made_once
+@cached
 def area(square: Square) -> int:
     asked.append(square.side)
     return square.side**2
@@ -45,13 +45,13 @@ def test_copies_are_equal_and_begin_without(copied: Callable[[Square], Square]) 
     second = copied(first)
     assert second == first
     assert hash(second) == hash(first)
-    assert second.made.results == {}
+    assert second.cache.results == {}
     assert area(second) == 9
     assert asked == [3, 3]
 
 
 def test_what_fails_is_tried_again() -> None:
-    @made_once
+    @cached
     def once_in_two(square: Square) -> int:
         asked.append(square.side)
         if len(asked) == 1:
