@@ -1,18 +1,15 @@
 """``spmilp bound``: what no plan can beat, and which argument says so."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
 from spmilp.cli import arguments
-from spmilp.cli import options as read
 from spmilp.cli import output as out
-
-if TYPE_CHECKING:
-    from spmilp.bounds.best import Bound
-    from spmilp.problem.problem import Problem
+from spmilp.options import with_options
 
 
+@with_options("dim", "pins", annotation=arguments.of_solve)
 def bound(
     source: Annotated[
         str,
@@ -24,9 +21,9 @@ def bound(
         ),
     ],
     machine: arguments.Machine = None,
-    dim: arguments.Dim = None,
-    pins: arguments.Pins = None,
+    *,
     as_json: arguments.AsJson = False,
+    **given: Any,
 ) -> None:
     """Print every proven lower bound, and which is best for each quantity.
 
@@ -38,41 +35,27 @@ def bound(
     from spmilp.bounds.best import Bound, all_bounds
     from spmilp.bounds.roofline import roofline
     from spmilp.problem.objective import Quantity
+    from spmilp.report.answer_table import UNITS
     from spmilp.solvers.common.narrow import narrowed
 
-    tiled, origin = pipeline.tiled_problem(
-        source, machine, dim=read.dimensions(dim or ()), pins=pins
-    )
-    problem = narrowed(tiled.problem).problem
-    bounds = list(all_bounds(problem))
+    tiled, origin = pipeline.tiled_problem(source, machine, **given)
+    problem, pinned = tiled.problem, narrowed(tiled.problem).problem
+    found = [(each, "these") for each in all_bounds(pinned)]
     if origin is not None:
-        least = roofline(origin.network, problem.machine).cycles
-        bounds.append(Bound(ROOFLINE, Quantity.MAKESPAN, least))
-        least = Chains(origin.network, problem.machine).cycles()
-        bounds.append(Bound(CHAINS, Quantity.MAKESPAN, least))
-        moved = traffic_for_any_tiles(origin.network)
-        bounds.append(Bound(NEEDED, Quantity.DRAM_TRAFFIC, moved))
-        held = peak_for_any_tiles(origin.network, problem.machine)
-        bounds.append(Bound(SMALLEST, Quantity.PEAK_SPM, held))
-    _print(tiled.problem, bounds, as_json=as_json)
-
-
-ROOFLINE = "roofline"
-CHAINS = "chains of groups"
-NEEDED = "bytes that groups need"
-SMALLEST = "smallest tiles"
-ANY_TILES = frozenset({ROOFLINE, CHAINS, NEEDED, SMALLEST})
-"""The bounds that hold for any tiles; all others hold for those of the problem."""
-
-
-def _print(problem: "Problem", bounds: "list[Bound]", *, as_json: bool) -> None:
-    from spmilp.report.answer_table import UNITS
-
-    best: dict[str, Bound] = {}
-    for each in bounds:
-        known = best.setdefault(str(each.quantity), each)
-        if each.value > known.value:
-            best[str(each.quantity)] = each
+        network, target = origin.network, pinned.machine
+        cycles, makespan = roofline(network, target).cycles, Quantity.MAKESPAN
+        chains, moved = Chains(network, target).cycles(), traffic_for_any_tiles(network)
+        held = peak_for_any_tiles(network, target)
+        found += [
+            (Bound("roofline", makespan, cycles), "any"),
+            (Bound("chains of groups", makespan, chains), "any"),
+            (Bound("bytes that groups need", Quantity.DRAM_TRAFFIC, moved), "any"),
+            (Bound("smallest tiles", Quantity.PEAK_SPM, held), "any"),
+        ]
+    best: dict[Quantity, Bound] = {}
+    for each, _ in found:
+        if each.value > best.setdefault(each.quantity, each).value:
+            best[each.quantity] = each
     if as_json:
         out.print_json(
             {
@@ -80,36 +63,31 @@ def _print(problem: "Problem", bounds: "list[Bound]", *, as_json: bool) -> None:
                 "machine": problem.machine.name,
                 "tasks": len(problem.tasks),
                 "quantity": str(problem.objective.first),
-                "best": {quantity: each.name for quantity, each in best.items()},
+                "best": {str(quantity): each.name for quantity, each in best.items()},
                 "bounds": [
                     {
                         "name": each.name,
                         "quantity": str(each.quantity),
                         "value": each.value,
-                        "tiles": _tiles(each),
+                        "tiles": tiles,
                     }
-                    for each in bounds
+                    for each, tiles in found
                 ],
             }
         )
         return
-    to = out.console()
-    to.print(f"{problem.name}: no plan has less", markup=False, style="bold")
     rows = [
         (
             str(each.quantity),
             each.name,
             f"{each.value:,}",
             UNITS[each.quantity],
-            _tiles(each),
-            "best" if best[str(each.quantity)] is each else "",
+            tiles,
+            "best" if best[each.quantity] is each else "",
         )
-        for each in bounds
+        for each, tiles in found
         if each.value > 0
     ]
+    to = out.console()
+    to.print(f"{problem.name}: no plan has less", markup=False, style="bold")
     to.print(out.table(("quantity", "bound", "value", "", "tiles", ""), rows, numbers=(2,)))
-
-
-def _tiles(bound: "Bound") -> str:
-    """Return for which tiles a bound holds."""
-    return "any" if bound.name in ANY_TILES else "these"

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spmilp.cli import arguments
-from spmilp.cli import options as read
 from spmilp.cli import output as out
 
 if TYPE_CHECKING:
@@ -63,7 +62,7 @@ def calibrate(
     from spmilp.machine.read import load_machine
 
     if not source.endswith(".csv"):
-        _write_tiles(source, machine, read.dimensions(dim or ()), output)
+        _write_tiles(source, machine, arguments.dimensions(dim or ()), output)
         return
     from spmilp.calibration.fit import calibrate as fit
     from spmilp.calibration.measurements import read_measurements

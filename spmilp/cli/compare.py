@@ -8,11 +8,9 @@ import typer
 from rich.console import Console
 
 from spmilp.cli import arguments
-from spmilp.cli import options as read
 from spmilp.cli import output as out
 from spmilp.cli.interrupts import interrupts_noted, writing
-from spmilp.cli.progress import progress_line
-from spmilp.cli.stacked import print_stacked
+from spmilp.cli.output import print_stacked, progress_line
 from spmilp.errors import ExitCode
 from spmilp.options import with_options
 
@@ -89,7 +87,7 @@ def compare(
         found = compared(
             sources,
             machine,
-            solvers=read.names(solvers),
+            solvers=arguments.names(solvers),
             observer=Observer(on_stage=progress.say, on_progress=progress.improved),
             on_start=progress.starts,
             **options,

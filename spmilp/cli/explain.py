@@ -8,10 +8,8 @@ from typing import Annotated
 import typer
 
 from spmilp.cli import arguments
-from spmilp.cli import options as read
 from spmilp.cli import output as out
-from spmilp.cli.stacked import print_stacked
-from spmilp.cli.valid_plan import read_valid_plan
+from spmilp.cli.output import print_stacked, read_valid_plan
 from spmilp.errors import ExitCode
 
 CODES = {"infeasible": ExitCode.INFEASIBLE, "unknown": ExitCode.LIMIT_WITHOUT_PLAN}
@@ -35,7 +33,7 @@ def explain(
         float,
         typer.Option(
             "--time-limit",
-            parser=read.duration,
+            parser=arguments.duration,
             metavar="DURATION",
             help="No further change of the machine is tried after this: 20s, 5m, none.",
             show_default="20s",
@@ -45,7 +43,7 @@ def explain(
         float | None,
         typer.Option(
             "--what-if",
-            parser=read.duration,
+            parser=arguments.duration,
             metavar="DURATION",
             help="Of a plan: search so long, with a little more of each of what binds it, for what "
             "that saves.",
@@ -72,7 +70,7 @@ def explain(
     """
     from spmilp.explanation.explain import explain as explained
 
-    dimensions = read.dimensions(dim or ())
+    dimensions = arguments.dimensions(dim or ())
     if groups:
         _print_groups(source, machine, dimensions, passes, as_json=as_json)
         return

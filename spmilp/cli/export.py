@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spmilp.cli import arguments
-from spmilp.cli import options as read
 from spmilp.cli import output as out
 from spmilp.cli.interrupts import writing
 
@@ -84,7 +83,7 @@ def export(
     request = ExportRequest.of(
         formats or [ALL],
         model=model,
-        dims=read.dimensions(dim or ()),
+        dims=arguments.dimensions(dim or ()),
         prefix=prefix,
         controllers=controller or (),
         profile=profile,

@@ -1,7 +1,8 @@
-"""``spmilp machines``: the machines that ship with the package, and where the numbers are from."""
+"""``spmilp machines`` and ``spmilp solvers``: what ships with the package, and its sources."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
 from math import prod
 from typing import TYPE_CHECKING, Annotated
 
@@ -38,6 +39,18 @@ def machines(
     _list([load_machine(preset).machine for preset in list_presets()], as_json=as_json)
 
 
+def solvers(as_json: arguments.AsJson = False) -> None:
+    """List the solvers and policies: source, what each decides, and its limits."""
+    from spmilp.registry import list_solvers
+
+    found = list_solvers()
+    if as_json:
+        out.print_json({"solvers": [asdict(one) for one in found]})
+        return
+    rows = [(one.name, one.source, one.decides, one.limits) for one in found]
+    out.console().print(out.table(("name", "source", "decides", "limits"), rows))
+
+
 def _list(presets: "list[Machine]", *, as_json: bool) -> None:
     if as_json:
         out.print_json({"machines": [_outline(machine) for machine in presets]})
@@ -61,17 +74,8 @@ def _show(file: "MachineFile", *, as_json: bool) -> None:
     from spmilp.machine.convert import machine_to_json
 
     machine = file.machine
-    sources = [
-        {
-            "field": parameter.field,
-            "value": parameter.value,
-            "source": parameter.source,
-            "verified": parameter.verified,
-        }
-        for parameter in file.provenance
-    ]
     if as_json:
-        whole = machine_to_json(machine)
+        whole, sources = machine_to_json(machine), [asdict(each) for each in file.provenance]
         out.print_json({"machine": whole, "sha256": file.sha256, "parameters": sources})
         return
     to = out.console()

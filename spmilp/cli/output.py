@@ -5,20 +5,28 @@ import json
 import math
 import os
 import sys
+import time
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.console import Console, JustifyMethod
+from rich.cells import cell_len
+from rich.console import Console, JustifyMethod, RenderableType
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
 from spmilp.errors import SpmilpError
+from spmilp.quantities import percent, relative_gap
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from spmilp.result import Result
+    from spmilp.solvers.base import Progress
+
 
 PLAIN_WIDTH = 150
 """Columns when the output is no terminal."""
@@ -126,22 +134,13 @@ def print_json_line(value: object) -> None:
     sys.stdout.flush()
 
 
-class Answer(Protocol):
-    """What a command has found, for people and for programs."""
-
-    def text(self) -> str:
-        """Return it as lines."""
-
-    def data(self) -> Mapping[str, object]:
-        """Return it as a JSON object."""
-
-
-def print_answer(answer: Answer, *, as_json: bool) -> None:
-    """Print what a command has found: its lines, or one JSON object."""
+def print_answer(data: Mapping[str, object], lines: Iterable[str], *, as_json: bool) -> None:
+    """Print what a command has found: one JSON object, or lines."""
     if as_json:
-        print_json(answer.data())
+        print_json(data)
     else:
-        print_line(answer.text())
+        for line in lines:
+            print_line(line)
 
 
 def records(frame: "pd.DataFrame") -> list[dict[str, object]]:
@@ -189,3 +188,151 @@ def table(
     for row in rows:
         made.add_row(*(escape(cell) for cell in row))
     return made
+
+
+BETWEEN = 2
+"""Columns of the terminal between those of a table."""
+
+NARROWEST_NAME = 24
+"""Texts that are longer may be folded; numbers never are."""
+
+
+def print_stacked(
+    to: Console,
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    numbers: Container[int],
+    keys: int = 1,
+) -> None:
+    """Print a table; where it is too wide, several that all begin with the first ``keys`` columns.
+
+    Parameters
+    ----------
+    numbers
+        Positions of the columns that hold numbers.
+    """
+    for place, columns in enumerate(_that_fit(headings, rows, numbers, keys, to.width)):
+        if place:
+            to.print()
+        to.print(
+            table(
+                [headings[column] for column in columns],
+                [[row[column] for column in columns] for row in rows],
+                numbers={at for at, column in enumerate(columns) if column in numbers},
+            )
+        )
+
+
+def _that_fit(
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    numbers: Container[int],
+    keys: int,
+    width: int,
+) -> list[list[int]]:
+    """Return the columns of each of the tables: as many as fit, and one at least."""
+
+    def needed(column: int) -> int:
+        widest = max(cell_len(text) for text in (headings[column], *(row[column] for row in rows)))
+        return BETWEEN + (widest if column in numbers else min(widest, NARROWEST_NAME))
+
+    first = list(range(keys))
+    tables = [first]
+    room = width - sum(map(needed, first))
+    left = room
+    for column in range(keys, len(headings)):
+        if needed(column) > left and len(tables[-1]) > keys:
+            tables.append(list(first))
+            left = room
+        left -= needed(column)
+        tables[-1] = [*tables[-1], column]
+    return tables
+
+
+class ProgressLine:
+    """Says what the command does; silent unless stderr is a terminal."""
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._end = math.inf
+        self._status = console(stderr=True).status(self) if sys.stderr.isatty() else None
+
+    def __rich__(self) -> RenderableType:
+        """Return the line as it is now; it is drawn several times a second."""
+        left = self._end - time.perf_counter()
+        if math.isinf(left):
+            return Text(self._text)
+        return Text(f"{self._text}, {max(0.0, left):.0f} s left")
+
+    def say(self, text: str) -> None:
+        """Replace the line."""
+        self._text = visible(text)
+
+    def ends_at(self, instant: float) -> None:
+        """Show the seconds left until an instant of ``time.perf_counter``."""
+        self._end = instant
+
+    def print_above(self, text: str) -> None:
+        """Print a line that stays, above the one that is replaced."""
+        to = console(stderr=True) if self._status is None else self._status.console
+        to.print(Text(visible(text)), soft_wrap=True)
+
+    def starts(self, instance: str, solver: str) -> None:
+        """Say which solver begins on which instance."""
+        self.say(f"{instance}: {solver}")
+
+    def better_tiles(self, value: int, tasks: int) -> None:
+        """Show what the search for tile sizes has found."""
+        self.say(f"choosing tiles: best {value:,} with {tasks:,} tasks")
+
+    def improved(self, progress: "Progress") -> None:
+        """Show a solver's incumbent, bound and gap."""
+        incumbent = progress.incumbent
+        if incumbent is None:
+            self.say(f"solving: no plan yet, bound {progress.bound:,} ({progress.source})")
+            return
+        gap = percent(relative_gap(incumbent, progress.bound))
+        self.say(
+            f"solving: best {incumbent:,}, bound {progress.bound:,}, gap {gap} ({progress.source})"
+        )
+
+
+@contextmanager
+def progress_line() -> Iterator[ProgressLine]:
+    """Show a line of progress for as long as the block runs."""
+    line = ProgressLine()
+    if line._status is None:
+        yield line
+        return
+    with line._status:
+        yield line
+
+
+LOG = "log.jsonl"
+"""The log of a search, beside its plan."""
+
+
+def read_valid_plan(plan: Path, problem: Path | None, log: Path | None) -> "Result":
+    """Read a plan with its problem, and the log of its search where there is one.
+
+    Raises
+    ------
+    InvalidPlanError
+        If the checker rejects it.
+    FileError
+        If a file cannot be read.
+    """
+    from spmilp.export.errors import InvalidPlanError
+    from spmilp.result import read
+
+    beside = folder_of(plan) / LOG
+    result = read(plan, problem=problem, log=log or (beside if beside.exists() else None))
+    if result.violations:
+        raise InvalidPlanError(result.violations, "shown")
+    return result
+
+
+def folder_of(plan: Path) -> Path:
+    """Return the folder in which a plan lies, be it the folder itself that is given."""
+    return plan if plan.is_dir() else plan.parent

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spmilp.cli import arguments
-from spmilp.cli import options as read
 from spmilp.cli.interrupts import interrupts_noted, writing
-from spmilp.cli.progress import ProgressLine, progress_line
+from spmilp.cli.output import ProgressLine, progress_line
 from spmilp.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ def pack(
         typer.Option(
             "--capacity",
             "-c",
-            parser=read.byte_count,
+            parser=arguments.byte_count,
             metavar="BYTES",
             help="Bytes of the memory: 1048576, 0x100000, 64K, 1MiB.",
             show_default="no limit",
@@ -127,7 +126,7 @@ def pack(
     if output == STANDARD_STREAM and as_json:
         raise typer.BadParameter("--json and -o - would both print on stdout; name a file")
 
-    taken = read.reserved_ranges(reserved or ())
+    taken = arguments.reserved_ranges(reserved or ())
     from spmilp import packing
     from spmilp.cli.pack_answer import Answer, print_answer
     from spmilp.files import require_room, write_atomically

@@ -10,7 +10,7 @@ from spmilp import quantities
 from spmilp.cli import arguments
 from spmilp.cli import output as out
 from spmilp.cli.interrupts import writing
-from spmilp.cli.valid_plan import folder_of, read_valid_plan
+from spmilp.cli.output import folder_of, read_valid_plan
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -1,29 +1,138 @@
-"""``spmilp solve``: from a model or a problem file to a checked plan in a folder."""
+"""``spmilp solve``: from a model or a problem file to a checked plan in a folder, with a log."""
 
+import json
 import math
 import re
+import sys
 import time
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
 from spmilp.cli import arguments
 from spmilp.cli import output as out
 from spmilp.cli.interrupts import Interrupts, interrupts_noted, writing
-from spmilp.cli.progress import ProgressLine, progress_line
+from spmilp.cli.output import LOG, OutputError, ProgressLine, print_warning, progress_line, visible
 from spmilp.cli.solve_answer import Answer
-from spmilp.cli.solve_log import SolveLog, keep_beside_plan, log_file, send_to_output
-from spmilp.errors import ExitCode
+from spmilp.errors import ExitCode, FileError
+from spmilp.files import write_together
 from spmilp.options import with_options
+from spmilp.report.search_log import HEADING, LogEntry
 
 if TYPE_CHECKING:
     from spmilp.problem.problem import Problem
-    from spmilp.report.search_log import LogEntry
-    from spmilp.solvers.base import Progress
     from spmilp.watch import Observer, Stage
+
+
+JSON_ENDINGS = (".jsonl", ".ndjson")
+"""Of log files that are to hold lines of JSON."""
+
+
+class SolveLog:
+    """Sends each line to all who want it, as text or as JSON.
+
+    A line that cannot be written costs the lines behind it, never the search.
+    """
+
+    def __init__(self, started: float) -> None:
+        self._started = started
+        self._targets: list[tuple[bool, Callable[[str], None]]] = []
+        self._send_heading = True
+
+    def send_to(self, write: Callable[[str], None], *, is_json: bool) -> None:
+        """Add somewhere that lines go to."""
+        self._targets.append((is_json, write))
+
+    def stage(self, name: str) -> None:
+        """Say which stage begins."""
+        seconds = self._seconds()
+        self._send(
+            f"{seconds:>7.1f}s  {name}",
+            {"event": "stage", "seconds": seconds, "stage": name},
+        )
+
+    def entry(self, entry: LogEntry) -> None:
+        """Show what has become better; times count from the start of the command."""
+        timed = replace(entry, seconds=self._seconds())
+        self._send(timed.as_row(), timed.as_fields())
+
+    def end(self, status: str, entry: LogEntry | None) -> None:
+        """Say how it has ended."""
+        seconds = self._seconds()
+        known: dict[str, object] = {"incumbent": None, "bound": None, "gap": None}
+        if entry is not None:
+            known = {"incumbent": entry.incumbent, "bound": entry.bound, "gap": entry.gap}
+        fields: dict[str, object] = {"event": "end", "seconds": seconds, "status": status}
+        self._send(f"{seconds:>7.1f}s  {status}", fields | known)
+
+    def _seconds(self) -> float:
+        return round(perf_counter() - self._started, 3)
+
+    def _send(self, text: str, fields: dict[str, object]) -> None:
+        if self._send_heading:
+            self._send_heading = False
+            text = f"{HEADING}\n{text}"
+        for target in list(self._targets):
+            is_json, write = target
+            try:
+                write(json.dumps(fields) if is_json else visible(text))
+            except (OSError, OutputError, ValueError) as error:
+                self._targets.remove(target)
+                if not isinstance(error, BrokenPipeError | OutputError):
+                    print_warning(f"the log goes on no longer: {error}")
+
+
+@contextmanager
+def log_file(log: SolveLog, file: Path | None) -> Iterator[None]:
+    """Send the log to a file, too, for as long as the block runs.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be made.
+    """
+    if file is None:
+        yield
+        return
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        opened = file.open("w", encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise FileError(f"{file}: the log cannot be written: {error.strerror}") from error
+    log.send_to(line_writer(opened), is_json=file.suffix in JSON_ENDINGS)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            opened.close()
+
+
+def keep_beside_plan(lines: Sequence[str], folder: Path) -> None:
+    """Write the lines of a log beside a plan, where reports and plots look for them.
+
+    Times are those of this run: nothing else in the folder tells one run from another. A plan is
+    worth more than its log, so that one which cannot be written is a warning.
+    """
+    try:
+        write_together(folder, {LOG: "".join(f"{line}\n" for line in lines)})
+    except FileError as error:
+        print_warning(f"the log is not kept: {error}")
+
+
+def line_writer(stream: TextIO) -> Callable[[str], None]:
+    """Return what writes lines to a stream at once."""
+
+    def write(line: str) -> None:
+        stream.write(f"{line}\n")
+        stream.flush()
+
+    return write
+
 
 SHORTEST = 0.001
 """Seconds of a time limit that is over before anything has begun."""
@@ -113,7 +222,7 @@ def solve(
         stack.enter_context(log_file(log, logged))
         shows_log = not (quiet or as_json or json_lines)
         if json_lines:
-            send_to_output(log)
+            log.send_to(line_writer(sys.stdout), is_json=True)
         elif shows_log:
             log.send_to(progress.print_above, is_json=False)
         progress.ends_at(started + time_limit)
@@ -186,9 +295,9 @@ class _Following:
 
         return Observer(
             on_stage=self._stage,
-            on_tiles=self._tiles,
+            on_tiles=self.progress.better_tiles,
             on_problem=self._problem,
-            on_progress=self._progress,
+            on_progress=self.progress.improved if self.shows_progress else None,
             on_log=self._entry,
             on_warning=out.print_warning,
         )
@@ -205,13 +314,6 @@ class _Following:
         said = f"reading {self.source}" if stage is Stage.READING else stage
         self.log.stage(said)
         self.progress.say(said)
-
-    def _tiles(self, value: int, tasks: int) -> None:
-        self.progress.better_tiles(value, tasks)
-
-    def _progress(self, news: "Progress") -> None:
-        if self.shows_progress:
-            self.progress.improved(news)
 
     def _entry(self, entry: "LogEntry") -> None:
         self.interrupts.has_plan |= entry.incumbent is not None

@@ -124,10 +124,7 @@ class Answer:
             "seconds_to_check": round(result.seconds_to_check, 3),
             "seconds_to_write": round(self.seconds_to_write, 3),
             "checked": summary is not None,
-            "violations": [
-                {"rule": found.rule, "objects": list(found.objects), "message": found.message}
-                for found in result.violations
-            ],
+            "violations": [asdict(found) for found in result.violations],
             "lock": None if result.lock is None else asdict(result.lock),
             "files": [str(file) for file in self.files],
         }

@@ -7,10 +7,9 @@ import typer
 
 from spmilp import quantities
 from spmilp.cli import arguments
-from spmilp.cli import options as read
 from spmilp.cli import output as out
 from spmilp.cli.interrupts import COMMAND, interrupts_noted
-from spmilp.cli.progress import progress_line
+from spmilp.cli.output import progress_line
 from spmilp.errors import ExitCode, MissingExtraError
 from spmilp.options import with_options
 
@@ -142,14 +141,14 @@ def sweep(
     wanted: dict[str, Any] = read_sweep(Path(sources[0])) if is_file else {"models": sources}
     fields = {**wanted.get("fields", {}), **_assignments(set_ or ())}
     given = {
-        "machines": None if machine is None else read.names(machine),
+        "machines": None if machine is None else arguments.names(machine),
         "spm": spm,
         "dma_channels": dma_channels,
         "dma_rate": dma_rate,
         "dram_rate": dram_rate,
-        "solver": None if solver is None else read.names(solver),
-        "seeds": None if seeds is None else read.seeds(seeds),
-        "pareto": None if pareto is None else read.names(pareto),
+        "solver": None if solver is None else arguments.names(solver),
+        "seeds": None if seeds is None else arguments.seeds(seeds),
+        "pareto": None if pareto is None else arguments.names(pareto),
         "target": target,
     }
     # The file's go before the defaults of the command line.

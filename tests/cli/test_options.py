@@ -5,7 +5,7 @@ import math
 import pytest
 import typer
 
-from spmilp.cli.options import dimensions, duration, share
+from spmilp.cli.arguments import dimensions, duration, share
 from spmilp.errors import ArgumentError
 
 

@@ -17,7 +17,7 @@ import pytest
 from benchmarks.convert import read_lifetimes
 from cli.running import Run
 from spmilp import packing
-from spmilp.cli.options import byte_count
+from spmilp.cli.arguments import byte_count
 from spmilp.packing import Packing, PackingProblem, PackingStatus
 from spmilp.packing.minimalloc import read_table
 from spmilp.problem.write import write_problem

@@ -6,7 +6,7 @@ import time
 import pytest
 from rich.text import Text
 
-from spmilp.cli.progress import ProgressLine
+from spmilp.cli.output import ProgressLine
 from spmilp.solvers.base import Progress
 
 

@@ -15,7 +15,7 @@ from checker.worked_example import PLAN, PROBLEM, changed
 from cli.fakes import FakeSolver, answer, interrupted_with_a_plan, interrupted_without_a_plan
 from cli.running import MODELS, Run
 from spmilp.cli import solve as command
-from spmilp.cli.progress import ProgressLine
+from spmilp.cli.output import ProgressLine
 from spmilp.problem.write import write_problem
 from spmilp.solvers.base import SolverResult, SolveStatus
 

@@ -10,7 +10,7 @@ import pytest
 from checker.worked_example import PROBLEM
 from cli.fakes import FakeSolver, answer
 from cli.running import Run
-from spmilp.cli.solve_log import SolveLog
+from spmilp.cli.solve import SolveLog
 from spmilp.problem.write import write_problem
 from spmilp.report.search_log import HEADING, LogEntry
 

@@ -8,7 +8,7 @@ import pytest
 from checker.worked_example import PROBLEM
 from cli.running import MODELS, Run
 from spmilp.cli import output as out
-from spmilp.cli.stacked import print_stacked
+from spmilp.cli.output import print_stacked
 from spmilp.problem.write import write_problem
 
 HEADINGS = ("name", "first", "second", "third")
