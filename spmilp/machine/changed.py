@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 
 from pydantic import ValidationError
 
-from spmilp.amounts import byte_count
 from spmilp.machine.description import MachineDescription, ProvenanceFields, ScratchpadFields
 from spmilp.machine.fields import near_matches, rate_from, what_is_wrong
+from spmilp.quantities import byte_count
 from spmilp.units import Bytes
 
 Leaf: TypeAlias = tuple[tuple[str, ...], str, bool]
