@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from spmilp.bounds.roofline import Roofline
-    from spmilp.export.footprint import Footprint
+    from spmilp.export.packed import Footprint
     from spmilp.frontend.graph import Network
     from spmilp.report.explanation import Explanation
     from spmilp.report.page.page import Page
@@ -104,8 +104,8 @@ class Result:
 
         ``None`` without a plan, where the network is not known, or where no tables can be made.
         """
-        from spmilp.export.footprint import footprint
-        from spmilp.export.subject import Profile, Subject, stamp_of
+        from spmilp.export.packed import footprint
+        from spmilp.export.subject import Subject, stamp_of
 
         if self.plan is None or self.origin is None:
             return None
@@ -114,7 +114,6 @@ class Result:
             plan=self.plan,
             stamp=stamp_of(self.problem, self.plan),
             network=self.origin.network,
-            profile=Profile.RELEASE,
         )
         try:
             return footprint(subject)
@@ -493,29 +492,24 @@ class Result:
         dim: Mapping[str, int] | None = None,
         prefix: str = "spmilp",
         controller: str | Iterable[str] = (),
-        profile: str | None = None,
     ) -> tuple[Path, ...]:
         """Write tables, scripts, descriptors and traces that are made from the plan.
 
         Parameters
         ----------
         format
-            One or more of ``c``, ``bin``, ``player``, ``commands``, ``dma``, ``csv``, ``md``,
+            One or more of ``c``, ``player``, ``c-code``, ``commands``, ``dma``, ``csv``, ``md``,
             ``minimalloc``, ``ld``, ``tflm``, ``onnx``, ``perfetto``; ``all`` for each that can take
             the plan.
         folder
             Where to write.
         model, dim
-            As for :meth:`replay`; ``onnx`` and ``player`` need it, ``c`` and ``bin`` say more with
-            it.
+            As for :meth:`replay`; ``c``, ``player``, ``c-code`` and ``onnx`` need it.
         prefix
             What the names of C objects begin with.
         controller
             Kinds of DMA controllers, ``NAME`` for all engines or ``ENGINE=NAME``; by default what
             the machine says.
-        profile
-            What C tables and player keep: ``release`` or ``debug``; by default what suits the
-            machine.
 
         Returns
         -------
@@ -533,8 +527,7 @@ class Result:
         ValueError
             If there is no such format, or it needs the model and that is not known.
         """
-        from spmilp.export.formats import write_export
-        from spmilp.export.request import ExportRequest, export_plan
+        from spmilp.export.formats import ExportRequest, export_plan, write_export
 
         model, dim = self._model(model, dim)
         request = ExportRequest.of(
@@ -543,7 +536,6 @@ class Result:
             dims=dim,
             prefix=prefix,
             controllers=[controller] if isinstance(controller, str) else controller,
-            profile=profile,
         )
         made = export_plan(self.problem, self._there(), request)
         files = write_export(made, Path(folder))

@@ -11,19 +11,17 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.player import programs
 from benchmarks.player.plans import arguments_of, print_rows
-from spmilp.export.footprint import footprint
-from spmilp.export.subject import Profile, Subject
+from spmilp.export.packed import footprint
+from spmilp.export.subject import Subject
 
 HEAD = (
-    "| network | machine | tasks | transfers | constants B | tables, debug B | tables, release B "
-    "| of constants | code, resumed B | code, blocking B | DRAM, debug B | DRAM, release B "
-    "| CPU s |\n"
-    "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
+    "| network | machine | tasks | transfers | constants B | tables B | of constants "
+    "| code, resumed B | code, blocking B | DRAM B | CPU s |\n"
+    "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
 )
 
 
@@ -34,16 +32,15 @@ def main() -> int:
 
 def cells(subject: Subject, _: str) -> Iterator[str]:
     """Yield what the table says of one plan."""
-    large = footprint(subject)
     began = time.process_time()
-    small = footprint(replace(subject, profile=Profile.RELEASE))
+    taken = footprint(subject)
     used = time.process_time() - began
     dram = subject.problem.machine.memories[0].name
     yield from (f"{len(rows):,}" for rows in (subject.problem.tasks, subject.plan.transfers))
-    yield from (f"{each:,}" for each in (small.constants, large.tables, small.tables))
-    yield f"{small.tables / small.constants:.1%}"
+    yield from (f"{each:,}" for each in (taken.constants, taken.tables))
+    yield f"{taken.tables / taken.constants:.1%}"
     yield from (code_bytes(subject, flags) for flags in ((), ("-DSPMILP_BLOCKING",)))
-    yield from (f"{dict(each.memories)[dram]:,}" for each in (large, small))
+    yield f"{dict(taken.memories)[dram]:,}"
     yield f"{used:.1f}"
 
 
@@ -53,7 +50,7 @@ def code_bytes(subject: Subject, flags: Sequence[str]) -> str:
         return ""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        programs.write_code(replace(subject, profile=Profile.RELEASE), folder)
+        programs.write_code(subject, folder)
         others = ("main.c", "mps2.c", "program.c")
         sources = [
             file.name for file in folder.glob("spmilp_code*.c") if not file.name.endswith(others)

@@ -12,17 +12,14 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.player import programs
 from benchmarks.player.plans import arguments_of, print_rows
 from spmilp.checker.values.inputs import random_inputs
-from spmilp.export.subject import Profile, Subject
+from spmilp.export.subject import Subject
 
-HEAD = (
-    "| network | machine | commands | debug | release | straight code |\n|---|---|--:|--:|--:|--:|"
-)
+HEAD = "| network | machine | commands | player | straight code |\n|---|---|--:|--:|--:|"
 
 INSTRUCTIONS_PER_TICK = 40
 
@@ -66,12 +63,11 @@ def cells(subject: Subject, _: str) -> Iterator[str]:
     """Yield what the table says of one plan."""
     commands = sum(len(each.commands) for each in subject.lists.lists)
     yield f"{commands:,}"
-    for profile in (Profile.DEBUG, Profile.RELEASE):
-        with tempfile.TemporaryDirectory() as temporary:
-            folder = Path(temporary)
-            programs.write_player(replace(subject, profile=profile), folder)
-            (folder / "spmilp_kernels.c").write_text(EMPTY_KERNELS)
-            yield f"{instructions(subject, folder, 'spmilp_mps2') / commands:,.0f}"
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        programs.write_player(subject, folder)
+        (folder / "spmilp_kernels.c").write_text(EMPTY_KERNELS)
+        yield f"{instructions(subject, folder, 'spmilp_mps2') / commands:,.0f}"
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         programs.write_code(subject, folder)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from spmilp.checker.values.inputs import random_inputs
 from spmilp.checker.values.replay import replay
 from spmilp.export.formats import export, write_export
-from spmilp.export.subject import Subject, stamp_of
+from spmilp.export.subject import Subject
 from spmilp.frontend.graph import Network
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
@@ -39,28 +39,19 @@ def missing(tools: Sequence[str]) -> list[str]:
     return [tool for tool in tools if shutil.which(tool) is None]
 
 
-def export_player(
-    problem: Problem, plan: Plan, network: Network, folder: Path, prefix: str = "spmilp"
-) -> None:
-    """Write tables and player of the debug profile into a folder."""
-    stamp = stamp_of(problem, plan)
-    subject = Subject(problem=problem, plan=plan, stamp=stamp, network=network, prefix=prefix)
-    write_player(subject, folder)
-
-
 def write_player(subject: Subject, folder: Path) -> None:
-    """Write tables and player of the subject's profile, and the binary file, into a folder."""
-    _write(subject, ("player", "bin"), folder)
+    """Write packed tables and the player into a folder."""
+    _write(subject, "player", folder)
 
 
 def write_code(subject: Subject, folder: Path) -> None:
     """Write the plan as straight code into a folder."""
-    _write(subject, ("c-code",), folder)
+    _write(subject, "c-code", folder)
 
 
-def _write(subject: Subject, formats: Sequence[str], folder: Path) -> None:
+def _write(subject: Subject, format_: str, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    made = export(subject, formats)
+    made = export(subject, [format_])
     made.require_all()
     write_export(made, folder)
 

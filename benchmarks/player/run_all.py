@@ -1,7 +1,6 @@
 """Compile and run the C player for the MLPerf Tiny networks in int8 on several machines.
 
-Usage: python -m benchmarks.player.run_all [--machines A,B] [--models A,B] [--profile debug]
-           [--keep DIR]
+Usage: python -m benchmarks.player.run_all [--machines A,B] [--models A,B] [--keep DIR]
 
 Each plan is built with the address and undefined-behaviour sanitizers (run with threads and in one
 loop), with the thread sanitizer, and without an operating system for an Arm Cortex-M3 (QEMU) where
@@ -12,15 +11,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.player import programs
 from benchmarks.player.plans import arguments_of, print_rows
-from spmilp.export.footprint import footprint
-from spmilp.export.subject import Profile, Subject
+from spmilp.export.packed import footprint
+from spmilp.export.subject import Subject
 from spmilp.frontend.graph import Network
 
 HEAD = (
@@ -35,14 +33,13 @@ SAME, LEFT_OUT = "same bits", "not run"
 def main() -> int:
     """Print a row for each plan; 1 if one is wrong."""
     parser = arguments_of(__doc__)
-    parser.add_argument("--profile", type=Profile, choices=list(Profile), default=Profile.RELEASE)
     parser.add_argument("--keep", type=Path, help="where exports and programs stay")
     given = parser.parse_args()
 
     def cells(subject: Subject, name: str) -> list[str]:
         with tempfile.TemporaryDirectory() as temporary:
             folder = (given.keep or Path(temporary)) / name
-            return list(judged(replace(subject, profile=given.profile), folder))
+            return list(judged(subject, folder))
 
     return print_rows(HEAD, given, cells)
 

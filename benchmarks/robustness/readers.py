@@ -13,7 +13,6 @@ import spmilp
 from benchmarks.convert import read_job_shop
 from spmilp.checker.check import check
 from spmilp.checker.values.inputs import random_inputs, read_inputs
-from spmilp.export.binary import parse_binary
 from spmilp.frontend.load import load_network
 from spmilp.machine.read import load_machine, read_machine
 from spmilp.packing.minimalloc import parse_table
@@ -83,7 +82,6 @@ READERS: dict[str, tuple[Callable[[bytes, Path], object], Callable[[], list[byte
         lambda: [BUFFERS, *contents("docs/example/*.csv")],
     ),
     "job shop": (from_file(read_job_shop, ".fjs"), lambda: [JOB_SHOP]),
-    "binary": (lambda data, folder: parse_binary(data, "case"), partial(of_pair, "*.spmb")),
     "inputs": (from_file(lambda file: read_inputs(file, NETWORK), ".npz"), arrays),
     "model": (
         from_file(lambda file: load_network(file, {}, KINDS), ".onnx"),

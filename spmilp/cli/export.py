@@ -41,8 +41,7 @@ def export(
         str | None,
         typer.Option(
             metavar="MODEL.onnx",
-            help="The model that it was made for; onnx and player need it, c and bin say more with "
-            "it.",
+            help="The model that it was made for; c, player, c-code and onnx need it.",
             show_default=False,
         ),
     ] = None,
@@ -58,15 +57,6 @@ def export(
             show_default="what the machine says",
         ),
     ] = None,
-    profile: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="What the C tables and the player keep: release (what runs, packed) or debug "
-            "(everything).",
-            show_default="release on small machines with --model, else debug",
-        ),
-    ] = None,
     as_json: arguments.AsJson = False,
 ) -> None:
     """Write tables, scripts, descriptors and traces that are made from a plan.
@@ -76,8 +66,7 @@ def export(
     """
     from spmilp.checker.check import check
     from spmilp.export.errors import InvalidPlanError
-    from spmilp.export.formats import write_export
-    from spmilp.export.request import ALL, ExportRequest, export_plan
+    from spmilp.export.formats import ALL, ExportRequest, export_plan, write_export
     from spmilp.plan.read import open_pair
 
     request = ExportRequest.of(
@@ -86,7 +75,6 @@ def export(
         dims=arguments.dimensions(dim or ()),
         prefix=prefix,
         controllers=controller or (),
-        profile=profile,
     )
     opened, answer = open_pair(plan, problem)
     violations = check(opened, answer)

@@ -13,7 +13,7 @@ from spmilp import quantities
 from spmilp.cli import output as out
 
 if TYPE_CHECKING:
-    from spmilp.export.footprint import Footprint
+    from spmilp.export.packed import Footprint
     from spmilp.report.summary import Summary
     from spmilp.result import Result
 
@@ -59,7 +59,7 @@ class Answer:
     @cached_property
     def footprint(self) -> "Footprint | None":
         """What the plan takes in a firmware, on machines that are like microcontrollers."""
-        from spmilp.export.request import is_like_microcontroller
+        from spmilp.export.formats import is_like_microcontroller
 
         problem, plan = self.result.problem, self.result.plan
         if plan is None or not self._shows_more:

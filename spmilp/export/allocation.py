@@ -1,48 +1,61 @@
-"""The allocation as rows: address and lifetime of each residency, and the memory's occupancy."""
+"""The allocation: addresses and lifetimes as CSV, as Markdown, and for MiniMalloc."""
 
+import csv
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from io import StringIO
 
+from spmilp.export.names import cell, comment, field
 from spmilp.export.subject import Subject
 from spmilp.machine.machine import Memory
 from spmilp.plan.memory import live_bytes
 from spmilp.plan.plan import Residency
-from spmilp.units import Bytes, Cycles, ResidencyIdx, align_up
+from spmilp.units import Bytes, MemoryIdx, align_up
+
+CSV = ("spmilp-allocation-csv", "1.0")
+MARKDOWN = ("spmilp-allocation-md", "1.0")
+MINIMALLOC = ("minimalloc-csv", "1.0")
+
+CSV_COLUMNS = (
+    *("memory", "memory_name", "residency", "kind", "start", "end", "offset_hex", "end_hex"),
+    *("size", "alloc_size", "align", "bank", "live_bytes_max", "layout", "name"),
+)
+
+MINIMALLOC_COLUMNS = "id,lower,upper,size,offset"
+
+_MARKDOWN_HEAD = (
+    "| start - end | first - end address | size | most live | kind | name |",
+    "|---:|---|---:|---:|---|---|",
+)
+"""The columns of Vela's ``--verbose-allocation`` (ethos-u-vela, tensor_allocation.py)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class AllocationRow:
     """One residency.
 
     Parameters
     ----------
-    offset, end_offset
-        First address and the one behind the last.
-    size, allocated
-        Bytes, and bytes with the padding up to the memory's alignment.
+    end_offset
+        The address behind the last.
+    allocated
+        Bytes with the padding up to the memory's alignment.
     bank
         Of the first byte; ``None`` where the memory states no banks.
     live
         Most bytes that are occupied in the memory at one cycle of the residency; ``None`` for what
-        lies in a DRAM tensor, which takes no space of its own.
-    at_place
-        Whether it lies in a DRAM tensor, at the tensor's strides.
+        lies in a DRAM tensor, at the tensor's strides: it takes no space of its own.
     """
 
-    residency: ResidencyIdx
+    residency: Residency
     name: str
     kind: str
-    start: Cycles
-    end: Cycles
-    offset: Bytes
     end_offset: Bytes
-    size: Bytes
     allocated: Bytes
     bank: int | None
     live: Bytes | None
-    at_place: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +72,7 @@ class Allocation:
 
     memory: Memory
     cores: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[AllocationRow, ...]
     peak: Bytes
     bound: Bytes
 
@@ -76,50 +89,37 @@ def allocations(subject: Subject) -> tuple[Allocation, ...]:
     residencies: list[list[Residency]] = [[] for _ in machine.memories]
     for residency in subject.plan.residencies:
         residencies[residency.memory].append(residency)
-    used = subject.used()
     return tuple(
-        _allocation(subject, memory, residencies[memory.index], used[memory.index])
-        for memory in machine.memories
+        _allocation(subject, memory, residencies[memory.index], peak)
+        for memory, peak in zip(machine.memories, subject.used(), strict=True)
     )
 
 
 def _allocation(
     subject: Subject, memory: Memory, residencies: Sequence[Residency], peak: Bytes
 ) -> Allocation:
-    cycles, totals = live_bytes(
-        residency for residency in residencies if not subject.is_at_place(residency)
-    )
+    cycles, totals = live_bytes(each for each in residencies if not subject.is_at_place(each))
     highest = _Highest(totals)
     tensors = sum(t.bytes for t in subject.problem.tensors if t.memory == memory.index)
     rows = []
-    for residency in sorted(
-        residencies, key=lambda residency: (residency.start, residency.offset, residency.index)
-    ):
-        at_place = subject.is_at_place(residency)
-        first = max(0, bisect_right(cycles, residency.start) - 1)
+    for each in sorted(residencies, key=lambda each: (each.start, each.offset, each.index)):
+        at_place = subject.is_at_place(each)
+        first, end = max(0, bisect_right(cycles, each.start) - 1), bisect_left(cycles, each.end)
         rows.append(
-            Row(
-                residency=residency.index,
-                name=subject.name(residency),
-                kind=subject.kind(residency),
-                start=residency.start,
-                end=residency.end,
-                offset=residency.offset,
-                end_offset=residency.offset + subject.span(residency),
-                size=residency.bytes,
-                allocated=residency.bytes
-                if at_place
-                else align_up(residency.bytes, memory.alignment),
-                bank=_bank(memory, residency.offset),
-                live=None if at_place else highest.of(first, bisect_left(cycles, residency.end)),
-                at_place=at_place,
+            AllocationRow(
+                residency=each,
+                name=subject.name(each),
+                kind=subject.kind(each),
+                end_offset=each.offset + subject.span(each),
+                allocated=each.bytes if at_place else align_up(each.bytes, memory.alignment),
+                bank=_bank(memory, each.offset),
+                live=None if at_place else highest.of(first, end),
             )
         )
+    cores = subject.problem.machine.cores
     return Allocation(
         memory=memory,
-        cores=tuple(
-            core.name for core in subject.problem.machine.cores if core.memory == memory.index
-        ),
+        cores=tuple(core.name for core in cores if core.memory == memory.index),
         rows=tuple(rows),
         peak=peak,
         bound=max(totals, default=0) + tensors,
@@ -148,3 +148,132 @@ class _Highest:
         level = (end - first).bit_length() - 1
         runs = self._of_runs[level]
         return max(runs[first], runs[end - (1 << level)])
+
+
+def allocation_csv(subject: Subject) -> dict[str, bytes]:
+    """Return ``allocation.csv``: one row for each residency.
+
+    Lines that begin with ``#`` are its head, and the sums of each memory.
+    """
+    out = StringIO()
+    out.writelines(f"# {line}\n" for line in subject.stamp.lines(*CSV))
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(CSV_COLUMNS)
+    for allocation in allocations(subject):
+        writer.writerows(_cells(allocation.memory, row) for row in allocation.rows)
+    for allocation in allocations(subject):
+        memory = allocation.memory
+        size = "unbounded" if memory.size is None else f"{memory.size} B"
+        out.write(
+            f"# memory {memory.index} ({comment(memory.name)}): peak {allocation.peak} B, lower "
+            f"bound {allocation.bound} B, overhead {allocation.overhead} B, size {size}\n"
+        )
+    return {"allocation.csv": out.getvalue().encode()}
+
+
+def _cells(memory: Memory, row: AllocationRow) -> tuple[object, ...]:
+    residency = row.residency
+    return (
+        *(memory.index, field(memory.name), residency.index, row.kind),
+        *(residency.start, residency.end),
+        *(f"0x{residency.offset:x}", f"0x{row.end_offset:x}"),
+        *(residency.bytes, row.allocated, memory.alignment),
+        *("" if each is None else each for each in (row.bank, row.live)),
+        *("place" if row.live is None else "packed", field(row.name)),
+    )
+
+
+def allocation_md(subject: Subject) -> dict[str, bytes]:
+    """Return ``allocation.md`` for people: a table of the memories, and one for each of them."""
+    found = allocations(subject)
+    lines = [f"# Allocation: {cell(subject.problem.name)}", ""]
+    lines += [f"- {line}" for line in subject.stamp.lines(*MARKDOWN)]
+    lines += ["", "Cycles and bytes; intervals are half-open.", "", *_overview(found)]
+    for allocation in found:
+        if allocation.rows:
+            lines += ["", f"## {cell(allocation.memory.name)}", "", *_MARKDOWN_HEAD]
+            lines += [*map(_line, allocation.rows), ""]
+            lines.append(
+                f"Peak {allocation.peak:,} B; lower bound (most live bytes) "
+                f"{allocation.bound:,} B; overhead {_overhead(allocation)}."
+            )
+    return {"allocation.md": ("\n".join(lines) + "\n").encode()}
+
+
+def _overview(found: tuple[Allocation, ...]) -> Iterator[str]:
+    yield "| memory | cores | residencies | peak | lower bound | overhead | reserved | size |"
+    yield "|---|---|---:|---:|---:|---:|---:|---:|"
+    for allocation in found:
+        memory = allocation.memory
+        cores = allocation.cores
+        shown = ", ".join(map(cell, cores[:4])) + (f", ... ({len(cores)})" if cores[4:] else "")
+        reserved = sum(taken.end - taken.start for taken in memory.reserved)
+        size = "unbounded" if memory.size is None else f"{memory.size:,}"
+        yield (
+            f"| {cell(memory.name)} | {shown} | {len(allocation.rows):,} | {allocation.peak:,} | "
+            f"{allocation.bound:,} | {_overhead(allocation)} | {reserved:,} | {size} |"
+        )
+
+
+def _line(row: AllocationRow) -> str:
+    residency = row.residency
+    live = "in tensor" if row.live is None else f"{row.live:,}"
+    return (
+        f"| {residency.start:,} - {residency.end:,} | {residency.offset:#010x} - "
+        f"{row.end_offset:#010x} | {residency.bytes:,} | {live} | {row.kind} | {cell(row.name)} |"
+    )
+
+
+def _overhead(allocation: Allocation) -> str:
+    share = allocation.overhead / allocation.bound if allocation.bound else 0.0
+    return f"{allocation.overhead:,} ({share:.2%})"
+
+
+def minimalloc(subject: Subject) -> dict[str, bytes]:
+    """Return ``minimalloc-memoryN.csv`` for each memory in which something lies packed.
+
+    Offset allocation as MiniMalloc reads and writes it (google/minimalloc, README.md):
+    ``id,lower,upper,size,offset`` and nothing else, so the head stands in ``export.json``.
+    ``upper`` is exclusive. Residencies that share bytes in place are one row, for they must lie
+    together; DRAM tensors and reserved ranges are rows that live as long as the plan.
+    """
+    packed = subject.packed_residencies()
+    return {
+        f"minimalloc-memory{memory}.csv": "\n".join(
+            (MINIMALLOC_COLUMNS, *_minimalloc_rows(subject, memory, residencies), "")
+        ).encode()
+        for memory, residencies in packed.items()
+    }
+
+
+def _minimalloc_rows(
+    subject: Subject, memory: MemoryIdx, residencies: list[Residency]
+) -> Iterator[str]:
+    until = max(subject.plan.claim.makespan, *(residency.end for residency in residencies))
+    for number, taken in enumerate(subject.problem.machine.memories[memory].reserved):
+        yield f"reserved{number},0,{until},{taken.end - taken.start},{taken.start}"
+    for tensor, address in zip(subject.problem.tensors, subject.plan.tensors, strict=True):
+        if tensor.memory == memory:
+            yield f"t{tensor.index},0,{until},{tensor.bytes},{address}"
+    for together in _in_place(residencies):
+        name = "+".join(f"r{residency.index}" for residency in together)
+        lower = min(residency.start for residency in together)
+        upper = max(residency.end for residency in together)
+        size = max(residency.bytes for residency in together)
+        yield f"{name},{lower},{upper},{size},{together[0].offset}"
+
+
+def _in_place(residencies: list[Residency]) -> list[list[Residency]]:
+    """Return chains of residencies at one offset of which each begins before the last has ended.
+
+    In a valid plan these are the pairs that share their bytes in place.
+    """
+    chains: list[list[Residency]] = []
+    for each in sorted(residencies, key=lambda each: (each.offset, each.start, each.index)):
+        last = chains[-1] if chains else []
+        ends = [other.end for other in last if last[0].offset == each.offset]
+        if max(ends, default=each.start) > each.start:
+            last.append(each)
+        else:
+            chains.append([each])
+    return sorted(chains, key=lambda chain: chain[0].index)

@@ -20,11 +20,10 @@ from fnmatch import fnmatchcase
 from functools import lru_cache, partial
 from io import StringIO
 
-from spmilp.export.c_text import array, guarded, linkage, struct
+from spmilp.export.c_text import Layout, Table, array, guarded, linkage, struct
 from spmilp.export.errors import ExportError
 from spmilp.export.names import comment, field
 from spmilp.export.subject import Subject
-from spmilp.export.tables.table import Column, Layout, Table
 from spmilp.machine.controllers import (
     CONTROLLERS,
     Block,
@@ -215,13 +214,7 @@ def _links(copy: TransferCopy, follower: TransferCopy | None, number: int) -> tu
 
 def _words(name: str, says: str, *columns: tuple[str, str]) -> Layout:
     """Return the layout of a descriptor: 32-bit words, written ``(name, meaning)``."""
-    return Layout(
-        code=0,
-        table=name,
-        struct=f"dma_{name}",
-        says=says,
-        columns=tuple(Column(column, "u32", meaning) for column, meaning in columns),
-    )
+    return Layout(name, f"dma_{name}", says, tuple(("u32", *column) for column in columns))
 
 
 INFO = _words(
@@ -246,8 +239,8 @@ def tables_of(encoding: Encoding, descriptors: Sequence[Descriptor]) -> tuple[Ta
         for each in descriptors
     )
     return (
-        Table(layout=encoding.layout, rows=tuple(map(encoding.row, descriptors))),
-        Table(layout=INFO, rows=tuple(infos)),
+        Table(encoding.layout, tuple(map(encoding.row, descriptors))),
+        Table(INFO, tuple(infos)),
     )
 
 

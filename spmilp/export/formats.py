@@ -1,38 +1,45 @@
-"""Every format by name, and the files of one export."""
+"""Every format by name, an export as users ask for it, and its files."""
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from spmilp.errors import SpmilpError
+from spmilp.errors import ArgumentError, SpmilpError
 from spmilp.export import (
-    allocation_csv,
-    allocation_md,
-    binary,
-    c_files,
+    allocation,
     c_text,
     command_lists,
     dma,
     linker,
-    minimalloc,
     netron,
+    packed,
     perfetto,
+    player,
+    straight,
     tflm,
 )
-from spmilp.export.code import files as code_files
 from spmilp.export.errors import ExportError
-from spmilp.export.footprint import Footprint, footprint
-from spmilp.export.player import files as player_files
-from spmilp.export.player import program
-from spmilp.export.subject import Subject
-from spmilp.files import sha256_of, write_together
+from spmilp.export.packed import Footprint, footprint
+from spmilp.export.subject import Subject, stamp_of
+from spmilp.files import read_bytes, sha256_of, write_together
+from spmilp.formats import collector_paused
+from spmilp.frontend.load import load_network_of
+from spmilp.machine.machine import Machine, MemoryKind
+from spmilp.plan.plan import Plan
+from spmilp.problem.problem import Problem
+
+ALL = "all"
 
 MANIFEST = "export.json"
 """Name of the list of a call's files; it has the origin of those that can have no head."""
 
+MICROCONTROLLER_BYTES = 16 << 20
+"""Bytes on chip up to which a machine is like a microcontroller."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
+@dataclass(frozen=True, slots=True)
 class Format:
     """One target of an export.
 
@@ -42,10 +49,10 @@ class Format:
         Of the files, with version, for their heads and the manifest.
     make
         Returns the files by name. Names are fixed or numbered; none comes from the model.
-    needs_model
-        Whether it cannot be made without the model.
     summary
         One line for people.
+    needs_model
+        Whether it cannot be made without the model.
     with_format
         Another format whose files these need; it is made too.
     """
@@ -59,75 +66,168 @@ class Format:
 
 FORMATS: Mapping[str, Format] = {
     "c": Format(
-        title=(c_text.NAME, c_text.VERSION),
-        make=c_files.c_files,
-        summary="tables for firmware, C99",
-    ),
-    "bin": Format(
-        title=(binary.NAME, binary.VERSION),
-        make=binary.binary,
-        summary="the same tables in one binary file with a checksum",
+        (c_text.NAME, c_text.VERSION),
+        packed.packed_files,
+        "what runs, as packed tables in C99",
+        needs_model=True,
     ),
     "player": Format(
-        title=(program.NAME, program.VERSION),
-        make=player_files.player,
-        summary="a player in C99 that runs the tables, for a host and for bare metal",
+        (player.NAME, player.VERSION),
+        player.player_files,
+        "a player in C99 that runs the packed tables, for a host and for bare metal",
         needs_model=True,
         with_format="c",
     ),
     "c-code": Format(
-        title=(code_files.NAME, code_files.VERSION),
-        make=code_files.code_files,
-        summary="straight code in C99: a function for each core and DMA channel",
+        (straight.NAME, straight.VERSION),
+        straight.straight_files,
+        "straight code in C99: a function for each core and DMA channel",
         needs_model=True,
     ),
     "commands": Format(
-        title=(command_lists.NAME, command_lists.VERSION),
-        make=command_lists.command_lists,
-        summary="command lists of cores and DMA channels: waits, signals, tasks, transfers",
+        (command_lists.NAME, command_lists.VERSION),
+        command_lists.command_lists,
+        "command lists of cores and DMA channels: waits, signals, tasks, transfers",
     ),
     "dma": Format(
-        title=(dma.NAME, dma.VERSION),
-        make=dma.dma_files,
-        summary="DMA descriptors: a generic table, and chains for named controllers",
+        (dma.NAME, dma.VERSION),
+        dma.dma_files,
+        "DMA descriptors: a generic table, and chains for named controllers",
     ),
     "csv": Format(
-        title=(allocation_csv.NAME, allocation_csv.VERSION),
-        make=allocation_csv.allocation_csv,
-        summary="allocation, one row for each residency",
+        allocation.CSV, allocation.allocation_csv, "allocation, one row for each residency"
     ),
     "md": Format(
-        title=(allocation_md.NAME, allocation_md.VERSION),
-        make=allocation_md.allocation_md,
-        summary="allocation for people, one table for each memory",
+        allocation.MARKDOWN,
+        allocation.allocation_md,
+        "allocation for people, one table for each memory",
     ),
     "minimalloc": Format(
-        title=(minimalloc.NAME, minimalloc.VERSION),
-        make=minimalloc.minimalloc,
-        summary="offset allocation of each memory for MiniMalloc",
+        allocation.MINIMALLOC,
+        allocation.minimalloc,
+        "offset allocation of each memory for MiniMalloc",
     ),
     "ld": Format(
-        title=(linker.NAME, linker.VERSION),
-        make=linker.linker,
-        summary="fragment of a GNU ld script with a symbol for each residency",
+        (linker.NAME, linker.VERSION),
+        linker.linker,
+        "fragment of a GNU ld script with a symbol for each residency",
     ),
     "tflm": Format(
-        title=(tflm.NAME, tflm.VERSION),
-        make=tflm.tflm,
-        summary="TensorFlow Lite Micro's offline memory allocation (one scratchpad)",
+        (tflm.NAME, tflm.VERSION),
+        tflm.tflm,
+        "TensorFlow Lite Micro's offline memory allocation (one scratchpad)",
     ),
     "onnx": Format(
-        title=(netron.NAME, netron.VERSION),
-        make=netron.netron,
-        summary="the model with cores and addresses as metadata, for Netron",
+        (netron.NAME, netron.VERSION),
+        netron.netron,
+        "the model with cores and addresses as metadata, for Netron",
         needs_model=True,
     ),
     "perfetto": Format(
-        title=(perfetto.NAME, perfetto.VERSION),
-        make=perfetto.perfetto,
-        summary="timeline for ui.perfetto.dev",
+        (perfetto.NAME, perfetto.VERSION), perfetto.perfetto, "timeline for ui.perfetto.dev"
     ),
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportRequest:
+    """Formats and settings of one export.
+
+    Parameters
+    ----------
+    wanted
+        Formats that must be made.
+    if_possible
+        Formats that are left out where the plan exceeds a limit of their target.
+    model, dims
+        The source of the problem; some formats need it.
+    prefix
+        Beginning of the names of C objects.
+    controllers
+        ``(pattern of engine names, controller)``; by default those of the machine.
+    """
+
+    wanted: tuple[str, ...]
+    if_possible: tuple[str, ...] = ()
+    model: str | Path | None = None
+    dims: Mapping[str, int]
+    prefix: str = "spmilp"
+    controllers: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        formats: Iterable[str],
+        *,
+        model: str | Path | None,
+        dims: Mapping[str, int],
+        prefix: str,
+        controllers: Iterable[str],
+    ) -> "ExportRequest":
+        """Read a request as users write it.
+
+        Parameters
+        ----------
+        formats
+            Names, several in one with commas between them; ``all`` for each that can take the plan.
+        controllers
+            ``NAME`` for all engines, or ``ENGINE=NAME`` with ``*`` and ``?`` in the engine's name.
+
+        Raises
+        ------
+        ArgumentError
+            If a name is unknown, or a format needs a model and there is none.
+        """
+        named = _named(formats)
+        wanted = tuple(name for name in named if name != ALL)
+        for name in wanted:
+            if FORMATS[name].needs_model and model is None:
+                raise ArgumentError(
+                    f"format {name} needs the model: add --model MODEL.onnx", is_option=True
+                )
+        able = [name for name, each in FORMATS.items() if model is not None or not each.needs_model]
+        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,30}", prefix):
+            raise ArgumentError(
+                f"prefix {prefix!r}: expected a letter, then at most 30 letters, digits or _",
+                is_option=True,
+            )
+        return cls(
+            wanted=wanted,
+            if_possible=tuple(able) if ALL in named else (),
+            model=model,
+            dims=dims,
+            prefix=prefix,
+            controllers=tuple(map(_controller, controllers)),
+        )
+
+
+def _named(lists: Iterable[str]) -> list[str]:
+    """Return the names of lists like ``csv,md``; every name must be known."""
+    names = [name.strip() for text in lists for name in text.split(",") if name.strip()]
+    known = f"there are {', '.join(FORMATS)} and {ALL}"
+    if not names:
+        raise ArgumentError(f"format: {known}", is_option=True)
+    for name in names:
+        if name != ALL and name not in FORMATS:
+            raise ArgumentError(f"format {name}: {known}", is_option=True)
+    return names
+
+
+def _controller(text: str) -> tuple[str, str]:
+    engine, equals, name = text.rpartition("=")
+    if name not in dma.ENCODINGS or (equals and not engine):
+        raise ArgumentError(
+            f"controller {text}: expected NAME or ENGINE=NAME; there are "
+            f"{', '.join(dma.ENCODINGS)}",
+            is_option=True,
+        )
+    return engine or "*", name
+
+
+def is_like_microcontroller(machine: Machine) -> bool:
+    """Say whether a machine has so little memory on chip that its flash will be scarce too."""
+    on_chip = [memory.size or 0 for memory in machine.memories if memory.kind != MemoryKind.DRAM]
+    return sum(on_chip) <= MICROCONTROLLER_BYTES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +243,7 @@ class Exported:
     failed
         The same of those that were wanted.
     footprint
-        Of the C tables, if they were made and say what tasks compute.
+        Of the packed tables, if they were made.
     """
 
     files: Mapping[str, bytes]
@@ -168,6 +268,31 @@ class Exported:
             reasons = dict.fromkeys(reason for _, reason in self.failed)
             rest = "" if self.is_empty else " (the other formats are written)"
             raise ExportError("; ".join(reasons) + rest)
+
+
+def export_plan(problem: Problem, plan: Plan, request: ExportRequest) -> Exported:
+    """Make the files in memory, from a plan that the checker has accepted.
+
+    Raises
+    ------
+    FileError
+        If the model cannot be used or is another one.
+    """
+    network, content = None, None
+    if request.model is not None:
+        file, network = load_network_of(problem, request.model, request.dims)
+        content = read_bytes(file)
+    subject = Subject(
+        problem=problem,
+        plan=plan,
+        stamp=stamp_of(problem, plan),
+        network=network,
+        model=content,
+        prefix=request.prefix,
+        controllers=request.controllers,
+    )
+    with collector_paused():
+        return export(subject, request.wanted, request.if_possible)
 
 
 def export(
@@ -205,12 +330,11 @@ def export(
         listed += [_entry(name, file, content) for file, content in made.items()]
     manifest = {**subject.stamp.fields("spmilp-export", "1.1"), "files": listed}
     files[MANIFEST] = (json.dumps(manifest, indent=2) + "\n").encode()
-    has_programs = subject.network is not None and "c" in asked - set(reasons)
     return Exported(
         files=files,
         left_out=tuple(each for each in reasons.items() if each[0] not in needed),
         failed=tuple(each for each in reasons.items() if each[0] in needed),
-        footprint=footprint(subject) if has_programs else None,
+        footprint=footprint(subject) if "c" in asked - set(reasons) else None,
     )
 
 

@@ -6,7 +6,6 @@ transfer to the tasks that read what it brings. The arguments of a slice are wha
 writes, where and how much, and what it had to wait for.
 """
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -15,8 +14,7 @@ from pydantic_core import to_json
 from spmilp.analysis.causes import Cause, causes_of
 from spmilp.export.subject import Subject
 from spmilp.plan.memory import live_bytes
-from spmilp.plan.plan import Residency
-from spmilp.units import MemoryIdx, ResidencyIdx, TransferIdx
+from spmilp.units import ResidencyIdx, TransferIdx
 
 NAME, VERSION = "chrome-trace", "1.1"
 
@@ -150,11 +148,7 @@ def _arrows(subject: Subject) -> Iterator[dict[str, Any]]:
 
 
 def _counters(subject: Subject) -> Iterator[dict[str, Any]]:
-    packed: defaultdict[MemoryIdx, list[Residency]] = defaultdict(list)
-    for residency in subject.plan.residencies:
-        if not subject.is_at_place(residency):
-            packed[residency.memory].append(residency)
-    for memory, residencies in sorted(packed.items()):
+    for memory, residencies in subject.packed_residencies().items():
         name = subject.problem.machine.memories[memory].name
         for cycle, total in zip(*live_bytes(residencies), strict=True):
             counted = {"name": name, "pid": MEMORIES, "ts": cycle, "args": {"bytes": total}}

@@ -1,7 +1,7 @@
 """The subject of an export: a plan, its problem, its origin and, where known, its network."""
 
+from collections import defaultdict
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property
 
 from spmilp.analysis.subject import Subject as AnalysedPlan
@@ -16,26 +16,13 @@ from spmilp.plan.write import plan_text
 from spmilp.problem.problem import Problem
 from spmilp.problem.strides import footprint, layout_at_place
 from spmilp.problem.write import problem_sha256
-from spmilp.units import Bytes
+from spmilp.units import Bytes, MemoryIdx
 from spmilp.version import __version__
 
 SCRATCH = "scratch"
 
 UNKNOWN = "0" * 64
 """The SHA-256 of a file that the problem does not name."""
-
-
-class Profile(StrEnum):
-    """What the tables of C keep of a plan.
-
-    ``debug``
-        Everything, in rows of fixed width: names, times, residencies.
-    ``release``
-        What runs, in as few bytes as possible; constants are read from flash.
-    """
-
-    DEBUG = "debug"
-    RELEASE = "release"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,8 +114,6 @@ class Subject:
     controllers
         ``(pattern of engine names, controller)`` in place of the machine's; the last one that
         fits counts.
-    profile
-        Of the C tables and the player; ``release`` needs the network.
     """
 
     problem: Problem
@@ -138,7 +123,6 @@ class Subject:
     model: bytes | None = None
     prefix: str = "spmilp"
     controllers: tuple[tuple[str, str], ...] = ()
-    profile: Profile = Profile.DEBUG
 
     @cached_property
     def analysed(self) -> AnalysedPlan:
@@ -174,6 +158,14 @@ class Subject:
             return False
         place = self.problem.buffers[self.problem.slices[residency.slice].buffer].place
         return place is not None and self.problem.tensors[place.tensor].memory == residency.memory
+
+    def packed_residencies(self) -> dict[MemoryIdx, list[Residency]]:
+        """Return for each memory in which something lies packed what that is."""
+        packed: defaultdict[MemoryIdx, list[Residency]] = defaultdict(list)
+        for residency in self.plan.residencies:
+            if not self.is_at_place(residency):
+                packed[residency.memory].append(residency)
+        return dict(sorted(packed.items()))
 
     def span(self, residency: Residency) -> Bytes:
         """Return the bytes from a residency's first to the end of its last one."""

@@ -117,9 +117,7 @@ def digests(name: str, folder: Path) -> dict[str, str]:
     """Return the SHA-256 of what exports say of a plan, for packed tables and for straight C."""
     found = {}
     for form, pattern in (("c", "net_plan.c"), ("c", "net_image.bin"), ("c-code", "net_code*.c")):
-        planned(name).export(
-            form, folder / form, model=model_of(name), prefix="net", profile="release"
-        )
+        planned(name).export(form, folder / form, model=model_of(name), prefix="net")
         whole = hashlib.sha256()
         for file in sorted((folder / form).glob(pattern)):
             if file.suffix == ".bin":
@@ -196,7 +194,7 @@ KINDS = [
 
 def built(name: str, kind: str, folder: Path, flags: str) -> Path:
     form, makefile, target = next(each for each in KINDS if each[0] == kind)
-    planned(name).export(form, folder, model=model_of(name), prefix="net", profile="release")
+    planned(name).export(form, folder, model=model_of(name), prefix="net")
     return make(folder, makefile, target, flags)
 
 

@@ -20,10 +20,10 @@ def plan(tmp_path: Path) -> Path:
 
 
 def test_named_formats_are_written_with_a_manifest(run: Run, plan: Path) -> None:
-    ended = run("export", plan, "--format", "csv,md", "-f", "bin", "-o", "out")
+    ended = run("export", plan, "--format", "csv,md", "-f", "ld", "-o", "out")
     assert ended.code == 0, ended.err
     written = sorted(file.name for file in Path("out").iterdir())
-    assert written == ["allocation.csv", "allocation.md", "export.json", "plan.spmb"]
+    assert written == ["allocation.csv", "allocation.md", "export.json", "spmilp.ld"]
     assert ended.out.count("written: ") == 4
 
 
@@ -32,7 +32,7 @@ def test_without_a_format_all_that_can_take_the_plan_are_written_beside_it(
 ) -> None:
     ended = run("export", plan, "--json")
     assert ended.code == 0, ended.err
-    assert (plan.parent / "export" / "spmilp_plan.c").exists()
+    assert (plan.parent / "export" / "spmilp.ld").exists()
     assert [each["format"] for each in ended.json["left_out"]] == ["tflm"]
     assert str(plan.parent / "export" / "trace.json") in ended.json["files"]
 
@@ -59,7 +59,7 @@ def test_an_invalid_plan_is_not_exported(run: Run, plan: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--format", "elf"), "--format elf: there are c, "),
+        (("--format", "elf"), "--format elf: there are c, player, c-code, "),
         (("--format", ","), "--format: there are c, "),
         (("--format", "onnx"), "onnx needs the model: add --model"),
         (("--prefix", "1x"), "--prefix '1x': expected a letter"),
@@ -93,19 +93,11 @@ def test_every_format_is_documented() -> None:
         assert f"| `{name}` |" in page
 
 
-def test_what_the_tables_take_is_printed_and_a_profile_that_is_not_there_refused(
-    run: Run, tmp_path: Path
-) -> None:
+def test_what_the_tables_take_is_printed(run: Run, tmp_path: Path) -> None:
     model = MODELS / "ds_cnn_int8.onnx"
     solved = run("solve", model, "-m", "gap8", "--solver", "list", "--tiles", "first", "-o", "out")
     assert "of constants" in solved.out
     packed = run("export", "out/plan.json", "--model", model, "-f", "c", "--json").json["footprint"]
-    assert packed["profile"] == "release"
-    line = f"{packed['flash']['tables']:,} B of tables (release)"
+    line = f"{packed['flash']['tables']:,} B of tables"
     assert line in solved.out
     assert line in (tmp_path / "out" / "export" / "spmilp_plan.h").read_text()
-    command = ("export", "out/plan.json", "--model", model, "-f", "c", "--profile")
-    whole = run(*command, "debug", "--json").json["footprint"]
-    assert whole["flash"]["tables"] > 10 * packed["flash"]["tables"]
-    assert "there are debug, release" in run(*command, "small").err
-    assert "add --model" in run("export", "out/plan.json", "--profile", "release").err

@@ -5,10 +5,7 @@ from io import StringIO
 
 from checker.worked_example import PLAN, SPM0
 from export.subjects import HOSTILE, lowered, subject, with_hostile_names
-from spmilp.export.allocation import allocations
-from spmilp.export.allocation_csv import allocation_csv
-from spmilp.export.allocation_md import allocation_md
-from spmilp.export.minimalloc import minimalloc
+from spmilp.export.allocation import allocation_csv, allocation_md, allocations, minimalloc
 from spmilp.export.names import field
 from spmilp.export.subject import Subject
 
@@ -56,7 +53,7 @@ def test_the_bound_of_a_scratchpad_is_its_most_live_bytes_and_overhead_the_rest(
 
 
 def test_the_most_live_bytes_of_a_row_are_those_of_its_own_lifetime() -> None:
-    rows = {row.residency: row for row in allocations(subject())[SPM0].rows}
+    rows = {row.residency.index: row for row in allocations(subject())[SPM0].rows}
     # b alone shares [79, 97) with nothing, and a's bytes are its own while both exist
     assert rows[10].live == 32
     assert rows[2].live == rows[7].live == 192
@@ -64,10 +61,9 @@ def test_the_most_live_bytes_of_a_row_are_those_of_its_own_lifetime() -> None:
 
 def test_what_lies_in_a_tensor_takes_no_room_of_its_own() -> None:
     dram = allocations(subject())[0]
-    at_place = [row for row in dram.rows if row.at_place]
-    assert {row.live for row in at_place} == {None}
-    left = next(row for row in at_place if row.residency == 18)
-    assert (left.offset, left.end_offset, left.size) == (128, 128 + 3 * 16 + 8, 32)
+    at_place = [row for row in dram.rows if row.live is None]
+    left = next(row for row in at_place if row.residency.index == 18)
+    assert (left.residency.offset, left.end_offset) == (128, 128 + 3 * 16 + 8)
 
 
 def test_the_table_for_people_has_a_row_for_each_residency_and_no_cell_more() -> None:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from checker.worked_example import CORE_DMA, L2_DMA, PLAN, PROBLEM, broken, with_engine
 from export.running_descriptors import Memories, epiphany, mchan
 from export.subjects import subject, with_hostile_names
+from spmilp.export.c_text import types_header
 from spmilp.export.dma import (
     ENCODINGS,
     Descriptor,
@@ -196,13 +197,11 @@ def test_the_generic_table_has_every_copy_in_the_order_of_its_channel() -> None:
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
 def test_descriptors_of_several_controllers_compile_together(tmp_path: Path) -> None:
-    from spmilp.export.c_files import c_files
-
     given = replace(
         with_hostile_names(),
         controllers=(("0*", "mchan"), ("1*", "mchan_v6"), ("2*", "epiphany")),
     )
-    files = dma_files(given) | {"spmilp_types.h": c_files(given)["spmilp_types.h"]}
+    files = dma_files(given) | {"spmilp_types.h": types_header("test").encode()}
     for name, content in files.items():
         (tmp_path / name).write_bytes(content)
     sources = [name for name in files if name.endswith(".c")]
@@ -214,3 +213,11 @@ def test_descriptors_of_several_controllers_compile_together(tmp_path: Path) -> 
     )
     assert done.returncode == 0, done.stderr[:2000]
     assert len(sources) == 3
+
+
+def test_every_controller_is_documented_with_its_source() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "exports.md").read_text()
+    for name in ENCODINGS:
+        controller = CONTROLLERS[name]
+        assert f"| `{name}` | runs of {controller.run:,} B" in page
+        assert f"| {controller.source} |" in page

@@ -1,29 +1,37 @@
-"""What ``--format player`` writes, and what it refuses."""
+"""What the formats of C write, and what they refuse."""
 
 import re
+import shutil
+import subprocess
+from collections import Counter
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
-import onnx
 import pytest
-from onnx import numpy_helper
 
-import spmilp
-from cli.running import MODELS
-from export.subjects import lowered, subject
+from export.subjects import HOSTILE, lowered, subject
 from player.kernel_network import KernelNetwork, kernel_names, resized, scale_of
+from player.test_player import MODELS, needs_gcc, planned
+from spmilp.export.bits import Bits, PrefixCode
+from spmilp.export.c_text import LARGEST_IMAGE_IN_C
+from spmilp.export.codes import ATTRIBUTES, OPERATORS
 from spmilp.export.errors import ExportError
 from spmilp.export.formats import export
-from spmilp.export.player.kernels import INPUTS, RANK, WINDOW_AXES, require_kernels
-from spmilp.export.request import ExportRequest, export_plan
-from spmilp.export.subject import Profile, Subject
+from spmilp.export.packed import footprint, packed_files
+from spmilp.export.player import INPUTS, RANK, WINDOW_AXES, require_kernels
+from spmilp.export.subject import Subject
 from spmilp.frontend.load import load_network
 from spmilp.frontend.operators.registry import known_kinds
 from spmilp.lowering.lower import lower
 from values.sequential import MACHINE, sequential_plan
 from values.test_lowered_networks import cut
+
+FLAGS = (
+    *("-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wsign-conversion", "-Wshadow", "-Werror"),
+    *("-Wstrict-prototypes", "-Wcomment", "-Wtrigraphs", "-Woverlength-strings", "-fsyntax-only"),
+)
 
 
 def subject_of(made: KernelNetwork) -> Subject:
@@ -31,56 +39,166 @@ def subject_of(made: KernelNetwork) -> Subject:
     return replace(lowered("ds_cnn_int8", 1, 1), network=made.network())
 
 
-def test_the_player_comes_with_the_tables_that_it_runs() -> None:
-    made = export(lowered("ds_cnn_int8", 2, 1), ["player"])
-    assert {"spmilp_plan.c", "spmilp_image.c", "spmilp_main.c", "player.mk"} <= set(made.files)
-    for content in made.files.values():
-        assert re.search(rb"@[A-Z_]+@", content) is None
-
-
-def exported(model: Path, profile: Profile) -> dict[str, bytes]:
-    """Return the C files of a network on gap8, solved anew."""
-    found = spmilp.solve(model, "gap8", solver="list", time_limit=None)
-    assert found.plan is not None
-    asked = ExportRequest(wanted=("player",), model=model, dims={}, profile=profile)
-    return dict(export_plan(found.problem, found.plan, asked).files)
-
-
-@pytest.mark.parametrize("profile", list(Profile))
-def test_another_value_of_a_weight_changes_the_image_alone(
-    profile: Profile, tmp_path: Path
+@pytest.mark.parametrize(
+    ("format_", "some"),
+    [
+        ("player", {"spmilp_plan.c", "spmilp_image.c", "spmilp_main.c", "player.mk"}),
+        ("c-code", {"spmilp_code.c", "spmilp_code_core0.c", "spmilp_image.c", "code.mk"}),
+    ],
+)
+def test_a_program_has_its_prefix_everywhere_and_no_mark_is_left(
+    format_: str, some: set[str]
 ) -> None:
-    model = onnx.load(MODELS / "autoencoder_int8.onnx")
-    weight = next(each for each in model.graph.initializer if len(each.dims) == 2)
-    values = numpy_helper.to_array(weight).copy()
-    values[3, 5] ^= 1
-    weight.CopyFrom(numpy_helper.from_array(values, weight.name))
-    onnx.save(model, tmp_path / "autoencoder_int8.onnx")
-    before = exported(MODELS / "autoencoder_int8.onnx", profile)
-    after = exported(tmp_path / "autoencoder_int8.onnx", profile)
-    changed = {name for name in before if before[name] != after[name]}
-    assert before.keys() == after.keys()
-    assert changed == {"spmilp_image.bin", "spmilp_image.c", "export.json"}
-
-
-def test_no_file_of_a_plan_has_the_name_of_one_that_all_plans_have() -> None:
     given = lowered("ds_cnn_int8", 2, 1)
-    common = set(export(replace(given, prefix="p"), ["player"]).files)
-    for prefix in ("spmilp", "spmb", "spmilp_blob", "spmilp_player"):
-        own = export(replace(given, prefix=prefix), ["player"]).files
-        assert len(own) == len(common)
-
-
-def test_a_program_has_its_prefix_everywhere() -> None:
-    made = export(replace(lowered("ds_cnn_int8", 2, 1), prefix="net"), ["player"])
-    for name, content in made.files.items():
+    plain = export(given, [format_]).files
+    assert some <= set(plain)
+    made = export(replace(given, prefix="net"), [format_]).files
+    assert len(made) == len(plain)
+    for name, content in made.items():
+        assert re.search(rb"@[A-Z_]+@", content) is None
         if name.startswith("net_") and name.endswith((".c", ".h")):
             assert b"spmilp_program" not in content
             assert b"SPMILP_PLAN_" not in content
 
 
+def test_no_file_of_a_plan_has_the_name_of_one_that_all_plans_have() -> None:
+    given = lowered("ds_cnn_int8", 2, 1)
+    common = set(export(replace(given, prefix="p"), ["player"]).files)
+    for prefix in ("spmilp", "spmilp_player"):
+        assert len(export(replace(given, prefix=prefix), ["player"]).files) == len(common)
+
+
+def test_files_that_player_and_code_have_in_common_are_the_same() -> None:
+    given = lowered("ds_cnn_int8", 2, 1)
+    code, player = (export(given, [name]).files for name in ("c-code", "player"))
+    common = set(code) & set(player) - {"export.json"}
+    assert {"spmilp_image.c", "spmilp_conv.c", "spmilp_types.h", "spmilp_mps2.ld"} <= common
+    assert all(code[name] == player[name] for name in common)
+
+
+@pytest.mark.parametrize("model", ["ds_cnn_int8", "autoencoder_int8"])
+def test_tables_take_a_fifth_of_the_weights_or_16_kb(model: str) -> None:
+    taken = footprint(planned(model, "gap8").subject)
+    assert taken.tables <= max(16_384, taken.constants // 5)
+    assert dict(taken.memories)["dram"] < taken.constants
+
+
+def test_packed_tables_have_no_name_of_the_model() -> None:
+    given = lowered("ds_cnn_int8", 2, 1)
+    assert given.network is not None
+    named = [name for name in given.network.tensors if len(name) > 6]
+    for content in packed_files(given).values():
+        assert not [name for name in named if name.encode() in content]
+
+
+@pytest.mark.parametrize("format_", ["player", "c-code"])
+def test_another_weight_changes_the_image_alone(format_: str) -> None:
+    given = lowered("ds_cnn_int8", 2, 1)
+    assert given.network is not None
+    tensors = dict(given.network.tensors)
+    name = next(n for n, each in tensors.items() if each.data is not None and each.data.ndim == 4)
+    values = tensors[name].data
+    assert values is not None
+    values = values.copy()
+    values.flat[5] ^= 1
+    tensors[name] = replace(tensors[name], data=values)
+    other = replace(given, network=replace(given.network, tensors=tensors))
+    before, after = (export(each, [format_]).files for each in (given, other))
+    changed = {file for file in before if before[file] != after[file]}
+    assert changed == {"spmilp_image.c", "spmilp_image.bin", "export.json"}
+
+
+def test_a_large_image_is_a_file_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = lowered("ds_cnn_int8", 5, 1)
+    made = packed_files(given)
+    assert len(made["spmilp_image.bin"]) <= LARGEST_IMAGE_IN_C
+    monkeypatch.setattr("spmilp.export.c_text.LARGEST_IMAGE_IN_C", 100)
+    smaller = packed_files(given)
+    assert "spmilp_image.c" not in smaller
+    assert smaller["spmilp_image.bin"] == made["spmilp_image.bin"]
+    assert b"(const uint8_t *)0" in smaller["spmilp_plan.h"]
+
+
+def hostile() -> Subject:
+    """Return a plan in which everything has a hostile name, memories too."""
+    given = lowered("ds_cnn_int8", 2, 1)
+    problem, machine = given.problem, given.problem.machine
+    renamed = {memory.name: f"{HOSTILE[memory.index]}" for memory in machine.memories}
+    machine = replace(
+        machine,
+        name=HOSTILE[2],
+        memories=tuple(replace(each, name=renamed[each.name]) for each in machine.memories),
+        links=tuple(
+            replace(each, source=renamed[each.source], target=renamed[each.target])
+            for each in machine.links
+        ),
+        cores=tuple(replace(each, name=HOSTILE[3]) for each in machine.cores),
+        engines=tuple(replace(each, name=HOSTILE[4]) for each in machine.engines),
+    )
+    names = (HOSTILE[index % len(HOSTILE)] for index in range(100_000))
+    problem = replace(
+        problem,
+        name=next(names),
+        machine=machine,
+        buffers=tuple(replace(each, name=next(names)) for each in problem.buffers),
+        tasks=tuple(replace(each, name=next(names)) for each in problem.tasks),
+    )
+    return subject(problem, given.plan, network=given.network, prefix="net")
+
+
+@needs_gcc
+def test_hostile_names_compile_without_a_warning_as_c_and_as_cpp(tmp_path: Path) -> None:
+    made = export(hostile(), ["c-code", "player"])
+    made.require_all()
+    for name, content in made.files.items():
+        (tmp_path / name).write_bytes(content)
+        if name.startswith("net_") and not name.endswith(".bin"):
+            text = content.decode("ascii")
+            assert "??" not in text
+            assert '/etc/passwd"' not in text
+    sources = [name for name in made.files if re.fullmatch(r"net_(code.*|plan)\.c", name)]
+    gcc(tmp_path, "-std=c99", *FLAGS, *(s for s in sources if "mps2" not in s))
+    if shutil.which("g++") is not None:
+        (tmp_path / "main.cpp").write_text('#include "net_code.h"\n#include "net_plan.h"\n')
+        gcc(tmp_path, "-x", "c++", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "main.cpp")
+
+
+def gcc(folder: Path, *arguments: str) -> None:
+    """Compile in a folder; a failure shows what the compiler says."""
+    done = subprocess.run(["gcc", *arguments], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[:3000]
+
+
+@pytest.mark.full
+def test_the_code_on_the_page_is_what_is_written() -> None:
+    page = (MODELS.parent / "docs" / "exports.md").read_text()
+    shown = re.findall(r"```c\n(.*?)```", page.split("\n## Straight C")[1], flags=re.DOTALL)
+    given = replace(planned("ds_cnn_int8", "gap8").subject, prefix="net")
+    written = b"".join(export(given, ["c-code"]).files.values()).decode("latin-1")
+    assert len(shown) == 2
+    assert all(block in written for block in shown)
+
+
+def test_numbers_that_bits_cannot_express_are_refused_with_what_to_do() -> None:
+    Bits().number(2**31 - 1)
+    said = r"2147483648 is outside \[0, 2147483647\].*straight C.*--format c-code"
+    with pytest.raises(ExportError, match=said):
+        Bits().number(2**31)
+    many = {0: 1, 1: 1}
+    for symbol in range(2, 27):
+        many[symbol] = many[symbol - 1] + many[symbol - 2]
+    with pytest.raises(ExportError, match="a prefix code of 26 bits > 24, .* --format c-code"):
+        PrefixCode(Counter(many).elements())
+
+
+def test_numbers_of_operators_and_attributes_stay_what_they_were() -> None:
+    assert (OPERATORS.index("Conv"), OPERATORS.index("Xor")) == (10, 100)
+    assert (ATTRIBUTES.index("pads"), ATTRIBUTES.index("value")) == (34, 49)
+    assert {kind.upper() for kind in known_kinds()} == kernel_names()
+
+
 def test_limits_are_those_of_the_sources() -> None:
-    folder = files("spmilp.export.player").joinpath("c")
+    folder = files("spmilp.export").joinpath("c")
     defined = "".join(
         folder.joinpath(f"spmilp_{name}.h").read_text() for name in ("kernels", "windows")
     )
@@ -92,15 +210,12 @@ def test_limits_are_those_of_the_sources() -> None:
         assert f"#define {name} {value}U\n" in defined
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("model", sorted(MODELS.glob("*.onnx")), ids=lambda path: path.stem)
 def test_every_network_of_the_project_can_be_played(model: Path) -> None:
     sizes = {"batch": 1, "sequence": 16} if "bert" in str(model) else {}
     network = load_network(MODELS / str(model), sizes)
-    require_kernels(replace(lowered("ds_cnn_int8", 1, 1), network=network))
-
-
-def test_every_operator_that_the_front_end_reads_has_a_kernel() -> None:
-    assert kernel_names() == {kind.upper() for kind in known_kinds()}
+    require_kernels(replace(lowered("ds_cnn_int8", 1, 1), network=network), "player")
 
 
 def test_elements_that_kernels_cannot_compute_with_are_named_or_the_player_left_out() -> None:
@@ -134,9 +249,15 @@ def test_types_ranks_and_scales_beyond_the_kernels_are_named() -> None:
     cases.append((made, "input 0 has more than one scale"))
     for each, said in cases:
         with pytest.raises(ExportError, match=said):
-            require_kernels(subject_of(each))
+            require_kernels(subject_of(each), "player")
 
 
-def test_without_a_model_there_is_no_player() -> None:
-    with pytest.raises(ExportError, match="export with --model"):
-        require_kernels(replace(lowered("ds_cnn_int8", 1, 1), network=None))
+def test_without_the_model_there_is_no_c() -> None:
+    bare = replace(lowered("ds_cnn_int8", 1, 1), network=None)
+    for format_, said in (
+        ("c", "only the model says what runs: add --model"),
+        ("player", "player: only the model .* export with --model"),
+        ("c-code", "c-code: only the model .* export with --model"),
+    ):
+        with pytest.raises(ExportError, match=said):
+            export(bare, [format_]).require_all()

@@ -66,6 +66,7 @@ def network_of_bytes() -> KernelNetwork:
 
 
 @needs_gcc
+@pytest.mark.full
 @pytest.mark.parametrize("pieces", [1, 3])
 @pytest.mark.parametrize(
     ("library", "whole"),

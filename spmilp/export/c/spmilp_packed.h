@@ -1,0 +1,31 @@
+#ifndef SPMILP_PACKED_H
+#define SPMILP_PACKED_H
+
+/* What runs of a plan, as a string of bits, without times, names and what nothing reads.
+   docs/player.md says what the bits are. */
+
+#include <stdint.h>
+
+/* Numbers that later fields of one template can be made of; tables that fill several at once. */
+#define SPMILP_PACKED_HOLES 64U
+#define SPMILP_PACKED_GROUPS 3U
+#define SPMILP_PACKED_ATTRIBUTES 16U
+
+/* A table of equally wide numbers in the bits. */
+struct spmilp_packed_table {
+    uint32_t at;
+    uint8_t width;
+};
+
+struct spmilp_packed {
+    const uint8_t *bits;
+    uint32_t lists;    /* where the heads of the command lists begin */
+    uint32_t commands; /* where the commands begin */
+    uint32_t cores;    /* lists of cores; those of channels follow */
+    uint32_t numbers;  /* where a workspace has room for the numbers of a step */
+    struct spmilp_packed_table tasks, transfers, operators, codes; /* positions */
+    struct spmilp_packed_table totals; /* signals of each event */
+    uint8_t head_bits[4]; /* of own memory, own event, number of commands, first command */
+};
+
+#endif

@@ -1,1 +1,0 @@
-"""The release profile: what runs, as a string of bits without times and names."""
