@@ -187,7 +187,7 @@ def test_numbers_that_bits_cannot_express_are_refused_with_what_to_do() -> None:
     many = {0: 1, 1: 1}
     for symbol in range(2, 27):
         many[symbol] = many[symbol - 1] + many[symbol - 2]
-    with pytest.raises(ExportError, match="a prefix code of 26 bits > 24, .* --format c-code"):
+    with pytest.raises(ExportError, match=r"a prefix code of 26 bits > 24, .* --format c-code"):
         PrefixCode(Counter(many).elements())
 
 

@@ -1,4 +1,4 @@
-"""Exported C gives the bits of the value replay, packed and straight; no sanitizer finds a fault."""
+"""Exported C gives the bits of the value replay, packed and straight, under sanitizers."""
 
 import re
 import subprocess
