@@ -107,34 +107,23 @@ EACH: Mapping[str, int] = {**UNARY, **BINARY, **TERNARY}
 class Elementwise(VectorOperator):
     """All of them; the table above has their costs and the module's docstring their attributes."""
 
-    kinds = frozenset({*UNARY, *BINARY, *TERNARY, *VARIADIC})
+    kinds = frozenset({*EACH, *VARIADIC})
     fusion = Fusion.ELEMENTWISE
 
     def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        """Return the shape to which all inputs broadcast."""
         present = [required(operator, inputs, position) for position in range(len(inputs))]
-        expected = self._arity(operator.kind)
+        tables = {1: UNARY, 2: BINARY, 3: TERNARY}
+        expected = next((n for n, kinds in tables.items() if operator.kind in kinds), None)
         if expected is not None and len(present) != expected:
             raise ValueError(f"{len(present)} inputs, expected {expected}")
         return broadcast_shape([tensor.shape for tensor in present])
 
     def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        """Return the same box of every input; broadcast axes are read whole."""
         return tuple([broadcast_box(tensors[name].shape, box) for name in operator.inputs])
 
     def count(self, operator: Operator, tensors: Tensors, box: Box, reads: Reads) -> int:
-        """Return the element operations."""
-        kind = operator.kind
-        if kind in VARIADIC:
-            each = max(1, len(operator.inputs) - 1) + DIVISION * (kind == "Mean")
-        else:
-            each = EACH[kind]
-        return each * volume(box)
-
-    def _arity(self, kind: str) -> int | None:
-        if kind in VARIADIC:
-            return None
-        return 1 if kind in UNARY else 2 if kind in BINARY else 3
+        further = max(1, len(operator.inputs) - 1) + DIVISION * (operator.kind == "Mean")
+        return EACH.get(operator.kind, further) * volume(box)
 
 
 class Quantise(VectorOperator):
@@ -151,13 +140,10 @@ class Quantise(VectorOperator):
     fusion = Fusion.ELEMENTWISE
 
     def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        """Return the shape of X."""
         shape = required(operator, inputs, 0).shape
-        given = operator.quantisation
-        if operator.kind == "QuantizeLinear":
-            scale = None if given is None else given.output
-        else:
-            scale = None if given is None else given.inputs[0]
+        given, scale = operator.quantisation, None
+        if given is not None:
+            scale = given.output if operator.kind == "QuantizeLinear" else given.inputs[0]
         if scale is None:
             raise ValueError("scale and zero point are not constant")
         if scale.axis is not None and shape[scale.axis] != scale.scale.size:
@@ -167,9 +153,10 @@ class Quantise(VectorOperator):
         return shape
 
     def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        """Return the same box."""
         return (box,)
 
     def count(self, operator: Operator, tensors: Tensors, box: Box, reads: Reads) -> int:
-        """Nothing but what all quantised operators do."""
         return 0
+
+
+FAMILIES = Elementwise, Quantise

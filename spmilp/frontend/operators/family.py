@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -72,12 +72,16 @@ class Work:
     dtype: str = "float32"
 
 
-class Family(Protocol):
-    """Knowledge of one family of operators. Stateless; boxes are half-open and never empty."""
+class Family(ABC):
+    """Knowledge of one family of operators. Stateless; boxes are half-open and never empty.
+
+    Unless a family says otherwise, every axis may be tiled and there is no reduction to split.
+    """
 
     kinds: frozenset[str]
     fusion: Fusion
 
+    @abstractmethod
     def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
         """Return the shape of the output.
 
@@ -86,16 +90,16 @@ class Family(Protocol):
         ValueError
             If the operator cannot be lowered with these inputs; the message is the reason.
         """
-        ...
 
     def tiled_axes(self, operator: Operator, tensors: Tensors) -> tuple[bool, ...]:
         """For each axis of the output, whether tiles may split it."""
-        ...
+        return (True,) * len(tensors[operator.output].shape)
 
     def reduction(self, operator: Operator, tensors: Tensors) -> int:
         """Length of the reduction that tasks may split into partial sums; 1 if none."""
-        ...
+        return 1
 
+    @abstractmethod
     def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
         """For each input, the box that the output's ``box`` depends on.
 
@@ -103,11 +107,35 @@ class Family(Protocol):
         clipped to the tensor (padding is not read). ``None`` for an input that is left out or of
         which nothing is read. ``part`` limits the reads to a part of the reduction.
         """
-        ...
 
+    @abstractmethod
     def work(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Work:
         """Return the work to compute ``box`` of the output, or a part of its reduction."""
-        ...
+
+
+class VectorOperator(Family):
+    """A family without products: all of its work is of the vector lanes."""
+
+    @abstractmethod
+    def count(self, operator: Operator, tensors: Tensors, box: Box, reads: Reads) -> int:
+        """Return the element operations for ``box``, without what quantisation adds."""
+
+    def work(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Work:
+        """Return the element operations, and those that quantisation adds."""
+        reads = self.reads(operator, tensors, box)
+        count = self.count(operator, tensors, box, reads)
+        if operator.quantisation is not None:
+            scales = zip(reads, operator.quantisation.inputs, strict=False)
+            count += DEQUANTISE * elements(read for read, scale in scales if scale is not None)
+            count += requantisation(operator, box)
+        return Work(vector=count, dtype=work_dtype(operator, tensors))
+
+
+DIVISION = 4
+EXPONENTIAL = 4
+ERROR_FUNCTION = 8
+DEQUANTISE = 2
+REQUANTISE = 3
 
 
 def integer(operator: Operator, name: str) -> int:
@@ -137,19 +165,19 @@ def text(operator: Operator, name: str) -> str:
 def integers(operator: Operator, name: str, count: int | None = None) -> tuple[int, ...]:
     """Return an attribute that is a tuple of integers, ``count`` of them where given."""
     values = _tuple(operator, name, count)
-    found = tuple(value for value in values if isinstance(value, int))
-    if len(found) < len(values):
-        raise _wrong(operator, name, values, "integers")
-    return found
+    return _as_integers(operator, name, values)
 
 
 def integers_at(operator: Operator, name: str, positions: Sequence[int]) -> tuple[int, ...]:
     """Return some values of an attribute that is a tuple of integers; no others are looked at."""
     values = _tuple(operator, name, None)
-    chosen = tuple(values[position] for position in positions)
-    found = tuple(value for value in chosen if isinstance(value, int))
-    if len(found) < len(chosen):
-        raise _wrong(operator, name, chosen, "integers")
+    return _as_integers(operator, name, tuple(values[position] for position in positions))
+
+
+def _as_integers(operator: Operator, name: str, values: tuple[float, ...]) -> tuple[int, ...]:
+    found = tuple(value for value in values if isinstance(value, int))
+    if len(found) < len(values):
+        raise _wrong(operator, name, values, "integers")
     return found
 
 
@@ -190,65 +218,6 @@ def _wrong(operator: Operator, name: str, value: Attribute, expected: str) -> Va
     return ValueError(f"attribute {name} of {operator.kind} is {value!r}, expected {expected}")
 
 
-DIVISION = 4
-EXPONENTIAL = 4
-ERROR_FUNCTION = 8
-DEQUANTISE = 2
-REQUANTISE = 3
-
-
-class Base:
-    """Defaults of a family: every axis may be tiled and there is no reduction to split."""
-
-    def tiled_axes(self, operator: Operator, tensors: Tensors) -> tuple[bool, ...]:
-        """For each axis of the output, whether tiles may split it: all."""
-        return (True,) * len(tensors[operator.output].shape)
-
-    def reduction(self, operator: Operator, tensors: Tensors) -> int:
-        """Length of the reduction that tasks may split: none."""
-        return 1
-
-
-class VectorOperator(Base, ABC):
-    """A family without products: all of its work is of the vector lanes."""
-
-    @abstractmethod
-    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        """For each input, the least box that holds what ``box`` of the output needs."""
-
-    @abstractmethod
-    def count(self, operator: Operator, tensors: Tensors, box: Box, reads: Reads) -> int:
-        """Return the element operations for ``box``, without what quantisation adds."""
-
-    def work(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Work:
-        """Return the element operations, and those that quantisation adds."""
-        reads = self.reads(operator, tensors, box)
-        count = self.count(operator, tensors, box, reads)
-        if operator.quantisation is not None:
-            scales = zip(reads, operator.quantisation.inputs, strict=False)
-            count += DEQUANTISE * elements(read for read, scale in scales if scale is not None)
-            count += requantisation(operator, box)
-        return Work(vector=count, dtype=work_dtype(operator, tensors))
-
-
-class AlongAxis(VectorOperator):
-    """Every output element depends on the whole of its line along ``axis``, which is not tiled.
-
-    Attribute ``axis``, not negative; along the other axes the output is as long as the first input.
-    """
-
-    def tiled_axes(self, operator: Operator, tensors: Tensors) -> tuple[bool, ...]:
-        """All axes but the one."""
-        own = integer(operator, "axis")
-        return tuple(axis != own for axis in range(len(output_shape_of(operator, tensors))))
-
-    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        """Return the box with the whole of the axis."""
-        axis = integer(operator, "axis")
-        length = input_shape(operator, tensors, 0)[axis]
-        return ((*box[:axis], (0, length), *box[axis + 1 :]),)
-
-
 def required(operator: Operator, inputs: Inputs, position: int) -> Tensor:
     """Return an input that must be there.
 
@@ -271,11 +240,6 @@ def has_input(operator: Operator, position: int) -> bool:
 def input_shape(operator: Operator, tensors: Tensors, position: int) -> Extents:
     """Return the shape of an input."""
     return tensors[operator.inputs[position]].shape
-
-
-def output_shape_of(operator: Operator, tensors: Tensors) -> Extents:
-    """Return the shape of the output."""
-    return tensors[operator.output].shape
 
 
 def work_dtype(operator: Operator, tensors: Tensors) -> str:

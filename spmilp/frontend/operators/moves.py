@@ -29,7 +29,6 @@ from spmilp.frontend.operators.family import (
     integers,
     integers_at,
     number,
-    output_shape_of,
     required,
     text,
 )
@@ -42,7 +41,6 @@ class Moves(VectorOperator):
     fusion: Fusion
 
     def count(self, operator: Operator, tensors: Tensors, box: Box, reads: Reads) -> int:
-        """Return the element operations."""
         return 0 if self.fusion is Fusion.VIEW else volume(box)
 
 
@@ -53,7 +51,6 @@ class Concat(Moves):
     fusion = Fusion.VIEW
 
     def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        """Return the shape with the lengths along the axis added."""
         shapes = [required(operator, inputs, position).shape for position in range(len(inputs))]
         axis = axis_of(operator, len(shapes[0]))
         rests = {(*shape[:axis], *shape[axis + 1 :]) for shape in shapes}
@@ -63,17 +60,14 @@ class Concat(Moves):
         return (*shapes[0][:axis], total, *shapes[0][axis + 1 :])
 
     def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        """Return what of each input falls into the box."""
         axis = integer(operator, "axis")
         boxes: list[Box | None] = []
-        first = 0
+        low, high = box[axis]
         for name in operator.inputs:
             length = tensors[name].shape[axis]
-            start = max(box[axis][0] - first, 0)
-            stop = min(box[axis][1] - first, length)
-            inside = (*box[:axis], (start, stop), *box[axis + 1 :])
-            boxes.append(inside if start < stop else None)
-            first += length
+            inside = (max(low, 0), min(high, length))
+            boxes.append((*box[:axis], inside, *box[axis + 1 :]) if inside[0] < inside[1] else None)
+            low, high = low - length, high - length
         return tuple(boxes)
 
 
@@ -84,11 +78,9 @@ class Expand(Moves):
     fusion = Fusion.VIEW
 
     def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        """Return the broadcast shape."""
         return broadcast_shape((required(operator, inputs, 0).shape, integers(operator, "shape")))
 
     def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        """Return the part that broadcasts to the box."""
         return (broadcast_box(input_shape(operator, tensors, 0), box),)
 
 
@@ -99,7 +91,6 @@ class Tile(Moves):
     fusion = Fusion.INJECTIVE
 
     def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        """Return the shape times the repeats."""
         shape = required(operator, inputs, 0).shape
         repeats = integers(operator, "repeats", len(shape))
         if min(repeats, default=1) < 1:
@@ -107,16 +98,14 @@ class Tile(Moves):
         return tuple(length * count for length, count in zip(shape, repeats, strict=True))
 
     def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        """Return, along each axis, the interval in one copy, or all when it touches two."""
         shape = input_shape(operator, tensors, 0)
-        return (
-            tuple(
-                (start % length, (stop - 1) % length + 1)
-                if start // length == (stop - 1) // length
-                else (0, length)
-                for length, (start, stop) in zip(shape, box, strict=True)
-            ),
-        )
+        return (tuple(map(_in_one_copy, shape, box)),)
+
+
+def _in_one_copy(length: int, interval: tuple[int, int]) -> tuple[int, int]:
+    start, last = interval[0], interval[1] - 1
+    one = start // length == last // length
+    return (start % length, last % length + 1) if one else (0, length)
 
 
 class Trilu(Moves):
@@ -129,7 +118,6 @@ class Trilu(Moves):
     fusion = Fusion.INJECTIVE
 
     def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        """Return the shape of X."""
         shape = required(operator, inputs, 0).shape
         integer(operator, "upper")
         integer(operator, "k")
@@ -138,7 +126,6 @@ class Trilu(Moves):
         return shape
 
     def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        """Return the same box."""
         return (box,)
 
 
@@ -154,7 +141,6 @@ class Slice(Moves):
     fusion = Fusion.VIEW
 
     def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        """Return the number of elements taken along each axis."""
         shape = required(operator, inputs, 0).shape
         taken = tuple(len(positions) for positions in slice_ranges(operator, shape))
         if 0 in taken:
@@ -162,7 +148,6 @@ class Slice(Moves):
         return taken
 
     def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        """Return the range of the positions along each axis."""
         ranges = slice_ranges(operator, input_shape(operator, tensors, 0))
         ends = (
             sorted((positions[start], positions[stop - 1]))
@@ -204,7 +189,6 @@ class Gather(Moves):
     fusion = Fusion.INJECTIVE
 
     def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        """Return the shape of X with the axis replaced by the shape of the indices."""
         shape = required(operator, inputs, 0).shape
         axis = axis_of(operator, len(shape))
         if has(operator, "indices"):
@@ -219,7 +203,6 @@ class Gather(Moves):
         return (*shape[:axis], *taken, *shape[axis + 1 :])
 
     def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        """Return the boxes of the table and of the indices."""
         shape, axis = input_shape(operator, tensors, 0), integer(operator, "axis")
         rank = len(box) - len(shape) + 1
         taken = box[axis : axis + rank]
@@ -251,7 +234,6 @@ class Pad(Moves):
     fusion = Fusion.INJECTIVE
 
     def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        """Return the padded shape."""
         shape = required(operator, inputs, 0).shape
         pads, rank = integers(operator, "pads", 2 * len(shape)), len(shape)
         mode = text(operator, "mode")
@@ -268,7 +250,6 @@ class Pad(Moves):
         return result
 
     def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        """Return the range of the source positions along each axis."""
         shape = input_shape(operator, tensors, 0)
         inside = [
             [p for p in pad_positions(operator, shape, axis, interval) if p is not None]
@@ -308,7 +289,6 @@ class GatherND(Moves):
     fusion = Fusion.INJECTIVE
 
     def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        """Return the shape of the indices without the last axis, then the axes not indexed."""
         shape, indices = (required(operator, inputs, position).shape for position in range(2))
         batch = integer(operator, "batch_dims")
         _index_axes_of(shape, indices, batch)
@@ -317,14 +297,10 @@ class GatherND(Moves):
         return (*indices[:-1], *shape[batch + indices[-1] :])
 
     def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        """Return the box of X, its indexed axes whole, and that of the indices."""
         shape, indices = (input_shape(operator, tensors, position) for position in range(2))
         batch, leading = integer(operator, "batch_dims"), len(indices) - 1
         indexed = whole(shape)[batch : batch + indices[-1]]
-        return (
-            (*box[:batch], *indexed, *box[leading:]),
-            (*box[:leading], (0, indices[-1])),
-        )
+        return (*box[:batch], *indexed, *box[leading:]), (*box[:leading], (0, indices[-1]))
 
 
 class ScatterND(VectorOperator):
@@ -341,7 +317,6 @@ class ScatterND(VectorOperator):
     fusion = Fusion.OPAQUE
 
     def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        """Return the shape of X."""
         shape, indices, updates = (required(operator, inputs, at).shape for at in range(3))
         expected = (*indices[:-1], *shape[_index_axes_of(shape, indices, 0) :])
         if updates != expected:
@@ -351,13 +326,11 @@ class ScatterND(VectorOperator):
         return shape
 
     def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        """Return the box of X, all indices, and the updates of the axes that are not indexed."""
         indices = input_shape(operator, tensors, 1)
         updates = (*whole(indices[:-1]), *box[indices[-1] :])
         return box, whole(indices), updates
 
     def count(self, operator: Operator, tensors: Tensors, box: Box, reads: Reads) -> int:
-        """Return the element operations."""
         return volume(box) + elements(reads[2:])
 
 
@@ -383,7 +356,6 @@ class Reshape(Moves):
     fusion = Fusion.VIEW
 
     def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        """Return the new shape."""
         shape = required(operator, inputs, 0).shape
         result = self._shape(operator, shape)
         if prod(result) != prod(shape) or min(result, default=1) < 1:
@@ -391,9 +363,8 @@ class Reshape(Moves):
         return result
 
     def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        """Return the least box that covers the elements."""
         source = input_shape(operator, tensors, 0)
-        target = output_shape_of(operator, tensors)
+        target = tensors[operator.output].shape
         return (covering_box(source, target, box),)
 
     def _shape(self, operator: Operator, shape: Extents) -> Extents:
@@ -423,7 +394,7 @@ def keeps_boxes(operator: Operator, tensors: Tensors) -> bool:
     """Return whether an operator only adds or drops axes of length 1."""
     if operator.kind not in Reshape.kinds:
         return False
-    before, after = input_shape(operator, tensors, 0), output_shape_of(operator, tensors)
+    before, after = input_shape(operator, tensors, 0), tensors[operator.output].shape
     return without_ones(before) == without_ones(after) and prod(before) == prod(after)
 
 
@@ -509,7 +480,6 @@ class Transpose(Moves):
     fusion = Fusion.INJECTIVE
 
     def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        """Return the permuted shape."""
         shape = required(operator, inputs, 0).shape
         perm = integers(operator, "perm", len(shape))
         if sorted(perm) != list(range(len(shape))):
@@ -517,7 +487,6 @@ class Transpose(Moves):
         return tuple(shape[axis] for axis in perm)
 
     def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        """Return the box with its axes permuted back."""
         perm = integers(operator, "perm", len(box))
         return (tuple(box[perm.index(axis)] for axis in range(len(box))),)
 
@@ -535,7 +504,6 @@ class DepthToSpace(Moves):
     fusion = Fusion.INJECTIVE
 
     def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        """Return the shape of the rearranged tensor."""
         shape = required(operator, inputs, 0).shape
         block = integer(operator, "blocksize")
         if len(shape) != 4:
@@ -550,8 +518,7 @@ class DepthToSpace(Moves):
         return (batch, channels // (block * block), rows * block, columns * block)
 
     def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        """Return the least covering box."""
-        source, target = input_shape(operator, tensors, 0), output_shape_of(operator, tensors)
+        source, target = input_shape(operator, tensors, 0), tensors[operator.output].shape
         split, perm = split_and_permutation(operator, source)
         permuted = tuple(split[axis] for axis in perm)
         inner = covering_box(permuted, target, box)
@@ -570,3 +537,9 @@ def split_and_permutation(operator: Operator, shape: Extents) -> tuple[Extents, 
     if text(operator, "mode") == "DCR":
         return (batch, block, block, depth, rows, columns), (0, 3, 4, 1, 5, 2)
     return (batch, depth, block, block, rows, columns), (0, 1, 4, 2, 5, 3)
+
+
+FAMILIES = (
+    *(Concat, DepthToSpace, Expand, Gather, GatherND, Pad, Reshape, ScatterND, Slice, Tile),
+    *(Transpose, Trilu),
+)

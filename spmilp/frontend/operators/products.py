@@ -5,7 +5,7 @@ from math import prod
 from spmilp.frontend.graph import Operator
 from spmilp.frontend.operators.boxes import broadcast_box, broadcast_shape, extents, volume, whole
 from spmilp.frontend.operators.family import (
-    Base,
+    Family,
     Fusion,
     Inputs,
     Part,
@@ -33,7 +33,7 @@ from spmilp.frontend.operators.windows import (
 from spmilp.units import Box, Extents
 
 
-class Conv(Base):
+class Conv(Family):
     """Conv.
 
     Inputs: X ``(N, C, spatial...)``, W ``(M, C / group, kernel...)``, optional bias B ``(M)``.
@@ -52,7 +52,6 @@ class Conv(Base):
     fusion = Fusion.COMPLEX
 
     def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        """Return ``(N, M, spatial...)``."""
         data, weight, group = _data_weight_and_group(operator, inputs)
         if weight[1] * group != data[1] or weight[0] % group != 0:
             raise ValueError(
@@ -65,11 +64,9 @@ class Conv(Base):
         return (data[0], weight[0], *map(windows_fit, windows, data[2:]))
 
     def reduction(self, operator: Operator, tensors: Tensors) -> int:
-        """Length of the reduction: input channels when there is one group."""
         return input_shape(operator, tensors, 0)[1] if integer(operator, "group") == 1 else 1
 
     def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        """Return the boxes of data, weight and bias."""
         shape, weight = input_shape(operator, tensors, 0), input_shape(operator, tensors, 1)
         channels, slice_of_weight = self._channels(operator, tensors, box[1], part)
         data = data_box(operator, shape, (box[0], channels), box[2:], window_reads)
@@ -80,7 +77,6 @@ class Conv(Base):
         return tuple(boxes)
 
     def work(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Work:
-        """Return the exact number of MACs, and the bias and requantisation as vector work."""
         weight = input_shape(operator, tensors, 1)
         groups, per_group = self._groups(operator, weight[0], box[1])
         _, (first, end) = self._channels(operator, tensors, box[1], part)
@@ -104,8 +100,7 @@ class Conv(Base):
         )
 
     def has_bias(self, operator: Operator) -> bool:
-        """Return whether there is a bias."""
-        return has_input(operator, 2)
+        return operator.kind == "Conv" and has_input(operator, 2)
 
     def _channels(
         self, operator: Operator, tensors: Tensors, outputs: tuple[int, int], part: Part
@@ -138,7 +133,7 @@ def _data_weight_and_group(operator: Operator, inputs: Inputs) -> tuple[Extents,
     return data, weight, integer(operator, "group")
 
 
-class ConvTranspose(Base):
+class ConvTranspose(Family):
     """ConvTranspose.
 
     Inputs: X ``(N, C, spatial...)``, W ``(C, M / group, kernel...)``, optional bias B ``(M)``.
@@ -154,7 +149,6 @@ class ConvTranspose(Base):
     fusion = Fusion.COMPLEX
 
     def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        """Return ``(N, M, spatial...)``."""
         data, weight, group = _data_weight_and_group(operator, inputs)
         if weight[0] != data[1] or data[1] % group != 0:
             raise ValueError(
@@ -172,9 +166,8 @@ class ConvTranspose(Base):
         return (data[0], weight[1] * group, *spatial)
 
     def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        """Return the boxes of data, weight and bias."""
         shape, weight = input_shape(operator, tensors, 0), input_shape(operator, tensors, 1)
-        first, last = self._groups(operator, weight, box[1])
+        first, last = box[1][0] // weight[1], (box[1][1] - 1) // weight[1]
         size = weight[0] // integer(operator, "group")
         channels = (first * size, (last + 1) * size)
         own = (0, weight[1])
@@ -185,10 +178,9 @@ class ConvTranspose(Base):
         return (*boxes, (box[1],)) if has_input(operator, 2) else tuple(boxes)
 
     def work(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Work:
-        """Return MACs, and the bias and requantisation as vector work."""
         weight = input_shape(operator, tensors, 1)
         group = integer(operator, "group")
-        first, last = self._groups(operator, weight, box[1])
+        first, last = box[1][0] // weight[1], (box[1][1] - 1) // weight[1]
         count = box[1][1] - box[1][0]
         aligned = count == (last + 1 - first) * weight[1]
         groups = last + 1 - first if aligned or first == last else count
@@ -208,14 +200,8 @@ class ConvTranspose(Base):
             dtype=work_dtype(operator, tensors),
         )
 
-    def _groups(
-        self, operator: Operator, weight: Extents, channels: tuple[int, int]
-    ) -> tuple[int, int]:
-        """Return the first and the last group of a range of output channels."""
-        return channels[0] // weight[1], (channels[1] - 1) // weight[1]
 
-
-class MatMul(Base):
+class MatMul(Family):
     """MatMul as in NumPy: batched, broadcast, with one-dimensional operands. No attributes.
 
     The reduction is over the last axis of the first operand. Loops: ``B`` batch positions that
@@ -227,7 +213,6 @@ class MatMul(Base):
     fusion = Fusion.COMPLEX
 
     def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        """Return the batch axes, then rows and columns where the operands have them."""
         left, right = required(operator, inputs, 0).shape, required(operator, inputs, 1).shape
         if not left or not right:
             raise ValueError(f"operands of shapes {left} and {right}, expected no scalars")
@@ -240,11 +225,9 @@ class MatMul(Base):
         return (*batch, *rows, *columns)
 
     def reduction(self, operator: Operator, tensors: Tensors) -> int:
-        """Length of the reduction."""
         return input_shape(operator, tensors, 0)[-1]
 
     def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        """Return the boxes of both operands."""
         left, right = input_shape(operator, tensors, 0), input_shape(operator, tensors, 1)
         part = part or (0, left[-1])
         batch, rows, columns = _axes_of(box, left, right)
@@ -255,7 +238,6 @@ class MatMul(Base):
         return (*broadcast_box(left[:-2], batch), *rows, part), right_box
 
     def work(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Work:
-        """Return the exact number of MACs, and requantisation as vector work."""
         left, right = input_shape(operator, tensors, 0), input_shape(operator, tensors, 1)
         part = part or (0, left[-1])
         batch, rows, columns = _axes_of(box, left, right)
@@ -280,7 +262,7 @@ def _axes_of(box: Box, left: Extents, right: Extents) -> tuple[Box, Box, Box]:
     return box[:batch], box[batch : batch + rows], box[batch + rows :]
 
 
-class Gemm(Base):
+class Gemm(Family):
     """Gemm: ``alpha * A' @ B' + beta * C``.
 
     Inputs: A, B, optional C that broadcasts to the result.
@@ -296,9 +278,10 @@ class Gemm(Base):
     fusion = Fusion.COMPLEX
 
     def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        """Return ``(rows, columns)``."""
         left, right = required(operator, inputs, 0).shape, required(operator, inputs, 1).shape
-        _scales_are_plain(operator)
+        scaled = number(operator, "alpha") != 1 or number(operator, "beta") != 1
+        if scaled and operator.quantisation is not None:
+            raise ValueError("a quantised Gemm with alpha or beta other than 1 is not supported")
         if len(left) != 2 or len(right) != 2:
             raise ValueError(f"operands of shapes {left} and {right}, expected matrices")
         left = left[::-1] if integer(operator, "transA") else left
@@ -312,11 +295,9 @@ class Gemm(Base):
         return result
 
     def reduction(self, operator: Operator, tensors: Tensors) -> int:
-        """Length of the reduction: the columns of A'."""
         return input_shape(operator, tensors, 0)[0 if integer(operator, "transA") else 1]
 
     def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        """Return the boxes of A, B and C."""
         length = self.reduction(operator, tensors)
         part = part or (0, length)
         left, right = (box[0], part), (part, box[1])
@@ -330,7 +311,6 @@ class Gemm(Base):
         return tuple(boxes)
 
     def work(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Work:
-        """Return the exact number of MACs; scaling, C and requantisation as vector work."""
         length = self.reduction(operator, tensors)
         part = part or (0, length)
         vector = 0
@@ -347,13 +327,7 @@ class Gemm(Base):
         )
 
 
-def _scales_are_plain(operator: Operator) -> None:
-    scaled = number(operator, "alpha") != 1 or number(operator, "beta") != 1
-    if scaled and operator.quantisation is not None:
-        raise ValueError("a quantised Gemm with alpha or beta other than 1 is not supported")
-
-
-class Einsum(Base):
+class Einsum(Family):
     """Einsum with explicit letters; attribute ``equation``, for example ``bhid,bhjd->bhij``.
 
     Without ``...``, without a letter twice in one operand, and with the result written out (the
@@ -367,7 +341,6 @@ class Einsum(Base):
     fusion = Fusion.COMPLEX
 
     def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        """Return the length of each letter of the result."""
         operands, result = letters(operator)
         if len(operands) != len(inputs):
             raise ValueError(f"{len(inputs)} inputs for {len(operands)} operands")
@@ -382,13 +355,11 @@ class Einsum(Base):
         return tuple(lengths[letter] for letter in result)
 
     def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        """Return the box of each operand; summed letters are read whole."""
         intervals = self._intervals(operator, tensors, box)
         operands, _ = letters(operator)
         return tuple(tuple(intervals[letter] for letter in operand) for operand in operands)
 
     def work(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Work:
-        """Return the MACs of the loop nest, and requantisation as vector work."""
         intervals = self._intervals(operator, tensors, box)
         _, result = letters(operator)
         summed = tuple(interval for letter, interval in intervals.items() if letter not in result)
@@ -404,13 +375,10 @@ class Einsum(Base):
         operands, result = letters(operator)
         intervals = {
             letter: (0, length)
-            for position, operand in enumerate(operands)
-            for letter, length in zip(
-                operand, input_shape(operator, tensors, position), strict=True
-            )
+            for name, operand in zip(operator.inputs, operands, strict=True)
+            for letter, length in zip(operand, tensors[name].shape, strict=True)
         }
-        intervals.update(zip(result, box, strict=True))
-        return intervals
+        return intervals | dict(zip(result, box, strict=True))
 
 
 def letters(operator: Operator) -> tuple[list[str], str]:
@@ -440,19 +408,13 @@ class ConvInteger(Conv):
     kinds = frozenset({"ConvInteger"})
 
     def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        """Return ``(N, M, spatial...)``."""
         shape = super().output_shape(operator, inputs)
         _are_bytes_with_zeros(operator, inputs, (1, shape[1]))
         return shape
 
     def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        """Return the boxes of data, weight and their zero points."""
         operands = super().reads(operator, tensors, box, part)[:2]
         return (*operands, *_zeros(operator, tensors, (None, box[1])))
-
-    def has_bias(self, operator: Operator) -> bool:
-        """Return whether there is a bias: never."""
-        return False
 
 
 class MatMulInteger(MatMul):
@@ -461,7 +423,6 @@ class MatMulInteger(MatMul):
     kinds = frozenset({"MatMulInteger"})
 
     def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        """Return the batch axes, then rows and columns where the operands have them."""
         shape = super().output_shape(operator, inputs)
         left, right = required(operator, inputs, 0).shape, required(operator, inputs, 1).shape
         rows, columns = left[-2] if len(left) > 1 else 1, right[-1] if len(right) > 1 else 1
@@ -469,7 +430,6 @@ class MatMulInteger(MatMul):
         return shape
 
     def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        """Return the boxes of both operands and of their zero points."""
         operands = super().reads(operator, tensors, box, part)
         left, right = input_shape(operator, tensors, 0), input_shape(operator, tensors, 1)
         columns = box[-1] if len(right) > 1 else None
@@ -503,3 +463,6 @@ def _zeros(
         else:
             boxes.append((interval,))
     return tuple(boxes)
+
+
+FAMILIES = Conv, ConvInteger, ConvTranspose, Einsum, Gemm, MatMul, MatMulInteger

@@ -7,7 +7,6 @@ from spmilp.frontend.operators.boxes import broadcast_box, broadcast_shape, volu
 from spmilp.frontend.operators.family import (
     DIVISION,
     EXPONENTIAL,
-    AlongAxis,
     Fusion,
     Inputs,
     Part,
@@ -16,7 +15,6 @@ from spmilp.frontend.operators.family import (
     VectorOperator,
     axis_of,
     elements,
-    has_input,
     input_shape,
     integer,
     integers,
@@ -65,7 +63,6 @@ class Reduce(VectorOperator):
     fusion = Fusion.REDUCTION
 
     def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        """Return the shape without the reduced axes, or with length 1 there."""
         shape = required(operator, inputs, 0).shape
         axes = integers(operator, "axes")
         if any(not 0 <= axis < len(shape) for axis in axes):
@@ -75,7 +72,6 @@ class Reduce(VectorOperator):
         return tuple(length for axis, length in enumerate(shape) if axis not in axes)
 
     def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        """Return the box with the reduced axes whole."""
         shape, axes = input_shape(operator, tensors, 0), integers(operator, "axes")
         kept = [axis for axis in range(len(shape)) if axis not in axes]
         own = [(0, length) for length in shape]
@@ -85,58 +81,61 @@ class Reduce(VectorOperator):
         return (tuple(own),)
 
     def count(self, operator: Operator, tensors: Tensors, box: Box, reads: Reads) -> int:
-        """Return the element operations."""
         each = EACH.get(operator.kind) or POSITIONS[operator.kind]
         return each * elements(reads) + LAST.get(operator.kind, 0) * volume(box)
 
 
-class CumSum(AlongAxis):
-    """CumSum; attributes ``axis`` (not negative), ``exclusive``, ``reverse`` (0 or 1).
+class AlongAxis(VectorOperator):
+    """Softmax, LogSoftmax, CumSum, TopK: each element depends on its whole line along ``axis``.
 
-    The axis is not tiled. Costs 1 per element read.
+    Input: X. Attribute ``axis``, not negative; that axis is not tiled.
+
+    - Softmax, LogSoftmax (the meaning since opset 13): per element of the whole axis maximum,
+      subtraction, exponential, sum (7), then a division (Softmax) or a subtraction (LogSoftmax);
+      the logarithm of the sum is left out.
+    - CumSum: attributes ``exclusive``, ``reverse`` (0 or 1). Costs 1 per element read.
+    - TopK, the ``k`` greatest or least elements in order, or their positions: attributes ``k``,
+      ``largest`` (0 or 1), ``positions`` (1 for the second output of ONNX's TopK, 0 for the first).
+      Of equal elements the first comes first. Costs the comparisons of a heap of ``k``, per element
+      read.
     """
 
-    kinds = frozenset({"CumSum"})
+    kinds = frozenset({"CumSum", "LogSoftmax", "Softmax", "TopK"})
     fusion = Fusion.REDUCTION
 
     def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        """Return the shape of X."""
         shape = required(operator, inputs, 0).shape
-        axis_of(operator, len(shape))
-        integer(operator, "exclusive")
-        integer(operator, "reverse")
-        return shape
-
-    def count(self, operator: Operator, tensors: Tensors, box: Box, reads: Reads) -> int:
-        """Return the element operations."""
-        return elements(reads)
-
-
-class TopK(AlongAxis):
-    """TopK: the ``k`` greatest or least elements along an axis in order, or their positions.
-
-    Input: X. Attributes: ``axis`` (not negative), ``k``, ``largest`` (0 or 1), ``positions`` (1 for
-    the second output of ONNX's TopK, 0 for the first). Of equal elements the first comes first.
-
-    The axis is not tiled. Costs the comparisons of a heap of ``k``, per element read.
-    """
-
-    kinds = frozenset({"TopK"})
-    fusion = Fusion.REDUCTION
-
-    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        """Return the shape of X with ``k`` elements along the axis."""
-        shape = required(operator, inputs, 0).shape
-        axis, k = axis_of(operator, len(shape)), integer(operator, "k")
-        integer(operator, "largest")
-        integer(operator, "positions")
+        axis = axis_of(operator, len(shape))
+        for name in _INTEGERS_OF.get(operator.kind, ()):
+            integer(operator, name)
+        if operator.kind != "TopK":
+            return shape
+        k = integer(operator, "k")
         if not 1 <= k <= shape[axis]:
             raise ValueError(f"k is {k}, expected 1 to {shape[axis]}")
         return (*shape[:axis], k, *shape[axis + 1 :])
 
+    def tiled_axes(self, operator: Operator, tensors: Tensors) -> tuple[bool, ...]:
+        own = integer(operator, "axis")
+        return tuple(axis != own for axis in range(len(tensors[operator.output].shape)))
+
+    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
+        axis = integer(operator, "axis")
+        length = input_shape(operator, tensors, 0)[axis]
+        return ((*box[:axis], (0, length), *box[axis + 1 :]),)
+
     def count(self, operator: Operator, tensors: Tensors, box: Box, reads: Reads) -> int:
-        """Return the element operations."""
-        return (1 + integer(operator, "k").bit_length()) * elements(reads)
+        match operator.kind:
+            case "CumSum":
+                each = 1
+            case "TopK":
+                each = 1 + integer(operator, "k").bit_length()
+            case kind:
+                each = EXPONENTIAL + 3 + (DIVISION if kind == "Softmax" else 1)
+        return each * elements(reads)
+
+
+_INTEGERS_OF = {"CumSum": ("exclusive", "reverse"), "TopK": ("k", "largest", "positions")}
 
 
 class BatchNormalization(VectorOperator):
@@ -151,15 +150,12 @@ class BatchNormalization(VectorOperator):
     fusion = Fusion.ELEMENTWISE
 
     def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        """Return the shape of X."""
         return _shape_with_parameters(operator, inputs, 4)
 
     def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        """Return the same box of X and its channels of the others."""
         return (box, *((box[1],) for _ in range(4)))
 
     def count(self, operator: Operator, tensors: Tensors, box: Box, reads: Reads) -> int:
-        """Return the element operations."""
         return 2 * volume(box) + (2 * DIVISION + 4) * (box[1][1] - box[1][0])
 
 
@@ -188,27 +184,23 @@ class GroupNormalization(VectorOperator):
     fusion = Fusion.REDUCTION
 
     def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        """Return the shape of X."""
         shape = _shape_with_parameters(operator, inputs, 2)
         if shape[1] % self._groups(operator, shape) != 0:
             raise ValueError(f"{shape[1]} channels in {self._groups(operator, shape)} groups")
         return shape
 
     def tiled_axes(self, operator: Operator, tensors: Tensors) -> tuple[bool, ...]:
-        """The batch, and channels that are groups."""
         shape = tensors[operator.output].shape
         alone = self._groups(operator, shape) == shape[1]
         return (True, alone, *(False for _ in shape[2:]))
 
     def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        """Return whole groups of X, and the channels of scale and bias."""
         shape = input_shape(operator, tensors, 0)
         size = shape[1] // self._groups(operator, shape)
         channels = (box[1][0] // size * size, -(-box[1][1] // size) * size)
         return (box[0], channels, *whole(shape)[2:]), (box[1],), (box[1],)
 
     def count(self, operator: Operator, tensors: Tensors, box: Box, reads: Reads) -> int:
-        """Return the element operations."""
         data = reads[0] or box
         shape = input_shape(operator, tensors, 0)
         size = shape[1] // self._groups(operator, shape)
@@ -238,7 +230,6 @@ class LayerNormalization(VectorOperator):
     fusion = Fusion.REDUCTION
 
     def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        """Return the shape of X."""
         shape = required(operator, inputs, 0).shape
         axis_of(operator, len(shape))
         number(operator, "epsilon")
@@ -249,24 +240,19 @@ class LayerNormalization(VectorOperator):
         return shape
 
     def tiled_axes(self, operator: Operator, tensors: Tensors) -> tuple[bool, ...]:
-        """The axes before the normalised ones."""
         first = integer(operator, "axis")
         return tuple(axis < first for axis in range(len(tensors[operator.output].shape)))
 
     def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        """Return whole rows of X, and the box of scale and bias."""
         axis = integer(operator, "axis")
         shape = input_shape(operator, tensors, 0)
-        boxes: list[Box | None] = [(*box[:axis], *whole(shape)[axis:])]
-        for position in range(1, len(operator.inputs)):
-            there = has_input(operator, position)
-            boxes.append(
-                broadcast_box(input_shape(operator, tensors, position), box) if there else None
-            )
-        return tuple(boxes)
+        others = (
+            broadcast_box(tensors[name].shape, box) if name else None
+            for name in operator.inputs[1:]
+        )
+        return ((*box[:axis], *whole(shape)[axis:]), *others)
 
     def count(self, operator: Operator, tensors: Tensors, box: Box, reads: Reads) -> int:
-        """Return the element operations."""
         rows = volume(box[: integer(operator, "axis")])
         return EACH_NORMALISED * elements(reads[:1]) + 2 * DIVISION * rows
 
@@ -283,7 +269,6 @@ class LRN(VectorOperator):
     fusion = Fusion.COMPLEX
 
     def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        """Return the shape of X."""
         shape = required(operator, inputs, 0).shape
         integer(operator, "size")
         for name in ("alpha", "beta", "bias"):
@@ -293,38 +278,14 @@ class LRN(VectorOperator):
         return shape
 
     def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        """Return the box with the neighbouring channels."""
         size, channels = integer(operator, "size"), input_shape(operator, tensors, 0)[1]
         start, stop = box[1]
         wider = (max(0, start - (size - 1) // 2), min(channels, stop + size // 2))
         return ((box[0], wider, *box[2:]),)
 
     def count(self, operator: Operator, tensors: Tensors, box: Box, reads: Reads) -> int:
-        """Return the element operations."""
         each = integer(operator, "size") + 2 * EXPONENTIAL + DIVISION + 2
         return elements(reads) + each * volume(box)
 
 
-class Softmax(AlongAxis):
-    """Softmax, LogSoftmax along one axis (the meaning since opset 13).
-
-    Attributes: ``axis`` (not negative).
-
-    The axis is not tiled. Costs per element of the whole axis: maximum, subtraction, exponential,
-    sum (7), then a division (Softmax) or a subtraction (LogSoftmax); the logarithm of the sum is
-    left out.
-    """
-
-    kinds = frozenset({"Softmax", "LogSoftmax"})
-    fusion = Fusion.REDUCTION
-
-    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        """Return the shape of the input."""
-        shape = required(operator, inputs, 0).shape
-        axis_of(operator, len(shape))
-        return shape
-
-    def count(self, operator: Operator, tensors: Tensors, box: Box, reads: Reads) -> int:
-        """Return the element operations."""
-        each = EXPONENTIAL + 3 + (DIVISION if operator.kind == "Softmax" else 1)
-        return each * elements(reads)
+FAMILIES = AlongAxis, BatchNormalization, GroupNormalization, LayerNormalization, LRN, Reduce

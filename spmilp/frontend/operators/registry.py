@@ -2,81 +2,15 @@
 
 from collections.abc import Mapping
 
-from spmilp.frontend.operators.elementwise import Elementwise, Quantise
+from spmilp.frontend.operators import elementwise, moves, products, reductions, resize, windows
 from spmilp.frontend.operators.family import Family
-from spmilp.frontend.operators.moves import (
-    Concat,
-    DepthToSpace,
-    Expand,
-    Gather,
-    GatherND,
-    Pad,
-    Reshape,
-    ScatterND,
-    Slice,
-    Tile,
-    Transpose,
-    Trilu,
-)
-from spmilp.frontend.operators.products import (
-    Conv,
-    ConvInteger,
-    ConvTranspose,
-    Einsum,
-    Gemm,
-    MatMul,
-    MatMulInteger,
-)
-from spmilp.frontend.operators.reductions import (
-    LRN,
-    BatchNormalization,
-    CumSum,
-    GroupNormalization,
-    LayerNormalization,
-    Reduce,
-    Softmax,
-    TopK,
-)
-from spmilp.frontend.operators.resize import Resize
-from spmilp.frontend.operators.windows import GlobalPool, Pool
 
-_FAMILIES: tuple[Family, ...] = (
-    BatchNormalization(),
-    Concat(),
-    Conv(),
-    ConvInteger(),
-    ConvTranspose(),
-    CumSum(),
-    DepthToSpace(),
-    Einsum(),
-    Elementwise(),
-    Expand(),
-    Gather(),
-    GatherND(),
-    Gemm(),
-    GlobalPool(),
-    GroupNormalization(),
-    LRN(),
-    LayerNormalization(),
-    MatMul(),
-    MatMulInteger(),
-    Pad(),
-    Pool(),
-    Quantise(),
-    Reduce(),
-    Reshape(),
-    Resize(),
-    ScatterND(),
-    Slice(),
-    Softmax(),
-    Tile(),
-    TopK(),
-    Transpose(),
-    Trilu(),
-)
-
-_BY_KIND: Mapping[str, Family] = {kind: family for family in _FAMILIES for kind in family.kinds}
-
+_BY_KIND: Mapping[str, Family] = {
+    kind: family()
+    for module in (elementwise, moves, products, reductions, resize, windows)
+    for family in module.FAMILIES
+    for kind in family.kinds
+}
 
 _RUN_AS: Mapping[str, str] = {"ConvInteger": "Conv", "MatMulInteger": "MatMul"}
 

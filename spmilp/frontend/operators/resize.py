@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,6 +79,10 @@ class Taps:
     outside: NDArray[np.bool_]
 
 
+Weighted: TypeAlias = tuple[NDArray[np.int64], NDArray[np.float32]]
+"""Positions and weights, as in :class:`Taps`."""
+
+
 @lru_cache(maxsize=4096)
 def taps(axis: Axis, interval: tuple[int, int]) -> Taps:
     """Return what the outputs of an interval are made of."""
@@ -89,12 +94,8 @@ def taps(axis: Axis, interval: tuple[int, int]) -> Taps:
     outside = np.zeros(outputs.size, dtype=np.bool_)
     if axis.coordinates == "tf_crop_and_resize":
         outside = (source < 0) | (source > axis.length - 1)
-    if axis.mode == "nearest":
-        positions, weights = _nearest(axis, source)
-    elif axis.mode == "linear":
-        positions, weights = _linear(axis, source)
-    else:
-        positions, weights = _cubic(axis, source)
+    how = {"nearest": _nearest, "linear": _linear}.get(axis.mode, _cubic)
+    positions, weights = how(axis, source)
     weights = np.where(outside[None], np.float32(0), weights)
     return Taps(np.clip(positions, 0, axis.length - 1), weights, outside)
 
@@ -127,9 +128,7 @@ def _source_coordinates(axis: Axis, outputs: NDArray[np.float32]) -> NDArray[np.
             return (outputs + half) / scale - half
 
 
-def _nearest(
-    axis: Axis, source: NDArray[np.float32]
-) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+def _nearest(axis: Axis, source: NDArray[np.float32]) -> Weighted:
     half = np.float32(0.5)
     match axis.nearest:
         case "floor":
@@ -143,9 +142,7 @@ def _nearest(
     return chosen.astype(np.int64)[None], np.ones((1, source.size), np.float32)
 
 
-def _linear(
-    axis: Axis, source: NDArray[np.float32]
-) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+def _linear(axis: Axis, source: NDArray[np.float32]) -> Weighted:
     inside = np.clip(source, np.float32(0), np.float32(axis.length - 1))
     low = np.floor(inside).astype(np.int64)
     high_weight = (inside - low).astype(np.float32)
@@ -153,9 +150,7 @@ def _linear(
     return positions, np.stack([1 - high_weight, high_weight])
 
 
-def _cubic(
-    axis: Axis, source: NDArray[np.float32]
-) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+def _cubic(axis: Axis, source: NDArray[np.float32]) -> Weighted:
     """Keys' convolution kernel with coefficient a (IEEE Trans. ASSP 29, 1981, equation 15)."""
     a = np.float32(axis.coefficient)
     low = np.floor(source)
@@ -189,7 +184,6 @@ class Resize(VectorOperator):
     fusion = Fusion.INJECTIVE
 
     def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        """Return ``sizes``."""
         shape = required(operator, inputs, 0).shape
         sizes = integers(operator, "sizes", len(shape))
         if integer(operator, "antialias"):
@@ -208,22 +202,18 @@ class Resize(VectorOperator):
         return sizes
 
     def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        """Return the range of the positions that have a weight, along each axis."""
-        shape = input_shape(operator, tensors, 0)
-        along = (
-            taps(axis_rule(operator, shape, axis), interval) for axis, interval in enumerate(box)
-        )
+        along = _taps_of(operator, tensors, box)
         return (covering_ranges([used.positions[used.weights != 0].tolist() for used in along]),)
 
     def count(self, operator: Operator, tensors: Tensors, box: Box, reads: Reads) -> int:
-        """Return the element operations."""
-        shape = input_shape(operator, tensors, 0)
-        used = [
-            taps(axis_rule(operator, shape, axis), interval).positions.shape[0]
-            for axis, interval in enumerate(box)
-        ]
-        each = 1 if text(operator, "mode") == "nearest" else 2 * prod(used)
+        used = prod(one.positions.shape[0] for one in _taps_of(operator, tensors, box))
+        each = 1 if text(operator, "mode") == "nearest" else 2 * used
         return each * volume(box)
+
+
+def _taps_of(operator: Operator, tensors: Tensors, box: Box) -> list[Taps]:
+    shape = input_shape(operator, tensors, 0)
+    return [taps(axis_rule(operator, shape, axis), interval) for axis, interval in enumerate(box)]
 
 
 def axis_rule(operator: Operator, shape: Extents, axis: int) -> Axis:
@@ -245,3 +235,6 @@ def axis_rule(operator: Operator, shape: Extents, axis: int) -> Axis:
         exclude_outside=bool(integer(operator, "exclude_outside")),
         roi=roi,
     )
+
+
+FAMILIES = (Resize,)

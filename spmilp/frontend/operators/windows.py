@@ -1,6 +1,6 @@
 """Sliding windows along one axis, which inputs a range of outputs depends on, and pooling."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
@@ -108,35 +108,32 @@ def window_reads(window: Window, outputs: tuple[int, int], length: int) -> tuple
     return (low, high + 1) if low <= high else None
 
 
-@lru_cache(maxsize=1 << 16)
-def transposed_reads(
-    window: Window, outputs: tuple[int, int], length: int
-) -> tuple[int, int] | None:
-    """Return what a range of outputs of a transposed convolution depends on.
+def _transposed(window: Window, outputs: tuple[int, int], length: int) -> Iterator[tuple[int, int]]:
+    """Yield, by position of the window, the half-open range of inputs that meet the outputs.
 
-    Input ``i`` adds to the outputs ``i * stride - pad + k * dilation``. ``None`` when no input adds
-    to the range.
+    Input ``i`` of a transposed convolution adds to the outputs ``i * stride - pad + k * dilation``.
     """
-    low, high = length, -1
     for k in range(window.kernel):
         shift = k * window.dilation - window.pad
         earliest = max(0, -((shift - outputs[0]) // window.stride))
         latest = min(length - 1, (outputs[1] - 1 - shift) // window.stride)
         if earliest <= latest:
-            low, high = min(low, earliest), max(high, latest)
-    return (low, high + 1) if low <= high else None
+            yield earliest, latest + 1
+
+
+@lru_cache(maxsize=1 << 16)
+def transposed_reads(
+    window: Window, outputs: tuple[int, int], length: int
+) -> tuple[int, int] | None:
+    """Return what a range of outputs of a transposed convolution depends on, if on anything."""
+    met = list(_transposed(window, outputs, length))
+    return (min(start for start, _ in met), max(stop for _, stop in met)) if met else None
 
 
 @lru_cache(maxsize=1 << 16)
 def transposed_pairs(window: Window, outputs: tuple[int, int], length: int) -> int:
     """Return how many pairs of an output and a position of the window meet an input."""
-    pairs = 0
-    for k in range(window.kernel):
-        shift = k * window.dilation - window.pad
-        earliest = max(0, -((shift - outputs[0]) // window.stride))
-        latest = min(length - 1, (outputs[1] - 1 - shift) // window.stride)
-        pairs += max(0, latest + 1 - earliest)
-    return pairs
+    return sum(stop - start for start, stop in _transposed(window, outputs, length))
 
 
 def data_box(
@@ -144,17 +141,10 @@ def data_box(
 ) -> Box | None:
     """Return what windows over data of ``shape`` read; ``None`` where all fall on padding.
 
-    Parameters
-    ----------
-    leading
-        Of the axes before the spatial ones.
-    outputs
-        Of the spatial axes of the result.
-    reads
-        What a range of outputs depends on along one axis.
+    The box of the data is ``leading`` before the spatial axes; ``outputs`` is of the spatial axes
+    of the result, and ``reads`` says what a range of them depends on along one axis.
     """
-    windows = windows_of(operator, len(outputs))
-    intervals = list(map(reads, windows, outputs, shape[2:]))
+    intervals = list(map(reads, windows_of(operator, len(outputs)), outputs, shape[2:]))
     found = tuple(interval for interval in intervals if interval is not None)
     return (*leading, *found) if len(found) == len(intervals) else None
 
@@ -174,25 +164,19 @@ class Pool(VectorOperator):
     fusion = Fusion.COMPLEX
 
     def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        """Return ``(N, C, spatial...)``."""
         shape = required(operator, inputs, 0).shape
         if len(shape) < 3:
             raise ValueError(f"input of shape {shape}, expected batch, channels and spatial axes")
         ceil = bool(integer(operator, "ceil_mode"))
         windows = windows_of(operator, len(shape) - 2)
-        counts = [
-            windows_fit(window, length, ceil)
-            for window, length in zip(windows, shape[2:], strict=True)
-        ]
-        return (shape[0], shape[1], *counts)
+        counts = (windows_fit(*one, ceil) for one in zip(windows, shape[2:], strict=True))
+        return (*shape[:2], *counts)
 
     def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        """Return the box of the input."""
         shape = input_shape(operator, tensors, 0)
         return (data_box(operator, shape, box[:2], box[2:], window_reads),)
 
     def count(self, operator: Operator, tensors: Tensors, box: Box, reads: Reads) -> int:
-        """Return the element operations."""
         windows = windows_of(operator, len(box) - 2)
         each = prod(window.kernel for window in windows)
         each += 0 if operator.kind == "MaxPool" else DIVISION
@@ -209,18 +193,18 @@ class GlobalPool(VectorOperator):
     fusion = Fusion.COMPLEX
 
     def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        """Return ``(N, C, 1...)``."""
         shape = required(operator, inputs, 0).shape
         if len(shape) < 2:
             raise ValueError(f"input of shape {shape}, expected batch and channels at least")
         return (*shape[:2], *(1 for _ in shape[2:]))
 
     def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        """Return the box of the input: all of its spatial axes."""
         shape = input_shape(operator, tensors, 0)
         return ((*box[:2], *((0, length) for length in shape[2:])),)
 
     def count(self, operator: Operator, tensors: Tensors, box: Box, reads: Reads) -> int:
-        """Return the element operations."""
         last = DIVISION if operator.kind == "GlobalAveragePool" else 0
         return elements(reads) + last * volume(box)
+
+
+FAMILIES = GlobalPool, Pool
