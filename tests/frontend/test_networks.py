@@ -58,22 +58,6 @@ def test_a_light_model_has_the_expected_groups_and_macs(name: str) -> None:
     assert_data_is_as_declared(network)
 
 
-def test_batch_norms_before_an_activation_stay_operators() -> None:
-    network = light("light_densenet121")
-    stays = [kinds for kinds in kinds_of(network) if "BatchNormalization" in kinds]
-    assert len(stays) == 62
-    assert {kinds[-4:] for kinds in stays} == {("BatchNormalization", "Mul", "Add", "Relu")}
-
-
-def test_batch_norms_behind_convolutions_vanish() -> None:
-    network = light("light_resnet50")
-    kinds = [kind for group in kinds_of(network) for kind in group]
-    assert "BatchNormalization" not in kinds
-    # 53 convolutions, the pooling before and behind them, Gemm and Softmax.
-    assert kinds.count("Conv") == 53
-    assert len(network.groups) == 57
-
-
 DIMS = {"bert_tiny_f32": {"batch": 1, "sequence": 16}}
 MACS = {"resnet8": 12_501_632, "ds_cnn": 2_656_768, "mobilenetv1_025": 7_489_664}
 MACS |= {"autoencoder": 264_192}
@@ -134,31 +118,3 @@ def test_the_integer_groups_compute_what_the_model_does_within_a_step(name: str)
     assert last.inputs[0] is not None
     step = float(last.inputs[0].scale[0])
     np.testing.assert_allclose(found, expected, rtol=0, atol=1.001 * step)
-
-
-SHARED = Path(__file__).parents[3] / "shared" / "data"
-
-
-def foreign(name: str) -> Path:
-    path = SHARED / name
-    if not path.exists():
-        pytest.skip("data not present")
-    return path
-
-
-@pytest.mark.parametrize(
-    ("name", "groups", "macs"),
-    [
-        ("stream/workload/resnet18.onnx", 23, 1_814_073_344),
-        ("stream/workload/2conv_1_8_32_32_16_32_3.onnx", 2, 5_898_240),
-    ],
-)
-def test_networks_whose_weights_are_not_there_load(name: str, groups: int, macs: int) -> None:
-    network = load_network(foreign(name))
-    assert (len(network.groups), network_macs(network)) == (groups, macs)
-    assert len(network.inputs) == 1
-    constants = {n for group in network.groups for n in group.inputs} - set(network.inputs)
-    constants -= {group.output for group in network.groups}
-    weights = [network.tensors[n] for n in constants if len(network.tensors[n].shape) > 1]
-    assert weights
-    assert all(tensor.shape_only for tensor in weights)

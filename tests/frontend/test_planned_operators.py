@@ -13,7 +13,7 @@ from spmilp.checker.values.inputs import random_inputs
 from spmilp.errors import UnsupportedOperatorError
 from spmilp.frontend.load import load_network
 from tests.frontend.planned import plan_of, planned_outputs
-from tests.frontend.running import kinds_of, loaded, model_of, onnxruntime_outputs, saved
+from tests.frontend.running import loaded, model_of, onnxruntime_outputs, saved
 
 MODELS = Path(__file__).parents[2] / "models"
 
@@ -192,11 +192,6 @@ def test_a_dynamic_range_of_zero_has_a_step_of_one(tmp_path: Path) -> None:
     inputs = {"x": np.zeros((64, 40), np.float32)}
     expected = onnxruntime_outputs(model, inputs)["y"]
     np.testing.assert_array_equal(planned_outputs(saved(tmp_path, model), inputs)["y"], expected)
-
-
-def test_integer_products_are_fused_with_what_makes_them_real(tmp_path: Path) -> None:
-    network = loaded(tmp_path, model_with(*CASES["DynamicQuantizeLinear"]))
-    assert ("MatMulInteger", "Cast", "Mul") in kinds_of(network)
 
 
 FILLED = """

@@ -20,8 +20,6 @@ from tests.frontend.planned import planned_outputs
 from tests.frontend.running import (
     Array,
     given,
-    kinds_of,
-    loaded,
     model_of,
     network_outputs,
     onnxruntime_outputs,
@@ -151,14 +149,6 @@ def test_a_planned_resnet_of_quantised_operators_equals_onnxruntime_bit_for_bit(
     found = planned_outputs(path, inputs)["output"]
 
     np.testing.assert_array_equal(found, onnxruntime_outputs(path, inputs)["output"])
-
-
-def test_quantised_operators_are_fused_as_plain_ones_are(tmp_path: Path) -> None:
-    call = "a = QLinearConv<pads=[1, 1, 1, 1]>(x, s, z, w, t, k, h, q, b) " + (
-        "y = com.microsoft.QLinearAdd(a, h, q, a, h, q, r, q)"
-    )
-    network = loaded(tmp_path, model_with(call, np.dtype(np.int8), coarse=False))
-    assert kinds_of(network) == [("Conv", "Add")]
 
 
 @pytest.mark.parametrize(

@@ -31,20 +31,10 @@ def test_an_unknown_light_model_lists_near_names() -> None:
         find_model("onnx:light_resnet5")
 
 
-def test_an_unknown_light_model_near_nothing_lists_all() -> None:
-    with pytest.raises(FileError, match=r"onnx:light_vgg19.*onnx:light_zfnet512"):
-        find_model("onnx:transformer")
-
-
 def test_a_missing_file_names_its_neighbours(tmp_path: Path) -> None:
     saved(tmp_path, model_of(CONV))
     with pytest.raises(FileError, match=r"no model file .*modle\.onnx.*model\.onnx"):
         find_model(str(tmp_path / "modle.onnx"))
-
-
-def test_a_missing_file_points_to_the_light_models() -> None:
-    with pytest.raises(FileError, match="onnx:light_squeezenet"):
-        find_model("light_squeezenet")
 
 
 def test_a_directory_is_no_model(tmp_path: Path) -> None:
@@ -77,13 +67,6 @@ def test_a_truncated_file_is_refused_with_its_size(tmp_path: Path, part: float) 
     path = tmp_path / "cut.onnx"
     path.write_bytes(whole[: int(len(whole) * part)])
     with pytest.raises(FileError, match=f"{int(len(whole) * part)} bytes"):
-        read_model(path)
-
-
-def test_random_bytes_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "noise.onnx"
-    path.write_bytes(np.random.default_rng(0).bytes(5000))
-    with pytest.raises(FileError, match="is not an ONNX model"):
         read_model(path)
 
 
@@ -130,14 +113,6 @@ def test_a_constant_of_the_wrong_length_is_named(tmp_path: Path) -> None:
     model.graph.initializer[0].CopyFrom(tensor)
     with pytest.raises(FileError, match=r"'w' of shape \[4, 3, 3, 3\] has 400 B, expected 432 B"):
         read_model(saved(tmp_path, model))
-
-
-def test_the_hash_is_that_of_the_file(tmp_path: Path) -> None:
-    path = saved(tmp_path, model_of(CONV))
-    other = tmp_path / "other.onnx"
-    other.write_bytes(path.read_bytes())
-    assert read_model(path)[1] == read_model(other)[1]
-    assert len(read_model(path)[1]) == 64
 
 
 def with_external_weights(folder: Path, location: str, **more: str) -> Path:

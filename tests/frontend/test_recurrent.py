@@ -9,7 +9,6 @@ import pytest
 from onnx import helper, numpy_helper
 
 from spmilp.errors import UnsupportedOperatorError
-from spmilp.frontend.regions import network_macs
 from tests.frontend.running import Array, given, loaded, network_outputs, onnxruntime_outputs
 
 STEPS, BATCH, INPUTS, HIDDEN = 3, 2, 4, 5
@@ -109,25 +108,6 @@ def test_batch_major_layout_equals_the_reference(
     expected |= {n: v.swapaxes(0, 1) for n, v in reference.items() if n != "Y"}
 
     assert_equal_numbers(tmp_path, model, expected, x)
-
-
-def test_other_activations_are_taken(tmp_path: Path) -> None:
-    model = recurrent("GRU", activations=["Softsign", "Relu"])
-    x = given({"X": (STEPS, BATCH, INPUTS)}, seed=7)
-    assert_equal_numbers(tmp_path, model, onnxruntime_outputs(model, x), x)
-
-
-def test_full_sequence_lengths_are_allowed(tmp_path: Path) -> None:
-    model = recurrent("LSTM", optional=("B", "sequence_lens"))
-    x = given({"X": (STEPS, BATCH, INPUTS)}, seed=7)
-    assert_equal_numbers(tmp_path, model, onnxruntime_outputs(model, x), x)
-
-
-def test_the_reset_of_a_gru_costs_no_products_twice(tmp_path: Path) -> None:
-    network = loaded(tmp_path, recurrent("GRU", optional=("B",)))
-    inputs, states = 3 * HIDDEN * INPUTS, 3 * HIDDEN * HIDDEN
-    # The first state is zero, and nothing is multiplied with it.
-    assert network_macs(network) == BATCH * (STEPS * inputs + (STEPS - 1) * states)
 
 
 @pytest.mark.parametrize(

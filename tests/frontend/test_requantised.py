@@ -9,12 +9,9 @@ from onnx import TensorProto, helper, numpy_helper
 
 from spmilp.checker.values.compare import replay_plan
 from spmilp.errors import FileError, UnsupportedOperatorError
-from spmilp.frontend.graph import Network
 from spmilp.frontend.load import load_network
 from tests.frontend.planned import plan_of, planned_outputs
-from tests.frontend.running import Array, kinds_of, network_outputs, saved
-
-SHARED = Path(__file__).parents[3] / "shared" / "data" / "mlperf_tiny_int8"
+from tests.frontend.running import Array, saved
 
 
 def shift(
@@ -142,41 +139,3 @@ def test_a_replay_compares_with_the_outputs_of_a_file(tmp_path: Path) -> None:
 
     assert (right.absolute, right.within) == (0, True)
     assert (wrong.absolute, wrong.within) == (2, False)
-
-
-def golden(name: str) -> tuple[Path, Network, dict[str, Array], Array]:
-    """Return a network of Deeploy, its inputs and its outputs."""
-    folder = SHARED / name
-    if not folder.exists():
-        pytest.skip("data not present")
-    network = load_network(folder / "network.onnx")
-    with np.load(folder / "inputs.npz") as stored:
-        inputs = {"input": stored["input_0"].astype(network.tensors["input"].dtype)}
-    with np.load(folder / "outputs.npz") as stored:
-        return folder / "network.onnx", network, inputs, stored["output_0"]
-
-
-@pytest.mark.parametrize("name", ["ImageClassification", "KeywordSpotting"])
-def test_a_network_of_deeploy_gives_its_golden_outputs(name: str) -> None:
-    _, network, inputs, outputs = golden(name)
-    assert {"ConvInteger", "MatMulInteger", "RequantShift"} <= {
-        kind for kinds in kinds_of(network) for kind in kinds
-    }
-    np.testing.assert_array_equal(network_outputs(network, inputs)["output"], outputs)
-
-
-@pytest.mark.parametrize(
-    ("name", "machine", "solver"),
-    [
-        ("ImageClassification", "gap8", "list"),
-        ("ImageClassification", "gap9", "auto"),
-        ("KeywordSpotting", "gap8", "auto"),
-        ("KeywordSpotting", "gap9", "list"),
-    ],
-)
-def test_a_planned_network_of_deeploy_gives_its_golden_outputs(
-    name: str, machine: str, solver: str
-) -> None:
-    path, _, inputs, outputs = golden(name)
-    found = planned_outputs(path, inputs, machine, solver)
-    np.testing.assert_array_equal(found["output"], outputs)

@@ -7,39 +7,11 @@ import pytest
 
 from spmilp.checker.values.kernels.registry import computed_kinds
 from spmilp.frontend.graph import Operator, Tensor
-from spmilp.frontend.operators.family import Fusion
-from spmilp.frontend.operators.registry import family_of, find_family, known_kinds
+from spmilp.frontend.operators.registry import family_of, known_kinds
 
 
 def test_what_can_be_lowered_can_be_computed() -> None:
     assert computed_kinds() == known_kinds()
-
-
-def test_an_unknown_kind_has_no_family() -> None:
-    assert find_family("NonMaxSuppression") is None
-    with pytest.raises(ValueError, match="NonMaxSuppression is not supported"):
-        family_of("NonMaxSuppression")
-
-
-@pytest.mark.parametrize(
-    ("kind", "fusion"),
-    [
-        ("Reshape", Fusion.VIEW),
-        ("Concat", Fusion.VIEW),
-        ("Slice", Fusion.VIEW),
-        ("Expand", Fusion.VIEW),
-        ("Transpose", Fusion.INJECTIVE),
-        ("Gather", Fusion.INJECTIVE),
-        ("Add", Fusion.ELEMENTWISE),
-        ("QuantizeLinear", Fusion.ELEMENTWISE),
-        ("Softmax", Fusion.REDUCTION),
-        ("LayerNormalization", Fusion.REDUCTION),
-        ("Conv", Fusion.COMPLEX),
-        ("MaxPool", Fusion.COMPLEX),
-    ],
-)
-def test_fusion_classes(kind: str, fusion: Fusion) -> None:
-    assert family_of(kind).fusion is fusion
 
 
 WINDOW = {"kernel_shape": (3, 3), "strides": (1, 1), "dilations": (1, 1), "pads": (0, 0, 0, 0)}
@@ -84,9 +56,3 @@ def test_what_cannot_be_lowered_says_why(
     )
     with pytest.raises(ValueError, match=reason):
         family_of(kind).output_shape(operator, tensors)
-
-
-def test_an_input_that_is_left_out_is_missed() -> None:
-    operator = Operator(name="node", kind="Relu", inputs=("",), output="out")
-    with pytest.raises(ValueError, match="input 0 of Relu is left out"):
-        family_of("Relu").output_shape(operator, [None])

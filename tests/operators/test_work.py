@@ -96,25 +96,6 @@ def test_only_the_last_part_of_a_reduction_reads_the_bias() -> None:
     assert bias == ((0, 4),)
 
 
-def test_a_depthwise_convolution_has_one_channel_per_group() -> None:
-    operator, tensors = operator_of(
-        "Conv", [(1, 32, 8, 8), (32, 1, 3, 3)], conv_attributes(3, 1, 1, group=32)
-    )
-    box = ((0, 1), (8, 16), (0, 8), (0, 8))
-    loops = dict(work_of(operator, tensors, box).loops)
-    assert (loops["G"], loops["K"], loops["C"]) == (8, 1, 1)
-    assert family_of("Conv").reads(operator, tensors, box)[0] == box
-
-
-def test_a_range_of_channels_within_a_group_reads_that_group_alone() -> None:
-    operator, tensors = operator_of(
-        "Conv", [(1, 12, 8, 8), (8, 3, 1, 1)], conv_attributes(1, 1, 0, group=4)
-    )
-    data = family_of("Conv").reads(operator, tensors, ((0, 1), (3, 5), (0, 8), (0, 8)))[0]
-    assert data is not None
-    assert data[1] == (3, 9)
-
-
 @pytest.mark.parametrize(("kernel", "stride", "pad"), [(3, 2, 1), (4, 2, 1), (2, 3, 0), (3, 1, 2)])
 def test_macs_of_a_transposed_convolution_are_counted_pair_by_pair(
     kernel: int, stride: int, pad: int
@@ -222,13 +203,6 @@ def test_axes_that_are_normalised_are_not_tiled() -> None:
     ):
         operator, tensors = operator_of(kind, shapes, attributes)
         assert family_of(kind).tiled_axes(operator, tensors) == tiled
-
-
-def test_a_head_of_an_attention_reads_its_columns() -> None:
-    """From (batch, sequence, heads * size) to one head: the batch and sequence stay exact."""
-    operator, tensors = operator_of("Reshape", [(2, 16, 64)], {"shape": (2, 16, 8, 8)})
-    box = ((1, 2), (4, 8), (3, 4), (0, 8))
-    assert family_of("Reshape").reads(operator, tensors, box) == (((1, 2), (4, 8), (24, 32)),)
 
 
 def test_constant_indices_read_their_range_and_others_the_whole_table() -> None:

@@ -3,7 +3,7 @@
 import logging
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -38,11 +38,17 @@ MALFORMED = (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError)
 """What broken nodes raise, here and in the libraries: each in its own way."""
 
 
+class RefusedError(Exception):
+    """A node cannot be replaced; the message is the reason."""
+
+
 @contextmanager
 def noting_what_is_malformed(node: ir.Node) -> Iterator[None]:
     """Take an error over a node as the reason why it cannot be lowered."""
     try:
         yield
+    except RefusedError as error:
+        set_reason(node, str(error))
     except MALFORMED as error:
         set_reason(node, f"it is not well-formed: {first_line(error)}")
 
@@ -104,24 +110,16 @@ class Builder:
     ) -> ir.Value:
         """Add a node and return its output."""
         self._count += 1
-        return self._add(f"{self._prefix}/{kind}_{self._count}", kind, inputs, domain, attributes)
+        name = f"{self._prefix}/{kind}_{self._count}"
+        output = ir.Value(name=f"{name}/out")
+        return self.tape.op(kind, inputs, attributes, domain=domain, name=name, output=output)
 
     def main(
         self, kind: str, inputs: Sequence[ir.Value | None], domain: str = "", **attributes: Any
     ) -> ir.Value:
         """Add the node that goes by the name of the one that is replaced, and return its output."""
-        return self._add(self._prefix, kind, inputs, domain, attributes)
-
-    def _add(
-        self,
-        name: str,
-        kind: str,
-        inputs: Sequence[ir.Value | None],
-        domain: str,
-        attributes: Mapping[str, Any],
-    ) -> ir.Value:
-        output = ir.Value(name=f"{name}/out")
-        return self.tape.op(kind, inputs, dict(attributes), domain=domain, name=name, output=output)
+        output, name = ir.Value(name=f"{self._prefix}/out"), self._prefix
+        return self.tape.op(kind, inputs, attributes, domain=domain, name=name, output=output)
 
     def constant(self, values: NDArray[Any], kind: str = "constant") -> ir.Value:
         """Add a constant; ``kind`` is part of its name."""

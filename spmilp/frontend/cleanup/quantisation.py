@@ -29,10 +29,10 @@ from spmilp.frontend.cleanup.constants import is_shape_only
 from spmilp.frontend.cleanup.nodes import (
     OWN_DOMAIN,
     Builder,
+    RefusedError,
     name_of,
     noting_what_is_malformed,
     replace_node,
-    set_reason,
 )
 
 SHIFT = "RequantShift"
@@ -49,10 +49,6 @@ SUMS = frozenset({"Add", "Mul", "Sub"})
 
 TYPES = (np.int8, np.uint8, np.int16, np.uint16, np.int32)
 """For constants and results, the least first."""
-
-
-class _NoMeaningError(Exception):
-    """A node cannot be computed with integers; the message is the reason."""
 
 
 def type_requantised_integers(model: ir.Model) -> bool:
@@ -73,10 +69,7 @@ def type_requantised_integers(model: ir.Model) -> bool:
         for value in node.outputs:
             value.type, value.shape = None, None
         with noting_what_is_malformed(node):
-            try:
-                _rewrite(graph, node)
-            except _NoMeaningError as error:
-                set_reason(node, str(error))
+            _rewrite(graph, node)
     return True
 
 
@@ -94,7 +87,7 @@ def _rewrite(graph: ir.Graph, node: ir.Node) -> None:
     elif node.op_type in KEEPS_INTEGERS:
         return
     else:
-        raise _NoMeaningError(
+        raise RefusedError(
             f"a network with {SHIFT} holds integers, on which {node.op_type} has no exact meaning; "
             "cut it off, or export the network in QDQ form"
         )
@@ -116,7 +109,7 @@ def _convolution(build: "_Integers", node: ir.Node) -> ir.Value:
 def _product(build: "_Integers", node: ir.Node) -> ir.Value:
     given = node.attributes
     if given.get_float("alpha", 1.0) != 1 or given.get_float("beta", 1.0) != 1:
-        raise _NoMeaningError("alpha and beta of integers must be 1")
+        raise RefusedError("alpha and beta of integers must be 1")
     operands = [build.narrow(value) for value in node.inputs[:2]]
     for position, name in enumerate(("transA", "transB")):
         if given.get_int(name, 0):
@@ -131,7 +124,7 @@ def _shift(build: "_Integers", node: ir.Node) -> ir.Value:
     given = {key: int(np.asarray(_number(value)).item()) for key, value in node.attributes.items()}
     levels, signed = given.get("n_levels_out", given.get("n_levels")), given.get("signed")
     if levels is None or signed is None or given.get("div", 0) < 1:
-        raise _NoMeaningError("its attributes div, n_levels_out and signed are not all there")
+        raise RefusedError("its attributes div, n_levels_out and signed are not all there")
     low = -levels // 2 if signed else 0
     attributes = {"div": given["div"], "low": low, "high": low + levels - 1}
     factors = [build.wide(value) for value in node.inputs[1:]]
@@ -144,7 +137,7 @@ class _Integers(Builder):
     def narrow(self, value: ir.Value | None) -> ir.Value:
         """Return an operand of any type: a constant in the least that holds it."""
         if value is None:
-            raise _NoMeaningError("an operand is left out")
+            raise RefusedError("an operand is left out")
         if value.const_value is None:
             return value
         values = _integers(value)
@@ -160,14 +153,14 @@ def _integers(value: ir.Value | None) -> NDArray[Any]:
 
     Raises
     ------
-    _NoMeaningError
+    RefusedError
         If they are not all integers, or need more than 32 bits.
     """
     if value is None or value.const_value is None:
-        raise _NoMeaningError("an operand that must be constant is not")
+        raise RefusedError("an operand that must be constant is not")
     values = value.const_value.numpy()
     if not np.array_equal(values, np.rint(values)) or np.abs(values).max(initial=0) >= 1 << 31:
-        raise _NoMeaningError(f"constant {value.name} does not hold integers of 32 bits")
+        raise RefusedError(f"constant {value.name} does not hold integers of 32 bits")
     return values
 
 
@@ -177,7 +170,7 @@ def _least_type(low: float, high: float) -> type[np.integer[Any]]:
         limits = np.iinfo(dtype)
         if limits.min <= low and high <= limits.max:
             return dtype
-    raise _NoMeaningError(f"integers from {low} to {high} need more than 32 bits")
+    raise RefusedError(f"integers from {low} to {high} need more than 32 bits")
 
 
 def _number(attribute: ir.Attr) -> Any:
@@ -282,11 +275,9 @@ def _extreme(build: Builder, kind: str, data: ir.Value) -> ir.Value:
 
 
 def _quantise(build: Builder, node: ir.Node) -> list[ir.Value]:
-    if _is_constant(node):
-        return []
-    zero = node.inputs[2] if len(node.inputs) > 2 else None
+    zero = _input(node, 2)
     dtype = ir.DataType.UINT8 if zero is None else zero.dtype
-    if dtype is None or not _has_one_scale(node):
+    if _scale_is_constant(node) or dtype is None:
         return []
     return [_quantised(build, _required(node, 0), _required(node, 1), zero, dtype)]
 
@@ -304,13 +295,12 @@ def _quantised(
 
 
 def _dequantise(build: Builder, node: ir.Node) -> list[ir.Value]:
-    if _is_constant(node):
+    if _scale_is_constant(node):
         return _blocks(build, node)
-    if not _has_one_scale(node):
-        return []
     centred = build.op("Cast", [_required(node, 0)], to=ir.DataType.INT32.value)
-    if len(node.inputs) > 2 and node.inputs[2] is not None:
-        zero = build.op("Cast", [node.inputs[2]], to=ir.DataType.INT32.value)
+    given = _input(node, 2)
+    if given is not None:
+        zero = build.op("Cast", [given], to=ir.DataType.INT32.value)
         centred = build.op("Sub", [centred, zero])
     step = _required(node, 1)
     dtype = ir.DataType.FLOAT if step.dtype is None else step.dtype
@@ -332,7 +322,7 @@ def _blocks(build: Builder, node: ir.Node) -> list[ir.Value]:
         repeated = np.repeat(values, size, axis=axis)
         return np.take(repeated, np.arange(integers.shape[axis]), axis=axis)
 
-    if len(node.inputs) > 2 and node.inputs[2] is not None:
+    if _input(node, 2) is not None:
         integers = integers - along(2).astype(np.int32)
     steps = along(1)
     return [build.constant((integers * steps.astype(np.float32)).astype(steps.dtype))]
@@ -345,21 +335,18 @@ _EXPANSIONS: dict[str, Callable[[Builder, ir.Node], list[ir.Value]]] = {
 }
 
 
-def _is_constant(node: ir.Node) -> bool:
-    return all(value is None or value.const_value is not None for value in node.inputs[1:3])
-
-
-def _has_one_scale(node: ir.Node) -> bool:
-    """Return whether there is one scale; note the reason at a node with more that are computed."""
+def _scale_is_constant(node: ir.Node) -> bool:
+    """Return whether scale and zero point are constant; if not, there must be one scale."""
+    if all(value is None or value.const_value is not None for value in node.inputs[1:3]):
+        return True
     shape = node.inputs[1].shape if node.inputs[1] is not None else None
-    alone = shape is not None and shape.is_static() and int(np.prod(shape.numpy())) == 1
-    if not alone:
-        set_reason(node, "several scales that are computed at run time are not supported")
-    return alone
+    if shape is None or not shape.is_static() or int(np.prod(shape.numpy())) != 1:
+        raise RefusedError("several scales that are computed at run time are not supported")
+    return False
 
 
 def _required(node: ir.Node, position: int) -> ir.Value:
-    value = node.inputs[position] if position < len(node.inputs) else None
+    value = _input(node, position)
     if value is None:
         raise ValueError(f"input {position} of {name_of(node)} is left out")
     return value
@@ -429,11 +416,8 @@ def expand_qlinear(model: ir.Model) -> bool:
         elif form is not None:
             found = True
             with noting_what_is_malformed(node):
-                reason = _reason_against(node, form)
-                if reason is None:
-                    _expand(model.graph, node, form)
-                else:
-                    set_reason(node, reason)
+                _has_a_plain_form(node, form)
+                _expand(model.graph, node, form)
     return found
 
 
@@ -441,19 +425,23 @@ def _operands(node: ir.Node, form: _Form) -> tuple[int, ...]:
     return tuple(range(2, len(node.inputs), 3)) if form.plain == "Concat" else form.operands
 
 
-def _reason_against(node: ir.Node, form: _Form) -> str | None:
-    positions = [position + 1 for position in _operands(node, form)]
-    scales = [_input(node, position) for position in positions]
-    scales += [value for value in [_input(node, form.output)] if value is not None]
-    if any(value is None or value.const_value is None for value in scales):
-        return "its scales are not constants; quantise the model statically"
+def _has_a_plain_form(node: ir.Node, form: _Form) -> None:
+    given = _input(node, form.output)
+    scales = [_input(node, position + 1) for position in _operands(node, form)]
+    if any(value is None for value in scales) or any(
+        value is not None and value.const_value is None for value in (*scales, given)
+    ):
+        raise RefusedError("its scales are not constants; quantise the model statically")
     if node.attributes.get_int("channels_last", 0):
-        return "channels in the last axis are not supported; quantise the model in ONNX's order"
+        raise RefusedError(
+            "channels in the last axis are not supported; quantise the model in ONNX's order"
+        )
     if form.plain == "Softmax" and node.attributes.get_int("opset", 13) < 13:
-        return "Softmax of operator sets before 13 is not supported; convert the model to 13"
-    if form.plain == "Softmax" and _values(_input(node, form.output)) > 1:
-        return "its result has a scale greater than 1, so that all of it would be zero"
-    return None
+        raise RefusedError(
+            "Softmax of operator sets before 13 is not supported; convert the model to 13"
+        )
+    if form.plain == "Softmax" and _values(given) > 1:
+        raise RefusedError("its result has a scale greater than 1, so that all of it would be zero")
 
 
 def _input(node: ir.Node, position: int) -> ir.Value | None:

@@ -12,127 +12,11 @@ import onnx_ir as ir
 
 from spmilp.frontend.cleanup.nodes import (
     Builder,
+    RefusedError,
     name_of,
     noting_what_is_malformed,
     replace_node,
-    set_reason,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Parameters:
-    """Operands of one direction.
-
-    Parameters
-    ----------
-    weight, recurrence
-        For the input ``(inputs, gates * hidden)`` and for the state ``(hidden, gates * hidden)``.
-    input_bias, state_bias
-        ``(gates * hidden)``; ``None`` when the node has no bias.
-    hidden
-        Length of the state.
-    activations
-        ONNX operators, in the order of the node's attribute.
-    """
-
-    weight: ir.Value
-    recurrence: ir.Value
-    input_bias: ir.Value | None
-    state_bias: ir.Value | None
-    hidden: int
-    activations: tuple[str, ...]
-
-
-def lstm_step(
-    build: Builder,
-    gates: ir.Value,
-    state: ir.Value | None,
-    cell: ir.Value | None,
-    parameters: Parameters,
-) -> tuple[ir.Value, ir.Value]:
-    """Return the next state and cell; a state or cell that is ``None`` is zero.
-
-    ``gates`` is the product with the input, biases added: input, output, forget, cell.
-    """
-    outer, inner, last = parameters.activations
-    if state is not None:
-        gates = build.add(gates, build.op("MatMul", [state, parameters.recurrence]))
-    size = parameters.hidden
-    into, out, forget, new = (_gate(build, gates, position, size) for position in range(4))
-    fresh = build.op("Mul", [build.op(outer, [into]), build.op(inner, [new])])
-    if cell is not None:
-        kept = build.op("Mul", [build.op(outer, [forget]), cell])
-        fresh = build.op("Add", [kept, fresh])
-    return build.op("Mul", [build.op(outer, [out]), build.op(last, [fresh])]), fresh
-
-
-def gru_step(
-    build: Builder,
-    gates: ir.Value,
-    state: ir.Value | None,
-    parameters: Parameters,
-    linear_before_reset: bool,
-) -> ir.Value:
-    """Return the next state; a state that is ``None`` is zero.
-
-    ``gates`` is the product with the input, its bias added: update, reset, hidden.
-    """
-    size = parameters.hidden
-    recurrent = _recurrent_part(build, state, parameters, 3 if linear_before_reset else 2)
-    update = _activated(build, gates, recurrent, 0, parameters)
-    candidate = _gate(build, gates, 2, size)
-    if linear_before_reset:
-        if recurrent is not None:
-            reset = _activated(build, gates, recurrent, 1, parameters)
-            candidate = build.add(
-                candidate, build.op("Mul", [reset, _gate(build, recurrent, 2, size)])
-            )
-    else:
-        if parameters.state_bias is not None:
-            candidate = build.add(candidate, _gate(build, parameters.state_bias, 2, size))
-        if state is not None:
-            reset = _activated(build, gates, recurrent, 1, parameters)
-            weight = _gate(build, parameters.recurrence, 2, size)
-            product = build.op("MatMul", [build.op("Mul", [reset, state]), weight])
-            candidate = build.add(candidate, product)
-    candidate = build.op(parameters.activations[1], [candidate])
-    # (1 - update) candidate + update state
-    faded = build.op("Sub", [candidate, build.op("Mul", [update, candidate])])
-    return faded if state is None else build.add(faded, build.op("Mul", [update, state]))
-
-
-def _recurrent_part(
-    build: Builder, state: ir.Value | None, parameters: Parameters, gates: int
-) -> ir.Value | None:
-    """Return what the state adds to the first ``gates`` gates, its bias included."""
-    width = gates * parameters.hidden
-    bias = parameters.state_bias
-    if bias is not None:
-        bias = build.part(bias, -1, 0, width)
-    if state is None:
-        return bias
-    weight = build.part(parameters.recurrence, -1, 0, width)
-    return build.add(build.op("MatMul", [state, weight]), bias)
-
-
-def _activated(
-    build: Builder,
-    gates: ir.Value,
-    recurrent: ir.Value | None,
-    position: int,
-    parameters: Parameters,
-) -> ir.Value:
-    """Return an outer gate: the activation of what input and state give."""
-    total = _gate(build, gates, position, parameters.hidden)
-    if recurrent is not None:
-        total = build.add(total, _gate(build, recurrent, position, parameters.hidden))
-    return build.op(parameters.activations[0], [total])
-
-
-def _gate(build: Builder, gates: ir.Value, position: int, size: int) -> ir.Value:
-    """Return one gate's part of the last axis."""
-    return build.part(gates, -1, position * size, (position + 1) * size)
-
 
 GATES = {"LSTM": 4, "GRU": 3}
 DEFAULT_ACTIVATIONS = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh")}
@@ -141,16 +25,10 @@ ACTIVATIONS = ("Relu", "Sigmoid", "Softplus", "Softsign", "Tanh")
 
 BACKWARDS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
 
-INPUTS = {
-    "LSTM": ("X", "W", "R", "B", "sequence_lens", "initial_h", "initial_c", "P"),
-    "GRU": ("X", "W", "R", "B", "sequence_lens", "initial_h"),
-}
+INPUTS = ("X", "W", "R", "B", "sequence_lens", "initial_h", "initial_c", "P")
+"""Those of LSTM; GRU has the first six."""
 
 Inputs: TypeAlias = Mapping[str, ir.Value]
-
-
-class UnsupportedRecurrenceError(Exception):
-    """A form of LSTM or GRU that is not decomposed; the message is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,15 +45,12 @@ def unroll_recurrences(model: ir.Model) -> None:
     for node in list(model.graph):
         if node.domain == "" and node.op_type in GATES:
             with noting_what_is_malformed(node):
-                try:
-                    _unroll(model.graph, node)
-                except UnsupportedRecurrenceError as error:
-                    set_reason(node, str(error))
+                _unroll(model.graph, node)
 
 
 def _unroll(graph: ir.Graph, node: ir.Node) -> None:
-    given = zip(INPUTS[node.op_type], node.inputs, strict=False)
-    inputs = {name: value for name, value in given if value is not None}
+    names = INPUTS if node.op_type == "LSTM" else INPUTS[:6]
+    inputs = {name: v for name, v in zip(names, node.inputs, strict=False) if v is not None}
     sizes = _sizes(node, inputs)
     _only_supported_forms(node, inputs, sizes)
     build = Builder(graph, name_of(node))
@@ -183,8 +58,8 @@ def _unroll(graph: ir.Graph, node: ir.Node) -> None:
     chosen = [_activations(node, index) for index in range(len(directions))]
     histories, finals, cells = [], [], []
     for index, backwards in enumerate(directions):
-        parameters = _parameters(build, node, inputs, sizes, index, chosen[index])
-        states, cell = _run(build, node, inputs, sizes, index, backwards, parameters)
+        direction = _direction(build, node, inputs, sizes, index, chosen[index])
+        states, cell = _run(direction, node, inputs, sizes, index, backwards)
         histories.append(states)
         finals.append(states[0] if backwards else states[-1])
         cells.append(cell)
@@ -195,31 +70,28 @@ def _unroll(graph: ir.Graph, node: ir.Node) -> None:
 
 
 def _sizes(node: ir.Node, inputs: Inputs) -> Sizes:
+    shapes = {}
     for name in ("X", "W", "R"):
         if name not in inputs:
-            raise UnsupportedRecurrenceError(f"its input {name} is not given")
+            raise RefusedError(f"its input {name} is not given")
         shape = inputs[name].shape
         if shape is None or not shape.is_static():
-            raise UnsupportedRecurrenceError(f"the shape of {name} is not known")
+            raise RefusedError(f"the shape of {name} is not known")
+        shapes[name] = shape.numpy()
     layout = node.attributes.get_int("layout", 0)
-    given, recurrence = inputs["X"].shape, inputs["R"].shape
-    if given is None or recurrence is None:
-        raise UnsupportedRecurrenceError("the shapes of its inputs are not known")
-    return Sizes(given.numpy()[layout], recurrence.numpy()[2], layout)
+    return Sizes(shapes["X"][layout], shapes["R"][2], layout)
 
 
 def _only_supported_forms(node: ir.Node, inputs: Inputs, sizes: Sizes) -> None:
     if "P" in inputs:
-        raise UnsupportedRecurrenceError("peephole weights (input P) are not supported")
+        raise RefusedError("peephole weights (input P) are not supported")
     for attribute in ("clip", "input_forget"):
         if attribute in node.attributes and node.attributes[attribute].value:
-            raise UnsupportedRecurrenceError(f"attribute {attribute} is not supported")
+            raise RefusedError(f"attribute {attribute} is not supported")
     if "sequence_lens" in inputs:
         known = inputs["sequence_lens"].const_value
         if known is None or np.any(known.numpy() != sizes.steps):
-            raise UnsupportedRecurrenceError(
-                f"sequence_lens must be constant, {sizes.steps} for every sequence"
-            )
+            raise RefusedError(f"sequence_lens must be constant, {sizes.steps} for every sequence")
 
 
 def _activations(node: ir.Node, direction: int) -> tuple[str, ...]:
@@ -231,70 +103,158 @@ def _activations(node: ir.Node, direction: int) -> tuple[str, ...]:
     chosen = tuple(attribute.as_strings())[first : first + len(default)]
     for name in chosen:
         if name not in ACTIVATIONS:
-            raise UnsupportedRecurrenceError(f"activation {name} is not supported")
+            raise RefusedError(f"activation {name} is not supported")
     if len(chosen) < len(default):
-        raise UnsupportedRecurrenceError(f"{len(chosen)} activations, expected {len(default)}")
+        raise RefusedError(f"{len(chosen)} activations, expected {len(default)}")
     return chosen
 
 
-def _parameters(
+@dataclass(frozen=True, slots=True)
+class _Direction:
+    """One direction of a node: what its steps are made of.
+
+    Parameters
+    ----------
+    weight, recurrence
+        For the input ``(inputs, gates * hidden)`` and for the state ``(hidden, gates * hidden)``.
+    input_bias, state_bias
+        ``(gates * hidden)``; ``None`` when the node has no bias.
+    hidden
+        Length of the state.
+    activations
+        ONNX operators, in the order of the node's attribute.
+    """
+
+    build: Builder
+    weight: ir.Value
+    recurrence: ir.Value
+    input_bias: ir.Value | None
+    state_bias: ir.Value | None
+    hidden: int
+    activations: tuple[str, ...]
+
+    def lstm_step(
+        self, gates: ir.Value, state: ir.Value | None, cell: ir.Value | None
+    ) -> tuple[ir.Value, ir.Value]:
+        """Return the next state and cell; a state or cell that is ``None`` is zero.
+
+        ``gates`` is the product with the input, biases added: input, output, forget, cell.
+        """
+        build, (outer, inner, last) = self.build, self.activations
+        if state is not None:
+            gates = build.add(gates, build.op("MatMul", [state, self.recurrence]))
+        into, out, forget, new = (self._gate(gates, position) for position in range(4))
+        fresh = build.op("Mul", [build.op(outer, [into]), build.op(inner, [new])])
+        if cell is not None:
+            kept = build.op("Mul", [build.op(outer, [forget]), cell])
+            fresh = build.op("Add", [kept, fresh])
+        return build.op("Mul", [build.op(outer, [out]), build.op(last, [fresh])]), fresh
+
+    def gru_step(
+        self, gates: ir.Value, state: ir.Value | None, linear_before_reset: bool
+    ) -> ir.Value:
+        """Return the next state; a state that is ``None`` is zero.
+
+        ``gates`` is the product with the input, its bias added: update, reset, hidden.
+        """
+        build = self.build
+        recurrent = self._recurrent_part(state, 3 if linear_before_reset else 2)
+        update = self._activated(gates, recurrent, 0)
+        candidate = self._gate(gates, 2)
+        if linear_before_reset:
+            if recurrent is not None:
+                reset = self._activated(gates, recurrent, 1)
+                kept = build.op("Mul", [reset, self._gate(recurrent, 2)])
+                candidate = build.add(candidate, kept)
+        else:
+            if self.state_bias is not None:
+                candidate = build.add(candidate, self._gate(self.state_bias, 2))
+            if state is not None:
+                reset = self._activated(gates, recurrent, 1)
+                weight = self._gate(self.recurrence, 2)
+                product = build.op("MatMul", [build.op("Mul", [reset, state]), weight])
+                candidate = build.add(candidate, product)
+        candidate = build.op(self.activations[1], [candidate])
+        # (1 - update) candidate + update state
+        faded = build.op("Sub", [candidate, build.op("Mul", [update, candidate])])
+        return faded if state is None else build.add(faded, build.op("Mul", [update, state]))
+
+    def _recurrent_part(self, state: ir.Value | None, gates: int) -> ir.Value | None:
+        """Return what the state adds to the first ``gates`` gates, its bias included."""
+        width, bias = gates * self.hidden, self.state_bias
+        if bias is not None:
+            bias = self.build.part(bias, -1, 0, width)
+        if state is None:
+            return bias
+        weight = self.build.part(self.recurrence, -1, 0, width)
+        return self.build.add(self.build.op("MatMul", [state, weight]), bias)
+
+    def _activated(self, gates: ir.Value, recurrent: ir.Value | None, position: int) -> ir.Value:
+        """Return an outer gate: the activation of what input and state give."""
+        total = self._gate(gates, position)
+        if recurrent is not None:
+            total = self.build.add(total, self._gate(recurrent, position))
+        return self.build.op(self.activations[0], [total])
+
+    def _gate(self, gates: ir.Value, position: int) -> ir.Value:
+        """Return one gate's part of the last axis."""
+        return self.build.part(gates, -1, position * self.hidden, (position + 1) * self.hidden)
+
+
+def _direction(
     build: Builder,
     node: ir.Node,
     inputs: Inputs,
     sizes: Sizes,
-    direction: int,
+    index: int,
     activations: tuple[str, ...],
-) -> Parameters:
+) -> _Direction:
     width = GATES[node.op_type] * sizes.hidden
     weight, recurrence = (
-        build.op("Transpose", [build.at(inputs[name], 0, direction)]) for name in ("W", "R")
+        build.op("Transpose", [build.at(inputs[name], 0, index)]) for name in ("W", "R")
     )
-    input_bias = state_bias = None
+    biases: list[ir.Value | None] = [None, None]
     if "B" in inputs:
-        both = build.at(inputs["B"], 0, direction)
-        input_bias, state_bias = (
-            build.part(both, 0, 0, width),
-            build.part(both, 0, width, 2 * width),
-        )
-    return Parameters(weight, recurrence, input_bias, state_bias, sizes.hidden, activations)
+        both = build.at(inputs["B"], 0, index)
+        biases = [build.part(both, 0, 0, width), build.part(both, 0, width, 2 * width)]
+    return _Direction(build, weight, recurrence, *biases, sizes.hidden, activations)
 
 
 def _run(
-    build: Builder,
+    direction: _Direction,
     node: ir.Node,
     inputs: Inputs,
     sizes: Sizes,
-    direction: int,
+    index: int,
     backwards: bool,
-    parameters: Parameters,
 ) -> tuple[list[ir.Value], ir.Value | None]:
     """Return the states of one direction after each step, in order of time, and the last cell."""
-    product = build.add(build.op("MatMul", [inputs["X"], parameters.weight]), parameters.input_bias)
+    build = direction.build
+    product = build.add(build.op("MatMul", [inputs["X"], direction.weight]), direction.input_bias)
     if node.op_type == "LSTM":
-        product = build.add(product, parameters.state_bias)
-    state = _initial(build, inputs.get("initial_h"), sizes, direction)
-    cell = _initial(build, inputs.get("initial_c"), sizes, direction)
+        product = build.add(product, direction.state_bias)
+    state, cell = (
+        _initial(build, inputs.get(name), sizes, index) for name in ("initial_h", "initial_c")
+    )
     linear_before_reset = bool(node.attributes.get_int("linear_before_reset", 0))
     states = []
     for step in reversed(range(sizes.steps)) if backwards else range(sizes.steps):
         gates = build.at(product, sizes.layout, step)
         if node.op_type == "LSTM":
-            state, cell = lstm_step(build, gates, state, cell, parameters)
+            state, cell = direction.lstm_step(gates, state, cell)
         else:
-            state = gru_step(build, gates, state, parameters, linear_before_reset)
+            state = direction.gru_step(gates, state, linear_before_reset)
         states.append(state)
     return (states[::-1] if backwards else states), cell
 
 
-def _initial(
-    build: Builder, value: ir.Value | None, sizes: Sizes, direction: int
-) -> ir.Value | None:
+def _initial(build: Builder, value: ir.Value | None, sizes: Sizes, index: int) -> ir.Value | None:
     """Return an initial state ``(batch, hidden)``; ``None`` where it is zero."""
     if value is None:
         return None
     if value.const_value is not None and not np.any(value.const_value.numpy()):
         return None
-    return build.at(value, sizes.layout, direction)
+    return build.at(value, sizes.layout, index)
 
 
 def _history(build: Builder, histories: Sequence[Sequence[ir.Value]], layout: int) -> ir.Value:

@@ -1,16 +1,13 @@
 """Operators that move elements, and Resize, against onnxruntime."""
 
-from collections.abc import Callable
 from itertools import pairwise
 from math import prod
 
 import numpy as np
-import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume
 from hypothesis import strategies as st
 
-from operators.claims import boxes_equal_the_whole, every_face_of_what_is_read_matters
-from operators.drawing import Draw, broadcast_partner, some_shape, values, whole_numbers
+from operators.drawing import Draw, some_shape, values, whole_numbers
 from operators.onnx_case import Case
 from spmilp.frontend.operators.resize import COORDINATES, NEAREST
 
@@ -93,14 +90,6 @@ def reshape(draw: Draw) -> Case:
 
 
 @st.composite
-def flatten(draw: Draw) -> Case:
-    """At any axis."""
-    shape = some_shape(draw)
-    attributes = {"axis": draw(st.integers(0, len(shape)))}
-    return Case(kind="Flatten", arrays=[values(draw, *shape)], attributes=attributes)
-
-
-@st.composite
 def squeeze(draw: Draw) -> Case:
     """Axes of length 1 go or come."""
     shape = some_shape(draw)
@@ -118,20 +107,6 @@ def squeeze(draw: Draw) -> Case:
         attributes={"axes": chosen},
         onnx_attributes={},
         side_inputs=[_int64(chosen)],
-    )
-
-
-@st.composite
-def expand(draw: Draw) -> Case:
-    """With lengths of 1 on either side."""
-    shape = some_shape(draw)
-    source = broadcast_partner(draw, shape)
-    return Case(
-        kind="Expand",
-        arrays=[values(draw, *source)],
-        attributes={"shape": shape},
-        onnx_attributes={},
-        side_inputs=[_int64(shape)],
     )
 
 
@@ -310,37 +285,6 @@ def resize(draw: Draw) -> Case:
 
 
 STRATEGIES = [
-    concat,
-    slice_,
-    transpose,
-    reshape,
-    flatten,
-    squeeze,
-    expand,
-    tile,
-    gather,
-    pad,
-    depth_space,
-    trilu,
-    resize,
-    gather_nd,
-    scatter_nd,
+    *(concat, slice_, transpose, reshape, squeeze, tile, gather, pad, depth_space, trilu),
+    *(resize, gather_nd, scatter_nd),
 ]
-
-
-@pytest.mark.parametrize("cases", STRATEGIES, ids=lambda cases: cases.__name__)
-@settings(max_examples=80, derandomize=True, deadline=None)
-@given(draw=st.data())
-def test_a_box_equals_onnxruntime(
-    cases: Callable[[], st.SearchStrategy[Case]], draw: st.DataObject
-) -> None:
-    boxes_equal_the_whole(draw.draw(cases()), draw)
-
-
-@pytest.mark.parametrize("cases", STRATEGIES, ids=lambda cases: cases.__name__)
-@settings(max_examples=50, derandomize=True, deadline=None)
-@given(draw=st.data())
-def test_every_face_of_what_is_read_matters(
-    cases: Callable[[], st.SearchStrategy[Case]], draw: st.DataObject
-) -> None:
-    every_face_of_what_is_read_matters(draw.draw(cases()), draw)
