@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from spmilp.checker.violation import Violation
 from spmilp.errors import FileError, NoPlanError, SpmilpError
+from spmilp.plan import frames
 from spmilp.plan.measures import claimed
 from spmilp.plan.plan import Plan
 from spmilp.plan.read import open_pair
@@ -60,7 +61,8 @@ class Result:
     """The answer to a problem, and what the checker says of it.
 
     :func:`spmilp.solve` and :func:`spmilp.read` return it. It shows as a short table; what a plan
-    does not have is ``None``, never 0.
+    does not have is ``None``, never 0. What needs a plan raises a :class:`NoPlanError` where there
+    is none, and figures a :class:`MissingExtraError` without matplotlib.
 
     Parameters
     ----------
@@ -249,37 +251,27 @@ class Result:
 
         Columns ``bytes_read``, ``bytes_written`` and ``scratch`` are in bytes.
         """
-        from spmilp.plan.frames import task_frame
-
-        return task_frame(self.problem, self._there())
+        return frames.task_frame(self.problem, self._there())
 
     @cached_property
     def transfers(self) -> "pd.DataFrame":
         """A row per DMA transfer: what, from where to where, engine, channel, cycles, bytes."""
-        from spmilp.plan.frames import transfer_frame
-
-        return transfer_frame(self.problem, self._there())
+        return frames.transfer_frame(self.problem, self._there())
 
     @cached_property
     def residencies(self) -> "pd.DataFrame":
         """A row per residency: what, in which memory, offset, bytes, ``[start, end)`` in cycles."""
-        from spmilp.plan.frames import residency_frame
-
-        return residency_frame(self.problem, self._there())
+        return frames.residency_frame(self.problem, self._there())
 
     @cached_property
     def cores(self) -> "pd.DataFrame":
         """A row per core: tasks, busy cycles, utilisation 0 to 1, bytes used of its memory."""
-        from spmilp.plan.frames import core_frame
-
-        return core_frame(self.problem, self._there())
+        return frames.core_frame(self.problem, self._there())
 
     @cached_property
     def memories(self) -> "pd.DataFrame":
         """A row per memory: kind, residencies, ``peak``, ``live_peak``, ``capacity`` in bytes."""
-        from spmilp.plan.frames import memory_frame
-
-        return memory_frame(self.problem, self._there())
+        return frames.memory_frame(self.problem, self._there())
 
     def timeline(self, *, beside: "Iterable[Result]" = (), chain: bool = False) -> "Figure":
         """Draw tasks per core and transfers per DMA channel over time.
@@ -290,13 +282,6 @@ class Result:
             Other plans, to be drawn below on the same axis of cycles.
         chain
             Frame the critical chain.
-
-        Raises
-        ------
-        MissingExtraError
-            If matplotlib is not installed.
-        NoPlanError
-            If there is no plan.
         """
         from spmilp.report.plots.timeline import Shown, timeline
 
@@ -308,15 +293,7 @@ class Result:
         )
 
     def traffic(self) -> "Figure":
-        """Draw loads and stores of each tensor beside what no plan can avoid.
-
-        Raises
-        ------
-        MissingExtraError
-            If matplotlib is not installed.
-        NoPlanError
-            If there is no plan.
-        """
+        """Draw loads and stores of each tensor beside what no plan can avoid."""
         from spmilp.report.plots.traffic import traffic
 
         return traffic(self.problem, self._there())
@@ -326,8 +303,6 @@ class Result:
 
         Raises
         ------
-        MissingExtraError
-            If matplotlib is not installed.
         ValueError
             If the plan was read without the log of its search.
         """
@@ -349,10 +324,6 @@ class Result:
         ------
         ValueError
             If a name is not one of the machine's on-chip memories.
-        MissingExtraError
-            If matplotlib is not installed.
-        NoPlanError
-            If there is no plan.
         """
         from spmilp.report.plots.memory_map import memory_map
 
@@ -370,8 +341,6 @@ class Result:
 
         Raises
         ------
-        NoPlanError
-            If there is no plan.
         FileError
             If the file cannot be written.
         """
@@ -389,11 +358,6 @@ class Result:
 
         It shows as text of 80 columns; ``data`` has the same as ``spmilp explain --json``.
         :func:`spmilp.explain` says more: what a larger machine saves, and why nothing fits.
-
-        Raises
-        ------
-        NoPlanError
-            If there is no plan.
         """
         from spmilp.analysis.analyse import analyse
         from spmilp.report.slowness import why_slow
@@ -408,8 +372,6 @@ class Result:
 
         Raises
         ------
-        NoPlanError
-            If there is no plan.
         FileError
             If the folder cannot be written.
         """
@@ -522,8 +484,6 @@ class Result:
             If the plan exceeds a limit of a format; the others are written.
         FileError
             If a file cannot be used or written.
-        NoPlanError
-            If there is no plan.
         ValueError
             If there is no such format, or it needs the model and that is not known.
         """
