@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from spmilp.errors import ExitCode
 from spmilp.units import Bytes
@@ -123,29 +123,27 @@ def end_at_signals() -> None:
 
 
 def message(why: str = "interrupted") -> str:
-    """Return what an interrupted command says.
+    """Return what an interrupted command says; ``why`` is what ends it, in words."""
+    between = " " if COMMAND.state.startswith("while") else "; "
+    return f"{why}{between}{COMMAND.state}"
 
-    Parameters
-    ----------
-    why
-        What ends it, in words.
-    """
-    return (
-        f"{why} {COMMAND.state}" if COMMAND.state.startswith("while") else f"{why}; {COMMAND.state}"
-    )
+
+def failure(kind: str, message: str, code: ExitCode) -> dict[str, Any]:
+    """Return an error as the JSON object that a command prints."""
+    error = {"kind": kind, "message": message}
+    return {"status": "error", "exit_code": int(code), "error": error}
 
 
 def _end(number: int, frame: FrameType | None) -> NoReturn:
     code = CODES[signal.Signals(number)]
+    said = [(2, f"error: {message()}")]
+    answer = failure(Interrupted.__name__, message(), code)
+    if "--json-lines" in sys.argv:
+        said.append((1, json.dumps({"event": "answer", **answer})))
+    elif "--json" in sys.argv:
+        said.append((1, json.dumps(answer, indent=2)))
     # Nothing that may be in the middle of something is used any more: neither streams nor locks.
-    with suppress(OSError):
-        os.write(2, f"error: {message()}\n".encode())
-    if {"--json", "--json-lines"} & set(sys.argv):
-        error = {"kind": Interrupted.__name__, "message": message()}
-        answer = {"status": "error", "exit_code": int(code), "error": error}
-        said = json.dumps(answer, indent=2)
-        if "--json-lines" in sys.argv:
-            said = json.dumps({"event": "answer", **answer})
+    for stream, text in said:
         with suppress(OSError):
-            os.write(1, f"{said}\n".encode())
+            os.write(stream, f"{text}\n".encode())
     os._exit(code)

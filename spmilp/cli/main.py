@@ -29,7 +29,7 @@ from spmilp.cli import (
     solve,
     sweep,
 )
-from spmilp.cli.interrupts import COMMAND, Interrupted, message
+from spmilp.cli.interrupts import COMMAND, Interrupted, failure, message
 from spmilp.cli.output import (
     OutputError,
     discard_output,
@@ -96,11 +96,12 @@ def _ending(error: BaseException, message: str, code: ExitCode, as_json: str | N
     """Print the message, as JSON too where that was asked for, and return the exit."""
     print_error(message)
     if as_json:
-        described: dict[str, object] = {"kind": type(error).__name__, "message": message}
+        answer = failure(type(error).__name__, message, code)
         if isinstance(error, UnsupportedOperatorError):
             fields = ("node", "operator", "reason")
-            described["nodes"] = [dict(zip(fields, node, strict=True)) for node in error.nodes]
-        answer = {"status": "error", "exit_code": int(code), "error": described}
+            answer["error"]["nodes"] = [
+                dict(zip(fields, each, strict=True)) for each in error.nodes
+            ]
         if as_json == JSON_LINES:
             print_json_line({"event": "answer", **answer})
         else:
@@ -135,19 +136,14 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("solve", epilog=EXIT_CODES)(solve.solve)
-app.command("check", epilog=EXIT_CODES)(check.check)
-app.command("replay", epilog=EXIT_CODES)(check.replay)
-app.command("export", epilog=EXIT_CODES)(export.export)
-app.command("report", epilog=EXIT_CODES)(report.report)
-app.command("explain", epilog=EXIT_CODES)(explain.explain)
-app.command("compare", epilog=EXIT_CODES)(compare.compare)
-app.command("sweep", epilog=EXIT_CODES)(sweep.sweep)
-app.command("bound", epilog=EXIT_CODES)(bound.bound)
-app.command("calibrate", epilog=EXIT_CODES)(calibrate.calibrate)
-app.command("pack", epilog=f"{pack.EXAMPLES}\n\n{EXIT_CODES}")(pack.pack)
-app.command("machines", epilog=EXIT_CODES)(machines.machines)
-app.command("solvers", epilog=EXIT_CODES)(machines.solvers)
+VERBS = (
+    *(solve.solve, check.check, check.replay, export.export, report.report, explain.explain),
+    *(compare.compare, sweep.sweep, bound.bound, calibrate.calibrate, pack.pack),
+    *(machines.machines, machines.solvers),
+)
+for verb in VERBS:
+    examples = f"{pack.EXAMPLES}\n\n" if verb is pack.pack else ""
+    app.command(verb.__name__, epilog=examples + EXIT_CODES)(verb)
 
 
 def print_version(wanted: bool) -> None:
