@@ -37,6 +37,7 @@ def test_one_solver_gives_one_plan(run: Run, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.full
 def test_the_whole_line_gives_one_plan(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,16 +16,6 @@ def test_each_bound_has_a_row_and_the_best_ones_are_marked(run: Run) -> None:
     assert best.split() == ["makespan", "critical", "path", "388", "cycles", "these", "best"]
 
 
-def test_as_json_every_bound_is_there(run: Run) -> None:
-    found = run("bound", PROBLEM, "--json").json
-
-    values = {each["name"]: each["value"] for each in found["bounds"]}
-    assert found["quantity"] == "makespan"
-    assert found["tasks"] == 20
-    assert values[found["best"]["makespan"]] == values["critical path"] == 388
-    assert values["compulsory traffic"] == 0
-
-
 def test_with_pins_the_bounds_are_those_of_plans_that_keep_to_them(
     run: Run, tmp_path: Path
 ) -> None:
@@ -56,16 +46,3 @@ def test_a_model_has_a_roofline_too(run: Run) -> None:
     ]
     assert 0 < values["chains of groups"] <= values["work"]
     assert found["machine"] == "mesh4x4"
-
-
-def test_a_problem_file_carries_its_machine(run: Run) -> None:
-    ended = run("bound", PROBLEM, "--machine", "mesh4x4")
-
-    assert ended.code == 2
-    assert "carries its machine" in " ".join(ended.err.replace("│", " ").split())
-
-
-def test_a_broken_problem_is_invalid_input(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "problem.json").write_text("{")
-
-    assert run("bound", "problem.json").code == 3

@@ -39,6 +39,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, MachineFile]:
     return model, spmilp.load_machine(machine)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("solver", "name"),
     [

@@ -1,21 +1,6 @@
 """``spmilp machines`` lists the presets and shows where their numbers come from."""
 
 from cli.running import Run
-from spmilp.machine.read import list_presets
-
-
-def test_every_preset_is_listed(run: Run) -> None:
-    ended = run("machines")
-    assert (ended.code, ended.err) == (0, "")
-    assert [line.split()[0] for line in ended.out.splitlines() if line[0].isalpha()][1:] == list(
-        list_presets()
-    )
-
-
-def test_json_lists_the_presets(run: Run) -> None:
-    listed = run("machines", "--json").json["machines"]
-    assert [machine["name"] for machine in listed] == list(list_presets())
-    assert all(machine["cores"] >= 1 for machine in listed)
 
 
 def test_a_machine_is_shown_with_its_sources(run: Run) -> None:

@@ -7,29 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from cli.running import Run
-
-VERBS = ("solve", "check", "replay", "explain", "pack", "machines")
 HEAVY = ("numpy", "onnx", "onnx_ir", "ortools", "pandas", "numba", "networkx", "matplotlib", "pulp")
 
 
-def test_the_help_names_the_verbs_and_the_exit_codes(run: Run) -> None:
-    ended = run("--help")
-
-    assert ended.code == 0
-    for word in (*VERBS, "Exit codes", "70", "143"):
-        assert word in ended.out
-
-
-@pytest.mark.parametrize("verb", VERBS)
-def test_every_verb_has_help_with_the_exit_codes(verb: str, run: Run) -> None:
-    ended = run(verb, "--help")
-
-    assert ended.code == 0
-    assert "--json" in ended.out
-    assert "Exit codes" in ended.out
-
-
+@pytest.mark.full
 def test_help_loads_nothing_heavy() -> None:
     script = (
         "import sys\n"
@@ -43,6 +24,7 @@ def test_help_loads_nothing_heavy() -> None:
     assert done.stderr.strip() == "[]"
 
 
+@pytest.mark.full
 def test_the_installed_command_prints_its_version() -> None:
     command = Path(sys.executable).with_name("spmilp")
     done = subprocess.run([command, "--version"], capture_output=True, text=True, timeout=60)
@@ -50,6 +32,7 @@ def test_the_installed_command_prints_its_version() -> None:
     assert done.stdout.startswith("spmilp 0.")
 
 
+@pytest.mark.full
 def test_output_that_is_no_terminal_has_no_colours() -> None:
     command = Path(sys.executable).with_name("spmilp")
     environment = {**os.environ, "FORCE_COLOR": "", "NO_COLOR": "1"}
@@ -58,10 +41,3 @@ def test_output_that_is_no_terminal_has_no_colours() -> None:
     )
     assert done.returncode == 0
     assert "\x1b" not in done.stdout
-
-
-@pytest.mark.parametrize("arguments", [("fly",), ("solve",), ("check", "plan.json", "--fast")])
-def test_wrong_usage_has_its_exit_code(arguments: tuple[str, ...], run: Run) -> None:
-    ended = run(*arguments)
-    assert (ended.code, ended.out) == (2, "")
-    assert ended.err

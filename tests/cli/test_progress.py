@@ -1,6 +1,5 @@
 """The live line: what it says, and that the time left goes down by itself."""
 
-import math
 import time
 
 import pytest
@@ -32,11 +31,3 @@ def test_the_time_left_is_that_of_the_moment(monkeypatch: pytest.MonkeyPatch) ->
     assert shown(line) == "reading, 60 s left"
     monkeypatch.setattr(time, "perf_counter", lambda: 140.0)
     assert shown(line) == "reading, 0 s left"
-
-
-def test_without_a_limit_no_time_is_shown() -> None:
-    line = ProgressLine()
-    line.say("[not] markup")
-    line.ends_at(math.inf)
-
-    assert shown(line) == "[not] markup"

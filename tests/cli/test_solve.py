@@ -66,14 +66,6 @@ def test_json_is_one_object_with_the_promised_fields(run: Run, answering: Answer
     assert found["files"] == [str(Path("out/problem.json")), str(Path("out/plan.json"))]
 
 
-def test_the_same_command_writes_the_same_bytes(run: Run, answering: Answering) -> None:
-    problem = answering(FakeSolver(answer()))
-    for folder in ("one", "two"):
-        run("solve", problem, "-o", folder)
-    for name in ("problem.json", "plan.json"):
-        assert Path("one", name).read_bytes() == Path("two", name).read_bytes()
-
-
 def test_the_folder_is_named_after_the_problem_and_the_machine(
     run: Run, answering: Answering
 ) -> None:
@@ -92,27 +84,6 @@ def test_the_options_reach_the_solver(run: Run, answering: Answering) -> None:
     assert 60.0 < solver.options.time_limit < 120.0
     assert solver.options.gap == 0.05
     assert (solver.options.seed, solver.options.workers) == (7, 2)
-
-
-def test_no_limit_is_none(run: Run, answering: Answering) -> None:
-    solver = FakeSolver(answer())
-    run("solve", answering(solver), "--time-limit", "none")
-    assert solver.options is not None
-    assert solver.options.time_limit is None
-
-
-@pytest.mark.parametrize(("strict", "code"), [((), 0), (("--strict-gap",), 6)])
-def test_a_gap_above_the_wanted_one_is_an_error_only_when_strict(
-    strict: tuple[str, ...], code: int, run: Run, answering: Answering
-) -> None:
-    ended = run("solve", answering(FakeSolver(answer())), "--gap", "0.1", *strict, "-o", "out")
-    assert ended.code == code
-    assert Path("out/plan.json").exists()
-
-
-def test_a_small_enough_gap_is_no_error(run: Run, answering: Answering) -> None:
-    problem = answering(FakeSolver(answer(bound=190)))
-    assert run("solve", problem, "--gap", "0.1", "--strict-gap").code == 0
 
 
 @pytest.mark.parametrize(
@@ -202,17 +173,6 @@ def test_the_log_is_kept_beside_the_plan_and_drawn(run: Run, answering: Answerin
     assert "<svg" in Path("gap.svg").read_text()
 
 
-def test_a_rejected_plan_lies_beside_the_accepted_one(run: Run, answering: Answering) -> None:
-    problem = answering(FakeSolver(answer()))
-    assert run("solve", problem, "-o", "out").code == 0
-    wrong = changed(placements={3: {"start": 48, "end": 58}})
-    assert run("solve", answering(FakeSolver(answer(wrong))), "-o", "out").code == 70
-
-    names = {path.name for path in Path("out").iterdir()}
-    accepted = {"log.jsonl", "problem.json", "plan.json"}
-    assert names == {*accepted, "rejected-problem.json", "rejected-plan.json"}
-
-
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupted_search_still_writes_its_plan(
     number: signal.Signals, code: int, run: Run, answering: Answering
@@ -237,6 +197,7 @@ def test_an_interrupt_before_there_is_a_plan_writes_nothing(
     assert not Path("out").exists()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupt_while_tiles_are_searched_for_leaves_the_plan_that_they_were_judged_by(
     number: signal.Signals, code: int, run: Run, monkeypatch: pytest.MonkeyPatch
@@ -251,6 +212,7 @@ def test_an_interrupt_while_tiles_are_searched_for_leaves_the_plan_that_they_wer
     assert run("check", "out/plan.json").code == 0
 
 
+@pytest.mark.full
 def test_an_interrupt_before_the_solver_has_a_plan_leaves_that_of_the_tiles(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -303,13 +265,6 @@ def test_an_error_that_nobody_foresaw_gives_a_short_message(run: Run, answering:
     assert "ZeroDivisionError: by nobody" in short.err
     assert "Traceback" not in short.err
     assert "Traceback" in long.err
-
-
-def test_the_objective_of_a_problem_file_can_be_replaced(run: Run, answering: Answering) -> None:
-    problem = answering(FakeSolver(answer(bound=100)))
-    found = run("solve", problem, "--objective", "dram_traffic", "--json").json
-
-    assert (found["quantity"], found["objective"]) == ("dram_traffic", 288)
 
 
 def test_many_cores_are_summed_up(run: Run, answering: Answering, tmp_path: Path) -> None:

@@ -19,14 +19,6 @@ def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
     return [line.rstrip() for line in capsys.readouterr().out.splitlines()]
 
 
-def test_a_table_that_fits_stays_one(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(out, "PLAIN_WIDTH", 80)
-    print_stacked(out.console(), HEADINGS, ROWS, numbers={1, 2, 3})
-    assert [line.split() for line in lines(capsys)][:2] == [[*HEADINGS], [*ROWS[0]]]
-
-
 def test_one_that_does_not_is_cut_and_each_part_begins_with_the_name(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -44,14 +36,6 @@ def test_one_that_does_not_is_cut_and_each_part_begins_with_the_name(
         ["2"],
         ["3,456"],
     ]
-
-
-def test_a_single_column_that_is_too_wide_is_shown_all_the_same(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(out, "PLAIN_WIDTH", 20)
-    print_stacked(out.console(), HEADINGS, ROWS, numbers={1, 2, 3})
-    assert "1,234,567" in "\n".join(lines(capsys))
 
 
 @pytest.mark.full
