@@ -9,7 +9,7 @@ from itertools import pairwise
 from spmilp.analysis.causes import Cause, Wait
 from spmilp.analysis.chain import Chain, ChainLink
 from spmilp.analysis.subject import Part, Subject
-from spmilp.commands.activities import Activity
+from spmilp.commands.order import Activity
 from spmilp.machine.routes import multicast_route, routes_of
 from spmilp.plan.plan import Transfer
 from spmilp.units import Cycles, LinkIdx, MemoryIdx

@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from spmilp.analysis.resources import Resources
 from spmilp.analysis.subject import Subject
-from spmilp.commands.activities import Activity
+from spmilp.commands.order import Activity
 from spmilp.plan.plan import Residency
 from spmilp.units import Cycles, LinkIdx, ResidencyIdx
 

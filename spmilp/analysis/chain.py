@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from spmilp.analysis.causes import Cause
 from spmilp.analysis.subject import Part, Subject
-from spmilp.commands.activities import Activity
+from spmilp.commands.order import Activity
 from spmilp.units import Cycles
 
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from spmilp.analysis.causes import Cause, Wait
 from spmilp.analysis.subject import Part, Subject
-from spmilp.commands.activities import Activity
+from spmilp.commands.order import Activity
 from spmilp.units import CoreIdx, Cycles
 
 

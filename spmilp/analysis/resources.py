@@ -7,7 +7,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from spmilp.analysis.subject import Subject
-from spmilp.commands.activities import Activity
+from spmilp.commands.order import Activity
 from spmilp.plan.plan import Transfer
 from spmilp.units import Cycles
 

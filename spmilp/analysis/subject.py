@@ -5,8 +5,7 @@ from enum import StrEnum
 from functools import cached_property
 from math import lcm
 
-from spmilp.commands.activities import Activities, Activity, activities_of
-from spmilp.commands.order import Before, predecessors
+from spmilp.commands.order import Activities, Activity, Before, activities_of, predecessors
 from spmilp.machine.machine import MemoryKind
 from spmilp.plan.plan import Plan, Transfer
 from spmilp.problem.problem import Problem

@@ -1,20 +1,241 @@
-"""From a plan with times to command lists without."""
+"""From a plan with times to command lists without: waits and signals, in one of two schemes.
 
-from spmilp.commands.activities import activities_of
+Counters: each list counts what others wait for. Semaphores: each wait takes one signal that was
+sent for it alone, for hardware whose events count no further; a semaphore is used again, where
+there are too few by another list too.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
 from spmilp.commands.commands import (
+    ChannelCommands,
+    Command,
     CommandLists,
+    CoreCommands,
     EventScheme,
+    Move,
+    Run,
+    Signal,
+    Wait,
 )
-from spmilp.commands.events import with_counters, with_semaphores
 from spmilp.commands.order import (
+    Activities,
+    Activity,
     Before,
+    Clock,
+    Clocks,
+    activities_of,
     predecessors,
     transitive_reduction,
     with_fewer_signals,
 )
 from spmilp.errors import ExitCode, SpmilpError
+from spmilp.machine.machine import Machine
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class _Semaphore:
+    """An event: each activity that signals it, and who waits for that, in the order of both."""
+
+    index: int
+    pairs: list[tuple[Activity, Activity]] = field(default_factory=list)
+
+
+def with_semaphores(
+    machine: Machine,
+    activities: Activities,
+    before: Sequence[Sequence[Activity]],
+    maximum: int | None,
+    enough: int | None = None,
+) -> CommandLists:
+    """Return lists in which every wait takes one signal that was sent for it alone.
+
+    A semaphore serves pairs of a signal and a wait, one after the other. Which wait gets which
+    signal must not depend on delays: its signals are ordered, and so are its waits. Each new pair
+    takes the semaphore that its list has used last among those that allow it, or a new one; when
+    there are ``enough``, the one of other lists that has been idle longest. For that the last wait
+    for it must be over for certain before the list even comes to its own: it would take a signal
+    that is not for it otherwise. That is a heuristic: fewer may do.
+
+    Parameters
+    ----------
+    before
+        For each activity, those in other lists that it waits for; as few as possible.
+    maximum
+        Signals that a semaphore may hold unanswered; ``None`` without limit.
+    enough
+        Semaphores up to which lists have their own; ``None`` for any number.
+    """
+    after: list[list[Activity]] = [[] for _ in activities.order]
+    for later in activities.order:
+        for earlier in before[later]:
+            after[earlier].append(later)
+    pool = _Pool(activities, before, maximum, enough)
+    waits: list[list[Wait]] = [[] for _ in activities.order]
+    signals: list[list[Signal]] = [[] for _ in activities.order]
+    for earlier, clock in pool.clocks.at_each_end():
+        for later in after[earlier]:
+            event = pool.take(earlier, later, clock)
+            signals[earlier].append(Signal(event))
+            waits[later].append(Wait(event, 1))
+    return command_lists(machine, activities, waits, signals, pool.size, EventScheme.SEMAPHORES)
+
+
+class _Pool:
+    """The semaphores of all lists."""
+
+    def __init__(
+        self,
+        activities: Activities,
+        before: Sequence[Sequence[Activity]],
+        maximum: int | None,
+        enough: int | None,
+    ) -> None:
+        self.clocks = Clocks(activities, before)
+        self.size = 0
+        self._activities = activities
+        self._before = before
+        self._maximum = maximum
+        self._enough = enough
+        self._of_list: list[list[_Semaphore]] = [[] for _ in activities.lists]
+
+    def take(self, earlier: Activity, later: Activity, clock: Clock) -> int:
+        """Return a semaphore by which ``later`` can wait for ``earlier``, which ends at a clock."""
+        mine = self._activities.list_of[later]
+        position = self._activities.position
+        fitting = [e for e in self._of_list[mine] if self._allows(e, earlier, later, clock)]
+        chosen = max(fitting, key=lambda each: position[each.pairs[-1][1]], default=None)
+        if chosen is None and self._enough is not None and self.size >= self._enough:
+            chosen = self._from_others(earlier, later, clock)
+        if chosen is None:
+            chosen = _Semaphore(self.size)
+            self._of_list[mine].append(chosen)
+            self.size += 1
+        chosen.pairs.append((earlier, later))
+        return chosen.index
+
+    def _from_others(self, earlier: Activity, later: Activity, clock: Clock) -> _Semaphore | None:
+        """Return the semaphore that other lists have not waited for the longest, as this one's."""
+        rank, mine = self._activities.rank, self._activities.list_of[later]
+        others = (
+            each for number, own in enumerate(self._of_list) if number != mine for each in own
+        )
+        for each in sorted(others, key=lambda one: rank[one.pairs[-1][1]]):
+            if self._allows(each, earlier, later, clock):
+                self._of_list[self._activities.list_of[each.pairs[-1][1]]].remove(each)
+                self._of_list[mine].append(each)
+                return each
+        return None
+
+    def _allows(
+        self, semaphore: _Semaphore, earlier: Activity, later: Activity, clock: Clock
+    ) -> bool:
+        """Say whether a new pair leaves all signals, and all waits, of a semaphore in order.
+
+        Signals that may still be unanswered must come from the list of the new one, and leave room
+        for it. Waits are answered in order: what precedes an answered one is answered.
+        """
+        list_of, position = self._activities.list_of, self._activities.position
+        last = semaphore.pairs[-1][1]
+        if list_of[last] == list_of[later]:
+            if position[last] >= position[later]:
+                return False
+        elif not self.clocks.covers(self._known_before_waits[later], last):
+            return False
+        for unanswered, (signaller, waiter) in enumerate(reversed(semaphore.pairs)):
+            if self.clocks.covers(clock, waiter):
+                return True
+            if list_of[signaller] != list_of[earlier] or unanswered + 1 == self._maximum:
+                return False
+        return True
+
+    @cached_property
+    def _known_before_waits(self) -> dict[Activity, Clock]:
+        """The clock at which each activity that waits comes to the first of its waits."""
+        clocks, known = Clocks(self._activities, self._before), {}
+        for activity in self._activities.order:
+            clock = clocks.before_start(activity)
+            if self._before[activity]:
+                known[activity] = clock.copy()
+            for earlier in self._before[activity]:
+                clocks.wait_for(clock, earlier)
+            clocks.end(activity, clock)
+        return known
+
+
+def with_counters(
+    machine: Machine,
+    activities: Activities,
+    before: Sequence[Sequence[Activity]],
+    maximum: int | None,
+) -> CommandLists:
+    """Return lists in which each list counts, in events of its own, what others wait for.
+
+    An activity that nobody in another list waits for sends no signal. A list goes on to a new event
+    when one is full.
+
+    Parameters
+    ----------
+    before
+        For each activity, those in other lists that it waits for.
+    maximum
+        What an event can count to; ``None`` without limit.
+    """
+    awaited = {earlier for mine in before for earlier in mine}
+    reached: dict[Activity, Wait] = {}
+    events = 0
+    for mine in activities.lists:
+        signalled = [activity for activity in mine if activity in awaited]
+        full = maximum or max(1, len(signalled))
+        for number, activity in enumerate(signalled):
+            reached[activity] = Wait(events + number // full, 1 + number % full)
+        events += -(-len(signalled) // full)
+    waits = [[reached[earlier] for earlier in mine] for mine in before]
+    signals = [
+        [Signal(reached[activity].event)] if activity in reached else []
+        for activity in range(len(before))
+    ]
+    return command_lists(machine, activities, waits, signals, events, EventScheme.COUNTERS)
+
+
+def command_lists(
+    machine: Machine,
+    activities: Activities,
+    waits: Sequence[Sequence[Wait]],
+    signals: Sequence[Sequence[Signal]],
+    events: int,
+    scheme: EventScheme,
+) -> CommandLists:
+    """Return lists in which the waits of each activity stand before it and its signals behind."""
+    lists = []
+    for mine in activities.lists:
+        commands: list[Command] = []
+        for activity in mine:
+            before = sorted(waits[activity], key=lambda wait: wait.event)
+            behind = sorted(signals[activity], key=lambda signal: signal.event)
+            commands += [*before, _of(activities, activity), *behind]
+        lists.append(tuple(commands))
+    channels = [(engine.index, c) for engine in machine.engines for c in range(engine.channels)]
+    cores = len(machine.cores)
+    return CommandLists(
+        cores=tuple(CoreCommands(core=core, commands=lists[core]) for core in range(cores)),
+        channels=tuple(
+            ChannelCommands(engine=engine, channel=channel, commands=commands)
+            for (engine, channel), commands in zip(channels, lists[cores:], strict=True)
+        ),
+        events=events,
+        scheme=scheme,
+    )
+
+
+def _of(activities: Activities, activity: Activity) -> Run | Move:
+    if activity < activities.tasks:
+        return Run(activity)
+    return Move(activity - activities.tasks)
 
 
 class TooManyEventsError(SpmilpError):

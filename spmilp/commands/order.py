@@ -4,19 +4,266 @@ Conflicts on bytes, and tasks that follow others without data, give the order; v
 how far every list has come when an activity ends; the transitive reduction drops what is implied.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Sequence
-from typing import TypeAlias
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from functools import cache
+from operator import add
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spmilp.commands.accesses import Accesses, Packed, Placed, Region
-from spmilp.commands.activities import Activities, Activity
-from spmilp.commands.last_access import Boxes, Intervals
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
-from spmilp.units import Box, TensorIdx
+from spmilp.problem.strides import footprint, layout_in_slice
+from spmilp.units import Box, Bytes, MemoryIdx, ResidencyIdx, SliceIdx, TensorIdx
+
+Activity: TypeAlias = int
+"""A task by its index, or a transfer by its index plus the number of tasks."""
+
+ListIdx: TypeAlias = int
+"""A core by its index; then the channels, in the order of engines and of channels."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Activities:
+    """The tasks and transfers of a plan.
+
+    Parameters
+    ----------
+    tasks
+        How many of them are tasks; these come first.
+    order
+        All, by their start in the plan. In a valid plan whatever must precede an activity ends
+        before it starts, so that this is one of the orders that the command lists will allow.
+    lists
+        For each list its activities, in that order.
+    list_of, position
+        For each activity its list and its place in it.
+    rank
+        For each activity its place in ``order``.
+    """
+
+    tasks: int
+    order: tuple[Activity, ...]
+    lists: tuple[tuple[Activity, ...], ...]
+    list_of: tuple[ListIdx, ...]
+    position: tuple[int, ...]
+    rank: tuple[int, ...]
+
+
+def activities_of(problem: Problem, plan: Plan) -> Activities:
+    """Return the tasks and transfers of a plan in the lists that will run them."""
+    first_channel = _first_list_of_each_engine(problem)
+    list_of = [placement.core for placement in plan.placements]
+    list_of += [first_channel[move.engine] + move.channel for move in plan.transfers]
+    starts = [placement.start for placement in plan.placements]
+    starts += [move.start for move in plan.transfers]
+    order = sorted(range(len(starts)), key=lambda activity: (starts[activity], activity))
+    lists: list[list[Activity]] = [[] for _ in range(first_channel[-1])]
+    position, rank = [0] * len(order), [0] * len(order)
+    for place, activity in enumerate(order):
+        mine = lists[list_of[activity]]
+        position[activity], rank[activity] = len(mine), place
+        mine.append(activity)
+    return Activities(
+        tasks=len(plan.placements),
+        order=tuple(order),
+        lists=tuple(map(tuple, lists)),
+        list_of=tuple(list_of),
+        position=tuple(position),
+        rank=tuple(rank),
+    )
+
+
+def _first_list_of_each_engine(problem: Problem) -> list[ListIdx]:
+    """Return the list of each engine's channel 0, and the number of lists behind them."""
+    firsts = [len(problem.machine.cores)]
+    for engine in problem.machine.engines:
+        firsts.append(firsts[-1] + engine.channels)
+    return firsts
+
+
+class Packed(NamedTuple):
+    """The bytes ``[low, high)`` of a memory."""
+
+    memory: MemoryIdx
+    low: Bytes
+    high: Bytes
+
+
+class Placed(NamedTuple):
+    """A box of elements of a DRAM tensor."""
+
+    tensor: TensorIdx
+    box: Box
+
+
+Region: TypeAlias = Packed | Placed
+
+
+class Accesses:
+    """Answers what each task and transfer of a valid plan touches.
+
+    A slice at its buffer's place in a DRAM tensor is a box of elements, exactly. Anywhere else it
+    counts with all bytes from its first to its last, whether or not its rows leave gaps: nobody
+    else may use these gaps while its buffer is there.
+    """
+
+    def __init__(self, problem: Problem, plan: Plan) -> None:
+        self._problem = problem
+        self._plan = plan
+        self._inside = cache(self._range_inside)
+        self._region = cache(self._find_region)
+
+    def reads(self, activity: int) -> Iterator[Region]:
+        """Yield what an activity reads."""
+        task = self._task_of(activity)
+        if task is None:
+            move = self._plan.transfers[activity - len(self._plan.placements)]
+            yield self._region(move.slice, move.source)
+            return
+        slices = self._problem.tasks[task].reads
+        for slice_, residency in zip(slices, self._plan.placements[task].reads, strict=True):
+            yield self._region(slice_, residency)
+
+    def writes(self, activity: int) -> Iterator[Region]:
+        """Yield what an activity writes, scratch included."""
+        task = self._task_of(activity)
+        if task is None:
+            move = self._plan.transfers[activity - len(self._plan.placements)]
+            for index in move.destinations:
+                yield self._region(move.slice, index)
+            return
+        placement = self._plan.placements[task]
+        for buffer, index in zip(self._problem.tasks[task].writes, placement.writes, strict=True):
+            yield self._region(buffer, index)
+        if placement.scratch is not None:
+            residency = self._plan.residencies[placement.scratch]
+            yield Packed(residency.memory, residency.offset, residency.offset + residency.bytes)
+
+    def _task_of(self, activity: int) -> int | None:
+        return activity if activity < len(self._plan.placements) else None
+
+    def _find_region(self, slice_: SliceIdx, index: ResidencyIdx) -> Region:
+        residency = self._plan.residencies[index]
+        part = self._problem.slices[slice_]
+        place = self._problem.buffers[part.buffer].place
+        if place is not None and self._problem.tensors[place.tensor].memory == residency.memory:
+            first = map(add, place.start, part.start)
+            box = tuple((a, a + n) for a, n in zip(first, part.extent, strict=True))
+            return Placed(place.tensor, box)
+        held = slice_ if residency.slice is None else residency.slice
+        low, high = self._inside(slice_, held)
+        return Packed(residency.memory, residency.offset + low, residency.offset + high)
+
+    def _range_inside(self, slice_: SliceIdx, held: SliceIdx) -> tuple[Bytes, Bytes]:
+        """Return the bytes of a slice, from the first byte of a residency that holds ``held``."""
+        part = self._problem.slices[slice_]
+        if slice_ == held:
+            return 0, part.bytes
+        layout = layout_in_slice(self._problem, slice_, held)
+        item = self._problem.buffers[part.buffer].item
+        return layout.offset, layout.offset + footprint(part.extent, item, layout)
+
+
+NOBODY = -1
+
+
+class Intervals:
+    """The bytes of a memory in disjoint intervals, each with its last writer and later readers.
+
+    Activities come in an order in which each precedes whatever must follow it. Of the readers in
+    one list only the last is kept: the list puts the others before it. A write makes one interval
+    of all that it covers, so that the number of intervals grows with what lies in the memory at
+    one time and not with the length of the plan.
+    """
+
+    def __init__(self) -> None:
+        self._lows: list[Bytes] = [0]
+        self._writers: list[int] = [NOBODY]
+        self._readers: list[dict[int, int]] = [{}]
+
+    def read(self, activity: int, of_list: int, low: Bytes, high: Bytes) -> Iterator[int]:
+        """Note a read; yield the writers that it must come after."""
+        for at in range(self._cut(low), self._cut(high)):
+            if self._writers[at] != NOBODY:
+                yield self._writers[at]
+            self._readers[at][of_list] = activity
+
+    def write(self, activity: int, low: Bytes, high: Bytes) -> Iterator[int]:
+        """Note a write; yield the readers that it must come after, or the writer where none is."""
+        first, end = self._cut(low), self._cut(high)
+        for at in range(first, end):
+            if self._readers[at]:
+                yield from self._readers[at].values()
+            elif self._writers[at] != NOBODY:
+                yield self._writers[at]
+        self._lows[first:end] = [low]
+        self._writers[first:end] = [activity]
+        self._readers[first:end] = [{}]
+
+    def _cut(self, at: Bytes) -> int:
+        """Return the position of the interval that begins at a byte; make it begin there."""
+        position = bisect_left(self._lows, at)
+        if position == len(self._lows) or self._lows[position] != at:
+            position = bisect_right(self._lows, at)
+            self._lows.insert(position, at)
+            self._writers.insert(position, self._writers[position - 1])
+            self._readers.insert(position, dict(self._readers[position - 1]))
+        return position
+
+
+class Boxes:
+    """The boxes of a tensor that anybody touches, each with its last writer and later readers.
+
+    Unlike bytes of a scratchpad, the boxes of a tensor are few and the same again and again: which
+    of them overlap is found once. What an activity has to come after is then looked up in them;
+    some of it may be long past, and is left to the reduction.
+    """
+
+    def __init__(self, boxes: AbstractSet[Box]) -> None:
+        distinct = sorted(boxes)
+        self._overlapping: dict[Box, list[Box]] = {box: [box] for box in distinct}
+        for one, other in _overlapping_pairs(distinct):
+            self._overlapping[one].append(other)
+            self._overlapping[other].append(one)
+        self._writer = dict.fromkeys(distinct, NOBODY)
+        self._readers: dict[Box, dict[int, int]] = {box: {} for box in distinct}
+
+    def read(self, activity: int, of_list: int, box: Box) -> Iterator[int]:
+        """Note a read; yield the writers that it must come after."""
+        for other in self._overlapping[box]:
+            if self._writer[other] != NOBODY:
+                yield self._writer[other]
+        self._readers[box][of_list] = activity
+
+    def write(self, activity: int, box: Box) -> Iterator[int]:
+        """Note a write; yield the readers and writers that it must come after."""
+        for other in self._overlapping[box]:
+            yield from self._readers[other].values()
+            if self._writer[other] != NOBODY:
+                yield self._writer[other]
+        self._writer[box] = activity
+        self._readers[box] = {}
+
+
+def _overlapping_pairs(boxes: list[Box]) -> Iterator[tuple[Box, Box]]:
+    """Sweep along the axis that has the most different beginnings."""
+    axes = range(len(boxes[0])) if boxes else range(0)
+    axis = max(axes, key=lambda a: (len({box[a] for box in boxes}), -a), default=None)
+    if axis is None:
+        return
+    alive: list[Box] = []
+    for box in sorted(boxes, key=lambda each: (each[axis], each)):
+        alive = [other for other in alive if other[axis][1] > box[axis][0]]
+        for other in alive:
+            if all(a < d and c < b for (a, b), (c, d) in zip(other, box, strict=True)):
+                yield other, box
+        alive.append(box)
+
 
 Touched: TypeAlias = tuple[Activity, tuple[Region, ...], tuple[Region, ...]]
 """An activity, what it reads, and what it writes."""

@@ -81,6 +81,7 @@ def test_the_order_of_a_list_needs_no_wait() -> None:
     assert found["dma0.0"] == "move0 s1 w0>=1 move2 w0>=2 move3"
 
 
+@pytest.mark.full
 @settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(problem=problems(most_tasks=8))
 def test_waits_are_the_transitive_reduction_of_all_conflicts(problem: Problem) -> None:

@@ -1,14 +1,15 @@
 """The checker of command lists finds what is wrong with them, and names it."""
 
-import subprocess
-import sys
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from checker.worked_example import PLAN, PROBLEM
 from commands.helpers import changed, with_events
 from commands.small import load_run_store, replaced_in_place
+from spmilp.checker import races
 from spmilp.checker.races import check_commands
 from spmilp.commands.build import build_commands, commands_as
 from spmilp.commands.commands import (
@@ -133,11 +134,9 @@ def test_lists_that_wait_for_each_other_are_in_deadlock() -> None:
         ("core0", (), "task 0 (left): is run 0 times, expected once"),
         ("core0", (Run(0), Run(0)), "task 0 (left): is run 2 times, expected once"),
         ("core0", (Run(1),), "command 0 of core c0: runs task 1 (right), which the plan places on"),
-        ("core0", (Run(7),), "command 0 of core c0: runs task 7, but there are 2"),
         ("core0", (Run(2),), "command 0 of core c0: runs task 2, but there are 2"),
         ("core0", (Run(-1),), "command 0 of core c0: runs task -1, but there are 2"),
         ("core0", (Move(0),), "command 0 of core c0: moves a transfer, but is in the list of a"),
-        ("core0", (Wait(9, 1),), "command 0 of core c0: waits for event 9 of 4 to reach 1"),
         ("core0", (Wait(4, 1),), "command 0 of core c0: waits for event 4 of 4 to reach 1"),
         ("core0", (Wait(-1, 1),), "command 0 of core c0: waits for event -1 of 4 to reach 1"),
         ("core0", (Wait(1, 0),), "command 0 of core c0: waits for event 1 of 4 to reach 0"),
@@ -145,7 +144,6 @@ def test_lists_that_wait_for_each_other_are_in_deadlock() -> None:
         ("core0", (Signal(4),), "command 0 of core c0: signals event 4, but there are 4"),
         ("dma0", (), "transfer 0: is moved 0 times, expected once"),
         ("dma1", (Move(0),), "moves transfer 0, which the plan gives to channel 0 of engine dma"),
-        ("dma1", (Move(8),), "moves transfer 8, but there are 4"),
         ("dma1", (Move(4),), "moves transfer 4, but there are 4"),
         ("dma1", (Move(-1),), "moves transfer -1, but there are 4"),
         ("dma1", (Run(0),), "runs a task, but is in the list of a channel"),
@@ -198,11 +196,6 @@ def test_more_events_than_the_machine_has_are_found() -> None:
     assert messages(lists_with(), problem)["event_limits"] == ["4 events > 3 of two cores"]
 
 
-@pytest.mark.parametrize("events", [4, 5])
-def test_all_events_of_the_machine_may_be_used_and_some_left(events: int) -> None:
-    assert messages(lists_with(), with_events(SMALL, events, None)) == {}
-
-
 def test_counts_above_what_an_event_can_hold_are_found() -> None:
     problem = with_events(SMALL, None, 1)
     lists = lists_with(
@@ -226,11 +219,8 @@ def test_a_semaphore_that_may_hold_too_much_is_found() -> None:
     assert violation.rule == "event_limits"
 
 
-def test_the_checker_shares_only_the_data_classes_with_what_it_checks() -> None:
-    script = (
-        "import sys, spmilp.checker.races; "
-        "print(*sorted(name for name in sys.modules if name.startswith('spmilp.commands')))"
-    )
-    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-
-    assert ran.stdout.split() == ["spmilp.commands", "spmilp.commands.commands"]
+def test_every_rule_is_documented_and_no_other() -> None:
+    source = Path(races.__file__).read_text()
+    asked = set(re.findall(r'Violation\("(\w+)"', source))
+    page = Path(__file__).parents[2] / "docs" / "commands.md"
+    assert asked == set(re.findall(r"^- `(\w+)`:", page.read_text(), flags=re.MULTILINE))

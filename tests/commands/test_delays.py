@@ -1,22 +1,20 @@
 """Whatever the delays, command lists give the same numbers; without a wait, they do not."""
 
 from dataclasses import replace
-from itertools import combinations
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from commands.helpers import Mapped, changed, numbered, planned, ten_plans, with_events, without
+from commands.helpers import Mapped, numbered, planned, with_events, without
 from commands.oracle import conflicting_pairs
 from solvers.chains import star
 from solvers.random_problems import problems
-from spmilp.checker.races import check_commands
 from spmilp.checker.values.delays import Actor, Step, delayed_events
 from spmilp.checker.values.errors import ReplayError
 from spmilp.checker.values.replay import compute_network, replay, replay_with_delays
 from spmilp.commands.build import commands_as
-from spmilp.commands.commands import Command, CommandLists, EventScheme, Signal, Wait
+from spmilp.commands.commands import CommandLists, EventScheme, Wait
 from spmilp.problem.problem import Problem
 from values.small_network import NETWORK, some_inputs, two_strips
 
@@ -42,6 +40,7 @@ def test_delays_change_no_bit(mapped: Mapped, scheme: EventScheme) -> None:
     replay_with_delays(problem, plan, NETWORK, INPUTS, outputs, lists, range(40))
 
 
+@pytest.mark.full
 def test_delays_show_every_missing_wait_sooner_or_later(mapped: Mapped) -> None:
     problem, plan = mapped
     outputs = replay(problem, plan, NETWORK, INPUTS)
@@ -75,18 +74,7 @@ def test_a_seed_always_gives_the_same_delays_and_another_gives_others(mapped: Ma
     assert [(e.step, e.actor, e.index) for e in once] != [(e.step, e.actor, e.index) for e in other]
 
 
-def test_everything_starts_and_ends_once(mapped: Mapped) -> None:
-    problem, plan = mapped
-    events = delayed_events(problem.machine, commands_as(EventScheme.COUNTERS, *mapped), seed=0)
-
-    for step in (Step.START, Step.FINISH, Step.DELIVER):
-        found = sorted((e.actor, e.index) for e in events if e.step is step)
-        assert found == [
-            *((Actor.TASK, n) for n in range(len(plan.placements))),
-            *((Actor.TRANSFER, n) for n in range(len(plan.transfers))),
-        ]
-
-
+@pytest.mark.full
 @settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(problem=problems(most_tasks=8))
 def test_whatever_conflicts_keeps_its_order_under_delays(problem: Problem) -> None:
@@ -100,68 +88,6 @@ def test_whatever_conflicts_keeps_its_order_under_delays(problem: Problem) -> No
             starts, ends = times(problem, lists, seed)
             for first, second in pairs:
                 assert ends[first] <= starts[second]
-
-
-def test_a_semaphore_for_two_lists_is_right_exactly_where_the_checker_says_so() -> None:
-    """Each two semaphores of five plans made one: what passes keeps its order under all delays.
-
-    Of the others most show it: by another order, or by a wait that never ends.
-    """
-    passed, failed, shown = 0, 0, 0
-    for problem, plan in ten_plans()[2:7]:
-        pairs = conflicting_pairs(problem, plan)
-        given = with_events(problem, None, 1)
-        lists = commands_as(EventScheme.SEMAPHORES, given, plan)
-        for one, other in combinations(range(lists.events), 2):
-            merged = with_one_event(lists, one, other)
-            is_right = all(keeps_order(given, merged, pairs, seed) for seed in range(25))
-            if check_commands(given, plan, merged):
-                failed += 1
-                shown += not is_right
-            else:
-                waiting = {n for n, _, c in numbered(merged) if c in (Wait(one, 1), Wait(other, 1))}
-                passed += len(waiting) > 1
-                assert is_right
-    assert passed > 3
-    assert shown > 0.6 * failed > 10
-
-
-def with_one_event(lists: CommandLists, kept: int, gone: int) -> CommandLists:
-    """Return lists in which one event is another one too."""
-
-    def renamed(command: Command) -> Command:
-        if isinstance(command, Wait | Signal) and command.event == gone:
-            return replace(command, event=kept)
-        return command
-
-    for number, one in enumerate(lists.lists):
-        lists = changed(lists, number, tuple(map(renamed, one.commands)))
-    return lists
-
-
-def keeps_order(
-    problem: Problem,
-    lists: CommandLists,
-    pairs: list[tuple[tuple[str, int], tuple[str, int]]],
-    seed: int,
-) -> bool:
-    """Say whether all comes to its end, what conflicts in the plan's order."""
-    try:
-        starts, ends = times(problem, lists, seed)
-    except ReplayError:
-        return False
-    return all(ends[first] <= starts[second] for first, second in pairs)
-
-
-def test_lists_of_ten_plans_come_to_their_end_in_every_queue() -> None:
-    for problem, plan in ten_plans():
-        for depth in (1, 3):
-            engines = tuple(replace(e, descriptors=depth) for e in problem.machine.engines)
-            machine = replace(problem.machine, engines=engines)
-            for scheme in EventScheme:
-                lists = commands_as(scheme, problem, plan)
-                events = delayed_events(machine, lists, seed=depth)
-                assert len(events) == 3 * (len(plan.placements) + len(plan.transfers))
 
 
 def times(

@@ -1,16 +1,13 @@
 """No wait and no signal can be left out: tried for each one of ten plans, in each scheme."""
 
 from collections import Counter
-from collections.abc import Iterator
 
 import pytest
 
 from commands.helpers import least_events, numbered, ten_plans, with_events, without
 from spmilp.checker.races import check_commands
 from spmilp.commands.build import commands_as
-from spmilp.commands.commands import Command, CommandLists, EventScheme, Signal, Wait
-from spmilp.plan.plan import Plan
-from spmilp.problem.problem import Problem
+from spmilp.commands.commands import Command, EventScheme, Signal, Wait
 
 SCHEMES = [
     pytest.param(EventScheme.COUNTERS, None, id="counters"),
@@ -20,18 +17,6 @@ SCHEMES = [
 ]
 
 
-def each_without_one(
-    scheme: EventScheme, maximum: int | None, kind: type[Command]
-) -> Iterator[tuple[Problem, Plan, CommandLists]]:
-    """Yield the lists of ten plans without one command of a kind, for each command of it."""
-    for problem, plan in ten_plans():
-        problem = with_events(problem, None, maximum)
-        lists = commands_as(scheme, problem, plan)
-        for number, position, command in numbered(lists):
-            if isinstance(command, kind):
-                yield problem, plan, without(lists, number, position)
-
-
 @pytest.mark.parametrize(("scheme", "maximum"), SCHEMES)
 def test_the_lists_of_ten_plans_pass_the_checker(scheme: EventScheme, maximum: int | None) -> None:
     for problem, plan in ten_plans():
@@ -39,26 +24,25 @@ def test_the_lists_of_ten_plans_pass_the_checker(scheme: EventScheme, maximum: i
         assert check_commands(problem, plan, commands_as(scheme, problem, plan)) == ()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("scheme", "maximum"), SCHEMES)
-def test_no_wait_is_redundant(scheme: EventScheme, maximum: int | None) -> None:
+@pytest.mark.parametrize(("kind", "least"), [(Wait, 160), (Signal, 140)])
+def test_no_wait_and_no_signal_is_redundant(
+    scheme: EventScheme, maximum: int | None, kind: type[Command], least: int
+) -> None:
     tried = 0
-    for problem, plan, lists in each_without_one(scheme, maximum, Wait):
-        rules = {found.rule for found in check_commands(problem, plan, lists)}
-        assert rules & {"race", "task_order"}
-        tried += 1
-    assert tried > 160
+    for problem, plan in ten_plans():
+        problem = with_events(problem, None, maximum)
+        lists = commands_as(scheme, problem, plan)
+        for number, position, command in numbered(lists):
+            if isinstance(command, kind):
+                found = check_commands(problem, plan, without(lists, number, position))
+                assert {each.rule for each in found} & {"race", "task_order", "deadlock"}
+                tried += 1
+    assert tried > least
 
 
-@pytest.mark.parametrize(("scheme", "maximum"), SCHEMES)
-def test_no_signal_is_redundant(scheme: EventScheme, maximum: int | None) -> None:
-    tried = 0
-    for problem, plan, lists in each_without_one(scheme, maximum, Signal):
-        rules = {found.rule for found in check_commands(problem, plan, lists)}
-        assert rules & {"race", "task_order", "deadlock"}
-        tried += 1
-    assert tried > 140
-
-
+@pytest.mark.full
 @pytest.mark.parametrize("maximum", [1, 3])
 def test_lists_for_few_events_need_each_wait_and_each_signal(maximum: int) -> None:
     """Counters with fewer signals, and semaphores that pass from list to list."""
