@@ -2,7 +2,7 @@
 
 Packed tables (:mod:`spmilp.export.packed`) and straight C (:mod:`spmilp.export.straight`) write
 these objects. The calls of a task are those of the value replay
-(:mod:`spmilp.checker.values.tasks`): the same operators on the same boxes.
+(:mod:`spmilp.checker.values.replay`): the same operators on the same boxes.
 """
 
 import struct
@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spmilp.checker.values.addresses import Addresses, inverse
 from spmilp.checker.values.inputs import given_values
 from spmilp.checker.values.kernels.products import accumulator_dtype
+from spmilp.checker.values.state import Addresses, inverse
 from spmilp.export.codes import (
     ATTRIBUTES,
     SCHEMES,

@@ -11,8 +11,8 @@ from commands.oracle import conflicting_pairs
 from solvers.chains import star
 from solvers.random_problems import problems
 from spmilp.checker.values.delays import Actor, Step, delayed_events
-from spmilp.checker.values.errors import ReplayError
 from spmilp.checker.values.replay import compute_network, replay, replay_with_delays
+from spmilp.checker.values.state import ReplayError
 from spmilp.commands.build import commands_as
 from spmilp.commands.commands import CommandLists, EventScheme, Wait
 from spmilp.problem.problem import Problem

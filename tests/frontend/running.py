@@ -11,7 +11,8 @@ import onnxruntime as ort
 from numpy.typing import NDArray
 from onnx import parser
 
-from spmilp.checker.values.exact_products import with_unsigned_weights
+from spmilp.checker.values.compare import with_unsigned_weights
+from spmilp.checker.values.kernels.call import Call
 from spmilp.checker.values.kernels.registry import compute
 from spmilp.frontend.cleanup.clean import clean_up
 from spmilp.frontend.graph import Network, Operator
@@ -101,4 +102,4 @@ def _computed(network: Network, operator: Operator, values: Mapping[str, Array])
         None if read is None else values[name][slices(read, (0,) * len(read))]
         for name, read in zip(operator.inputs, boxes, strict=True)
     ]
-    return compute(operator, network.tensors, arrays, boxes, box)
+    return compute(Call(operator, network.tensors, arrays, boxes, box))

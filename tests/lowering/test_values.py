@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from spmilp.checker.values.addresses import Addresses
 from spmilp.checker.values.kernels.call import Array
-from spmilp.checker.values.replay import compute_network
-from spmilp.checker.values.state import raw
-from spmilp.checker.values.tasks import compute_task
+from spmilp.checker.values.replay import compute_network, compute_task
+from spmilp.checker.values.state import Addresses, raw
 from spmilp.frontend.graph import Network
 from spmilp.plan.plan import Claim, Plan
 from spmilp.problem.problem import Problem

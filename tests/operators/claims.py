@@ -6,6 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from operators.onnx_case import Array, Case
+from spmilp.checker.values.kernels.call import Call
 from spmilp.checker.values.kernels.registry import complete, compute, partial
 from spmilp.frontend.operators.boxes import slices, volume, whole
 from spmilp.frontend.operators.registry import family_of
@@ -67,7 +68,7 @@ def every_face_of_what_is_read_matters(case: Case, draw: st.DataObject) -> None:
                 poisoned = piece.copy()
                 np.moveaxis(poisoned, axis, 0)[end] = np.nan
                 given = [*pieces[:position], poisoned, *pieces[position + 1 :]]
-                found = compute(operator, tensors, given, boxes, box)
+                found = compute(Call(operator, tensors, given, boxes, box))
                 assert np.isnan(found).any(), f"input {position}, axis {axis}, end {end}"
 
 
@@ -109,8 +110,8 @@ def split_reductions_give_the_same(case: Case, draw: st.DataObject) -> None:
     total = None
     for start, stop in zip([0, *cuts], [*cuts, length], strict=True):
         boxes = family.reads(operator, tensors, box, (start, stop))
-        total = partial(operator, tensors, case.pieces(boxes), boxes, box, total)
+        total = partial(Call(operator, tensors, case.pieces(boxes), boxes, box), total)
     assert total is not None
-    result = complete(operator, tensors, case.pieces(boxes), boxes, box, total)
+    result = complete(Call(operator, tensors, case.pieces(boxes), boxes, box), total)
     close(result, expected[slices(box, (0,) * expected.ndim)], case)
     assert volume(box) == result.size

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-from spmilp.checker.values.exact_products import with_unsigned_weights
+from spmilp.checker.values.compare import with_unsigned_weights
+from spmilp.checker.values.kernels.call import Call
 from spmilp.checker.values.kernels.registry import compute
 from spmilp.frontend.graph import Operator, Quantisation, Tensor
 from spmilp.frontend.operators.boxes import slices
@@ -117,7 +118,7 @@ class Case:
         """Compute a box from what it reads."""
         operator = self.operator()
         boxes = family_of(self.kind).reads(operator, tensors, box)
-        return compute(operator, tensors, self.pieces(boxes), boxes, box)
+        return compute(Call(operator, tensors, self.pieces(boxes), boxes, box))
 
 
 def run(model: onnx.ModelProto, feeds: Mapping[str, Array], reference: bool = False) -> Array:

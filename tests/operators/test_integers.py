@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from operators.onnx_case import Array
+from spmilp.checker.values.kernels.call import Call
 from spmilp.checker.values.kernels.registry import compute, partial
 from spmilp.frontend.graph import Operator, Quantisation, Scale, Tensor
 from spmilp.frontend.operators.boxes import slices, whole
@@ -64,7 +65,7 @@ class Integers:
 
     def box(self, box: Box) -> Array:
         boxes = self.family.reads(self.operator, self.tensors, box)
-        return compute(self.operator, self.tensors, self.pieces(boxes), boxes, box)
+        return compute(Call(self.operator, self.tensors, self.pieces(boxes), boxes, box))
 
     def whole(self) -> Array:
         return self.box(whole(self.tensors["out"].shape))
@@ -91,7 +92,7 @@ def test_sums_beyond_24_bits_are_exact() -> None:
     right = np.full((4096, 1), 127, dtype=np.int8)
     mine = Integers("MatMul", [left, right], [scale_of(1, 0, np.uint8), scale_of(1)], scale_of(1))
     boxes = mine.family.reads(mine.operator, mine.tensors, ((0, 1), (0, 1)))
-    total = partial(mine.operator, mine.tensors, mine.pieces(boxes), boxes, ((0, 1), (0, 1)))
+    total = partial(Call(mine.operator, mine.tensors, mine.pieces(boxes), boxes, ((0, 1), (0, 1))))
     assert total[0, 0] == 4095 * 255 * 127 + 254 * 127
 
 

@@ -11,8 +11,8 @@ import pytest
 from onnx import TensorProto, helper, save
 
 from spmilp.checker.values.compare import compare, reference_outputs
-from spmilp.checker.values.errors import ValuesError
 from spmilp.checker.values.inputs import random_inputs, read_inputs
+from spmilp.checker.values.state import ValuesError
 from spmilp.errors import FileError
 from spmilp.frontend.graph import Group, Network, Operator, Quantisation, Scale, Tensor
 from values.small_network import NETWORK

@@ -6,7 +6,7 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from spmilp.checker.values.exact_products import with_unsigned_weights
+from spmilp.checker.values.compare import with_unsigned_weights
 from spmilp.checker.values.kernels.call import Array
 
 WEIGHTS = np.full((8, 2), 127, np.int8)

@@ -7,8 +7,7 @@ import pytest
 
 from spmilp.checker.values.compare import compare, reference_outputs
 from spmilp.checker.values.inputs import random_inputs
-from spmilp.checker.values.replay import compute_network, replay
-from spmilp.checker.values.tasks import evaluate
+from spmilp.checker.values.replay import compute_network, evaluate, replay
 from spmilp.frontend.graph import Network
 from spmilp.frontend.load import load_network
 from spmilp.frontend.regions import group_regions

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from spmilp.checker.values.delays import Step, timed_events
-from spmilp.checker.values.errors import ReplayError, ValuesError
 from spmilp.checker.values.replay import compute_network, replay
+from spmilp.checker.values.state import ReplayError, ValuesError
 from spmilp.errors import ExitCode
 from spmilp.frontend.graph import Network
 from spmilp.plan.plan import Plan, Residency

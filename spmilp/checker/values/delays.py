@@ -6,7 +6,7 @@ from enum import IntEnum
 from heapq import heappop, heappush
 from random import Random
 
-from spmilp.checker.values.errors import ReplayError
+from spmilp.checker.values.state import ReplayError
 from spmilp.commands.commands import (
     ChannelCommands,
     Command,

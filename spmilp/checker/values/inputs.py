@@ -5,10 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from spmilp.checker.values.addresses import Addresses
-from spmilp.checker.values.errors import ValuesError
 from spmilp.checker.values.kernels.call import Array
-from spmilp.checker.values.state import State, raw
+from spmilp.checker.values.state import Addresses, State, ValuesError, raw
 from spmilp.errors import FileError
 from spmilp.files import is_device
 from spmilp.frontend.graph import Network, Operator, Tensor

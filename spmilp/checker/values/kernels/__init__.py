@@ -3,9 +3,11 @@
     registry       the kernel of an ONNX operator type
     call           what a kernel is given
     elementwise    element-wise operators, quantisation
-    products       convolutions and matrix products
-    pool           windows and pooling
+    products       windows, pooling, convolutions, matrix products
     reductions     reductions, normalisations, Softmax
     moves          operators that move elements, Resize
-Each takes a :class:`~spmilp.checker.values.kernels.call.Call` and returns an array.
+
+``onnx.reference`` knows nearly all of these operators, but not boxes and partial sums, and takes
+longer: a Relu of 4,096 elements 58 us instead of 7, a Conv of 3 x 3 1,118 us instead of 162, a
+MaxPool 132 ms; its exponentials differ between processors.
 """

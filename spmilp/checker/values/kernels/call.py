@@ -13,7 +13,7 @@ from spmilp.units import Box, Extents
 Array: TypeAlias = NDArray[Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Call:
     """One operator on one box of its output.
 

@@ -170,6 +170,17 @@ _VARIADIC: Mapping[str, Callable[[Array, Array], Any]] = {
     "Sum": np.add,
 }
 
+ELEMENTWISE: Mapping[str, Callable[[Call], Array]] = {
+    **dict.fromkeys(_UNARY, unary),
+    **dict.fromkeys(_BINARY, binary),
+    **dict.fromkeys(_VARIADIC, variadic),
+    "DequantizeLinear": lambda call: call.array(0),
+    "Mod": modulo,
+    "QuantizeLinear": lambda call: call.array(0),
+    "RequantShift": requantise_and_shift,
+    "Where": where,
+}
+
 
 def dequantise(values: Array, scale: Scale, box: Box) -> NDArray[np.float32]:
     """Return the reals of integers that are ``box`` of their tensor."""

@@ -1,6 +1,6 @@
-"""Operators that move elements, and Resize."""
+"""Operators that move elements, Resize among them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -210,3 +210,24 @@ def resize(call: Call) -> Array:
             result = np.sum(weighted, axis=0)
         outside = outside | used.outside.reshape(-1, *trailing)
     return np.where(outside, outside_value, result) if outside.any() else result
+
+
+MOVES: Mapping[str, Callable[[Call], Array]] = {
+    "Concat": concat,
+    "DepthToSpace": depth_to_space,
+    "Expand": expand,
+    "Flatten": reshape,
+    "Gather": gather,
+    "GatherND": gather_nd,
+    "Pad": pad,
+    "Reshape": reshape,
+    "Resize": resize,
+    "ScatterND": scatter_nd,
+    "Slice": slice_,
+    "SpaceToDepth": space_to_depth,
+    "Squeeze": reshape,
+    "Tile": tile,
+    "Transpose": transpose,
+    "Trilu": trilu,
+    "Unsqueeze": reshape,
+}

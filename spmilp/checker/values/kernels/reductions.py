@@ -188,3 +188,18 @@ _REDUCTIONS: Mapping[str, Callable[..., Any]] = {
     "ReduceSum": np.sum,
     "ReduceSumSquare": lambda values, **how: (values * values).sum(**how),
 }
+
+REDUCTIONS: Mapping[str, Callable[[Call], Array]] = {
+    **dict.fromkeys(_REDUCTIONS, reduce),
+    **dict.fromkeys(("ArgMax", "ArgMin"), position_of_extreme),
+    "BatchNormalization": batch_normalization,
+    "CumSum": cumulative_sum,
+    "GroupNormalization": group_normalization,
+    "InstanceNormalization": group_normalization,
+    "LRN": lrn,
+    "LayerNormalization": layer_normalization,
+    "LogSoftmax": log_softmax,
+    "RMSNormalization": rms_normalization,
+    "Softmax": softmax,
+    "TopK": top,
+}
