@@ -28,7 +28,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import chdir, redirect_stderr, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from time import perf_counter
@@ -192,23 +192,45 @@ def with_new_output(page: str, session: Session) -> str:
 
 
 def run_the_first_command() -> None:
-    """Run README's first command, and keep its plan and what it printed."""
+    """Run README's first command, and keep its plan."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     command = next(line for line in readme.splitlines() if "spmilp solve" in line)
     words = shlex.split(command.partition(".venv/bin/spmilp ")[2])
-    done = subprocess.run(
-        [sys.executable, "-m", "spmilp", *words],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    subprocess.run([sys.executable, "-m", "spmilp", *words], cwd=ROOT, check=True)
     shutil.rmtree(KEPT / "resnet8", ignore_errors=True)
     shutil.copytree(ROOT / "out" / "resnet8", KEPT / "resnet8")
-    printed = "".join(f"{line.rstrip()}\n" for line in done.stdout.splitlines())
+
+
+def answer_of_the_first_command() -> str:
+    """Return what README's first command prints of the plan that is kept."""
+    import spmilp
+    from spmilp.cli import output
+    from spmilp.cli.solve_answer import Answer
+    from spmilp.result import Origin
+    from spmilp.source import load
+
+    model = ROOT / "models" / "resnet8_int8.onnx"
+    network, _ = load(model, "mesh4x4")
+    origin = Origin(model=str(model), dim={}, network=network)
+    result = replace(spmilp.read(KEPT / "resnet8"), origin=origin, seconds=60.0)
+    files = tuple(Path("out") / "resnet8" / name for name in ("problem.json", "plan.json"))
+    answer = Answer(
+        result=result, files=files, seconds_to_write=0.0, interrupted=False, has_time=True
+    )
+    if result.summary is None:
+        raise RuntimeError(answer.failure())
+    with redirect_stdout(io.StringIO()) as printed:
+        answer.print_tables(output.console(), result.summary)
+    return "".join(f"{line.rstrip()}\n" for line in printed.getvalue().splitlines())
+
+
+def show_the_first_answer() -> None:
+    """Write what the kept plan's answer is now into README, and keep it."""
+    printed = answer_of_the_first_command()
     (KEPT / "printed.txt").write_text(printed, encoding="utf-8")
-    shown = FIRST.sub(lambda found: found[1] + printed + found[2], readme)
-    (ROOT / "README.md").write_text(shown, encoding="utf-8")
+    page = ROOT / "README.md"
+    readme = page.read_text(encoding="utf-8")
+    page.write_text(FIRST.sub(lambda found: found[1] + printed + found[2], readme), "utf-8")
 
 
 def draw() -> None:
@@ -233,6 +255,8 @@ def main() -> None:
     if given.first:
         run_the_first_command()
         draw()
+    if "README.md" in given.pages:
+        show_the_first_answer()
     for name in given.pages:
         path = ROOT / name
         before = path.read_text(encoding="utf-8")
