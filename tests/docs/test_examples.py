@@ -6,7 +6,10 @@ from types import ModuleType
 
 import pytest
 
+import spmilp
+
 ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def script() -> ModuleType:
@@ -31,6 +34,7 @@ def test_every_page_has_examples() -> None:
     assert len(shown) >= 8
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("page", CASES)
 def test_examples_run_and_print_what_the_page_shows(page: str, tmp_path: Path) -> None:
     session = EXAMPLES.Session(tmp_path)
@@ -41,6 +45,21 @@ def test_examples_run_and_print_what_the_page_shows(page: str, tmp_path: Path) -
             assert EXAMPLES.without_times(printed) == expected, example.content
 
 
-def test_the_first_screen_shows_the_kept_plan_of_the_first_command() -> None:
+def test_the_first_screen_shows_the_kept_answer_of_the_first_command() -> None:
     printed = (ROOT / "docs" / "example" / "printed.txt").read_text(encoding="utf-8")
-    assert printed in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"The first one ends with\n\n```text\n{printed}```" in README
+
+
+def test_the_kept_answer_has_the_makespan_bound_and_gap_of_the_kept_plan() -> None:
+    result = spmilp.read(EXAMPLES.KEPT / "resnet8")
+    printed = (ROOT / "docs" / "example" / "printed.txt").read_text(encoding="utf-8")
+
+    assert result.violations == ()
+    assert f"makespan      {result.makespan:,} cycles" in printed
+    assert f"gap of tiles         {result.gap:.1%}  to {result.bound:,} cycles" in printed
+
+
+@pytest.mark.full
+def test_the_kept_answer_is_what_is_printed_of_the_kept_plan() -> None:
+    printed = (ROOT / "docs" / "example" / "printed.txt").read_text(encoding="utf-8")
+    assert printed == EXAMPLES.answer_of_the_first_command()
