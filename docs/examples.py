@@ -39,6 +39,8 @@ LINKED = ("models", "instances", "benchmarks", "docs")
 PAGES = (
     "README.md",
     "docs/tutorial.md",
+    "docs/fit_a_network.md",
+    "docs/compare_solvers.md",
     "docs/machines.md",
     "docs/packing.md",
     "docs/instances.md",
