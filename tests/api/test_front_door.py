@@ -141,19 +141,6 @@ def test_without_a_plan_the_reason_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.full
-def test_an_interrupt_leaves_the_best_plan_so_far() -> None:
-    def interrupt(value: int, tasks: int) -> None:
-        raise KeyboardInterrupt
-
-    stopped = spmilp.solve(MODEL, "gap9", observer=Observer(on_tiles=interrupt))
-
-    assert stopped.interrupted
-    assert stopped.solver == "list"
-    assert stopped.plan is not None
-    assert stopped.violations == ()
-
-
-@pytest.mark.full
 def test_most_of_the_memory_limit_ends_the_search_with_the_plan_there_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -172,12 +159,6 @@ def test_most_of_the_memory_limit_ends_the_search_with_the_plan_there_is(
     found = spmilp.solve(MODEL, "gap9", time_limit="60s", memory_limit="1.5GiB", observer=observer)
     assert found.plan is not None
     assert found.interrupted
-
-
-@pytest.mark.full
-def test_a_memory_limit_that_does_not_suffice_at_all_says_both_numbers() -> None:
-    with pytest.raises(NoPlanError, match=r"memory limit of 1\.0 MiB .* MiB are in use"):
-        spmilp.solve(MODEL, "gap9", memory_limit=1 << 20)
 
 
 @pytest.mark.full

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from cli.running import MODELS, Run
 
 PROBLEM = MODELS.parent / "instances" / "problems" / "layers-20t-3c.json"
@@ -32,6 +34,7 @@ def test_with_pins_the_bounds_are_those_of_plans_that_keep_to_them(
     assert "no core core_9" in run("bound", PROBLEM, "--pins", pins).err
 
 
+@pytest.mark.full
 def test_a_model_has_a_roofline_too(run: Run) -> None:
     found = run("bound", MODELS / "resnet8_int8.onnx", "--machine", "mesh4x4", "--json").json
     values = {each["name"]: each["value"] for each in found["bounds"]}

@@ -16,20 +16,13 @@ from spmilp.lowering.lower import lower
 from spmilp.lowering.tiling import Tiling, Tilings
 from spmilp.machine.read import MachineFile
 from spmilp.problem.read import read_problem
-from spmilp.registry import find_solver, hint_takers, solver_names
+from spmilp.registry import hint_takers, solver_names
 from spmilp.result import write_outputs
-from spmilp.solvers.base import SolveOptions
-from spmilp.solvers.common.solver import Solver
-from spmilp.solvers.cpsat.options import CpSatOptions
-from spmilp.solvers.cpsat.solver import CpSatSolver
-from spmilp.solvers.list_scheduler.restarts import PerturbedRestarts
-from spmilp.solvers.lns.solver import LnsSolver
 from spmilp.tile_selection.given_tiles import tilings_of
 from spmilp.watch import Observer
 
 INSTANCES = Path(__file__).parents[2] / "instances" / "problems"
 SMALL = INSTANCES / "mlp-8t-4c-bus-shared4-tight-compute.json"
-QUICK_CPSAT = CpSatSolver(CpSatOptions(deterministic_limit=0.05))
 GREEDY = ("greedy:contiguous/depth_first", "greedy:earliest_finish/critical_path")
 
 
@@ -40,31 +33,6 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, MachineFile]:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(
-    ("solver", "name"),
-    [
-        (LnsSolver(), "branch-6t-3c-crossbar-ample-traffic"),
-        (LnsSolver(), "gru-12t-2c-crossbar-ample-balanced"),
-        (LnsSolver(), "layers-20t-3c"),
-        (PerturbedRestarts(steps=20), "branch-15t-4c-mesh2x2-remote-tight-balanced"),
-        (
-            CpSatSolver(CpSatOptions(deterministic_limit=0.05)),
-            "mlp-8t-4c-bus-shared4-tight-compute",
-        ),
-    ],
-)
-def test_a_greedy_hint_ends_no_worse_than_none(solver: Solver, name: str) -> None:
-    problem = read_problem(INSTANCES / f"{name}.json")
-    alone = solver.solve(problem, SolveOptions()).plan
-    assert alone is not None
-    for greedy in GREEDY:
-        hint = find_solver(greedy).solve(problem, SolveOptions()).plan
-        assert hint is not None
-        found = solver.solve(problem, SolveOptions(), hint).plan
-        assert found is not None
-        assert found.claim.makespan <= alone.claim.makespan
-
-
 def test_the_answer_is_never_worse_than_the_hint_which_is_told_at_once() -> None:
     good = spmilp.solve(SMALL, solver="lns", time_limit=None)
     told: list[tuple[int | None, str]] = []
@@ -74,6 +42,7 @@ def test_the_answer_is_never_worse_than_the_hint_which_is_told_at_once() -> None
     assert again.makespan <= good.makespan
 
 
+@pytest.mark.full
 def test_a_hint_may_be_of_another_objective() -> None:
     good = spmilp.solve(SMALL, solver="lns", time_limit=None)
     found = spmilp.solve(
@@ -83,6 +52,7 @@ def test_a_hint_may_be_of_another_objective() -> None:
     assert found.dram_traffic <= good.dram_traffic
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("tilings", "is_better"),
     [
@@ -108,6 +78,7 @@ def test_the_tiles_of_a_hint_are_kept_as_long_as_no_others_beat_its_plan(
     assert again.makespan <= min(own.makespan, first.makespan)
 
 
+@pytest.mark.full
 def test_a_plan_of_a_smaller_machine_is_one_of_a_larger(
     files: tuple[Path, MachineFile],
 ) -> None:
@@ -120,6 +91,7 @@ def test_a_plan_of_a_smaller_machine_is_one_of_a_larger(
     assert found.makespan <= small.makespan
 
 
+@pytest.mark.full
 def test_on_other_cores_the_tiles_alone_are_tried(files: tuple[Path, MachineFile]) -> None:
     model, machine = files
     slow = spmilp.solve(model, machine, solver="list")

@@ -25,16 +25,6 @@ def until_interrupted(interrupts: Interrupts, used: int, seconds: float = 10.0) 
         time.sleep(seconds)
 
 
-def test_most_of_the_limit_ends_a_search_that_has_a_plan() -> None:
-    with interrupts_noted() as interrupts:
-        interrupts.has_plan = True
-        with pytest.raises(Interrupted) as ended:
-            until_interrupted(interrupts, MOST)
-    assert ended.value.code is ExitCode.LIMIT_WITHOUT_PLAN
-    assert interrupts.memory == (MOST, LIMIT)
-    assert "memory limit of 1.0 GiB" in ended.value.why
-
-
 def test_without_a_plan_the_search_may_use_all_of_it() -> None:
     with interrupts_noted() as interrupts:
         until_interrupted(interrupts, MOST, 0.5)

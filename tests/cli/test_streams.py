@@ -54,19 +54,6 @@ def test_output_that_nobody_can_take_is_an_error(command: str, saved: Path) -> N
     assert shell("spmilp check absent 2> /dev/full", saved).returncode == 3
 
 
-@pytest.mark.parametrize(
-    "command", ["spmilp check .", "spmilp machines", "spmilp machines --json", "spmilp --help"]
-)
-def test_a_reader_that_has_gone_has_its_own_code(command: str, saved: Path) -> None:
-    done = shell(f"(sleep 0; {command}; echo $? > code) | true", saved)
-    assert done.stderr == ""
-    for _ in range(100):
-        if (saved / "code").exists() and (saved / "code").read_text():
-            break
-        time.sleep(0.1)
-    assert (saved / "code").read_text() == "141\n"
-
-
 def test_letters_that_an_output_does_not_know_are_escaped(saved: Path) -> None:
     done = shell(f"PYTHONIOENCODING=ascii {SOLVE}", saved)
     assert (done.returncode, done.stderr) == (0, "")
