@@ -171,9 +171,9 @@ def test_a_bound_that_takes_long_is_left_out_where_little_is_left(
     now, names = computed
     clock = Clock(100.0, now)
     reads = sum(len(task.reads) for task in PROBLEM.tasks)
-    clock.pace.note(Step.HEADS, reads, 29.0)
+    clock.pace.note(Step.HEADS, reads, 29.5)
     KnownBounds(PROBLEM, Quantity.MAKESPAN).within(clock)
-    # Four quick ones first; then 29 seconds are more than three tenths of 96.
+    # Three quick ones first; then 29.5 seconds are more than three tenths of 97.
     assert names == ["critical path", "work", "stages"]
 
 
