@@ -15,6 +15,7 @@ from operator import mul
 from random import Random
 from typing import TypeAlias
 
+from spmilp.formats import converted
 from spmilp.machine.description import MachineDescription
 from spmilp.machine.expand import expand
 from spmilp.machine.machine import Machine
@@ -465,4 +466,4 @@ def generated_mesh(cores: int, scratchpad: Bytes) -> Machine:
             }
         ],
     }
-    return expand(MachineDescription.model_validate(content))
+    return expand(converted(content, MachineDescription))

@@ -1,4 +1,4 @@
-"""JSON files with a version: msgspec decodes and validates them; messages name field and value.
+"""JSON and YAML files: msgspec decodes and validates them; messages name field and value.
 
 What a file holds is stated once: by the fields of the frozen dataclasses that it is read into, and
 the types in :mod:`spmilp.units` that bound their numbers.
@@ -8,7 +8,7 @@ import dataclasses
 import gc
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from enum import Enum
@@ -16,9 +16,10 @@ from fractions import Fraction
 from functools import cache
 from operator import attrgetter
 from types import MappingProxyType, UnionType
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
+import yaml
 from msgspec import Struct
 
 from spmilp.errors import FileError
@@ -32,10 +33,17 @@ MARKS = {b"\xef\xbb\xbf": "UTF-8", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 
 _VERSION = re.compile(r"(0|[1-9][0-9]{0,5})\.(0|[1-9][0-9]{0,5})")
 _RATE = re.compile(r"\d{1,15}(/0*[1-9]\d{0,14}|\.\d{1,15})?")
-_PLACE = re.compile(r"(?s)(.*) - at `\$(.*)`")
+_PLACE = re.compile(r"(?s)(.*) - at (`key` in )?`\$(.*)`")
+
+MOST_NODES = 1_000_000
+"""Values of a YAML file with its aliases written out."""
 
 
 K = TypeVar("K", bound=Struct)
+
+
+class FileRow(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A part of a file that people write."""
 
 
 class _Header(Struct):
@@ -155,6 +163,32 @@ def decoded(data: bytes, kind: type[K]) -> K:
         raise ValueError(what_is_wrong(error, kind, data)) from error
 
 
+def converted(content: object, kind: type[K]) -> K:
+    """Return the fields of a file, as :func:`fields_of` has them, as what they describe.
+
+    Raises
+    ------
+    ValueError
+        If they describe something else; the message names field, value and what is expected.
+    """
+    try:
+        return msgspec.convert(content, kind, dec_hook=_decoded)
+    except ValueError as error:
+        unknown = next(_unknown(content, kind, (), {}), None)
+        said = _why_unknown(*unknown) if unknown else what_is_wrong(error, kind, content)
+        raise ValueError(said) from error
+
+
+def listed(content: Any, names: Collection[str]) -> Any:
+    """Return a copy of a file's fields, single values in lists where ``names`` may have several."""
+    if isinstance(content, Mapping):
+        single = {n for n in names if isinstance(content.get(n), str | int | float)}
+        return {n: [c] if n in single else listed(c, names) for n, c in content.items()}
+    if isinstance(content, list | tuple):
+        return [listed(each, names) for each in content]
+    return content
+
+
 def refuse_odd_fields(
     path: object,
     data: bytes,
@@ -202,10 +236,7 @@ def refuse_odd_fields(
         content = json.loads(data, object_pairs_hook=once)
     unknown = None if tolerant else next(_unknown(content, kind, (), also), None)
     if unknown is not None:
-        *place, name = unknown
-        known = sorted(_fields(_kind_at(kind, place)))
-        hint = near_matches(name, known) or f"; known here: {', '.join(known)}"
-        raise FileError(f"{path}: {shown('.'.join(unknown))[1:-1]}: unknown field{hint}")
+        raise FileError(f"{path}: {_why_unknown(*unknown)}")
     return content
 
 
@@ -243,19 +274,30 @@ def what_is_wrong(error: Exception, kind: type[Struct], content: object) -> str:
     if not isinstance(error, msgspec.ValidationError):
         return str(error)
     found = _PLACE.fullmatch(str(error))
-    message, place = (found[1], found[2]) if found else (str(error), "")
-    steps = re.findall(r"\w+", place)
+    message, of_key, place = found.groups() if found else (str(error), None, "")
+    if isinstance(content, bytes):
+        try:
+            content = msgspec.json.decode(content)
+        except (ValueError, RecursionError) as worse:  # behind the place
+            return str(worse)
+    steps, expected, value = _located(re.findall(r"\w+|\.{3}", place), kind, content)
     missing = re.fullmatch(r"Object missing required field `(.*)`", message)
     if missing:
         return f"{'.'.join((*steps, missing[1]))}: is missing"
-    expected = _kind_at(kind, steps)
-    if dataclasses.is_dataclass(expected) and not message.startswith("Expected"):
-        return message  # of the object itself, which it names
+    if _fields(expected) and not message.startswith("Expected"):
+        # Of the object itself; those of tables say which one it is.
+        where = () if dataclasses.is_dataclass(expected) or not steps else (".".join(steps),)
+        return ": ".join((*where, message))
+    if of_key:
+        expected, value = get_args(expected)[0], _wrong_key(expected, value)
     message = message.replace("`", "").replace("Expected", "expected", 1)
+    choices = get_args(expected) if get_origin(expected) is Literal else ()
     if isinstance(expected, type) and issubclass(expected, Enum):
-        message = f"expected one of {', '.join(str(one.value) for one in expected)}"
+        choices = tuple(one.value for one in expected)
+    if choices:
+        message = f"expected one of {', '.join(map(str, choices))}"
     message = re.sub(r"(expected .*), got \w+", r"\1", message)
-    return f"{'.'.join(steps) or 'the file'}: {message}{_got(content, steps)}"
+    return f"{'.'.join(steps) or 'the file'}: {message}; got {shown(value)}"
 
 
 def shown(value: object) -> str:
@@ -306,70 +348,175 @@ def _line(text: bytes) -> bytes:
 def _fields(kind: Any) -> dict[str, Any]:
     """Return the fields of a part of a file, and their types; nothing for anything else."""
     if dataclasses.is_dataclass(kind):
-        hints = get_type_hints(kind)
+        hints = get_type_hints(kind, include_extras=True)
         return {name: hints[name] for name in _names(kind)}  # type: ignore[arg-type]
-    return get_type_hints(kind) if isinstance(kind, type) and issubclass(kind, Struct) else {}
+    if not (isinstance(kind, type) and issubclass(kind, Struct)):
+        return {}
+    tag = _tag_field(kind)
+    return get_type_hints(kind, include_extras=True) | ({tag: str} if tag else {})
 
 
 @cache
 def _inside(kind: Any, step: str | int) -> Any:
     """Return the type of a field or an element, ``None`` where there is none."""
     if _fields(kind):
-        found = _fields(kind).get(str(step))
-    else:
-        parts = get_args(kind) if get_origin(kind) is tuple else (None, ...)
-        number = 0 if parts[-1] is ... else int(step)
-        found = parts[number] if number < len(parts) else None  # an element
-    if get_origin(found) in (Union, UnionType):
-        found = next(one for one in get_args(found) if one is not type(None))
-    return found
+        return _fields(kind).get(str(step))
+    parts = get_args(kind)
+    if get_origin(kind) in (Union, UnionType):  # whose tag none of them has
+        return Literal[tuple(one.__struct_config__.tag for one in parts)]
+    if get_origin(kind) is dict:
+        return parts[1]
+    number = 0 if get_origin(kind) is not tuple or parts[-1] is ... else int(step)
+    return parts[number] if get_origin(kind) is tuple and number < len(parts) else None
 
 
-def _kind_at(kind: Any, steps: Iterable[str]) -> Any:
+def _chosen(kind: Any, content: object) -> Any:
+    """Return the one of several types that some content is of, by its tag; without bounds."""
+    if get_origin(kind) is Annotated:
+        return _chosen(get_args(kind)[0], content)
+    if get_origin(kind) not in (Union, UnionType):
+        return kind
+    kinds = [one for one in get_args(kind) if one is not type(None)]
+    if len(kinds) == 1 or not isinstance(content, dict) or not all(map(_tag_field, kinds)):
+        return _chosen(kinds[0], content)
+    tag = content.get(_tag_field(kinds[0]))
+    return next((one for one in kinds if one.__struct_config__.tag == tag), kind)
+
+
+def _tag_field(kind: Any) -> str | None:
+    """Return the field that tells of which of several types an object is."""
+    is_struct = isinstance(kind, type) and issubclass(kind, Struct)
+    return kind.__struct_config__.tag_field if is_struct else None
+
+
+def _located(steps: Sequence[str], kind: Any, content: Any) -> tuple[list[str], Any, object]:
+    """Return the names on the way to a place, the type that is expected there, and what is."""
+    names = []
+    kind = _chosen(kind, content)
     for step in steps:
-        kind = _inside(kind, step)
-    return kind
+        if step == "..." and isinstance(content, dict):  # where messages name no key
+            step = next((key for key in content if _fails({key: content[key]}, kind)), step)
+        names.append(str(step))
+        if isinstance(content, list | tuple):
+            content = content[int(step)]
+        else:
+            content = content.get(step) if isinstance(content, dict) else None
+        kind = _chosen(_inside(kind, step), content)
+    return names, kind, content
+
+
+def _wrong_key(kind: Any, content: Any) -> object:
+    return next((key for key in content if _fails(key, get_args(kind)[0])), content)
+
+
+def _fails(content: object, kind: Any) -> bool:
+    try:
+        msgspec.convert(content, kind, dec_hook=_decoded)
+    except ValueError:
+        return True
+    return False
 
 
 def _unknown(
     content: Any, kind: Any, place: tuple[str, ...], also: Mapping[type, str]
-) -> Iterator[tuple[str, ...]]:
-    """Yield the places of fields that their type does not have."""
+) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield the places of fields that their types do not have, and these types."""
+    kind = _chosen(kind, content)
     if isinstance(content, list):
         for number, value in enumerate(content):
             of = _inside(kind, number)
-            if (
-                not _with_fields(of)
-                and isinstance(value, dict)
-                and value.keys() <= _fields(of).keys()
-            ):
-                continue  # most rows of large tables
-            yield from _unknown(value, of, (*place, str(number)), also)
+            simple = isinstance(value, dict) and value.keys() <= _fields(of).keys()
+            if not (simple and not _with_fields(of)):  # as most rows of large tables
+                yield from _unknown(value, of, (*place, str(number)), also)
     elif isinstance(content, dict):
         known = _fields(kind)
-        if not content.keys() <= known.keys():
-            yield from ((*place, n) for n in content if n not in known and n != also.get(kind))
-        for name in _with_fields(kind):
+        if known and not content.keys() <= known.keys():
+            odd = (n for n in content if n not in known and n != also.get(kind))
+            yield from (((*place, str(name)), kind) for name in odd)
+        names = _with_fields(kind) if known else content if get_origin(kind) is dict else ()
+        for name in names:
             if name in content:
                 yield from _unknown(content[name], _inside(kind, name), (*place, name), also)
+
+
+def _why_unknown(place: tuple[str, ...], kind: Any) -> str:
+    known = sorted(_fields(kind))
+    hint = near_matches(place[-1], known) or f"; known here: {', '.join(known)}"
+    return f"{shown('.'.join(place))[1:-1]}: unknown field{hint}"
 
 
 @cache
 def _with_fields(kind: Any) -> tuple[str, ...]:
     """Return the fields of a part of a file that have fields themselves."""
-    inside = {name: _inside(kind, name) for name in _fields(kind)}
-    return tuple(name for name, of in inside.items() if _fields(of) or _fields(_inside(of, 0)))
+    return tuple(name for name, of in _fields(kind).items() if _has_fields(of))
 
 
-def _got(content: Any, steps: Iterable[str]) -> str:
-    """Return the value at a place, for a message; nothing where it cannot be found."""
+def _has_fields(kind: Any) -> bool:
+    return bool(_fields(kind)) or any(_has_fields(one) for one in get_args(kind))
+
+
+def fields_of(data: bytes, origin: str, expected: str) -> dict[str, object]:
+    """Return the fields of a YAML file whose top is a mapping.
+
+    Parameters
+    ----------
+    expected
+        What a file that is no mapping is told that it should hold.
+
+    Raises
+    ------
+    FileError
+        If it is no YAML, has a field twice, or is no mapping.
+    """
     try:
-        found = msgspec.json.decode(content) if isinstance(content, bytes) else content
-        for step in steps:
-            if isinstance(found, list | tuple):
-                found = found[int(step)]
-            else:
-                found = found[step] if isinstance(found, dict) else getattr(found, step)
-    except (ValueError, LookupError, AttributeError, RecursionError):
-        return ""
-    return f"; got {shown(found)}"
+        # The loader descends from yaml.SafeLoader: it makes plain data only.
+        loader = _UniqueKeys(data)
+        top = loader.get_single_node()
+        if top is not None and _nodes_in(top, {}) > MOST_NODES:
+            raise FileError(f"{origin}: its aliases stand for more than {MOST_NODES:,} values")
+        content = None if top is None else loader.construct_document(top)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f" at line {mark.line + 1}" if mark else ""
+        raise FileError(f"{origin}: no valid YAML{where}: {error.problem}") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise FileError(f"{origin}: no valid YAML: {reason}") from error
+    if not isinstance(content, dict):
+        raise FileError(f"{origin}: expected {expected}, got {type(content).__name__}")
+    return content
+
+
+def _nodes_in(node: yaml.Node, known: dict[int, int]) -> int:
+    """Count the values that a node stands for, those of its aliases each time.
+
+    Parameters
+    ----------
+    known
+        Counts by identity; of nodes that are being counted, one that is too large.
+    """
+    if id(node) not in known:
+        known[id(node)] = MOST_NODES + 1
+        inside: list[yaml.Node] = []
+        if isinstance(node, yaml.MappingNode):
+            inside = [part for pair in node.value for part in pair]
+        elif isinstance(node, yaml.SequenceNode):
+            inside = node.value
+        known[id(node)] = 1 + sum(_nodes_in(part, known) for part in inside)
+    return known[id(node)]
+
+
+class _UniqueKeys(yaml.SafeLoader):
+    """Refuses a mapping in which a key occurs twice; YAML forbids it, PyYAML takes the last."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        """Return the mapping of a node."""
+        seen: set[str] = set()
+        names = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        for key in names:
+            if key.value in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"the field {key.value} is given twice", key.start_mark
+                )
+            seen.add(key.value)
+        return super().construct_mapping(node, deep)

@@ -8,15 +8,15 @@ from pathlib import Path
 
 from spmilp.errors import FileError
 from spmilp.files import read_bytes, sha256_of
+from spmilp.formats import near_matches
 from spmilp.frontend.graph import Network
 from spmilp.frontend.operators.family import Work
 from spmilp.lowering.cost import can_run, task_cycles
 from spmilp.lowering.learned import LOOPS, Family
 from spmilp.lowering.lower import tile_group
-from spmilp.machine.fields import LARGEST, near_matches
 from spmilp.machine.machine import CoreKind, Machine
 from spmilp.tile_selection.first_choice import CandidateSpace
-from spmilp.units import Cycles
+from spmilp.units import LARGEST, Cycles
 
 NAMES = ("kind", "operator", "dtype")
 COLUMNS = (*NAMES, *LOOPS, "vector", "cycles")

@@ -71,7 +71,7 @@ def _list(presets: "list[Machine]", *, as_json: bool) -> None:
 
 
 def _show(file: "MachineFile", *, as_json: bool) -> None:
-    from spmilp.machine.convert import machine_to_json
+    from spmilp.machine.machine import machine_to_json
 
     machine = file.machine
     if as_json:

@@ -9,7 +9,7 @@ writes, where and how much, and what it had to wait for.
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pydantic_core import to_json
+import msgspec
 
 from spmilp.analysis.causes import Cause, causes_of
 from spmilp.export.subject import Subject
@@ -37,8 +37,8 @@ def perfetto(subject: Subject) -> dict[str, bytes]:
         "displayTimeUnit": "ms",
         "otherData": {**subject.stamp.fields(NAME, VERSION), "unit": "1 us is 1 cycle"},
     }
-    rows = b",\n".join(map(to_json, events))
-    opening = to_json(head)[:-1]
+    rows = b",\n".join(map(msgspec.json.encode, events))
+    opening = msgspec.json.encode(head)[:-1]
     return {"trace.json": opening + b', "traceEvents": [\n' + rows + b"\n]}\n"}
 
 

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spmilp.frontend.passes import DEFAULT_PASSES, Passes
-from spmilp.machine.fields import LARGEST
-from spmilp.units import Bytes, Extents
+from spmilp.units import LARGEST, Bytes, Extents
 
 Attribute: TypeAlias = int | float | str | tuple[int, ...] | tuple[float, ...]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from spmilp.errors import ArgumentError
 from spmilp.files import sha256_of
-from spmilp.machine.fields import near_matches
+from spmilp.formats import near_matches
 
 PREFIX = "passes "
 """Begins what a problem says of the passes that it was made with."""

@@ -1,15 +1,18 @@
-"""Sources of the numbers of a machine, and machines with other numbers, for what-if questions."""
+"""Sources of the numbers of a machine file, and files with other numbers, for what-if questions.
+
+Both name fields by paths, parts joined by dots; an element of a list goes by its name where it has
+one, and ``*`` stands for any part.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from pydantic import ValidationError
-
+from spmilp.formats import near_matches, ratio_from
 from spmilp.machine.description import MachineDescription, ProvenanceFields, ScratchpadFields
-from spmilp.machine.fields import near_matches, rate_from, what_is_wrong
 from spmilp.quantities import byte_count
 from spmilp.units import Bytes
 
@@ -19,6 +22,16 @@ Leaf: TypeAlias = tuple[tuple[str, ...], str, bool]
 TEXT = frozenset({"name", "description", "provenance"})
 USUAL_NAMES = {"scratchpads": "spm", "dram": "dram", "dma": "dma"}
 
+SIZES = ("size_bytes", "size_kib", "size_mib")
+ENGINES = ("scratchpads.*.dma.*", "shared.*.dma.*", "dram.*.dma.*", "engines.*")
+PLACES: Mapping[str, Sequence[str]] = {
+    "spm": ("scratchpads.*.size_bytes",),
+    "dma_channels": [f"{engine}.channels" for engine in ENGINES],
+    "dma_rate": [f"{engine}.rate_bytes_per_cycle" for engine in ENGINES],
+    "dram_rate": ("dram.*.rate_bytes_per_cycle",),
+}
+"""Paths of the numbers that have short names."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provenance:
@@ -27,7 +40,7 @@ class Provenance:
     Parameters
     ----------
     field
-        Its path, parts joined by dots; an element of a list goes by its name where it has one.
+        Its path.
     value
         As written in the file.
     source
@@ -43,7 +56,7 @@ class Provenance:
 
 
 def provenance_of(
-    content: dict[str, object], entries: Sequence[ProvenanceFields]
+    content: Mapping[str, object], entries: Sequence[ProvenanceFields]
 ) -> tuple[Provenance, ...]:
     """Return the origin of each number in a file's content, in the file's order.
 
@@ -69,121 +82,12 @@ def provenance_of(
     for path, value, is_number in leaves:
         matching = [(p, entry) for p, entry in patterns if _matches(p, path)]
         named = any(len(p) == len(path) and p[-1] != "*" for p, _ in matching)
-        if not is_number and not named:
-            continue
-        best = max(matching, key=lambda match: _precision(match[0]), default=None)
-        found.append(
-            Provenance(
-                field=".".join(path),
-                value=value,
-                source=best[1].source if best else "",
-                verified=best[1].verified if best else False,
-            )
-        )
+        if is_number or named:
+            best = max(matching, key=lambda match: _precision(match[0]), default=None)
+            source, verified = (best[1].source, best[1].verified) if best else ("", False)
+            field = ".".join(path)
+            found.append(Provenance(field=field, value=value, source=source, verified=verified))
     return tuple(found)
-
-
-def _precision(pattern: tuple[str, ...]) -> tuple[int, int]:
-    """Return a measure by which an entry's path says more than another's."""
-    return len(pattern), -sum("*" in part for part in pattern)
-
-
-def _leaves(path: tuple[str, ...], content: object) -> Iterator[Leaf]:
-    """Yield the values inside a part of a file, except those that only name it."""
-    if isinstance(content, dict):
-        for key, value in content.items():
-            if key not in TEXT:
-                yield from _leaves((*path, str(key)), value)
-    elif isinstance(content, list) and any(isinstance(value, dict | list) for value in content):
-        for index, value in enumerate(content):
-            named = isinstance(value, dict) and value.get("name", USUAL_NAMES.get(path[-1]))
-            yield from _leaves((*path, str(named or index)), value)
-    else:
-        yield path, _written(content), _is_number(content)
-
-
-def _written(value: object) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def _is_number(value: object) -> bool:
-    if isinstance(value, list):
-        return any(_is_number(element) for element in value)
-    if isinstance(value, str):
-        return value.replace("/", "").replace(".", "").isdecimal()
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _matches(pattern: tuple[str, ...], path: tuple[str, ...]) -> bool:
-    """Return whether a pattern, part by part, is the path or the beginning of it."""
-    return len(pattern) <= len(path) and all(map(fnmatchcase, path, pattern))
-
-
-SIZES = ("size_bytes", "size_kib", "size_mib")
-
-
-def numbers_of(changes: Mapping[str, Any]) -> dict[str, int | str]:
-    """Return the numbers that are meant; rates as text.
-
-    Parameters
-    ----------
-    changes
-        Some of ``spm``, ``dma_channels``, ``dma_rate``, ``dram_rate``, and paths of fields, as
-        :meth:`~spmilp.machine.read.MachineFile.replace` has them.
-
-    Raises
-    ------
-    ValueError
-        If a value is nothing of its kind; the message names field and value.
-    """
-    numbers = {}
-    for name, value in changes.items():
-        try:
-            numbers[name] = _READERS.get(name, _value_at_path)(value)
-        except ValueError as error:
-            raise ValueError(f"{name}={value!r}: {error}") from error
-    return numbers
-
-
-def changed(
-    description: MachineDescription, numbers: Mapping[str, int | str]
-) -> tuple[MachineDescription, dict[str, str]]:
-    """Return the description with other numbers, and what is written where by path of field.
-
-    Raises
-    ------
-    ValueError
-        If there is nothing that a number could be set for, or the format does not allow it.
-    """
-    fields = description.model_dump(mode="json", exclude_unset=True)
-    written: dict[str, str] = {}
-    for name, number in numbers.items():
-        places = list(_PLACES[name](fields) if name in _PLACES else _places_of(name, fields))
-        if not places:
-            raise ValueError(f"{name}={number}: {description.name} has none that could be set")
-        for path, owner, field in places:
-            if field in SIZES:
-                for other in SIZES:
-                    owner.pop(other, None)
-            owner[field] = number
-            written[f"{path}.{field}"] = str(number)
-    try:
-        return MachineDescription.model_validate(fields), written
-    except ValidationError as error:
-        wrong = what_is_wrong(error, MachineDescription)
-        raise ValueError(f"{label_of(numbers)}: {wrong}") from error
-
-
-def label_of(numbers: Mapping[str, int | str]) -> str:
-    """Return what a changed machine's name has at its end, as ``spm64KiB-dma_channels2``."""
-    parts = (f"{name}{_short(name, number)}" for name, number in numbers.items())
-    return "-".join(parts)
-
-
-def _short(name: str, number: int | str) -> str:
-    if name == "spm" and isinstance(number, int) and number % 1024 == 0:
-        return f"{number // 1024}KiB"
-    return str(number)
 
 
 def provenance_after(
@@ -195,10 +99,9 @@ def provenance_after(
     """
     if not before:
         return ()
+    source = f"Set by the user ({label})."
     fresh = {
-        field: Provenance(
-            field=field, value=value, source=f"Set by the user ({label}).", verified=False
-        )
+        field: Provenance(field=field, value=value, source=source, verified=False)
         for field, value in written.items()
     }
     kept = []
@@ -211,23 +114,80 @@ def provenance_after(
     return (*kept, *fresh.values())
 
 
-def _channels(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+def numbers_of(changes: Mapping[str, Any]) -> dict[str, int | str]:
+    """Return the numbers that are meant, by the names of :data:`PLACES` or by path; rates as text.
+
+    Raises
+    ------
+    ValueError
+        If a value is nothing of its kind; the message names field and value.
+    """
+    numbers = {}
+    for name, value in changes.items():
+        try:
+            numbers[name] = _number(name, value)
+        except ValueError as error:
+            raise ValueError(f"{name}={value!r}: {error}") from error
+    return numbers
+
+
+def change(content: dict[str, Any], numbers: Mapping[str, int | str]) -> dict[str, str]:
+    """Set numbers in the content of a machine file; return what is written where.
+
+    Raises
+    ------
+    ValueError
+        If there is nothing that a number could be set for.
+    """
+    written: dict[str, str] = {}
+    for name, number in numbers.items():
+        places = []
+        if name not in PLACES:
+            places = _places_of(name, content)
+        for path in PLACES.get(name, ()):
+            with suppress(ValueError):  # not every machine has shared memories
+                places += _places_of(path, content)
+        if name.endswith("_rate"):  # a DRAM without ports has none
+            places = [place for place in places if place[1].get(place[2]) is not None]
+        if not places:
+            raise ValueError(f"{name}={number}: {content['name']} has none that could be set")
+        for path, owner, field in places:
+            if field in SIZES:
+                for other in SIZES:
+                    owner.pop(other, None)
+            owner[field] = number
+            written[f"{path}.{field}"] = str(number)
+    return written
+
+
+def label_of(numbers: Mapping[str, int | str]) -> str:
+    """Return what a changed machine's name has at its end, as ``spm64KiB-dma_channels2``."""
+    in_kib = {
+        name: f"{number // 1024}KiB"
+        for name, number in numbers.items()
+        if name == "spm" and isinstance(number, int) and number % 1024 == 0
+    }
+    return "-".join(f"{name}{number}" for name, number in {**numbers, **in_kib}.items())
+
+
+def _number(name: str, value: Any) -> int | str:
+    if name == "spm":
+        return byte_count(value)
+    if name == "dma_channels" and (
+        isinstance(value, bool) or not isinstance(value, int) or value < 1
+    ):
         raise ValueError("expected a whole number of 1 or more")
-    return value
-
-
-def _rate(value: Any) -> str:
-    return str(rate_from(value))
-
-
-def _value_at_path(value: Any) -> Any:
-    """Return a value as a file holds it; what it may be, the field's type decides."""
+    if name in ("dma_rate", "dram_rate"):
+        rate = ratio_from(value)
+        if rate == 0:
+            raise ValueError("expected a number > 0")
+        return str(rate)
+    # What it may be, the field's type decides.
     return str(value) if isinstance(value, Fraction) else value
 
 
-def _places_of(path: str, fields: dict[str, Any]) -> list[tuple[str, dict[str, Any], str]]:
-    """Return the owners of the fields at a path, which may have ``*`` for one of its parts.
+def _places_of(path: str, content: object) -> list[tuple[str, dict[str, Any], str]]:
+    """Return the paths and owners of the fields at a path, and their name.
 
     Raises
     ------
@@ -235,7 +195,7 @@ def _places_of(path: str, fields: dict[str, Any]) -> list[tuple[str, dict[str, A
         If there is no such place; the message says what is there.
     """
     *parts, last = path.split(".")
-    owners: list[tuple[tuple[str, ...], Any]] = [((), fields)]
+    owners: list[tuple[tuple[str, ...], Any]] = [((), content)]
     for depth, part in enumerate(parts):
         inside = [((*at, name), each) for at, owner in owners for name, each in _inside(at, owner)]
         owners = [(at, each) for at, each in inside if fnmatchcase(at[-1], part)]
@@ -256,45 +216,38 @@ def _inside(at: tuple[str, ...], owner: Any) -> Iterator[tuple[str, Any]]:
         yield from ((str(name), each) for name, each in owner.items())
     elif isinstance(owner, list):
         for index, each in enumerate(owner):
-            usual = USUAL_NAMES.get(at[-1])
-            name = each.get("name", usual) if isinstance(each, dict) else None
+            name = each.get("name", USUAL_NAMES.get(at[-1])) if isinstance(each, dict) else None
             yield str(index if name is None else name), each
 
 
-def _scratchpads(fields: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], str]]:
-    for pad in fields["scratchpads"]:
-        yield f"scratchpads.{pad.get('name', 'spm')}", pad, "size_bytes"
+def _precision(pattern: tuple[str, ...]) -> tuple[int, int]:
+    """Return a measure by which an entry's path says more than another's."""
+    return len(pattern), -sum("*" in part for part in pattern)
 
 
-def _engines(fields: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    owners = [(f"scratchpads.{pad.get('name', 'spm')}", pad) for pad in fields["scratchpads"]]
-    owners += [(f"shared.{memory['name']}", memory) for memory in fields.get("shared", ())]
-    owners += [(f"dram.{dram.get('name', 'dram')}", dram) for dram in fields["dram"]]
-    for path, owner in owners:
-        for engine in owner.get("dma", ()):
-            yield f"{path}.dma.{engine.get('name', 'dma')}", engine
-    for engine in fields.get("engines", ()):
-        yield f"engines.{engine['name']}", engine
+def _leaves(path: tuple[str, ...], content: object) -> Iterator[Leaf]:
+    """Yield the values inside a part of a file, except those that only name it."""
+    is_dict = isinstance(content, dict)
+    if is_dict or (isinstance(content, list) and any(isinstance(c, dict | list) for c in content)):
+        for name, value in _inside(path, content):
+            if not (is_dict and name in TEXT):
+                yield from _leaves((*path, name), value)
+    else:
+        written = ", ".join(map(str, content)) if isinstance(content, list) else str(content)
+        yield path, written, _is_number(content)
 
 
-def _ports(fields: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], str]]:
-    for dram in fields["dram"]:
-        if dram.get("sites"):
-            yield f"dram.{dram.get('name', 'dram')}", dram, "rate_bytes_per_cycle"
+def _is_number(value: object) -> bool:
+    if isinstance(value, list):
+        return any(_is_number(element) for element in value)
+    if isinstance(value, str):
+        return value.replace("/", "").replace(".", "").isdecimal()
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-_READERS: Mapping[str, Any] = {
-    "spm": byte_count,
-    "dma_channels": _channels,
-    "dma_rate": _rate,
-    "dram_rate": _rate,
-}
-_PLACES: Mapping[str, Any] = {
-    "spm": _scratchpads,
-    "dma_channels": lambda fields: ((*place, "channels") for place in _engines(fields)),
-    "dma_rate": lambda fields: ((*place, "rate_bytes_per_cycle") for place in _engines(fields)),
-    "dram_rate": _ports,
-}
+def _matches(pattern: tuple[str, ...], path: tuple[str, ...]) -> bool:
+    """Return whether a pattern, part by part, is the path or the beginning of it."""
+    return len(pattern) <= len(path) and all(map(fnmatchcase, path, pattern))
 
 
 SAME = Fraction(1)
@@ -339,59 +292,42 @@ def shown(factor: Fraction) -> str:
     return decimal if same else f"{factor.numerator}of{factor.denominator}"
 
 
-def scaled(description: MachineDescription, scale: Scale) -> MachineDescription:
-    """Return the description of a machine with other DRAM rates and scratchpad sizes.
+def scale_up(content: dict[str, Any], given: MachineDescription, scale: Scale) -> None:
+    """Set other DRAM rates and scratchpad sizes in the content of a machine file.
+
+    Parameters
+    ----------
+    given
+        What the content describes.
 
     Raises
     ------
     ValueError
-        If a rate gets too fine for solvers, or nothing is left of a scratchpad.
+        If nothing is left of a scratchpad.
     """
-    drams = tuple(
-        dram.model_copy(
-            update={
-                "rate_bytes_per_cycle": None
-                if dram.rate_bytes_per_cycle is None
-                else rate_from(str(dram.rate_bytes_per_cycle * scale.dram))
-            }
-        )
-        for dram in description.dram
-    )
-    scratchpads = tuple(_resized(pad, scale.spm) for pad in description.scratchpads)
-    return description.model_copy(
-        update={
-            "name": f"{description.name}{scale.label}",
-            "dram": drams,
-            "scratchpads": scratchpads,
-        }
-    )
+    content["name"] += scale.label
+    for row, dram in zip(content["dram"], given.dram, strict=True):
+        if dram.rate_bytes_per_cycle is not None:
+            row["rate_bytes_per_cycle"] = str(dram.rate_bytes_per_cycle * scale.dram)
+    for row, pad in zip(content["scratchpads"], given.scratchpads, strict=True):
+        if scale.spm != SAME:
+            for name in SIZES:
+                row.pop(name, None)
+            row["size_bytes"], row["reserved_byte_ranges"] = _resized(pad, scale.spm)
 
 
-def _resized(pad: ScratchpadFields, factor: Fraction) -> ScratchpadFields:
-    if pad.size is None or factor == SAME:
-        return pad
-    *reserved, end = _moved(pad.size, pad.reserved_byte_ranges, factor, pad.alignment_bytes)
-    size = end[0]
-    if size == sum(upper - lower for lower, upper in reserved):
-        usable = pad.size - sum(upper - lower for lower, upper in pad.reserved_byte_ranges)
-        raise ValueError(f"scratchpads {pad.name}: {usable} B × {factor} leaves nothing to use")
-    update = {
-        "size_bytes": size,
-        "size_kib": None,
-        "size_mib": None,
-        "reserved_byte_ranges": tuple(reserved),
-    }
-    return pad.model_copy(update=update)
-
-
-def _moved(
-    size: Bytes, reserved: Sequence[tuple[Bytes, Bytes]], factor: Fraction, alignment: Bytes
-) -> Iterator[tuple[Bytes, Bytes]]:
-    """Yield the reserved ranges with the gaps before them scaled, and the end as an empty range."""
-    place = at = 0
-    for lower, upper in (*reserved, (size, size)):
+def _resized(pad: ScratchpadFields, factor: Fraction) -> tuple[Bytes, list[tuple[Bytes, Bytes]]]:
+    """Return the size and the reserved ranges, the gaps before and behind them scaled."""
+    size, place, at, moved = pad.size or 0, 0, 0, []
+    for lower, upper in (*pad.reserved_byte_ranges, (size, size)):
         gap = int((lower - at) * factor)
-        place += gap - gap % alignment
-        yield place, place + upper - lower
-        place += upper - lower
-        at = upper
+        place += gap - gap % pad.alignment_bytes
+        moved.append((place, place + upper - lower))
+        place, at = moved[-1][1], upper
+    *reserved, _ = moved
+    taken = sum(upper - lower for lower, upper in reserved)
+    if place == taken:
+        raise ValueError(
+            f"scratchpads {pad.name}: {size - taken} B × {factor} leaves nothing to use"
+        )
+    return place, reserved

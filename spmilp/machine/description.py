@@ -7,102 +7,104 @@ and ``[0-3]`` as in file names. ``docs/machines.md`` explains the format on an e
 from fractions import Fraction
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Field, model_validator
+from msgspec import Meta, field
 
-from spmilp.machine.fields import LARGEST, Amount, Count, FileModel, Flag, Name, Rate, Ratio
-from spmilp.units import Bytes
+from spmilp.formats import FileRow
+from spmilp.units import LARGEST, Amount, Bytes, Count
 
 DType: TypeAlias = Literal["float32", "float16", "int8"]
-Side: TypeAlias = Annotated[int, Field(strict=True, ge=1, le=1024)]
+Side: TypeAlias = Annotated[int, Meta(ge=1, le=1024)]
+Label: TypeAlias = Annotated[str, Meta(pattern=r"^[A-Za-z][A-Za-z0-9_]*$(?!\n)", max_length=64)]
+
+MOST_LETTERS = 1000
+"""Of a machine's name; changes of a machine stand in it."""
 
 LOOPS = ("B", "G", "K", "C", "Y", "X", "R", "S")
 """The loops that an array may spread, in the order in which an expanded machine lists them."""
 
+RATES = ("rate_bytes_per_cycle", "frequency_mhz")
 
-class LinkFields(FileModel):
+
+class Part(FileRow, frozen=True):
+    """A part of a machine file; rates are positive."""
+
+    def __post_init__(self) -> None:
+        for name in RATES:
+            if getattr(self, name, None) == 0:
+                raise ValueError(f"{name}: expected a number > 0; got 0")
+
+
+class Wire(Part, frozen=True):
     """Properties of a link; energy in femtojoules per byte and hop."""
 
-    rate_bytes_per_cycle: Rate
+    rate_bytes_per_cycle: Fraction
     latency_cycles: Amount = 0
     energy_fj_per_byte: Amount | None = None
 
 
-class GridFields(LinkFields):
-    """A mesh or torus of routers ``r_x_y``."""
+class Mesh(Wire, frozen=True, kw_only=True, tag_field="type", tag="mesh"):
+    """A grid of routers ``r_x_y``."""
 
-    type: Literal["mesh", "torus"]
     columns: Side
     rows: Side
     routing: Literal["xy", "shortest"] = "xy"
 
 
-class OpposedToriFields(LinkFields):
+class Torus(Mesh, frozen=True, kw_only=True, tag="torus"):
+    """A mesh whose rows and columns are rings."""
+
+
+class OpposedTori(Wire, frozen=True, kw_only=True, tag_field="type", tag="opposed_tori"):
     """Two tori of one-way links in opposite directions, as on Tenstorrent's chips."""
 
-    type: Literal["opposed_tori"]
     columns: Side
     rows: Side
 
 
-class RingFields(LinkFields):
+class Ring(Wire, frozen=True, kw_only=True, tag_field="type", tag="ring"):
     """A ring of routers ``r_i``."""
 
-    type: Literal["ring"]
     routers: Side
 
 
-class BusFields(LinkFields):
+class Bus(Wire, frozen=True, tag_field="type", tag="bus"):
     """One link that all transfers share; its only site is ``bus``."""
 
-    type: Literal["bus"]
 
-
-class CrossbarFields(LinkFields):
+class Crossbar(Wire, frozen=True, tag_field="type", tag="crossbar"):
     """A link of its own for each memory to one router; its only site is ``xbar``."""
 
-    type: Literal["crossbar"]
+
+class Level(Wire, frozen=True, kw_only=True):
+    """Children of each node of the level above, and the links to them."""
+
+    children: Side
 
 
-class TreeFields(FileModel):
+class Tree(Part, frozen=True, tag_field="type", tag="tree"):
     """A tree ``t``, ``t_0``, ``t_0_1``; ``levels`` from the root down."""
 
-    class Level(LinkFields):
-        """Children of each node of the level above, and the links to them."""
-
-        children: Side
-
-    type: Literal["tree"]
-    levels: Annotated[tuple[Level, ...], Field(min_length=1, max_length=8)]
+    levels: Annotated[tuple[Level, ...], Meta(min_length=1, max_length=8)]
 
 
-class RouterFields(FileModel):
+class Routers(Part, frozen=True, tag_field="type", tag="links"):
     """Routers without links, or none at all: ``links`` lists every link."""
 
-    type: Literal["links"]
-    routers: tuple[Name, ...] = ()
+    routers: tuple[Label, ...] = ()
 
 
-TopologyFields: TypeAlias = Annotated[
-    GridFields
-    | OpposedToriFields
-    | RingFields
-    | BusFields
-    | CrossbarFields
-    | TreeFields
-    | RouterFields,
-    Field(discriminator="type"),
-]
+AnyTopology: TypeAlias = Mesh | Torus | OpposedTori | Ring | Bus | Crossbar | Tree | Routers
 
 
-class ExtraLink(LinkFields):
+class ExtraLink(Wire, frozen=True, kw_only=True):
     """A link between two nodes (routers or memories), both ways unless said otherwise."""
 
-    source: Name
-    target: Name
-    both_ways: Flag = True
+    source: Label
+    target: Label
+    both_ways: bool = True
 
 
-class ArrayFields(FileModel):
+class ArrayFields(Part, frozen=True, kw_only=True):
     """Multipliers of one data type, spread over loops; see ``MacArray``."""
 
     dtype: DType
@@ -116,35 +118,35 @@ class ArrayFields(FileModel):
     S: Count = 1
 
 
-class KindFields(FileModel):
+class KindFields(Part, frozen=True, kw_only=True):
     """A kind of core; without ``operators`` it runs all."""
 
     arrays: tuple[ArrayFields, ...] = ()
-    lanes: dict[DType, Count] = Field(default_factory=dict)
+    lanes: dict[DType, Count] = field(default_factory=dict)
     launch_cycles: Amount = 0
-    operators: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
-    mac_energy_fj: dict[DType, Amount] = Field(default_factory=dict)
+    operators: Annotated[tuple[str, ...], Meta(min_length=1)] | None = None
+    mac_energy_fj: dict[DType, Amount] = field(default_factory=dict)
 
 
-class EngineFields(FileModel):
+class EngineFields(Part, frozen=True, kw_only=True):
     """A DMA engine; ``reaches`` names the memories at the other end, all by default."""
 
-    name: Name = "dma"
+    name: Label = "dma"
     reaches: tuple[str, ...] | None = None
-    loads: Flag = True
-    stores: Flag = True
+    loads: bool = True
+    stores: bool = True
     channels: Count = 1
     setup_cycles: Amount = 0
-    rate_bytes_per_cycle: Rate
+    rate_bytes_per_cycle: Fraction
     longest_bytes: Count | None = None
     dimensions: Count | None = None
     congruence_bytes: Count = 1
-    multicast: Flag = False
+    multicast: bool = False
     descriptors: Count | None = None
-    controller: Name | None = None
+    controller: Label | None = None
 
 
-class MemoryFields(FileModel):
+class MemoryFields(Part, frozen=True, kw_only=True):
     """Fields common to all memories; the size in one of three units."""
 
     size_bytes: Count | None = None
@@ -162,17 +164,12 @@ class MemoryFields(FileModel):
         units = ((self.size_bytes, 1), (self.size_kib, 2**10), (self.size_mib, 2**20))
         return next((given * unit for given, unit in units if given is not None), None)
 
-    @model_validator(mode="after")
-    def _size_is_given_once(self) -> "MemoryFields":
-        given = [self.size_bytes, self.size_kib, self.size_mib]
-        if sum(size is not None for size in given) > 1:
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if sum(size is not None for size in (self.size_bytes, self.size_kib, self.size_mib)) > 1:
             raise ValueError("give one of size_bytes, size_kib, size_mib")
         if self.size is not None and self.size > LARGEST:
             raise ValueError(f"a size of {self.size} B exceeds {LARGEST} B")
-        return self
-
-    @model_validator(mode="after")
-    def _reserved_ranges_lie_one_behind_the_other(self) -> "MemoryFields":
         last = 0
         for start, end in self.reserved_byte_ranges:
             if not last <= start < end:
@@ -183,92 +180,89 @@ class MemoryFields(FileModel):
             last = end
         if self.size is not None and last > self.size:
             raise ValueError(f"reserved_byte_ranges: end at {last} B > size {self.size} B")
-        return self
 
 
-class SizedFields(MemoryFields):
+class SizedFields(MemoryFields, frozen=True, kw_only=True):
     """A memory that must have a size, at each of its sites."""
 
     sites: tuple[str, ...] = ("*",)
     count: Side = 1
-    link: LinkFields | None = None
+    link: Wire | None = None
 
-    @model_validator(mode="after")
-    def _size_is_given(self) -> "SizedFields":
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if self.size is None:
             raise ValueError("give one of size_bytes, size_kib, size_mib")
-        return self
 
 
-class ScratchpadFields(SizedFields):
+class ScratchpadFields(SizedFields, frozen=True, kw_only=True):
     """Equal scratchpads with their cores and engines, ``count`` on each of the sites.
 
     ``cores`` says how many cores of each kind share one scratchpad.
     """
 
-    name: Name = "spm"
-    cores: Annotated[dict[Name, Side], Field(min_length=1)]
+    name: Label = "spm"
+    cores: Annotated[dict[Label, Side], Meta(min_length=1)]
 
 
-class SharedFields(SizedFields):
+class SharedFields(SizedFields, frozen=True, kw_only=True):
     """Memories without cores (a second level, memory tiles), ``count`` on each of the sites."""
 
-    name: Name
+    name: Label
 
 
-class DramFields(MemoryFields):
+class DramFields(MemoryFields, frozen=True, kw_only=True):
     """A DRAM with one port at each of ``sites``; each port has the whole rate.
 
     Reads and writes share a port's rate unless it is ``full_duplex``.
     """
 
-    name: Name = "dram"
+    name: Label = "dram"
     sites: tuple[str, ...] = ()
-    rate_bytes_per_cycle: Rate | None = None
+    rate_bytes_per_cycle: Fraction | None = None
     latency_cycles: Amount = 0
-    full_duplex: Flag = False
+    full_duplex: bool = False
 
-    @model_validator(mode="after")
-    def _ports_have_a_rate(self) -> "DramFields":
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if self.sites and self.rate_bytes_per_cycle is None:
             raise ValueError("a DRAM with sites needs rate_bytes_per_cycle")
         if not self.sites and self.rate_bytes_per_cycle is not None:
             raise ValueError("a DRAM with rate_bytes_per_cycle needs sites for its ports")
-        return self
 
 
-class CentralEngine(EngineFields):
+class CentralEngine(EngineFields, frozen=True, kw_only=True):
     """An engine that belongs to no memory and moves data between any two that it reaches."""
 
-    name: Name
+    name: Label
 
 
-class RemoteFields(FileModel):
+class RemoteFields(Part, frozen=True, kw_only=True):
     """Cores read operands in other scratchpads; see ``RemoteReads``."""
 
-    cycles_per_byte_hop: Ratio
+    cycles_per_byte_hop: Fraction
     longest_route_links: Count | None = None
 
 
-class ProvenanceFields(FileModel):
+class ProvenanceFields(Part, frozen=True, kw_only=True):
     """Where the numbers come from: fields by path, with ``*`` for a part of a path."""
 
-    fields: Annotated[tuple[str, ...], Field(min_length=1)]
-    source: Annotated[str, Field(min_length=1)]
-    verified: Flag = True
+    fields: Annotated[tuple[str, ...], Meta(min_length=1)]
+    source: Annotated[str, Meta(min_length=1)]
+    verified: bool = True
 
 
-class MachineDescription(FileModel):
+class MachineDescription(Part, frozen=True, kw_only=True):
     """A whole machine file."""
 
-    name: Annotated[str, Field(min_length=1, max_length=64)]
+    name: Annotated[str, Meta(min_length=1, max_length=MOST_LETTERS)]
     description: str = ""
-    frequency_mhz: Rate | None = None
-    topology: TopologyFields = RouterFields(type="links")
-    core_kinds: Annotated[dict[Name, KindFields], Field(min_length=1)]
-    scratchpads: Annotated[tuple[ScratchpadFields, ...], Field(min_length=1)]
+    frequency_mhz: Fraction | None = None
+    topology: AnyTopology = Routers()
+    core_kinds: Annotated[dict[Label, KindFields], Meta(min_length=1)]
+    scratchpads: Annotated[tuple[ScratchpadFields, ...], Meta(min_length=1)]
     shared: tuple[SharedFields, ...] = ()
-    dram: Annotated[tuple[DramFields, ...], Field(min_length=1)]
+    dram: Annotated[tuple[DramFields, ...], Meta(min_length=1)]
     links: tuple[ExtraLink, ...] = ()
     engines: tuple[CentralEngine, ...] = ()
     remote_reads: RemoteFields | None = None

@@ -4,19 +4,18 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from fractions import Fraction
 
+from spmilp.formats import near_matches
 from spmilp.machine.description import (
     LOOPS,
     DramFields,
     EngineFields,
     KindFields,
-    LinkFields,
     MachineDescription,
     MemoryFields,
-    RemoteFields,
     ScratchpadFields,
     SizedFields,
+    Wire,
 )
-from spmilp.machine.fields import near_matches
 from spmilp.machine.machine import (
     ByteRange,
     Core,
@@ -33,9 +32,7 @@ from spmilp.machine.topology import (
     MOST_SITES,
     Connection,
     Site,
-    Wire,
     topology_of,
-    wire_of,
 )
 from spmilp.units import KindIdx, MemoryIdx
 
@@ -78,8 +75,9 @@ class _Expansion:
             for site, label in self._places(scratchpad, f"scratchpads {scratchpad.name}"):
                 self._add_scratchpad(scratchpad, site, label)
         for link in self._given.links:
-            self._add_link(link.source, link.target, wire_of(link), both_ways=link.both_ways)
+            self._add_link(link.source, link.target, link, both_ways=link.both_ways)
         self._engines += [(engine, engine.name, None) for engine in self._given.engines]
+        remote = self._given.remote_reads
         return Machine(
             name=self._given.name,
             description=self._given.description,
@@ -93,7 +91,11 @@ class _Expansion:
             engines=tuple(self._numbered_engines()),
             routing=self._topology.routing,
             positions=self._topology.positions,
-            remote=_remote(self._given.remote_reads),
+            remote=remote
+            and RemoteReads(
+                cycles_per_byte_hop=remote.cycles_per_byte_hop,
+                longest_route=remote.longest_route_links,
+            ),
             events=self._given.events,
             event_maximum=self._given.event_maximum,
         )
@@ -165,13 +167,13 @@ class _Expansion:
             (engine, _joined(f"{prefix}{engine.name}", label), owner) for engine in given.dma
         ]
 
-    def _attach(self, link: LinkFields | None, site: Site | None, who: str) -> None:
+    def _attach(self, link: Wire | None, site: Site | None, who: str) -> None:
         """Link the newest memory to its site."""
         if site is None:
             return
         outward, inward = self._topology.outward, self._topology.inward
         if link is not None:
-            outward = inward = wire_of(link)
+            outward = inward = link
         if outward is None or inward is None:
             raise ValueError(f"{who}: give its link, this topology has none of its own")
         self._connect(self._memories[-1].name, site, outward, inward)
@@ -230,9 +232,9 @@ class _Expansion:
                 index=index,
                 source=connection.source,
                 target=connection.target,
-                rate=wire.rate,
-                latency=wire.latency,
-                energy_per_byte=wire.energy_per_byte,
+                rate=wire.rate_bytes_per_cycle,
+                latency=wire.latency_cycles,
+                energy_per_byte=wire.energy_fj_per_byte,
             )
 
     def _numbered_engines(self) -> Iterator[Engine]:
@@ -276,14 +278,6 @@ def _chosen(site: Site, pattern: str) -> bool:
     return fnmatchcase(site.name, pattern)
 
 
-def _remote(given: RemoteFields | None) -> RemoteReads | None:
-    if given is None:
-        return None
-    return RemoteReads(
-        cycles_per_byte_hop=given.cycles_per_byte_hop, longest_route=given.longest_route_links
-    )
-
-
 def _joined(*parts: str) -> str:
     """Join the parts of a name that are not empty."""
     return "_".join(part for part in parts if part)
@@ -293,8 +287,8 @@ def _kind_of(index: KindIdx, name: str, given: KindFields) -> CoreKind:
     """Return a kind of core."""
     arrays = []
     for array in given.arrays:
-        sizes = array.model_dump(include=set(LOOPS))
-        unroll = tuple((loop, sizes[loop]) for loop in LOOPS if sizes[loop] > 1)
+        sizes = ((loop, getattr(array, loop)) for loop in LOOPS)
+        unroll = tuple((loop, size) for loop, size in sizes if size > 1)
         arrays.append(MacArray(dtype=array.dtype, unroll=unroll))
     return CoreKind(
         index=index,

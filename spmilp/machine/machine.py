@@ -1,10 +1,10 @@
 """The hardware: memories, cores, links, DMA engines. Integers and exact fractions only."""
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from enum import StrEnum
 from fractions import Fraction
-from typing import Protocol
+from typing import Any, Protocol
 
 from spmilp.cached import Cache
 from spmilp.machine.controllers import CONTROLLERS
@@ -409,3 +409,31 @@ class Machine:
     def drams(self) -> tuple[Memory, ...]:
         """The DRAMs, in order of index."""
         return tuple(memory for memory in self.memories if memory.kind is MemoryKind.DRAM)
+
+
+YOUNGER = ("event_maximum", "controller")
+"""Younger than the format: left out where they say nothing, so older files keep their hashes."""
+
+
+def machine_to_json(machine: Machine) -> dict[str, Any]:
+    """Return a machine as JSON data."""
+    found: dict[str, Any] = _plain(machine)
+    return found
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        # What has no part in comparisons is no part of the machine's description either.
+        pairs = ((each.name, getattr(value, each.name)) for each in fields(value) if each.compare)
+        return {
+            name: _plain(inside)
+            for name, inside in pairs
+            if inside is not None or name not in YOUNGER
+        }
+    if isinstance(value, frozenset):
+        return sorted(value)
+    if isinstance(value, tuple):
+        return [_plain(element) for element in value]
+    if isinstance(value, Fraction):
+        return f"{value.numerator}/{value.denominator}"
+    return value.value if isinstance(value, StrEnum) else value

@@ -6,27 +6,27 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
-from pydantic import ValidationError
+import msgspec
 
 from spmilp.errors import FileError
 from spmilp.files import read_bytes, sha256_of
+from spmilp.formats import converted, fields_of
 from spmilp.machine.changed import (
     AS_IT_IS,
     Provenance,
     Scale,
-    changed,
+    change,
     label_of,
     numbers_of,
     provenance_after,
     provenance_of,
-    scaled,
+    scale_up,
 )
-from spmilp.machine.convert import machine_to_json
 from spmilp.machine.description import MachineDescription
 from spmilp.machine.expand import expand
-from spmilp.machine.fields import fields_of, what_is_wrong
-from spmilp.machine.machine import Machine
+from spmilp.machine.machine import Machine, machine_to_json
 from spmilp.machine.routes import routes_of
 from spmilp.quantities import count, size
 
@@ -48,14 +48,14 @@ class MachineFile:
         Of the file's bytes, and of the changes where it is not the file's machine.
     provenance
         Of each number in the file, in the file's order; empty when the file has no such section.
-    description
+    content
         The fields of the file; ``None`` for a machine that comes from none.
     """
 
     machine: Machine
     sha256: str
     provenance: tuple[Provenance, ...] = ()
-    description: MachineDescription | None = field(default=None, compare=False)
+    content: Mapping[str, Any] | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         sizes = " or ".join(sorted({size(spm.size or 0) for spm in self.machine.spms}))
@@ -113,19 +113,16 @@ class MachineFile:
         }
         wanted = {field: value for field, value in given.items() if value is not None}
         numbers = numbers_of({**wanted, **(fields or {})})
-        if self.description is None:
+        if self.content is None:
             raise ValueError(f"{self.machine.name} comes from no file: nothing can be replaced")
-        description, written = changed(self.description, numbers)
-        label = label_of(numbers)
-        new_name = name or "-".join(filter(None, (description.name, label)))
-        description = description.model_copy(update={"name": new_name})
+        content, label = msgspec.to_builtins(self.content), label_of(numbers)
+        written = change(content, numbers)
+        content["name"] = name or "-".join(filter(None, (content["name"], label)))
+        provenance = provenance_after(self.provenance, written, label)
         try:
-            machine = expand(description)
-            every_core_is_fed(machine)
+            return _machine_file(content, f"{self.sha256} {label}".encode(), provenance)
         except ValueError as error:
             raise ValueError(f"{label}: {error}") from error
-        provenance = provenance_after(self.provenance, written, label)
-        return _machine_file(machine, f"{self.sha256} {label}".encode(), provenance, description)
 
 
 def list_presets() -> tuple[str, ...]:
@@ -207,20 +204,18 @@ def read_machine(data: bytes, origin: str, scale: Scale = AS_IT_IS) -> MachineFi
     FileError
         If it is no YAML, breaks the format, or describes a machine that cannot be used.
     """
-    content = fields_of(data, origin)
+    content: Any = fields_of(
+        data, origin, "the fields of a machine (name, core_kinds, scratchpads, dram)"
+    )
     try:
-        description = MachineDescription.model_validate(content)
+        description = converted(content, MachineDescription)
         provenance = provenance_of(content, description.provenance)
         if scale != AS_IT_IS:
-            description = scaled(description, scale)
-        machine = expand(description)
-        every_core_is_fed(machine)
-    except ValidationError as error:
-        wrong = what_is_wrong(error, MachineDescription)
-        raise FileError(f"{origin}: {wrong}") from error
+            content = msgspec.to_builtins(content)
+            scale_up(content, description, scale)
+        return _machine_file(content, data + scale.label.encode(), provenance)
     except ValueError as error:
         raise FileError(f"{origin}: {error}") from error
-    return _machine_file(machine, data + scale.label.encode(), provenance, description)
 
 
 def as_machine_file(machine: "str | Path | Machine | MachineFile") -> MachineFile:
@@ -240,17 +235,16 @@ def as_machine_file(machine: "str | Path | Machine | MachineFile") -> MachineFil
 
 
 def _machine_file(
-    machine: Machine,
-    hashed: bytes,
-    provenance: tuple[Provenance, ...],
-    description: MachineDescription,
+    content: dict[str, Any], hashed: bytes, provenance: tuple[Provenance, ...]
 ) -> MachineFile:
+    machine = expand(converted(content, MachineDescription))
+    every_core_is_fed(machine)
     unverified = tuple(entry.field for entry in provenance if not entry.verified)
     return MachineFile(
         machine=replace(machine, unverified=unverified),
         sha256=sha256_of(hashed),
         provenance=provenance,
-        description=description,
+        content=content,
     )
 
 

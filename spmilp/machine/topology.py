@@ -6,41 +6,12 @@ rates are bytes per cycle in one direction. ``topology_of`` makes the one that a
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import product
 from math import prod
 
-from spmilp.machine.description import (
-    BusFields,
-    CrossbarFields,
-    GridFields,
-    LinkFields,
-    MachineDescription,
-    OpposedToriFields,
-    RingFields,
-    TreeFields,
-)
+from spmilp.machine import description as given
+from spmilp.machine.description import MachineDescription, Wire
 from spmilp.machine.machine import Routing
-from spmilp.units import Cycles, Femtojoules
-
-
-@dataclass(frozen=True, slots=True)
-class Wire:
-    """Properties of a link.
-
-    Parameters
-    ----------
-    rate
-        Bytes per cycle, exact.
-    latency
-        Cycles for the first byte.
-    energy_per_byte
-        For one byte over it; ``None`` where unknown.
-    """
-
-    rate: Fraction
-    latency: Cycles = 0
-    energy_per_byte: Femtojoules | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +107,7 @@ def opposed_tori(columns: int, rows: int, wire: Wire) -> Topology:
         nodes = (_router("n0", spot), _router("n1", spot))
         label = f"{spot[0]}_{spot[1]}"
         sites.append(Site(name=f"r_{label}", label=label, leave=nodes, enter=nodes, position=spot))
-    at_site = Wire(wire.rate)
+    at_site = Wire(wire.rate_bytes_per_cycle)
     return Topology(
         sites=tuple(sites), connections=(*ahead, *back), outward=at_site, inward=at_site
     )
@@ -145,7 +116,7 @@ def opposed_tori(columns: int, rows: int, wire: Wire) -> Topology:
 def ring(count: int, wire: Wire) -> Topology:
     """Return ``count`` routers ``r_i`` in a ring, each linked to both neighbours both ways."""
     pairs = [(i, (i + 1) % count) for i in range(count if count > 2 else count - 1)]
-    at_site = Wire(wire.rate)
+    at_site = Wire(wire.rate_bytes_per_cycle)
     return Topology(
         sites=tuple(_site(f"r_{i}", str(i)) for i in range(count)),
         connections=tuple(both_ways([(f"r_{i}", f"r_{j}") for i, j in pairs], wire)),
@@ -156,7 +127,7 @@ def ring(count: int, wire: Wire) -> Topology:
 
 def bus(wire: Wire) -> Topology:
     """Return one link that all transfers share, whatever their direction."""
-    at_site = Wire(wire.rate)
+    at_site = Wire(wire.rate_bytes_per_cycle)
     return Topology(
         sites=(Site(name="bus", label="", leave=("bus_in",), enter=("bus_out",)),),
         connections=(Connection("bus_in", "bus_out", wire),),
@@ -170,7 +141,8 @@ def crossbar(wire: Wire) -> Topology:
 
     ``wire`` is the link of one memory; its latency and energy are those of one crossing.
     """
-    return Topology(sites=(_site("xbar", ""),), outward=wire, inward=Wire(wire.rate))
+    back = Wire(wire.rate_bytes_per_cycle)
+    return Topology(sites=(_site("xbar", ""),), outward=wire, inward=back)
 
 
 def tree(arity: Sequence[int], wires: Sequence[Wire]) -> Topology:
@@ -187,7 +159,7 @@ def tree(arity: Sequence[int], wires: Sequence[Wire]) -> Topology:
         connections += both_ways(pairs, wire)
         inner += level
         level = [child for _, child in pairs]
-    at_site = Wire(wires[-1].rate)
+    at_site = Wire(wires[-1].rate_bytes_per_cycle)
     leaves = tuple(_site(name, name.removeprefix("t_")) for name in level)
     above = tuple(_site(name, name, inner=True) for name in inner)
     return Topology(
@@ -218,7 +190,7 @@ def _grid(columns: int, rows: int, wire: Wire, routing: Routing, *, wrap: bool) 
             pairs.append((_router("r", (x, y)), _router("r", ((x + 1) % columns, y))))
         if y + 1 < rows or (wrap and rows > 2):
             pairs.append((_router("r", (x, y)), _router("r", (x, (y + 1) % rows))))
-    at_site = Wire(wire.rate)
+    at_site = Wire(wire.rate_bytes_per_cycle)
     return Topology(
         sites=tuple(_site(_router("r", spot), f"{spot[0]}_{spot[1]}", spot) for spot in spots),
         connections=tuple(both_ways(pairs, wire)),
@@ -259,33 +231,27 @@ def topology_of(description: MachineDescription) -> Topology:
     ValueError
         If there are far more sites than on any chip.
     """
-    given = description.topology
-    if isinstance(given, OpposedToriFields):
-        _is_a_chip(given.columns * given.rows)
-        return opposed_tori(given.columns, given.rows, wire_of(given))
-    if isinstance(given, GridFields):
-        _is_a_chip(given.columns * given.rows)
-        shape = torus if given.type == "torus" else mesh
-        return shape(given.columns, given.rows, wire_of(given), Routing(given.routing))
-    if isinstance(given, RingFields):
-        return ring(given.routers, wire_of(given))
-    if isinstance(given, BusFields):
-        return bus(wire_of(given))
-    if isinstance(given, CrossbarFields):
-        return crossbar(wire_of(given))
-    if isinstance(given, TreeFields):
-        _is_a_chip(prod(level.children for level in given.levels))
-        return tree(
-            [level.children for level in given.levels], [wire_of(level) for level in given.levels]
-        )
-    return routers(given.routers)
+    match description.topology:
+        case given.Mesh() as grid:
+            _is_a_chip(grid.columns * grid.rows)
+            wrap, routing = isinstance(grid, given.Torus), Routing(grid.routing)
+            return _grid(grid.columns, grid.rows, grid, routing, wrap=wrap)
+        case given.OpposedTori() as tori:
+            _is_a_chip(tori.columns * tori.rows)
+            return opposed_tori(tori.columns, tori.rows, tori)
+        case given.Ring() as circle:
+            return ring(circle.routers, circle)
+        case given.Bus() as one:
+            return bus(one)
+        case given.Crossbar() as one:
+            return crossbar(one)
+        case given.Tree(levels=levels):
+            _is_a_chip(prod(level.children for level in levels))
+            return tree([level.children for level in levels], levels)
+        case given.Routers(routers=names):
+            return routers(names)
 
 
 def _is_a_chip(sites: int) -> None:
     if sites > MOST_SITES:
         raise ValueError(f"topology: {sites} sites, expected at most {MOST_SITES}")
-
-
-def wire_of(given: LinkFields) -> Wire:
-    """Return the properties of a link."""
-    return Wire(given.rate_bytes_per_cycle, given.latency_cycles, given.energy_fj_per_byte)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from spmilp.errors import ArgumentError
-from spmilp.machine.fields import near_matches
+from spmilp.formats import near_matches
 from spmilp.machine.machine import Machine, MemoryKind
 from spmilp.machine.read import MachineFile, as_machine_file
 from spmilp.problem.objective import Objective, Quantity

@@ -7,23 +7,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, TypeAlias, TypeVar
 
-from pydantic import BeforeValidator, Field, ValidationError, model_validator
+from msgspec import Meta
 
 from spmilp.errors import FileError, PinError
 from spmilp.files import read_bytes
-from spmilp.machine.fields import (
-    Amount,
-    Count,
-    FileModel,
-    Flag,
-    fields_of,
-    near_matches,
-    what_is_wrong,
-)
+from spmilp.formats import FileRow, converted, fields_of, listed, near_matches
 from spmilp.machine.machine import Machine, MemoryKind
 from spmilp.problem.contradictions import refuse_contradictions
 from spmilp.problem.pins import BufferPin, Pins, TaskPin
 from spmilp.problem.problem import Problem
+from spmilp.units import Amount, Count
 
 T = TypeVar("T")
 
@@ -33,19 +26,14 @@ MOST_BYTES = 1 << 20
 COMPARED = 2000
 """Names among which one is looked for that was meant."""
 
+Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=300)]
+Names: TypeAlias = Annotated[tuple[Name, ...], Meta(min_length=1, max_length=1000)]
+"""In a file one name or several; ``*`` in one stands for anything."""
 
-def _listed(value: object) -> object:
-    return value if isinstance(value, list | tuple) else [value]
-
-
-Name: TypeAlias = Annotated[str, Field(strict=True, min_length=1, max_length=300)]
-Names: TypeAlias = Annotated[
-    tuple[Name, ...], BeforeValidator(_listed), Field(min_length=1, max_length=1000)
-]
-"""One name or several; ``*`` in one stands for anything."""
+ONE_OR_MORE = ("task", "cores", "buffer", "memory", "group", "forbid_cores")
 
 
-class TaskRow(FileModel):
+class TaskRow(FileRow, frozen=True, kw_only=True):
     """Tasks, by their names or those of their groups: on which cores they run, and when."""
 
     task: Names
@@ -53,41 +41,37 @@ class TaskRow(FileModel):
     not_before: Amount = 0
     not_after: Count | None = None
 
-    @model_validator(mode="after")
-    def _says_something(self) -> "TaskRow":
+    def __post_init__(self) -> None:
         if self.cores is None and not self.not_before and self.not_after is None:
             raise ValueError("expected cores, not_before or not_after")
         if self.not_after is not None and self.not_before >= self.not_after:
             raise ValueError(f"not_before {self.not_before} >= not_after {self.not_after}")
-        return self
 
 
-class BufferRow(FileModel):
+class BufferRow(FileRow, frozen=True, kw_only=True):
     """Buffers, by their names or those of their tensors: in which memories they lie."""
 
     buffer: Names
     memory: Names
     address: Amount | None = None
-    resident: Flag = False
+    resident: bool = False
 
 
-class TilesRow(FileModel):
+class TilesRow(FileRow, frozen=True, kw_only=True):
     """Groups of a network, and their tiles, as ``spmilp explain --groups`` says them."""
 
     group: Names
-    tiles: Annotated[
-        str, Field(strict=True, pattern=r"^[0-9]{1,6}(x[0-9]{1,6}){0,7}(/[0-9]{1,6})?$")
-    ]
+    tiles: Annotated[str, Meta(pattern=r"^[0-9]{1,6}(x[0-9]{1,6}){0,7}(/[0-9]{1,6})?$(?!\n)")]
 
 
-Table: TypeAlias = Annotated[tuple[T, ...], Field(max_length=10_000)]
+Table: TypeAlias = Annotated[tuple[T, ...], Meta(max_length=10_000)]
 
 
-class NamedPins(FileModel):
+class NamedPins(FileRow, frozen=True, kw_only=True):
     """The fields of a file of pins."""
 
     description: str = ""
-    forbid_cores: Annotated[tuple[Name, ...], BeforeValidator(_listed)] = ()
+    forbid_cores: tuple[Name, ...] = ()
     tasks: Table[TaskRow] = ()
     buffers: Table[BufferRow] = ()
     tiles: Table[TilesRow] = ()
@@ -123,9 +107,9 @@ def read_pins(given: PinsGiven) -> NamedPins:
             raise FileError(f"{origin}: {len(data):,} B, expected at most {MOST_BYTES:,} B")
         content = fields_of(data, origin, "the fields of pins (tasks, buffers, tiles, ...)")
     try:
-        return NamedPins.model_validate(content)
-    except ValidationError as error:
-        raise FileError(f"{origin}: {what_is_wrong(error, NamedPins)}") from error
+        return converted(listed(content, ONE_OR_MORE), NamedPins)
+    except ValueError as error:
+        raise FileError(f"{origin}: {error}") from error
 
 
 def with_pins(problem: Problem, named: NamedPins) -> Problem:

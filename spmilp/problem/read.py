@@ -13,7 +13,7 @@ from spmilp.formats import (
     shown,
     version_numbers,
 )
-from spmilp.machine.convert import YOUNGER, machine_to_json
+from spmilp.machine.machine import YOUNGER, machine_to_json
 from spmilp.machine.routes import routes_of
 from spmilp.problem.objective import Objective
 from spmilp.problem.pins import NO_PINS

@@ -8,8 +8,7 @@ from msgspec import Struct
 from spmilp.cached import cached
 from spmilp.files import sha256_of, write_atomically
 from spmilp.formats import collector_paused, decoded, encoded, plain
-from spmilp.machine.convert import machine_to_json
-from spmilp.machine.machine import Machine
+from spmilp.machine.machine import Machine, machine_to_json
 from spmilp.problem.objective import Quantity
 from spmilp.problem.pins import BufferPin, Pins, TaskPin
 from spmilp.problem.problem import Buffer, DramTensor, Problem, Slice, Task

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from pydantic import TypeAdapter, ValidationError
+import msgspec
 
 from spmilp import quantities
 from spmilp.errors import FileError
@@ -103,7 +103,6 @@ def read_log(path: Path) -> tuple[LogEntry, ...]:
     FileError
         If the file cannot be read, or a line of it is no entry.
     """
-    reader = TypeAdapter(LogEntry)
     entries = []
     for number, line in enumerate(read_bytes(path).splitlines(), start=1):
         try:
@@ -113,8 +112,8 @@ def read_log(path: Path) -> tuple[LogEntry, ...]:
             if fields.pop("event", None) != "progress":
                 continue
             fields.pop("gap", None)
-            entries.append(reader.validate_python(fields))
-        except (ValueError, ValidationError) as error:
+            entries.append(msgspec.convert(fields, LogEntry))
+        except ValueError as error:
             wanted = "seconds, source, incumbent and bound"
             raise FileError(
                 f"{path}: line {number} is no entry of a search log: expected an object with "

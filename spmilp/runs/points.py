@@ -13,6 +13,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeAlias
 
+import msgspec
+
 from spmilp.bounds.best import best_bound
 from spmilp.checker.check import check
 from spmilp.errors import ArgumentError, DoesNotFitError, NoPlanError, SpmilpError
@@ -105,7 +107,7 @@ class PointOptions:
             seed=read.seed,
             workers=read.workers,
             memory_limit=read.memory_limit,
-            pins=None if pins == NO_NAMED_PINS else pins.model_dump_json(exclude_defaults=True),
+            pins=None if pins == NO_NAMED_PINS else msgspec.json.encode(pins).decode(),
         )
 
 

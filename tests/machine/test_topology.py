@@ -71,7 +71,9 @@ def test_inner_nodes_of_a_tree_are_sites_only_when_named() -> None:
 def test_levels_of_a_tree_have_their_own_links() -> None:
     thin = Wire(Fraction(2))
     tree = topology.tree([2, 2], [thin, WIRE])
-    rates = {(link.source, link.target): link.wire.rate for link in tree.connections}
+    rates = {
+        (link.source, link.target): link.wire.rate_bytes_per_cycle for link in tree.connections
+    }
     assert rates["t", "t_1"] == 2
     assert rates["t_1", "t_1_0"] == 8
     assert tree.outward == Wire(Fraction(8))

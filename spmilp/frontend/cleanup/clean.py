@@ -42,7 +42,7 @@ from spmilp.frontend.cleanup.quantisation import (
 )
 from spmilp.frontend.cleanup.recurrent import unroll_recurrences
 from spmilp.frontend.passes import DEFAULT_PASSES, Passes
-from spmilp.machine.fields import LARGEST
+from spmilp.units import LARGEST
 
 LARGE = 1024
 """Bytes from which a constant is large."""
