@@ -269,6 +269,7 @@ GROUP = {"task": "Conv_3*", "cores": "core_1_1"}
 def test_what_is_wrong_with_any_tiles_is_said_before_they_are_chosen(
     pins: dict[str, Any], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("spmilp.source._lowered", lambda *_: pytest.fail("it is too late"))
+    late = "spmilp.source.choose_tiles"
+    monkeypatch.setattr(late, lambda *_, **__: pytest.fail("it is too late"))
     with pytest.raises(PinError, match=re.escape(said)):
         problem_of("models/resnet8_int8.onnx", "mesh4x4", pins=pins)
