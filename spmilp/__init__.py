@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from spmilp.bounds.best import best_bound as bound
     from spmilp.checker.check import check
     from spmilp.errors import SpmilpError
-    from spmilp.explanation.explain import explain
+    from spmilp.explaining.explain import explain
     from spmilp.machine.read import load_machine
     from spmilp.pipeline import solve
     from spmilp.problem.builder import ProblemBuilder
@@ -86,7 +86,7 @@ _HOMES = {
     "bound": "spmilp.bounds.best:best_bound",
     "check": "spmilp.checker.check:check",
     "compare": "spmilp.runs.compare:compare",
-    "explain": "spmilp.explanation.explain:explain",
+    "explain": "spmilp.explaining.explain:explain",
     "load_machine": "spmilp.machine.read:load_machine",
     "load_problem": "spmilp.problem.read:read_problem",
     "read": "spmilp.result:read",

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from spmilp.bounds.roofline import Roofline
+    from spmilp.explaining.text import Explanation
     from spmilp.export.packed import Footprint
     from spmilp.frontend.graph import Network
-    from spmilp.report.explanation import Explanation
-    from spmilp.report.page.page import Page
+    from spmilp.report.page import Page
 
 REJECTED = "rejected-"
 
@@ -283,7 +283,7 @@ class Result:
         chain
             Frame the critical chain.
         """
-        from spmilp.report.plots.timeline import Shown, timeline
+        from spmilp.report.figures import Shown, timeline
 
         return timeline(
             [
@@ -294,7 +294,7 @@ class Result:
 
     def traffic(self) -> "Figure":
         """Draw loads and stores of each tensor beside what no plan can avoid."""
-        from spmilp.report.plots.traffic import traffic
+        from spmilp.report.figures import traffic
 
         return traffic(self.problem, self._there())
 
@@ -306,7 +306,7 @@ class Result:
         ValueError
             If the plan was read without the log of its search.
         """
-        from spmilp.report.plots.gap import gap_over_time
+        from spmilp.report.figures import gap_over_time
 
         return gap_over_time(self.problem, self.log)
 
@@ -325,7 +325,7 @@ class Result:
         ValueError
             If a name is not one of the machine's on-chip memories.
         """
-        from spmilp.report.plots.memory_map import memory_map
+        from spmilp.report.figures import memory_map
 
         return memory_map(self.problem, self._there(), memories, zoom=zoom)
 
@@ -344,7 +344,7 @@ class Result:
         FileError
             If the file cannot be written.
         """
-        from spmilp.report.page.page import Heading, report_page
+        from spmilp.report.page import Heading, report_page
 
         page = report_page(
             self.problem, self._there(), Heading(self._title(), self._rows(), self.log)
@@ -359,8 +359,7 @@ class Result:
         It shows as text of 80 columns; ``data`` has the same as ``spmilp explain --json``.
         :func:`spmilp.explain` says more: what a larger machine saves, and why nothing fits.
         """
-        from spmilp.analysis.analyse import analyse
-        from spmilp.report.slowness import why_slow
+        from spmilp.explaining.slow import analyse, why_slow
 
         return why_slow(analyse(self.problem, self._there()))
 

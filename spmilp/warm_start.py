@@ -10,6 +10,7 @@ from pathlib import Path
 from spmilp.bounds.best import Bound, fast_bound
 from spmilp.checker.check import check
 from spmilp.errors import DoesNotFitError, FileError, NoPlanError, SpmilpError
+from spmilp.explaining.text import network_name
 from spmilp.lowering.limits import groups_that_do_not_fit
 from spmilp.lowering.tiling import Tilings
 from spmilp.machine.machine import Machine
@@ -22,7 +23,6 @@ from spmilp.plan.write import PLAN_FILE, PROBLEM_FILE
 from spmilp.problem.pins import NO_PINS
 from spmilp.problem.problem import Problem
 from spmilp.problem.write import problem_sha256
-from spmilp.report.summary import network_name
 from spmilp.result import Result
 from spmilp.solvers.partial_order.context import context_of, plan_of
 from spmilp.solvers.partial_order.passes import forward_pass

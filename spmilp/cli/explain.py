@@ -68,7 +68,7 @@ def explain(
 
     Exit code 4 or 5 without a plan, as of solve; 7 when a plan is invalid.
     """
-    from spmilp.explanation.explain import explain as explained
+    from spmilp.explaining.explain import explain as explained
 
     dimensions = arguments.dimensions(dim or ())
     if groups:
@@ -111,7 +111,7 @@ def _print_groups(
     *,
     as_json: bool,
 ) -> None:
-    from spmilp.report.inspection import HEADINGS, inspect_network
+    from spmilp.explaining.groups import HEADINGS, inspect_network
     from spmilp.source import DEFAULT_MACHINE, load
     from spmilp.tile_selection.first_choice import choose_tilings
 

@@ -86,7 +86,7 @@ def report(
             size = len(result.report(target).html.encode())
         written, said = {"file": str(target), "bytes": size}, f" ({quantities.size(size)})"
     else:
-        from spmilp.report.plots.files import require_known_ending, write_figure
+        from spmilp.report.figures import require_known_ending, write_figure
 
         require_known_ending(target)
         kind = kind or Kind.TIMELINE

@@ -335,7 +335,7 @@ class _Following:
 
 def _folder_name(source: str, problem: "Problem") -> str:
     """Return ``NAME-MACHINE`` from the model's file name, or from the problem's name."""
-    from spmilp.report.summary import network_name
+    from spmilp.explaining.text import network_name
 
     name = network_name(problem) if source.endswith(".json") else Path(source.split(":")[-1]).stem
     # Names in files may hold anything.

@@ -98,7 +98,8 @@ class Answer:
         ``gap_of_any_tiles`` is the one to ``bound_of_any_tiles``, which no plan of any tiling is
         below. ``tiles_are_fallback`` says that there was no time to compare these with others.
         """
-        from spmilp.report.summary import Summary, network_name
+        from spmilp.explaining.text import network_name
+        from spmilp.report.summary import Summary
 
         result, summary, more = self.result, self.result.summary, self._shows_more
         machine = result.problem.machine

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from spmilp.analysis.causes import Cause, causes_of
+from spmilp.explaining.chain import Cause, causes_of
 from spmilp.export.subject import Subject
 from spmilp.plan.memory import live_bytes
 from spmilp.units import ResidencyIdx, TransferIdx

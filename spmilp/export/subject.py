@@ -4,9 +4,9 @@ from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
 
-from spmilp.analysis.subject import Subject as AnalysedPlan
 from spmilp.commands.build import build_commands
 from spmilp.commands.commands import CommandLists
+from spmilp.explaining.subject import AnalysedPlan
 from spmilp.export.names import comment
 from spmilp.files import sha256_of
 from spmilp.frontend.graph import Network

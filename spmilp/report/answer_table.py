@@ -5,9 +5,10 @@ from html import escape
 from typing import TypeAlias
 
 from spmilp import quantities
+from spmilp.explaining.text import network_name
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
-from spmilp.report.summary import Summary, network_name
+from spmilp.report.summary import Summary
 
 UNITS = {
     Quantity.MAKESPAN: "cycles",

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from spmilp import quantities
+from spmilp.explaining.text import network_name
 from spmilp.machine.machine import Machine, MemoryKind
 from spmilp.plan.measures import claimed, compulsory_dram_traffic
 from spmilp.plan.plan import Plan
@@ -119,11 +120,6 @@ def summarise(problem: Problem, plan: Plan, bound: int, bound_source: str) -> Su
         memories=use_of_memories(machine, plan),
         unverified=machine.unverified,
     )
-
-
-def network_name(problem: Problem) -> str:
-    """Return the problem's name without the machine's, which lowering appends."""
-    return problem.name.removesuffix(f" on {problem.machine.name}")
 
 
 def use_of_cores(machine: Machine, plan: Plan) -> tuple[CoreUse, ...]:

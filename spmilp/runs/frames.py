@@ -12,8 +12,7 @@ import pandas as pd
 from spmilp.errors import ArgumentError
 from spmilp.export.names import no_formula
 from spmilp.quantities import relative_gap
-from spmilp.report.palette import CONTRASTING
-from spmilp.report.plots.figures import grid_of_axes, without_markup
+from spmilp.report.figures import CONTRASTING, grid_of_axes, without_markup
 from spmilp.runs.points import Point
 from spmilp.runs.run import Run
 

@@ -4,12 +4,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import onnx
+import pytest
 from onnx.parser import parse_model
 
 import spmilp
-from analysis.slowed import Made, independent_tasks
 from checker.worked_example import PLAN, PROBLEM
-from cli.running import Run
+from cli.running import MODELS, Run
+from explaining.slowed import Made, independent_tasks
 from spmilp.machine.read import load_machine, machine_bytes
 from spmilp.plan.write import write_pair
 from spmilp.problem.write import problem_text
@@ -60,6 +61,7 @@ def test_a_problem_without_a_plan_ends_with_code_4_and_what_helps(run: Run, tmp_
     assert (found.code, found.json["cause"], found.json["required"]) == (4, "task", 2016)
 
 
+@pytest.mark.full
 def test_a_model_whose_smallest_tile_is_too_large_is_told_the_memory_that_it_needs(
     run: Run, tmp_path: Path
 ) -> None:
@@ -83,3 +85,34 @@ def test_a_file_that_is_neither_is_said(run: Run, tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text("{")
     assert run("explain", "x.json").code == 3
     assert run("explain", "nothing.json").code == 3
+
+
+def test_groups_are_shown_with_their_work_and_what_bounds_them(run: Run) -> None:
+    ended = run("explain", MODELS / "resnet8_int8.onnx", "--groups")
+
+    assert (ended.code, ended.err) == (0, "")
+    for text in ("12,501,632 MAC", "13 fused groups", "9 Conv", "compute", "dram", "roofline"):
+        assert text in ended.out
+
+
+def test_figures_of_groups_add_up(run: Run) -> None:
+    found = run(
+        "explain", MODELS / "ds_cnn_int8.onnx", "-m", "epiphany3", "--groups", "--json"
+    ).json
+
+    assert (found["network"], found["machine"]) == ("ds_cnn_int8", "epiphany3")
+    assert found["macs"] == sum(group["macs"] for group in found["groups"])
+    slowest = max(found["compute_cycles"], found["dram_cycles"])
+    assert found["roofline_cycles"] - 1 <= slowest <= found["roofline_cycles"]
+    assert all(group["tiles"] >= 1 for group in found["groups"])
+
+
+def test_dynamic_dimensions_are_bound(run: Run) -> None:
+    sizes = ("--dim", "batch=1", "--dim", "sequence=16")
+    unbound = run("explain", MODELS / "bert_tiny_f32.onnx", "--groups")
+    bound = run("explain", MODELS / "bert_tiny_f32.onnx", *sizes, "--groups", "--json")
+
+    assert unbound.code == 3
+    assert "--dim batch=" in unbound.err
+    assert bound.code == 0
+    assert [1, 16] in list(bound.json["inputs"].values())

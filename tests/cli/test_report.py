@@ -1,11 +1,86 @@
-"""``spmilp report`` as a user runs it."""
+"""``spmilp report`` as a user runs it: the page, and figures."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 from checker.worked_example import PLAN, PROBLEM
 from cli.running import Run
 from spmilp.plan.write import write_pair
+
+LOG = (
+    {"event": "progress", "seconds": 0.1, "source": "list", "incumbent": 50, "bound": None},
+    {"event": "progress", "seconds": 0.5, "source": "lns", "incumbent": 40, "bound": 30},
+    {"event": "end"},
+)
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Path:
+    write_pair(PROBLEM, PLAN, tmp_path / "plan")
+    return tmp_path / "plan"
+
+
+@pytest.mark.parametrize("kind", ["timeline", "memory", "traffic"])
+def test_each_kind_of_figure_is_written(run: Run, plan: Path, kind: str) -> None:
+    ended = run("report", plan, "--kind", kind, "-o", "figure.svg")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out == "written: figure.svg\n"
+    assert "<svg" in Path("figure.svg").read_text()
+
+
+def test_several_plans_are_compared_and_the_chain_is_framed(run: Run, plan: Path) -> None:
+    ended = run("report", plan, plan, "--chain", "-o", "f.pdf", "--json")
+    assert ended.code == 0, ended.err
+    assert ended.json == {"file": "f.pdf"}
+    assert Path("f.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_only_timelines_show_several_plans(run: Run, plan: Path) -> None:
+    ended = run("report", plan, plan, "--kind", "traffic", "-o", "f.pdf")
+    assert ended.code == 2
+    assert run("report", plan, plan, "-o", "f.html").code == 2
+    assert run("report", plan, "--kind", "traffic").code == 2
+    assert "--kind traffic shows one plan, and 2 are given" in " ".join(ended.err.split())
+
+
+def test_the_gap_needs_a_log_and_finds_the_one_beside_the_plan(run: Run, plan: Path) -> None:
+    ended = run("report", plan, "--kind", "gap", "-o", "f.png")
+    assert ended.code == 2
+    assert "spmilp solve --log-file FILE.jsonl writes its log" in ended.err
+    (plan / "log.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in LOG))
+    ended = run("report", plan, "--kind", "gap", "-o", "f.png")
+    assert ended.code == 0, ended.err
+    assert Path("f.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("line", ["{", '{"event": "progress", "seconds": "x"}'])
+def test_a_broken_log_is_named_with_its_line(run: Run, plan: Path, line: str) -> None:
+    (plan / "log.jsonl").write_text(f"{json.dumps(LOG[0])}\n{line}\n")
+    ended = run("report", plan, "--kind", "gap", "-o", "f.png")
+    assert ended.code == 3
+    assert "log.jsonl: line 2 is no entry of a search log" in ended.err
+
+
+def test_a_memory_that_is_not_there_and_an_unknown_ending_are_usage_errors(
+    run: Run, plan: Path
+) -> None:
+    ended = run("report", plan, "--kind", "memory", "--memory", "nowhere", "-o", "f.png")
+    assert ended.code == 2
+    assert "no on-chip memory nowhere" in " ".join(ended.err.split())
+    assert run("report", plan, "-o", "f.jpg").code == 2
+    assert not Path("f.jpg").exists()
+
+
+def test_the_report_has_the_log_too(run: Run, plan: Path) -> None:
+    (plan / "log.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in LOG))
+    without = run("report", plan, "-o", "a.html", "--json").json["bytes"]
+    (plan / "log.jsonl").rename(plan / "other.jsonl")
+    assert run("report", plan, "-o", "b.html", "--json").json["bytes"] < without
+    named = run("report", plan, "-o", "c.html", "--log", plan / "other.jsonl", "--json")
+    assert named.json["bytes"] == without
 
 
 def test_the_command_writes_the_page_beside_the_plan(run: Run, tmp_path: Path) -> None:

@@ -6,14 +6,13 @@ from dataclasses import replace
 import pytest
 
 import spmilp
-from spmilp.analysis.analyse import analyse
 from spmilp.checker.check import check
+from spmilp.explaining.slow import analyse, why_slow
 from spmilp.plan.measures import claimed
 from spmilp.problem.builder import ProblemBuilder
 from spmilp.problem.named_pins import read_pins, with_pins
 from spmilp.problem.pins import NO_PINS, PinKind
 from spmilp.problem.problem import Problem
-from spmilp.report.slowness import why_slow
 from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.common.narrow import narrowed
 from tests.oracle.solver import solver_named

@@ -102,84 +102,43 @@ def duo_problem() -> Problem:
 
 
 def duo_plan() -> Plan:
+    residencies = (  # slice, memory, offset, bytes, start, end, what fills it
+        (0, 0, 0, 32, 0, 10, {}),
+        (0, 1, 64, 32, 2, 30, {"filled_by_transfer": 0}),
+        (1, 1, 0, 64, 10, 40, {"filled_by_task": 0}),
+        (1, 2, 128, 64, 30, 60, {"filled_by_transfer": 1}),
+        (2, 2, 128, 64, 40, 72, {"filled_by_task": 1}),
+        (2, 0, 64, 64, 60, 72, {"filled_by_transfer": 2}),
+    )
+    transfers = ((0, 0, 1, 0, 2, 10), (1, 2, 3, 1, 30, 40), (2, 4, 5, 0, 60, 72))
     return Plan(
         placements=(
             Placement(task=0, core=0, start=10, end=30, reads=(1,), writes=(2,)),
             Placement(task=1, core=1, start=40, end=60, reads=(3,), writes=(4,)),
         ),
-        residencies=(
-            Residency(index=0, slice=0, memory=0, offset=0, bytes=32, start=0, end=10),
+        residencies=tuple(
             Residency(
-                index=1,
-                slice=0,
-                memory=1,
-                offset=64,
-                bytes=32,
-                start=2,
-                end=30,
-                filled_by_transfer=0,
-            ),
-            Residency(
-                index=2, slice=1, memory=1, offset=0, bytes=64, start=10, end=40, filled_by_task=0
-            ),
-            Residency(
-                index=3,
-                slice=1,
-                memory=2,
-                offset=128,
-                bytes=64,
-                start=30,
-                end=60,
-                filled_by_transfer=1,
-            ),
-            Residency(
-                index=4, slice=2, memory=2, offset=128, bytes=64, start=40, end=72, filled_by_task=1
-            ),
-            Residency(
-                index=5,
-                slice=2,
-                memory=0,
-                offset=64,
-                bytes=64,
-                start=60,
-                end=72,
-                filled_by_transfer=2,
-            ),
+                index=index,
+                slice=part,
+                memory=memory,
+                offset=offset,
+                **{"bytes": size, "start": start, "end": end, **filled},
+            )
+            for index, (part, memory, offset, size, start, end, filled) in enumerate(residencies)
         ),
-        transfers=(
+        transfers=tuple(
             Transfer(
-                index=0,
-                slice=0,
-                source=0,
-                destinations=(1,),
+                index=index,
+                slice=part,
+                source=source,
+                destinations=(end,),
                 engine=0,
-                channel=0,
-                start=2,
-                end=10,
+                channel=channel,
+                start=start,
+                end=last,
                 route=(),
-            ),
-            Transfer(
-                index=1,
-                slice=1,
-                source=2,
-                destinations=(3,),
-                engine=0,
-                channel=1,
-                start=30,
-                end=40,
-                route=(),
-            ),
-            Transfer(
-                index=2,
-                slice=2,
-                source=4,
-                destinations=(5,),
-                engine=0,
-                channel=0,
-                start=60,
-                end=72,
-                route=(),
-            ),
+            )
+            for index, (part, source, end, channel, start, last) in enumerate(transfers)
         ),
         tensors=(0, 64),
         claim=Claim(

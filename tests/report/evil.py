@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from report.duo import duo_plan, duo_problem
 from spmilp.problem.problem import Problem
-from spmilp.report.page.page import Heading, Page, report_page
+from spmilp.report.page import Heading, Page, report_page
 
 EVIL = (
     "<script>window.hacked = 1</script>",

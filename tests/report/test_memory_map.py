@@ -9,7 +9,7 @@ from matplotlib.collections import PolyCollection
 from spmilp.errors import MissingExtraError
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
-from spmilp.report.plots.memory_map import memory_map
+from spmilp.report.figures import memory_map
 
 
 def test_every_residency_is_a_rectangle_of_time_by_address(problem: Problem, plan: Plan) -> None:
@@ -22,27 +22,6 @@ def test_every_residency_is_a_rectangle_of_time_by_address(problem: Problem, pla
     (rectangles,) = (each for each in axes[1].collections if isinstance(each, PolyCollection))
     boxes = [path.get_extents().extents.tolist() for path in rectangles.get_paths()]
     assert boxes == [[30, 128, 60, 192], [40, 128, 72, 192]]
-
-
-def test_the_capacity_the_banks_and_the_peak_are_lines(problem: Problem, plan: Plan) -> None:
-    axis = memory_map(problem, plan, zoom=False).axes[0]
-    levels = [line.get_ydata()[0] for line in axis.lines if len(set(line.get_ydata())) == 1]
-    assert levels == [256, 128, 96]
-
-
-def test_reserved_bytes_are_hatched(problem: Problem, plan: Plan) -> None:
-    axis = memory_map(problem, plan, zoom=False).axes[0]
-    hatched = [patch for patch in axis.patches if patch.get_hatch()]
-    assert [(patch.get_y(), patch.get_height()) for patch in hatched] == [(240, 16)]
-
-
-def test_the_legend_names_the_kinds_that_occur(problem: Problem, plan: Plan) -> None:
-    (legend,) = memory_map(problem, plan).legends
-    assert [text.get_text() for text in legend.get_texts()] == ["input", "intermediate", "output"]
-
-
-def test_only_the_named_memories_are_drawn(problem: Problem, plan: Plan) -> None:
-    assert len(memory_map(problem, plan, ["spm1"]).axes) == 1
 
 
 def test_addresses_end_at_the_capacity_or_when_zoomed_at_the_peak(

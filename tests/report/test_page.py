@@ -8,7 +8,7 @@ from typing import Any
 
 from report.duo import duo_problem
 from report.evil import duo_page, with_evil_names
-from spmilp.report.page.page import Page
+from spmilp.report.page import Page
 
 
 def packed(page: Page) -> dict[str, Any]:

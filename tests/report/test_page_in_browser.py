@@ -10,10 +10,7 @@ from benchmarks.generated import generated_problem
 from report.browser import Browser, chromium, running
 from report.duo import duo_plan, duo_problem
 from report.evil import EVIL, duo_page, with_evil_names
-from spmilp.analysis.subject import Subject
-from spmilp.analysis.traffic import excess_of
 from spmilp.pipeline import solve
-from spmilp.report.words import BEYOND
 from spmilp.result import Result, read
 
 pytestmark = pytest.mark.full
@@ -59,19 +56,6 @@ def test_nothing_is_complained_of_or_asked_for(opened: Browser, tmp_path: Path) 
     assert opened.requests() == [(tmp_path / "report.html").as_uri()]
 
 
-def test_a_table_says_what_more_than_the_compulsory_is_moved_for(
-    opened: Browser, planned: Result
-) -> None:
-    assert planned.plan is not None
-    excess = excess_of(Subject(problem=planned.problem, plan=planned.plan))
-    rows = opened.run(
-        "[...document.querySelectorAll('#excess-table tbody tr')].map(row =>"
-        "[...row.cells].slice(1).map(cell => cell.textContent))"
-    )
-    said = [[str(row.data), BEYOND[row.kind], row.operator] for row in excess[:50]]
-    assert rows == said != []
-
-
 def test_a_click_shows_operands_and_why_a_task_starts(opened: Browser, planned: Result) -> None:
     opened.run("document.getElementById('rows').scrollIntoView({block: 'center'})")
     opened.settle()
@@ -83,35 +67,6 @@ def test_a_click_shows_operands_and_why_a_task_starts(opened: Browser, planned: 
     for read_ in placed.reads:
         slice_ = (planned.plan or duo_plan()).residencies[read_].slice or 0
         assert planned.problem.buffers[planned.problem.slices[slice_].buffer].name in shown
-
-
-def test_a_pointer_over_a_task_names_it(opened: Browser, planned: Result) -> None:
-    opened.run("document.getElementById('rows').scrollIntoView({block: 'center'})")
-    opened.settle()
-    opened.point("mouseMoved", *middle(opened, 40))
-    opened.settle()
-    assert opened.run("document.getElementById('tip').hidden") is False
-    assert planned.problem.tasks[40].name in opened.run("document.getElementById('tip').innerText")
-
-
-def test_a_click_in_the_memory_map_shows_a_residency(opened: Browser) -> None:
-    opened.run("document.getElementById('memory-canvas').scrollIntoView({block: 'center'})")
-    opened.settle()
-    x, y = opened.run(
-        "(() => { const {memory, model, view} = report, all = model.residencies;"
-        "const here = model.residenciesOf[model.spaces[memory.space].memory];"
-        "const each = here.reduce((a, b) =>"
-        "  (all.end[a] - all.start[a]) * all.bytes[a] >"
-        "  (all.end[b] - all.start[b]) * all.bytes[b] ? a : b);"
-        "const box = memory.canvas.getBoundingClientRect(); window.wanted = each;"
-        "return [box.left + view.x((all.start[each] + all.end[each]) / 2, memory.width),"
-        "  box.top + memory.y(all.offset[each] + all.bytes[each] / 2)]; })()"
-    )
-    opened.click(x, y)
-    assert opened.run("report.view.residency === window.wanted")
-    shown = opened.run("document.getElementById('details').innerText")
-    assert "lies in" in shown
-    assert "Used by" in shown
 
 
 def test_keys_walk_along_the_critical_chain_and_zoom(opened: Browser) -> None:
@@ -126,30 +81,6 @@ def test_keys_walk_along_the_critical_chain_and_zoom(opened: Browser) -> None:
     assert opened.run("report.view.to - report.view.from") < whole
     opened.press("Escape")
     assert opened.run("report.view.chosen") is None
-
-
-def test_a_search_marks_what_it_finds_and_enter_goes_there(opened: Browser) -> None:
-    opened.press("/")
-    for letter in "conv4":
-        opened.press(letter)
-    assert opened.run("document.getElementById('found').textContent").endswith(" found")
-    opened.press("Enter")
-    chosen = opened.run("report.view.chosen")
-    assert chosen == opened.run(
-        "[...report.view.matches].sort((a, b) => report.model.start(a) - report.model.start(b))[0]"
-    )
-
-
-def test_a_wheel_with_ctrl_zooms_where_the_pointer_is(opened: Browser) -> None:
-    opened.run("document.getElementById('rows').scrollIntoView({block: 'center'})")
-    opened.settle()
-    x, y = middle(opened, 40)
-    opened.call(
-        "Input.dispatchMouseEvent", type="mouseWheel", x=x, y=y, deltaX=0, deltaY=-240, modifiers=2
-    )
-    opened.wait_for("report.view.to - report.view.from < report.view.makespan")
-    opened.settle()
-    assert abs(middle(opened, 40)[0] - x) < 20
 
 
 def test_names_with_markup_are_shown_as_text(browser: Browser, tmp_path: Path) -> None:

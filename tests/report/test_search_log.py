@@ -5,7 +5,7 @@ from itertools import count
 from pathlib import Path
 
 from report.duo import duo_problem
-from spmilp.report.plots.gap import gap_over_time
+from spmilp.report.figures import gap_over_time
 from spmilp.report.search_log import HEADING, LogEntry, SearchLog, read_log
 
 

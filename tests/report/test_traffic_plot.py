@@ -7,8 +7,7 @@ import pytest
 from spmilp.errors import ArgumentError
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
-from spmilp.report.plots.files import write_figure
-from spmilp.report.plots.traffic import traffic
+from spmilp.report.figures import traffic, write_figure
 
 
 def test_each_tensor_has_a_bar_of_loads_and_stores_and_a_frame(

@@ -1,0 +1,368 @@
+"""What keeps every plan away, proven without solving; or what a search has found no room for."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from spmilp.bounds.best import Bound
+from spmilp.errors import DoesNotFitError, PinError, Shortage
+from spmilp.machine.machine import Machine, Memory, MemoryKind
+from spmilp.machine.routes import routes_of
+from spmilp.problem.contradictions import refuse_contradictions
+from spmilp.problem.pins import NO_PINS
+from spmilp.problem.problem import Problem, Task
+from spmilp.solvers.common.fit import (
+    least_sizes,
+    memories_that_can_run,
+    parts_of,
+    worst_shortage,
+)
+from spmilp.solvers.common.narrow import narrowed
+from spmilp.solvers.list_scheduler.portfolio import Schedules
+from spmilp.units import BufferIdx, Bytes, MemoryIdx, align_up
+
+MOST_PARTS = 4
+"""Buffers that are named, the largest first."""
+
+MOST_STEPS = 20_000
+"""Of the search that puts a task's operands between reserved ranges; beyond it they count as put.
+"""
+
+
+class Obstacle(StrEnum):
+    """What keeps every plan away."""
+
+    CORE = "core"
+    """No core is of a kind that can run a task."""
+    DRAM = "dram"
+    """Inputs, weights and outputs are more than the DRAM holds."""
+    START = "start"
+    """What has to lie in an on-chip memory at the start, or at the end, is more than it holds."""
+    TASK = "task"
+    """A task's operands, results and scratch are more than any memory of its cores holds."""
+    PIECES = "pieces"
+    """They would fit by size, but reserved ranges leave no pieces that are long enough."""
+    ROUTE = "route"
+    """No engine brings an operand to a core that can run the task, or a result to where it ends."""
+    TILE = "tile"
+    """A group's tiles are more than any memory holds, however it is cut."""
+    PINS = "pins"
+    """Pins that contradict each other, or leave a task no core that can run it."""
+    ROOM = "room"
+    """The list scheduler has no room for a task beside what must stay, or for what it spills."""
+    OTHER = "other"
+    """Nothing of that; what the solver says of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Infeasibility:
+    """Why there is no plan.
+
+    Parameters
+    ----------
+    what
+        The task, cycle, tensor or group that is in the way.
+    said
+        One sentence that says why.
+    memory
+        The memory that is too small, by index; ``None`` where no memory is.
+    needed
+        Bytes that have to be in it at one time, at the least; ``None`` where that is not known.
+    usable
+        Bytes of it that they can use.
+    parts
+        ``(name, bytes)`` of the largest buffers among them.
+    ends
+        For ``ROUTE``: the bytes to move, and the memories between which no way leads.
+    is_proven
+        Whether no plan exists; else none was found.
+    task
+        The name of the task that is in the way, if one is.
+    """
+
+    cause: Obstacle
+    what: str
+    said: str
+    memory: MemoryIdx | None = None
+    needed: Bytes | None = None
+    usable: Bytes | None = None
+    parts: tuple[tuple[str, Bytes], ...] = ()
+    ends: tuple[Bytes, tuple[MemoryIdx, ...], tuple[MemoryIdx, ...]] | None = None
+    is_proven: bool = True
+    task: str = ""
+
+
+def infeasibility_of(problem: Problem) -> Infeasibility | None:
+    """Return the first proof that no plan exists, of few that take no search; else ``None``.
+
+    Of tasks that are too large, the one with the most bytes too many.
+    """
+    arguments = (_no_core, _too_much_in_a_memory, _too_large_a_task, _no_pieces, _no_way)
+    return next((found for each in arguments for found in each(problem)), None)
+
+
+def infeasibility_of_pins(problem: Problem) -> Infeasibility | None:
+    """Return a proof that pins keep every plan away that there might be without them."""
+    if not problem.pins or infeasibility_of(replace(problem, pins=NO_PINS)) is not None:
+        return None
+    try:
+        refuse_contradictions(problem)
+        left = infeasibility_of(narrowed(problem).problem)
+    except PinError as error:
+        said = f"they contradict each other: {str(error).removeprefix('pins: ')}"
+        return Infeasibility(cause=Obstacle.PINS, what="pins", said=said)
+    if left is None:
+        return None
+    return replace(left, cause=Obstacle.PINS, said=f"with the pins that there are, {left.said}")
+
+
+def infeasibility_of_tiles(machine: Machine, error: DoesNotFitError) -> Infeasibility | None:
+    """Return what keeps a network from being cut into tiles that fit, where the error tells."""
+    short = error.shortage
+    if short is None:
+        return None
+    memory = _memory_named(machine, short.memory)
+    if memory.kind is MemoryKind.DRAM:
+        said = f"inputs, weights and outputs up to it are more than {memory.name} holds"
+        return _of_shortage(machine, short, Obstacle.DRAM, said, is_proven=error.is_proven)
+    if error.is_proven:
+        return _of_shortage(machine, short, Obstacle.TILE)
+    said = (
+        f"however it and what it reads were cut, some task needs more than {memory.name} holds; "
+        "its smallest tile alone would fit"
+    )
+    return _of_shortage(machine, short, Obstacle.TILE, said, is_proven=False)
+
+
+def infeasibility_in_schedule(problem: Problem) -> Infeasibility | None:
+    """Return for what the list scheduler has no room in its first schedule; it proves nothing."""
+    schedules = Schedules(problem)
+    found = next(iter(schedules), None)
+    short = schedules.shortage
+    if found is not None:
+        try:
+            schedules.plan(found, Bound("zero", problem.objective.first, 0))
+        except DoesNotFitError as error:
+            short = error.shortage
+    if short is None:
+        return None
+    memory = _memory_named(problem.machine, short.memory)
+    if memory.kind is MemoryKind.DRAM:
+        said = f"it does not fit {memory.name} beside inputs, weights and outputs"
+    elif short.needed > short.usable:
+        said = f"it needs more than {memory.name} holds, beside what must stay there"
+    else:
+        said = f"it fits {memory.name} by size, but not between the gaps that are left"
+    return _of_shortage(problem.machine, short, Obstacle.ROOM, said, is_proven=False)
+
+
+def _of_shortage(
+    machine: Machine, short: Shortage, cause: Obstacle, said: str = "", *, is_proven: bool = True
+) -> Infeasibility:
+    """Return that something is larger than each memory that could hold it."""
+    largest = f"{short.memory} holds, the largest memory of a core that can run it"
+    return Infeasibility(
+        cause=cause,
+        what=short.what,
+        said=said or f"it needs more at one time than {largest}",
+        memory=_memory_named(machine, short.memory).index,
+        needed=short.needed,
+        usable=short.usable,
+        parts=_largest(short.parts),
+        is_proven=is_proven,
+        task=short.task,
+    )
+
+
+def _memory_named(machine: Machine, name: str) -> Memory:
+    return next(memory for memory in machine.memories if memory.name == name)
+
+
+def _largest(parts: Sequence[tuple[str, Bytes]]) -> tuple[tuple[str, Bytes], ...]:
+    return tuple(sorted(parts, key=lambda part: (-part[1], part[0]))[:MOST_PARTS])
+
+
+def _no_core(problem: Problem) -> Iterator[Infeasibility]:
+    present = {core.kind for core in problem.machine.cores}
+    for task in problem.tasks:
+        able = [kind for kind, cycles in enumerate(task.cycles) if cycles is not None]
+        if not present.intersection(able):
+            names = " or ".join(problem.machine.kinds[kind].name for kind in able)
+            said = f"only cores of kind {names} can run it, and the machine has none"
+            yield Infeasibility(cause=Obstacle.CORE, what=f"task {task.name}", said=said)
+
+
+def _too_much_in_a_memory(problem: Problem) -> Iterator[Infeasibility]:
+    """Yield DRAMs that do not hold their tensors, then memories too small at the start or end."""
+    for memory in problem.machine.memories:
+        there: list[tuple[Obstacle, str, list[tuple[str, Bytes]]]]
+        if memory.kind is MemoryKind.DRAM:
+            tensors = [(t.name, t.bytes) for t in problem.tensors if t.memory == memory.index]
+            there = [(Obstacle.DRAM, f"memory {memory.name}", tensors)]
+            said = "inputs, weights and outputs lie in it, and are more than it holds"
+        else:
+            first = [(b.name, b.bytes) for b in problem.buffers if b.starts_in == memory.index]
+            last = [(b.name, b.bytes) for b in problem.buffers if b.ends_in == memory.index]
+            there = [(Obstacle.START, "cycle 0", first), (Obstacle.START, "the last cycle", last)]
+            said = f"what has to lie in {memory.name} then is more than it holds"
+        for cause, what, parts in there:
+            needed = sum(size for _, size in parts)
+            if memory.usable is not None and needed > memory.usable:
+                yield Infeasibility(
+                    cause=cause,
+                    what=what,
+                    said=said,
+                    memory=memory.index,
+                    needed=needed,
+                    usable=memory.usable,
+                    parts=_largest(parts),
+                )
+
+
+def _too_large_a_task(problem: Problem) -> Iterator[Infeasibility]:
+    short = worst_shortage(problem)
+    if short is not None:
+        yield _of_shortage(problem.machine, short, Obstacle.TASK)
+
+
+def _no_pieces(problem: Problem) -> Iterator[Infeasibility]:
+    """Yield tasks whose operands fit by size, but not between the reserved ranges."""
+    for task in problem.tasks:
+        memories = memories_that_can_run(problem.machine, task)
+        if any(not memory.reserved or _fits_pieces(problem, task, memory) for memory in memories):
+            continue
+        roomiest = max(memories, key=lambda memory: max(gaps_of(memory), default=0))
+        gaps = " B, ".join(f"{gap:,}" for gap in gaps_of(roomiest))
+        yield Infeasibility(
+            cause=Obstacle.PIECES,
+            what=f"task {task.name}",
+            said=f"its operands and results fit {roomiest.name} by size, but reserved ranges leave "
+            f"pieces of {gaps} B, into which they do not go",
+            memory=roomiest.index,
+            needed=sum(_items(problem, task)),
+            usable=roomiest.usable,
+            parts=_largest(tuple(parts_of(problem, task))),
+            task=task.name,
+        )
+
+
+def _fits_pieces(problem: Problem, task: Task, memory: Memory) -> bool:
+    step = memory.alignment
+    left = [align_up(gap, step) for gap in gaps_of(memory)]
+    items = sorted((align_up(size, step) for size in _items(problem, task)), reverse=True)
+    return _go_in(items, 0, left, [MOST_STEPS])
+
+
+def _items(problem: Problem, task: Task) -> list[Bytes]:
+    """Return the sizes of what must lie in a task's memory, each at an address of its own."""
+    sizes, saved = least_sizes(problem, task)
+    items = sorted(size for size in sizes if size)
+    for size in saved:
+        items.remove(min((item for item in items if item >= size), default=items[-1]))
+    return items
+
+
+def _go_in(items: Sequence[Bytes], at: int, left: list[Bytes], steps: list[int]) -> bool:
+    """Put the items from ``at`` on into what is left of the pieces, trying each piece."""
+    if at == len(items) or steps[0] == 0:
+        return True
+    steps[0] -= 1
+    for piece in {room: number for number, room in enumerate(left)}.values():
+        if items[at] <= left[piece]:
+            left[piece] -= items[at]
+            if _go_in(items, at + 1, left, steps):
+                return True
+            left[piece] += items[at]
+    return False
+
+
+def gaps_of(memory: Memory) -> list[Bytes]:
+    """Return the bytes between reserved ranges, each from an aligned address on."""
+    if memory.size is None:
+        return []
+    found, at = [], 0
+    for start, end in (*((r.start, r.end) for r in memory.reserved), (memory.size, memory.size)):
+        if align_up(at, memory.alignment) < start:
+            found.append(start - align_up(at, memory.alignment))
+        at = end
+    return found
+
+
+def _no_way(problem: Problem) -> Iterator[Infeasibility]:
+    """Yield operands that no chain of engines brings to their task, and results that cannot end."""
+    if problem.machine.remote is not None:
+        return
+    ways, writer = _Ways(problem.machine), problem.writers()
+
+    def homes(buffer: BufferIdx) -> tuple[MemoryIdx, ...]:
+        starts, by = problem.buffers[buffer].starts_in, writer[buffer]
+        if starts is not None:
+            return (starts,)
+        return () if by is None else memories_of(problem.tasks[by])
+
+    def memories_of(task: Task) -> tuple[MemoryIdx, ...]:
+        return tuple(memory.index for memory in memories_that_can_run(problem.machine, task))
+
+    for task in problem.tasks:
+        for read in task.reads:
+            part = problem.slices[read]
+            name = problem.buffers[part.buffer].name
+            there = homes(part.buffer), memories_of(task)
+            yield from ways.missing(f"task {task.name}", name, part.bytes, *there)
+    for buffer in problem.buffers:
+        if buffer.ends_in is not None:
+            there = homes(buffer.index), (buffer.ends_in,)
+            yield from ways.missing(f"buffer {buffer.name}", buffer.name, buffer.bytes, *there)
+
+
+class _Ways:
+    """Between which memories a chain of transfers leads."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._routes = routes_of(machine)
+        self._known: dict[tuple[object, ...], bool] = {}
+
+    def missing(
+        self,
+        what: str,
+        name: str,
+        size: Bytes,
+        sources: tuple[MemoryIdx, ...],
+        targets: tuple[MemoryIdx, ...],
+    ) -> Iterator[Infeasibility]:
+        """Yield that nothing brings a buffer of that size from a source to a target, if so."""
+        able = tuple(e.longest is None or size <= e.longest for e in self._machine.engines)
+        key = sources, targets, able
+        if key not in self._known:
+            self._known[key] = self._leads(sources, targets, able)
+        if not self._known[key]:
+            of, to = (
+                " or ".join(self._machine.memories[memory].name for memory in some[:2])
+                + (" or another" if len(some) > 2 else "")
+                for some in (sources, targets)
+            )
+            yield Infeasibility(
+                cause=Obstacle.ROUTE,
+                what=what,
+                said=f"no engine brings {name} ({size:,} B) from {of} to {to}, directly or by "
+                "other memories",
+                parts=((name, size),),
+                ends=(size, sources, targets),
+            )
+
+    def _leads(
+        self,
+        sources: tuple[MemoryIdx, ...],
+        targets: tuple[MemoryIdx, ...],
+        able: tuple[bool, ...],
+    ) -> bool:
+        reached, waiting = set(sources), list(sources)
+        while waiting and not reached.intersection(targets):
+            here = waiting.pop()
+            for there in range(len(self._machine.memories)):
+                engines = self._routes.engines_for(here, there) if there not in reached else ()
+                if any(able[engine] for engine in engines):
+                    reached.add(there)
+                    waiting.append(there)
+        return bool(reached.intersection(targets))

@@ -1,0 +1,376 @@
+"""Changes that make a problem fit, each tried by solving: of the machine, of pins, of tiles."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+from itertools import islice
+from time import perf_counter
+
+from spmilp import quantities
+from spmilp.errors import DoesNotFitError, SpmilpError
+from spmilp.explaining.infeasible import (
+    Infeasibility,
+    Obstacle,
+    gaps_of,
+    infeasibility_in_schedule,
+    infeasibility_of,
+)
+from spmilp.frontend.graph import Network
+from spmilp.lowering.tiling import Tiling
+from spmilp.machine.machine import ByteRange, Core, Engine, Link, Machine, Memory, MemoryKind
+from spmilp.problem.pins import NO_PINS, Pins
+from spmilp.problem.problem import Problem
+from spmilp.tile_selection.first_choice import first_choice
+from spmilp.tile_selection.group_model import GroupModel, TileShrinker
+from spmilp.units import Bytes, Cycles, MemoryIdx, align_up
+
+MOST_DOUBLINGS = 12
+
+FINE = 16
+"""A search for bytes ends when what is known not to suffice is so near: a part of what does."""
+
+MOST_PINS = 16
+"""That are left out one by one; of more, all at once."""
+
+MOST_CUTS = 12
+"""Groups that are cut smaller one after another, the same one more than once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remedy:
+    """A change with which a checked plan was found.
+
+    Parameters
+    ----------
+    change
+        What to change, in words.
+    makespan
+        Of that plan.
+    bytes
+        How many bytes more (or reserved less), where the change is in bytes.
+    least
+        Whether it is proven that fewer bytes do not suffice.
+    """
+
+    change: str
+    makespan: Cycles
+    bytes: Bytes | None = None
+    least: bool = False
+
+
+class Trials:
+    """Tries machines, as long as there is time.
+
+    Parameters
+    ----------
+    plan_on
+        Returns the makespan of a checked plan on a machine; ``None`` where none is found.
+    seconds
+        After which no further trial begins.
+    """
+
+    def __init__(self, plan_on: Callable[[Machine], Cycles | None], seconds: float) -> None:
+        self._plan_on = plan_on
+        self._ends = perf_counter() + seconds
+        self._longest = 0.0
+        self.count = 0
+
+    def plan_on(self, machine: Machine) -> Cycles | None:
+        """Return the makespan of a plan, or ``None`` where there is none or no time."""
+        return self.tried(lambda: self._plan_on(machine))
+
+    def tried(self, solved: Callable[[], Cycles | None]) -> Cycles | None:
+        """Return what solving gives; ``None`` where it cannot be, or there is no time.
+
+        There is no time where the longest trial took longer than what is left.
+        """
+        began = perf_counter()
+        if began + self._longest > self._ends:
+            return None
+        self.count += 1
+        try:
+            return solved()
+        except (SpmilpError, ValueError):
+            return None
+        finally:
+            self._longest = max(self._longest, perf_counter() - began)
+
+    def remedies(self, changes: Iterator[tuple[str, Machine]]) -> Iterator[Remedy]:
+        """Yield the changes with which there is a plan."""
+        for change, machine in changes:
+            makespan = self.plan_on(machine)
+            if makespan is not None:
+                yield Remedy(change=change, makespan=makespan)
+
+    def least_bytes(
+        self, change: Callable[[Bytes], Machine], least: Bytes, step: Bytes
+    ) -> tuple[Bytes, Cycles] | None:
+        """Return about the fewest bytes with which there is a plan, and its makespan.
+
+        Parameters
+        ----------
+        change
+            The machine with so many bytes more.
+        least
+            Fewer are known not to suffice.
+        step
+            Bytes are a multiple of it.
+        """
+        low: Bytes = 0
+        size: Bytes = align_up(max(least, 1), step)
+        found: tuple[Bytes, Cycles] | None = None
+        for _ in range(MOST_DOUBLINGS):
+            makespan = self.plan_on(change(size))
+            if makespan is not None:
+                found = size, makespan
+                break
+            low, size = size, 2 * size
+        while found is not None and found[0] - low > max(step, found[0] // FINE) and low:
+            size = align_up((low + found[0]) // 2, step)
+            makespan = self.plan_on(change(size))
+            if makespan is None:
+                low = size
+            else:
+                found = size, makespan
+        return found
+
+
+def remedies_for(machine: Machine, why: Infeasibility, trials: Trials) -> tuple[Remedy, ...]:
+    """Return the changes that were found to make it fit, the smallest of each kind."""
+    if why.cause is Obstacle.CORE:
+        return tuple(trials.remedies(_cores(machine)))
+    if why.cause is Obstacle.ROUTE:
+        return tuple(islice(trials.remedies(_ways(machine, why)), 1))
+    found: tuple[Remedy, ...] = ()
+    if why.cause is Obstacle.PIECES and why.memory is not None:
+        found = tuple(islice(trials.remedies(_together(machine, why.memory)), 1))
+    pads = [each for each in machine.memories if each.kind is MemoryKind.SPM]
+    memory = why.memory
+    if memory is None:
+        memory = max(pads, key=lambda each: each.usable or 0).index
+    return (*found, *_larger(machine, memory, why, trials))
+
+
+def alike_memories(machine: Machine, memory: MemoryIdx) -> list[Memory]:
+    """Return the memories of the same kind, size and reserved bytes as one, which is among them."""
+    like = machine.memories[memory]
+    return [
+        each
+        for each in machine.memories
+        if (each.kind, each.size, each.reserved) == (like.kind, like.size, like.reserved)
+    ]
+
+
+def of_all(name: str, count: int, kind: str) -> str:
+    """Return the name of a part, or of all that are like it."""
+    return name if count == 1 else f"each of {count} {kind} like {name}"
+
+
+def with_memories(machine: Machine, changed: Sequence[Memory]) -> Machine:
+    """Return a machine with some of its memories changed."""
+    instead = {each.index: each for each in changed}
+    memories = tuple(instead.get(each.index, each) for each in machine.memories)
+    return replace(machine, memories=memories)
+
+
+def grown(machine: Machine, memories: Sequence[Memory], more: Bytes) -> Machine:
+    """Return a machine with so many bytes more in some of its memories."""
+    return with_memories(machine, [replace(m, size=(m.size or 0) + more) for m in memories])
+
+
+def _larger(
+    machine: Machine, memory: MemoryIdx, why: Infeasibility, trials: Trials
+) -> Iterator[Remedy]:
+    """Yield more bytes of all memories like one, of that one alone, and fewer reserved bytes."""
+    like = machine.memories[memory]
+    size, usable = like.size or 0, like.usable or 0
+    fits: Bytes = usable if why.usable is None else why.usable
+    short = 0 if why.needed is None else max(0, why.needed - fits)
+    is_proven = short > 0 and why.is_proven and why.cause is not Obstacle.TILE
+    step = like.alignment
+    least = short if why.is_proven or short else max(step, usable // 8)
+    every = alike_memories(machine, memory)
+    whose = of_all(like.name, len(every), "memories")
+    found = trials.least_bytes(partial(grown, machine, every), least, step)
+    if found is not None:
+        more, makespan = found
+        alone = None if len(every) == 1 else trials.plan_on(grown(machine, [like], more))
+        for where, cycles in ((whose, makespan), (f"{like.name} alone", alone)):
+            if cycles is not None:
+                yield Remedy(
+                    change=f"{more:,} B more in {where} ({quantities.shown_bytes(size + more)})",
+                    makespan=cycles,
+                    bytes=more,
+                    least=is_proven and more <= short,
+                )
+    if like.reserved and short and short < size - usable:
+        freed = [replace(each, reserved=_shrunk(each, short)) for each in every]
+        freer = trials.plan_on(with_memories(machine, freed))
+        if freer is not None:
+            yield Remedy(
+                change=f"{short:,} B fewer reserved in {whose} (of {size - usable:,} B)",
+                makespan=freer,
+                bytes=short,
+                least=is_proven,
+            )
+
+
+def _shrunk(memory: Memory, less: Bytes) -> tuple[ByteRange, ...]:
+    """Return reserved ranges that are fewer bytes, taken away from the end of the last ones."""
+    kept = []
+    for each in reversed(memory.reserved):
+        taken = min(less, each.end - each.start)
+        less -= taken
+        if each.start < each.end - taken:
+            kept.append(ByteRange(each.start, each.end - taken))
+    return tuple(reversed(kept))
+
+
+def _together(machine: Machine, memory: MemoryIdx) -> Iterator[tuple[str, Machine]]:
+    """Yield all reserved bytes as one range."""
+    like = machine.memories[memory]
+    total = sum(each.end - each.start for each in like.reserved)
+    every = alike_memories(machine, memory)
+    whose = of_all(like.name, len(every), "memories")
+    for first, where in ((0, "beginning"), ((like.size or 0) - total, "end")):
+        reserved = (ByteRange(first, first + total),)
+        largest = max(gaps_of(replace(like, reserved=reserved)), default=0)
+        yield (
+            f"the {total:,} reserved bytes side by side at the {where} of {whose} "
+            f"(one piece of {largest:,} B)",
+            with_memories(machine, [replace(each, reserved=reserved) for each in every]),
+        )
+
+
+def _cores(machine: Machine) -> Iterator[tuple[str, Machine]]:
+    """Yield a core of a kind that has none, in the memory of a core that there is."""
+    present = {core.kind for core in machine.cores}
+    home = machine.cores[0].memory
+    for kind in machine.kinds:
+        if kind.index not in present:
+            name, index = f"{kind.name}_new", len(machine.cores)
+            core = Core(index=index, name=name, kind=kind.index, memory=home)
+            said = f"one core of kind {kind.name} that works in {machine.memories[home].name}"
+            yield said, replace(machine, cores=(*machine.cores, core))
+
+
+def _ways(machine: Machine, why: Infeasibility) -> Iterator[tuple[str, Machine]]:
+    """Yield what lets an engine do it, else links between the first source and target."""
+    if why.ends is None:
+        return
+    needed, sources, targets = why.ends
+    for engine in machine.engines:
+        for change, changed in _abler(machine, engine, needed, (*sources[:1], *targets[:1])):
+            engines = tuple(changed if each is engine else each for each in machine.engines)
+            yield change, replace(machine, engines=engines)
+    if not sources or not targets:
+        return
+    one, other = machine.memories[sources[0]].name, machine.memories[targets[0]].name
+    rate = min((link.rate for link in machine.links), default=Fraction(1))
+    there = {(link.source, link.target) for link in machine.links}
+    ways = [pair for pair in ((one, other), (other, one)) if pair not in there]
+    for pairs in (ways[:1], ways[:2]) if len(ways) == 2 else (ways[:1],):
+        added = (
+            Link(index=len(machine.links) + number, source=start, target=end, rate=rate)
+            for number, (start, end) in enumerate(pairs)
+        )
+        said = " and ".join(f"{start} → {end}" for start, end in pairs)
+        if pairs:
+            links = (*machine.links, *added)
+            yield f"a link {said} of {rate} B/cycle", replace(machine, links=links)
+
+
+def _abler(
+    machine: Machine, engine: Engine, needed: Bytes, ends: tuple[MemoryIdx, ...]
+) -> Iterator[tuple[str, Engine]]:
+    if engine.longest is not None and engine.longest < needed:
+        said = f"transfers of {needed:,} B by {engine.name}"
+        yield said, replace(engine, longest=needed)
+    if engine.reaches is not None:
+        names = " and ".join(machine.memories[memory].name for memory in ends)
+        reaches = tuple(sorted({*engine.reaches, *ends}))
+        yield f"DMA engine {engine.name} reaches {names}", replace(engine, reaches=reaches)
+    if not (engine.loads and engine.stores):
+        both = replace(engine, loads=True, stores=True)
+        yield f"DMA engine {engine.name} both loads and stores", both
+
+
+def without_pins(
+    problem: Problem, trials: Trials, solved: Callable[[Problem], Cycles | None]
+) -> Iterator[Remedy]:
+    """Yield the pins without any of which a checked plan was found; else that of no pins."""
+    found = False
+    for name, pins in islice(_without_one(problem), MOST_PINS):
+        makespan = trials.tried(partial(solved, replace(problem, pins=pins)))
+        if makespan is not None:
+            found = True
+            yield Remedy(change=f"without the pin of {name}", makespan=makespan)
+    if not found:
+        makespan = trials.tried(partial(solved, replace(problem, pins=NO_PINS)))
+        if makespan is not None:
+            yield Remedy(change="without any pins", makespan=makespan)
+
+
+def _without_one(problem: Problem) -> Iterator[tuple[str, Pins]]:
+    pins = problem.pins
+    for core in pins.forbidden:
+        forbidden = tuple(each for each in pins.forbidden if each != core)
+        name = problem.machine.cores[core].name
+        yield f"core {name}, which is forbidden", replace(pins, forbidden=forbidden)
+    for task in pins.tasks:
+        tasks = tuple(each for each in pins.tasks if each != task)
+        yield f"task {problem.tasks[task.task].name}", replace(pins, tasks=tasks)
+    for buffer in pins.buffers:
+        buffers = tuple(each for each in pins.buffers if each != buffer)
+        yield f"buffer {problem.buffers[buffer.buffer].name}", replace(pins, buffers=buffers)
+
+
+def smaller_tiles(
+    network: Network,
+    machine: Machine,
+    trials: Trials,
+    solved: Callable[[Problem], Cycles | None],
+) -> Remedy | None:
+    """Return tiles of a few groups with which a checked plan was found.
+
+    What is in the way of a plan names a group; its tiles are cut until they need half as much, and
+    again, as long as something else is in the way.
+
+    Parameters
+    ----------
+    solved
+        The makespan of a checked plan; ``None`` where none is found.
+    """
+    try:
+        first = first_choice(network, machine)
+    except DoesNotFitError:
+        return None
+    tilings = dict(first.tilings)
+    cut: dict[str, tuple[Tiling, Tiling]] = {}
+    for _ in range(MOST_CUTS):
+        problem = first.lower(tilings)
+        why = infeasibility_of(problem)
+        if why is None:
+            makespan = trials.tried(partial(solved, problem))
+            if makespan is not None and cut:
+                tiles = ", ".join(
+                    f"group {name} in {smaller.describe()} tiles instead of {own.describe()}"
+                    for name, (own, smaller) in cut.items()
+                )
+                return Remedy(change=f"smaller tiles: {tiles}", makespan=makespan)
+            why = infeasibility_in_schedule(problem)
+        task = "" if why is None else why.task
+        tiles_of = {each.tile.of for each in problem.tasks if each.tile and each.name == task}
+        group = next((each for each in network.groups if each.name in tiles_of), None)
+        if group is None:
+            return None
+        model, own = GroupModel(network, group, machine), tilings[group.index]
+        half = model.footprint(own).bytes // 2
+        options = (TileShrinker(model, split).until_it_fits(own, half) for split in (False, True))
+        smaller = next(filter(None, options), None)
+        if smaller is None:
+            return None
+        tilings[group.index] = smaller
+        cut[group.name] = first.tilings[group.index], smaller
+    return None

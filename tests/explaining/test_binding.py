@@ -1,0 +1,132 @@
+"""What binds a plan, on plans that are slowed in known ways, and that its steps fill it."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+import spmilp
+from explaining.plans import SIZES, analysed
+from explaining.slowed import Made, independent_tasks, listed
+from report.duo import duo_plan, duo_problem
+from spmilp.explaining.chain import Binding, Holder, Reason, cycles_by_binding, steps_of
+from spmilp.explaining.slow import analyse
+from spmilp.machine.machine import CoreKind
+from spmilp.problem.pins import BufferPin, Pins
+from spmilp.problem.problem import Problem
+
+
+def most_binding(problem: Problem) -> Binding:
+    """Return what takes most of the makespan of the list scheduler's plan."""
+    result = listed(problem)
+    assert result.plan is not None
+    assert result.makespan is not None
+    analysis = analyse(problem, result.plan)
+    steps = steps_of(analysis.subject, analysis.chain)
+    found = cycles_by_binding(steps, 0, result.makespan)
+    assert sum(cycles for _, cycles in found) == result.makespan
+    return found[0][0]
+
+
+def test_steps_of_a_plan_by_hand() -> None:
+    analysis = analyse(duo_problem(), duo_plan())
+    steps = steps_of(analysis.subject, analysis.chain)
+    assert [(step.start, step.end, step.binding.reason) for step in steps] == [
+        (0, 2, Reason.UNUSED),
+        (2, 10, Reason.RATE),
+        (10, 30, Reason.WRITER),
+        (30, 40, Reason.RATE),
+        (40, 60, Reason.WRITER),
+        (60, 72, Reason.RATE),
+    ]
+    # Nothing but the engine is between memories without links.
+    assert {step.binding.holder for step in steps if step.binding.reason is Reason.RATE} == {
+        Holder.ENGINE
+    }
+
+
+def test_steps_fill_the_makespan_of_larger_plans_without_gaps() -> None:
+    for size in SIZES:
+        analysis = analysed(*size)
+        steps = steps_of(analysis.subject, analysis.chain)
+        assert steps[0].start == 0
+        assert steps[-1].end == max(analysis.subject.ends)
+        assert all(one.end == other.start for one, other in pairwise(steps))
+        assert all(step.start < step.end for step in steps)
+
+
+ALONE = (0, 16376)
+"""Bytes that are reserved, so that no task fits the second scratchpad."""
+
+
+def in_turns(problem: Problem, other: int) -> Problem:
+    """Tasks run on the two cores in turns, which are of two kinds; the second takes ``other``."""
+    machine = problem.machine
+    kinds = (*machine.kinds, CoreKind(index=1, name="second"))
+    cores = (machine.cores[0], replace(machine.cores[1], kind=1))
+    tasks = tuple(
+        replace(task, cycles=(None, other) if task.index % 2 else (task.cycles[0], None))
+        for task in problem.tasks
+    )
+    return replace(problem, machine=replace(machine, kinds=kinds, cores=cores), tasks=tasks)
+
+
+def one_after_another() -> Problem:
+    problem = independent_tasks(Made(), cycles=600, read=64)
+    tasks = tuple(
+        replace(task, after=(task.index - 1,)) if 0 < task.index < 8 else task
+        for task in problem.tasks
+    )
+    return in_turns(replace(problem, tasks=tasks), 500)
+
+
+def handed_on() -> Problem:
+    """Each task reads what the one before it writes, on the other core."""
+    builder = spmilp.ProblemBuilder(Made().machine(), name="chain")
+    part = builder.input("x", (64,))
+    for number in range(6):
+        part = builder.task(f"t{number}", reads=part, writes=(f"y{number}", 64, "int8"), cycles=600)
+    builder.output(part)
+    return in_turns(builder.build(), 500)
+
+
+def buffers_pinned_badly() -> Problem:
+    """All operands are pinned to the second scratchpad, so that one core computes alone."""
+    problem = independent_tasks(Made(), cycles=3000, read=64)
+    operands = (buffer.index for buffer in problem.buffers if buffer.name.startswith("x"))
+    pinned = tuple(BufferPin(buffer=operand, memories=(2,)) for operand in operands)
+    return replace(problem, pins=Pins(buffers=pinned))
+
+
+CORE, ENGINE, LINK, MEMORY = Holder.CORE, Holder.ENGINE, Holder.LINK, Holder.MEMORY
+SLOWED: dict[str, tuple[Problem, Binding]] = {
+    "long tasks": (
+        independent_tasks(Made(), cycles=5000, read=64, tasks=7),
+        Binding(CORE, 0, Reason.BUSY),
+    ),
+    "one core slow": (
+        in_turns(independent_tasks(Made(), cycles=100, read=64), 2000),
+        Binding(CORE, 1, Reason.BUSY),
+    ),
+    "a channel removed": (
+        independent_tasks(Made(channels=1, engine_rate=4, reserved=ALONE), cycles=500, read=3072),
+        Binding(ENGINE, 0, Reason.CHANNELS),
+    ),
+    "the link of the DRAM at a sixteenth of its rate": (
+        independent_tasks(Made(dram_rate=2, channels=1), cycles=10, read=4096),
+        Binding(LINK, 0, Reason.TAKEN),
+    ),
+    "a small scratchpad": (
+        independent_tasks(Made(spm=3200, reserved=(0, 3192)), cycles=700, read=3072),
+        Binding(MEMORY, 1, Reason.ROOM),
+    ),
+    "buffers pinned badly": (buffers_pinned_badly(), Binding(CORE, 1, Reason.BUSY)),
+    "an order": (one_after_another(), Binding(CORE, 0, Reason.ORDER)),
+    "a chain of operands": (handed_on(), Binding(CORE, 0, Reason.WRITER)),
+}
+
+
+@pytest.mark.parametrize("name", SLOWED)
+def test_what_slows_a_plan_is_named(name: str) -> None:
+    problem, expected = SLOWED[name]
+    assert most_binding(problem) == expected
