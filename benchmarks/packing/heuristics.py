@@ -13,7 +13,7 @@ from statistics import mean
 
 from benchmarks.packing.measure import DATA, challenging, first_call, measured
 from spmilp.packing import Packing, PackingOptions, PackingProblem, minimise, pack_by
-from spmilp.packing.portfolio import HEURISTICS
+from spmilp.packing.heuristics import HEURISTICS
 
 SECONDS = 20.0
 

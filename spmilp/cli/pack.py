@@ -199,9 +199,9 @@ def _packing(
     problem: "PackingProblem", options: "PackingOptions", progress: ProgressLine, *, minimise: bool
 ) -> "Packing":
     from spmilp import packing
-    from spmilp.packing.portfolio import is_all_fixed, pack_fixed
+    from spmilp.packing.portfolio import pack_fixed
 
-    if is_all_fixed(problem):
+    if problem.items and all(item.offset is not None for item in problem.items):
         return pack_fixed(problem)
     progress.say("packing (the first run that searches compiles the search for some ten seconds)")
     pack = packing.minimise if minimise else packing.pack

@@ -9,8 +9,8 @@ from spmilp import quantities
 from spmilp.cli import output as out
 from spmilp.cli.pack_reason import busiest, ranges_text, why_infeasible
 from spmilp.packing import Packing, PackingProblem, PackingStatus, PackingViolation
+from spmilp.packing.heuristics import HEURISTICS
 from spmilp.packing.minimalloc import Table
-from spmilp.packing.portfolio import HEURISTICS
 
 MOST_BUFFERS = 30
 """Buffers that get a row of their own when no file takes them."""

@@ -1,6 +1,6 @@
 """The arrays of the search: the instance's tables, the changing state, the stack frames."""
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,17 +10,18 @@ Shorts = NDArray[np.int32]
 Hashes = NDArray[np.uint64]
 
 
-class Places(Protocol):
-    """Where items may lie: alignment in units, and offsets that obstacles block."""
+class Outline(NamedTuple):
+    """The free items of an instance in units, without a list of conflicts: fields of `Tables`."""
 
-    @property
-    def alignment(self) -> Ints: ...
-    @property
-    def blocked_start(self) -> Ints: ...
-    @property
-    def blocked_from(self) -> Ints: ...
-    @property
-    def blocked_until(self) -> Ints: ...
+    run_start: Ints
+    run_from: Ints
+    run_until: Ints
+    run_units: Ints
+    units: Ints
+    alignment: Ints
+    blocked_start: Ints
+    blocked_from: Ints
+    blocked_until: Ints
 
 
 class Tables(NamedTuple):

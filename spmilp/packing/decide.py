@@ -1,126 +1,29 @@
-"""From an instance to the arrays of the search."""
+"""One instance, any capacity: search and CP-SAT alternate until there are offsets or a proof.
 
-from collections.abc import Callable
+CP-SAT is strong where the search is weak and the other way round. This is the only file of the
+package that imports OR-Tools.
+"""
+
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spmilp.interruptible import Background, interruptibly
-from spmilp.packing.arrays import Ints, Shorts, Tables
-from spmilp.packing.heuristics import Keys, keys_of
-from spmilp.packing.instance import (
-    Instance,
-    blocked_offsets,
-    count_conflicts,
-    list_conflicts,
-    obstacles_by_section,
+from spmilp.packing.arrays import Ints, Tables
+from spmilp.packing.heuristics import Keys, keys_of, order_by
+from spmilp.packing.instance import Instance
+from spmilp.packing.result import LIMITS, Clock, PackingOptions
+from spmilp.packing.search import Outcome, Question, Run, empty_memo, parts_of, tables_of
+
+ORDERS = (
+    ("length", "area", "occupancy"),
+    ("occupancy", "area", "length"),
+    ("occupancy", "length", "area"),
 )
-from spmilp.packing.kernel import fill_lowest
-from spmilp.packing.result import Clock, PackingOptions
-from spmilp.packing.search import SLICE, Outcome, Part, Question, RestartSearch, memo_of
-
-MOST_CONFLICTS = 40_000_000
-"""Directed pairs up to which the search is tried; it keeps them all in memory."""
-
-
-def tables_of(instance: Instance) -> Tables | None:
-    """Return the search's arrays, or ``None`` when the instance has too many conflicts for it."""
-    pairs = _conflicts(instance)
-    if pairs is None:
-        return None
-    lengths = instance.run_until - instance.run_from
-    incidence_start = np.cumsum(lengths) - lengths
-    member_start, member, member_incidence, incidence_position = _members(instance)
-    blocked_start, blocked_from, blocked_until = blocked_offsets(instance)
-    obstacle_start, obstacle_from, obstacle_until = obstacles_by_section(instance)
-    free = (np.diff(blocked_start) == 0) & (np.diff(instance.run_start) == 1)
-    tables = Tables(
-        pair_start=pairs[0],
-        pair_item=pairs[1],
-        pair_extent=pairs[2],
-        run_start=instance.run_start,
-        run_from=instance.run_from,
-        run_until=instance.run_until,
-        run_units=instance.run_units,
-        member_start=member_start,
-        member=member,
-        member_incidence=member_incidence,
-        incidence_position=incidence_position,
-        incidence_start=incidence_start,
-        hull_from=instance.run_from[instance.run_start[:-1]],
-        hull_until=instance.run_until[instance.run_start[1:] - 1],
-        units=instance.units,
-        lift=_lifts(instance, *pairs),
-        alignment=instance.alignment,
-        lowest=np.zeros(instance.count, dtype=np.int64),
-        blocked_start=blocked_start,
-        blocked_from=blocked_from,
-        blocked_until=blocked_until,
-        obstacle_start=obstacle_start,
-        obstacle_from=obstacle_from,
-        obstacle_until=obstacle_until,
-        exchange_class=_classes(instance, free & (instance.alignment == 1), ()),
-        twin_class=_classes(instance, free, (instance.bytes, instance.alignment_bytes)),
-    )
-    fill_lowest.in_about(instance.count + tables.blocked_from.size)(tables)
-    return tables
-
-
-def _conflicts(instance: Instance) -> tuple[Ints, Shorts, Ints] | None:
-    """Return pointers, the conflicting items of each item, and how far above it each has to lie.
-
-    The last is empty where that is always the item's units. ``None`` when there are too many.
-    """
-    runs = (instance.run_start, instance.run_from, instance.run_until, instance.run_units)
-    degree = np.zeros(instance.count, dtype=np.int64)
-    steps = instance.count**2
-    count_conflicts.in_about(steps)(*runs, degree, MOST_CONFLICTS)
-    if int(degree.sum()) > MOST_CONFLICTS:
-        return None
-    varying = (instance.run_units != np.repeat(instance.units, np.diff(instance.run_start))).any()
-    pointer = np.concatenate(([0], np.cumsum(degree)))
-    other = np.empty(pointer[-1], dtype=np.int32)
-    extent = np.empty(pointer[-1] if varying else 0, dtype=np.int64)
-    list_conflicts.in_about(steps)(*runs, pointer[:-1].copy(), other, extent)
-    return pointer, other, extent
-
-
-def _lifts(instance: Instance, pointer: Ints, other: Shorts, extent: Ints) -> Ints:
-    """Return the least by which each item raises one that lies on it."""
-    if extent.size == 0:
-        return instance.units
-    lift = instance.units.copy()
-    np.minimum.at(lift, np.repeat(np.arange(instance.count), np.diff(pointer)), extent)
-    return lift
-
-
-def _members(instance: Instance) -> tuple[Ints, Shorts, Shorts, Shorts]:
-    """Return all (item, section) incidences by section: pointers, items, incidences, and back."""
-    lengths = instance.run_until - instance.run_from
-    owner = np.repeat(np.arange(instance.count), np.diff(instance.run_start))
-    item = np.repeat(owner, lengths)
-    starts = np.cumsum(lengths) - lengths
-    section = np.arange(item.size) - np.repeat(starts - instance.run_from, lengths)
-    order = np.argsort(section, kind="stable")
-    position = np.empty(order.size, dtype=np.int32)
-    position[order] = np.arange(order.size)
-    pointer = np.zeros(instance.sections + 1, dtype=np.int64)
-    np.cumsum(np.bincount(section, minlength=instance.sections), out=pointer[1:])
-    return pointer, item[order].astype(np.int32), order.astype(np.int32), position
-
-
-def _classes(instance: Instance, eligible: NDArray[np.bool_], also: tuple[Ints, ...]) -> Ints:
-    """Number the classes of eligible items alike in their sections and in ``also``; else -1."""
-    first = instance.run_start[:-1]
-    columns = (instance.run_from[first], instance.run_until[first], *also)
-    numbers: dict[tuple[int, ...], int] = {}
-    rows = zip(*(column.tolist() for column in columns), strict=True)
-    number = np.array([numbers.setdefault(row, len(numbers)) for row in rows], dtype=np.int64)
-    return np.where(eligible, number, -1)
-
+"""The rotation of MiniMalloc (its WAT, TAW and TWA)."""
 
 Expressions: TypeAlias = dict[int, Any]
 """An affine expression of OR-Tools for each item's offset."""
@@ -128,7 +31,7 @@ NO_LIMIT = 1e9
 """OR-Tools' deterministic time of a call that ends when it is stopped."""
 
 
-def solve_by_cliques(
+def solve_by_cp_sat(
     question: Question,
     *,
     deterministic_time: float,
@@ -170,7 +73,11 @@ def solve_by_cliques(
         solver.parameters.max_time_in_seconds = max(0.0, seconds)
     if announce is not None:
         announce(solver)
-    status = _status_of(solver, model)
+    try:
+        status = interruptibly(solver.solve, model)
+    except KeyboardInterrupt:
+        solver.stop_search()
+        raise
     if status == cp_model.INFEASIBLE:
         return Outcome.EXHAUSTED, None
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
@@ -179,15 +86,6 @@ def solve_by_cliques(
     for i in items:
         offsets[i] = solver.value(offset[i])
     return Outcome.PACKED, offsets
-
-
-def _status_of(solver: Any, model: Any) -> Any:
-    """Solve; an interrupt stops the solver and passes on at once."""
-    try:
-        return interruptibly(solver.solve, model)
-    except KeyboardInterrupt:
-        solver.stop_search()
-        raise
 
 
 def _offsets_in_steps(tables: Tables, item: int, latest: int) -> list[list[int]]:
@@ -228,13 +126,13 @@ def _sections_are_disjoint(model: Any, question: Question, offset: Expressions) 
             model.add_no_overlap(intervals)
 
 
-class BackgroundCliques:
+class BackgroundCpSat:
     """One call of CP-SAT under way; it and the compiled search run without the interpreter lock."""
 
     def __init__(self, question: Question, clock: Clock, seed: int) -> None:
         self._solver: list[Any] = []
         self._call = Background(
-            lambda: solve_by_cliques(
+            lambda: solve_by_cp_sat(
                 question,
                 deterministic_time=NO_LIMIT,
                 seconds=clock.seconds_left,
@@ -252,14 +150,6 @@ class BackgroundCliques:
         for solver in self._solver:
             solver.stop_search()
         self._call.ended.wait()
-
-
-FIRST_NODES = 1_000_000
-"""Nodes of the search before CP-SAT works for the first time; two or three seconds."""
-FIRST_TIME = 0.05
-"""OR-Tools' deterministic time then; one or two seconds. Both double each time."""
-MEMO_STATES = 2**20
-"""Failed states that are remembered at one capacity; memory is used as they come."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -283,36 +173,39 @@ class Verdict:
 
 
 class PartSearch:
-    """Everything tried on one part of an instance at one capacity."""
+    """Everything tried on one part of an instance at one capacity.
+
+    Short runs with a low limit learn from their failures which sections are hard: restarts with
+    such weights shorten the long tail of run times (Gomes, Selman, Kautz: AAAI 1998). Every now and
+    then a long run takes its share of nodes with what was learnt; long runs double their limit, so
+    that one of them ends with a packing or a proof. What was learnt may mislead and is forgotten
+    after many nodes, as if with another seed. All runs share the states that are known to fail.
+    """
 
     def __init__(
         self, question: Question, keys: Keys, options: PackingOptions, clock: Clock
     ) -> None:
-        self._question = question
-        self._options = options
-        self._clock = clock
-        self._search = RestartSearch(question, keys, options.seed)
-        self._next_cliques = FIRST_NODES
-        self._cliques_time = FIRST_TIME
-        self._background: BackgroundCliques | None = None
+        self._question, self._keys, self._options, self._clock = question, keys, options, clock
+        self._random = np.random.default_rng(options.seed)
+        self._nodes = self._started = 0
+        self._slices = self._restarts()
+        self._next_cp_sat, self._cp_sat_time = LIMITS.first_nodes, LIMITS.first_time
+        self._background: BackgroundCpSat | None = None
+        self.items = question.part.items
         self.outcome = Outcome.PAUSED
         self.offsets: Ints | None = None
         self.source = ""
 
-    @property
-    def part(self) -> Part:
-        """The part of the instance."""
-        return self._question.part
-
-    def advance(self, nodes: int) -> None:
-        """Work on for about ``nodes`` nodes; the work of CP-SAT is not counted."""
-        target = self._search.nodes + nodes
-        while self.outcome is Outcome.PAUSED and self._search.nodes < target:
-            if self._clock.is_up:
-                return
-            self._advance_search(min(SLICE, target - self._search.nodes))
-            if self.outcome is Outcome.PAUSED and self._options.cliques:
-                self._let_cliques_work()
+    def advance(self) -> None:
+        """Search on for about a slice of nodes, then let CP-SAT work where it is its turn."""
+        if self._clock.is_up:
+            return
+        left = self._clock.nodes_left
+        target = self._nodes + (LIMITS.slice if left is None else min(LIMITS.slice, left))
+        while self.outcome is Outcome.PAUSED and self._nodes < target:
+            next(self._slices)
+        if self.outcome is Outcome.PAUSED and self._options.cliques:
+            self._let_cp_sat_work()
 
     def stop(self) -> None:
         """End what still runs in the background."""
@@ -320,37 +213,68 @@ class PartSearch:
             self._background.stop()
             self._background = None
 
-    def _advance_search(self, nodes: int) -> None:
-        left = self._clock.nodes_left
-        search = self._search
-        before = (search.nodes, search.restarts, search.memo_hits)
-        outcome = search.advance(nodes if left is None else min(nodes, left))
-        self._clock.nodes += search.nodes - before[0]
-        self._clock.restarts += search.restarts - before[1]
-        self._clock.memo_hits += search.memo_hits - before[2]
-        self._conclude(outcome, search.offsets, "search")
+    def _restarts(self) -> Iterator[None]:
+        first = float(LIMITS.short_run * self.items.size)
+        limit, long_limit = first, LIMITS.first_long_run * first
+        long_share = noise = 0.0
+        forgets_at = LIMITS.forgets_after
+        weight = np.zeros(self._question.tables.units.size, dtype=np.int64)
+        while True:
+            if self._nodes >= forgets_at:
+                limit = first
+                weight[:] = 0
+                forgets_at += LIMITS.forgets_after
+            before = self._nodes
+            for _ in ORDERS:
+                yield from self._run(noise, int(limit), weight)
+            limit *= LIMITS.growth
+            noise = LIMITS.noise
+            long_share += LIMITS.long_share * (self._nodes - before)
+            if long_share >= long_limit:
+                # The long run keeps its own weights, the copy it starts with.
+                yield from self._run(noise, int(long_limit), weight.copy())
+                long_share -= long_limit
+                long_limit *= 2
 
-    def _let_cliques_work(self) -> None:
+    def _run(self, noise: float, limit: int, weight: Ints) -> Iterator[None]:
+        """Start a run and carry it on to its limit, slice by slice."""
+        order = order_by(self._keys, ORDERS[self._started % len(ORDERS)], noise, self._random)
+        if self.items.size < order.size:
+            order = order[np.isin(order, self.items)]
+        self._started += 1
+        self._clock.restarts += 1
+        run = Run(self._question, order, weight)
+        while run.nodes < limit and self.outcome is Outcome.PAUSED:
+            nodes, hits = run.nodes, run.memo_hits
+            outcome = run.advance(min(limit - nodes, LIMITS.slice))
+            self._nodes += run.nodes - nodes
+            self._clock.nodes += run.nodes - nodes
+            self._clock.memo_hits += run.memo_hits - hits
+            self._conclude(outcome, run.offsets, "search")
+            yield
+
+    def _let_cp_sat_work(self) -> None:
         if self._background is not None:
             self._conclude(*self._background.answer(), "cliques")
-        elif self._search.nodes < self._next_cliques:
+        elif self._nodes < self._next_cp_sat:
             return
         elif self._options.workers > 1:
-            self._background = BackgroundCliques(self._question, self._clock, self._options.seed)
+            self._background = BackgroundCpSat(self._question, self._clock, self._options.seed)
         else:
-            outcome, offsets = solve_by_cliques(
+            outcome, offsets = solve_by_cp_sat(
                 self._question,
-                deterministic_time=self._cliques_time,
+                deterministic_time=self._cp_sat_time,
                 seconds=self._clock.seconds_left,
                 seed=self._options.seed,
             )
             self._conclude(outcome, offsets, "cliques")
-            self._next_cliques *= 2
-            self._cliques_time *= 2
+            self._next_cp_sat *= 2
+            self._cp_sat_time *= 2
 
     def _conclude(self, outcome: Outcome, offsets: Ints | None, source: str) -> None:
-        if outcome is not Outcome.PAUSED and self.outcome is Outcome.PAUSED:
-            self.outcome, self.offsets, self.source = outcome, offsets, source
+        if outcome is not Outcome.PAUSED:
+            self.outcome, self.source = outcome, source
+            self.offsets = offsets if outcome is Outcome.PACKED else None
             self.stop()
 
 
@@ -358,9 +282,7 @@ class Decider:
     """Decides whether an instance fits, at one capacity or several, and keeps what it tried."""
 
     def __init__(self, instance: Instance, options: PackingOptions, clock: Clock) -> None:
-        self._instance = instance
-        self._options = options
-        self._clock = clock
+        self._instance, self._options, self._clock = instance, options, clock
         self._searches: dict[int, tuple[PartSearch, ...]] = {}
 
     @cached_property
@@ -384,16 +306,21 @@ class Decider:
                 break
             # Short slices: a part that is impossible ends the matter, however hard another is.
             for search in undecided:
-                search.advance(SLICE)
+                search.advance()
                 if search.outcome is Outcome.EXHAUSTED:
                     self.forget(capacity)
                     return Verdict(
-                        outcome=Outcome.EXHAUSTED, part=search.part.items, source=search.source
+                        outcome=Outcome.EXHAUSTED, part=search.items, source=search.source
                     )
-            spent += SLICE
+            spent += LIMITS.slice
         if any(search.outcome is Outcome.PAUSED for search in searches):
             return Verdict(outcome=Outcome.PAUSED)
-        return self._joined(searches)
+        offsets = np.zeros(self._instance.count, dtype=np.int64)
+        for search in searches:
+            if search.offsets is not None:
+                offsets[search.items] = search.offsets[search.items]
+        source = "cliques" if any(search.source == "cliques" for search in searches) else "search"
+        return Verdict(outcome=Outcome.PACKED, offsets=offsets, source=source)
 
     def forget(self, capacity: int) -> None:
         """Stop and drop what was tried at a capacity."""
@@ -407,46 +334,20 @@ class Decider:
 
     def _searches_at(self, capacity: int, tables: Tables) -> tuple[PartSearch, ...]:
         if capacity not in self._searches:
-            memo = memo_of(MEMO_STATES)
-            self._searches[capacity] = tuple(
-                PartSearch(
-                    Question(
-                        tables=tables,
-                        part=part,
-                        latest=self._instance.latest(capacity),
-                        capacity=self._instance.capacity_units(capacity),
-                        rules=self._options.rules,
-                        memo=memo,
-                    ),
-                    self._keys,
-                    self._options,
-                    self._clock,
+            memo = empty_memo()
+            questions = (
+                Question(
+                    tables=tables,
+                    part=part,
+                    latest=self._instance.latest(capacity),
+                    capacity=self._instance.capacity_units(capacity),
+                    rules=self._options.rules,
+                    memo=memo,
                 )
                 for part in parts_of(tables)
             )
+            self._searches[capacity] = tuple(
+                PartSearch(question, self._keys, self._options, self._clock)
+                for question in questions
+            )
         return self._searches[capacity]
-
-    def _joined(self, searches: tuple[PartSearch, ...]) -> Verdict:
-        offsets = np.zeros(self._instance.count, dtype=np.int64)
-        for search in searches:
-            if search.offsets is not None:
-                offsets[search.part.items] = search.offsets[search.part.items]
-        source = "cliques" if any(search.source == "cliques" for search in searches) else "search"
-        return Verdict(outcome=Outcome.PACKED, offsets=offsets, source=source)
-
-
-def parts_of(tables: Tables) -> tuple[Part, ...]:
-    """Cut an instance where no item ties the two sides together."""
-    sections = tables.member_start.size - 1
-    spanning = np.zeros(sections + 1, dtype=np.int64)
-    np.add.at(spanning, tables.hull_from + 1, 1)
-    np.subtract.at(spanning, tables.hull_until, 1)
-    cuts = np.flatnonzero(np.cumsum(spanning) == 0)
-    cuts = cuts[(cuts > 0) & (cuts < sections)]
-    number = np.searchsorted(cuts, tables.hull_from, side="right")
-    bounds = [0, *cuts.tolist(), sections]
-    return tuple(
-        Part(items=items, section_from=bounds[k], section_until=bounds[k + 1])
-        for k in sorted(set(number.tolist()))
-        for items in (np.flatnonzero(number == k),)
-    )

@@ -1,25 +1,40 @@
-"""Orders of preference: by lifetime, size, area and occupancy."""
+"""Constructive heuristics: the first answers of the portfolio, and published ones by name.
 
-from collections.abc import Callable, Iterator
-from typing import NamedTuple, TypeAlias
+Lowest first (for very many items: always the one that can lie lowest, on top of all below it), and
+first or best fit into the gaps between placed items. They read the outline of an instance, without
+a list of conflicts, so that they stay small.
+
+The three of TVM's memory planner (USMP, RFC 0009; apache/tvm, src/tir/usmp/algo) know conflicts.
+``greedy_by_size`` and ``greedy_by_conflicts`` place items in a fixed order, each above all items
+that live with it and are placed, whatever gaps there are below. ``hill_climb`` places items in the
+lowest gap, looks at what lies topmost, exchanges two items that hold it up in the order, and places
+all anew, 500 times; what is worse is kept with a chance that falls. There, pools are several and
+names break ties; here there is one memory, and items come as they were given. Gaps in lives and
+reserved bytes, which USMP does not have, are treated by the same rules. ``hill_climb`` returns the
+lowest packing that it has seen, USMP the last that it has kept.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spmilp.compiled import part, standalone
-from spmilp.packing.arrays import Ints
-from spmilp.packing.instance import (
-    Instance,
-    blocked_offsets,
-    count_conflicts,
-    extent_over,
-    list_conflicts,
-    live_units,
-)
+from spmilp.packing.arrays import Ints, Outline
+from spmilp.packing.instance import Conflicts, Instance, conflicts_of, extent_over, live_units
 from spmilp.packing.kernel import next_free
-from spmilp.packing.result import Clock
+from spmilp.packing.result import LIMITS, Clock
+
+ATTEMPTS = 500
+WORSE = 0.5
+"""Chance with which a packing twice as high is kept at the first attempt of the climb."""
+SECOND = 0.75
+"""Chance with which the other item of an exchange is a neighbour's neighbour."""
 
 Keys: TypeAlias = dict[str, NDArray[np.float64]]
+Heuristic: TypeAlias = Callable[[Instance, Clock, int], Ints]
+"""From an instance, a clock and a seed to offsets in units."""
 
 
 def keys_of(instance: Instance) -> Keys:
@@ -27,28 +42,26 @@ def keys_of(instance: Instance) -> Keys:
 
     ``occupancy`` is the most units that live in one of its sections.
     """
-    owner = np.repeat(np.arange(instance.count), np.diff(instance.run_start))
-    length = np.zeros(instance.count)
-    occupancy = np.zeros(instance.count)
+    length, occupancy = np.zeros(instance.count), np.zeros(instance.count)
     time = instance.groups.end - instance.groups.start
     free = instance.groups.offset[instance.groups.owner] < 0
-    np.add.at(length, owner, time[free].astype(float))
-    live = live_units(instance)
-    if owner.size:
-        np.maximum.at(occupancy, owner, most_within(live, instance.run_from, instance.run_until))
-    size = instance.units.astype(float)
+    np.add.at(length, instance.owner, time[free].astype(float))
+    outline = instance.outline
+    if instance.owner.size:
+        # reduceat takes the ranges between successive indices: every second one is asked for.
+        bounds = np.stack((outline.run_from, outline.run_until), axis=1).reshape(-1)
+        most = np.maximum.reduceat(np.append(live_units(instance), 0), bounds)[::2]
+        np.maximum.at(occupancy, instance.owner, most.astype(float))
+    size = outline.units.astype(float)
     return {"length": length, "size": size, "area": length * size, "occupancy": occupancy}
 
 
-def most_within(values: Ints, first: Ints, until: Ints) -> NDArray[np.float64]:
-    """Return the greatest value in each of the ranges ``[first, until)``, none empty."""
-    # reduceat takes the ranges between successive indices: every second one is asked for.
-    bounds = np.stack((first, until), axis=1).reshape(-1)
-    padded = np.append(values, 0)
-    return np.maximum.reduceat(padded, bounds)[::2].astype(float)
-
-
-def order_by(keys: Keys, names: tuple[str, ...], noise: float, random: np.random.Generator) -> Ints:
+def order_by(
+    keys: Keys,
+    names: Sequence[str],
+    noise: float = 0.0,
+    random: np.random.Generator | None = None,
+) -> Ints:
     """Return the items by decreasing keys, the first named counting most.
 
     Each key is multiplied by a factor ``exp(noise * x)``, ``x`` normal.
@@ -56,74 +69,37 @@ def order_by(keys: Keys, names: tuple[str, ...], noise: float, random: np.random
     columns = []
     for name in reversed(names):
         key = keys[name]
-        if noise > 0:
+        if noise > 0 and random is not None:
             key = key * np.exp(noise * random.standard_normal(key.size))
         columns.append(-key)
     return np.lexsort(columns).astype(np.int64)
 
 
-class Outline(NamedTuple):
-    """Free items in units; fields as in :class:`spmilp.packing.arrays.Tables`."""
-
-    run_start: Ints
-    run_from: Ints
-    run_until: Ints
-    run_units: Ints
-    units: Ints
-    alignment: Ints
-    blocked_start: Ints
-    blocked_from: Ints
-    blocked_until: Ints
-
-
-def outline_of(instance: Instance) -> Outline:
-    """Return the arrays that the heuristics share."""
-    blocked_start, blocked_from, blocked_until = blocked_offsets(instance)
-    return Outline(
-        run_start=instance.run_start,
-        run_from=instance.run_from,
-        run_until=instance.run_until,
-        run_units=instance.run_units,
-        units=instance.units,
-        alignment=instance.alignment,
-        blocked_start=blocked_start,
-        blocked_from=blocked_from,
-        blocked_until=blocked_until,
-    )
-
-
-@part
-def needed_above(outline: Outline, lower: int, upper: int) -> int:
-    """Return how far one item must lie above another where they conflict, or 0."""
-    extent = 0
-    a, b = outline.run_start[lower], outline.run_start[upper]
-    a_last, b_last = outline.run_start[lower + 1] - 1, outline.run_start[upper + 1] - 1
-    if (
-        outline.run_from[a] < outline.run_until[b_last]
-        and outline.run_from[b] < outline.run_until[a_last]
+def first_answers(instance: Instance) -> Iterator[tuple[str, Ints]]:
+    """Yield quick packings, none of which looks at a capacity: the most promising first."""
+    keys, outline = keys_of(instance), instance.outline
+    for name, names in (
+        ("lowest_first_length", ("length", "area")),
+        ("lowest_first_area", ("area", "length")),
     ):
-        if a == a_last and b == b_last:
-            extent = outline.run_units[a]
-        else:
-            extent = extent_over(
-                lower,
-                upper,
-                outline.run_start,
-                outline.run_from,
-                outline.run_until,
-                outline.run_units,
-            )
-    return extent
+        yield name, place_lowest_first(outline, order_by(keys, names), instance.sections)
+    if instance.count <= LIMITS.items_for_gaps:
+        order = order_by(keys, ("area", "length"))
+        yield "first_fit_area", place_in_order(outline, order, tightest=False)
+        order = order_by(keys, ("size", "length"))
+        yield "best_fit_size", place_in_order(outline, order, tightest=True)
 
 
-def place_lowest_first(outline: Outline, rank: Ints, sections: int) -> Ints:
-    """Return offsets in units; of items that can lie equally low the lower rank goes first.
+def place_lowest_first(outline: Outline, order: Ints, sections: int) -> Ints:
+    """Return offsets in units: always the item that can lie lowest, the first in order of equals.
 
     No item goes below one that is already there, so one height per section describes what is
     placed: a segment tree answers and updates it in logarithmic time.
     """
     leaves = 1 << max(0, (sections - 1).bit_length())
-    items = rank.size
+    items = order.size
+    rank = np.zeros(items, dtype=np.int64)
+    rank[order] = np.arange(items)
     offset = np.zeros(items, dtype=np.int64)
     most, whole = np.zeros(2 * leaves, dtype=np.int64), np.full(2 * leaves, -1, dtype=np.int64)
     stack_all = _stack_all.in_about(4 * items * (items + leaves).bit_length() + 2 * leaves)
@@ -236,54 +212,6 @@ def _raise_to(most: Ints, whole: Ints, leaves: int, first: int, until: int, heig
             node >>= 1
 
 
-MOST_FOR_GAPS = 20_000
-"""Items up to which gaps are looked for; the time is quadratic."""
-
-Answer: TypeAlias = tuple[str, Ints]
-"""A heuristic's name and its offsets in units."""
-
-
-def height_of(instance: Instance, offsets: Ints) -> int:
-    """Return the highest byte in use plus one, fixed items included."""
-    fixed = max((o.end for o in instance.obstacles if o.group >= 0), default=0)
-    return max(fixed, int((offsets * instance.unit + instance.bytes).max(initial=0)))
-
-
-def first_answers(instance: Instance) -> Iterator[Answer]:
-    """Yield quick packings, none of which looks at a capacity: the most promising first."""
-    keys = keys_of(instance)
-    outline = outline_of(instance)
-    yield "lowest_first_length", lowest_first(instance, outline, keys, ("length", "area"))
-    yield "lowest_first_area", lowest_first(instance, outline, keys, ("area", "length"))
-    if instance.count <= MOST_FOR_GAPS:
-        yield "first_fit_area", first_fit_by_area(outline, keys)
-        yield "best_fit_size", best_fit_by_size(outline, keys)
-
-
-def lowest_first(instance: Instance, outline: Outline, keys: Keys, names: tuple[str, ...]) -> Ints:
-    """Return offsets: always the item that can lie lowest, never below one that is placed."""
-    rank = np.zeros(instance.count, dtype=np.int64)
-    rank[order_by(keys, names, 0.0, np.random.default_rng(0))] = np.arange(instance.count)
-    return place_lowest_first(outline, rank, instance.sections)
-
-
-def first_fit_by_area(outline: Outline, keys: Keys) -> Ints:
-    """Return offsets: items by decreasing area, each in its lowest gap."""
-    order = order_by(keys, ("area", "length"), 0.0, np.random.default_rng(0))
-    return place_in_order(outline, order, tightest=False)
-
-
-PUBLISHED = {"xla": ("size", "length"), "tflite": ("size",)}
-"""What orders the items of heuristics that others use alone: XLA's heap (openxla/xla, the global
-best fit by decreasing size), TensorFlow Lite's greedy by size."""
-
-
-def best_fit_by_size(outline: Outline, keys: Keys, name: str = "xla") -> Ints:
-    """Return offsets: items by decreasing size, each in its tightest gap, as TFLite and XLA do."""
-    order = order_by(keys, PUBLISHED[name], 0.0, np.random.default_rng(0))
-    return place_in_order(outline, order, tightest=True)
-
-
 def place_in_order(outline: Outline, order: Ints, *, tightest: bool) -> Ints:
     """Return offsets in units: each item in turn at the lowest gap that holds it.
 
@@ -318,11 +246,11 @@ def _gap_for(
     best_gap = 0
     for k in range(count):
         other = by_offset[k]
-        above = needed_above(outline, other, item)
+        above = extent_over(outline, other, item)
         if above == 0:
             continue
         gap = offset[other] - floor
-        if gap >= needed_above(outline, item, other):
+        if gap >= extent_over(outline, item, other):
             if not tightest:
                 return floor
             if best < 0 or gap < best_gap:
@@ -332,33 +260,41 @@ def _gap_for(
     return floor if best < 0 else best
 
 
-ATTEMPTS = 500
-WORSE = 0.5
-"""Chance with which a packing twice as high is kept at the first attempt."""
-
-SECOND = 0.75
-"""Chance with which the other item of an exchange is a neighbour's neighbour."""
-
-
-def greedy_by_size(instance: Instance) -> Ints:
-    """Return offsets in units: by decreasing size, then by conflicts."""
-    conflicts = _Conflicts(instance)
-    return conflicts.stacked(conflicts.order(instance.units, conflicts.degree))
+def _best_fit(*names: str) -> Heuristic:
+    """Return the heuristic that gives items, by decreasing keys, each its tightest gap."""
+    return lambda instance, clock, seed: place_in_order(
+        instance.outline, order_by(keys_of(instance), names), tightest=True
+    )
 
 
-def greedy_by_conflicts(instance: Instance) -> Ints:
-    """Return offsets in units: by the number of conflicts, then by size."""
-    conflicts = _Conflicts(instance)
-    return conflicts.stacked(conflicts.order(conflicts.degree, instance.units))
+def _stacked(*names: str) -> Heuristic:
+    """Return the heuristic that lays items, by decreasing keys, above all that they conflict with.
+
+    Keys are ``units`` and ``conflicts``.
+    """
+
+    def heuristic(instance: Instance, clock: Clock, seed: int) -> Ints:
+        conflicts = _all_conflicts(instance)
+        offset = np.full(instance.count, -1, dtype=np.int64)
+        for item in order_by(_keys_of_usmp(instance, conflicts), names).tolist():
+            above = [
+                offset[other] + extent_over(instance.outline, other, item)
+                for other in _neighbours(conflicts, item).tolist()
+                if offset[other] >= 0
+            ]
+            offset[item] = next_free(instance.outline, item, max(above, default=0))
+        return offset
+
+    return heuristic
 
 
 def hill_climb(instance: Instance, clock: Clock, seed: int) -> Ints:
     """Return offsets in units; the same for the same seed unless the clock ends the search."""
-    conflicts, outline = _Conflicts(instance), outline_of(instance)
+    conflicts, outline = _all_conflicts(instance), instance.outline
     random = np.random.default_rng(seed)
-    order = conflicts.order(instance.units, conflicts.degree)
+    order = order_by(_keys_of_usmp(instance, conflicts), ("units", "conflicts"))
     best = kept = place_in_order(outline, order, tightest=False)
-    lowest = height = height_of(instance, kept)
+    lowest = height = instance.height(kept)
     for attempt in range(1, ATTEMPTS):
         if clock.is_up:
             break
@@ -368,7 +304,7 @@ def hill_climb(instance: Instance, clock: Clock, seed: int) -> Ints:
         tried = order.copy()
         tried[list(exchange)] = order[list(exchange[::-1])]
         offsets = place_in_order(outline, tried, tightest=False)
-        reached = height_of(instance, offsets)
+        reached = instance.height(offsets)
         chance = WORSE * (reached - height) / max(1, reached) / attempt
         if reached < height or random.random() < chance:
             order, kept, height = tried, offsets, reached
@@ -377,61 +313,39 @@ def hill_climb(instance: Instance, clock: Clock, seed: int) -> Ints:
     return best
 
 
-GREEDY: dict[str, Callable[[Instance], Ints]] = {
-    "usmp:greedy_by_size": greedy_by_size,
-    "usmp:greedy_by_conflicts": greedy_by_conflicts,
+HEURISTICS: dict[str, Heuristic] = {
+    "xla": _best_fit("size", "length"),
+    "tflite": _best_fit("size"),
+    "usmp:greedy_by_size": _stacked("units", "conflicts"),
+    "usmp:greedy_by_conflicts": _stacked("conflicts", "units"),
+    "usmp:hill_climb": hill_climb,
 }
-HILL_CLIMB = "usmp:hill_climb"
+"""What others use alone, by name: XLA's heap (openxla/xla, the global best fit by decreasing size),
+TensorFlow Lite's greedy by size, and the three of TVM."""
 
 
-class _Conflicts:
-    """The items with which each item must not share bytes.
+def _all_conflicts(instance: Instance) -> Conflicts:
+    conflicts = conflicts_of(instance, np.iinfo(np.int64).max)
+    if conflicts is None:
+        raise ValueError(f"{instance.count} items have too many conflicts")
+    return conflicts
 
-    Attributes
-    ----------
-    degree
-        How many they are.
-    """
 
-    def __init__(self, instance: Instance) -> None:
-        self._outline: Outline = outline_of(instance)
-        runs = instance.run_start, instance.run_from, instance.run_until, instance.run_units
-        items = instance.count
-        self.degree = np.zeros(items, dtype=np.int64)
-        steps = items**2
-        count_conflicts.in_about(steps)(*runs, self.degree, np.iinfo(np.int64).max)
-        self._start = np.concatenate(([0], np.cumsum(self.degree)))
-        self._other = np.zeros(self._start[-1], dtype=np.int32)
-        self._extent = np.zeros(self._start[-1], dtype=np.int64)
-        list_conflicts.in_about(steps)(*runs, self._start[:-1].copy(), self._other, self._extent)
+def _keys_of_usmp(instance: Instance, conflicts: Conflicts) -> Keys:
+    return {
+        "units": instance.outline.units.astype(float),
+        "conflicts": np.diff(conflicts.start).astype(float),
+    }
 
-    def order(self, first: Ints, then: Ints) -> Ints:
-        """Return the items by decreasing keys."""
-        return np.lexsort((-then, -first)).astype(np.int64)
 
-    def of(self, item: int) -> Ints:
-        """Return the items that conflict with one."""
-        return self._other[self._start[item] : self._start[item + 1]].astype(np.int64)
-
-    def stacked(self, order: Ints) -> Ints:
-        """Return offsets in units: each item above all placed ones that it conflicts with."""
-        offset = np.full(order.size, -1, dtype=np.int64)
-        for item in order.tolist():
-            others = self.of(item)
-            placed = others[offset[others] >= 0]
-            above = [offset[other] + self._extent_above(other, item) for other in placed.tolist()]
-            offset[item] = next_free(self._outline, item, max(above, default=0))
-        return offset
-
-    def _extent_above(self, lower: int, upper: int) -> int:
-        """Return how far one item lies above another at least."""
-        here = self._start[lower] + int(np.flatnonzero(self.of(lower) == upper)[0])
-        return int(self._extent[here])
+def _neighbours(conflicts: Conflicts, item: int) -> Ints:
+    """Return the items that conflict with one."""
+    return conflicts.item[conflicts.start[item] : conflicts.start[item + 1]].astype(np.int64)
 
 
 def _exchange(
     instance: Instance,
-    conflicts: _Conflicts,
+    conflicts: Conflicts,
     order: Ints,
     offsets: Ints,
     random: np.random.Generator,
@@ -443,14 +357,14 @@ def _exchange(
     """
     place = np.empty_like(order)
     place[order] = np.arange(order.size)
-    ends = offsets + instance.units
+    ends = offsets + instance.outline.units
     topmost = np.flatnonzero(ends == ends.max())
     top = int(topmost[random.integers(topmost.size)])
-    near = conflicts.of(top)
+    near = _neighbours(conflicts, top)
     first = near[place[near] < place[top]]
     if not first.size:
         return None
-    lists = [conflicts.of(int(one)) for one in near]
+    lists = [_neighbours(conflicts, int(one)) for one in near]
     second = np.concatenate(
         [seen[place[seen] < place[one]] for one, seen in zip(near, lists, strict=True)]
     )

@@ -3,24 +3,18 @@
 from dataclasses import dataclass
 from itertools import combinations
 from math import gcd
+from typing import NamedTuple
 
 import numpy as np
 
 from spmilp.compiled import part, standalone
-from spmilp.packing.arrays import Ints, Shorts
+from spmilp.packing.arrays import Ints, Outline, Shorts
 from spmilp.packing.groups import Groups, group_items, with_instants_for_apart
 from spmilp.packing.items import PackingProblem
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Obstacle:
-    """Bytes that are taken: a reserved range, or the piece of an item with a fixed offset.
-
-    Attributes
-    ----------
-    group
-        Whose piece it is; -1 for a reserved range.
-    """
+class Obstacle(NamedTuple):
+    """Bytes that are taken: a reserved range, or a piece of a fixed group (-1 for the former)."""
 
     group: int
     section_from: int
@@ -43,10 +37,11 @@ class Instance:
         The group in ``groups`` that each free item stands for.
     bytes, alignment_bytes
         Size and alignment of each free item in bytes, as given.
-    run_start, run_from, run_until, run_units, run_bytes
-        The runs of sections each free item lives in, with its units and its bytes there.
-    units, alignment
-        Most units an item ever needs, and its alignment in units.
+    outline
+        In units: the runs of sections each free item lives in, its size and alignment, and the
+        offsets that obstacles block.
+    owner, run_bytes
+        Of each run, the item and its bytes.
     section_from, section_until
         The sections of every piece of ``groups``, fixed ones included.
     grain
@@ -58,13 +53,9 @@ class Instance:
     group: Ints
     bytes: Ints
     alignment_bytes: Ints
-    run_start: Ints
-    run_from: Ints
-    run_until: Ints
-    run_units: Ints
+    outline: Outline
+    owner: Ints
     run_bytes: Ints
-    units: Ints
-    alignment: Ints
     section_from: Ints
     section_until: Ints
     sections: int
@@ -86,6 +77,15 @@ class Instance:
         """Return the capacity in units, rounded so that the topmost item's padding fits."""
         return -(-capacity // self.grain) * self.grain // self.unit
 
+    def height(self, offsets: Ints) -> int:
+        """Return the highest byte in use plus one, fixed items included, of offsets in units."""
+        fixed = max((o.end for o in self.obstacles if o.group >= 0), default=0)
+        return max(fixed, int((offsets * self.unit + self.bytes).max(initial=0)))
+
+    def items_of(self, groups: Ints) -> tuple[int, ...]:
+        """Return the items of some groups, by their position in the problem."""
+        return tuple(np.flatnonzero(np.isin(self.groups.of_item, groups)).tolist())
+
 
 def instance_of(problem: PackingProblem) -> Instance:
     """Bring a problem into the form that the algorithms share.
@@ -101,33 +101,47 @@ def instance_of(problem: PackingProblem) -> Instance:
     section_from, section_until, sections = sections_of(groups.start, groups.end)
     is_free = groups.offset < 0
     free = np.flatnonzero(is_free)
-    number = np.full(groups.count, -1, dtype=np.int64)
-    number[free] = np.arange(free.size)
     kept = np.flatnonzero(is_free[groups.owner])
+    owner = np.searchsorted(free, groups.owner[kept])
     alignments = groups.alignment[free]
     grain = int(np.gcd.reduce(alignments)) if free.size else 1
     rounded = -(-groups.bytes[kept] // grain) * grain
     obstacles = _obstacles(problem, groups, section_from, section_until, sections)
     unit = _unit_of(rounded, alignments, obstacles)
-    run_start = np.zeros(free.size + 1, dtype=np.int64)
-    owners = number[groups.owner[kept]]
-    np.cumsum(np.bincount(owners, minlength=free.size), out=run_start[1:])
-    run_units = rounded // unit
     units = np.zeros(free.size, dtype=np.int64)
-    np.maximum.at(units, owners, run_units)
+    np.maximum.at(units, owner, rounded // unit)
+    run_from, run_until = section_from[kept], section_until[kept]
+    blocked = [np.zeros((0, 3), dtype=np.int64)]
+    for obstacle in obstacles:
+        runs = (run_from < obstacle.section_until) & (run_until > obstacle.section_from)
+        item = owner[runs]
+        # Sizes count as given, without padding: an item may end right below an obstacle.
+        size, alignment = groups.bytes[kept][runs], alignments[item]
+        first = np.maximum(0, ((obstacle.start - size) // alignment + 1) * alignment)
+        past = -(-obstacle.end // alignment) * alignment
+        blocked.append(np.stack((item, -(-first // unit), past // unit), axis=1))
+    table = np.concatenate(blocked)
+    table = table[np.lexsort((table[:, 1], table[:, 0]))]
+    outline = Outline(
+        run_start=_pointers(owner, free.size),
+        run_from=run_from,
+        run_until=run_until,
+        run_units=rounded // unit,
+        units=units,
+        alignment=np.where(unit % np.maximum(alignments, 1) == 0, 1, alignments // unit),
+        blocked_start=_pointers(table[:, 0], free.size),
+        blocked_from=table[:, 1].copy(),
+        blocked_until=table[:, 2].copy(),
+    )
     return Instance(
         problem=problem,
         groups=groups,
         group=free,
         bytes=groups.size[free],
         alignment_bytes=alignments,
-        run_start=run_start,
-        run_from=section_from[kept],
-        run_until=section_until[kept],
-        run_units=run_units,
+        outline=outline,
+        owner=owner,
         run_bytes=groups.bytes[kept],
-        units=units,
-        alignment=np.where(unit % np.maximum(alignments, 1) == 0, 1, alignments // unit),
         section_from=section_from,
         section_until=section_until,
         sections=sections,
@@ -137,6 +151,11 @@ def instance_of(problem: PackingProblem) -> Instance:
     )
 
 
+def _pointers(sorted_numbers: Ints, count: int) -> Ints:
+    """Return where the entries of each number begin, and the end of the last one's."""
+    return np.searchsorted(sorted_numbers, np.arange(count + 1)).astype(np.int64)
+
+
 def _obstacles(
     problem: PackingProblem,
     groups: Groups,
@@ -144,21 +163,12 @@ def _obstacles(
     section_until: Ints,
     sections: int,
 ) -> tuple[Obstacle, ...]:
-    reserved = [
-        Obstacle(group=-1, section_from=0, section_until=sections, start=start, end=end)
-        for start, end in problem.reserved
-    ]
-    fixed = [
-        Obstacle(
-            group=int(groups.owner[k]),
-            section_from=int(section_from[k]),
-            section_until=int(section_until[k]),
-            start=int(groups.offset[groups.owner[k]]),
-            end=int(groups.offset[groups.owner[k]] + groups.bytes[k]),
-        )
-        for k in np.flatnonzero(groups.offset[groups.owner] >= 0)
-    ]
-    return (*reserved, *fixed)
+    found = [Obstacle(-1, 0, sections, start, end) for start, end in problem.reserved]
+    for k in np.flatnonzero(groups.offset[groups.owner] >= 0):
+        group, start = int(groups.owner[k]), int(groups.offset[groups.owner[k]])
+        end = start + int(groups.bytes[k])
+        found.append(Obstacle(group, int(section_from[k]), int(section_until[k]), start, end))
+    return tuple(found)
 
 
 def _unit_of(rounded: Ints, alignments: Ints, obstacles: tuple[Obstacle, ...]) -> int:
@@ -198,54 +208,24 @@ def sections_of(start: Ints, end: Ints) -> tuple[Ints, Ints, int]:
     return number[count:], number[:count], int(closed[-1]) if count else 0
 
 
-def blocked_offsets(instance: Instance) -> tuple[Ints, Ints, Ints]:
-    """Return the offsets in units that each free item cannot have: pointers, starts, ends.
-
-    Intervals are half-open and sorted by start; they may overlap. Sizes count as given, without
-    padding: an item may end right below an obstacle.
-    """
-    parts = [_blocked_by(instance, obstacle) for obstacle in instance.obstacles]
-    pointer = np.zeros(instance.count + 1, dtype=np.int64)
-    if not parts:
-        return pointer, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    item, start, end = (np.concatenate(column) for column in zip(*parts, strict=True))
-    order = np.lexsort((start, item))
-    np.cumsum(np.bincount(item, minlength=instance.count), out=pointer[1:])
-    return pointer, start[order], end[order]
-
-
-def _blocked_by(instance: Instance, obstacle: Obstacle) -> tuple[Ints, Ints, Ints]:
-    meets = (instance.run_from < obstacle.section_until) & (
-        instance.run_until > obstacle.section_from
-    )
-    runs = np.flatnonzero(meets)
-    owner = np.repeat(np.arange(instance.count), np.diff(instance.run_start))[runs]
-    return _offsets_that_touch(
-        instance, owner, instance.run_bytes[runs], obstacle.start, obstacle.end
-    )
-
-
-def _offsets_that_touch(
-    instance: Instance, owner: Ints, size: Ints, start: int, end: int
-) -> tuple[Ints, Ints, Ints]:
-    alignment = instance.alignment_bytes[owner]
-    first = np.maximum(0, ((start - size) // alignment + 1) * alignment)
-    past = -(-end // alignment) * alignment
-    return owner, -(-first // instance.unit), past // instance.unit
-
-
 def obstacles_by_section(instance: Instance) -> tuple[Ints, Ints, Ints]:
     """Return the obstacles of each section in units, disjoint, from low to high.
 
     What an obstacle takes from items of rounded size begins at its start rounded up to the grain;
     fractions of a unit at its edges are not counted.
     """
+    grain, unit = instance.grain, instance.unit
     pointer = np.zeros(instance.sections + 1, dtype=np.int64)
     starts: list[int] = []
     ends: list[int] = []
     for section in range(instance.sections if instance.obstacles else 0):
         first = len(starts)
-        for start, end in _units_taken(instance, section):
+        taken = sorted(
+            (-(-o.start // grain) * grain, -(-o.end // grain) * grain // unit)
+            for o in instance.obstacles
+            if o.section_from <= section < o.section_until
+        )
+        for start, end in ((-(-start // unit), end) for start, end in taken):
             if len(starts) > first and start <= ends[-1]:
                 ends[-1] = max(ends[-1], end)
             elif start < end:
@@ -255,46 +235,59 @@ def obstacles_by_section(instance: Instance) -> tuple[Ints, Ints, Ints]:
     return pointer, np.array(starts, dtype=np.int64), np.array(ends, dtype=np.int64)
 
 
-def _units_taken(instance: Instance, section: int) -> list[tuple[int, int]]:
-    grain, unit = instance.grain, instance.unit
-    return sorted(
-        (
-            -(-(-(-obstacle.start // grain) * grain) // unit),
-            -(-obstacle.end // grain) * grain // unit,
-        )
-        for obstacle in instance.obstacles
-        if obstacle.section_from <= section < obstacle.section_until
-    )
+class Conflicts(NamedTuple):
+    """The items with which each must not share bytes, and how far above it each has to lie.
+
+    The latter is empty where that is always the item's units.
+    """
+
+    start: Ints
+    item: Shorts
+    extent: Ints
+
+
+def conflicts_of(instance: Instance, limit: int) -> Conflicts | None:
+    """Return the conflicts, or ``None`` where there are more than ``limit``, each counted twice."""
+    steps = instance.count**2
+    degree = np.zeros(instance.count, dtype=np.int64)
+    count_conflicts.in_about(steps)(instance.outline, degree, limit)
+    if int(degree.sum()) > limit:
+        return None
+    start = np.concatenate(([0], np.cumsum(degree)))
+    item = np.empty(start[-1], dtype=np.int32)
+    varying = bool((instance.outline.run_units != instance.outline.units[instance.owner]).any())
+    extent = np.empty(start[-1] if varying else 0, dtype=np.int64)
+    list_conflicts.in_about(steps)(instance.outline, start[:-1].copy(), item, extent)
+    return Conflicts(start, item, extent)
 
 
 @part
-def extent_over(
-    lower: int, upper: int, run_start: Ints, run_from: Ints, run_until: Ints, run_units: Ints
-) -> int:
+def extent_over(outline: Outline, lower: int, upper: int) -> int:
     """Return how far ``upper`` must lie above ``lower``: its most units while both live, or 0."""
     needed = 0
-    other, last = run_start[upper], run_start[upper + 1]
-    for k in range(run_start[lower], run_start[lower + 1]):
-        while other < last and run_until[other] <= run_from[k]:
+    k, other = outline.run_start[lower], outline.run_start[upper]
+    k_last, last = outline.run_start[lower + 1] - 1, outline.run_start[upper + 1] - 1
+    if (
+        outline.run_from[k] >= outline.run_until[last]
+        or outline.run_from[other] >= outline.run_until[k_last]
+    ):
+        return needed
+    while k <= k_last:
+        while other <= last and outline.run_until[other] <= outline.run_from[k]:
             other += 1
-        if other < last and run_from[other] < run_until[k]:
-            needed = max(needed, run_units[k])
+        if other <= last and outline.run_from[other] < outline.run_until[k]:
+            needed = max(needed, outline.run_units[k])
+        k += 1
     return needed
 
 
 @standalone
-def count_conflicts(
-    run_start: Ints, run_from: Ints, run_until: Ints, run_units: Ints, degree: Ints, limit: int
-) -> None:
+def count_conflicts(outline: Outline, degree: Ints, limit: int) -> None:
     """Add each item's number of conflicts; stop soon after the total passes ``limit``."""
-    items = run_start.size - 1
     total = 0
-    for i in range(items):
-        first, last = run_from[run_start[i]], run_until[run_start[i + 1] - 1]
-        for j in range(i + 1, items):
-            if run_from[run_start[j]] >= last or run_until[run_start[j + 1] - 1] <= first:
-                continue
-            if extent_over(i, j, run_start, run_from, run_until, run_units) > 0:
+    for i in range(degree.size):
+        for j in range(i + 1, degree.size):
+            if extent_over(outline, i, j) > 0:
                 degree[i] += 1
                 degree[j] += 1
                 total += 2
@@ -303,43 +296,26 @@ def count_conflicts(
 
 
 @standalone
-def list_conflicts(
-    run_start: Ints,
-    run_from: Ints,
-    run_until: Ints,
-    run_units: Ints,
-    filled: Ints,
-    other: Shorts,
-    extent: Ints,
-) -> None:
-    """Fill in the conflicting items of each item, and how far above it each has to lie.
-
-    ``filled`` is where the next one of each item goes; extents are left out where their array is
-    empty.
-    """
-    items = run_start.size - 1
-    for i in range(items):
-        first, last = run_from[run_start[i]], run_until[run_start[i + 1] - 1]
-        for j in range(i + 1, items):
-            if run_from[run_start[j]] >= last or run_until[run_start[j + 1] - 1] <= first:
-                continue
-            above_i = extent_over(i, j, run_start, run_from, run_until, run_units)
-            if above_i == 0:
-                continue
-            if extent.size > 0:
-                extent[filled[i]] = above_i
-                extent[filled[j]] = extent_over(j, i, run_start, run_from, run_until, run_units)
-            other[filled[i]] = j
-            other[filled[j]] = i
-            filled[i] += 1
-            filled[j] += 1
+def list_conflicts(outline: Outline, filled: Ints, other: Shorts, extent: Ints) -> None:
+    """Fill in the conflicts of each item; ``filled`` is where the next one of each goes."""
+    for i in range(filled.size):
+        for j in range(i + 1, filled.size):
+            above_i = extent_over(outline, i, j)
+            if above_i > 0:
+                if extent.size > 0:
+                    extent[filled[i]] = above_i
+                    extent[filled[j]] = extent_over(outline, j, i)
+                other[filled[i]] = j
+                other[filled[j]] = i
+                filled[i] += 1
+                filled[j] += 1
 
 
 def live_units(instance: Instance) -> Ints:
     """Return the units of free items that live in each section."""
     steps = np.zeros(instance.sections + 1, dtype=np.int64)
-    np.add.at(steps, instance.run_from, instance.run_units)
-    np.subtract.at(steps, instance.run_until, instance.run_units)
+    np.add.at(steps, instance.outline.run_from, instance.outline.run_units)
+    np.subtract.at(steps, instance.outline.run_until, instance.outline.run_units)
     return np.cumsum(steps[:-1])
 
 
@@ -398,13 +374,9 @@ def clash_of_obstacles(instance: Instance, capacity: int | None) -> tuple[int, .
     for obstacle in fixed:
         beyond = capacity is not None and obstacle.end > capacity
         if beyond or any(r.start < obstacle.end and obstacle.start < r.end for r in reserved):
-            return _items_of(instance, obstacle.group)
+            return instance.items_of(np.array([obstacle.group]))
     for a, b in combinations(fixed, 2):
         in_time = a.section_from < b.section_until and b.section_from < a.section_until
         if a.group != b.group and in_time and a.start < b.end and b.start < a.end:
-            return tuple(sorted(_items_of(instance, a.group) + _items_of(instance, b.group)))
+            return instance.items_of(np.array([a.group, b.group]))
     return None
-
-
-def _items_of(instance: Instance, group: int) -> tuple[int, ...]:
-    return tuple(np.flatnonzero(instance.groups.of_item == group).tolist())

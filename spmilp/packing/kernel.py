@@ -3,7 +3,7 @@
 import numpy as np
 
 from spmilp.compiled import part, standalone
-from spmilp.packing.arrays import Agenda, Frames, Memo, Places, Settings, State, Tables
+from spmilp.packing.arrays import Agenda, Frames, Memo, Outline, Settings, State, Tables
 from spmilp.packing.rules import (
     AGENDA_HEAD,
     CANONICAL,
@@ -132,7 +132,7 @@ def fill_state(
 
 
 @part
-def next_free(tables: Places, item: int, offset: int) -> int:
+def next_free(tables: Outline | Tables, item: int, offset: int) -> int:
     """Return the lowest offset from ``offset`` on that is aligned and clear of obstacles."""
     alignment = tables.alignment[item]
     if alignment > 1:

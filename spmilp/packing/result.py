@@ -108,14 +108,12 @@ class Packing:
 
 
 class Clock:
-    """Wall seconds, without those of compiling, and search nodes since it was made."""
+    """Wall seconds, without those of compiling, and the work of the search, since it was made."""
 
     def __init__(self, options: PackingOptions) -> None:
         self._began = time.perf_counter() - Spent.seconds
         self._options = options
-        self.nodes = 0
-        self.restarts = 0
-        self.memo_hits = 0
+        self.nodes = self.restarts = self.memo_hits = 0
 
     @property
     def seconds(self) -> float:
@@ -148,3 +146,54 @@ class Clock:
             seconds=self.seconds,
             source=source,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Sizes and efforts of the methods, chosen on MiniMalloc's challenging instances.
+
+    Parameters
+    ----------
+    items_for_gaps
+        Items up to which heuristics look for gaps; their time is quadratic.
+    conflicts
+        Directed pairs up to which the search is tried; it keeps them all in memory.
+    memo_states
+        Failed states that are remembered at one capacity; memory is used as they come.
+    slice
+        Nodes between two looks at the clock.
+    short_run, growth, noise
+        Nodes per item of the first runs, by how much each rotation's are longer, and the spread of
+        the keys from the second rotation on.
+    forgets_after
+        Nodes after which weights are forgotten and short runs are short again.
+    first_long_run, long_share
+        The first long run in short ones, and the nodes of long runs in nodes of short ones.
+    first_nodes, first_time
+        Nodes before CP-SAT works for the first time (two or three seconds), and its deterministic
+        time then (one or two). Both double each time.
+    first_budget
+        Nodes at one height before another is tried; doubled when no height could be decided.
+    nodes_per_proof, proofs
+        Where a proof is narrowed down: nodes after which a smaller set counts as packable (a proof
+        that is harder is of less use), and sets that are tried at most.
+    """
+
+    items_for_gaps: int = 20_000
+    conflicts: int = 40_000_000
+    memo_states: int = 2**20
+    slice: int = 20_000
+    short_run: int = 2
+    growth: float = 1.02
+    noise: float = 0.3
+    forgets_after: int = 1_200_000
+    first_long_run: int = 64
+    long_share: float = 0.25
+    first_nodes: int = 1_000_000
+    first_time: float = 0.05
+    first_budget: int = 40_000
+    nodes_per_proof: int = 20_000
+    proofs: int = 400
+
+
+LIMITS = Limits()

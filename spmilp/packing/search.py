@@ -1,16 +1,17 @@
-"""One run of the search with one order of preference; it can be paused and resumed."""
+"""From an instance to the arrays of the search, and one run of it; it can be paused and resumed."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spmilp.packing import rules as r
-from spmilp.packing.arrays import Agenda, Frames, Ints, Memo, Settings, State, Tables
-from spmilp.packing.heuristics import Keys, order_by
-from spmilp.packing.kernel import search
+from spmilp.packing.arrays import Agenda, Frames, Ints, Memo, Settings, Shorts, State, Tables
+from spmilp.packing.instance import Conflicts, Instance, conflicts_of, obstacles_by_section
+from spmilp.packing.kernel import fill_lowest, search
+from spmilp.packing.result import LIMITS
 
 STEPS_PER_ITEM = 50
 """Elementary steps for each item of a part when one is placed, about."""
@@ -24,6 +25,73 @@ class Outcome(Enum):
     PAUSED = r.PAUSED
 
 
+def tables_of(instance: Instance) -> Tables | None:
+    """Return the search's arrays, or ``None`` when the instance has too many conflicts for it."""
+    conflicts = conflicts_of(instance, LIMITS.conflicts)
+    if conflicts is None:
+        return None
+    outline = instance.outline
+    lengths = outline.run_until - outline.run_from
+    member_start, member, member_incidence, incidence_position = _members(instance, lengths)
+    obstacle_start, obstacle_from, obstacle_until = obstacles_by_section(instance)
+    free = (np.diff(outline.blocked_start) == 0) & (np.diff(outline.run_start) == 1)
+    tables = Tables(
+        **outline._asdict(),
+        pair_start=conflicts.start,
+        pair_item=conflicts.item,
+        pair_extent=conflicts.extent,
+        member_start=member_start,
+        member=member,
+        member_incidence=member_incidence,
+        incidence_position=incidence_position,
+        incidence_start=np.cumsum(lengths) - lengths,
+        hull_from=outline.run_from[outline.run_start[:-1]],
+        hull_until=outline.run_until[outline.run_start[1:] - 1],
+        lift=_lifts(instance, conflicts),
+        lowest=np.zeros(instance.count, dtype=np.int64),
+        obstacle_start=obstacle_start,
+        obstacle_from=obstacle_from,
+        obstacle_until=obstacle_until,
+        exchange_class=_classes(instance, free & (outline.alignment == 1), ()),
+        twin_class=_classes(instance, free, (instance.bytes, instance.alignment_bytes)),
+    )
+    fill_lowest.in_about(instance.count + tables.blocked_from.size)(tables)
+    return tables
+
+
+def _lifts(instance: Instance, conflicts: Conflicts) -> Ints:
+    """Return the least by which each item raises one that lies on it."""
+    lift = instance.outline.units.copy()
+    if conflicts.extent.size:
+        owner = np.repeat(np.arange(instance.count), np.diff(conflicts.start))
+        np.minimum.at(lift, owner, conflicts.extent)
+    return lift
+
+
+def _members(instance: Instance, lengths: Ints) -> tuple[Ints, Shorts, Shorts, Shorts]:
+    """Return all (item, section) incidences by section: pointers, items, incidences, and back."""
+    item = np.repeat(instance.owner, lengths)
+    starts = np.cumsum(lengths) - lengths
+    section = np.arange(item.size) - np.repeat(starts - instance.outline.run_from, lengths)
+    order = np.argsort(section, kind="stable")
+    position = np.empty(order.size, dtype=np.int32)
+    position[order] = np.arange(order.size)
+    pointer = np.zeros(instance.sections + 1, dtype=np.int64)
+    np.cumsum(np.bincount(section, minlength=instance.sections), out=pointer[1:])
+    return pointer, item[order].astype(np.int32), order.astype(np.int32), position
+
+
+def _classes(instance: Instance, eligible: NDArray[np.bool_], also: tuple[Ints, ...]) -> Ints:
+    """Number the classes of eligible items alike in their sections and in ``also``; else -1."""
+    outline = instance.outline
+    first = outline.run_start[:-1]
+    columns = (outline.run_from[first], outline.run_until[first], *also)
+    numbers: dict[tuple[int, ...], int] = {}
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    number = np.array([numbers.setdefault(row, len(numbers)) for row in rows], dtype=np.int64)
+    return np.where(eligible, number, -1)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
     """Items and sections of one sub-problem that time separates from the others."""
@@ -33,8 +101,29 @@ class Part:
     section_until: int
 
 
-def memo_of(states: int) -> Memo:
-    """Return an empty memo; ``states`` is a power of two."""
+def parts_of(tables: Tables) -> tuple[Part, ...]:
+    """Cut an instance where no item ties the two sides together."""
+    sections = tables.member_start.size - 1
+    spanning = np.zeros(sections + 1, dtype=np.int64)
+    np.add.at(spanning, tables.hull_from + 1, 1)
+    np.subtract.at(spanning, tables.hull_until, 1)
+    cuts = np.flatnonzero(np.cumsum(spanning) == 0)
+    cuts = cuts[(cuts > 0) & (cuts < sections)]
+    number = np.searchsorted(cuts, tables.hull_from, side="right")
+    bounds = [0, *cuts.tolist(), sections]
+    return tuple(
+        Part(
+            items=np.flatnonzero(number == k),
+            section_from=bounds[k],
+            section_until=bounds[k + 1],
+        )
+        for k in sorted(set(number.tolist()))
+    )
+
+
+def empty_memo() -> Memo:
+    """Return a memo without failed states."""
+    states = LIMITS.memo_states
     return Memo(
         key=np.zeros(states, dtype=np.uint64),
         check=np.zeros(states, dtype=np.uint64),
@@ -67,7 +156,7 @@ class Question:
 
 
 class Run:
-    """A search that can be continued.
+    """A search with one order of preference that can be continued.
 
     Parameters
     ----------
@@ -134,29 +223,32 @@ class Run:
 
 def _first_state(question: Question, order: Ints, weight: Ints) -> State:
     tables, part = question.tables, question.part
-    items = tables.units.size
-    sections = tables.member_start.size - 1
+    items, sections = tables.units.size, tables.member_start.size - 1
     conflicts = tables.pair_start[part.items + 1] - tables.pair_start[part.items]
     trail = int(conflicts.sum()) + items + 1
+
+    def zeros(size: int) -> Ints:
+        return np.zeros(size, dtype=np.int64)
+
     state = State(
-        rank=np.zeros(items, dtype=np.int64),
+        rank=zeros(items),
         weight=weight,
         latest=question.latest,
         low=tables.lowest.copy(),
-        barred=np.zeros(items, dtype=np.int64),
+        barred=zeros(items),
         offset=np.full(items, -1, dtype=np.int64),
         order=part.items.copy(),
-        position=np.zeros(items, dtype=np.int64),
-        remaining=np.zeros(sections, dtype=np.int64),
+        position=zeros(items),
+        remaining=zeros(sections),
         alive=np.diff(tables.member_start),
-        witness=np.zeros(sections, dtype=np.int64),
+        witness=zeros(sections),
         member=tables.member.copy(),
         member_incidence=tables.member_incidence.copy(),
         incidence_position=tables.incidence_position.copy(),
-        spanning=np.zeros(sections + 1, dtype=np.int64),
-        trail_item=np.zeros(trail, dtype=np.int64),
-        trail_low=np.zeros(trail, dtype=np.int64),
-        counters=np.zeros(r.COUNTERS, dtype=np.int64),
+        spanning=zeros(sections + 1),
+        trail_item=zeros(trail),
+        trail_low=zeros(trail),
+        counters=zeros(r.COUNTERS),
     )
     state.rank[order] = np.arange(order.size)
     state.position[part.items] = np.arange(part.items.size)
@@ -174,97 +266,3 @@ def _first_frames(part: Part) -> Frames:
     frames.section_until[0] = part.section_until
     frames.back_to[0] = -1
     return frames
-
-
-ORDERS = (
-    ("length", "area", "occupancy"),
-    ("occupancy", "area", "length"),
-    ("occupancy", "length", "area"),
-)
-"""The rotation of MiniMalloc (its WAT, TAW and TWA)."""
-
-FIRST_LIMIT = 2
-"""Nodes per item of a short run."""
-GROWTH = 1.02
-"""By how much each rotation's short runs are longer."""
-NOISE = 0.3
-"""Spread of the keys from the second rotation on."""
-FORGETS_AFTER = 1_200_000
-"""Nodes after which weights are forgotten and short runs are short again."""
-FIRST_LONG = 64
-"""The first long run has as many nodes as this many short ones."""
-LONG_SHARE = 0.25
-"""Nodes of long runs, in nodes of short ones."""
-SLICE = 20_000
-"""Nodes between two looks at the clock."""
-
-
-class RestartSearch:
-    """The search on one question; the work can be cut into slices.
-
-    Short runs with a low limit learn from their failures which sections are hard: restarts with
-    such weights shorten the long tail of run times (Gomes, Selman, Kautz: AAAI 1998). Every now and
-    then a long run takes its share of nodes with what was learnt; long runs double their limit, so
-    that one of them ends with a packing or a proof. What was learnt may mislead and is forgotten
-    after many nodes, as if with another seed. All runs share the states that are known to fail.
-    """
-
-    def __init__(self, question: Question, keys: Keys, seed: int) -> None:
-        self._question = question
-        self._keys = keys
-        self._random = np.random.default_rng(seed)
-        self._weight = np.zeros(question.tables.units.size, dtype=np.int64)
-        self._slices = self._work()
-        self.outcome = Outcome.PAUSED
-        self.offsets: Ints | None = None
-        self.nodes = 0
-        self.restarts = 0
-        self.memo_hits = 0
-
-    def advance(self, nodes: int) -> Outcome:
-        """Work on for about ``nodes`` nodes, or until it is decided."""
-        target = self.nodes + nodes
-        while self.outcome is Outcome.PAUSED and self.nodes < target:
-            next(self._slices)
-        return self.outcome
-
-    def _work(self) -> Iterator[None]:
-        first = float(FIRST_LIMIT * self._question.part.items.size)
-        long_limit = FIRST_LONG * first
-        long_share = 0.0
-        noise = 0.0
-        limit = first
-        forgets_at = FORGETS_AFTER
-        while True:
-            if self.nodes >= forgets_at:
-                limit = first
-                self._weight[:] = 0
-                forgets_at += FORGETS_AFTER
-            before = self.nodes
-            for _ in ORDERS:
-                yield from self._run(noise, int(limit), self._weight)
-            limit *= GROWTH
-            noise = NOISE
-            long_share += LONG_SHARE * (self.nodes - before)
-            if long_share >= long_limit:
-                # The long run keeps its own weights, the copy it starts with.
-                yield from self._run(noise, int(long_limit), self._weight.copy())
-                long_share -= long_limit
-                long_limit *= 2
-
-    def _run(self, noise: float, limit: int, weight: Ints) -> Iterator[None]:
-        """Start a run and carry it on to its limit, slice by slice."""
-        items = self._question.part.items
-        order = order_by(self._keys, ORDERS[self.restarts % len(ORDERS)], noise, self._random)
-        if items.size < order.size:
-            order = order[np.isin(order, items)]
-        self.restarts += 1
-        run = Run(self._question, order, weight)
-        while run.nodes < limit and self.outcome is Outcome.PAUSED:
-            before, hits = run.nodes, run.memo_hits
-            self.outcome = run.advance(min(limit - run.nodes, SLICE))
-            self.nodes += run.nodes - before
-            self.memo_hits += run.memo_hits - hits
-            if self.outcome is Outcome.PACKED:
-                self.offsets = run.offsets
-            yield

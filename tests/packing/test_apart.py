@@ -8,9 +8,9 @@ import pytest
 
 import spmilp.packing.groups
 from spmilp.packing import Item, PackingProblem, PackingStatus, check_packing, minimise, pack
-from spmilp.packing.decide import parts_of, tables_of
 from spmilp.packing.groups import heaviest_clique
 from spmilp.packing.instance import height_bound, instance_of
+from spmilp.packing.search import parts_of, tables_of
 from tests.packing.oracle import can_be_packed
 from tests.packing.random_problems import plain_problem, rich_problem
 

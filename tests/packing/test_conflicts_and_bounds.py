@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from spmilp.packing import Item, PackingProblem, PackingStatus, check_packing, minimise, pack
-from spmilp.packing.heuristics import first_answers, height_of
+from spmilp.packing.heuristics import first_answers
 from spmilp.packing.instance import height_bound, instance_of
 from spmilp.packing.portfolio import part_of
 from tests.packing.oracle import can_be_packed
@@ -72,4 +72,4 @@ def test_bounds_are_below_the_least_height_and_heuristics_above() -> None:
             of_group = instance.groups.offset.copy()
             of_group[instance.group] = offsets * instance.unit
             assert check_packing(problem, of_group[instance.groups.of_item].tolist()) == [], name
-            assert height_of(instance, offsets) >= least.height
+            assert instance.height(offsets) >= least.height
