@@ -5,7 +5,7 @@ solve, solve_answer, compare    plans of a problem, of several solvers
 sweep                           networks on many machines
 check, export, report, explain  plans that are there already; replay is in check
 bound, machines, calibrate      problems, machines and solvers, measured tiles
-pack, pack_*                    offsets for given lifetimes, or why there are none
+pack, pack_answer               offsets for given lifetimes, or why there are none
 arguments                       options that several verbs have; readers of their values
 output, interrupts              tables, JSON and the line of progress; Ctrl-C and SIGTERM
 """

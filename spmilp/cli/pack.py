@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spmilp.cli import arguments
+from spmilp.cli import output as out
 from spmilp.cli.interrupts import interrupts_noted, writing
 from spmilp.cli.output import ProgressLine, progress_line
 from spmilp.errors import ExitCode
 
 if TYPE_CHECKING:
-    from spmilp.cli.pack_answer import Answer
     from spmilp.packing import Packing, PackingOptions, PackingProblem
     from spmilp.packing.minimalloc import Table
 
@@ -128,7 +128,7 @@ def pack(
 
     taken = arguments.reserved_ranges(reserved or ())
     from spmilp import packing
-    from spmilp.cli.pack_answer import Answer, print_answer
+    from spmilp.cli.pack_answer import PackAnswer
     from spmilp.files import require_room, write_atomically
     from spmilp.packing.minimalloc import text_with_offsets
 
@@ -151,10 +151,7 @@ def pack(
             seed=seed,
             workers=workers,
         )
-        if heuristic is None:
-            found = _packing(problem, options, progress, minimise=minimise)
-        else:
-            found = _by_heuristic(heuristic, problem, options)
+        found = _packing(problem, options, progress, heuristic, minimise=minimise)
         interrupts.finishing = True
         progress.say("checking the offsets")
         offsets = found.offsets
@@ -165,7 +162,7 @@ def pack(
         if written is not None:
             with writing(Path(written)):
                 write_atomically(written, text)
-    answer = Answer(
+    answer = PackAnswer(
         name=str(file),
         table=table,
         problem=problem,
@@ -176,11 +173,22 @@ def pack(
         seconds=time.perf_counter() - started,
         interrupted=interrupts.code is not None,
     )
-    if good and output == STANDARD_STREAM:
+    if not good:
+        out.print_error(f"{file}: {answer.failure()}")
+    if as_json:
+        out.print_json(answer.data())
+    elif good and output == STANDARD_STREAM:
         sys.stdout.write(text)
-    else:
-        print_answer(answer, as_json=as_json)
-    raise typer.Exit(_exit_code(answer, interrupts.code))
+    elif good:
+        answer.print_tables(out.console())
+    # The code says a defect of ours first, then a signal, then what the search says.
+    if violations:
+        raise typer.Exit(ExitCode.INTERNAL)
+    if interrupts.code is not None:
+        raise typer.Exit(interrupts.code)
+    if found.status is packing.PackingStatus.INFEASIBLE:
+        raise typer.Exit(ExitCode.INFEASIBLE)
+    raise typer.Exit(ExitCode.OK if good else ExitCode.LIMIT_WITHOUT_PLAN)
 
 
 def _table(file: Path, *, ignore_offsets: bool) -> "Table":
@@ -196,37 +204,22 @@ def _table(file: Path, *, ignore_offsets: bool) -> "Table":
 
 
 def _packing(
-    problem: "PackingProblem", options: "PackingOptions", progress: ProgressLine, *, minimise: bool
+    problem: "PackingProblem",
+    options: "PackingOptions",
+    progress: ProgressLine,
+    heuristic: str | None,
+    *,
+    minimise: bool,
 ) -> "Packing":
     from spmilp import packing
     from spmilp.packing.portfolio import pack_fixed
 
+    if heuristic is not None:
+        try:
+            return packing.pack_by(heuristic, problem, options)
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from error
     if problem.items and all(item.offset is not None for item in problem.items):
         return pack_fixed(problem)
     progress.say("packing (the first run that searches compiles the search for some ten seconds)")
-    pack = packing.minimise if minimise else packing.pack
-    return pack(problem, options)
-
-
-def _by_heuristic(name: str, problem: "PackingProblem", options: "PackingOptions") -> "Packing":
-    from spmilp import packing
-
-    try:
-        return packing.pack_by(name, problem, options)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
-
-
-def _exit_code(answer: "Answer", signal: ExitCode | None) -> ExitCode:
-    """Return the code: a defect of ours first, then a signal, then what the search says."""
-    from spmilp.packing import PackingStatus
-
-    if answer.violations:
-        return ExitCode.INTERNAL
-    if signal is not None:
-        return signal
-    if answer.packing.status is PackingStatus.INFEASIBLE:
-        return ExitCode.INFEASIBLE
-    if answer.packing.offsets is None:
-        return ExitCode.LIMIT_WITHOUT_PLAN
-    return ExitCode.OK
+    return (packing.minimise if minimise else packing.pack)(problem, options)

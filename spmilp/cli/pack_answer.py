@@ -1,36 +1,30 @@
 """The answer of ``spmilp pack``: tables for people, one object for programs, reasons in words."""
 
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import combinations, pairwise
 
 from rich.console import Console
 from rich.markup import escape
 
 from spmilp import quantities
 from spmilp.cli import output as out
-from spmilp.cli.pack_reason import busiest, ranges_text, why_infeasible
-from spmilp.packing import Packing, PackingProblem, PackingStatus, PackingViolation
+from spmilp.packing import Item, Packing, PackingProblem, PackingStatus, PackingViolation
 from spmilp.packing.heuristics import HEURISTICS
 from spmilp.packing.minimalloc import Table
+from spmilp.units import Bytes, Cycles
 
 MOST_BUFFERS = 30
 """Buffers that get a row of their own when no file takes them."""
+MOST_NAMES = 12
+"""Buffers that a message names."""
+LONGEST_NAME = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """The outcome of the command.
-
-    Parameters
-    ----------
-    name
-        What the user calls the input.
-    violations
-        What the checker finds wrong with the offsets.
-    file
-        What was written.
-    seconds
-        Wall time of the command.
-    """
+class PackAnswer:
+    """What the command found: ``name`` is the input, ``seconds`` the wall time of the command."""
 
     name: str
     table: Table
@@ -47,139 +41,238 @@ class Answer:
         """Whether there are offsets and the checker accepts them."""
         return self.packing.offsets is not None and not self.violations
 
-
-def print_answer(answer: Answer, *, as_json: bool) -> None:
-    """Print the answer on stdout, and what is wrong on stderr."""
-    if not answer.is_checked:
-        out.print_error(f"{answer.name}: {_failure(answer)}")
-    if as_json:
-        out.print_json(_as_object(answer))
-    elif answer.is_checked:
-        _print_tables(out.console(), answer)
-
-
-def _failure(answer: Answer) -> str:
-    """Say why there are no offsets to show."""
-    if answer.violations:
-        lines = [f"  {found.rule}: {found.message}" for found in answer.violations[:10]]
-        count = quantities.count(len(answer.violations), "violation")
-        head = (
-            f"the checker rejects the offsets ({count}; items are counted from 0). This is a "
-            "defect of spmilp, please report it with the file; nothing was written"
-        )
-        return "\n".join([head, *lines])
-    if answer.packing.status is PackingStatus.INFEASIBLE:
-        return f"infeasible: {why_infeasible(answer.table, answer.problem, answer.packing)}"
-    heuristic = answer.packing.statistics.source
-    if heuristic in HEURISTICS:
+    def failure(self) -> str:
+        """Say why there are no offsets to show."""
+        capacity, bound = self.problem.capacity, self.packing.bound
+        if self.violations:
+            lines = [f"  {found.rule}: {found.message}" for found in self.violations[:10]]
+            count = quantities.count(len(self.violations), "violation")
+            head = (
+                f"the checker rejects the offsets ({count}; items are counted from 0). This is a "
+                "defect of spmilp, please report it with the file; nothing was written"
+            )
+            return "\n".join([head, *lines])
+        if self.packing.status is PackingStatus.INFEASIBLE:
+            return f"infeasible: {why_infeasible(self.table, self.problem, self.packing)}"
+        heuristic = self.packing.statistics.source
+        if heuristic in HEURISTICS:
+            return (
+                f"the heuristic {heuristic} needs more than {capacity:,} B; no packing is lower "
+                f"than {bound:,} B. Pack without --heuristic, or give more bytes (--capacity)."
+            )
+        stop = "interrupted" if self.interrupted else "limit reached"
         return (
-            f"the heuristic {heuristic} needs more than {answer.problem.capacity:,} B; no packing "
-            f"is lower than {answer.packing.bound:,} B. Pack without --heuristic, or give more "
-            "bytes (--capacity)."
+            f"{stop} without offsets inside {capacity:,} B, and without a proof that there are "
+            f"none; no packing is lower than {bound:,} B. Give more time (--time-limit, "
+            "--node-limit), another --seed, or more bytes (--capacity)."
         )
-    stop = "interrupted" if answer.interrupted else "limit reached"
+
+    def data(self) -> dict[str, object]:
+        """Return the answer for ``--json``; what there is not is null."""
+        packing, ids, checked = self.packing, self.table.ids, self.is_checked
+        offsets = packing.offsets if checked else None
+        height = packing.height if checked else None
+        return {
+            "input": self.name,
+            "buffers": len(ids),
+            "capacity": self.problem.capacity,
+            "reserved": [list(taken) for taken in self.problem.reserved],
+            "status": str(packing.status),
+            "checked": checked,
+            "height": height,
+            "bound": packing.bound,
+            "gap": None if height is None else quantities.relative_gap(height, packing.bound),
+            "live_bytes": busiest(self.problem.items)[2],
+            "offsets": None if offsets is None else dict(zip(ids, offsets, strict=True)),
+            "conflict": packing.conflict and [ids[i] for i in packing.conflict],
+            "reason": None if checked else self.failure(),
+            "source": packing.statistics.source or None,
+            "nodes": packing.statistics.nodes,
+            "restarts": packing.statistics.restarts,
+            "search_seconds": round(packing.statistics.seconds, 3),
+            "seconds": round(self.seconds, 3),
+            "interrupted": self.interrupted,
+            "violations": [
+                {"rule": one.rule, "items": [ids[i] for i in one.items], "message": one.message}
+                for one in self.violations
+            ],
+            "files": [self.file] if self.file is not None else [],
+        }
+
+    def print_tables(self, to: Console) -> None:
+        """Print the figures, and the offsets of few buffers, for people."""
+        verdict = str(self.packing.status) if self.minimise else "they fit"
+        how = ", interrupted" if self.interrupted else ""
+        buffers = quantities.count(len(self.table.ids), "buffer")
+        line = f"[bold]{escape(self.name)}[/]: {buffers}, {verdict}{how}, [green]checked[/]"
+        to.print(line, soft_wrap=True)
+        to.print(out.table(("", "", ""), self.figures(), numbers={1}, show_headings=False))
+        if self.file is not None:
+            to.print(f"written: {escape(self.file)}", soft_wrap=True)
+        elif len(self.table.ids) <= MOST_BUFFERS:
+            to.print()
+            to.print(out.table(("buffer", "offset", "end", "lives"), self.rows(), numbers={1, 2}))
+        else:
+            to.print("The offsets are shown with -o OUT.csv, -o - or --json.")
+
+    def figures(self) -> list[tuple[str, str, str]]:
+        """Return names, values and remarks."""
+        problem, packing, capacity = self.problem, self.packing, self.problem.capacity
+        height, spent = packing.height or 0, packing.statistics
+        start, end, live = busiest(problem.items)
+        fixed = sum(1 for item in problem.items if item.offset is not None)
+        share = f"{height / capacity:.1%} of the capacity {capacity:,} B" if capacity else ""
+        gap = quantities.relative_gap(height, packing.bound)
+        source = (spent.source or "nothing").replace("_", " ")
+        found = f"{quantities.time(spent.seconds)}, found by {source}"
+        return [
+            ("height", f"{height:,} B", share),
+            ("lower bound", f"{packing.bound:,} B", "no packing is lower"),
+            ("gap", quantities.percent(gap), "optimal" if gap == 0 else ""),
+            ("live bytes", f"{live:,} B", f"at most, from {start} to {end}"),
+            *([("fixed", f"{fixed:,}", "by the column offset")] if fixed else []),
+            *[
+                (word, quantities.count(len(pairs), "pair"), f"by the column {word}")
+                for word, pairs in (("apart", problem.apart), ("together", problem.together))
+                if pairs
+            ],
+            *([("reserved", _ranges(problem.reserved), "")] if problem.reserved else []),
+            ("search", f"{spent.nodes:,} nodes", found),
+        ]
+
+    def rows(self) -> list[tuple[str, str, str, str]]:
+        """Return each buffer with its offset, its end and its lifetimes."""
+        lives = (" ".join(f"[{a}, {b})" for a, b in item.lifetimes) for item in self.table.items)
+        tops = zip(self.table.items, self.packing.offsets or (), strict=True)
+        places = ((f"{at:,}", f"{at + item.size:,}") for item, at in tops)
+        rows = zip(self.table.ids, places, lives, strict=True)
+        return [(name, start, end, life) for name, (start, end), life in rows]
+
+
+def busiest(items: Iterable[Item]) -> tuple[Cycles, Cycles, Bytes]:
+    """Return the first time span with the most live bytes, and how many; all 0 without items."""
+    steps: Counter[Cycles] = Counter()
+    for item in items:
+        for start, end in item.lifetimes:
+            steps[start] += item.size
+            steps[end] -= item.size
+    peak, live = (0, 0, 0), 0
+    for start, end in pairwise(sorted(steps)):
+        live += steps[start]
+        if live > peak[2]:
+            peak = (start, end, live)
+    return peak
+
+
+def why_infeasible(table: Table, problem: PackingProblem, packing: Packing) -> str:
+    """Name the buffers that cannot be packed together, and say what they need and what there is."""
+    capacity, conflict = problem.capacity, packing.conflict or ()
+    names = _names([table.ids[i] for i in conflict])
+    items = [problem.items[i] for i in conflict]
+    clash = _clash(table, problem, conflict)
+    if clash:
+        return clash
+    least = f"no packing of all is lower than {packing.bound:,} B"
+    if capacity is None or not conflict:
+        return least
+    apart = _pairs_within(problem.apart, conflict)
+    start, end, peak = busiest(items)
+    total = sum(item.size for item in items)
+    if not _pairs_within(problem.together, conflict):
+        if peak > capacity:
+            take = "takes" if len(items) == 1 else "together take"
+            span = f"in [{start}, {end})"
+            return f"{names} {take} {peak:,} B {span}, {_more(peak, capacity)}; {least}"
+        each_two = all(
+            pair in apart or _live_together(*(problem.items[i] for i in pair))
+            for pair in combinations(sorted(conflict), 2)
+        )
+        if apart and each_two and total > capacity:
+            return (
+                f"{names}, of which each two live at the same time or must lie apart, take "
+                f"{total:,} B, {_more(total, capacity)}; {least}"
+            )
+    fixed = sum(1 for item in items if item.offset is not None)
+    bounds = [
+        *([f"{fixed} of them fixed by the column offset"] if fixed else []),
+        *([f"{quantities.count(len(apart), 'pair')} of them kept apart"] if apart else []),
+        *([f"outside {_ranges(problem.reserved)}"] if problem.reserved else []),
+    ]
+    where = f", {', '.join(bounds)}," if bounds else ""
     return (
-        f"{stop} without offsets inside {answer.problem.capacity:,} B, and without a proof that "
-        f"there are none; no packing is lower than {answer.packing.bound:,} B. Give more time "
-        "(--time-limit, --node-limit), another --seed, or more bytes (--capacity)."
+        f"{names}{where} have no offsets together inside {capacity:,} B, though at most "
+        f"{peak:,} B of them live at once (every arrangement is ruled out); {least}"
     )
 
 
-def _as_object(answer: Answer) -> dict[str, object]:
-    """Return the answer for ``--json``; what there is not is null."""
-    packing, ids = answer.packing, answer.table.ids
-    checked = answer.is_checked
-    offsets = packing.offsets if checked else None
-    height = packing.height if checked else None
-    conflict = packing.conflict
-    return {
-        "input": answer.name,
-        "buffers": len(ids),
-        "capacity": answer.problem.capacity,
-        "reserved": [list(taken) for taken in answer.problem.reserved],
-        "status": str(packing.status),
-        "checked": checked,
-        "height": height,
-        "bound": packing.bound,
-        "gap": None if height is None else quantities.relative_gap(height, packing.bound),
-        "live_bytes": busiest(answer.problem.items).size,
-        "offsets": None if offsets is None else dict(zip(ids, offsets, strict=True)),
-        "conflict": None if conflict is None else [ids[i] for i in conflict],
-        "reason": None if checked else _failure(answer),
-        "source": packing.statistics.source or None,
-        "nodes": packing.statistics.nodes,
-        "restarts": packing.statistics.restarts,
-        "search_seconds": round(packing.statistics.seconds, 3),
-        "seconds": round(answer.seconds, 3),
-        "interrupted": answer.interrupted,
-        "violations": [
-            {"rule": found.rule, "items": [ids[i] for i in found.items], "message": found.message}
-            for found in answer.violations
-        ],
-        "files": [answer.file] if answer.file is not None else [],
-    }
+def _more(bytes_: Bytes, capacity: Bytes) -> str:
+    return f"{bytes_ - capacity:,} B more than the capacity of {capacity:,} B"
 
 
-def _print_tables(to: Console, answer: Answer) -> None:
-    how = ", interrupted" if answer.interrupted else ""
-    buffers = quantities.count(len(answer.table.ids), "buffer")
-    to.print(
-        f"[bold]{escape(answer.name)}[/]: {buffers}, {_verdict(answer)}{how}, [green]checked[/]",
-        soft_wrap=True,
+def _pairs_within(pairs: tuple[tuple[int, int], ...], items: Sequence[int]) -> set[tuple[int, int]]:
+    """Return the pairs of which both are among some items, the lower item first."""
+    some = set(items)
+    return {(min(pair), max(pair)) for pair in pairs if some.issuperset(pair)}
+
+
+def _ranges(ranges: Iterable[tuple[Bytes, Bytes]]) -> str:
+    """Return half-open ranges as people write them."""
+    return ", ".join(f"[{start:,}, {end:,})" for start, end in ranges)
+
+
+def _clash(table: Table, problem: PackingProblem, conflict: Sequence[int]) -> str:
+    """Say how fixed offsets alone contradict what else is given; empty if they do not."""
+    capacity = problem.capacity
+    fixed = [
+        (i, _short(table.ids[i]), item.offset, item.offset + item.size)
+        for i in conflict
+        if (item := problem.items[i]).offset is not None
+    ]
+    for _, name, start, end in fixed:
+        if capacity is not None and end > capacity:
+            return (
+                f"{name} is fixed at [{start:,}, {end:,}) by the column offset, beyond the "
+                f"capacity of {capacity:,} B; --ignore-offsets places it anew"
+            )
+        for first, last in problem.reserved:
+            if start < last and first < end:
+                return (
+                    f"{name} is fixed at [{start:,}, {end:,}) by the column offset, in the range "
+                    f"[{first:,}, {last:,}) that is reserved; --ignore-offsets places it anew"
+                )
+    apart = _pairs_within(problem.apart, conflict)
+    for (a, a_name, a_start, a_end), (b, b_name, b_start, b_end) in combinations(fixed, 2):
+        shared = min(a_end, b_end) - max(a_start, b_start)
+        kept_apart = (min(a, b), max(a, b)) in apart
+        live = _live_together(problem.items[a], problem.items[b])
+        # Those that must lie together have one offset, and may share bytes.
+        live = live and not (problem.together and a_start == b_start)
+        if shared > 0 and (live or kept_apart):
+            why = "live at the same time" if live else "must lie apart"
+            return (
+                f"{a_name} at [{a_start:,}, {a_end:,}) and {b_name} at [{b_start:,}, {b_end:,}) "
+                f"are fixed by the column offset, {why} and share {shared:,} B; "
+                "--ignore-offsets places them anew"
+            )
+    return ""
+
+
+def _live_together(a: Item, b: Item) -> bool:
+    return any(
+        start < b_end and b_start < end
+        for start, end in a.lifetimes
+        for b_start, b_end in b.lifetimes
     )
-    to.print(out.table(("", "", ""), _figures(answer), numbers={1}, show_headings=False))
-    if answer.file is not None:
-        to.print(f"written: {escape(answer.file)}", soft_wrap=True)
-    elif len(answer.table.ids) <= MOST_BUFFERS:
-        to.print()
-        _print_buffers(to, answer)
-    else:
-        to.print("The offsets are shown with -o OUT.csv, -o - or --json.")
 
 
-def _verdict(answer: Answer) -> str:
-    """Say what was asked for: that they fit, or how good the packing is."""
-    return str(answer.packing.status) if answer.minimise else "they fit"
+def _names(names: Sequence[str]) -> str:
+    shown = [_short(name) for name in names[:MOST_NAMES]]
+    if len(names) > MOST_NAMES:
+        return f"{', '.join(shown)} and {len(names) - MOST_NAMES} more buffers"
+    if len(shown) == 1:
+        return f"buffer {shown[0]}"
+    return f"the {len(shown)} buffers {', '.join(shown[:-1])} and {shown[-1]}" if shown else ""
 
 
-def _figures(answer: Answer) -> list[tuple[str, str, str]]:
-    problem, packing, capacity = answer.problem, answer.packing, answer.problem.capacity
-    height = packing.height or 0
-    live = busiest(answer.problem.items)
-    fixed = sum(1 for item in answer.problem.items if item.offset is not None)
-    share = f"{height / capacity:.1%} of the capacity {capacity:,} B" if capacity else ""
-    gap = quantities.relative_gap(height, packing.bound)
-    spent = packing.statistics
-    source = (spent.source or "nothing").replace("_", " ")
-    return [
-        ("height", f"{height:,} B", share),
-        ("lower bound", f"{packing.bound:,} B", "no packing is lower"),
-        ("gap", quantities.percent(gap), "optimal" if gap == 0 else ""),
-        ("live bytes", f"{live.size:,} B", f"at most, from {live.start} to {live.end}"),
-        *([("fixed", f"{fixed:,}", "by the column offset")] if fixed else []),
-        *[
-            (word, quantities.count(len(pairs), "pair"), f"by the column {word}")
-            for word, pairs in (("apart", problem.apart), ("together", problem.together))
-            if pairs
-        ],
-        *([("reserved", ranges_text(problem.reserved), "")] if problem.reserved else []),
-        (
-            "search",
-            f"{spent.nodes:,} nodes",
-            f"{quantities.time(spent.seconds)}, found by {source}",
-        ),
-    ]
-
-
-def _print_buffers(to: Console, answer: Answer) -> None:
-    rows = [
-        (name, f"{offset:,}", f"{offset + item.size:,}", _lifetimes(item.lifetimes))
-        for name, item, offset in zip(
-            answer.table.ids, answer.table.items, answer.packing.offsets or (), strict=True
-        )
-    ]
-    to.print(out.table(("buffer", "offset", "end", "lives"), rows, numbers={1, 2}))
-
-
-def _lifetimes(lifetimes: tuple[tuple[int, int], ...]) -> str:
-    return " ".join(f"[{start}, {end})" for start, end in lifetimes)
+def _short(name: str) -> str:
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"

@@ -1,6 +1,19 @@
-"""Items merged into groups that lie together, and groups kept apart by added instants."""
+"""Items merged into groups that lie together, and groups kept apart by added instants.
 
-from collections.abc import Iterator, Sequence
+Two items may share bytes unless they live together, or are kept apart. Whatever packs items with
+lifetimes packs items that are kept apart, then, if each such pair also lives together at some
+instant beyond all real ones. Instants for many items say more than instants for pairs: the bytes of
+all of them must fit side by side. So the pairs are covered by *cliques*, sets of items of which
+each two live together or are kept apart; one of them is the heaviest that is found, which makes the
+live bytes of the added instant a bound on the height.
+
+**Proposition.** Offsets are valid for the items and pairs if and only if they are valid for the
+items with the added instants. *Proof.* An added instant holds groups of which each two conflict,
+each with as many bytes as the conflict concerns; so it demands nothing new. Each pair is among the
+groups of one of them, or lives together anyway; so nothing is lost.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import lcm
@@ -10,6 +23,7 @@ from numpy.typing import NDArray
 
 from spmilp.packing.arrays import Ints
 from spmilp.packing.items import PackingProblem
+from spmilp.packing.result import LIMITS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +65,9 @@ def group_items(problem: PackingProblem) -> Groups:
         If items that must lie together are fixed at different or unaligned offsets, or also kept
         apart.
     """
-    of_item = _numbers_of_groups(problem)
+    first = first_of_each_set(len(problem.items), problem.together)
+    # Groups are numbered by their first item.
+    of_item = np.unique(np.array(first, dtype=np.int64), return_inverse=True)[1]
     members: list[list[int]] = [[] for _ in range(int(of_item.max(initial=-1)) + 1)]
     for item, group in enumerate(of_item.tolist()):
         members[group].append(item)
@@ -91,24 +107,20 @@ def group_items(problem: PackingProblem) -> Groups:
     )
 
 
-def _numbers_of_groups(problem: PackingProblem) -> Ints:
-    """Number the groups by their first item."""
-    parent = list(range(len(problem.items)))
+def first_of_each_set(count: int, pairs: Iterable[tuple[int, int]]) -> list[int]:
+    """Return for each of a number of things the first of those that pairs tie it to."""
+    first = list(range(count))
 
-    def root(item: int) -> int:
-        while parent[item] != item:
-            parent[item] = parent[parent[item]]
-            item = parent[item]
-        return item
+    def find(one: int) -> int:
+        while first[one] != one:
+            first[one] = first[first[one]]
+            one = first[one]
+        return one
 
-    for first, second in problem.together:
-        a, b = sorted((root(first), root(second)))
-        parent[b] = a
-    numbers: dict[int, int] = {}
-    return np.array(
-        [numbers.setdefault(root(item), len(numbers)) for item in range(len(parent))],
-        dtype=np.int64,
-    )
+    for a, b in pairs:
+        low, high = sorted((find(a), find(b)))
+        first[high] = low
+    return [find(one) for one in range(count)]
 
 
 def _fixed_offset(problem: PackingProblem, members: list[int]) -> int:
@@ -144,10 +156,6 @@ def _merged_pieces(problem: PackingProblem, members: list[int]) -> list[tuple[in
     return pieces
 
 
-STARTS = 200
-"""Cliques that are made first, from each of the heaviest vertices one."""
-
-
 def heaviest_clique(conflicts: Sequence[int], weights: Sequence[int], steps: int) -> int:
     """Return a set of vertices of which each two conflict: the heaviest, where steps suffice.
 
@@ -164,7 +172,7 @@ def heaviest_clique(conflicts: Sequence[int], weights: Sequence[int], steps: int
     (E. Balas and J. Xue, Algorithmica 15, 1996, doi 10.1007/BF01955041).
     """
     best, most = 0, 0
-    for first in range(min(len(weights), STARTS)):
+    for first in range(min(len(weights), LIMITS.first_cliques)):
         members, open_ = 1 << first, conflicts[first]
         while open_:
             vertex = _lowest(open_)
@@ -271,16 +279,6 @@ def _weight(members: int, weights: Sequence[int]) -> int:
     return sum(weights[k] for k in bits_of(members))
 
 
-MOST_TOGETHER = 1_000
-"""Groups of which each two are compared. Where there are more, cliques are looked for among those
-that the pairs connect, with the others that live longest."""
-LONGEST = 100
-"""Others, then."""
-STEPS = 20_000
-"""Groups looked at in the search for the heaviest clique."""
-PIECES = 3
-"""Pieces of a group that are compared with those of others; more would find few more conflicts."""
-
 Clique = dict[int, int]
 """Bytes of each group, from its offset on, that are disjoint from those of each other group."""
 
@@ -291,8 +289,7 @@ def with_instants_for_apart(problem: PackingProblem, groups: Groups) -> Groups:
     Instants are added where no group lives that began before, the first such time behind all groups
     of a clique: what time separated stays separate.
     """
-    conflicts = _Conflicts(problem, groups)
-    cliques = list(conflicts.cliques())
+    cliques = list(_cliques(problem, groups))
     ends = _ends_of_stretches(groups, cliques)
     last = {k: max(int(ends[group]) for group in clique) for k, clique in enumerate(cliques)}
     added = [
@@ -339,114 +336,74 @@ def _ends_of_stretches(groups: Groups, cliques: Sequence[Clique]) -> Ints:
     return ends[np.searchsorted(ends, begin, "right")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Graph:
-    """Groups by decreasing size, and for each the set of those it conflicts with, as bits.
-
-    Attributes
-    ----------
-    groups, sizes
-        Bit ``k`` stands for ``groups[k]``, which has ``sizes[k]`` bytes.
-    conflicts
-        Those that live with a group or are kept apart from it; some of the former may lack.
-    pairs
-        Of these, those that are kept apart and do not live with it.
-    """
-
-    groups: list[int]
-    sizes: list[int]
-    conflicts: list[int]
-    pairs: list[int]
-
-    def clique(self, members: int) -> Clique:
-        """Return the clique of a set of bits."""
-        return {self.groups[k]: self.sizes[k] for k in bits_of(members)}
-
-
-class _Conflicts:
-    """Pairs of groups that must not share bytes, and cliques that cover them."""
-
-    def __init__(self, problem: PackingProblem, groups: Groups) -> None:
-        self._groups = groups
-        sizes = np.array([item.size for item in problem.items], dtype=np.int64)
-        least = groups.size.copy()
-        np.minimum.at(least, groups.of_item, sizes)
-        uniform = least == groups.size
-        self._pairs: set[tuple[int, int]] = set()
-        self._uneven: set[tuple[tuple[int, int], tuple[int, int]]] = set()
-        for i, j in problem.apart:
-            (a, a_bytes), (b, b_bytes) = sorted(
-                (int(groups.of_item[k]), problem.items[k].size) for k in (i, j)
-            )
-            if uniform[a] and uniform[b]:
-                self._pairs.add((a, b))
-            else:
-                self._uneven.add(((a, a_bytes), (b, b_bytes)))
-        length = np.zeros(groups.count, dtype=np.int64)
-        np.add.at(length, groups.owner, groups.end - groups.start)
-        length[[group for pair in self._pairs for group in pair]] = 0
-        length[~uniform] = 0
-        self._others = np.argsort(-length, kind="stable")[: np.count_nonzero(length)].tolist()
-
-    def cliques(self) -> Iterator[Clique]:
-        """Yield cliques that cover every pair; pairs of groups with uneven bytes by themselves."""
-        for pair in sorted(self._uneven):
-            yield dict(pair)
-        neighbours: dict[int, set[int]] = {}
-        for a, b in sorted(self._pairs):
+def _cliques(problem: PackingProblem, groups: Groups) -> Iterator[Clique]:
+    """Yield cliques that cover every pair; pairs of groups with uneven bytes by themselves."""
+    sizes = np.array([item.size for item in problem.items], dtype=np.int64)
+    least = groups.size.copy()
+    np.minimum.at(least, groups.of_item, sizes)
+    uniform = least == groups.size
+    neighbours: dict[int, set[int]] = {}
+    uneven: set[tuple[tuple[int, int], ...]] = set()
+    for pair in problem.apart:
+        (a, a_bytes), (b, b_bytes) = sorted((int(groups.of_item[k]), int(sizes[k])) for k in pair)
+        if uniform[a] and uniform[b]:
             neighbours.setdefault(a, set()).add(b)
             neighbours.setdefault(b, set()).add(a)
-        parts = self._parts(neighbours)
-        number = {group: k for k, part in enumerate(parts) for group in part}
-        for a, b in sorted(self._pairs):
-            if number[a] != number[b]:
-                yield {a: int(self._groups.size[a]), b: int(self._groups.size[b])}
-        for part in parts:
-            graph = self._graph(part, neighbours)
-            heaviest = heaviest_clique(graph.conflicts, graph.sizes, STEPS // len(parts))
-            for members in clique_cover(graph.conflicts, graph.pairs, heaviest):
-                yield graph.clique(members)
-
-    def _parts(self, neighbours: dict[int, set[int]]) -> list[list[int]]:
-        """Return sets of groups to look for cliques in, those that pairs connect side by side."""
-        waiting, connected, seen = sorted(neighbours, reverse=True), [], set[int]()
-        while waiting:
-            group = waiting.pop()
-            if group not in seen:
-                seen.add(group)
-                connected.append(group)
-                waiting.extend(sorted(neighbours[group] - seen, reverse=True))
-        return [connected[k : k + MOST_TOGETHER] for k in range(0, len(connected), MOST_TOGETHER)]
-
-    def _graph(self, part: list[int], neighbours: dict[int, set[int]]) -> _Graph:
-        others = self._others[: max(LONGEST, MOST_TOGETHER - len(part))]
-        members = np.array(part + others, dtype=np.int64)
-        members = members[np.lexsort((members, -self._groups.size[members]))]
-        together = self._live_together(members)
-        number = {group: k for k, group in enumerate(members.tolist())}
+        else:
+            uneven.add(((a, a_bytes), (b, b_bytes)))
+    yield from (dict(pairs) for pairs in sorted(uneven))
+    parts = _parts(neighbours)
+    number = {group: k for k, part in enumerate(parts) for group in part}
+    for a in sorted(neighbours):
+        for b in sorted(neighbours[a]):
+            if a < b and number[a] != number[b]:
+                yield {a: int(groups.size[a]), b: int(groups.size[b])}
+    length = np.zeros(groups.count, dtype=np.int64)
+    np.add.at(length, groups.owner, groups.end - groups.start)
+    length[list(neighbours)] = 0
+    length[~uniform] = 0
+    others = np.argsort(-length, kind="stable")[: np.count_nonzero(length)].tolist()
+    for part in parts:
+        among = part + others[: max(LIMITS.longest, LIMITS.together - len(part))]
+        members = np.array(among, dtype=np.int64)
+        members = members[np.lexsort((members, -groups.size[members]))]
+        together = _live_together(groups, members)
+        position = {group: k for k, group in enumerate(members.tolist())}
         apart = np.zeros_like(together)
         for a in part:
-            for b in neighbours[a] & number.keys():
-                apart[number[a], number[b]] = True
-        return _Graph(
-            groups=members.tolist(),
-            sizes=self._groups.size[members].tolist(),
-            conflicts=as_bits(together | apart),
-            pairs=as_bits(apart & ~together),
-        )
+            for b in neighbours[a] & position.keys():
+                apart[position[a], position[b]] = True
+        weights = groups.size[members].tolist()
+        conflicts, pairs = as_bits(together | apart), as_bits(apart & ~together)
+        heaviest = heaviest_clique(conflicts, weights, LIMITS.clique_steps // len(parts))
+        for clique in clique_cover(conflicts, pairs, heaviest):
+            yield {int(members[k]): weights[k] for k in bits_of(clique)}
 
-    def _live_together(self, members: Ints) -> NDArray[np.bool_]:
-        """Return which pairs live together in one of their first pieces."""
-        owner, groups = self._groups.owner, self._groups
-        first = np.searchsorted(owner, members, "left")
-        until = np.searchsorted(owner, members, "right")
-        lives = []
-        for k in range(min(PIECES, int((until - first).max(initial=0)))):
-            at = np.minimum(first + k, until - 1)
-            lives.append((groups.start[at], groups.end[at]))
-        together = np.zeros((members.size, members.size), dtype=bool)
-        for start, end in lives:
-            for other_start, other_end in lives:
-                together |= (start[:, None] < other_end) & (other_start < end[:, None])
-        np.fill_diagonal(together, False)
-        return together
+
+def _parts(neighbours: dict[int, set[int]]) -> list[list[int]]:
+    """Return sets of groups to look for cliques in, those that pairs connect side by side."""
+    waiting, connected, seen = sorted(neighbours, reverse=True), [], set[int]()
+    while waiting:
+        group = waiting.pop()
+        if group not in seen:
+            seen.add(group)
+            connected.append(group)
+            waiting.extend(sorted(neighbours[group] - seen, reverse=True))
+    most = LIMITS.together
+    return [connected[k : k + most] for k in range(0, len(connected), most)]
+
+
+def _live_together(groups: Groups, members: Ints) -> NDArray[np.bool_]:
+    """Return which pairs live together in one of their first pieces."""
+    first = np.searchsorted(groups.owner, members, "left")
+    until = np.searchsorted(groups.owner, members, "right")
+    pieces = range(min(LIMITS.pieces, int((until - first).max(initial=0))))
+    lives = [np.minimum(first + k, until - 1) for k in pieces]
+    together = np.zeros((members.size, members.size), dtype=bool)
+    for one in lives:
+        for other in lives:
+            together |= (groups.start[one][:, None] < groups.end[other]) & (
+                groups.start[other] < groups.end[one][:, None]
+            )
+    np.fill_diagonal(together, False)
+    return together

@@ -1,4 +1,13 @@
-"""Placing an item and taking it back, where it can still lie, and whether sections still fit."""
+"""The compiled depth-first search: flat arrays, explicit frames, an undo trail.
+
+Placing an item and taking it back, where it can still lie, whether sections still fit; opening a
+frame, choosing in it, leaving it, and the failed states that were met; the main loop.
+
+The idea is that of MiniMalloc (Moffitt, ASPLOS 2023, doi 10.1145/3623278.3624752): items in order
+of offset, so that a partial packing is a skyline; split at cuts in time; prune by sections. What
+is new here: bars instead of a canonical order of ties, watched witnesses and the look-ahead on
+them, and the order of preference learnt from failures.
+"""
 
 import numpy as np
 

@@ -174,6 +174,13 @@ class Limits:
         time then (one or two). Both double each time.
     first_budget
         Nodes at one height before another is tried; doubled when no height could be decided.
+    together, longest, pieces
+        Groups with pairs apart of which each two are compared; where there are more, cliques are
+        looked for among as many that the pairs connect, with ``longest`` others that live longest.
+        Pieces of a group that are compared; more would find few more conflicts.
+    first_cliques, clique_steps
+        Cliques that are made first, from each of the heaviest groups one, and groups looked at in
+        the search for the heaviest clique.
     nodes_per_proof, proofs
         Where a proof is narrowed down: nodes after which a smaller set counts as packable (a proof
         that is harder is of less use), and sets that are tried at most.
@@ -192,6 +199,11 @@ class Limits:
     first_nodes: int = 1_000_000
     first_time: float = 0.05
     first_budget: int = 40_000
+    together: int = 1_000
+    longest: int = 100
+    pieces: int = 3
+    first_cliques: int = 200
+    clique_steps: int = 20_000
     nodes_per_proof: int = 20_000
     proofs: int = 400
 

@@ -10,6 +10,7 @@ import spmilp.packing.groups
 from spmilp.packing import Item, PackingProblem, PackingStatus, check_packing, minimise, pack
 from spmilp.packing.groups import heaviest_clique
 from spmilp.packing.instance import height_bound, instance_of
+from spmilp.packing.result import LIMITS
 from spmilp.packing.search import parts_of, tables_of
 from tests.packing.oracle import can_be_packed
 from tests.packing.random_problems import plain_problem, rich_problem
@@ -90,8 +91,7 @@ def test_with_alignments_fixed_and_reserved_bytes_the_bound_stays_below_every_pa
 def test_many_are_cut_into_sets_and_pairs_between_sets_still_hold(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(spmilp.packing.groups, "MOST_TOGETHER", 3)
-    monkeypatch.setattr(spmilp.packing.groups, "LONGEST", 1)
+    monkeypatch.setattr(spmilp.packing.groups, "LIMITS", replace(LIMITS, together=3, longest=1))
     for seed in range(20):
         random = Random(f"sets {seed}")
         problem = with_pairs(plain_problem(random), random, 0.5)

@@ -95,9 +95,7 @@ def test_a_capacity_that_a_heuristic_misses_is_no_proof() -> None:
 def test_too_many_items_and_unknown_names_are_refused_with_numbers() -> None:
     many = problem_of(*[(0, 1, 1)] * (LIMITS.items_for_gaps + 1))
 
-    with pytest.raises(
-        ValueError, match="20,001 buffers, expected at most 20,000"
-    ):
+    with pytest.raises(ValueError, match="20,001 buffers, expected at most 20,000"):
         pack_by("xla", many)
     with pytest.raises(ValueError, match="heuristic nobody: there are xla, tflite"):
         pack_by("nobody", many)
