@@ -376,20 +376,25 @@ def _what_must_arrive(t: int, heads: Ints, tasks: Tasks, edges: Edges) -> int:
     return best
 
 
+BY_HEAD, BY_LAG, JOIN = range(3)
+"""Which tasks before another are taken together, the first of them first: for a cut, those with the
+greatest heads, or lags; for the join, those that would come latest from another memory."""
+
+
 @part
 def _cut(t: int, found: Ints, heads: Ints, tasks: Tasks, window: Window, cores: int) -> int:
-    """Return when the tasks before a task can have been done."""
+    """Return when the tasks before a task can have been done: cuts and join of `paths_of`."""
     some = min(tasks.sharing[t], cores)
     others = cores - some
     size = found.size
     keys = np.empty(size, np.int64)
     best = 0
-    for way in range(3):
+    for way in (BY_HEAD, BY_LAG, JOIN):
         for number in range(size):
             x = found[number]
-            if way == 0:
+            if way == BY_HEAD:
                 keys[number] = -heads[x]
-            elif way == 1:
+            elif way == BY_LAG:
                 keys[number] = -window.near[x]
             else:
                 keys[number] = -(heads[x] + tasks.cycles[x] + window.away[x])
@@ -400,20 +405,20 @@ def _cut(t: int, found: Ints, heads: Ints, tasks: Tasks, window: Window, cores: 
         joined = 1 << 62
         for number in range(size):
             x = found[order[number]]
-            if way == 2:
+            if way == JOIN:
                 joined = min(joined, max(local, -keys[order[number]]))
             work += tasks.cycles[x]
             head = min(head, heads[x])
             near = min(near, window.near[x])
             away = min(away, window.away[x])
             shortest = min(shortest, tasks.cycles[x])
-            if way == 2:
+            if way == JOIN:
                 alone = until_done(some, 0, near, near, number + 1, work, shortest)
                 local = max(local, head + alone)
             else:
                 end = until_done(some, others, near, away, number + 1, work, shortest)
                 best = max(best, head + end)
-        if way == 2:
+        if way == JOIN:
             best = max(best, min(joined, local))
     return best
 

@@ -22,6 +22,7 @@ def planned(problem: Problem) -> Plan:
     return plan
 
 
+@pytest.mark.full
 @given(cases_on_machines())
 @settings(max_examples=40, deadline=None, derandomize=True)
 def test_no_plan_of_any_tiling_has_less(case: Case) -> None:

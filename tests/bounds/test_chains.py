@@ -52,6 +52,7 @@ def cases_on_machines(draw: st.DrawFn) -> Case:
     return replace(case, machine=machine)
 
 
+@pytest.mark.full
 @given(cases_on_machines())
 @settings(max_examples=40, deadline=None, derandomize=True)
 def test_no_plan_starts_or_ends_a_group_earlier(case: Case) -> None:
@@ -82,6 +83,7 @@ def two_products(rows: int) -> Network:
     return builder.network(builder.matmul(builder.matmul(builder.input((rows, 3)), 2), 2))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("rows", "share"), [(1, 0.85), (2, 0.65)])
 def test_brute_force_over_all_tilings_agrees(rows: int, share: float) -> None:
     network, machine = two_products(rows), star_machine(2, kinds=(LANES,))

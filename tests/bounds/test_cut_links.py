@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -63,6 +64,7 @@ def test_the_port_of_a_mesh_with_a_fast_dram_has_four_links_to_send_on() -> None
     assert least_rate(machine.links, rates_of(machine.links), some) == 4 * 24
 
 
+@pytest.mark.full
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(
     rates=st.lists(st.integers(1, 9), min_size=6, max_size=6),

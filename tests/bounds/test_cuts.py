@@ -108,6 +108,7 @@ def keep(paths: Paths, plan: Plan) -> None:
         assert placement.start + tail <= plan.claim.makespan
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("first", range(0, 30, 15))
 def test_plans_of_fans_keep_to_all_heads_tails_and_bounds(first: int) -> None:
     planned = 0

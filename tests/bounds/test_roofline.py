@@ -11,6 +11,7 @@ from tests.lowering.builders import NetworkBuilder, star_machine
 from tests.lowering.test_lower import Case, cases
 
 
+@pytest.mark.full
 @given(cases())
 @settings(max_examples=30, deadline=None, derandomize=True)
 def test_no_tiling_beats_the_bound_on_arithmetic(case: Case) -> None:
@@ -19,6 +20,7 @@ def test_no_tiling_beats_the_bound_on_arithmetic(case: Case) -> None:
     assert bound.compute * len(case.machine.cores) <= busy
 
 
+@pytest.mark.full
 @given(cases())
 @settings(max_examples=30, deadline=None, derandomize=True)
 def test_no_tiling_reads_less_than_the_compulsory_bytes(case: Case) -> None:

@@ -3,6 +3,7 @@
 from heapq import heappop, heappush
 from itertools import combinations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -122,6 +123,7 @@ def test_bytes_too_many_are_rounded_up_to_tensors() -> None:
     assert fewest_extra_bytes(network, 150) == 2 * 40 == spill_bound(problem_of(network, 150))
 
 
+@pytest.mark.full
 @settings(max_examples=120, deadline=None, derandomize=True)
 @given(tensors=st.integers(3, 8), seed=st.integers(0, 10_000), share=st.integers(0, 4))
 def test_never_above_the_fewest_bytes_of_any_order(tensors: int, seed: int, share: int) -> None:
@@ -134,6 +136,7 @@ def test_never_above_the_fewest_bytes_of_any_order(tensors: int, seed: int, shar
     assert budget < peak or fewest == 0
 
 
+@pytest.mark.full
 @settings(max_examples=80, deadline=None, derandomize=True)
 @given(
     widths=st.lists(st.integers(1, 40), min_size=3, max_size=5).map(tuple), room=st.integers(0, 60)

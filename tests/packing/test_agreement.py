@@ -14,6 +14,7 @@ from tests.packing.random_problems import full_problem, plain_problem, rich_prob
 from tests.packing.searching import agreement_on, search_alone
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("block", range(4))
 def test_plain_problems_are_decided_as_by_enumeration(block: int) -> None:
     found = [agreement_on(plain_problem(random), random) for random in _randoms("plain", block, 30)]
@@ -22,6 +23,7 @@ def test_plain_problems_are_decided_as_by_enumeration(block: int) -> None:
     assert sum(agreement.restarted for agreement in found) > 0
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("block", range(6))
 def test_problems_with_everything_are_decided_as_by_enumeration(block: int) -> None:
     found = [agreement_on(rich_problem(random), random) for random in _randoms("rich", block, 30)]
@@ -29,6 +31,7 @@ def test_problems_with_everything_are_decided_as_by_enumeration(block: int) -> N
     assert sum(agreement.given_up for agreement in found) == 0
 
 
+@pytest.mark.full
 def test_proofs_beyond_the_live_bytes_are_confirmed_by_cp_sat() -> None:
     above = 0
     for seed in range(16):
@@ -45,6 +48,7 @@ def test_proofs_beyond_the_live_bytes_are_confirmed_by_cp_sat() -> None:
     assert above >= 2
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(5))
 def test_twelve_items_are_decided_as_by_cp_sat(seed: int) -> None:
     random = Random(f"twelve {seed}")
@@ -83,6 +87,7 @@ def test_each_pruning_alone_and_all_but_it_agree_with_enumeration(name: str) -> 
             assert search_alone(asked, rules).outcome is expected, (seed, rules)
 
 
+@pytest.mark.full
 def test_the_two_second_opinions_agree_with_each_other() -> None:
     verdicts = []
     for seed in range(150):

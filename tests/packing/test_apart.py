@@ -55,6 +55,7 @@ def test_buffers_that_are_all_apart_lie_one_above_the_other() -> None:
     assert refused.conflict == tuple(range(16))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(30))
 def test_the_bound_is_the_heaviest_clique_and_no_packing_is_lower(seed: int) -> None:
     random = Random(f"cliques {seed}")
@@ -69,6 +70,7 @@ def test_the_bound_is_the_heaviest_clique_and_no_packing_is_lower(seed: int) -> 
     assert not can_be_packed(replace(problem, capacity=least.height - 1))
 
 
+@pytest.mark.full
 def test_with_alignments_fixed_and_reserved_bytes_the_bound_stays_below_every_packing() -> None:
     bounded = 0
     for seed in range(80):
@@ -88,6 +90,7 @@ def test_with_alignments_fixed_and_reserved_bytes_the_bound_stays_below_every_pa
     assert bounded > 10
 
 
+@pytest.mark.full
 def test_many_are_cut_into_sets_and_pairs_between_sets_still_hold(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -136,6 +139,7 @@ def test_stretches_of_time_that_no_pair_connects_are_still_searched_apart() -> N
     assert [part.items.tolist() for part in parts_of(tables)] == [[0, 1, 2], [3, 4, 5], [6]]
 
 
+@pytest.mark.full
 def test_the_work_grows_with_the_number_of_buffers_and_pairs() -> None:
     """Twenty thousand buffers with as many pairs: an added instant for each pair at most."""
     random = Random(0)

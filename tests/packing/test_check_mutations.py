@@ -120,6 +120,7 @@ def placed_items(draw: st.DrawFn) -> tuple[PackingProblem, tuple[int, ...]]:
     return PackingProblem(items=tuple(items), capacity=12), offsets
 
 
+@pytest.mark.full
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(placed_items())
 def test_cell_by_cell_gives_the_same_verdict(

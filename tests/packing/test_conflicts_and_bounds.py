@@ -13,6 +13,7 @@ from tests.packing.oracle import can_be_packed
 from tests.packing.random_problems import plain_problem, rich_problem
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(40))
 def test_a_conflict_cannot_be_packed_and_without_any_of_it_the_rest_can(seed: int) -> None:
     problem = plain_problem(Random(f"conflict {seed}"), most_items=9)
@@ -28,6 +29,7 @@ def test_a_conflict_cannot_be_packed_and_without_any_of_it_the_rest_can(seed: in
         assert can_be_packed(part_of(asked, rest))
 
 
+@pytest.mark.full
 def test_a_conflict_with_reserved_ranges_and_fixed_items_cannot_be_packed() -> None:
     conflicts = 0
     for seed in range(60):
@@ -57,6 +59,7 @@ def test_the_items_of_a_conflict_are_few_among_many() -> None:
     assert answer.conflict == (300, 301, 302)
 
 
+@pytest.mark.full
 def test_bounds_are_below_the_least_height_and_heuristics_above() -> None:
     for seed in range(40):
         problem = rich_problem(Random(f"bounds {seed}"))

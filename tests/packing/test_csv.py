@@ -108,6 +108,7 @@ def test_a_packed_file_read_again_is_fixed_where_it_was_packed(tmp_path: Path) -
 CELLS = st.text(string.ascii_letters + string.digits + ",;\" '-_.äé漢", min_size=1, max_size=8)
 
 
+@pytest.mark.full
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(
     names=st.lists(CELLS.filter(str.strip), max_size=6, unique_by=str.strip),

@@ -87,6 +87,7 @@ def ten_megabytes(seed: int) -> list[bytes]:
     return [noise, readable, lines, GOOD + noise, GOOD + readable, GOOD + lines, b'"' * 2**23]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("data", ten_megabytes(1), ids=lambda data: str(data[:8]))
 def test_ten_megabytes_of_garbage_are_refused_at_once(data: bytes) -> None:
     began = time.process_time()
@@ -110,6 +111,7 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
         read_table(tmp_path / "huge.csv")
 
 
+@pytest.mark.full
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(st.lists(st.sampled_from([*b'0123456789-,"\n\r @', *b"idlowerupsz", 0, 255]), max_size=40))
 def test_any_bytes_are_read_or_refused_with_a_message(tail: list[int]) -> None:

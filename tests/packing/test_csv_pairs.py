@@ -78,6 +78,7 @@ def test_buffers_that_cannot_lie_together_are_refused_with_both_numbers(
     assert says in str(caught.value)
 
 
+@pytest.mark.full
 def test_what_is_written_is_read_again_with_the_same_pairs() -> None:
     for seed in range(20):
         random = Random(seed)
