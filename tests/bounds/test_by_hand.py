@@ -64,15 +64,6 @@ def test_slices_of_a_buffer_too_large_for_the_chip_leave_dram_one_by_one(
     assert best_plan(problem).claim.dram_traffic == least
 
 
-def test_each_transfer_takes_whole_cycles() -> None:
-    # Two times 17 bytes at 4 a cycle: 3 + 5 cycles each, and then one of the tasks.
-    sketch = ProblemSketch(machine(64, 64)).buffer("a", 17, starts=DRAM)
-    sketch.buffer("b", 17, starts=DRAM).task("t0", 5, reads=["a"]).task("t1", 5, reads=["b"])
-    problem = sketch.problem()
-
-    assert bounds(problem)["traffic"] == best_plan(problem).claim.makespan == 2 * (3 + 5) + 5
-
-
 def test_data_of_a_task_on_another_kind_of_core_has_to_move() -> None:
     sketch = ProblemSketch(machine(64, 64, kinds=2)).buffer("x", 16)
     sketch.task("t0", 5, None, writes=["x"]).task("t1", None, 5, reads=["x"])
@@ -142,12 +133,6 @@ def test_energy_counts_tasks_and_the_cheapest_way_of_each_byte() -> None:
     # The frugal kind, 7; and each byte at least over the cheaper scratchpad.
     assert bounds(problem)["energy"] == 7 + 24 * 101
     assert best_plan(problem).claim.energy == min(50 + 24 * 101, 7 + 24 * 103)
-
-
-def test_energy_that_is_not_stated_counts_nothing() -> None:
-    sketch = ProblemSketch(machine(64, 64, kinds=2)).task("t", 5, 5, energy=(50, None))
-
-    assert bounds(sketch.problem())["energy"] == best_plan(sketch.problem(ENERGY)).claim.energy == 0
 
 
 @pytest.mark.parametrize(

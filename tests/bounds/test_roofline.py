@@ -118,17 +118,6 @@ def test_kinds_of_different_arrays_share_the_work_in_proportion() -> None:
     assert bound.compute == pytest.approx(64 * 64 * 10 / (2 * 8 + 2 * 4))
 
 
-def test_kinds_of_different_speed_share_the_work() -> None:
-    builder = NetworkBuilder()
-    network = builder.network(builder.matmul(builder.input((64, 64)), 64))
-    kinds = [
-        CoreKind(index=0, name="slow", lanes=(("float32", 1),)),
-        CoreKind(index=1, name="fast", lanes=(("float32", 3),)),
-    ]
-    bound = roofline(network, star_machine(4, kinds=kinds))
-    assert bound.compute == pytest.approx(64**3 / 8)
-
-
 def test_what_one_kind_alone_can_run_is_its_own_bound() -> None:
     builder = NetworkBuilder()
     network = builder.network(builder.pool(builder.conv(builder.input((1, 3, 8, 8)), 4)))

@@ -48,13 +48,6 @@ def test_proofs_beyond_the_live_bytes_are_confirmed_by_cp_sat() -> None:
     assert above >= 2
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("seed", range(5))
-def test_twelve_items_are_decided_as_by_cp_sat(seed: int) -> None:
-    random = Random(f"twelve {seed}")
-    assert agreement_on(plain_problem(random, most_items=12), random).wrong == ()
-
-
 def test_an_item_may_lie_on_a_part_of_another_that_is_smaller_than_the_whole() -> None:
     """Two are updates in place: what lies on them later is lifted by the smaller one alone."""
     problem = PackingProblem(
@@ -85,23 +78,6 @@ def test_each_pruning_alone_and_all_but_it_agree_with_enumeration(name: str) -> 
         expected = Outcome.PACKED if enumeration_packs(asked) else Outcome.EXHAUSTED
         for rules in (NAMES[name], ALL_RULES - NAMES[name]):
             assert search_alone(asked, rules).outcome is expected, (seed, rules)
-
-
-@pytest.mark.full
-def test_the_two_second_opinions_agree_with_each_other() -> None:
-    verdicts = []
-    for seed in range(150):
-        problem = rich_problem(Random(f"judges {seed}"), most_items=5)
-        asked = PackingProblem(
-            items=problem.items,
-            capacity=6 + seed % 8,
-            reserved=problem.reserved,
-            together=problem.together,
-            apart=problem.apart,
-        )
-        verdicts.append(enumeration_packs(asked))
-        assert cp_sat_packs(asked) is verdicts[-1]
-    assert 20 < sum(verdicts) < 130
 
 
 def _randoms(kind: str, block: int, count: int) -> list[Random]:

@@ -8,7 +8,6 @@ import pytest
 
 import spmilp.packing.groups
 from spmilp.packing import Item, PackingProblem, PackingStatus, check_packing, minimise, pack
-from spmilp.packing.groups import heaviest_clique
 from spmilp.packing.instance import height_bound, instance_of
 from spmilp.packing.result import LIMITS
 from spmilp.packing.search import parts_of, tables_of
@@ -104,31 +103,6 @@ def test_many_are_cut_into_sets_and_pairs_between_sets_still_hold(
         assert check_packing(problem, least.offsets) == []
         assert can_be_packed(replace(problem, capacity=least.height))
         assert not can_be_packed(replace(problem, capacity=least.height - 1))
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_the_heaviest_clique_is_that_of_enumeration(seed: int) -> None:
-    random = Random(seed)
-    count = random.randint(1, 11)
-    weights = sorted((random.randint(1, 20) for _ in range(count)), reverse=True)
-    conflicts = [0] * count
-    for i, j in combinations(range(count), 2):
-        if random.random() < 0.6:
-            conflicts[i] |= 1 << j
-            conflicts[j] |= 1 << i
-
-    def weight(members: int) -> int:
-        return sum(weights[k] for k in range(count) if members >> k & 1)
-
-    def is_clique(members: int) -> bool:
-        return all(
-            conflicts[k] & members == members & ~(1 << k) for k in range(count) if members >> k & 1
-        )
-
-    found = heaviest_clique(conflicts, weights, 10_000)
-    assert is_clique(found)
-    assert weight(found) == max(weight(some) for some in range(1 << count) if is_clique(some))
-    assert is_clique(heaviest_clique(conflicts, weights, 0))
 
 
 def test_stretches_of_time_that_no_pair_connects_are_still_searched_apart() -> None:

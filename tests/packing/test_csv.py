@@ -1,19 +1,13 @@
 """The CSV of buffers: what is read from it, and what is written back."""
 
-import csv
-import io
-import string
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from spmilp.packing import Item, PackingProblem, pack
+from spmilp.packing import Item
 from spmilp.packing.minimalloc import (
     Table,
     parse_table,
-    read_table,
     text_with_offsets,
     write_table,
 )
@@ -94,37 +88,3 @@ def test_what_else_is_in_the_file_stays_as_it_was(tmp_path: Path) -> None:
 def test_an_offset_is_needed_for_each_row() -> None:
     with pytest.raises(ValueError, match="shorter"):
         text_with_offsets(table(EXAMPLE), (0, 4))
-
-
-def test_a_packed_file_read_again_is_fixed_where_it_was_packed(tmp_path: Path) -> None:
-    found = table(EXAMPLE)
-    packing = pack(PackingProblem(items=found.items, capacity=12))
-    assert packing.offsets is not None
-    write_table(found, packing.offsets, tmp_path / "packed.csv")
-    again = read_table(tmp_path / "packed.csv")
-    assert tuple(item.offset for item in again.items) == packing.offsets
-
-
-CELLS = st.text(string.ascii_letters + string.digits + ",;\" '-_.äé漢", min_size=1, max_size=8)
-
-
-@pytest.mark.full
-@settings(max_examples=60, deadline=None, derandomize=True)
-@given(
-    names=st.lists(CELLS.filter(str.strip), max_size=6, unique_by=str.strip),
-    data=st.data(),
-)
-def test_what_is_written_is_read_again(names: list[str], data: st.DataObject) -> None:
-    numbers = st.integers(1, 10**12)
-    rows = []
-    for name in names:
-        lower, length, size, offset = (data.draw(numbers) for _ in range(4))
-        rows.append((name, lower, lower + length, size, offset))
-    file = io.StringIO()
-    csv.writer(file).writerows([("id", "lower", "upper", "size"), *(row[:4] for row in rows)])
-    first = table(file.getvalue())
-    again = table(text_with_offsets(first, [row[4] for row in rows]))
-    assert again.ids == tuple(name.strip() for name in names)
-    assert [(i.lifetimes, i.size, i.offset) for i in again.items] == [
-        (((lower, upper),), size, offset) for _, lower, upper, size, offset in rows
-    ]

@@ -49,26 +49,6 @@ def test_a_cut_names_all_that_conflict_and_nothing_else(seed: int) -> None:
         assert pack(part(problem, rest)).status is not PackingStatus.INFEASIBLE
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_minimising_within_a_capacity_gives_a_cut_as_packing_does(seed: int) -> None:
-    problem = fragmented(Random(seed))
-    answer = minimise(problem)
-
-    assert answer.status is PackingStatus.INFEASIBLE
-    assert answer.bound > (problem.capacity or 0)
-    assert answer.conflict == pack(problem).conflict
-
-
-def test_a_capacity_far_below_the_live_bytes_is_refused_without_a_search() -> None:
-    items = tuple(Item(size=i % 9 + 1, lifetimes=((i % 7, i % 7 + 5),)) for i in range(60))
-    answer = minimise(PackingProblem(items=items, capacity=20))
-
-    assert answer.status is PackingStatus.INFEASIBLE
-    assert (answer.statistics.nodes, answer.statistics.source) == (0, "bound")
-    assert answer.conflict is not None
-    assert sum(items[i].size for i in answer.conflict) > 20
-
-
 def test_heights_far_apart_are_halved_and_not_counted_one_by_one() -> None:
     wide = tuple(Item(size=3, lifetimes=((0, 9),), alignment=2**20) for _ in range(2))
     others = tuple(Item(size=5, lifetimes=((i, i + 3),)) for i in range(6))

@@ -72,13 +72,6 @@ def test_the_hill_is_climbed_down_from_the_first_order_and_the_same_for_the_same
     assert sum(reached) < 0.95 * len(reached)
 
 
-def test_a_limit_ends_the_climb_with_what_there_is() -> None:
-    problem = full_problem(Random(1), 40)
-    found = pack_by("usmp:hill_climb", problem, PackingOptions(time_limit=0.0))
-    assert found.offsets is not None
-    assert check_packing(problem, found.offsets) == []
-
-
 def test_a_capacity_that_a_heuristic_misses_is_no_proof() -> None:
     problem = full_problem(Random(3), 40)
     height = pack_by("xla", problem).height
