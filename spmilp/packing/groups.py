@@ -65,9 +65,9 @@ def group_items(problem: PackingProblem) -> Groups:
         If items that must lie together are fixed at different or unaligned offsets, or also kept
         apart.
     """
-    first = first_of_each_set(len(problem.items), problem.together)
+    leaders = first_of_each_set(len(problem.items), problem.together)
     # Groups are numbered by their first item.
-    of_item = np.unique(np.array(first, dtype=np.int64), return_inverse=True)[1]
+    of_item = np.unique(np.array(leaders, dtype=np.int64), return_inverse=True)[1]
     members: list[list[int]] = [[] for _ in range(int(of_item.max(initial=-1)) + 1)]
     for item, group in enumerate(of_item.tolist()):
         members[group].append(item)
