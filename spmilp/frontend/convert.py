@@ -3,8 +3,9 @@
 QuantizeLinear and DequantizeLinear keep their scales and zero points beside their attributes.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import numpy as np
 import onnx_ir as ir
@@ -13,12 +14,12 @@ from spmilp.errors import UnsupportedOperatorError
 from spmilp.frontend.cleanup.constants import fill_of, is_shape_only
 from spmilp.frontend.cleanup.nodes import MALFORMED, OWN_DOMAIN, first_line, origin_of, reason_of
 from spmilp.frontend.cleanup.quantisation import ROUNDS_WITH_ZERO
-from spmilp.frontend.graph import Operator, Quantisation, Scale, Tensor
+from spmilp.frontend.graph import Attribute, Operator, Quantisation, Scale, Tensor
 from spmilp.frontend.node import (
     ONE_INPUT,
-    RULES,
     Node,
     has_elements,
+    make_explicit,
     numpy_dtype,
     positive_axis,
     static_shape,
@@ -180,9 +181,7 @@ def normalise(node: Node) -> tuple[Operator, ...]:
     for position in range(1, len(node.outputs())):
         if node.uses_output(position):
             raise ValueError(f"its output {position} is used; only the first is supported")
-    attributes = dict(node.attributes)
-    if node.kind in RULES:
-        RULES[node.kind](node, attributes)
+    attributes = make_explicit(node)
     alone = node.kind in ONE_INPUT or (node.kind == "Gather" and "indices" in attributes)
     inputs = node.input_names(1 if alone else None)
     while inputs and not inputs[-1]:
@@ -197,41 +196,42 @@ def normalise(node: Node) -> tuple[Operator, ...]:
 
 def _split(node: Node) -> tuple[Operator, ...]:
     """Return one Slice for each output of a Split that is used."""
-    axis = positive_axis(node.integer("axis"), len(node.shape(0)))
-    ends = [0]
-    for position in range(len(node.outputs())):
-        ends.append(ends[-1] + node.output_length(position, axis))
-    return tuple(
-        Operator(
-            name=f"{node.name}:{position}",
-            kind="Slice",
-            inputs=node.input_names(1),
-            output=output,
-            attributes={"starts": (start,), "ends": (end,), "axes": (axis,), "steps": (1,)},
-        )
-        for position, (output, (start, end)) in enumerate(
-            zip(node.outputs(), pairwise(ends), strict=True)
-        )
-        if node.uses_output(position)
+    axis = positive_axis(node.integer("axis"), node.rank)
+    lengths = [node.output_length(position, axis) for position in range(len(node.outputs()))]
+    ends = [*accumulate(lengths, initial=0)]
+    return _by_output(
+        node,
+        "Slice",
+        [
+            {"starts": (start,), "ends": (end,), "axes": (axis,), "steps": (1,)}
+            for start, end in pairwise(ends)
+        ],
     )
 
 
 def _top(node: Node) -> tuple[Operator, ...]:
     """Return one TopK for the elements and one for their positions, where these are used."""
     attributes = {
-        "axis": positive_axis(node.integer("axis"), len(node.shape(0))),
+        "axis": positive_axis(node.integer("axis"), node.rank),
         "k": node.integers(1)[0],
         "largest": node.integer("largest"),
     }
+    return _by_output(node, "TopK", [{**attributes, "positions": position} for position in (0, 1)])
+
+
+def _by_output(
+    node: Node, kind: str, attributes: Sequence[Mapping[str, Attribute]]
+) -> tuple[Operator, ...]:
+    """Return an operator on the first input for each output that is used."""
     return tuple(
         Operator(
-            name=f"{node.name}:{position}" if position else node.name,
-            kind="TopK",
+            name=f"{node.name}:{position}" if position or kind == "Slice" else node.name,
+            kind=kind,
             inputs=node.input_names(1),
             output=output,
-            attributes={**attributes, "positions": position},
+            attributes=given,
         )
-        for position, output in enumerate(node.outputs())
+        for position, (output, given) in enumerate(zip(node.outputs(), attributes, strict=False))
         if node.uses_output(position)
     )
 
@@ -272,7 +272,7 @@ def _scale(node: Node, dtype: np.dtype[np.generic]) -> Scale:
             f"{scale.shape}"
         )
     per_tensor = scale.size == 1
-    rank = len(node.shape(0))
+    rank = node.rank
     axis = node.integer("axis")
     if not per_tensor and (scale.ndim != 1 or not -rank <= axis < rank):
         raise ValueError(f"scales of shape {scale.shape} along axis {axis} are not supported")

@@ -10,6 +10,8 @@ twice but in the halos of tiles.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import networkx as nx
+
 from spmilp.frontend.graph import Group, Operator
 from spmilp.frontend.operators.family import Fusion
 from spmilp.frontend.operators.moves import keeps_boxes, without_ones
@@ -93,25 +95,14 @@ def _readers(
 
 
 def _dominators(readers: list[tuple[int, ...] | None]) -> tuple[int | None, ...]:
-    """Return immediate post-dominators: the nearest common one of all readers (a tree)."""
-    parent: list[int | None] = [None] * len(readers)
-    depth = [0] * len(readers)
-    for position in reversed(range(len(readers))):
-        common: int | None = None
-        for at, reader in enumerate(readers[position] or ()):
-            common = reader if at == 0 else _common(common, reader, parent, depth)
-        parent[position] = common
-        depth[position] = 0 if common is None else depth[common] + 1
-    return tuple(parent)
-
-
-def _common(a: int | None, b: int | None, parent: list[int | None], depth: list[int]) -> int | None:
-    while a is not None and b is not None and a != b:
-        if depth[a] >= depth[b]:
-            a = parent[a]
-        else:
-            b = parent[b]
-    return a if a == b else None
+    """Return the immediate post-dominators; all paths end behind the last operator."""
+    end = len(readers)
+    backwards = nx.DiGraph()
+    backwards.add_node(end)
+    for position, found in enumerate(readers):
+        backwards.add_edges_from((reader, position) for reader in found or (end,))
+    parents = nx.immediate_dominators(backwards, end)
+    return tuple(None if parents[at] == end else parents[at] for at in range(end))
 
 
 ANCHORS = frozenset({Fusion.COMPLEX, Fusion.REDUCTION})

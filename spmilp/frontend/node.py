@@ -45,6 +45,11 @@ class Node:
         values = self._node.inputs[:count]
         return tuple("" if value is None else str(value.name) for value in values)
 
+    @property
+    def rank(self) -> int:
+        """The number of axes of the first input."""
+        return len(self.shape(0))
+
     def shape(self, position: int) -> Extents:
         """Return the shape of an input."""
         return static_shape(self._value(position))
@@ -230,22 +235,16 @@ ONE_INPUT = frozenset(
 """Kinds of which only the first input is data; the others say how."""
 
 
-def _convolution(node: Node, attributes: Attributes) -> None:
-    attributes.update(window_attributes(node, node.shape(1)[2:]))
+def _window(node: Node, attributes: Attributes) -> None:
+    attributes.update(window_attributes(node, () if "Pool" in node.kind else node.shape(1)[2:]))
     del attributes["auto_pad"]
 
 
 def _transposed_convolution(node: Node, attributes: Attributes) -> None:
-    padding = node.listed("output_padding", (0,) * (len(node.shape(0)) - 2))
-    window = window_attributes(node, node.shape(1)[2:])
-    attributes.update(window, output_padding=padding, pads=transposed_pads(node, padding))
+    _window(node, attributes)
+    padding = node.listed("output_padding", (0,) * (node.rank - 2))
+    attributes.update(output_padding=padding, pads=transposed_pads(node, padding))
     attributes.pop("output_shape", None)
-    del attributes["auto_pad"]
-
-
-def _pooling(node: Node, attributes: Attributes) -> None:
-    attributes.update(window_attributes(node, ()))
-    del attributes["auto_pad"]
 
 
 def _batch_norm(node: Node, attributes: Attributes) -> None:
@@ -259,15 +258,6 @@ def _clip(node: Node, attributes: Attributes) -> None:
             attributes[name] = node.numbers(position)[0]
 
 
-def _one_axis(node: Node, attributes: Attributes) -> None:
-    attributes["axis"] = positive_axis(node.integer("axis"), len(node.shape(0)))
-
-
-def _flatten(node: Node, attributes: Attributes) -> None:
-    axis, rank = node.integer("axis"), len(node.shape(0))
-    attributes["axis"] = axis + rank if axis < 0 else axis
-
-
 def _squeeze(node: Node, attributes: Attributes) -> None:
     shape = node.shape(0)
     if node.has(1):
@@ -278,26 +268,13 @@ def _squeeze(node: Node, attributes: Attributes) -> None:
 
 def _unsqueeze(node: Node, attributes: Attributes) -> None:
     axes = node.integers(1)
-    attributes["axes"] = _sorted_axes(axes, len(node.shape(0)) + len(axes))
-
-
-def _reshape(node: Node, attributes: Attributes) -> None:
-    attributes["shape"] = node.output_shape()
-
-
-def _tile(node: Node, attributes: Attributes) -> None:
-    attributes["repeats"] = node.integers(1)
-
-
-def _transpose(node: Node, attributes: Attributes) -> None:
-    rank = len(node.shape(0))
-    attributes["perm"] = node.listed("perm", tuple(reversed(range(rank))))
+    attributes["axes"] = _sorted_axes(axes, node.rank + len(axes))
 
 
 def _slice(node: Node, attributes: Attributes) -> None:
     starts, ends = node.integers(1), node.integers(2)
     axes = node.integers(3) if node.has(3) else tuple(range(len(starts)))
-    rank = len(node.shape(0))
+    rank = node.rank
     attributes["starts"], attributes["ends"] = starts, ends
     attributes["axes"] = tuple(positive_axis(axis, rank) for axis in axes)
     attributes["steps"] = node.integers(4) if node.has(4) else (1,) * len(starts)
@@ -314,7 +291,7 @@ def _gather(node: Node, attributes: Attributes) -> None:
 
 
 def _pad(node: Node, attributes: Attributes) -> None:
-    rank = len(node.shape(0))
+    rank = node.rank
     given = node.integers(1)
     axes = node.integers(3) if node.has(3) else tuple(range(rank))
     pads = [0] * (2 * rank)
@@ -345,7 +322,7 @@ def _resize(node: Node, attributes: Attributes) -> None:
 
 
 def _reduce(node: Node, attributes: Attributes) -> None:
-    rank = len(node.shape(0))
+    rank = node.rank
     axes = node.integers(1) if node.has(1) else ()
     if not axes and not attributes.get("noop_with_empty_axes", 0):
         axes = tuple(range(rank))
@@ -353,53 +330,70 @@ def _reduce(node: Node, attributes: Attributes) -> None:
 
 
 def _position_of_extreme(node: Node, attributes: Attributes) -> None:
-    attributes["axes"] = (positive_axis(node.integer("axis"), len(node.shape(0))),)
+    attributes["axes"] = (positive_axis(node.integer("axis"), node.rank),)
     del attributes["axis"]
-
-
-def _cumulative_sum(node: Node, attributes: Attributes) -> None:
-    attributes["axis"] = positive_axis(node.integers(1)[0], len(node.shape(0)))
-
-
-def _triangle(node: Node, attributes: Attributes) -> None:
-    attributes["k"] = node.integers(1)[0] if node.has(1) else 0
-
-
-def _einsum(node: Node, attributes: Attributes) -> None:
-    attributes["equation"] = explicit_equation(node.text("equation"))
 
 
 def _dropout(node: Node, attributes: Attributes) -> None:
     raise ValueError("it is in training mode")
 
 
+def _own_axis(node: Node) -> Attribute:
+    return positive_axis(node.integer("axis"), node.rank)
+
+
+def _flattened_axis(node: Node) -> Attribute:
+    return node.integer("axis") + node.rank * (node.integer("axis") < 0)
+
+
+COMPUTED: Mapping[str, tuple[str, Callable[[Node], Attribute]]] = {
+    **dict.fromkeys(
+        ("Concat", "LayerNormalization", "LogSoftmax", "RMSNormalization", "Softmax"),
+        ("axis", _own_axis),
+    ),
+    **dict.fromkeys(("Reshape", "Expand"), ("shape", Node.output_shape)),
+    "CumSum": ("axis", lambda node: positive_axis(node.integers(1)[0], node.rank)),
+    "Einsum": ("equation", lambda node: explicit_equation(node.text("equation"))),
+    "Flatten": ("axis", _flattened_axis),
+    "Tile": ("repeats", lambda node: node.integers(1)),
+    "Transpose": ("perm", lambda node: node.listed("perm", tuple(reversed(range(node.rank))))),
+    "Trilu": ("k", lambda node: node.integers(1)[0] if node.has(1) else 0),
+}
+"""Kinds of which one attribute is computed, and how."""
+
 RULES: Mapping[str, Callable[[Node, Attributes], None]] = {
     **dict.fromkeys(REDUCTIONS, _reduce),
     **dict.fromkeys(("ArgMax", "ArgMin"), _position_of_extreme),
-    **dict.fromkeys(("MaxPool", "AveragePool", "LpPool"), _pooling),
-    **dict.fromkeys(
-        ("Concat", "LayerNormalization", "LogSoftmax", "RMSNormalization", "Softmax"), _one_axis
-    ),
-    **dict.fromkeys(("Reshape", "Expand"), _reshape),
+    **dict.fromkeys(("MaxPool", "AveragePool", "LpPool", "Conv", "ConvInteger"), _window),
     "BatchNormalization": _batch_norm,
     "Clip": _clip,
-    "Conv": _convolution,
-    "ConvInteger": _convolution,
     "ConvTranspose": _transposed_convolution,
-    "CumSum": _cumulative_sum,
     "Dropout": _dropout,
-    "Einsum": _einsum,
-    "Flatten": _flatten,
     "Gather": _gather,
     "Pad": _pad,
     "Resize": _resize,
     "Slice": _slice,
     "Squeeze": _squeeze,
-    "Tile": _tile,
-    "Transpose": _transpose,
-    "Trilu": _triangle,
     "Unsqueeze": _unsqueeze,
 }
+"""Kinds of which several attributes are, or that are refused."""
+
+
+def make_explicit(node: Node) -> Attributes:
+    """Return the attributes of a node as the families expect them.
+
+    Raises
+    ------
+    ValueError
+        If the node cannot be lowered; the message is the reason.
+    """
+    attributes = dict(node.attributes)
+    if node.kind in COMPUTED:
+        name, compute = COMPUTED[node.kind]
+        attributes[name] = compute(node)
+    elif node.kind in RULES:
+        RULES[node.kind](node, attributes)
+    return attributes
 
 
 def positive_axis(axis: int, rank: int) -> int:
@@ -434,7 +428,7 @@ def window_attributes(node: Node, kernel: Extents) -> dict[str, Attribute]:
     kernel
         Lengths of the window along the spatial axes, where the node does not say.
     """
-    rank = len(node.shape(0)) - 2
+    rank = node.rank - 2
     kernel = node.listed("kernel_shape", kernel)
     strides = node.listed("strides", (1,) * rank)
     dilations = node.listed("dilations", (1,) * rank)

@@ -100,6 +100,7 @@ CHANGES: tuple[Callable[[onnx.GraphProto, Random], None], ...] = (
 )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
 def test_a_broken_model_is_read_or_refused_with_a_reason(
     tmp_path: Path, change: Callable[[onnx.GraphProto, Random], None]

@@ -86,17 +86,6 @@ def test_batch_norm_is_folded_into_gemm_whatever_its_c(
     assert_same_numbers(model, after, {"x": (4, 3)})
 
 
-def test_batch_norm_stays_when_something_else_reads_the_convolution(tmp_path: Path) -> None:
-    graph = """
-    agraph (float[2,3,5,5] x) => (float[2,6,3,3] y, float[2,6,3,3] z)
-    { c = Conv(x, w) y = BatchNormalization(c, g, b, m, v) z = Relu(c) }
-    """
-    model = with_constants(graph, w=(6, 3, 3, 3), **NORM)
-    after = cleaned(tmp_path, model)
-    assert kinds(after)["BatchNormalization"] == 1
-    assert_same_numbers(model, after, {"x": (2, 3, 5, 5)})
-
-
 def test_two_batch_norms_may_share_one_weight(tmp_path: Path) -> None:
     graph = """
     agraph (float[1,3,5,5] x, float[1,3,5,5] u) => (float[1,6,3,3] y, float[1,6,3,3] z)

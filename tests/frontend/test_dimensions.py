@@ -8,6 +8,7 @@ from spmilp.errors import SpmilpError
 from tests.frontend.running import loaded, model_of
 
 DYNAMIC = "agraph (float[batch,seq,4] x) => (float[batch,seq,4] y) { y = Relu(x) }"
+STATIC = "agraph (float[2] x) => (float[2] y) { y = Relu(x) }"
 
 
 def test_bound_dimensions_reach_the_output(tmp_path: Path) -> None:
@@ -15,26 +16,20 @@ def test_bound_dimensions_reach_the_output(tmp_path: Path) -> None:
     assert network.tensors["y"].shape == (2, 5, 4)
 
 
-def test_an_unbound_dimension_says_which_option_is_missing(tmp_path: Path) -> None:
-    with pytest.raises(SpmilpError, match=r"length of seq is not known; give --dim seq=\.\.\."):
-        loaded(tmp_path, DYNAMIC, {"batch": 2})
-
-
-def test_an_unknown_dimension_lists_those_of_the_model(tmp_path: Path) -> None:
-    with pytest.raises(SpmilpError, match=r"no dimension 'btach'.*are batch, seq"):
-        loaded(tmp_path, DYNAMIC, {"btach": 2, "seq": 1})
-
-
-def test_an_unknown_dimension_of_a_static_model_says_so(tmp_path: Path) -> None:
-    static = "agraph (float[2] x) => (float[2] y) { y = Relu(x) }"
-    with pytest.raises(SpmilpError, match="none of its dimensions is dynamic"):
-        loaded(tmp_path, static, {"batch": 2})
-
-
-@pytest.mark.parametrize("length", [0, -1])
-def test_a_length_must_be_positive(tmp_path: Path, length: int) -> None:
-    with pytest.raises(SpmilpError, match=f"batch is {length}, expected > 0"):
-        loaded(tmp_path, DYNAMIC, {"batch": length, "seq": 1})
+@pytest.mark.parametrize(
+    ("graph", "given", "reason"),
+    [
+        (DYNAMIC, {"batch": 2}, r"length of seq is not known; give --dim seq=\.\.\."),
+        (DYNAMIC, {"btach": 2, "seq": 1}, r"no dimension 'btach'.*are batch, seq"),
+        (DYNAMIC, {"batch": 0, "seq": 1}, "batch is 0, expected > 0"),
+        (STATIC, {"batch": 2}, "none of its dimensions is dynamic"),
+    ],
+)
+def test_a_wrong_length_is_told(
+    tmp_path: Path, graph: str, given: dict[str, int], reason: str
+) -> None:
+    with pytest.raises(SpmilpError, match=reason):
+        loaded(tmp_path, graph, given)
 
 
 def test_a_dimension_without_name_goes_by_input_and_axis(tmp_path: Path) -> None:

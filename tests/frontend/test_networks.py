@@ -1,6 +1,5 @@
 """Whole networks: those of the onnx package, those of this repository, and their numbers."""
 
-from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +25,7 @@ LIGHT = {
     "light_vgg19": (25, 19_632_062_464),
     "light_zfnet512": (14, 1_481_727_008),
 }
+QUICK = ("light_resnet50", "light_squeezenet", "light_zfnet512")
 PUBLISHED = {
     "light_resnet50": 4089,
     "light_squeezenet": 349,
@@ -34,19 +34,16 @@ PUBLISHED = {
 }
 
 
-@lru_cache
-def light(name: str) -> Network:
-    """Load a graph of the onnx package, once for all tests."""
-    return load_network(find_model(f"onnx:{name}"))
-
-
 def test_all_light_models_are_known() -> None:
     assert set(LIGHT) == set(light_models())
 
 
-@pytest.mark.parametrize("name", LIGHT)
+@pytest.mark.parametrize(
+    "name",
+    [one if one in QUICK else pytest.param(one, marks=pytest.mark.full) for one in LIGHT],
+)
 def test_a_light_model_has_the_expected_groups_and_macs(name: str) -> None:
-    network = light(name)
+    network = load_network(find_model(f"onnx:{name}"))
     groups, macs = LIGHT[name]
     assert (len(network.groups), network_macs(network)) == (groups, macs)
     if name in PUBLISHED:
@@ -63,6 +60,7 @@ MACS = {"resnet8": 12_501_632, "ds_cnn": 2_656_768, "mobilenetv1_025": 7_489_664
 MACS |= {"autoencoder": 264_192}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("path", sorted(MODELS.glob("*.onnx")), ids=lambda path: path.stem)
 def test_a_model_of_the_repository_loads(path: Path) -> None:
     network = load_network(path, DIMS.get(path.stem, {}))

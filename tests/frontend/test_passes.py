@@ -113,17 +113,6 @@ def test_the_classes_of_tvm_and_no_fusion(tmp_path: Path) -> None:
     assert groups[Fuse.TVM] == [("Exp", "Transpose", "Relu"), ("MaxPool", "Neg"), ("ReduceSum",)]
 
 
-def test_what_follows_a_reduction_is_fused_by_default_only(tmp_path: Path) -> None:
-    text = """
-    agraph (float[4,8] x) => (float[4,1] y) <int64[1] last = {1}>
-    { e = Exp(x) s = ReduceSum<keepdims=1>(e, last) y = Sqrt(s) }
-    """
-    path = saved(tmp_path, model_of(text))
-    assert kinds_of(load_network(path)) == [("Exp", "ReduceSum", "Sqrt")]
-    by_classes = load_network(path, passes=passes_from("fuse=tvm"))
-    assert kinds_of(by_classes) == [("Exp", "ReduceSum"), ("Sqrt",)]
-
-
 def test_without_sharing_no_result_takes_over_bytes() -> None:
     model = MODELS / "resnet8_int8.onnx"
     found = {}

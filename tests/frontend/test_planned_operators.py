@@ -8,7 +8,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from onnxruntime.quantization import QuantType, quantize_dynamic
 
-from spmilp.checker.values.compare import compare, replay_plan
+from spmilp.checker.values.compare import compare
 from spmilp.checker.values.inputs import random_inputs
 from spmilp.errors import UnsupportedOperatorError
 from spmilp.frontend.load import load_network
@@ -101,6 +101,7 @@ def test_a_planned_operator_computes_what_onnxruntime_does(tmp_path: Path, case:
     )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("name", "weights"),
     [
@@ -226,51 +227,3 @@ def test_weights_filled_with_a_number_are_replayed(tmp_path: Path) -> None:
     expected = onnxruntime_outputs(path, inputs)["y"]
     found = planned_outputs(path, inputs)["y"]
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4 * np.abs(expected).max())
-
-
-def test_weights_filled_with_a_number_take_little_memory(tmp_path: Path) -> None:
-    network = load_network(saved(tmp_path, filled_model()))
-    weights = [t for t in network.tensors.values() if t.shape in ((8, 3, 3, 3), (5, 640))]
-    assert len(weights) == 2
-    for weight in weights:
-        stored = 0 if weight.data is None else weight.data
-        assert weight.fill is not None or 0 in np.asarray(stored).strides
-
-
-OUTPUTS = {
-    "an input": "agraph (float[4,8] x) => (float[4,8] x, float[4,8] y) { y = Relu(x) }",
-    "a copy of an input": (
-        "agraph (float[4,8] x) => (float[4,8] y, float[4,8] z) { y = Identity(x) z = Relu(x) }"
-    ),
-    "one result twice": (
-        "agraph (float[4,8] x) => (float[4,8] y, float[4,8] z) { z = Relu(x) y = Identity(z) }"
-    ),
-    "a constant": (
-        "agraph (float[4] x) => (float[4] y, float[4] c) <float[4] c = {1, 2, 3, 4}> "
-        "{ y = Relu(x) }"
-    ),
-}
-
-
-@pytest.mark.parametrize("case", OUTPUTS, ids=list(OUTPUTS))
-def test_an_output_that_no_operator_computes_is_planned_and_replayed(
-    tmp_path: Path, case: str
-) -> None:
-    model = model_of(OUTPUTS[case])
-    path = saved(tmp_path, model)
-    result = plan_of(path)
-    assert result.plan is not None
-    inputs = random_inputs(load_network(path), seed=0)
-    np.savez(
-        tmp_path / "both.npz",
-        **inputs,
-        **{
-            name: array
-            for name, array in onnxruntime_outputs(path, inputs).items()
-            if name not in inputs
-        },
-    )
-    for values in (None, tmp_path / "both.npz"):
-        found = replay_plan(result.problem, result.plan, path, values=values)
-        assert [difference.name for difference in found] == [o.name for o in model.graph.output]
-        assert [difference.absolute for difference in found] == [0, 0]

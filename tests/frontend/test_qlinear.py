@@ -86,8 +86,10 @@ def model_with(call: str, dtype: np.dtype[np.generic], coarse: bool) -> onnx.Mod
     return model
 
 
-@pytest.mark.parametrize("coarse", [False, True], ids=["any scale", "halves"])
-@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+@pytest.mark.parametrize(
+    "coarse", [False, pytest.param(True, marks=pytest.mark.full)], ids=["any scale", "halves"]
+)
+@pytest.mark.parametrize("dtype", [pytest.param(np.int8, marks=pytest.mark.full), np.uint8])
 @pytest.mark.parametrize("call", CALLS, ids=list(CALLS))
 def test_a_planned_operator_equals_onnxruntime_bit_for_bit(
     tmp_path: Path, call: str, dtype: type[np.integer], coarse: bool
@@ -126,6 +128,7 @@ class RandomImages(CalibrationDataReader):
         return next(self._images, None)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("activations", "per_channel"), [(QuantType.QInt8, False), (QuantType.QUInt8, True)]
 )

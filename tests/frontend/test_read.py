@@ -35,6 +35,8 @@ def test_a_missing_file_names_its_neighbours(tmp_path: Path) -> None:
     saved(tmp_path, model_of(CONV))
     with pytest.raises(FileError, match=r"no model file .*modle\.onnx.*model\.onnx"):
         find_model(str(tmp_path / "modle.onnx"))
+    with pytest.raises(FileError, match="onnx:light_squeezenet"):
+        find_model("light_squeezenet")
 
 
 def test_a_directory_is_no_model(tmp_path: Path) -> None:

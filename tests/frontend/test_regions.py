@@ -7,7 +7,6 @@ import pytest
 from spmilp.frontend.graph import Network
 from spmilp.frontend.regions import (
     group_regions,
-    group_work,
 )
 from tests.frontend.running import loaded
 
@@ -42,14 +41,6 @@ def test_a_part_of_the_reduction_limits_only_what_the_anchor_reads(chain: Networ
     assert regions["w"] == ((0, 4), (0, 2), (0, 3), (0, 3))
     assert regions["r"] == box
     assert "b" not in regions
-
-
-def test_the_work_of_a_group_is_the_anchors_macs_and_all_vector_work(chain: Network) -> None:
-    work = group_work(chain, chain.groups[0], ((0, 1), (0, 2), (0, 4), (0, 8)))
-    assert dict(work.loops) == {"B": 1, "G": 1, "K": 2, "C": 3, "Y": 4, "X": 8, "R": 3, "S": 3}
-    # The bias, the sum and the Relu: one operation per element each.
-    assert work.vector == 3 * 64
-    assert work.dtype == "float32"
 
 
 def test_two_readers_of_a_tensor_need_what_covers_both(tmp_path: Path) -> None:

@@ -7,10 +7,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from spmilp.checker.values.compare import replay_plan
-from spmilp.errors import FileError, UnsupportedOperatorError
+from spmilp.errors import UnsupportedOperatorError
 from spmilp.frontend.load import load_network
-from tests.frontend.planned import plan_of, planned_outputs
+from tests.frontend.planned import planned_outputs
 from tests.frontend.running import Array, saved
 
 
@@ -101,12 +100,6 @@ def test_every_tensor_in_memory_has_the_least_type(tmp_path: Path) -> None:
     assert {t.dtype.name for t in weights if t.shape[-1] != 1 or len(t.shape) == 4} == {"int8"}
 
 
-def test_an_input_keeps_the_integer_type_that_the_file_declares(tmp_path: Path) -> None:
-    model = small_model()
-    model.graph.input[0].type.tensor_type.elem_type = TensorProto.INT8
-    assert load_network(saved(tmp_path, model)).tensors["x"].dtype.name == "int8"
-
-
 def test_what_has_no_meaning_on_integers_is_listed(tmp_path: Path) -> None:
     constants = {**CONSTANTS, "w": np.full((6, 4, 1, 1), 0.5)}
     nodes = [
@@ -122,20 +115,3 @@ def test_what_has_no_meaning_on_integers_is_listed(tmp_path: Path) -> None:
     assert "Softmax has no exact meaning" in reported["soft", "Softmax"]
     assert "div, n_levels_out and signed" in reported["last", "RequantShift"]
     assert len(reported) == 3
-
-
-def test_a_replay_compares_with_the_outputs_of_a_file(tmp_path: Path) -> None:
-    path = saved(tmp_path, small_model())
-    x = np.random.default_rng(2).integers(0, 256, (1, 4, 9, 7))
-    result = plan_of(path)
-    assert result.plan is not None
-    with pytest.raises(FileError, match=r"RequantShift.*give the outputs"):
-        replay_plan(result.problem, result.plan, path)
-
-    np.savez(tmp_path / "right.npz", x=x, y=expected_of(x))
-    (right,) = replay_plan(result.problem, result.plan, path, values=tmp_path / "right.npz")
-    np.savez(tmp_path / "wrong.npz", x=x, y=expected_of(x) + 2)
-    (wrong,) = replay_plan(result.problem, result.plan, path, values=tmp_path / "wrong.npz")
-
-    assert (right.absolute, right.within) == (0, True)
-    assert (wrong.absolute, wrong.within) == (2, False)

@@ -90,42 +90,6 @@ def reshape(draw: Draw) -> Case:
 
 
 @st.composite
-def squeeze(draw: Draw) -> Case:
-    """Axes of length 1 go or come."""
-    shape = some_shape(draw)
-    long = list(shape)
-    axes = []
-    for _ in range(draw(st.integers(1, 2))):
-        long.insert(draw(st.integers(0, len(long))), 1)
-    axes = [axis for axis, length in enumerate(long) if length == 1]
-    chosen = tuple(sorted(draw(st.sets(st.sampled_from(axes), min_size=1))))
-    short = [length for axis, length in enumerate(long) if axis not in chosen]
-    kind = draw(st.sampled_from(["Squeeze", "Unsqueeze"]))
-    return Case(
-        kind=kind,
-        arrays=[values(draw, *(long if kind == "Squeeze" else short))],
-        attributes={"axes": chosen},
-        onnx_attributes={},
-        side_inputs=[_int64(chosen)],
-    )
-
-
-@st.composite
-def tile(draw: Draw) -> Case:
-    """Every axis once to three times."""
-    shape = some_shape(draw, 1, 3)
-    repeats = tuple(draw(st.integers(1, 3)) for _ in shape)
-    return Case(
-        kind="Tile",
-        arrays=[values(draw, *shape)],
-        attributes={"repeats": repeats},
-        onnx_attributes={},
-        side_inputs=[_int64(repeats)],
-        tight=(),
-    )
-
-
-@st.composite
 def gather(draw: Draw) -> Case:
     """With indices of any rank, constant or given at run time."""
     shape = some_shape(draw, 1, 3)
@@ -227,20 +191,6 @@ def depth_space(draw: Draw) -> Case:
 
 
 @st.composite
-def trilu(draw: Draw) -> Case:
-    """Either triangle, any diagonal."""
-    attributes = {"upper": draw(st.integers(0, 1)), "k": draw(st.integers(-3, 3))}
-    return Case(
-        kind="Trilu",
-        arrays=[values(draw, *some_shape(draw, 2, 3))],
-        attributes=attributes,
-        onnx_attributes={"upper": attributes["upper"]},
-        side_inputs=[_int64(attributes["k"])],
-        tight=(),
-    )
-
-
-@st.composite
 def resize(draw: Draw) -> Case:
     """Every mode and rule of coordinates, by sizes or by scales."""
     mode = draw(st.sampled_from(["nearest", "linear", "cubic"]))
@@ -285,6 +235,5 @@ def resize(draw: Draw) -> Case:
 
 
 STRATEGIES = [
-    *(concat, slice_, transpose, reshape, squeeze, tile, gather, pad, depth_space, trilu),
-    *(resize, gather_nd, scatter_nd),
+    *(concat, slice_, transpose, reshape, gather, pad, depth_space, resize, gather_nd, scatter_nd),
 ]

@@ -72,30 +72,6 @@ def test_the_first_convolution_of_resnet_has_118_million_macs() -> None:
     assert prod(dict(work.loops).values()) == 118_013_952
 
 
-def test_a_halo_is_read_with_the_tile_and_padding_is_not() -> None:
-    operator, tensors = operator_of(
-        "Conv", [(1, 8, 20, 20), (4, 8, 3, 3), (4,)], conv_attributes(3, 2, 1)
-    )
-    box = ((0, 1), (1, 3), (0, 5), (5, 10))
-    data, weight, bias = family_of("Conv").reads(operator, tensors, box)
-    assert data == ((0, 1), (0, 8), (0, 10), (9, 20))
-    assert weight == ((1, 3), (0, 8), (0, 3), (0, 3))
-    assert bias == ((1, 3),)
-
-
-def test_only_the_last_part_of_a_reduction_reads_the_bias() -> None:
-    operator, tensors = operator_of(
-        "Conv", [(1, 8, 20, 20), (4, 8, 3, 3), (4,)], conv_attributes(3, 1, 1)
-    )
-    family, box = family_of("Conv"), whole((1, 4, 20, 20))
-    assert family.reduction(operator, tensors) == 8
-    assert family.reads(operator, tensors, box, (0, 5))[2] is None
-    data, weight, bias = family.reads(operator, tensors, box, (5, 8))
-    assert data == ((0, 1), (5, 8), (0, 20), (0, 20))
-    assert weight == ((0, 4), (5, 8), (0, 3), (0, 3))
-    assert bias == ((0, 4),)
-
-
 @pytest.mark.parametrize(("kernel", "stride", "pad"), [(3, 2, 1), (4, 2, 1), (2, 3, 0), (3, 1, 2)])
 def test_macs_of_a_transposed_convolution_are_counted_pair_by_pair(
     kernel: int, stride: int, pad: int
@@ -120,15 +96,6 @@ def test_a_product_with_shared_weights_has_a_batch_and_with_own_ones_has_groups(
     assert dict(work_of(*own).loops) == {"B": 2, "G": 12, "X": 64, "K": 16, "C": 32}
     part = work_of(*own, box=((0, 1), (0, 6), (0, 64), (0, 8)), reduction=(0, 8))
     assert dict(part.loops) == {"B": 1, "G": 6, "X": 64, "K": 8, "C": 8}
-
-
-def test_the_c_of_a_gemm_is_vector_work() -> None:
-    attributes = {"transA": 0, "transB": 1, "alpha": 1.0, "beta": 1.0}
-    operator, tensors = operator_of("Gemm", [(3, 8), (5, 8), (5,)], attributes)
-    work = work_of(operator, tensors)
-    assert dict(work.loops) == {"B": 3, "K": 5, "C": 8}
-    assert work.vector == 15
-    assert work_of(operator, tensors, reduction=(0, 4)).vector == 0
 
 
 @pytest.mark.parametrize(
@@ -182,27 +149,6 @@ def test_integers_cost_their_conversion() -> None:
 )
 def test_types_of_work(dtype: str, name: str) -> None:
     assert work_of(*operator_of("Identity", [(3,)], {}, dtype)).dtype == name
-
-
-def test_axes_that_are_normalised_are_not_tiled() -> None:
-    for kind, shapes, attributes, tiled in (
-        ("Softmax", [(2, 3, 4)], {"axis": 1}, (True, False, True)),
-        (
-            "LayerNormalization",
-            [(2, 3, 4), (4,)],
-            {"axis": 2, "epsilon": 1e-5},
-            (True, True, False),
-        ),
-        (
-            "InstanceNormalization",
-            [(2, 3, 4), (3,), (3,)],
-            {"epsilon": 1e-5},
-            (True, True, False),
-        ),
-        ("Relu", [(2, 3, 4)], {}, (True, True, True)),
-    ):
-        operator, tensors = operator_of(kind, shapes, attributes)
-        assert family_of(kind).tiled_axes(operator, tensors) == tiled
 
 
 def test_constant_indices_read_their_range_and_others_the_whole_table() -> None:

@@ -5,7 +5,7 @@ dynamic dimensions of the inputs become numbers, operators that ONNX itself defi
 replaced by those, and transpositions around chains of element-wise operators cancel.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 
 import onnx
@@ -16,6 +16,7 @@ from onnxscript import version_converter
 
 from spmilp.errors import SpmilpError
 from spmilp.frontend.cleanup.constants import (
+    become_input,
     fold_batch_norms,
     fold_constants,
     fold_shapes,
@@ -48,32 +49,24 @@ LARGE = 1024
 """Bytes from which a constant is large."""
 
 
-@contextmanager
-def parked_constants(model: ir.Model) -> Iterator[Callable[[ir.Model], ir.Model]]:
-    """Make the large constants inputs, and give a function that makes them constants again.
-
-    The function takes the new model. The old one is left with its constants as inputs.
-    """
-    graph = model.graph
+def park_constants(model: ir.Model) -> Mapping[str, ir.TensorProtocol]:
+    """Make the large constants inputs, and return their values by name."""
     parked = {}
-    for value in list(graph.initializers.values()):
+    for value in list(model.graph.initializers.values()):
         tensor = value.const_value
         if value.name and tensor is not None and tensor.nbytes > LARGE:
             parked[value.name] = tensor
-            value.shape, value.type = ir.Shape(tensor.shape.numpy()), ir.TensorType(tensor.dtype)
-            del graph.initializers[value.name]
-            value.const_value = None
-            graph.inputs.append(value)
+            become_input(model.graph, value, tensor)
+    return parked
 
-    def restore(new: ir.Model) -> ir.Model:
-        for value in list(new.graph.inputs):
-            if value.name in parked:
-                new.graph.inputs.remove(value)
-                value.const_value = parked[value.name]
-                new.graph.register_initializer(value)
-        return new
 
-    yield restore
+def restore_constants(model: ir.Model, parked: Mapping[str, ir.TensorProtocol]) -> None:
+    """Make the parked inputs constants again."""
+    for value in list(model.graph.inputs):
+        if value.name in parked:
+            model.graph.inputs.remove(value)
+            value.const_value = parked[value.name]
+            model.graph.register_initializer(value)
 
 
 NEW_GROUP_NORM = 21
@@ -95,11 +88,12 @@ def expand_functions(model: ir.Model, known: Collection[str]) -> ir.Model:
     # A body refers to attributes by name; ONNX's inliner does not know their defaults.
     passes.AddDefaultAttributesPass()(model)
     expanded = {value.name: node for node in model.graph for value in node.outputs}
-    with parked_constants(model) as restore:
-        proto = inliner.inline_selected_functions(
-            ir.to_proto(model), [("", kind) for kind in wanted], inline_schema_functions=True
-        )
-        new = restore(ir.from_proto(proto))
+    parked = park_constants(model)
+    proto = inliner.inline_selected_functions(
+        ir.to_proto(model), [("", kind) for kind in wanted], inline_schema_functions=True
+    )
+    new = ir.from_proto(proto)
+    restore_constants(new, parked)
     _note_origins_of_bodies(new, expanded)
     return new
 
@@ -141,7 +135,7 @@ def cancel_transpositions(model: ir.Model) -> bool:
             continue
         first, between = chain
         source, result = first.inputs[0], between[-1].outputs[0]
-        between[0].replace_input_with(_position_of_data(between[0], first.outputs[0]), source)
+        between[0].replace_input_with(between[0].inputs.index(first.outputs[0]), source)
         for node in between:
             node.outputs[0].shape = None
         ir.convenience.replace_all_uses_with(last.outputs[0], result)
@@ -187,12 +181,7 @@ def _is(node: ir.Node, kinds: set[str] | frozenset[str]) -> bool:
 
 
 def _is_single(value: ir.Value) -> bool:
-    """Return whether a value is a constant of one element, of which the shape adds no axes."""
     return value.const_value is not None and value.const_value.size == 1
-
-
-def _position_of_data(node: ir.Node, data: ir.Value) -> int:
-    return next(position for position, value in enumerate(node.inputs) if value is data)
 
 
 def _permutation(node: ir.Node) -> tuple[int, ...]:
@@ -363,6 +352,9 @@ def upgrade_opset(model: ir.Model) -> None:
         )
 
 
+NONE_DYNAMIC = "none of its dimensions is dynamic"
+
+
 def bind_dimensions(model: ir.Model, dims: Mapping[str, int]) -> None:
     """Put ``dims`` in place of the dynamic dimensions of the inputs.
 
@@ -374,10 +366,12 @@ def bind_dimensions(model: ir.Model, dims: Mapping[str, int]) -> None:
         If ``dims`` names a dimension that the model does not have, a length is not positive or
         beyond all memories, or a dimension stays without a length.
     """
-    known = dynamic_dimensions(model.graph)
+    named = (name for value in model.graph.inputs for name in _names(value) if name)
+    known = tuple(dict.fromkeys(named))
     for name, length in dims.items():
         if name not in known:
-            raise SpmilpError(f"the model has no dimension {name!r}; {_listed(known)}")
+            there = f"its dynamic dimensions are {', '.join(known)}" if known else NONE_DYNAMIC
+            raise SpmilpError(f"the model has no dimension {name!r}; {there}")
         if length <= 0:
             raise SpmilpError(f"dimension {name} is {length}, expected > 0")
         if length > LARGEST:
@@ -399,27 +393,15 @@ def bind_dimensions(model: ir.Model, dims: Mapping[str, int]) -> None:
             value.shape = ir.Shape([dims[name] if name else length for name, length in lengths])
 
 
-def dynamic_dimensions(graph: ir.Graph) -> tuple[str, ...]:
-    """Return the names of the inputs' dynamic dimensions, each once, in order."""
-    return tuple(dict.fromkeys(name for value in graph.inputs for name in _names(value) if name))
-
-
 def _names(value: ir.Value) -> tuple[str, ...]:
     """For each axis, the name of its dynamic dimension, ``""`` where its length is fixed."""
     if value.shape is None:
         raise SpmilpError(
             f"input {value.name} is no tensor of known rank; the front end reads tensors only"
         )
-    return tuple(_name(value, axis, length) for axis, length in enumerate(value.shape))
-
-
-def _name(value: ir.Value, axis: int, length: int | ir.SymbolicDim) -> str:
-    if isinstance(length, int) and length > 0:
-        return ""
-    symbol = length.value if isinstance(length, ir.SymbolicDim) else None
-    return symbol or f"{value.name}.{axis}"
-
-
-def _listed(known: Iterable[str]) -> str:
-    names = ", ".join(known)
-    return f"its dynamic dimensions are {names}" if names else "none of its dimensions is dynamic"
+    names = []
+    for axis, length in enumerate(value.shape):
+        symbol = length.value if isinstance(length, ir.SymbolicDim) else None
+        fixed = isinstance(length, int) and length > 0
+        names.append("" if fixed else symbol or f"{value.name}.{axis}")
+    return tuple(names)

@@ -30,6 +30,7 @@ _MOVING = frozenset(
         *("Transpose", "Unsqueeze"),
     }
 )
+"""Operators whose result holds no other values than their first input."""
 
 MOST_ELEMENTS = 1 << 26
 """Of a constant that is computed: larger ones would take gigabytes."""
@@ -184,11 +185,16 @@ def mark_missing_values(model: ir.Model) -> None:
     for value in list(graph.initializers.values()):
         tensor = value.const_value
         if tensor is not None and not _has_values(tensor):
-            value.shape, value.type = ir.Shape(tensor.shape.numpy()), ir.TensorType(tensor.dtype)
-            del graph.initializers[value.name or ""]
-            value.const_value = None
+            become_input(graph, value, tensor)
             mark_shape_only(value)
-            graph.inputs.append(value)
+
+
+def become_input(graph: ir.Graph, value: ir.Value, tensor: ir.TensorProtocol) -> None:
+    """Make an input of a constant; its shape and type stay."""
+    value.shape, value.type = ir.Shape(tensor.shape.numpy()), ir.TensorType(tensor.dtype)
+    del graph.initializers[value.name or ""]
+    value.const_value = None
+    graph.inputs.append(value)
 
 
 def mark_filled_weights(model: ir.Model) -> None:
@@ -222,12 +228,9 @@ def fold_shapes(model: ir.Model) -> None:
             and all(v.shape is not None and v.shape.is_static() for v in node.outputs)
             and not any(v.is_graph_output() for v in node.outputs)
         ):
-            _replace_by_shape(model.graph, node, fill_of(inputs[0]) if _moves(node) else None)
-
-
-def _moves(node: ir.Node) -> bool:
-    """Return whether a result holds no other values than the first input."""
-    return node.op_type in _MOVING
+            _replace_by_shape(
+                model.graph, node, fill_of(inputs[0]) if node.op_type in _MOVING else None
+            )
 
 
 def _has_values(tensor: ir.TensorProtocol) -> bool:
