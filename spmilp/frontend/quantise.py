@@ -69,7 +69,10 @@ class PatternFinder:
         if operator.kind == "DequantizeLinear" or all(scale is None for _, scale in operands):
             return None
         if operator.kind == "QuantizeLinear":
-            return self._rescaling(operator, operands)
+            # With nothing between the two: a copy that rescales.
+            copy = replace(operator, kind="Identity", attributes={}, quantisation=None)
+            scale = operator.quantisation and operator.quantisation.output
+            return Pattern(operator=copy, operands=operands, output=operator.output, scale=scale)
         if operator.kind not in WEIGHTED:
             fits = all(scale is not None or self._may_stay(name) for name, scale in operands)
             return self._up_to_quantisation(operator, operands) if fits else None
@@ -78,20 +81,6 @@ class PatternFinder:
         operands = (*operands[:2], *self._bias(operator, operands))
         floats = Pattern(operator=operator, operands=operands, output=operator.output, scale=None)
         return self._up_to_quantisation(operator, operands) or floats
-
-    def _rescaling(self, operator: Operator, operands: tuple[Operand, ...]) -> Pattern | None:
-        """DequantizeLinear and QuantizeLinear with nothing between them: a copy that rescales."""
-        if operator.quantisation is None:
-            return None
-        copy = Operator(
-            name=operator.name, kind="Identity", inputs=operator.inputs, output=operator.output
-        )
-        return Pattern(
-            operator=copy,
-            operands=operands,
-            output=operator.output,
-            scale=operator.quantisation.output,
-        )
 
     def _may_stay(self, name: str) -> bool:
         """Return whether an operand without scale may stay: left out, constant, or integer."""
@@ -204,25 +193,17 @@ def integerise(network: UnfusedNetwork) -> UnfusedNetwork:
 
 
 def _integer_operator(pattern: Pattern) -> Operator:
-    operator = pattern.operator
+    inputs = tuple(name for name, _ in pattern.operands)
+    operator = replace(pattern.operator, inputs=inputs, output=pattern.output)
     if _only_moves(pattern):
-        return replace(
-            operator,
-            inputs=tuple(name for name, _ in pattern.operands),
-            output=pattern.output,
-            attributes=_integer_attributes(pattern),
-        )
-    return replace(
-        operator,
-        inputs=tuple(name for name, _ in pattern.operands),
-        output=pattern.output,
-        quantisation=Quantisation(
-            inputs=tuple(scale for _, scale in pattern.operands),
-            output=pattern.scale,
-            low=pattern.low if isfinite(pattern.low) else None,
-            high=pattern.high if isfinite(pattern.high) else None,
-        ),
+        return replace(operator, attributes=_integer_attributes(pattern))
+    quantisation = Quantisation(
+        inputs=tuple(scale for _, scale in pattern.operands),
+        output=pattern.scale,
+        low=pattern.low if isfinite(pattern.low) else None,
+        high=pattern.high if isfinite(pattern.high) else None,
     )
+    return replace(operator, quantisation=quantisation)
 
 
 def _only_moves(pattern: Pattern) -> bool:

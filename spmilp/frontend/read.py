@@ -142,20 +142,15 @@ def _external_data_lies_beside_it(path: Path, graph: ir.Graph) -> None:
 
 def _all_tensors(graph: ir.Graph) -> Iterator[tuple[str | None, ir.TensorProtocol | None]]:
     """Yield the constants of a graph and of those inside it, and the tensors in attributes."""
-    for value in graph.initializers.values():
-        yield value.name, value.const_value
-    for node in graph:
+    for one in (graph, *graph.subgraphs()):
+        for value in one.initializers.values():
+            yield value.name, value.const_value
+    for node in graph.all_nodes():
         for attribute in node.attributes.values():
-            match attribute.type:
-                case ir.AttributeType.TENSOR:
-                    yield node.name, attribute.as_tensor()
-                case ir.AttributeType.TENSORS:
-                    yield from ((node.name, tensor) for tensor in attribute.as_tensors())
-                case ir.AttributeType.GRAPH:
-                    yield from _all_tensors(attribute.as_graph())
-                case ir.AttributeType.GRAPHS:
-                    for inner in attribute.as_graphs():
-                        yield from _all_tensors(inner)
+            if attribute.type is ir.AttributeType.TENSOR:
+                yield node.name, attribute.as_tensor()
+            elif attribute.type is ir.AttributeType.TENSORS:
+                yield from ((node.name, tensor) for tensor in attribute.as_tensors())
 
 
 def _is_connected(path: Path, graph: ir.Graph) -> None:

@@ -153,27 +153,6 @@ def test_everything_that_cannot_be_lowered_is_listed(tmp_path: Path) -> None:
     assert "4 nodes cannot be lowered" in str(raised.value)
 
 
-@pytest.mark.parametrize("opset", [11, 18])
-def test_nodes_behind_unsupported_ones_are_reported_too(tmp_path: Path, opset: int) -> None:
-    graph = """
-    agraph (float[4,8] x) => (float[4,8] y, float[4,8] u)
-    {
-        [first] a = Magic(x)
-        [second] b = mystery.Trick(a)
-        [third] r = Relu(b)
-        [fourth] y = Wonder(r)
-        [fifth] u = Sqrt(x)
-    }
-    """
-    model = model_of(graph, opset)
-    model.opset_import.add(domain="mystery", version=1)
-    with pytest.raises(UnsupportedOperatorError) as raised:
-        loaded(tmp_path, model)
-    reported = [(name, kind) for name, kind, _ in raised.value.nodes]
-    assert reported == [("first", "Magic"), ("second", "Trick"), ("fourth", "Wonder")]
-    assert all("export" in reason for _, _, reason in raised.value.nodes)
-
-
 def test_an_operator_that_is_replaced_by_others_is_reported_by_its_own_name(
     tmp_path: Path,
 ) -> None:

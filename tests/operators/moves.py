@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from operators.drawing import Draw, some_shape, values, whole_numbers
+from operators.drawing import Draw, some_shape, values
 from operators.onnx_case import Case
 from spmilp.frontend.operators.resize import COORDINATES, NEAREST
 
@@ -113,51 +113,6 @@ def gather(draw: Draw) -> Case:
 
 
 @st.composite
-def gather_nd(draw: Draw) -> Case:
-    """Positions along one to all axes behind the batch, from the front and from the back."""
-    shape = some_shape(draw, 1, 4, 4)
-    batch = draw(st.integers(0, len(shape) - 1))
-    count = draw(st.integers(1, len(shape) - batch))
-    leading = (*shape[:batch], *some_shape(draw, 0, 2, 3))
-    shape_of_indices = (*(leading if len(leading) >= batch else shape[:batch]), count)
-    return Case(
-        kind="GatherND",
-        arrays=[
-            values(draw, *shape),
-            _positions(draw, shape[batch : batch + count], shape_of_indices),
-        ],
-        attributes={"batch_dims": batch},
-        tight=(),
-    )
-
-
-@st.composite
-def scatter_nd(draw: Draw) -> Case:
-    """Different positions without a reduction, any with one."""
-    shape = some_shape(draw, 1, 3, 4)
-    count = draw(st.integers(1, len(shape)))
-    reduction = draw(st.sampled_from(["none", "add", "mul", "max", "min"]))
-    if reduction == "none":
-        cells = draw(st.sets(st.integers(0, prod(shape[:count]) - 1), min_size=1, max_size=5))
-        indices = _int64(np.stack(np.unravel_index(sorted(cells), shape[:count]), axis=-1))
-    else:
-        indices = _positions(draw, shape[:count], (*some_shape(draw, 1, 2, 3), count))
-    updates = values(draw, *indices.shape[:-1], *shape[count:])
-    return Case(
-        kind="ScatterND",
-        arrays=[values(draw, *shape), indices, updates],
-        attributes={"reduction": reduction},
-        tight=(0,) if reduction == "add" else (),
-    )
-
-
-def _positions(draw: Draw, lengths: tuple[int, ...], shape: tuple[int, ...]) -> np.ndarray:
-    """Return indices of a shape, whose last axis is a position along axes of these lengths."""
-    columns = [whole_numbers(draw, -n, n, shape[:-1], np.int64) for n in lengths]
-    return np.stack(columns, axis=-1)
-
-
-@st.composite
 def pad(draw: Draw) -> Case:
     """All modes, with pieces cut off too."""
     shape = tuple(length + 1 for length in some_shape(draw, 1, 4, 4))
@@ -234,6 +189,4 @@ def resize(draw: Draw) -> Case:
     )
 
 
-STRATEGIES = [
-    *(concat, slice_, transpose, reshape, gather, pad, depth_space, resize, gather_nd, scatter_nd),
-]
+STRATEGIES = [concat, slice_, transpose, reshape, gather, pad, depth_space, resize]

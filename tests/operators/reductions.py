@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from operators.drawing import Draw, some_shape, values, whole_numbers
+from operators.drawing import Draw, some_shape, values
 from operators.onnx_case import Case
 from spmilp.frontend.operators.reductions import EACH
 
@@ -126,40 +126,7 @@ def cumulative_sum(draw: Draw) -> Case:
     )
 
 
-@st.composite
-def position_of_extreme(draw: Draw) -> Case:
-    """ArgMax and ArgMin among few values, so that some are equal."""
-    shape = some_shape(draw)
-    axis = draw(st.integers(0, len(shape) - 1))
-    how = {"keepdims": draw(st.integers(0, 1)), "select_last_index": draw(st.integers(0, 1))}
-    return Case(
-        kind=draw(st.sampled_from(["ArgMax", "ArgMin"])),
-        arrays=[whole_numbers(draw, 0, 4, shape, np.float32)],
-        attributes={"axes": (axis,), **how},
-        onnx_attributes={"axis": axis, **how},
-        tight=(),
-    )
-
-
-@st.composite
-def top(draw: Draw) -> Case:
-    """Elements and positions of the greatest and the least, among few values."""
-    shape = some_shape(draw)
-    axis = draw(st.integers(0, len(shape) - 1))
-    k, positions = draw(st.integers(1, shape[axis])), draw(st.integers(0, 1))
-    how = {"axis": axis, "largest": draw(st.integers(0, 1))}
-    return Case(
-        kind="TopK",
-        arrays=[whole_numbers(draw, 0, 4, shape, draw(st.sampled_from([np.float32, np.int32])))],
-        attributes={**how, "k": k, "positions": positions},
-        onnx_attributes=how,
-        side_inputs=[np.asarray([k], dtype=np.int64)],
-        tight=(),
-        outputs=("other", "out") if positions else ("out", "other"),
-    )
-
-
 STRATEGIES = [
     *(pool, global_pool, batch_normalization, layer_normalization, group_normalization, softmax),
-    *(reduce, lrn, cumulative_sum, position_of_extreme, top),
+    *(reduce, lrn, cumulative_sum),
 ]

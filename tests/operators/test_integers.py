@@ -24,7 +24,7 @@ def scale_of(
     )
 
 
-def integers(
+def quantised(
     kind: str,
     arrays: list[Array],
     scales: list[Scale | None],
@@ -43,14 +43,14 @@ def test_limits_cut_the_real_result_before_it_is_rounded() -> None:
     data = np.array([[-50, -1, 0, 1, 40, 100]], dtype=np.int8)
     unit = np.eye(6, dtype=np.int8)
     scales = [scale_of(0.1), scale_of(1.0)]
-    _, mine = integers("MatMul", [data, unit], [*scales], scale_of(0.1, -10), low=0.0, high=6.0)
+    _, mine = quantised("MatMul", [data, unit], [*scales], scale_of(0.1, -10), low=0.0, high=6.0)
     np.testing.assert_array_equal(mine, [[-10, -10, -10, -9, 30, 50]])
 
 
 def test_halves_round_to_even_and_what_is_beyond_the_type_saturates() -> None:
     data = np.array([[1, 3, 5, -1, 127, -128]], dtype=np.int8)
     scales = [scale_of(0.5), scale_of(1.0)]
-    _, mine = integers("MatMul", [data, np.eye(6, dtype=np.int8)], [*scales], scale_of(1.0, 100))
+    _, mine = quantised("MatMul", [data, np.eye(6, dtype=np.int8)], [*scales], scale_of(1.0, 100))
     np.testing.assert_array_equal(mine, [[100, 102, 102, 100, 127, 36]])
 
 
@@ -59,7 +59,7 @@ def test_sums_beyond_24_bits_are_exact() -> None:
     left[0, 0] = 254
     right = np.full((4096, 1), 127, dtype=np.int8)
     scales = [scale_of(1, 0, np.uint8), scale_of(1)]
-    case, _ = integers("MatMul", [left, right], [*scales], scale_of(1))
+    case, _ = quantised("MatMul", [left, right], [*scales], scale_of(1))
     operator, tensors, box = case.operator(), case.tensors(np.int8), ((0, 1), (0, 1))
     boxes = family_of("MatMul").reads(operator, tensors, box)
     total = partial(operator, tensors, case.pieces(boxes), boxes, box)
@@ -71,7 +71,7 @@ def test_the_borders_of_integer_parts_quantise_and_dequantise_per_channel() -> N
     scale = scale_of(steps, 2, np.int8, axis=1)
     reals = np.array([[1.0, 1.0], [-0.26, 200.0]], dtype=np.float32)
     integers = np.array([[12, 4], [-1, 127]], dtype=np.int8)
-    _, down = integers("QuantizeLinear", [reals], [None], scale)
+    _, down = quantised("QuantizeLinear", [reals], [None], scale)
     np.testing.assert_array_equal(down, integers)
-    _, up = integers("DequantizeLinear", [integers], [scale], None)
+    _, up = quantised("DequantizeLinear", [integers], [scale], None)
     np.testing.assert_array_equal(up[:, 1:], [[1.0], [62.5]])
