@@ -71,7 +71,8 @@ class PatternFinder:
         if operator.kind == "QuantizeLinear":
             # With nothing between the two: a copy that rescales.
             copy = replace(operator, kind="Identity", attributes={}, quantisation=None)
-            scale = operator.quantisation and operator.quantisation.output
+            given = operator.quantisation
+            scale = None if given is None else given.output
             return Pattern(operator=copy, operands=operands, output=operator.output, scale=scale)
         if operator.kind not in WEIGHTED:
             fits = all(scale is not None or self._may_stay(name) for name, scale in operands)

@@ -63,7 +63,7 @@ def park_constants(model: ir.Model) -> Mapping[str, ir.TensorProtocol]:
 def restore_constants(model: ir.Model, parked: Mapping[str, ir.TensorProtocol]) -> None:
     """Make the parked inputs constants again."""
     for value in list(model.graph.inputs):
-        if value.name in parked:
+        if value.name is not None and value.name in parked:
             model.graph.inputs.remove(value)
             value.const_value = parked[value.name]
             model.graph.register_initializer(value)

@@ -213,11 +213,12 @@ def _direction(
     weight, recurrence = (
         build.op("Transpose", [build.at(inputs[name], 0, index)]) for name in ("W", "R")
     )
-    biases: list[ir.Value | None] = [None, None]
+    input_bias = state_bias = None
     if "B" in inputs:
         both = build.at(inputs["B"], 0, index)
-        biases = [build.part(both, 0, 0, width), build.part(both, 0, width, 2 * width)]
-    return _Direction(build, weight, recurrence, *biases, sizes.hidden, activations)
+        input_bias = build.part(both, 0, 0, width)
+        state_bias = build.part(both, 0, width, 2 * width)
+    return _Direction(build, weight, recurrence, input_bias, state_bias, sizes.hidden, activations)
 
 
 def _run(
