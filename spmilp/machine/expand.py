@@ -91,8 +91,9 @@ class _Expansion:
             engines=tuple(self._numbered_engines()),
             routing=self._topology.routing,
             positions=self._topology.positions,
-            remote=remote
-            and RemoteReads(
+            remote=None
+            if remote is None
+            else RemoteReads(
                 cycles_per_byte_hop=remote.cycles_per_byte_hop,
                 longest_route=remote.longest_route_links,
             ),
