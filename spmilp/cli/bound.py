@@ -36,7 +36,7 @@ def bound(
     from spmilp.bounds.roofline import roofline
     from spmilp.problem.objective import Quantity
     from spmilp.report.answer_table import UNITS
-    from spmilp.solvers.common.narrow import narrowed
+    from spmilp.solvers.common.fit import narrowed
 
     tiled, origin = pipeline.tiled_problem(source, machine, **given)
     problem, pinned = tiled.problem, narrowed(tiled.problem).problem

@@ -14,10 +14,10 @@ from spmilp.problem.problem import Problem, Task
 from spmilp.solvers.common.fit import (
     least_sizes,
     memories_that_can_run,
+    narrowed,
     parts_of,
     worst_shortage,
 )
-from spmilp.solvers.common.narrow import narrowed
 from spmilp.solvers.list_scheduler.portfolio import Schedules
 from spmilp.units import BufferIdx, Bytes, MemoryIdx, align_up
 

@@ -3,7 +3,6 @@
 base            what every solver takes and returns
 common          what every solver needs whatever its method
 auto            the portfolio: which solvers a problem gets, in turn, for how long
-spread          the portfolio on the workers of a Dask cluster, which ``workers`` asks
 settling        plans that keep to pins on addresses, on what stays and on ends
 
 list_scheduler  schedules built task by task under many rules, and begun anew with changes

@@ -17,7 +17,7 @@ from spmilp.registry import find_solver
 from spmilp.result import Result
 from spmilp.solvers import wanted_addresses
 from spmilp.solvers.base import SolveOptions
-from spmilp.solvers.common.narrow import narrowed
+from spmilp.solvers.common.fit import narrowed
 from spmilp.solvers.list_scheduler.assignments import ASSIGNMENTS
 from spmilp.solvers.list_scheduler.orders import operator_of
 from spmilp.solvers.wanted_addresses import with_addresses

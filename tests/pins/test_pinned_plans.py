@@ -14,7 +14,7 @@ from spmilp.problem.named_pins import read_pins, with_pins
 from spmilp.problem.pins import NO_PINS, PinKind
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
-from spmilp.solvers.common.narrow import narrowed
+from spmilp.solvers.common.fit import narrowed
 from tests.oracle.solver import solver_named
 from tests.pins.pinned_problems import pinned_problem
 from tests.solvers.chains import star

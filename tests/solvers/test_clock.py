@@ -12,10 +12,8 @@ from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.common import clock as clock_module
-from spmilp.solvers.common import known_bounds
 from spmilp.solvers.common.clock import Clock, OutOfTimeError, Pace, Step
-from spmilp.solvers.common.context import SearchContext, rows_of
-from spmilp.solvers.common.known_bounds import KnownBounds
+from spmilp.solvers.common.context import KnownBounds, SearchContext, rows_of
 from spmilp.solvers.cpsat.options import CpSatOptions
 from spmilp.solvers.cpsat.solver import CpSatSolver
 from spmilp.solvers.formulation.candidates import Structure
@@ -145,7 +143,7 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> tuple[Now, list[str]]:
         names.append(proof.name)
         return proof.value()
 
-    monkeypatch.setattr(known_bounds, "proofs", slowly)
+    monkeypatch.setattr(f"{KnownBounds.__module__}.proofs", slowly)
     return now, names
 
 

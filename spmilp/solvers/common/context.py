@@ -1,26 +1,175 @@
-"""One solve: its limits, and what all solvers that take part in it compute only once."""
+"""One solve: its limits, what all its solvers compute only once, and what is reported."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property
-from threading import Lock
+from queue import Empty, SimpleQueue
+from threading import Lock, get_ident
 from time import monotonic
 from typing import Any, Generic, TypeVar
 
-from spmilp.bounds.best import Bound
+from spmilp.bounds.best import Bound, Proof, fast_bound, proofs
 from spmilp.cached import cached
 from spmilp.checker.check import Verdict
 from spmilp.checker.violation import Violation
+from spmilp.interruptible import Background, stoppably
 from spmilp.plan.measures import claimed
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
-from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
+from spmilp.solvers.base import Progress, SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.common.clock import Clock, Pace, Step
 from spmilp.solvers.common.fit import why_it_cannot_fit
-from spmilp.solvers.common.known_bounds import KnownBounds
-from spmilp.solvers.common.reports import Reports
+
+HEARTBEAT = 0.1
+"""Seconds after which the thread that waits looks whether it should go on."""
+
+R = TypeVar("R")
+
+
+class Reports:
+    """Passes on what is better than all that was reported before, with the best of the other.
+
+    What other threads report waits until the thread that began the solve attends to it.
+    """
+
+    def __init__(self, on_progress: Callable[[Progress], None] | None) -> None:
+        self._on_progress = on_progress
+        self._incumbent: int | None = None
+        self._bound = -1
+        self._thread = get_ident()
+        self._waiting: SimpleQueue[tuple[int | None, int, str] | None] = SimpleQueue()
+
+    def report(self, value: int | None, bound: int, source: str) -> None:
+        """Tell the user of a better value of the first quantity, or of a better bound."""
+        if get_ident() == self._thread:
+            self._tell(value, bound, source)
+        else:
+            self._waiting.put((value, bound, source))
+
+    def begin(self, work: Callable[[], None]) -> Background[None]:
+        """Begin some work in another thread."""
+        return Background(work, self._wake)
+
+    def attend(
+        self, background: Background[None], leaves: Callable[[], bool] = lambda: False
+    ) -> None:
+        """Wait until what was begun is done, and pass on its reports; its exception is raised here.
+
+        A ``KeyboardInterrupt`` passes on at once, while the work goes on.
+
+        Parameters
+        ----------
+        leaves
+            Whether not to wait any longer; asked after each report and now and then.
+        """
+        while not background.ended.is_set() and not leaves():
+            self._pass_on(HEARTBEAT)
+        self._pass_on(0.0)
+        if background.ended.is_set():
+            background.answer()
+
+    def finish(self, work: Callable[[], R], stop: Callable[[], None]) -> tuple[R, bool]:
+        """Do some work in another thread and pass on its reports; an interrupt asks it to stop.
+
+        Returns
+        -------
+        tuple[R, bool]
+            What the work returns, and whether an interrupt came.
+        """
+        found = stoppably(work, stop, lambda: self._pass_on(HEARTBEAT), self._wake)
+        self._pass_on(0.0)
+        return found
+
+    def _wake(self) -> None:
+        self._waiting.put(None)
+
+    def _pass_on(self, seconds: float) -> None:
+        """Tell of what waits; where nothing does, wait for so many seconds."""
+        with suppress(Empty):
+            while True:
+                report = self._waiting.get(block=seconds > 0, timeout=seconds)
+                seconds = 0.0
+                if report is not None:
+                    self._tell(*report)
+
+    def _tell(self, value: int | None, bound: int, source: str) -> None:
+        is_better = value is not None and (self._incumbent is None or value < self._incumbent)
+        if is_better:
+            self._incumbent = value
+        is_news = is_better or bound > self._bound
+        self._bound = max(self._bound, bound)
+        if is_news and self._on_progress is not None:
+            self._on_progress(Progress(incumbent=self._incumbent, bound=self._bound, source=source))
+
+
+SHARE = 0.3
+"""Of the time that a solver has left, for a bound."""
+
+
+class KnownBounds:
+    """The best bound on a quantity so far; any thread may ask for it."""
+
+    def __init__(self, problem: Problem, quantity: Quantity) -> None:
+        self._problem = problem
+        self._quantity = quantity
+        self._left = proofs(problem, quantity)
+        self._next: Proof | None = next(self._left)
+        self._reads = sum(len(task.reads) for task in problem.tasks)
+        self._lock = Lock()
+        self._fast: Bound | None = None
+        self.best: Bound | None = None
+
+    def within(self, clock: Clock) -> Bound:
+        """Return the best bound that is known when the next one would take too long.
+
+        That is, more than a share of what is left. Without a time limit it is the best of all.
+        Where there is no time, it is one that takes next to none.
+        """
+        while self._has_time_for_another(clock):
+            left = clock.seconds_left()
+            if not self._lock.acquire(timeout=-1 if left is None else left * SHARE):
+                break
+            try:
+                self._finds_another(clock)
+            finally:
+                self._lock.release()
+        return self.best or self.fast
+
+    @property
+    def fast(self) -> Bound:
+        """The best bound that is known, at least one that takes next to no time."""
+        if self.best is not None:
+            return self.best
+        if self._fast is None and self._quantity is self._problem.objective.first:
+            self._fast = fast_bound(self._problem)
+        elif self._fast is None:
+            with self._lock:
+                self._finds_another(Clock(None))
+        return self._fast or self.best or Bound("zero", self._quantity, 0)
+
+    def _has_time_for_another(self, clock: Clock) -> bool:
+        proof = self._next
+        return proof is not None and clock.has_seconds(
+            clock.pace.seconds(_step(proof), self._reads) / SHARE
+        )
+
+    def _finds_another(self, clock: Clock) -> None:
+        """Compute the next bound, if there is one."""
+        proof = self._next
+        if proof is None:
+            return
+        self._next = next(self._left, None)
+        with clock.pace.measured(_step(proof), self._reads):
+            found = proof.bound()
+        if self.best is None or found.value > self.best.value:
+            self.best = found
+
+
+def _step(proof: Proof) -> Step:
+    return Step.HEADS if proof.is_slow else Step.BOUND
+
 
 T = TypeVar("T")
 

@@ -1,11 +1,16 @@
-"""Whether each task's working set fits a scratchpad, and if not, why, in words."""
+"""Whether the working set of each task fits a scratchpad, and the problem without useless cores."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import NamedTuple
 
 from spmilp.errors import Shortage
-from spmilp.machine.machine import Machine, Memory
+from spmilp.machine.machine import Core, CoreKind, Machine, Memory, MemoryKind
+from spmilp.plan.plan import Placement, Plan
+from spmilp.problem.contradictions import cores_left
 from spmilp.problem.problem import Problem, Task
-from spmilp.units import Bytes, align_up
+from spmilp.units import Bytes, Cycles, KindIdx, TaskIdx, align_up
 
 
 def why_it_cannot_fit(problem: Problem) -> str:
@@ -126,3 +131,157 @@ def _explain(machine: Machine, short: Shortage) -> str:
         f"{reserved}, {short.needed - short.usable} B over (largest: {parts}); use smaller tiles "
         "or a larger scratchpad"
     )
+
+
+class _Copy(NamedTuple):
+    """A kind of core that is a copy of another one, but for the tasks that it does not run."""
+
+    kind: KindIdx
+    lost: frozenset[TaskIdx]
+    forbidden: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Narrowed:
+    """A problem without the pins that it can do without, and how its plans are read.
+
+    Parameters
+    ----------
+    waits
+        The cycles at which the added tasks end, in their order.
+    """
+
+    problem: Problem
+    tasks: int
+    cores: int
+    waits: tuple[Cycles, ...] = ()
+
+    def plan(self, plan: Plan) -> Plan:
+        """Return a plan of the narrower problem as one of the problem with pins."""
+        if not self.waits:
+            return plan
+        return replace(plan, placements=plan.placements[: self.tasks])
+
+    def hint(self, plan: Plan | None) -> Plan | None:
+        """Return a plan of the problem with pins as one of the narrower problem."""
+        if plan is None or not self.waits or len(plan.placements) != self.tasks:
+            return plan
+        waiting = tuple(
+            Placement(task=self.tasks + number, core=self.cores, start=start, end=end)
+            for number, (start, end) in enumerate(pairwise((0, *self.waits)))
+        )
+        return replace(plan, placements=(*plan.placements, *waiting))
+
+
+def narrowed(problem: Problem) -> Narrowed:
+    """Return a problem whose cores and tasks say what its pins say; without pins it is the same."""
+    tasks, cores = len(problem.tasks), len(problem.machine.cores)
+    pins = problem.pins
+    if not pins:
+        return Narrowed(problem=problem, tasks=tasks, cores=cores)
+    problem = _with_kinds_of_their_own(problem)
+    waits = tuple(sorted({pin.not_before for pin in pins.tasks if pin.not_before}))
+    if waits:
+        problem = _with_tasks_that_wait(problem, waits)
+    left = tuple(
+        replace(pin, cores=(), not_before=0) for pin in pins.tasks if pin.not_after is not None
+    )
+    problem = replace(problem, pins=replace(pins, forbidden=(), tasks=left))
+    return Narrowed(problem=problem, tasks=tasks, cores=cores, waits=waits)
+
+
+def _with_kinds_of_their_own(problem: Problem) -> Problem:
+    machine, forbidden = problem.machine, frozenset(problem.pins.forbidden)
+    left = {task: frozenset(cores) for task, cores in cores_left(problem).items()}
+    kinds = {_Copy(kind.index, frozenset(), False): kind.index for kind in machine.kinds}
+    cores: list[Core] = []
+    for core in machine.cores:
+        lost = frozenset(
+            task
+            for task, able in left.items()
+            if core.index not in able and problem.tasks[task].cycles[core.kind] is not None
+        )
+        is_forbidden = core.index in forbidden
+        copy = _Copy(core.kind, frozenset() if is_forbidden else lost, is_forbidden)
+        cores.append(replace(core, kind=kinds.setdefault(copy, len(kinds))))
+    added = list(kinds)[len(machine.kinds) :]
+    if not added:
+        return problem
+    names = {kind.name for kind in machine.kinds}
+    copies: list[CoreKind] = []
+    for index, copy in enumerate(added, len(machine.kinds)):
+        kind = machine.kinds[copy.kind]
+        copies.append(replace(kind, index=index, name=_new(f"{kind.name}.{index}", names)))
+    return replace(
+        problem,
+        machine=replace(machine, cores=tuple(cores), kinds=(*machine.kinds, *copies)),
+        tasks=tuple(_on_more_kinds(task, added) for task in problem.tasks),
+    )
+
+
+def _on_more_kinds(task: Task, added: list[_Copy]) -> Task:
+    """Return a task with its cycles on kinds that are copies of others, where it may run."""
+    able = [copy.kind for copy in added if not copy.forbidden and task.index not in copy.lost]
+    runs = iter(able)
+    chosen = [
+        next(runs) if not copy.forbidden and task.index not in copy.lost else None for copy in added
+    ]
+    cycles = (None if kind is None else task.cycles[kind] for kind in chosen)
+    energy = (None if kind is None else task.energy[kind] for kind in chosen if task.energy)
+    return replace(task, cycles=(*task.cycles, *cycles), energy=(*task.energy, *energy))
+
+
+def _with_tasks_that_wait(problem: Problem, waits: tuple[Cycles, ...]) -> Problem:
+    """Return a problem with a core that waits, and tasks that follow it."""
+    count = len(problem.tasks)
+    number = {cycle: count + index for index, cycle in enumerate(waits)}
+    follows = {pin.task: number[pin.not_before] for pin in problem.pins.tasks if pin.not_before}
+    tasks = [
+        replace(
+            task,
+            cycles=(*task.cycles, None),
+            energy=(*task.energy, None) if task.energy else (),
+            after=(*task.after, follows[task.index]) if task.index in follows else task.after,
+        )
+        for task in problem.tasks
+    ]
+    nowhere = (None,) * len(problem.machine.kinds)
+    tasks += [
+        Task(
+            index=number[end],
+            name=f"until cycle {end}",
+            cycles=(*nowhere, end - start),
+            after=(number[start],) if start else (),
+        )
+        for start, end in pairwise((0, *waits))
+    ]
+    return replace(problem, machine=_with_a_core_that_waits(problem.machine), tasks=tuple(tasks))
+
+
+def _with_a_core_that_waits(machine: Machine) -> Machine:
+    """Return a machine with one core more, in a memory to which nothing leads."""
+    kind, memory = len(machine.kinds), len(machine.memories)
+    names = {
+        one.name for table in (machine.memories, machine.kinds, machine.cores) for one in table
+    }
+    name = _new("waits", names)
+    return replace(
+        machine,
+        memories=(
+            *machine.memories,
+            Memory(index=memory, name=name, kind=MemoryKind.SPM, size=1),
+        ),
+        kinds=(*machine.kinds, CoreKind(index=kind, name=name)),
+        cores=(
+            *machine.cores,
+            Core(index=len(machine.cores), name=name, kind=kind, memory=memory),
+        ),
+    )
+
+
+def _new(name: str, names: set[str]) -> str:
+    """Return a name that is not taken, and take it."""
+    while name in names:
+        name += "_"
+    names.add(name)
+    return name

@@ -12,12 +12,12 @@ from spmilp.problem.pins import PinKind
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.common.context import SearchContext
-from spmilp.solvers.common.narrow import narrowed
+from spmilp.solvers.common.fit import narrowed
 
 PIN_RULES = ("pinned_core", "pinned_time", "pinned_memory", "pinned_address", "pinned_resident")
 
 NARROWING = frozenset({PinKind.CORES, PinKind.NOT_BEFORE, PinKind.MEMORIES})
-"""What the problem itself says once it is narrowed (:mod:`spmilp.solvers.common.narrow`)."""
+"""What the problem itself says once it is narrowed (:mod:`spmilp.solvers.common.fit`)."""
 
 
 class Solver(ABC):

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from ortools.sat.python import cp_model
 
-from spmilp.solvers.common.reports import Reports
+from spmilp.solvers.common.context import Reports
 from spmilp.solvers.formulation.extraction import Decisions
 from spmilp.solvers.formulation.state import Found
 from spmilp.solvers.formulation.translation import read_decisions

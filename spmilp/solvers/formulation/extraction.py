@@ -10,9 +10,9 @@ from typing import TypeAlias
 
 from spmilp.machine.routes import multicast_route, transfer_cycles
 from spmilp.plan.plan import Placement, Residency, Transfer
-from spmilp.solvers.common.intervals import least_free_numbers
 from spmilp.solvers.formulation.candidates import CandidateResidency
 from spmilp.solvers.formulation.tables import ProblemTables
+from spmilp.solvers.kernels.plan_columns import least_free_numbers
 from spmilp.units import Cycles, EngineIdx, LinkIdx, ResidencyIdx, TaskIdx
 
 

@@ -15,7 +15,7 @@ from spmilp.problem.pins import PinKind
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.common.context import SearchContext
-from spmilp.solvers.common.narrow import narrowed
+from spmilp.solvers.common.fit import narrowed
 from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.formulation.candidates import Structure
 from spmilp.solvers.formulation.state import Found, SearchState

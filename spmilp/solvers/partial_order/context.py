@@ -16,12 +16,12 @@ from spmilp.machine.machine import MemoryKind
 from spmilp.plan.measures import claim_of, measure
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
-from spmilp.solvers.common.intervals import least_free_numbers
 from spmilp.solvers.kernels.extract import dram_addresses
 from spmilp.solvers.kernels.plan_columns import (
     PlanColumns,
     buffer_columns,
     columns_of_plan,
+    least_free_numbers,
     placements_of,
     residencies_of,
     transfers_of,

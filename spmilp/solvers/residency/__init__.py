@@ -6,9 +6,7 @@ again, and where each residency lies. A plan in which one thing happens after th
 whatever the cycles; its times are made short at the end.
 
 - :mod:`.solver`: the solver, and its search over sequences and windows.
-- :mod:`.scope`: the order of tasks, and what a window leaves open.
-- :mod:`.use_points`: the steps at which a slice may have a reason to be in a memory.
-- :mod:`.model`, from :mod:`.variables`, :mod:`.constraints` and :mod:`.occupancy` (what may lie in
-  a memory at a step, and where).
+- :mod:`.scope`: the order of tasks, what a window leaves open, and when slices may be of use.
+- :mod:`.model`: the constraint program.
 - :mod:`.extract`: from its solution to decisions, and to a plan with short times.
 """

@@ -17,11 +17,8 @@ from spmilp.solvers.formulation.candidates import CandidateResidency
 from spmilp.solvers.formulation.extraction import Decisions, Fill, Item, TaskRun, TimedPlan, extract
 from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.solvers.kernels.extract import dram_addresses
-from spmilp.solvers.residency.model import Model
-from spmilp.solvers.residency.occupancy import Offsets
-from spmilp.solvers.residency.scope import TaskSequence
-from spmilp.solvers.residency.use_points import BEGINNING, Location
-from spmilp.solvers.residency.variables import PointVars, Source
+from spmilp.solvers.residency.model import Model, Offsets, PointVars, Source
+from spmilp.solvers.residency.scope import BEGINNING, Location, TaskSequence
 from spmilp.units import Bytes, Cycles, TaskIdx
 
 

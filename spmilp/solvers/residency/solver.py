@@ -26,13 +26,13 @@ from spmilp.solvers.residency.model import Model
 from spmilp.solvers.residency.scope import (
     Scope,
     TaskSequence,
+    UsePoints,
     Windows,
     fixed,
     one_pool,
     quickest_pools,
     sequence_of,
 )
-from spmilp.solvers.residency.use_points import UsePoints
 
 LIST_SCHEDULER, SEQUENCES, WINDOWS = 0.3, 0.5, 0.95
 """Shares of the time limit by which each has ended: the list scheduler, where there is no plan to

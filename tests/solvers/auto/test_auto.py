@@ -16,9 +16,7 @@ from spmilp.registry import find_solver
 from spmilp.solvers import auto as module
 from spmilp.solvers.auto import SMALL, TIES, Auto, Member, members_for
 from spmilp.solvers.base import Progress, SolveOptions, SolverResult, SolveStatus
-from spmilp.solvers.common import context as context_module
-from spmilp.solvers.common import known_bounds
-from spmilp.solvers.common.context import SearchContext
+from spmilp.solvers.common.context import KnownBounds, SearchContext
 from spmilp.solvers.common.fit import why_it_cannot_fit
 from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.list_scheduler import portfolio as schedules_module
@@ -236,8 +234,9 @@ def test_what_several_members_need_is_computed_once(
 
         return call
 
-    monkeypatch.setattr(known_bounds, "proofs", counted("bound", proofs))
-    monkeypatch.setattr(context_module, "why_it_cannot_fit", counted("fit", why_it_cannot_fit))
+    monkeypatch.setattr(f"{KnownBounds.__module__}.proofs", counted("bound", proofs))
+    home = SearchContext.__module__
+    monkeypatch.setattr(f"{home}.why_it_cannot_fit", counted("fit", why_it_cannot_fit))
     monkeypatch.setattr(routes_module, "Routes", counted("routes", Routes))
     monkeypatch.setattr(schedules_module, "Portfolio", counted("portfolio", Portfolio))
     monkeypatch.setattr("spmilp.checker.check.check", counted("check", check))

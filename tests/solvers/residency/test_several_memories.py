@@ -12,9 +12,8 @@ from spmilp.problem.read import read_problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.formulation.tables import ProblemTables
 from spmilp.solvers.residency import solver
-from spmilp.solvers.residency.scope import Slot, TaskSequence, fixed, window
+from spmilp.solvers.residency.scope import Slot, TaskSequence, UsePoints, fixed, window
 from spmilp.solvers.residency.solver import Residency
-from spmilp.solvers.residency.use_points import UsePoints
 from tests.solvers.residency.test_by_hand import FORK, WAITING, problem_of
 
 INSTANCES = Path(__file__).parents[3] / "instances" / "problems"
