@@ -42,19 +42,18 @@ class CodeMutant:
             return False
 
 
-def mutants_of(folder: Path) -> Iterator[CodeMutant]:
-    """Yield the mutants of a package's files, its tables of contents left out."""
-    for path in sorted(folder.glob("*.py")):
-        if path.name == "__init__.py":
+def mutants_of(path: Path) -> Iterator[CodeMutant]:
+    """Yield the mutants of a file; none of a table of contents."""
+    if path.name == "__init__.py":
+        return
+    nodes = list(ast_nodes(get_ast_from_path(path)))
+    for name in operator_names():
+        operator = get_operator(name)
+        if operator.arguments():
             continue
-        nodes = list(ast_nodes(get_ast_from_path(path)))
-        for name in operator_names():
-            operator = get_operator(name)
-            if operator.arguments():
-                continue
-            places = [begin for node in nodes for begin, _ in operator().mutation_positions(node)]
-            for number, (line, _) in enumerate(places):
-                yield CodeMutant(path=path, operator=name, number=number, line=line)
+        places = [begin for node in nodes for begin, _ in operator().mutation_positions(node)]
+        for number, (line, _) in enumerate(places):
+            yield CodeMutant(path=path, operator=name, number=number, line=line)
 
 
 def install(mutant: CodeMutant, reloaded: Sequence[str]) -> None:

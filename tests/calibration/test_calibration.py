@@ -78,6 +78,7 @@ def edge() -> Machine:
     return load_machine("edge16").machine
 
 
+@pytest.mark.full
 def test_held_out_errors_are_at_most_a_tenth_and_a_third_of_the_analytic_models() -> None:
     pytest.importorskip("sklearn")
     from benchmarks.tiles.calibration import measure
@@ -89,6 +90,7 @@ def test_held_out_errors_are_at_most_a_tenth_and_a_third_of_the_analytic_models(
     assert found.learned.rank > found.by_rule.rank
 
 
+@pytest.mark.full
 def test_the_rank_objective_orders_tiles_of_workloads_whose_speed_nobody_knows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -104,6 +106,7 @@ def test_the_rank_objective_orders_tiles_of_workloads_whose_speed_nobody_knows(
 OBJECTIVES = ("error", "rank")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_the_same_rows_give_the_same_bytes_and_the_reader_what_was_fitted(
     objective: str, edge: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -128,6 +131,7 @@ def test_the_same_rows_give_the_same_bytes_and_the_reader_what_was_fitted(
     assert np.mean(errors) < 0.2
 
 
+@pytest.mark.full
 def test_the_trees_say_what_scikit_learn_says() -> None:
     ensemble = pytest.importorskip("sklearn.ensemble")
     from spmilp.calibration.boosting import DEPTH, RATE, TREES, Examples, boosted_for_error
@@ -282,6 +286,7 @@ def test_bad_measurements_name_the_line(
         read_measurements(file, edge)
 
 
+@pytest.mark.full
 def test_the_tiles_worth_measuring_cover_those_of_the_first_choice(edge: Machine) -> None:
     network, target = load(MODEL, "edge16")
     listed = {row.work for row in tiles_worth_measuring(network, target.machine)}

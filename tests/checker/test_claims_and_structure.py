@@ -155,3 +155,7 @@ def test_an_empty_plan_of_a_problem_without_tasks_is_valid() -> None:
     )
     plan = Plan(placements=(), claim=claim, solver="none")
     assert broken(plan, replace(PROBLEM, **empty)) == {}
+
+
+def test_the_worked_example_is_valid() -> None:
+    assert broken(PLAN, PROBLEM) == {}

@@ -3,12 +3,15 @@
 from dataclasses import replace
 from fractions import Fraction
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from checker.worked_example import MACHINE, PLAN, PROBLEM, with_machine
 from spmilp.checker.rules.case import Case
 from spmilp.checker.rules.transfers import link_rates
+
+pytestmark = pytest.mark.full
 
 INTERVALS = st.lists(
     st.tuples(st.integers(0, 20), st.integers(1, 6), st.sampled_from([0, 0, 1])),

@@ -129,23 +129,12 @@ def test_in_place_means_at_the_same_offset() -> None:
     ]
 
 
-def test_in_place_means_no_lower_either() -> None:
-    assert broken(changed(residencies={10: {"offset": 176}})).keys() == {"in_place"}
-
-
 def test_only_the_residency_that_the_task_reads_is_replaced_in_place() -> None:
     """Another one of the same slice, with a higher number."""
     other = replace(PLAN.residencies[8], index=23, start=79, end=90)
     found = broken(_with(other))
     assert "no_shared_bytes" in found
     assert "in_place" not in found
-
-
-def test_permitted_pairs_do_not_count_among_those_that_are_looked_at(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("spmilp.checker.rules.memory.ENOUGH", 1)
-    assert broken(changed(residencies={16: {"offset": 128}})).keys() >= {"no_shared_bytes"}
 
 
 def test_in_place_begins_when_the_task_starts() -> None:
@@ -240,29 +229,6 @@ def test_a_spill_keeps_out_of_tensors_at_all_times() -> None:
             "residency 14 (c in dram) lies at [128, 192), but tensor 1 (y) has [128, 192) of dram"
         ]
     }
-
-
-@pytest.mark.parametrize(
-    ("spill", "tensors", "rules"),
-    [
-        (48, (256, 64), {"dram_tensors"}),
-        (48, (256, 111), {"dram_tensors"}),
-        (48, (256, 112), set()),
-        (128, (256, 64), set()),
-        (127, (256, 64), {"dram_tensors"}),
-        (0, (256, 64), set()),
-        (300, (256, 0), {"dram_tensors"}),
-        (384, (256, 0), set()),
-    ],
-)
-def test_a_spill_of_64_bytes_meets_the_tensors_of_which_it_has_a_byte(
-    spill: int, tensors: tuple[int, int], rules: set[str]
-) -> None:
-    """The tensors have 128 and 64 bytes."""
-    problem = _with_memory(DRAM, alignment=1)
-    plan = replace(changed(residencies={14: {"offset": spill}}), tensors=tensors)
-    found = broken(plan, problem)
-    assert {rule for rule in found if rule == "dram_tensors"} == rules
 
 
 def test_spills_share_no_bytes() -> None:

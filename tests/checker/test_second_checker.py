@@ -52,6 +52,7 @@ def test_an_invalid_plan_gives_exit_code_1_and_the_rules(tmp_path: Path) -> None
     assert {"precedence", "one_task_at_a_time", "operands_served"} <= rules
 
 
+@pytest.mark.full
 def test_what_cannot_be_read_gives_exit_code_2(tmp_path: Path) -> None:
     problem, plan = written(tmp_path, PLAN)
     assert run(problem).returncode == 2
@@ -62,18 +63,21 @@ def test_what_cannot_be_read_gives_exit_code_2(tmp_path: Path) -> None:
     assert "a field is given twice" in done.stderr
 
 
+@pytest.mark.full
 def test_it_needs_nothing_but_python() -> None:
     done = run()
     assert done.returncode == 2
     assert "usage" in done.stderr
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("path", INSTANCES, ids=lambda path: path.stem)
 def test_the_canonical_text_is_that_of_the_page(path: Path) -> None:
     data = path.read_bytes()
     assert second.read_problem(data).sha256 == problem_sha256(read_problem(path))
 
 
+@pytest.mark.full
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(problem=problems())
 def test_problems_of_any_shape_have_one_canonical_text(problem: Problem) -> None:
@@ -81,6 +85,7 @@ def test_problems_of_any_shape_have_one_canonical_text(problem: Problem) -> None
     assert found.sha256 == problem_sha256(problem)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", PRESETS)
 def test_routes_are_those_of_the_page(name: str) -> None:
     machine = load_machine(name).machine
@@ -106,6 +111,7 @@ LOOPS = st.lists(
 RUNS = st.one_of(st.integers(1, 400), st.sampled_from([255, 256, 16383, 16384, 40000]))
 
 
+@pytest.mark.full
 @settings(max_examples=250, deadline=None, derandomize=True)
 @given(loops=LOOPS, words=RUNS)
 def test_copies_are_cut_into_descriptors_as_the_page_says(

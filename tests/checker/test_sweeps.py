@@ -4,6 +4,7 @@ from dataclasses import fields, replace
 from itertools import combinations
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +14,8 @@ from spmilp.checker.rules.case import Case
 from spmilp.checker.rules.memory import Rectangle, overlapping_boxes, overlapping_pairs
 from spmilp.plan.plan import Plan, Residency
 from spmilp.problem.problem import Buffer, BufferKind, DramTensor, Place, Problem, Slice, Task
+
+pytestmark = pytest.mark.full
 
 FEW = settings(max_examples=150, deadline=None, derandomize=True)
 

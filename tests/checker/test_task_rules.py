@@ -3,9 +3,6 @@
 from dataclasses import replace
 from fractions import Fraction
 
-import pytest
-
-from checker.mutations.subjects import planned
 from checker.worked_example import (
     L2,
     MACHINE,
@@ -22,7 +19,6 @@ from checker.worked_example import (
 )
 from spmilp.machine.machine import Link, RemoteReads
 from spmilp.plan.plan import Residency
-from spmilp.problem.problem import Problem, Task
 
 
 def test_a_task_runs_only_on_a_kind_of_core_that_can() -> None:
@@ -40,17 +36,6 @@ def test_a_task_takes_exactly_the_cycles_of_its_core() -> None:
             "reads)"
         ]
     }
-
-
-def test_a_task_may_take_more_than_256_cycles() -> None:
-    long = Task(index=0, name="long", cycles=(1000, None))
-    problem = Problem(name="one task", machine=MACHINE, tasks=(long,))
-    assert broken(planned(problem, "list"), problem) == {}
-
-
-def test_tasks_behind_one_on_a_core_that_cannot_run_it_take_their_cycles_too() -> None:
-    found = broken(changed(placements={0: {"core": 2}, 1: {"end": 80}}))
-    assert {"able_core", "exact_cycles"} <= found.keys()
 
 
 def test_remote_reads_cost_their_bytes_times_hops() -> None:
@@ -180,11 +165,6 @@ def test_a_remote_operand_lies_within_the_longest_route() -> None:
     }
 
 
-def test_a_remote_operand_may_be_nearer_than_the_longest_route() -> None:
-    remote = RemoteReads(cycles_per_byte_hop=Fraction(1, 8), longest_route=3)
-    assert broken(PLAN, with_machine(remote=remote)) == {}
-
-
 def test_a_remote_operand_needs_a_route() -> None:
     links = list(MACHINE.links)
     links[5] = Link(index=5, source="spm0", target="elsewhere", rate=Fraction(4), latency=1)
@@ -193,13 +173,6 @@ def test_a_remote_operand_needs_a_route() -> None:
         "task 2 (left) reads slice 4 (b) from residency 10 (b in spm0), but no route leads from "
         "spm0 to spm1"
     ]
-
-
-def test_a_remote_operand_without_a_route_costs_no_cycles() -> None:
-    links = list(MACHINE.links)
-    links[5] = Link(index=5, source="spm0", target="elsewhere", rate=Fraction(4), latency=1)
-    found = broken(changed(placements={2: {"end": 89}}), with_machine(links=tuple(links)))
-    assert "exact_cycles" not in found
 
 
 def test_a_written_buffer_has_a_residency_of_it() -> None:
@@ -244,16 +217,6 @@ def test_a_task_has_its_scratch() -> None:
         "filled_as_stated": [
             "residency 9 (scratch in spm0) holds no slice and is no task's scratch"
         ],
-    }
-
-
-def test_scratch_may_have_a_single_byte() -> None:
-    assert broken(changed(residencies={9: {"bytes": 1}}), with_task(0, scratch=1)) == {}
-
-
-def test_a_single_byte_of_scratch_is_needed_too() -> None:
-    assert broken(PLAN, with_task(1, scratch=1)) == {
-        "scratch_has_room": ["task 1 (add) needs 1 B of scratch and has 0 B"]
     }
 
 
@@ -359,15 +322,6 @@ def test_a_buffer_is_at_cycle_0_where_the_problem_says() -> None:
         "spm1",
         "residency 22 (w in spm1) is a destination of transfer 12, but states nothing",
     ]
-
-
-@pytest.mark.parametrize("memory", [L2, SPM1])
-def test_nothing_is_at_cycle_0_in_a_memory_before_or_behind_that_of_the_problem(
-    memory: int,
-) -> None:
-    weight = replace(PLAN.residencies[7], index=23, memory=memory, offset=192, end=5)
-    found = broken(replace(PLAN, residencies=(*PLAN.residencies, weight)))
-    assert list(found) == ["filled_as_stated"]
 
 
 def test_what_is_there_at_the_start_is_there_from_cycle_0() -> None:

@@ -204,6 +204,7 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
         read_inputs(tmp_path / "one.npy", NETWORK)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
 def test_a_damaged_file_is_refused_or_holds_what_its_checksum_says(
     save: Callable[..., None], tmp_path: Path

@@ -16,6 +16,8 @@ from spmilp.lowering.lower import lower
 from spmilp.lowering.tiling import Tiling
 from values.sequential import MACHINE, channels_last, sequential_plan
 
+pytestmark = pytest.mark.full
+
 MODELS = Path(__file__).parents[2] / "models"
 
 
