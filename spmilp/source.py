@@ -186,7 +186,7 @@ def start_of(source: ProblemSource | NetworkSource, options: Options, watch: Wat
             warn(f"{options.lock.name}: its tiles are none for this machine: {error}")
     tiled = tiled or choose_tiles(subject, how, watch.clock, known=planned, start=start)
     if options.cost_model is not None and source.origin is not None:
-        from spmilp.calibration.coverage import what_lies_outside
+        from spmilp.calibration import what_lies_outside
 
         given = str(options.cost_model)
         for warning in what_lies_outside(source.origin.network, tiled.problem, given):

@@ -8,7 +8,6 @@
                       the slices that tasks read
     limits            what DMA can move; which memories hold a task
     cost, rates       cycles and energy of a tile; capacities and rates of a machine
-    learned, cost_model_file
-                    cycles of tiles as learned from measurements; the file of such a model
+    learned           cycles of tiles as learned from measurements; the file of such a model
 Choosing the tilings is the subject of :mod:`spmilp.tile_selection`.
 """

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from math import exp, log2
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from msgspec import Struct
@@ -103,22 +103,6 @@ class Trees:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Quality:
-    """How far a model is off on rows that it was not fitted to.
-
-    Parameters
-    ----------
-    error
-        Mean of ``|predicted - measured| / measured``.
-    rank
-        Spearman's correlation of predicted and measured cycles, at most 1: the mean of workloads.
-    """
-
-    error: float
-    rank: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FamilyModel:
     """The model of one family.
 
@@ -129,12 +113,10 @@ class FamilyModel:
     low, high
         Of each feature among them; outside there is no answer.
     offset
-        Added to the trees' sum and to the logarithm of the cycles by rule: the score.
-    scores, logs
-        Points of a rising line from scores to natural logarithms of cycles; without any, a score
-        is one.
-    learned, by_rule
-        Held-out quality of this model, and of the analytic one on the same rows.
+        Added to the trees' sum and to the natural logarithm of the cycles by rule.
+    error, error_by_rule
+        Mean of ``|predicted - measured| / measured`` on held-out rows: of this model, and of the
+        analytic one on the same rows.
     """
 
     kind: str
@@ -145,16 +127,12 @@ class FamilyModel:
     high: tuple[float, ...]
     offset: float
     trees: Trees
-    scores: tuple[float, ...] = ()
-    logs: tuple[float, ...] = ()
-    learned: Quality
-    by_rule: Quality
+    error: float
+    error_by_rule: float
 
     def __post_init__(self) -> None:
         if len(self.low) != len(FEATURES) or len(self.high) != len(FEATURES):
             raise ValueError(f"{self.family}: ranges of other than {len(FEATURES)} features")
-        if len(self.scores) != len(self.logs) or list(self.scores) != sorted(self.scores):
-            raise ValueError(f"{self.family}: scores that do not rise, or not one for each cycle")
 
     @property
     def family(self) -> Family:
@@ -165,8 +143,7 @@ class FamilyModel:
         """Return the cycles of a tile; ``None`` outside of the ranges."""
         if self.outside(features):
             return None
-        score = self.score(features, rule)
-        logarithm = float(np.interp(score, self.scores, self.logs)) if self.scores else score
+        logarithm = float(np.log(rule)) + self.offset + self.trees.sum(features)
         return max(1, min(LARGEST, round(exp(min(logarithm, 60.0)))))
 
     def outside(self, features: Floats) -> str:
@@ -176,10 +153,6 @@ class FamilyModel:
                 return f"{name} {2**value:,.0f}, measured from {2**low:,.0f} to {2**high:,.0f}"
         return ""
 
-    def score(self, features: Floats, rule: Cycles) -> float:
-        """Return what tiles are ordered by."""
-        return float(np.log(rule)) + self.offset + self.trees.sum(features)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostModel:
@@ -187,8 +160,6 @@ class CostModel:
 
     Parameters
     ----------
-    objective
-        What was made small: ``error``, or ``rank``, the pairs in the wrong order.
     seed
         Of the fit.
     measured
@@ -198,7 +169,6 @@ class CostModel:
         from.
     """
 
-    objective: Literal["error", "rank"]
     seed: int
     measured: str
     kinds: tuple[tuple[str, str], ...]
@@ -280,7 +250,7 @@ def _array(array: MacArray) -> str:
     return " ".join((array.dtype, *(f"{loop}{size}" for loop, size in array.unroll)))
 
 
-FORMAT, VERSION = "spmilp-cost-model", "1.0"
+FORMAT, VERSION = "spmilp-cost-model", "2.0"
 MOST_BYTES = 1 << 26
 """Of a model's file."""
 
@@ -288,7 +258,6 @@ MOST_BYTES = 1 << 26
 class _File(Struct, frozen=True):
     format: str
     format_version: str
-    objective: Literal["error", "rank"]
     seed: Amount
     measured: str
     kinds: tuple[tuple[str, str], ...]
@@ -323,7 +292,6 @@ def read_cost_model(path: Path | str) -> tuple[CostModel, str]:
     given = read_document(path, data, _File, FORMAT, VERSION)
     refuse_odd_fields(path, data, _File, tolerant=given.format_version != VERSION)
     model = CostModel(
-        objective=given.objective,
         seed=given.seed,
         measured=given.measured,
         kinds=given.kinds,
