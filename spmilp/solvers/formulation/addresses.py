@@ -329,7 +329,7 @@ class _Packer:
         for memory in self._memories:
             groups = self._groups[memory.index]
             low = self._low and memory.kind is MemoryKind.SPM
-            offsets = None if low else _fit_greedily(memory, groups)
+            offsets: Sequence[Bytes] | None = None if low else _fit_greedily(memory, groups)
             stuck: Sequence[int] = ()
             if groups and offsets is None:
                 offsets, stuck = _search(memory, self._plan, groups, low, self._clock)
@@ -346,7 +346,9 @@ class _Packer:
         """Return the offsets of all groups by CP-SAT; ``None`` if there are none, or no time."""
         from ortools.sat.python import cp_model
 
-        model, of, tops = cp_model.CpModel(), {}, []
+        model = cp_model.CpModel()
+        of: dict[tuple[int | None, int | None], cp_model.LinearExpr] = {}
+        tops: list[cp_model.LinearExpr] = []
         blocks: dict[MemoryIdx, list[cp_model.IntVar]] = {memory: [] for memory in self._groups}
         for memory in self._memories:
             times, extents, alignment = [], [], memory.alignment

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
-from math import prod
 from typing import TypeAlias
 
 from spmilp.bounds.movement import Movement
@@ -64,9 +63,9 @@ def overlapping_places(
     boxes = {buffer: _box(problem, buffer) for buffer, _, _ in placed}
     for (one, memory, at), (other, _, other_at) in combinations(placed, 2):
         are_initial = all(problem.buffers[b].starts_in == memory for b in (one, other))
-        overlaps = zip(boxes[one], boxes[other], strict=False)
-        shared = (max(0, min(b, d) - max(a, c)) for (a, b), (c, d) in overlaps)
-        if at == other_at and not are_initial and prod(shared):
+        ranges = zip(boxes[one], boxes[other], strict=False)
+        overlap = all(min(b, d) > max(a, c) for (a, b), (c, d) in ranges)
+        if at == other_at and not are_initial and overlap:
             found.setdefault(one, set()).add(other)
             found.setdefault(other, set()).add(one)
     return found
