@@ -25,6 +25,11 @@ What the paper leaves open, or has otherwise, and what is done here:
 Not taken: machines without exactly one DRAM, cores that work in DRAM, data that begins or ends in a
 scratchpad, buffers without a transfer straight between DRAM and scratchpad, tasks whose streams do
 not fit; and for ``cdm:ilp`` programs of more than 20,000 variables.
+
+The program has a variable for each part. Each buffer has one home at most; those who read it in a
+scratchpad get it from one place in one way, unless it has its home there; what is taken fits each
+scratchpad at each event. A wave lasts as long as its busiest core: its tasks, and the transfers
+that it waits for; and, with contention, as its busiest link. The sum over all waves is made small.
 """
 
 from collections import defaultdict

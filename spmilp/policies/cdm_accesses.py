@@ -1,4 +1,10 @@
-"""What CDM's placement is made of: parts, uses in waves, and the cost of accesses."""
+"""What CDM's placement is made of: parts, uses in waves, and the cost of accesses.
+
+The tasks run on given cores, one operator after another. A *wave* is what runs between two
+barriers, as in a program of several threads: operators that follow as many others. A *part* says
+one thing of one buffer: it has its home in this scratchpad, a copy of it goes to DRAM, or the tasks
+in that scratchpad get it from there, each time or once.
+"""
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict

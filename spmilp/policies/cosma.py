@@ -17,6 +17,19 @@ What the paper leaves open, or has otherwise, and what is done here:
 
 Not taken: more than one core, another objective than DRAM traffic, tasks with several results or
 scratch, order without data, reserved ranges, data that begins or ends elsewhere than in one DRAM.
+
+The model. Equations 1 to 12: at each step one operator runs, and
+each tensor is created, preserved, spilled, retrieved, or away; what is on the chip has an address,
+which stays while the tensor is preserved; the bytes spilled and retrieved are to be few. Two gaps
+are closed that allow more than the text means: at most one operator runs in a step, and nothing is
+preserved or spilled in the first. A network input is created by a step of its own that reads
+nothing; so are weights, where there are any.
+
+The model is COSMA's, its writing is not, and no solution is lost by it: an operator runs no earlier
+than after all before it in the graph, and no later than before all after it; tensors do not exist
+before they can be created, nor after their last possible reader; disjoint addresses at a step are
+one constraint over optional intervals instead of big-M rows for each pair; and that the bytes on
+the chip add up to the budget at most, which disjoint addresses imply, is stated for its bound.
 """
 
 from collections.abc import Callable, Iterator

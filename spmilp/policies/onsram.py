@@ -23,6 +23,12 @@ What the paper leaves open, or has otherwise, and what is done here:
 
 Not taken: machines without exactly one DRAM, cores that work in DRAM, data that begins or ends in a
 scratchpad, and buffers without a transfer straight between DRAM and scratchpad.
+
+The exact choice. A variable for each structure says whether it is pinned, another one for each
+result whether it takes over the bytes of an operand. At each step what is pinned and what the task
+streams fit the memory of its core. What is made small is the sum over all tasks of their cycles or
+those of their transfers, the greater, if the makespan is the problem's first quantity; else DRAM
+traffic.
 """
 
 from collections import Counter, defaultdict

@@ -2,6 +2,29 @@
 
 The policy says what each stage does for each task; queues of instructions that wait for tokens are
 replayed against the machine's transfers.
+
+T. Chen et al., "TVM: An Automated End-to-End Optimizing Compiler for Deep Learning", OSDI 2018,
+section 4.4; the tokens between stages are those of VTA's instructions, which pop and push
+dependences on the stage before and the stage after.
+
+What is taken: each core has a stage that loads, one that computes and one that stores, which run
+their instructions in order, and beside each other. Virtual threads take turns with the tasks of a
+core; each has room for the operands and for the results of one task. A task's loads wait until the
+computation that last used their room has ended, the computation for its loads and until the results
+before have been stored, the stores for the computation. ``tvm:serial`` is the same without hiding:
+one thread, whose loads also wait for the stores of the task before.
+
+What the paper leaves open, or has otherwise: tiles are the problem's, and all operands of a task
+are loaded for it and all its results stored, partial sums included; nothing stays for the next
+task. Operands and results share one scratchpad. Tasks run in the problem's topological order, runs
+of neighbouring tiles of an operator on each core; what one task stores and another loads is tied by
+a token too, on whatever cores they are. There are two virtual threads, or one where two have no
+room; where one has none either, everything on a core happens one after another, and results take
+over the bytes of operands.
+
+No deadlock: with tasks in that one order, and of each task the loads, the computation and the
+stores, every token that an instruction waits for is there at first or given by an instruction
+before it, and each stage runs its own in that order. The replay shows it again for each plan.
 """
 
 from collections import Counter, defaultdict

@@ -1,4 +1,9 @@
-"""Groups cut alike where results do not fit: bands of operators, and blocks of reductions."""
+"""Groups cut alike where results do not fit: bands of operators, and blocks of reductions.
+
+A result that is only reduced along one of its axes need never be there as a whole: a block of it is
+computed, added to sums that stay where they are, and forgotten (for chains of products: Zheng et
+al., "Chimera", HPCA 2023).
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

@@ -11,6 +11,13 @@ scratchpads. Groups of operators that are no convolution of one group with two a
 the first of its sets of axes along which tiles fit. A tile of a convolution at the edge has rows of
 padding there; here all have as many rows as those without. Where operands beside these three do not
 fit, tiles are cut further.
+
+What SMAUG leaves open here, and what is done: a core's share of its memory stands for its three
+scratchpads. Its rules are those for convolutions of one group
+with two axes; any other group of operators is cut along the first of its sets of axes along which
+tiles fit, into the largest that do. A tile of a convolution at the edge has rows of padding there;
+here all have as many rows as those without. Where operands beside these three do not fit, tiles are
+cut further.
 """
 
 from collections.abc import Iterator

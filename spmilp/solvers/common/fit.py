@@ -1,4 +1,20 @@
-"""Whether the working set of each task fits a scratchpad, and the problem without useless cores."""
+"""Whether the working set of each task fits a scratchpad, and the problem without useless cores.
+
+Pins as a narrower problem, as far as a problem can say what they say: every solver keeps to it.
+
+*Cores.* A pin that names cores, a forbidden core, and a buffer that may lie in some scratchpads
+only say which cores can run a task. A problem says that by kinds of cores: cores between which pins
+tell a difference become kinds of their own.
+
+*Not before.* A core is added that has nothing to do but to wait: one task after the other takes it
+up to the cycles before which others must not start, and these follow it. In a plan of the narrower
+problem, what the added core does is left out; a plan of the problem with pins has room for it from
+cycle 0 on. Nothing that plans are measured by changes, for a task that waits ends before one that
+follows it.
+
+So the plans are those of the problem with pins, as far as these are concerned, and what bounds
+them bounds those. Other pins stay as they are.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -25,7 +25,15 @@ class _Branch(NamedTuple):
 
 
 def add_multicasts(variables: Variables) -> None:
-    """Tie members to their roots, and lengthen the roots' transfers."""
+    """Tie members to their roots, and lengthen the roots' transfers.
+
+    A transfer with several destinations belongs to the residency in the lowest memory among these,
+    the *root*; the others are its *members*. It lasts ``set-up + greatest latency + most cycles of
+    moving``, for the rate of a multicast is the least of its routes' rates; it holds one channel,
+    and each link of the union of the routes once. Where the routes of one engine have different
+    rates, a multicast holds more than it needs in a model of plans: the root's own rate. In a
+    relaxation it holds the least.
+    """
     roots: dict[CandidateResidency, list[ResidencyVars]] = defaultdict(list)
     for member in variables.residencies.values():
         for root, options in member.lifecycle.roots:
