@@ -1,8 +1,9 @@
 """Operators that add up products: convolutions, products of matrices, Einsum.
 
-ConvInteger and MatMulInteger: products of bytes whose int32 sums are the result. Inputs: two operands of one byte per element, then optionally the zero point of each: one number, or
-one per row of the first or per column (output channel) of the second operand. Every element counts
-less its zero point. Attributes, reductions and loops are those of Conv and MatMul.
+ConvInteger and MatMulInteger: products of bytes whose int32 sums are the result. Inputs: two
+operands of one byte per element, then optionally the zero point of each: one number, or one per
+row of the first or per column (output channel) of the second operand. Every element counts less
+its zero point. Attributes, reductions and loops are those of Conv and MatMul.
 """
 
 from math import prod
