@@ -66,8 +66,8 @@ def test_what_is_no_value_is_named(name: str, given: str, said: str) -> None:
     [
         ("topologie.columns", 2, "there are core_kinds, .*, topology, not topologie; did you mean"),
         ("core_kinds.cores.launch_cycles", 2, "in core_kinds there are core, not cores"),
-        ("topology.latency", 2, "topology.mesh.latency: unknown field.*latency_cycles"),
-        ("topology.columns", "many", "topology.mesh.columns: .*got 'many'"),
+        ("topology.latency", 2, "topology.latency: unknown field.*latency_cycles"),
+        ("topology.columns", "many", "topology.columns: .*got 'many'"),
         ("topology.columns.size", 2, "topology.columns is a value and has no fields"),
         ("dma_channels", 0, "machine mesh4x4: dma_channels=0: expected a whole number of 1"),
     ],
