@@ -33,6 +33,7 @@ def test_no_plan_of_any_tiling_has_less(case: Case) -> None:
     assert traffic <= plan.claim.dram_traffic
 
 
+@pytest.mark.full
 def test_smallest_tiles_of_an_addition_reach_the_bounds() -> None:
     builder = NetworkBuilder()
     network = builder.network(builder.add(builder.input((4,)), builder.input((4,))))

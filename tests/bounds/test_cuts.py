@@ -87,6 +87,7 @@ def test_tasks_between_two_others_need_their_data_and_are_needed() -> None:
     assert found.tail[0] == 10 + 34 + 10
 
 
+@pytest.mark.full
 def test_several_readers_elsewhere_do_not_need_several_transfers_from_the_writer() -> None:
     """One of them passes the data on: three readers elsewhere start before three transfers could
     have left the writer one after another, each of which holds its link for 12 cycles."""
@@ -124,6 +125,7 @@ def test_plans_of_fans_keep_to_all_heads_tails_and_bounds(first: int) -> None:
     assert planned >= 12
 
 
+@pytest.mark.full
 def test_cuts_are_seen_in_problems_of_thousands_of_tasks_on_hundreds_of_memories() -> None:
     problem = chain(star(150, 4096), layers=8, strips=160, weights=64)
     paths = paths_in(problem)

@@ -147,6 +147,7 @@ def test_an_output_that_is_read_lies_on_the_chip_once_and_is_stored_once(spm: in
 
 
 @pytest.mark.parametrize("seed", range(10))
+@pytest.mark.full
 def test_what_the_dual_proves_is_at_most_the_minimum_and_near_it(seed: int) -> None:
     """Rows ``sum of distinct variables >= least``, minimised exactly by enumeration of vertices:
     with costs of 1 and one row per pair the minimum is at half-integral points."""

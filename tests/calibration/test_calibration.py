@@ -131,6 +131,7 @@ def test_the_trees_say_what_scikit_learn_says() -> None:
     assert [offset + trees.sum(row) for row in features] == pytest.approx(theirs.predict(features))
 
 
+@pytest.mark.full
 def test_a_family_that_no_model_predicts_better_keeps_the_analytic_one(edge: Machine) -> None:
     pytest.importorskip("sklearn")
     from benchmarks.tiles.calibration import simulated

@@ -199,6 +199,7 @@ def test_fragmentation_is_proven_and_the_buffers_named(run: Run, file: Path) -> 
     assert run("pack", file, "-c", "12").code == 0
 
 
+@pytest.mark.full
 def test_a_limit_without_an_answer_has_its_exit_code(run: Run, file: Path, tmp_path: Path) -> None:
     file.write_text(many_buffers())
     limited = ("--node-limit", "1")

@@ -23,6 +23,7 @@ def problems() -> dict[str, Problem]:
 
 
 @pytest.mark.parametrize("piece", ["residual", "gru", "dense"])
+@pytest.mark.full
 def test_the_script_makes_the_same_bytes(piece: str) -> None:
     for name, problem in made(spec for spec in SPECS if spec.name == piece):
         assert problem_text(problem) == (PROBLEMS / f"{name}.json").read_text(), name
@@ -71,6 +72,7 @@ def test_the_table_has_a_row_for_each_instance_and_says_nothing_else(
         assert row.found_by
 
 
+@pytest.mark.full
 def test_no_simple_bound_exceeds_the_best_known_objective(problems: dict[str, Problem]) -> None:
     for name, row in read_table().items():
         if row.tasks <= 60:

@@ -302,6 +302,7 @@ def test_aliases_that_stand_for_too_much_are_refused() -> None:
         read_machine(BOMB.encode(), "test.yaml")
 
 
+@pytest.mark.full
 def test_lists_in_lists_without_end_are_refused() -> None:
     with pytest.raises(FileError, match="no valid YAML: "):
         read_machine(b"name: " + b"[" * 5000, "test.yaml")

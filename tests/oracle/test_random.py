@@ -14,6 +14,8 @@ from tests.oracle.small import permuted
 from tests.oracle.solver import BruteForce
 from tests.solvers.tiny_problems import tiny_problem
 
+pytestmark = pytest.mark.full
+
 TOO_LARGE = {136, 155, 168}
 """Problems whose search would take seconds."""
 NUMBERS = [number for number in range(100, 170) if number not in TOO_LARGE]

@@ -180,6 +180,7 @@ def test_a_plan_for_pins_is_a_hint_for_them() -> None:
 
 
 @pytest.mark.parametrize("solver", ["list", "auto"])
+@pytest.mark.full
 def test_schedules_that_know_nothing_of_pins_are_no_incumbents(solver: str) -> None:
     start = 50_000
     pins = {"tasks": [{"task": "Gemm_28", "not_before": start}]}

@@ -32,6 +32,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", ONE_CORE)
+@pytest.mark.full
 def test_plans_of_one_core_pass_the_checker_or_a_refusal_has_name_and_numbers(name: str) -> None:
     problem = replace(small_instance(name), objective=Objective.of(Quantity.DRAM_TRAFFIC))
     result = Cosma().solve(problem, SolveOptions())

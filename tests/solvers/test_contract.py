@@ -112,6 +112,7 @@ def steps(count: int) -> PerturbedRestarts:
     Case(solver=EagerOnSram(), problem=lambda: SHORT_CHAIN),
     Case(solver=TopLib(), problem=lambda: SHORT_CHAIN),
 )
+@pytest.mark.full
 def test_the_same_seed_gives_the_same_plan_and_what_is_reported_leads_to_it(case: Case) -> None:
     problem = case.problem()
     told: list[Progress] = []

@@ -107,6 +107,7 @@ def test_a_model_becomes_activations_of_one_byte_an_element(tmp_path: Path) -> N
     assert [operator.reads for operator in nodes_alone.operators] == [(0,), (1,), (2,)]
 
 
+@pytest.mark.full
 def test_densenet_has_more_to_keep_than_its_largest_operator() -> None:
     network = model_network("onnx:light_densenet121")
 

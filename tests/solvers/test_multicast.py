@@ -46,6 +46,7 @@ def _plans(problem: Problem) -> Iterator[Plan]:
                 yield plan
 
 
+@pytest.mark.full
 def test_list_plans_with_multicasts_are_valid() -> None:
     found = [(problem, plan) for problem in _problems(40) for plan in _plans(problem)]
 
@@ -64,6 +65,7 @@ def test_no_list_plan_with_multicasts_is_better_than_the_optimum(number: int) ->
     assert min(makespans) >= optimum.plan.claim.makespan
 
 
+@pytest.mark.full
 def test_tasks_whose_operands_or_results_are_multicast_change_cores() -> None:
     random, moved = Random(0), 0
     for problem, plan in ((one, plan) for one in _problems(40) for plan in _plans(one)):

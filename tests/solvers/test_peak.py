@@ -24,6 +24,7 @@ PEAK_FIRST = [
 ]
 
 
+@pytest.mark.full
 def test_a_peak_as_low_as_its_bound_is_proven_and_shorter_than_the_first_one_found() -> None:
     by_list = ListScheduler().solve(CHAIN, SolveOptions()).plan
     result = PeakBisection().solve(CHAIN, SolveOptions())
@@ -35,6 +36,7 @@ def test_a_peak_as_low_as_its_bound_is_proven_and_shorter_than_the_first_one_fou
     assert result.plan.claim.peak_spm == best_bound(CHAIN).value < by_list.claim.peak_spm
 
 
+@pytest.mark.full
 def test_behind_the_peak_the_makespan_is_made_small() -> None:
     least = best_bound(CHAIN).value
     within = replace(with_scratchpads_of(CHAIN, least), objective=Objective.of(Quantity.MAKESPAN))
@@ -47,6 +49,7 @@ def test_behind_the_peak_the_makespan_is_made_small() -> None:
 
 
 @pytest.mark.parametrize("problem", PEAK_FIRST, ids=lambda problem: problem.name)
+@pytest.mark.full
 def test_no_peak_is_below_the_least_of_all_plans(problem: Problem) -> None:
     best = BruteForce().solve(problem, SolveOptions())
     result = PeakBisection().solve(problem, SolveOptions())

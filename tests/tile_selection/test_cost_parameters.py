@@ -30,6 +30,7 @@ def first() -> FirstChoice:
     return first_choice(chain(), MACHINE)
 
 
+@pytest.mark.full
 def test_other_estimates_choose_other_tilings_that_fit(first: FirstChoice) -> None:
     found = [one.tilings for one in map(first.with_parameters, ALTERNATIVES) if one is not None]
     assert len(found) == len(ALTERNATIVES)

@@ -112,6 +112,7 @@ def test_a_kind_whose_memories_are_too_small_for_a_task_does_not_run_it() -> Non
     assert None not in nowhere.tasks[0].cycles
 
 
+@pytest.mark.full
 def test_refining_never_makes_it_worse_and_keeps_to_its_budget() -> None:
     network, machine = small_network(), star_machine(4, 1 << 16)
     first = first_choice(network, machine)

@@ -38,6 +38,7 @@ def search(loaded: Loaded, first: FirstChoice, limits: TileOptions) -> TiledProb
     return search_tilings(first, limits)
 
 
+@pytest.mark.full
 def test_the_tiles_found_are_better_than_the_first_and_as_good_as_was_said(
     loaded: Loaded, first: FirstChoice
 ) -> None:
@@ -62,6 +63,7 @@ def test_without_time_the_first_tiles_stay(loaded: Loaded, first: FirstChoice) -
     assert found.problem == lower(loaded[0], loaded[1].machine, first.tilings)
 
 
+@pytest.mark.full
 def test_an_interrupt_keeps_the_best_schedule_so_far(loaded: Loaded, first: FirstChoice) -> None:
     said: list[int] = []
 

@@ -1,6 +1,8 @@
 from dataclasses import replace
 from itertools import groupby
 
+import pytest
+
 from spmilp.frontend.graph import Network
 from spmilp.lowering.lower import lower
 from spmilp.lowering.rates import machine_rates
@@ -67,6 +69,7 @@ def test_waves_change_where_that_pays_for_the_move() -> None:
     assert waves_of_groups(whole, rates, times) == [2, 1, 1, 1]
 
 
+@pytest.mark.full
 def test_a_large_batch_computes_in_waves_with_less_traffic() -> None:
     whole, machine = network(8), star_machine(4, 1 << 14)
     chosen = choose_tilings(whole, machine)

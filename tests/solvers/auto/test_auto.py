@@ -76,6 +76,7 @@ def shortened(result: SolverResult, cycles: int) -> SolverResult:
     return replace(result, plan=replace(result.plan, claim=claim))
 
 
+@pytest.mark.full
 def test_the_first_problem_is_decided_exactly() -> None:
     result = find_solver("auto").solve(PROBLEM, SolveOptions(time_limit=20.0))
 
@@ -217,6 +218,7 @@ def test_a_hint_that_the_checker_rejects_is_no_answer(play: Callable[..., list[o
 
 
 @pytest.mark.parametrize("quantity", [Quantity.MAKESPAN, Quantity.DRAM_TRAFFIC])
+@pytest.mark.full
 def test_what_several_members_need_is_computed_once(
     quantity: Quantity, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -288,6 +290,7 @@ def test_small_problems_are_searched_and_improved_before_they_are_decided() -> N
         assert shares == sorted(shares)
 
 
+@pytest.mark.full
 def test_without_a_time_limit_the_portfolio_says_the_same_each_time_on_one_core(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

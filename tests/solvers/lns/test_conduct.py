@@ -84,6 +84,7 @@ def test_a_bad_hint_does_not_stand_in_the_way_of_a_plan_that_is_proven_best() ->
     assert found.plan.claim.makespan == best.plan.claim.makespan
 
 
+@pytest.mark.full
 def test_without_any_step_a_plan_is_repacked_all_the_same(network: Problem) -> None:
     settings = LnsOptions(advance_loads=False, reassignment=False)
     justified = LnsSolver(replace(settings, repacking=False)).solve(network, SolveOptions()).plan

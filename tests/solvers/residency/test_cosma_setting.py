@@ -11,6 +11,8 @@ from spmilp.policies.cosma import Network, solve
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.residency.solver import Residency
 
+pytestmark = pytest.mark.full
+
 
 @cache
 def densenet() -> Network:

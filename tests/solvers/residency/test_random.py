@@ -15,6 +15,8 @@ from spmilp.solvers.residency.solver import Residency
 from tests.oracle.solver import BruteForce
 from tests.solvers.tiny_problems import tiny_problem
 
+pytestmark = pytest.mark.full
+
 MOST_STATES = 20_000
 BYTES = (Quantity.DRAM_TRAFFIC, Quantity.ENERGY)
 
