@@ -1,5 +1,6 @@
 """The command line, ``spmilp.solve`` and the benchmarks give the same plan, byte for byte."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from cli.running import MODELS, Run
 from spmilp.plan.write import plan_text
 from spmilp.problem.problem import Problem
 from spmilp.registry import find_solver
+from spmilp.tile_selection.settings import SEARCH
 
 MODEL = MODELS / "autoencoder_int8.onnx"
 
@@ -43,7 +45,8 @@ def test_the_whole_line_gives_one_plan(
 ) -> None:
     # The portfolio goes by the clock: another solver in its place, and tiles for so many tasks.
     monkeypatch.setattr("spmilp.pipeline.find_solver", lambda name: find_solver("list"))
-    monkeypatch.setattr("spmilp.source.MOST_TASKS_EVALUATED", 1_000)
+    few = replace(SEARCH, tasks=1_000)
+    monkeypatch.setattr("spmilp.tile_selection.settings.SEARCH", few)
     options = ("--seed", "3", "--time-limit", "none", "-o", tmp_path / "out")
     assert run("solve", MODEL, "-m", "gap9", *options).code == 0
     answer = spmilp.solve(MODEL, "gap9", seed=3, time_limit=None)
