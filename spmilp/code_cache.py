@@ -52,12 +52,6 @@ def hash_of_sources(source: Path) -> str:
     return digest.hexdigest()[:16]
 
 
-@cache
-def hash_of_imports(source: Path) -> str:
-    """Return a hash of a source file and all of the package that it imports, on any computer."""
-    return sha256(_content_of_imports(source)).hexdigest()[:16]
-
-
 def _content_of_imports(source: Path) -> bytes:
     files = sorted(_with_all_imports(source))
     return b"".join(file.name.encode() + sha256(file.read_bytes()).digest() for file in files)
