@@ -41,12 +41,12 @@ from spmilp.solvers.auto import members_for
 from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.common.context import SearchContext
-from spmilp.solvers.cpsat import inquiry
-from spmilp.solvers.cpsat.options import CpSatOptions
-from spmilp.solvers.cpsat.solver import CpSatSolver
-from spmilp.solvers.list_scheduler.restarts import PerturbedRestarts
-from spmilp.solvers.lns.options import LnsOptions
-from spmilp.solvers.lns.solver import Candidate, LnsSolver, Search
+from spmilp.solvers.exact.cpsat import inquiry
+from spmilp.solvers.exact.cpsat.options import CpSatOptions
+from spmilp.solvers.exact.cpsat.solver import CpSatSolver
+from spmilp.solvers.improve.options import LnsOptions
+from spmilp.solvers.improve.solver import Candidate, LnsSolver, Search
+from spmilp.solvers.schedule.restarts import PerturbedRestarts
 
 HERE = Path(__file__).parent
 INSTANCES = HERE.parent / "instances" / "problems"

@@ -36,7 +36,7 @@ import pulp
 from IPython.display import display
 
 import spmilp
-from spmilp.solvers.milp.solver import write_model
+from spmilp.solvers.exact.milp.solver import write_model
 
 # %matplotlib inline
 
@@ -293,8 +293,8 @@ pd.DataFrame(rows).set_index("bytes")
 # may come back; fills by every DMA engine that can reach it; cores, routes with their links,
 # multicasts, reads in other scratchpads, bytes in place. Its disjunctions have no common $H$:
 # each has the least number that its own rows need. The docstrings of
-# `spmilp.solvers.formulation` give every family with its argument. What it builds for the block,
-# by families of variables:
+# `spmilp.solvers.exact.formulation` give every family with its argument. What it builds for the
+# block, by families of variables:
 
 # %%
 file = machine_file.with_name("residual_block.mps")

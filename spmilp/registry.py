@@ -67,7 +67,7 @@ BELADY = ("contiguous", "layer_by_layer")
 """The pass of the list scheduler whose order is the network's own: what it evicts is all its own
 choice."""
 
-_LIST = "spmilp.solvers.list_scheduler.solver:ListScheduler"
+_LIST = "spmilp.solvers.schedule.solver:ListScheduler"
 _MILP = "spmilp.registry:milp"
 _CDM = "spmilp.policies.cdm:Cdm"
 _TVM = "spmilp.policies.tvm:Tvm"
@@ -92,21 +92,21 @@ _TABLE: dict[str, _Entry] = {
         "own",
         "order and cores, changed at random, each change scheduled by the list scheduler",
         "no remote reads",
-        "spmilp.solvers.list_scheduler.restarts:PerturbedRestarts",
+        "spmilp.solvers.schedule.restarts:PerturbedRestarts",
         takes_hint=True,
     ),
     "lns": _Entry(
         "own",
         "times, addresses and cores of a plan anew, window by window",
         "the makespan only",
-        "spmilp.solvers.lns.solver:LnsSolver",
+        "spmilp.solvers.improve.solver:LnsSolver",
         takes_hint=True,
     ),
     "residency": _Entry(
         "own",
         "what stays in which memory, and the order of the tasks",
         "DRAM traffic or energy; one DRAM; no multicast, no remote reads",
-        "spmilp.solvers.residency.solver:Residency",
+        "spmilp.solvers.traffic.solver:Residency",
         takes_hint=True,
     ),
     "peak": _Entry(
@@ -120,7 +120,7 @@ _TABLE: dict[str, _Entry] = {
         "own",
         "everything at once, with a proof",
         "for up to about a hundred tasks",
-        "spmilp.solvers.cpsat.solver:CpSatSolver",
+        "spmilp.solvers.exact.cpsat.solver:CpSatSolver",
         takes_hint=True,
     ),
     "milp": _Entry(
@@ -239,15 +239,15 @@ def portfolio() -> Solver:
 
 def milp(backend: str) -> Solver:
     """Return the mixed-integer program, to be solved by a backend."""
-    from spmilp.solvers.milp.solver import MilpOptions, MilpSolver
+    from spmilp.solvers.exact.milp.solver import MilpOptions, MilpSolver
 
     return MilpSolver(MilpOptions(backend=backend))
 
 
 def _named() -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Yield each name, that of its entry, and what is its own within a family."""
-    from spmilp.solvers.list_scheduler.assignments import ASSIGNMENTS
-    from spmilp.solvers.list_scheduler.portfolio import ORDERS
+    from spmilp.solvers.schedule.assignments import ASSIGNMENTS
+    from spmilp.solvers.schedule.portfolio import ORDERS
 
     for name in _TABLE:
         if name == "milp:NAME":

@@ -24,8 +24,8 @@ from spmilp.problem.pins import NO_PINS
 from spmilp.problem.problem import Problem
 from spmilp.problem.write import problem_sha256
 from spmilp.result import Result
-from spmilp.solvers.partial_order.context import context_of, plan_of
-from spmilp.solvers.partial_order.passes import forward_pass
+from spmilp.solvers.justify.context import context_of, plan_of
+from spmilp.solvers.justify.passes import forward_pass
 from spmilp.tile_selection.first_choice import NetworkOnMachine
 from spmilp.tile_selection.given_tiles import tilings_of
 from spmilp.tile_selection.tiled_problem import TiledProblem

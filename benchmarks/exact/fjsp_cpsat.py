@@ -15,7 +15,7 @@ from time import monotonic
 from benchmarks.convert import read_job_shop
 from spmilp.checker.check import check
 from spmilp.solvers.base import SolveOptions, SolveStatus
-from spmilp.solvers.cpsat.solver import CpSatSolver
+from spmilp.solvers.exact.cpsat.solver import CpSatSolver
 
 
 def main() -> int:

@@ -16,7 +16,7 @@ from spmilp.frontend.graph import Network
 from spmilp.machine.machine import Machine
 from spmilp.machine.read import MachineFile
 from spmilp.problem.problem import Problem, Task
-from spmilp.solvers.list_scheduler.portfolio import least_value
+from spmilp.solvers.schedule.portfolio import least_value
 from spmilp.source import load
 from spmilp.tile_selection.first_choice import NetworkOnMachine, first_choice_of
 from spmilp.tile_selection.refine import refine_tilings

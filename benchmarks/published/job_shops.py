@@ -8,7 +8,7 @@ from benchmarks.convert import read_job_shop
 from benchmarks.published.rows import Row, Source
 from spmilp.checker.check import check
 from spmilp.solvers.base import SolveOptions
-from spmilp.solvers.cpsat.solver import CpSatSolver
+from spmilp.solvers.exact.cpsat.solver import CpSatSolver
 
 SECONDS = 60.0
 

@@ -12,7 +12,7 @@ from benchmarks.published.rows import Row, Source
 from benchmarks.published.whole_nodes import SPM_BYTES, structures_of, whole_nodes
 from spmilp.frontend.find import LIGHT_PREFIX, find_model, light_models
 from spmilp.policies.onsram import PinningProgram, by_merit, pinned_in_turn
-from spmilp.solvers.milp.program import Limits
+from spmilp.solvers.exact.milp.program import Limits
 
 PUBLISHED = {
     "AlexNet": ("1.04", "1.02"),

@@ -11,7 +11,7 @@ from spmilp.policies.rammer import appended_tasks
 from spmilp.problem.problem import Problem
 from spmilp.registry import find_solver
 from spmilp.solvers.base import SolveOptions
-from spmilp.solvers.list_scheduler.orders import operators_of
+from spmilp.solvers.schedule.orders import operators_of
 from spmilp.units import Cycles
 
 MACHINES = ("edge16",)

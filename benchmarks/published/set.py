@@ -12,7 +12,7 @@ from spmilp.policies.set import Set, first_trees, tasks_of
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.common.context import SearchContext
-from spmilp.solvers.list_scheduler.assignments import along_the_chip
+from spmilp.solvers.schedule.assignments import along_the_chip
 from spmilp.source import load
 from spmilp.tile_selection.first_choice import choose_tilings
 from spmilp.units import Cycles

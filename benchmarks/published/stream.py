@@ -17,8 +17,8 @@ from spmilp.policies.stream import Stream
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.common.context import SearchContext
-from spmilp.solvers.list_scheduler.assignments import along_the_chip
-from spmilp.solvers.list_scheduler.orders import depth_first
+from spmilp.solvers.schedule.assignments import along_the_chip
+from spmilp.solvers.schedule.orders import depth_first
 from spmilp.units import Cycles
 
 NETWORKS = ("light_squeezenet", "light_shufflenet")

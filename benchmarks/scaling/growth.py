@@ -54,11 +54,11 @@ def measured(tasks: int, cores: int) -> dict[str, float]:
     from spmilp.checker.check import check
     from spmilp.plan.read import read_plan
     from spmilp.plan.write import write_plan
-    from spmilp.solvers.kernels.extract import Scorer, columns_of, plan_of
-    from spmilp.solvers.kernels.run import Runner
-    from spmilp.solvers.kernels.schedule_state import Stop
-    from spmilp.solvers.list_scheduler.assignments import ASSIGNMENTS
-    from spmilp.solvers.list_scheduler.portfolio import FIRST_RULES, FIRST_WEIGHTS, ORDERS
+    from spmilp.solvers.schedule.assignments import ASSIGNMENTS
+    from spmilp.solvers.schedule.kernels.extract import Scorer, columns_of, plan_of
+    from spmilp.solvers.schedule.kernels.run import Runner
+    from spmilp.solvers.schedule.kernels.schedule_state import Stop
+    from spmilp.solvers.schedule.portfolio import FIRST_RULES, FIRST_WEIGHTS, ORDERS
 
     assignment, order = FIRST_RULES[0]
     warm_up = generated_problem(20, 4)

@@ -78,7 +78,7 @@ def stretches() -> Iterable[Any]:
 
 def multicasts() -> Iterable[Any]:
     """The list scheduler sends each slice to one memory at a time."""
-    from spmilp.solvers.kernels.run import Runner
+    from spmilp.solvers.schedule.kernels.run import Runner
 
     make = Runner.__init__
 
@@ -91,7 +91,7 @@ def multicasts() -> Iterable[Any]:
 def open_addresses() -> Iterable[Any]:
     """Schedules of the search have addresses, and the solver behind it begins with such."""
     from spmilp.solvers import auto
-    from spmilp.solvers.lns import solver
+    from spmilp.solvers.improve import solver
     from spmilp.tile_selection import evaluation
 
     for module in (auto, solver, evaluation):

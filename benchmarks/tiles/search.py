@@ -16,7 +16,7 @@ from benchmarks.bench.suite import ModelOnMachine, load_suite
 from spmilp.bounds.roofline import roofline
 from spmilp.lowering.lower import lower
 from spmilp.machine.read import load_machine
-from spmilp.solvers.list_scheduler.portfolio import least_value
+from spmilp.solvers.schedule.portfolio import least_value
 from spmilp.source import load
 from spmilp.tile_selection import evaluation
 from spmilp.tile_selection.choose import search_tilings

@@ -325,7 +325,7 @@ class _Following:
         room_for_pair(problem, self.folder_for(problem))
         if self.model is None:
             return
-        from spmilp.solvers.milp.solver import write_model
+        from spmilp.solvers.exact.milp.solver import write_model
 
         self.progress.say(f"writing {self.model}")
         with writing(self.model):

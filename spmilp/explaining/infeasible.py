@@ -18,7 +18,7 @@ from spmilp.solvers.common.fit import (
     parts_of,
     worst_shortage,
 )
-from spmilp.solvers.list_scheduler.portfolio import Schedules
+from spmilp.solvers.schedule.portfolio import Schedules
 from spmilp.units import BufferIdx, Bytes, MemoryIdx, align_up
 
 MOST_PARTS = 4

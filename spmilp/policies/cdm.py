@@ -51,12 +51,12 @@ from spmilp.policies.onsram import cores_of
 from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
-from spmilp.solvers.formulation.addresses import ConflictSet
-from spmilp.solvers.formulation.candidates import CandidateResidency
-from spmilp.solvers.formulation.tables import ProblemTables
-from spmilp.solvers.kernels.records import Ints, numbers
-from spmilp.solvers.milp.process import backend_name, run
-from spmilp.solvers.milp.program import Limits, Linear, Program, total
+from spmilp.solvers.exact.formulation.addresses import ConflictSet
+from spmilp.solvers.exact.formulation.candidates import CandidateResidency
+from spmilp.solvers.exact.formulation.tables import ProblemTables
+from spmilp.solvers.exact.milp.process import backend_name, run
+from spmilp.solvers.exact.milp.program import Limits, Linear, Program, total
+from spmilp.solvers.schedule.kernels.records import Ints, numbers
 from spmilp.units import BufferIdx, MemoryIdx
 
 

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from spmilp.policies.one_after_another import NotTakenError, no_way, quickest_transfer
 from spmilp.policies.rammer import waves_of
-from spmilp.solvers.formulation.tables import ProblemTables, TransferOption
-from spmilp.solvers.kernels.records import numbers
-from spmilp.solvers.list_scheduler.orders import round_robin
+from spmilp.solvers.exact.formulation.tables import ProblemTables, TransferOption
+from spmilp.solvers.schedule.kernels.records import numbers
+from spmilp.solvers.schedule.orders import round_robin
 from spmilp.units import BufferIdx, CoreIdx, Cycles, MemoryIdx, SliceIdx, TaskIdx
 
 Placement = frozenset[int]

@@ -61,8 +61,8 @@ from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import NARROWING, Solver
-from spmilp.solvers.formulation.candidates import CandidateResidency
-from spmilp.solvers.formulation.tables import ProblemTables
+from spmilp.solvers.exact.formulation.candidates import CandidateResidency
+from spmilp.solvers.exact.formulation.tables import ProblemTables
 from spmilp.units import BufferIdx, MemoryIdx
 
 

@@ -14,11 +14,11 @@ from spmilp.errors import SpmilpError
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.context import SearchContext
-from spmilp.solvers.formulation.addresses import ConflictSet, find_addresses
-from spmilp.solvers.formulation.candidates import CandidateResidency
-from spmilp.solvers.formulation.extraction import Decisions, Fill, TaskRun, extract
-from spmilp.solvers.formulation.tables import ProblemTables, TransferOption
-from spmilp.solvers.partial_order.shortening import repacked_plan, shortened
+from spmilp.solvers.exact.formulation.addresses import ConflictSet, find_addresses
+from spmilp.solvers.exact.formulation.candidates import CandidateResidency
+from spmilp.solvers.exact.formulation.extraction import Decisions, Fill, TaskRun, extract
+from spmilp.solvers.exact.formulation.tables import ProblemTables, TransferOption
+from spmilp.solvers.justify.shortening import repacked_plan, shortened
 from spmilp.units import BufferIdx, CoreIdx, Cycles, MemoryIdx, SliceIdx, TaskIdx
 
 

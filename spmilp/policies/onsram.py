@@ -54,13 +54,13 @@ from spmilp.policies.structures import (
 from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
-from spmilp.solvers.formulation.addresses import ConflictSet
-from spmilp.solvers.formulation.candidates import CandidateResidency
-from spmilp.solvers.formulation.tables import ProblemTables
-from spmilp.solvers.list_scheduler.assignments import contiguous
-from spmilp.solvers.milp.process import backend_name, run
-from spmilp.solvers.milp.program import Limits, Linear, Program, total
-from spmilp.solvers.residency.scope import TaskSequence
+from spmilp.solvers.exact.formulation.addresses import ConflictSet
+from spmilp.solvers.exact.formulation.candidates import CandidateResidency
+from spmilp.solvers.exact.formulation.tables import ProblemTables
+from spmilp.solvers.exact.milp.process import backend_name, run
+from spmilp.solvers.exact.milp.program import Limits, Linear, Program, total
+from spmilp.solvers.schedule.assignments import contiguous
+from spmilp.solvers.traffic.scope import TaskSequence
 from spmilp.units import CoreIdx, MemoryIdx, TaskIdx
 
 ALPHA, BETA, GAMMA = 0.4, 0.5, 0.1

@@ -33,9 +33,9 @@ from spmilp.policies.structures import Overwrite, TaskStructures
 from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
-from spmilp.solvers.formulation.candidates import CandidateResidency
-from spmilp.solvers.formulation.tables import ProblemTables
-from spmilp.solvers.residency.scope import TaskSequence
+from spmilp.solvers.exact.formulation.candidates import CandidateResidency
+from spmilp.solvers.exact.formulation.tables import ProblemTables
+from spmilp.solvers.traffic.scope import TaskSequence
 from spmilp.units import BufferIdx, CoreIdx, MemoryIdx, TaskIdx
 
 SHARES = (1.0, 0.9, 0.8, 0.65, 0.5, 0.25, 0.0)

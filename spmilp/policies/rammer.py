@@ -22,8 +22,8 @@ from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
-from spmilp.solvers.kernels.records import numbers
-from spmilp.solvers.list_scheduler.orders import by_priority, operators_of
+from spmilp.solvers.schedule.kernels.records import numbers
+from spmilp.solvers.schedule.orders import by_priority, operators_of
 from spmilp.units import CoreIdx, Cycles, TaskIdx
 
 

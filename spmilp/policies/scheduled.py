@@ -11,12 +11,12 @@ from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.fit import least_sizes
-from spmilp.solvers.kernels.extract import Scorer, columns_of, plan_of
-from spmilp.solvers.kernels.records import NEVER, NONE, Ints, numbers
-from spmilp.solvers.kernels.run import Runner
-from spmilp.solvers.kernels.schedule_state import ScheduleState, Stop, Weights
-from spmilp.solvers.list_scheduler.assignments import Unit, in_shares, units_of_operators
-from spmilp.solvers.list_scheduler.orders import by_priority, operators_of
+from spmilp.solvers.schedule.assignments import Unit, in_shares, units_of_operators
+from spmilp.solvers.schedule.kernels.extract import Scorer, columns_of, plan_of
+from spmilp.solvers.schedule.kernels.records import NEVER, NONE, Ints, numbers
+from spmilp.solvers.schedule.kernels.run import Runner
+from spmilp.solvers.schedule.kernels.schedule_state import ScheduleState, Stop, Weights
+from spmilp.solvers.schedule.orders import by_priority, operators_of
 from spmilp.units import Bytes, CoreIdx, Cycles, TaskIdx
 
 

@@ -33,7 +33,7 @@ from spmilp.policies.scheduled import Layers, OnCore, Scheduled, Schedules
 from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
-from spmilp.solvers.list_scheduler.assignments import along_the_chip
+from spmilp.solvers.schedule.assignments import along_the_chip
 from spmilp.units import CoreIdx
 
 Tree: TypeAlias = Union["Cut", int]

@@ -34,8 +34,8 @@ from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
-from spmilp.solvers.list_scheduler.assignments import along_the_chip
-from spmilp.solvers.list_scheduler.orders import depth_first
+from spmilp.solvers.schedule.assignments import along_the_chip
+from spmilp.solvers.schedule.orders import depth_first
 from spmilp.units import CoreIdx
 
 POPULATION = 16

@@ -13,8 +13,8 @@ from scipy.optimize import linear_sum_assignment
 from spmilp.policies.one_after_another import NotTakenError, quickest_transfer
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import BufferKind
-from spmilp.solvers.formulation.tables import ProblemTables
-from spmilp.solvers.residency.scope import TaskSequence
+from spmilp.solvers.exact.formulation.tables import ProblemTables
+from spmilp.solvers.traffic.scope import TaskSequence
 from spmilp.units import BufferIdx, Bytes, Cycles, MemoryIdx, SliceIdx, TaskIdx
 
 Pins = frozenset[int]

@@ -48,10 +48,10 @@ from spmilp.policies.onsram import cores_of
 from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
-from spmilp.solvers.formulation.addresses import ConflictSet
-from spmilp.solvers.formulation.candidates import CandidateResidency
-from spmilp.solvers.formulation.extraction import Decisions
-from spmilp.solvers.formulation.tables import ProblemTables, TransferOption
+from spmilp.solvers.exact.formulation.addresses import ConflictSet
+from spmilp.solvers.exact.formulation.candidates import CandidateResidency
+from spmilp.solvers.exact.formulation.extraction import Decisions
+from spmilp.solvers.exact.formulation.tables import ProblemTables, TransferOption
 from spmilp.units import BufferIdx, CoreIdx, Cycles, MemoryIdx, SliceIdx, TaskIdx
 
 Token: TypeAlias = Hashable

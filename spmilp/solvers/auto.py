@@ -12,8 +12,8 @@ from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.common.clock import Step
 from spmilp.solvers.common.context import SearchContext, rows_of
 from spmilp.solvers.common.solver import NARROWING, Solver
-from spmilp.solvers.kernels.run import can_be_open
-from spmilp.solvers.partial_order.shortening import excess_of, with_less_traffic
+from spmilp.solvers.justify.shortening import excess_of, with_less_traffic
+from spmilp.solvers.schedule.kernels.run import can_be_open
 
 SMALL = {True: 150, False: 400}
 """Tasks up to which the exact solver is worth most of the time: for the makespan, and for bytes."""
@@ -100,19 +100,19 @@ def members_for(problem: Problem) -> tuple[Member, ...]:
 
 
 def _search(options: SolveOptions) -> Solver:
-    from spmilp.solvers.list_scheduler.restarts import PerturbedRestarts
+    from spmilp.solvers.schedule.restarts import PerturbedRestarts
 
     return PerturbedRestarts()
 
 
 def _lns(options: SolveOptions) -> Solver:
-    from spmilp.solvers.lns.solver import LnsSolver
+    from spmilp.solvers.improve.solver import LnsSolver
 
     return LnsSolver()
 
 
 def _residency(options: SolveOptions) -> Solver:
-    from spmilp.solvers.residency.solver import Residency
+    from spmilp.solvers.traffic.solver import Residency
 
     return Residency(patience=WITHOUT_LIMIT)
 
@@ -124,8 +124,8 @@ def _peak(options: SolveOptions) -> Solver:
 
 
 def _cpsat(options: SolveOptions) -> Solver:
-    from spmilp.solvers.cpsat.options import CpSatOptions
-    from spmilp.solvers.cpsat.solver import CpSatSolver
+    from spmilp.solvers.exact.cpsat.options import CpSatOptions
+    from spmilp.solvers.exact.cpsat.solver import CpSatSolver
 
     limit = WITHOUT_LIMIT if options.time_limit is None else None
     return CpSatSolver(CpSatOptions(deterministic_limit=limit))

@@ -12,10 +12,10 @@ from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.fit import why_it_cannot_fit
 from spmilp.solvers.common.solver import Incumbent, Solver
-from spmilp.solvers.kernels.run import Runner
-from spmilp.solvers.list_scheduler.portfolio import Portfolio, plan_from
-from spmilp.solvers.list_scheduler.restarts import PerturbedRestarts
-from spmilp.solvers.list_scheduler.solver import ListScheduler
+from spmilp.solvers.schedule.kernels.run import Runner
+from spmilp.solvers.schedule.portfolio import Portfolio, plan_from
+from spmilp.solvers.schedule.restarts import PerturbedRestarts
+from spmilp.solvers.schedule.solver import ListScheduler
 from spmilp.units import Bytes
 
 NAME = "peak"

@@ -19,9 +19,9 @@ from spmilp.problem.problem import Problem, Task
 from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.common.context import SearchContext
-from spmilp.solvers.formulation.addresses import ConflictSet, find_addresses
-from spmilp.solvers.formulation.extraction import TimedPlan
-from spmilp.solvers.formulation.tables import ProblemTables
+from spmilp.solvers.exact.formulation.addresses import ConflictSet, find_addresses
+from spmilp.solvers.exact.formulation.extraction import TimedPlan
+from spmilp.solvers.exact.formulation.tables import ProblemTables
 from spmilp.units import Cycles, MemoryIdx, ResidencyIdx, SliceIdx, TaskIdx
 
 SHARE_TO_FIND = 0.85

@@ -13,8 +13,8 @@ from spmilp.machine.machine import Memory
 from spmilp.plan.measures import claim_of, measure
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
-from spmilp.solvers.formulation.addresses import Group, Placed, groups_in, lowest_offset
-from spmilp.solvers.formulation.tables import ProblemTables
+from spmilp.solvers.exact.formulation.addresses import Group, Placed, groups_in, lowest_offset
+from spmilp.solvers.exact.formulation.tables import ProblemTables
 from spmilp.solvers.settling import timed_plan
 from spmilp.units import Bytes
 

@@ -10,7 +10,7 @@ from spmilp.lowering.limits import groups_that_do_not_fit
 from spmilp.lowering.tiling import Tilings
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import ROWS_OF_A_READ, Clock, OutOfTimeError, Step
-from spmilp.solvers.list_scheduler.portfolio import EVALUATION_RULES, schedules_by
+from spmilp.solvers.schedule.portfolio import EVALUATION_RULES, schedules_by
 from spmilp.tile_selection.coarse import (
     MOST_PIECES_EVER,
     CoarseTilings,

@@ -10,10 +10,10 @@ from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import ROWS_OF_A_READ, Clock, Step
 from spmilp.solvers.common.context import reads_of
-from spmilp.solvers.kernels.records import NEVER, Shares
-from spmilp.solvers.kernels.run import can_be_open, whole_memories
-from spmilp.solvers.list_scheduler.orders import operators_of
-from spmilp.solvers.list_scheduler.portfolio import (
+from spmilp.solvers.schedule.kernels.records import NEVER, Shares
+from spmilp.solvers.schedule.kernels.run import can_be_open, whole_memories
+from spmilp.solvers.schedule.orders import operators_of
+from spmilp.solvers.schedule.portfolio import (
     EVALUATION_RULES,
     Found,
     Rule,

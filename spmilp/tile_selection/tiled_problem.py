@@ -12,10 +12,10 @@ from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolverResult, SolveStatus
 from spmilp.solvers.common.clock import Clock
-from spmilp.solvers.kernels.extract import columns_of, needs_no_dram_addresses
-from spmilp.solvers.kernels.plan_columns import PlanColumns
-from spmilp.solvers.list_scheduler.portfolio import Found, plan_from
-from spmilp.solvers.partial_order.shortening import JustifiedPlan, OpenSchedule
+from spmilp.solvers.justify.shortening import JustifiedPlan, OpenSchedule
+from spmilp.solvers.schedule.kernels.extract import columns_of, needs_no_dram_addresses
+from spmilp.solvers.schedule.kernels.plan_columns import PlanColumns
+from spmilp.solvers.schedule.portfolio import Found, plan_from
 
 Worth: TypeAlias = tuple[int, ...]
 """Quantities of a plan in the order of the problem's objective; of two the lesser is better, and

@@ -10,7 +10,7 @@ from spmilp.machine.machine import RemoteReads
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
-from spmilp.solvers.list_scheduler.solver import ListScheduler
+from spmilp.solvers.schedule.solver import ListScheduler
 from tests.oracle.small import ProblemSketch, best_plan, machine
 from tests.solvers.chains import chain, star
 from tests.solvers.fans import fan_problem

@@ -9,7 +9,7 @@ from spmilp.bounds.paths import PrecedenceGraph, critical_paths, paths_of
 from spmilp.plan.measures import measure
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
-from spmilp.solvers.list_scheduler.solver import ListScheduler
+from spmilp.solvers.schedule.solver import ListScheduler
 from tests.oracle.solver import BruteForce
 from tests.solvers.random_problems import problems
 from tests.solvers.tiny_problems import tiny_problem

@@ -14,7 +14,7 @@ from spmilp.bounds.prices import LinearProgram, proven_minimum
 from spmilp.bounds.stages import stages_along
 from spmilp.problem.problem import Buffer, BufferKind, DramTensor, Place, Problem, Slice, Task
 from spmilp.solvers.base import SolveOptions
-from spmilp.solvers.list_scheduler.solver import ListScheduler
+from spmilp.solvers.schedule.solver import ListScheduler
 from tests.solvers.chains import chain, star
 
 

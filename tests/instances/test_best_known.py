@@ -10,7 +10,7 @@ from best_known import ContradictionError, Outcome, Row, improved, read_table, w
 from spmilp.checker.check import check
 from spmilp.problem.read import read_problem
 from spmilp.solvers.base import SolveOptions
-from spmilp.solvers.list_scheduler.solver import ListScheduler
+from spmilp.solvers.schedule.solver import ListScheduler
 
 PROBLEMS = Path(__file__).parents[2] / "instances" / "problems"
 EMPTY = Row(instance="one", tasks=7, quantity="makespan")

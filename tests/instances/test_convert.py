@@ -7,7 +7,7 @@ import pytest
 from benchmarks.convert import read_job_shop, read_lifetimes
 from spmilp.errors import FileError, SpmilpError
 from spmilp.solvers.base import SolveOptions, SolveStatus
-from spmilp.solvers.cpsat.solver import CpSatSolver
+from spmilp.solvers.exact.cpsat.solver import CpSatSolver
 
 # Job 1: 25 or 37, then 32 or 24; job 2: 45 or 65, then 21 on machine 1 only.
 SHOP = "2 2 2\n2 2 1 25 2 37 2 1 32 2 24\n2 2 1 45 2 65 1 1 21\n"

@@ -18,8 +18,8 @@ from spmilp.result import Result
 from spmilp.solvers import wanted_addresses
 from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.common.fit import narrowed
-from spmilp.solvers.list_scheduler.assignments import ASSIGNMENTS
-from spmilp.solvers.list_scheduler.orders import operator_of
+from spmilp.solvers.schedule.assignments import ASSIGNMENTS
+from spmilp.solvers.schedule.orders import operator_of
 from spmilp.solvers.wanted_addresses import with_addresses
 from tests.pins.pinned_problems import pinned_problem
 from tests.solvers.chains import star

@@ -15,8 +15,8 @@ from spmilp.policies.one_after_another import the_dram
 from spmilp.policies.onsram import cores_of
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
-from spmilp.solvers.formulation.tables import ProblemTables
-from spmilp.solvers.milp.program import Limits
+from spmilp.solvers.exact.formulation.tables import ProblemTables
+from spmilp.solvers.exact.milp.program import Limits
 from tests.policies.small_instances import SMALL, small_instance
 from tests.solvers.chains import chain, star
 

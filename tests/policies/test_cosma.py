@@ -11,7 +11,7 @@ from spmilp.policies.cosma import Cosma, Network, Operator
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
-from spmilp.solvers.residency.solver import Residency
+from spmilp.solvers.traffic.solver import Residency
 from tests.policies.small_instances import SMALL, small_instance
 
 ONE_CORE = tuple(name for name in SMALL if "-1c-" in name)

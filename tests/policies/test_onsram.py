@@ -28,9 +28,9 @@ from spmilp.policies.structures import (
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import BufferKind, Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
-from spmilp.solvers.formulation.tables import ProblemTables
-from spmilp.solvers.milp.program import Limits
-from spmilp.solvers.residency.scope import TaskSequence
+from spmilp.solvers.exact.formulation.tables import ProblemTables
+from spmilp.solvers.exact.milp.program import Limits
+from spmilp.solvers.traffic.scope import TaskSequence
 from tests.policies.small_instances import SMALL, small_instance
 
 NO_LIMITS = Limits(seconds=None, threads=1, seed=0)

@@ -7,7 +7,7 @@ from spmilp.policies.onsram import OnSram, cores_of
 from spmilp.policies.onsram_eager import EagerOnSram, Runtime, structures_as_they_come
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
-from spmilp.solvers.formulation.tables import ProblemTables
+from spmilp.solvers.exact.formulation.tables import ProblemTables
 from tests.policies.small_instances import SMALL, small_instance
 from tests.policies.test_onsram import REFUSED, one_core
 

@@ -23,7 +23,7 @@ from spmilp.policies.set import (
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.common.context import SearchContext
-from spmilp.solvers.list_scheduler.assignments import along_the_chip
+from spmilp.solvers.schedule.assignments import along_the_chip
 from tests.policies.small_instances import SMALL, small_instance
 from tests.solvers.chains import chain, star
 

@@ -12,7 +12,7 @@ from spmilp.policies.scheduled import Layers
 from spmilp.policies.stream import Stream, core_sets
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
-from spmilp.solvers.list_scheduler.orders import operators_of
+from spmilp.solvers.schedule.orders import operators_of
 from tests.policies.small_instances import SMALL, small_instance
 from tests.solvers.chains import chain, star
 

@@ -8,10 +8,10 @@ from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.common.clock import Clock
-from spmilp.solvers.list_scheduler.solver import ListScheduler
-from spmilp.solvers.partial_order.context import ScheduleContext, context_of, plan_of
-from spmilp.solvers.partial_order.repacking import pack_all
-from spmilp.solvers.partial_order.schedule import TimedSchedule
+from spmilp.solvers.justify.context import ScheduleContext, context_of, plan_of
+from spmilp.solvers.justify.repacking import pack_all
+from spmilp.solvers.justify.schedule import TimedSchedule
+from spmilp.solvers.schedule.solver import ListScheduler
 
 
 def listed(problem: Problem, assignment: str = "locality") -> Plan:

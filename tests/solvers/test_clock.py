@@ -14,12 +14,12 @@ from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.common import clock as clock_module
 from spmilp.solvers.common.clock import Clock, OutOfTimeError, Pace, Step
 from spmilp.solvers.common.context import KnownBounds, SearchContext, rows_of
-from spmilp.solvers.cpsat.options import CpSatOptions
-from spmilp.solvers.cpsat.solver import CpSatSolver
-from spmilp.solvers.formulation.candidates import Structure
-from spmilp.solvers.formulation.model import StructureBuilder
-from spmilp.solvers.list_scheduler.restarts import PerturbedRestarts
-from spmilp.solvers.list_scheduler.solver import ListScheduler
+from spmilp.solvers.exact.cpsat.options import CpSatOptions
+from spmilp.solvers.exact.cpsat.solver import CpSatSolver
+from spmilp.solvers.exact.formulation.candidates import Structure
+from spmilp.solvers.exact.formulation.model import StructureBuilder
+from spmilp.solvers.schedule.restarts import PerturbedRestarts
+from spmilp.solvers.schedule.solver import ListScheduler
 from tests.solvers.chains import chain, star
 
 PROBLEM = chain(star(2, 2_048), layers=2, strips=2)

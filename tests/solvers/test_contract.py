@@ -32,14 +32,14 @@ from spmilp.solvers.auto import Auto
 from spmilp.solvers.base import Progress, SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
-from spmilp.solvers.cpsat.options import CpSatOptions
-from spmilp.solvers.cpsat.solver import CpSatSolver
-from spmilp.solvers.list_scheduler.restarts import PerturbedRestarts
-from spmilp.solvers.list_scheduler.solver import ListScheduler
-from spmilp.solvers.lns.solver import LnsSolver
-from spmilp.solvers.milp.solver import MilpSolver
+from spmilp.solvers.exact.cpsat.options import CpSatOptions
+from spmilp.solvers.exact.cpsat.solver import CpSatSolver
+from spmilp.solvers.exact.milp.solver import MilpSolver
+from spmilp.solvers.improve.solver import LnsSolver
 from spmilp.solvers.peak import PeakBisection
-from spmilp.solvers.residency.solver import Residency
+from spmilp.solvers.schedule.restarts import PerturbedRestarts
+from spmilp.solvers.schedule.solver import ListScheduler
+from spmilp.solvers.traffic.solver import Residency
 from tests.oracle.solver import BruteForce
 from tests.solvers.chains import chain, star
 from tests.solvers.random_problems import problems

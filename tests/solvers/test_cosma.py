@@ -9,7 +9,7 @@ from benchmarks.exact.cosma.networks import model_network, random_network
 from benchmarks.exact.cosma.setting import largest_operator, least_peak, problem_of
 from spmilp.policies.cosma import Network, Operator, solve
 from spmilp.solvers.base import SolveOptions, SolveStatus
-from spmilp.solvers.cpsat.solver import CpSatSolver
+from spmilp.solvers.exact.cpsat.solver import CpSatSolver
 from tests.solvers.fork import FORK
 
 WAITING = Network(

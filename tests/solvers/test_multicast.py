@@ -12,12 +12,12 @@ from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
-from spmilp.solvers.cpsat.solver import CpSatSolver
-from spmilp.solvers.list_scheduler.portfolio import Schedules
-from spmilp.solvers.lns.components import with_unplaced
-from spmilp.solvers.lns.reassignment import Reassigner, Reassignment, snapshot
-from spmilp.solvers.partial_order.context import context_of
-from spmilp.solvers.partial_order.passes import backward_pass
+from spmilp.solvers.exact.cpsat.solver import CpSatSolver
+from spmilp.solvers.improve.components import with_unplaced
+from spmilp.solvers.improve.reassignment import Reassigner, Reassignment, snapshot
+from spmilp.solvers.justify.context import context_of
+from spmilp.solvers.justify.passes import backward_pass
+from spmilp.solvers.schedule.portfolio import Schedules
 from tests.solvers.fans import fan_problem
 from tests.solvers.schedules import packed
 from tests.solvers.tiny_problems import tiny_problem

@@ -10,8 +10,8 @@ from spmilp.machine.machine import ByteRange, MemoryKind
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
-from spmilp.solvers.list_scheduler.solver import ListScheduler
 from spmilp.solvers.peak import PeakBisection, with_scratchpads_of
+from spmilp.solvers.schedule.solver import ListScheduler
 from tests.oracle.solver import BruteForce
 from tests.solvers.chains import chain, star
 from tests.solvers.tiny_problems import tiny_problem

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from benchmarks.generated import generated_problem
 from spmilp.checker.check import check
 from spmilp.solvers.base import SolveOptions
-from spmilp.solvers.list_scheduler.solver import ListScheduler
+from spmilp.solvers.schedule.solver import ListScheduler
 
 
 @settings(max_examples=25)

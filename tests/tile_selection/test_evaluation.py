@@ -12,8 +12,8 @@ from spmilp.checker.check import check
 from spmilp.frontend.graph import Network
 from spmilp.machine.read import MachineFile
 from spmilp.solvers.common.clock import Clock
-from spmilp.solvers.list_scheduler.portfolio import least_value
-from spmilp.solvers.partial_order.shortening import JustifiedPlan, OpenSchedule
+from spmilp.solvers.justify.shortening import JustifiedPlan, OpenSchedule
+from spmilp.solvers.schedule.portfolio import least_value
 from spmilp.source import load
 from spmilp.tile_selection.choose import choose_tiles
 from spmilp.tile_selection.evaluation import Evaluation

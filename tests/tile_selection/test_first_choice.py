@@ -13,7 +13,7 @@ from spmilp.machine.changed import Scale
 from spmilp.machine.machine import CoreKind, Machine
 from spmilp.machine.read import load_machine
 from spmilp.problem.problem import Problem
-from spmilp.solvers.list_scheduler.portfolio import schedules_by
+from spmilp.solvers.schedule.portfolio import schedules_by
 from spmilp.tile_selection.candidates import Candidate, CandidateMaker
 from spmilp.tile_selection.first_choice import choose_tilings, first_choice
 from spmilp.tile_selection.group_model import GroupModel

@@ -6,7 +6,7 @@ from spmilp.frontend.graph import Network
 from spmilp.machine.changed import Scale
 from spmilp.machine.machine import MemoryKind
 from spmilp.machine.read import load_machine
-from spmilp.solvers.list_scheduler.portfolio import schedules_by
+from spmilp.solvers.schedule.portfolio import schedules_by
 from spmilp.source import load
 from spmilp.tile_selection.first_choice import first_choice
 from spmilp.tile_selection.residence import FusedBands

@@ -8,8 +8,8 @@ from spmilp.frontend.graph import Network
 from spmilp.lowering.limits import groups_that_do_not_fit
 from spmilp.machine.machine import MemoryKind
 from spmilp.problem.problem import BufferKind
-from spmilp.solvers.list_scheduler.orders import banded_chains
-from spmilp.solvers.list_scheduler.portfolio import (
+from spmilp.solvers.schedule.orders import banded_chains
+from spmilp.solvers.schedule.portfolio import (
     CHAINS_RULES,
     plan_from,
     schedules_by,

@@ -11,7 +11,7 @@ from spmilp.checker.check import check
 from spmilp.frontend.graph import Network
 from spmilp.lowering.lower import lower
 from spmilp.machine.read import MachineFile
-from spmilp.solvers.list_scheduler.portfolio import Found, least_value
+from spmilp.solvers.schedule.portfolio import Found, least_value
 from spmilp.source import load
 from spmilp.tile_selection import choose, evaluation
 from spmilp.tile_selection.choose import choose_tiles, search_tilings

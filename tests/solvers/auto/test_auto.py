@@ -19,9 +19,9 @@ from spmilp.solvers.base import Progress, SolveOptions, SolverResult, SolveStatu
 from spmilp.solvers.common.context import KnownBounds, SearchContext
 from spmilp.solvers.common.fit import why_it_cannot_fit
 from spmilp.solvers.common.solver import Solver
-from spmilp.solvers.list_scheduler import portfolio as schedules_module
-from spmilp.solvers.list_scheduler.portfolio import Portfolio, Schedules
-from spmilp.solvers.list_scheduler.solver import ListScheduler
+from spmilp.solvers.schedule import portfolio as schedules_module
+from spmilp.solvers.schedule.portfolio import Portfolio, Schedules
+from spmilp.solvers.schedule.solver import ListScheduler
 from tests.solvers.chains import chain, star
 
 PROBLEM = chain(star(2, 2_048), layers=2, strips=2)

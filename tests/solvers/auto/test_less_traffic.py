@@ -14,8 +14,8 @@ from spmilp.solvers.auto import Auto, Member
 from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
-from spmilp.solvers.list_scheduler.solver import ListScheduler
-from spmilp.solvers.partial_order.shortening import excess_of, with_less_traffic
+from spmilp.solvers.justify.shortening import excess_of, with_less_traffic
+from spmilp.solvers.schedule.solver import ListScheduler
 from tests.solvers.chains import chain, star
 
 PROBLEM = chain(star(4, 2_048, rate=64, setup=1), layers=3, strips=8)

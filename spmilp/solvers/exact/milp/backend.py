@@ -1,0 +1,283 @@
+"""The interface to PuLP: from a program to values and a proven bound, in a process of its own.
+
+Only that process (:func:`serve`) imports this module, for PuLP loads highspy, and where that is
+loaded OR-Tools cannot be: each brings a HiGHS of its own under the same name.
+
+PuLP calls a run ``Optimal`` that a limit has stopped with a solution, so its status is never taken
+alone: a run is complete only if the state of the solution says so too. Of HiGHS, which runs inside
+the process, the model status and the dual bound are read as well. Of a solver that only PuLP talks
+to there is no bound, unless it says that it has found the optimum.
+"""
+
+import os
+import pickle
+import signal
+import sys
+import tempfile
+import traceback
+from collections.abc import Mapping
+from inspect import signature
+from math import ceil, isfinite
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
+from time import monotonic
+from types import FrameType
+from typing import Any, BinaryIO
+
+import pulp
+
+from spmilp.errors import SpmilpError
+from spmilp.interruptible import stoppably
+from spmilp.solvers.exact.milp.program import Limits, Linear, Outcome, Program
+
+HIGHS = "HiGHS"
+CLASSES = {
+    "highs": (HIGHS,),
+    "cbc": ("PULP_CBC_CMD", "COIN_CMD"),
+    "gurobi": ("GUROBI", "GUROBI_CMD"),
+    "cplex": ("CPLEX_PY", "CPLEX_CMD"),
+    "scip": ("SCIP_PY", "SCIP_CMD"),
+    "xpress": ("XPRESS_PY", "XPRESS"),
+    "copt": ("COPT", "COPT_CMD"),
+    "mosek": ("MOSEK",),
+    "glpk": ("GLPK_CMD",),
+}
+"""The classes that PuLP has for solvers with a name of their own; the first one installed is taken.
+Every other class goes by PuLP's name for it."""
+
+TOLERANCE = 1e-5
+"""How far a bound on a whole number may lie below it for the solver's arithmetic."""
+
+
+def backend_name(name: str) -> str:
+    """Return the name that PuLP has for a solver that is installed.
+
+    Raises
+    ------
+    SpmilpError
+        If PuLP knows none of that name, or it is not installed.
+    """
+    known = {one.lower(): (one,) for one in pulp.listSolvers()} | CLASSES
+    if name.lower() not in known:
+        raise SpmilpError(f"PuLP knows no solver named {name!r}; it knows {', '.join(known)}")
+    for one in known[name.lower()]:
+        if one in pulp.listSolvers() and pulp.getSolver(one, msg=False).available():
+            return one
+    able = ", ".join(pulp.listSolvers(onlyAvailable=True))
+    raise SpmilpError(f"the solver {name} is not installed; install it, or take one of {able}")
+
+
+def run(program: Program, backend: str, limits: Limits) -> Outcome:
+    """Let a solver minimise the objective of a program."""
+    began = monotonic()
+    if program.is_impossible:
+        return Outcome(infeasible=True, complete=True)
+    if not program.rows:
+        return _without_rows(program)
+    problem, variables = to_pulp(program)
+    if backend == HIGHS:
+        return _run_highs(program, problem, variables, limits, began)
+    return _run_other(program, problem, variables, backend, limits.since(began))
+
+
+def _without_rows(program: Program) -> Outcome:
+    """Return each variable at its better bound; of a model without rows HiGHS gives no values."""
+    terms = program.objective.terms
+    values = {v.index: v.high if terms.get(v.index, 0) < 0 else v.low for v in program.variables}
+    found: list[float] = [values[variable.index] for variable in program.variables]
+    return Outcome(values=found, bound=program.objective.value(values), complete=True)
+
+
+def to_pulp(program: Program) -> tuple[Any, dict[int, Any]]:
+    """Return the program as PuLP has it, with those of its variables that some row has.
+
+    The files that PuLP writes for a solver have no column for the others.
+    """
+    problem = pulp.LpProblem("spmilp", pulp.LpMinimize)
+    used = set(program.objective.terms).union(*(row.left.terms for row in program.rows))
+    variables = {
+        one.index: _new_variable(problem, one.name, one.low, one.high, whole=one.whole)
+        for one in program.variables
+        if one.index in used
+    }
+
+    def expression(left: Linear) -> Any:
+        return pulp.LpAffineExpression([(variables[i], c) for i, c in left.terms.items()])
+
+    problem += expression(program.objective)
+    for row in program.rows:
+        if row.left.terms:
+            sense = pulp.LpConstraintEQ if row.equal else pulp.LpConstraintGE
+            left = expression(row.left)
+            problem += pulp.LpConstraint(left, sense, rhs=-row.left.constant)
+    return problem, variables
+
+
+def model_file(program: Program, suffix: str) -> bytes:
+    """Return the bytes of a program as a file of that format, ``.lp`` or ``.mps``."""
+    problem, _ = to_pulp(program)
+    constant = program.objective.constant
+    if constant:
+        # Neither format keeps a constant in every reader; a variable that is 1 does.
+        problem.objective += constant * _new_variable(problem, "constant", 1, 1, whole=False)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / f"model{suffix}"
+        write = problem.writeLP if suffix == ".lp" else problem.writeMPS
+        write(str(file))
+        return file.read_bytes()
+
+
+def _new_variable(problem: Any, name: str, low: int, high: int, *, whole: bool) -> Any:
+    """Return a variable of a PuLP problem; those made without a problem go away after PuLP 3.3."""
+    make = getattr(problem, "add_variable", pulp.LpVariable)
+    return make(name, low, high, pulp.LpInteger if whole else pulp.LpContinuous)
+
+
+def _values(program: Program, variables: Mapping[int, Any]) -> list[float]:
+    """Return the values of all variables; of one that no row has, its least one."""
+    return [
+        variables[one.index].varValue or 0.0 if one.index in variables else one.low
+        for one in program.variables
+    ]
+
+
+def _run_highs(
+    program: Program, problem: Any, variables: dict[int, Any], limits: Limits, began: float
+) -> Outcome:
+    import highspy
+
+    solver = pulp.HiGHS(
+        msg=False,
+        gapRel=limits.gap,
+        gapAbs=0.0,
+        presolve="off",
+        threads=limits.threads,
+        random_seed=limits.seed % 2**31,
+    )
+    # With presolve, HiGHS 1.15 has called one of our tiny models infeasible that has a solution;
+    # the same is told of other models and releases (its issues 1164, 1958, 2388, 2585 and 3090).
+    # One scheduler serves the whole process, and keeps the number of threads of its first run.
+    highspy.Highs.resetGlobalScheduler(True)
+    solver.createAndConfigureSolver(problem)
+    highs = problem.solverModel
+    highs.HandleUserInterrupt = True
+    solver.buildSolverModel(problem)
+    left = limits.since(began).seconds
+    if left is not None:
+        highs.setOptionValue("time_limit", left)
+    if limits.nodes is not None:
+        highs.setOptionValue("mip_max_nodes", limits.nodes)
+    _, interrupted = stoppably(lambda: solver.callSolver(problem), highs.cancelSolve)
+    status, known = highs.getModelStatus(), highspy.HighsModelStatus
+    try:
+        _, state = solver.findSolutionValues(problem)
+    except KeyError:
+        # PuLP has read the values by then; it has no name for the status at a limit of nodes.
+        state = pulp.LpSolutionNoSolutionFound
+    info = highs.getInfo()
+    found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+    infeasible = status in (known.kInfeasible, known.kUnboundedOrInfeasible)
+    complete = status == known.kOptimal and state == pulp.LpSolutionOptimal
+    bound = (
+        info.mip_dual_bound
+        if any(v.whole for v in program.variables)
+        else (info.objective_function_value if complete else -float("inf"))
+    )
+    return Outcome(
+        values=_values(program, variables) if found else None,
+        bound=_whole(bound) + program.objective.constant if isfinite(bound) else None,
+        infeasible=infeasible and state == pulp.LpSolutionInfeasible,
+        complete=complete,
+        interrupted=interrupted,
+    )
+
+
+def _run_other(
+    program: Program, problem: Any, variables: dict[int, Any], backend: str, limits: Limits
+) -> Outcome:
+    solver = pulp.getSolver(backend, **_settings(backend, limits))
+    try:
+        status = problem.solve(solver)
+    except KeyboardInterrupt:
+        return Outcome(interrupted=True)
+    except pulp.PulpSolverError as error:
+        raise SpmilpError(f"the solver {backend} failed: {error}") from error
+    state = problem.sol_status
+    complete = status == pulp.LpStatusOptimal and state == pulp.LpSolutionOptimal
+    found = complete or state == pulp.LpSolutionIntegerFeasible
+    values = _values(program, variables) if found else None
+    bound = None
+    if complete and values is not None:
+        objective = program.objective
+        value = objective.constant + sum(c * values[index] for index, c in objective.terms.items())
+        bound = _whole(value - limits.gap * abs(value))
+    return Outcome(
+        values=values,
+        bound=bound,
+        infeasible=status == pulp.LpStatusInfeasible and not found,
+        complete=complete,
+    )
+
+
+def _settings(backend: str, limits: Limits) -> dict[str, Any]:
+    """Return the settings that the class of a solver takes: not all take all."""
+    wanted = {
+        "msg": False,
+        "timeLimit": limits.seconds,
+        "gapRel": limits.gap,
+        "threads": limits.threads,
+    }
+    known = signature(type(pulp.getSolver(backend))).parameters
+    return {name: value for name, value in wanted.items() if name in known}
+
+
+def _whole(bound: float) -> int:
+    """Round a bound on a whole number up, with tolerance for the solver's arithmetic."""
+    return ceil(bound - TOLERANCE - 1e-9 * abs(bound))
+
+
+def serve() -> None:
+    """Answer calls ``(function, arguments)`` from stdin, each by ``(value, error, traceback)``.
+
+    An interrupt asks the solver at work to end with its best solution. When stdin closes the
+    process ends, also in the middle of a call: no solver outlives the program that asked. What
+    solvers print goes to stderr.
+    """
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    calls: SimpleQueue[tuple[str, tuple[Any, ...]]] = SimpleQueue()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_read, args=(sys.stdin.buffer, calls), daemon=True).start()
+    while True:
+        function, arguments = calls.get()
+        signal.signal(signal.SIGINT, _interrupt)
+        answer: tuple[object, str, str]
+        try:
+            answer = globals()[function](*arguments), "", ""
+        except KeyboardInterrupt:
+            answer = Outcome(interrupted=True), "", ""
+        except SpmilpError as error:
+            answer = None, str(error), ""
+        except Exception:
+            answer = None, "", traceback.format_exc()
+        finally:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        pickle.dump(answer, answers)
+        answers.flush()
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _read(pipe: BinaryIO, calls: "SimpleQueue[tuple[str, tuple[Any, ...]]]") -> None:
+    try:
+        while True:
+            calls.put(pickle.load(pipe))
+    except (EOFError, OSError):
+        os._exit(0)
+
+
+if __name__ == "__main__":
+    serve()

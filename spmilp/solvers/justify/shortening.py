@@ -1,0 +1,181 @@
+"""Shorter times, or less traffic, for a plan whose decisions stay, whatever solver has made it."""
+
+from contextlib import suppress
+from dataclasses import replace
+
+from spmilp.errors import DoesNotFitError
+from spmilp.plan.measures import compulsory_dram_traffic
+from spmilp.plan.plan import Plan
+from spmilp.problem.problem import Problem
+from spmilp.solvers.common.clock import Clock
+from spmilp.solvers.common.context import SearchContext
+from spmilp.solvers.justify.context import (
+    ScheduleContext,
+    columns_at,
+    context_of,
+    plan_of,
+)
+from spmilp.solvers.justify.repacking import AT_ONCE, Repacking, justified
+from spmilp.solvers.justify.schedule import TimedSchedule
+from spmilp.solvers.schedule.kernels.plan_columns import PlanColumns
+from spmilp.units import Cycles
+
+
+def shortened(context: SearchContext, plan: Plan) -> Plan:
+    """Return a plan with the same decisions and addresses, and times as short as they allow.
+
+    The plan itself where the checker has something against that.
+    """
+    found = JustifiedPlan.of(context.problem, plan).plan(plan)
+    return found if found is not None and context.accepts(found) else plan
+
+
+class JustifiedPlan:
+    """Decisions and addresses, and times as short as they allow.
+
+    Attributes
+    ----------
+    makespan
+        In cycles.
+    """
+
+    def __init__(self, context: ScheduleContext, timed: TimedSchedule) -> None:
+        self._context = context
+        self._timed = timed
+        self.makespan: Cycles = timed.makespan
+
+    @classmethod
+    def of(cls, problem: Problem, decisions: Plan | PlanColumns) -> "JustifiedPlan":
+        """Justify a valid plan: it ends no later.
+
+        Parameters
+        ----------
+        decisions
+            The plan, or its columns where no DRAM has a limit.
+        """
+        context, first = context_of(problem, decisions, changes_cores=False)
+        return cls(context, justified(context, first))
+
+    def columns(self) -> PlanColumns:
+        """Return what it decides."""
+        return columns_at(self._context.problem, self._timed)
+
+    def plan(self, origin: Plan) -> Plan | None:
+        """Return it, given the plan that it was made of; ``None`` where a DRAM is too small."""
+        return _plan_at(replace(self._context, origin=origin), self._timed)
+
+
+class OpenSchedule:
+    """A schedule with open addresses, justified by the capacity of memories; and its plan.
+
+    Parameters
+    ----------
+    decisions
+        A plan, or its columns where no DRAM has a limit. Offsets mean nothing, but for what
+        overwrites an operand in place.
+    clock
+        When it is over, what was found by then is the answer.
+    share
+        Of each memory, to be filled at most where something moves.
+
+    Attributes
+    ----------
+    makespan
+        At most that of the decisions. What the plan takes is seldom more by a percent.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        decisions: Plan | PlanColumns,
+        clock: Clock,
+        share: float = AT_ONCE.share,
+    ) -> None:
+        self._context, self._first = context_of(problem, decisions, changes_cores=False)
+        self._effort = replace(AT_ONCE, share=share)
+        self._opened = Repacking(self._context, clock, self._effort).opened(self._first)
+        self.makespan: Cycles = self._opened.makespan
+
+    def packed(self, clock: Clock) -> JustifiedPlan | None:
+        """Find addresses, for memories that are filled less where need be; ``None`` without any.
+
+        Parameters
+        ----------
+        clock
+            When it is over, memories are left without.
+        """
+        work = Repacking(self._context, clock, self._effort)
+        found = work.first_packed(self._first, self._opened)
+        return None if found is None else JustifiedPlan(self._context, found)
+
+
+def repacked_plan(
+    context: SearchContext, plan: Plan, seconds: float | None, *, keeps_transfers: bool = False
+) -> Plan:
+    """Return a plan with the same decisions, whose addresses are chosen anew for shorter times.
+
+    Parameters
+    ----------
+    seconds
+        Wall time; ``None`` for no limit.
+    keeps_transfers
+        Whether transfers stay that are not needed, or that could bypass DRAM.
+    """
+    common, best = context_of(
+        context.problem,
+        plan,
+        drops_transfers=not keeps_transfers,
+        bypasses_dram=not keeps_transfers,
+        changes_cores=False,
+    )
+    for timed in Repacking(common, Clock(seconds)).repacked(best, best, best.makespan):
+        best = timed
+    found = _plan_at(common, best)
+    return found if found is not None and context.accepts(found) else plan
+
+
+MOST_ROUNDS, PATIENCE = 20, 4
+"""Attempts for less traffic at most, and in a row without a better plan."""
+
+
+def excess_of(context: SearchContext, plan: Plan) -> int:
+    """Return the bytes that a plan moves to and from DRAM beyond what no plan can avoid."""
+    return plan.claim.dram_traffic - context.shared(_compulsory)
+
+
+def _compulsory(context: SearchContext) -> int:
+    return compulsory_dram_traffic(context.problem)
+
+
+def with_less_traffic(context: SearchContext, plan: Plan) -> Plan:
+    """Return the best plan that dropped transfers and copies between scratchpads lead to.
+
+    Within the makespan, all moves as late as it can; a slice that is given up and loaded again
+    stays where there is capacity, a load comes from a scratchpad that holds the slice, and
+    addresses are packed anew. What the checker does not accept, or what is not better in the
+    problem's quantities, in their order, does not count.
+    """
+    best, idle = plan, 0
+    common, current = context_of(context.problem, plan)
+    work = Repacking(common, context.clock)
+    for _ in range(MOST_ROUNDS):
+        if idle == PATIENCE or context.clock.is_over() or excess_of(context, best) <= 0:
+            break
+        found = work.packed(work.opened(current, AT_ONCE.rounds))
+        idle += 1
+        if found is None:
+            continue
+        work.fill_more()
+        other = _plan_at(common, found)
+        if other is None or context.values(other) >= context.values(best):
+            continue
+        if context.accepts(other):
+            best, current, idle = other, found, 0
+    return best
+
+
+def _plan_at(common: ScheduleContext, timed: TimedSchedule) -> Plan | None:
+    """Return the plan at these times; ``None`` where a DRAM is too small."""
+    with suppress(DoesNotFitError):
+        return plan_of(common, timed)
+    return None

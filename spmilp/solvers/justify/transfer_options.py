@@ -1,0 +1,267 @@
+"""How a slice can be sent from one memory to another: engine, links, cycles."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, cast
+
+import numpy as np
+from numpy import concatenate, full
+
+from spmilp.cached import cached
+from spmilp.compiled import part
+from spmilp.machine.machine import Machine
+from spmilp.machine.routes import multicast_route, routes_of, transfer_rate
+from spmilp.problem.problem import Problem
+from spmilp.solvers.justify.schedule import PartialOrderSchedule, pools_of
+from spmilp.solvers.schedule.kernels.plan_columns import PlanColumns
+from spmilp.solvers.schedule.kernels.records import NONE, ZERO, Ints, Table
+from spmilp.solvers.schedule.kernels.tables import (
+    MOST_MEMORIES_WITH_ALL_PAIRS,
+    MachineTables,
+    can_copy,
+    cycles_of_copy,
+    machine_tables,
+    problem_tables,
+)
+from spmilp.solvers.schedule.kernels.timeline import Timeline, earliest_gap, occupy
+from spmilp.units import Cycles, MemoryIdx, SliceIdx
+
+
+class EngineUse(NamedTuple):
+    """An engine on a route: the cycles of its setup and the latency, and its rate times a scale."""
+
+    engine: int
+    fixed: int
+    rate: int
+
+
+class OptionTables(NamedTuple):
+    """The transfer options between memories that are no DRAMs, for compiled code.
+
+    Attributes
+    ----------
+    pair_at
+        The row of ``pairs`` for each source and destination; -1 where nothing leads.
+    pairs, options, links
+        Of each pair the options, one for each engine, and the links of its route.
+    limits
+        Of each engine: what its transfers may be.
+    slices
+        What is known of each slice.
+    scale
+        The unit of rates: bytes per cycle, times this.
+    first_engine
+        The resource of a schedule that is engine 0; the others follow, then the links.
+    """
+
+    pair_at: Ints
+    pairs: Table
+    options: Table
+    links: Ints
+    limits: Table
+    slices: Table
+    scale: int
+    first_engine: int
+
+    def demands_of(self, pair: int, option: int) -> tuple[Ints, Ints]:
+        """Return the resources of a schedule that an option holds, and how much of each."""
+        row, taken = self.pairs[pair], self.options[option]
+        links = self.links[row.links_from : row.links_to]
+        resources = self.first_engine + concatenate(([taken.engine], links))
+        return resources, concatenate(([1], full(links.size, taken.rate)))
+
+
+def option_tables_of(problem: Problem, columns: PlanColumns) -> OptionTables:
+    """Return the options between scratchpads; in large machines, for the pairs a plan uses."""
+    machine = problem.machine
+    if len(machine.memories) - len(machine.drams) <= MOST_MEMORIES_WITH_ALL_PAIRS:
+        tables = _tables_between_scratchpads(machine)
+    else:
+        drams = {dram.index for dram in machine.drams}
+        filler = columns.fillers()
+        moved = np.flatnonzero(filler >= columns.tasks)
+        sources = columns.reads.items[columns.reads.begin[filler[moved]]]
+        ends = (columns.memory[sources].tolist(), columns.memory[moved].tolist())
+        pairs = (pair for pair in zip(*ends, strict=True) if not drams.intersection(pair))
+        tables = machine_tables(machine, pairs)
+    return OptionTables(
+        pair_at=tables.pair_at,
+        pairs=tables.pairs,
+        options=tables.options,
+        links=tables.links,
+        limits=tables.resources,
+        slices=problem_tables(problem).slices,
+        scale=tables.scale,
+        first_engine=len(pools_of(machine)),
+    )
+
+
+@cached
+def _tables_between_scratchpads(machine: Machine) -> MachineTables:
+    drams = {dram.index for dram in machine.drams}
+    inner = [memory.index for memory in machine.memories if memory.index not in drams]
+    return machine_tables(machine, ((a, b) for a in inner for b in inner if a != b))
+
+
+WHOLE, PART, AT_PLACE = (cast(int, np.int64(value)) for value in range(3))
+"""How a slice lies where it is copied from: alone, in its buffer, or in its tensor in a DRAM."""
+
+
+class Copy(NamedTuple):
+    """A slice to be copied between two memories, within the cycles from ``ready`` to ``by``.
+
+    Attributes
+    ----------
+    pair
+        Row of the memories in the tables.
+    form
+        ``WHOLE``, or ``PART`` where it is copied out of the whole buffer.
+    """
+
+    pair: int
+    what: int
+    form: int
+    ready: int
+    by: int
+
+
+class Booking(NamedTuple):
+    """An option and when it is taken; option -1 for none."""
+
+    option: int
+    start: int
+    end: int
+
+
+@part
+def _cycles(tables: OptionTables, taken: EngineUse, what: int, form: int) -> int:
+    """Return the cycles that an engine takes for a slice; 0 if it cannot send it."""
+    limits, entry = tables.limits[taken.engine], tables.slices[what]
+    shape, offset = entry.packed, ZERO
+    if form == PART:
+        shape, offset = entry.from_parent, entry.offset_in_parent
+    elif form == AT_PLACE:
+        shape, offset = entry.at_place, entry.offset_at_place
+    if not can_copy(limits, entry.bytes, shape, offset):
+        return ZERO
+    return cycles_of_copy(taken, entry.bytes, tables.scale)
+
+
+@part
+def earliest_option(
+    schedule: PartialOrderSchedule, tables: OptionTables, usage: Timeline, copy: Copy
+) -> Booking:
+    """Return the option by which a copy ends first; option -1 if none is in time."""
+    best = Booking(NONE, ZERO, copy.by + 1)
+    pair = tables.pairs[copy.pair]
+    for option in range(pair.options_from, pair.options_to):
+        row = tables.options[option]
+        taken = EngineUse(row.engine, row.fixed, row.rate)
+        cycles = _cycles(tables, taken, copy.what, copy.form)
+        if cycles == 0 or copy.ready + cycles >= best.end:
+            continue
+        start = _first_start(schedule, tables, usage, option, copy, cycles)
+        if start + cycles < best.end:
+            best = Booking(option, start, start + cycles)
+    return best
+
+
+@part
+def _first_start(
+    schedule: PartialOrderSchedule,
+    tables: OptionTables,
+    usage: Timeline,
+    option: int,
+    copy: Copy,
+    cycles: int,
+) -> int:
+    """Return the first cycle at which the engine and every link of the route are free."""
+    taken, route = tables.options[option], tables.pairs[copy.pair]
+    engine = tables.first_engine + taken.engine
+    start = copy.ready
+    while True:
+        asked = start
+        start = earliest_gap(usage, engine, start, cycles, schedule.capacity[engine] - 1)
+        for entry in range(route.links_from, route.links_to):
+            link = tables.first_engine + tables.links[entry]
+            spare = schedule.capacity[link] - taken.rate
+            start = earliest_gap(usage, link, start, cycles, spare)
+        if start == asked:
+            return start
+
+
+@part
+def hold_option(
+    tables: OptionTables, usage: Timeline, pair: int, booking: Booking, sign: int
+) -> None:
+    """Take the engine and the links of an option, or give them back with ``sign`` -1."""
+    taken, route = tables.options[booking.option], tables.pairs[pair]
+    start, end = booking.start, booking.end
+    occupy(usage, tables.first_engine + taken.engine, start, end, sign)
+    for entry in range(route.links_from, route.links_to):
+        link = tables.first_engine + tables.links[entry]
+        occupy(usage, link, start, end, sign * taken.rate)
+
+
+class TransferOption(NamedTuple):
+    """A transfer's cycles, and its engine and links with what it holds of each, as in schedules."""
+
+    cycles: Cycles
+    resources: tuple[int, ...]
+    amounts: tuple[int, ...]
+
+
+class TransferOptions:
+    """The shortest transfers from any memory to others, DRAMs too; found when first asked for."""
+
+    def __init__(self, problem: Problem, tables: OptionTables) -> None:
+        self._machine = problem.machine
+        self._drams = {dram.index for dram in problem.machine.drams}
+        self._tables = tables
+        self._routes = routes_of(problem.machine)
+        self._shortest: dict[
+            tuple[SliceIdx, MemoryIdx, tuple[MemoryIdx, ...], bool], TransferOption | None
+        ] = {}
+
+    def shortest(
+        self, what: SliceIdx, source: MemoryIdx, targets: Sequence[MemoryIdx], *, is_part: bool
+    ) -> TransferOption | None:
+        """Return the option of the fewest cycles for a slice; ``None`` if no engine can send it.
+
+        Parameters
+        ----------
+        targets
+            Several for a multicast; no DRAM is one of them then.
+        is_part
+            Whether it is copied out of the whole buffer.
+        """
+        key = what, source, tuple(targets), is_part
+        if key not in self._shortest:
+            options = self._options(*key)
+            self._shortest[key] = min(options, key=lambda one: one.cycles, default=None)
+        return self._shortest[key]
+
+    def _options(
+        self, what: SliceIdx, source: MemoryIdx, targets: tuple[MemoryIdx, ...], is_part: bool
+    ) -> Iterator[TransferOption]:
+        route = multicast_route(self._routes, source, targets)
+        is_multicast = len(targets) > 1
+        if route is None or source in targets or (is_multicast and self._drams & {*targets}):
+            return
+        machine, tables = self._machine, self._tables
+        form = PART if is_part else WHOLE
+        if self._drams & {source, targets[0]}:
+            form = AT_PLACE
+        first_link = tables.first_engine + len(machine.engines)
+        links = [first_link + link for link in route.links]
+        for index in self._routes.engines_for(source, targets[0]):
+            engine = machine.engines[index]
+            if is_multicast and not engine.multicast:
+                continue
+            if not all(engine.serves(source, target) for target in targets):
+                continue
+            rate = int(transfer_rate(engine, route) * tables.scale)
+            taken = EngineUse(index, engine.setup + route.latency, rate)
+            cycles = int(_cycles(tables, taken, what, form))
+            if cycles > 0:
+                resources = tables.first_engine + index, *links
+                yield TransferOption(cycles, resources, (1, *(rate for _ in links)))

@@ -1,0 +1,214 @@
+"""Cores of tasks: each rule returns a core for each task, or -1 to leave it open."""
+
+from bisect import bisect_left, bisect_right
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, cycle, groupby
+
+import numpy as np
+
+from spmilp.problem.problem import Problem, Task
+from spmilp.solvers.schedule.kernels.records import NONE, Ints
+from spmilp.solvers.schedule.orders import banded_chains, banded_operators, operator_of
+from spmilp.units import CoreIdx, TaskIdx
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Tasks that belong on one core: the partial sums of one tile, or a single task."""
+
+    tasks: tuple[Task, ...]
+    cycles: tuple[int | None, ...]
+
+
+def contiguous(problem: Problem) -> Ints:
+    """Give each core one run of neighbouring tiles of each operator.
+
+    With tiles in row-major order these are spatial strips where an operator is split over rows, and
+    ranges of output channels where it is split over channels; neighbours on the chip hold
+    neighbouring tiles.
+    """
+    cores = along_the_chip(problem)
+    return _by_operator(problem, lambda units: in_shares(problem, units, cores))
+
+
+def rotating_contiguous(problem: Problem) -> Ints:
+    """Like :func:`contiguous`, but each operator begins at the core after the last one's."""
+    cores = deque(along_the_chip(problem))
+
+    def shares(units: Sequence[Unit]) -> list[CoreIdx]:
+        chosen = in_shares(problem, units, list(cores))
+        cores.rotate(-len(units))
+        return chosen
+
+    return _by_operator(problem, shares)
+
+
+def round_robin(problem: Problem) -> Ints:
+    """Give each operator's tiles to the cores in turn."""
+    cores = along_the_chip(problem)
+    return _by_operator(problem, lambda units: cycle(_able(problem, units[0], cores)))
+
+
+def locality(problem: Problem) -> Ints:
+    """Give each tile to the core that reads or writes most of its bytes already.
+
+    No core takes more of an operator than an equal share (rounded up to whole tiles), so that the
+    work stays balanced. Operators that are added up block by block take turns, so that all cores
+    share each block.
+    """
+    return _nearest(problem, banded_chains(problem))
+
+
+def _nearest(problem: Problem, in_turn: frozenset[tuple[str, TaskIdx]]) -> Ints:
+    """Return cores near to what tiles read; those of some operators go to the cores in turn.
+
+    Among equally near cores it is the one that an equal share gives, then the one with fewest
+    tiles, then the first.
+    """
+    along = along_the_chip(problem)
+    touched: list[set[CoreIdx]] = [set() for _ in problem.slices]
+
+    def nearest(units: Sequence[Unit]) -> Iterable[CoreIdx]:
+        able = _able(problem, units[0], along)
+        share = -(-len(units) // len(able))
+        is_in_turn = all(u.tasks for u in units) and operator_of(units[0].tasks[0]) in in_turn
+        defaults = _band_by_band(units, able) if is_in_turn else in_shares(problem, units, along)
+        taken = dict.fromkeys(able, 0)
+        for unit, default in zip(units, defaults, strict=True):
+            near = dict.fromkeys(able, 0)
+            # With nothing read, each tile comes to its default.
+            for read in () if is_in_turn else (read for task in unit.tasks for read in task.reads):
+                slice_ = problem.slices[read]
+                for core in touched[read] | touched[slice_.buffer]:
+                    if core in near:
+                        near[core] += slice_.bytes
+            free = (core for core in able if taken[core] < share)
+            best = max(free, key=lambda core: (near[core], core == default, -taken[core]))
+            taken[best] += 1
+            for task in unit.tasks:
+                for one in (*task.reads, *task.writes):
+                    touched[one].add(best)
+            yield best
+
+    return _by_operator(problem, nearest)
+
+
+def across_bands(problem: Problem) -> Ints:
+    """Like :func:`locality`, but tiles of banded operators go to the cores in turn.
+
+    So the cores share each band, and the tiles of a core lie above each other: it keeps a few rows
+    of each result for its own next tile, and little moves between cores.
+    """
+    return _nearest(problem, banded_operators(problem))
+
+
+def _band_by_band(units: Sequence[Unit], cores: Sequence[CoreIdx]) -> list[CoreIdx]:
+    """Give the tiles to the cores in turn, along the axis that is cut most often the slowest.
+
+    That is the last one for tiles with partial sums, as for the pieces that these add up.
+    """
+    boxes = [unit.tasks[0].tile.box if unit.tasks[0].tile else () for unit in units]
+    cuts = [len(set(intervals)) for intervals in zip(*boxes, strict=False)]
+    slowest = max(range(len(cuts)), key=cuts.__getitem__, default=0)
+    if len(units[0].tasks) > 1:
+        slowest = len(cuts) - 1
+    found = [cores[0]] * len(units)
+    order = sorted(range(len(units)), key=lambda unit: (boxes[unit][slowest:], boxes[unit]))
+    for place, unit in enumerate(order):
+        found[unit] = cores[place % len(cores)]
+    return found
+
+
+def earliest_finish(problem: Problem) -> Ints:
+    """Leave every core open: the scheduler takes the one on which the task would end first."""
+    return np.full(len(problem.tasks), NONE, np.int64)
+
+
+def _by_operator(problem: Problem, choose: Callable[[Sequence[Unit]], Iterable[CoreIdx]]) -> Ints:
+    """Return the core of each task, as chosen for the units of one operator after another.
+
+    It is chosen among cores that can run the first of them. Where pins tell them apart, another one
+    takes the only core that can run it, or stays open.
+    """
+    cores = np.full(len(problem.tasks), NONE, np.int64)
+    kind_of = [core.kind for core in problem.machine.cores]
+    for units in units_of_operators(problem):
+        for unit, chosen in zip(units, choose(units), strict=False):
+            core = chosen
+            if unit.tasks and unit.cycles[kind_of[chosen]] is None:
+                able = [c for c, kind in enumerate(kind_of) if unit.cycles[kind] is not None]
+                core = able[0] if len(able) == 1 else NONE
+            for task in unit.tasks:
+                cores[task.index] = core
+    return cores
+
+
+def units_of_operators(problem: Problem) -> Iterator[list[Unit]]:
+    """Yield the units of each operator, in order; tasks without origin are operators alone."""
+    for _, tasks in groupby(problem.tasks, operator_of):
+        yield [
+            _unit(problem, tuple(parts))
+            for _, parts in groupby(tasks, lambda task: task.tile.box if task.tile else task.index)
+        ]
+
+
+def _unit(problem: Problem, tasks: tuple[Task, ...]) -> Unit:
+    cycles: list[int | None] = []
+    for kind in problem.machine.kinds:
+        each = [task.cycles[kind.index] for task in tasks]
+        known = [some for some in each if some is not None]
+        cycles.append(sum(known) if len(known) == len(each) else None)
+    if all(some is None for some in cycles):
+        # No kind runs all of its tasks: the core stays open.
+        return Unit((), tuple(cycles))
+    return Unit(tasks, tuple(cycles))
+
+
+def in_shares(problem: Problem, units: Sequence[Unit], cores: Sequence[CoreIdx]) -> list[CoreIdx]:
+    """Cut the units into runs so that each core's run takes about as long as the others'."""
+    able = _able(problem, units[0], cores)
+    work = [min((c for c in unit.cycles if c is not None), default=1) for unit in units]
+    speeds = [_speed(problem, units[0], core) for core in able]
+    ends = list(accumulate(speeds))
+    all_work = sum(work)
+    last = bisect_left(ends, ends[-1])
+    shares = []
+    done = 0
+    for amount in work:
+        middle = (done + amount / 2) / all_work * ends[-1]
+        done += amount
+        shares.append(able[min(bisect_right(ends, middle), last)])
+    return shares
+
+
+def _able(problem: Problem, unit: Unit, cores: Sequence[CoreIdx]) -> list[CoreIdx]:
+    """Return the cores that can run a unit; all of them for a unit that stays open."""
+    kind_of = [core.kind for core in problem.machine.cores]
+    return [core for core in cores if unit.cycles[kind_of[core]] is not None] or list(cores)
+
+
+def _speed(problem: Problem, unit: Unit, core: CoreIdx) -> float:
+    cycles = unit.cycles[problem.machine.cores[core].kind]
+    return 1.0 if cycles is None else 1.0 / cycles
+
+
+def along_the_chip(problem: Problem) -> list[CoreIdx]:
+    """Return the cores row by row, every other row backwards, so that neighbours are near."""
+
+    def place(core: CoreIdx) -> tuple[int, int, int]:
+        x, y = problem.machine.cores[core].position or (core, 0)
+        return (y, x if y % 2 == 0 else -x, core)
+
+    return sorted(range(len(problem.machine.cores)), key=place)
+
+
+ASSIGNMENTS: dict[str, Callable[[Problem], Ints]] = {
+    "contiguous": contiguous,
+    "locality": locality,
+    "across_bands": across_bands,
+    "rotating_contiguous": rotating_contiguous,
+    "round_robin": round_robin,
+    "earliest_finish": earliest_finish,
+}

@@ -1,0 +1,413 @@
+"""Serial schedule generation that keeps every scratchpad's real contents. Compiled.
+
+Tasks are placed one after another in a given order. For each one the slices that it reads are
+brought into the core's memory, what is needed last is evicted, bytes are reserved for what it
+writes, and it starts as early as all that allows. Every decision is final and has its cycles and
+its addresses at once, so that the next task can always wait for what came before: there is no
+deadlock, and a plan comes out whenever each task's working set fits.
+"""
+
+from spmilp.compiled import kernel, part
+from spmilp.solvers.schedule.kernels.eviction import Request, allocate, cheapest_range, evict
+from spmilp.solvers.schedule.kernels.memories import (
+    close,
+    close_idle_copies,
+    close_if_idle,
+    new_residency,
+    next_use,
+    residency_in,
+    settle_at,
+)
+from spmilp.solvers.schedule.kernels.records import NEVER, NO, NONE, YES, ZERO, Ints
+from spmilp.solvers.schedule.kernels.reference import by_reference
+from spmilp.solvers.schedule.kernels.schedule_state import (
+    BLOCKS_FULL,
+    COUNT_FAILED_MEMORY,
+    COUNT_FAILED_SLICE,
+    COUNT_FAILED_TASK,
+    COUNT_LATEST,
+    COUNT_TRANSFERS,
+    DOES_NOT_FIT,
+    DONE,
+    RESIDENCIES_FULL,
+    TOO_LATE,
+    UNREACHABLE,
+    ScheduleState,
+)
+from spmilp.solvers.schedule.kernels.transfers import (
+    earliest_finish_core,
+    earliest_transfer,
+    end_of_predecessors,
+    relayed,
+    store,
+    transfer_to_all,
+)
+
+
+@kernel
+def generate_schedule(tables: ScheduleState, order: Ints) -> int:
+    """Place the tasks of ``order`` one after another; return why it stopped."""
+    state = by_reference(tables)
+    stop = _place_initial_buffers(state)
+    if stop != DONE:
+        return stop
+    for task in order:
+        if state.tasks[task].core == NONE:
+            state.tasks[task].core = earliest_finish_core(state, task)
+        stop = _place(state, task, NO)
+        if stop == DOES_NOT_FIT:
+            # What the task has brought so far leaves gaps: begin again in an empty memory.
+            stop = _empty_the_memory(state, task)
+            if stop == DONE:
+                stop = _place(state, task, YES)
+        if stop != DONE:
+            state.counts[COUNT_FAILED_TASK] = task
+            return stop
+        if state.tasks[task].end + state.tasks[task].tail > state.counts[COUNT_LATEST]:
+            return TOO_LATE
+    return DONE
+
+
+@part
+def _place_initial_buffers(state: ScheduleState) -> int:
+    for buffer in range(state.buffers.size):
+        memory = state.buffers[buffer].begins
+        if memory == NONE:
+            continue
+        size = state.slices[buffer].bytes
+        new = new_residency(state, buffer, memory, size)
+        if new == NONE:
+            return RESIDENCIES_FULL
+        if state.memories[memory].is_dram:
+            state.buffers[buffer].in_dram = new
+            continue
+        request = Request(memory, size, ZERO, ZERO, ZERO, NONE, YES)
+        address = cheapest_range(state, request)
+        if address == NONE:
+            state.counts[COUNT_FAILED_SLICE] = buffer
+            state.counts[COUNT_FAILED_MEMORY] = memory
+            return DOES_NOT_FIT
+        if not settle_at(state, new, address):
+            return BLOCKS_FULL
+        state.buffers[buffer].home = new
+    return DONE
+
+
+@part
+def _empty_the_memory(state: ScheduleState, task: int) -> int:
+    """Evict all that may go from the memory in which a task is to run, what it reads included."""
+    memory = state.cores[state.tasks[task].core].memory
+    block = 0
+    while block < state.space.length[memory]:
+        held = state.space.blocks[memory, block].holder
+        if held < 0 or _is_pinned_home(state, held):
+            block += 1
+            continue
+        stop = evict(state, held, task)
+        if stop != DONE:
+            return stop
+        block = 0
+    return DONE
+
+
+@part
+def _is_pinned_home(state: ScheduleState, held: int) -> bool:
+    residency = state.residencies[held]
+    if residency.slice == NONE:
+        return False
+    buffer = state.slices[residency.slice].buffer
+    at_home = state.buffers[buffer].home == held
+    return at_home and state.buffers[buffer].ends == residency.memory
+
+
+@part
+def _place(state: ScheduleState, task: int, compact: bool) -> int:
+    """Give a task its slices, bytes and cycles."""
+    placed = state.tasks[task]
+    core = state.cores[placed.core]
+    memory = core.memory
+    need = max(core.free, end_of_predecessors(state, task))
+    for entry in range(placed.reads_from, placed.reads_to):
+        read = state.reads[entry]
+        read.served_by = residency_in(state, read.slice, memory)
+        if read.served_by != NONE:
+            served = state.residencies[read.served_by]
+            served.pinned = task
+            need = max(need, served.valid)
+    for entry in range(placed.reads_from, placed.reads_to):
+        read = state.reads[entry]
+        if read.served_by == NONE:
+            here, stop = fetch(state, read.slice, memory, need, task, compact)
+            if stop != DONE:
+                return stop
+            read.served_by = here
+        need = max(need, state.residencies[read.served_by].valid)
+    placed.placed = 1
+    start, stop = _reserve_outputs(state, task, memory, need, compact)
+    if stop != DONE:
+        placed.placed = 0
+        return stop
+    end = start + state.cycles[task, core.kind]
+    placed.start = start
+    placed.end = end
+    core.free = end
+    state.memories[memory].settled = max(state.memories[memory].settled, start)
+    stop = _write(state, task, memory, start, end)
+    if stop != DONE:
+        return stop
+    return _release(state, task)
+
+
+@part
+def _reserve_outputs(
+    state: ScheduleState, task: int, memory: int, need: int, compact: bool
+) -> tuple[int, int]:
+    """Find bytes for outputs and scratch; return the task's start and why it stopped."""
+    writer = state.tasks[task]
+    for entry in range(writer.writes_from, writer.writes_to):
+        write = state.writes[entry]
+        write.held_by = _overwritten(state, task, entry, memory, need, compact)
+        if write.held_by != NONE:
+            need = max(need, state.residencies[write.held_by].end)
+            continue
+        size = state.slices[write.buffer].bytes
+        request = Request(memory, size, need, ZERO, NEVER, task, compact)
+        new, free, stop = allocate(state, write.buffer, request)
+        if stop != DONE:
+            return need, stop
+        write.held_by = new
+        need = max(need, free)
+    if writer.scratch_bytes > 0:
+        request = Request(memory, writer.scratch_bytes, need, ZERO, NEVER, task, compact)
+        new, free, stop = allocate(state, NONE, request)
+        if stop != DONE:
+            return need, stop
+        writer.scratch = new
+        need = max(need, free)
+    return need, DONE
+
+
+@part
+def _overwritten(
+    state: ScheduleState, task: int, entry: int, memory: int, need: int, compact: bool
+) -> int:
+    """Return the operand whose bytes the task's output ``entry`` may take over; -1 if none.
+
+    No other task needs the operand, it is large enough, and waiting for its other uses costs
+    nothing (or the memory is compacted and any bytes will do).
+    """
+    write = state.writes[entry]
+    size = state.slices[write.buffer].bytes
+    for pair in range(write.overwrites_from, write.overwrites_to):
+        read = state.reads[state.tasks[task].reads_from + state.lists[pair]]
+        held = read.served_by
+        residency = state.residencies[held]
+        if residency.slice != read.slice or residency.memory != memory:
+            continue
+        if residency.bytes < size or (residency.end > need and not compact):
+            continue
+        if next_use(state, held) != NEVER:
+            continue
+        # Reading another slice of the same residency would find it overwritten.
+        taken = False
+        for other in range(state.tasks[task].reads_from, state.tasks[task].reads_to):
+            another = state.reads[other]
+            taken = taken or (another.served_by == held and another.slice != read.slice)
+        for other in range(state.tasks[task].writes_from, entry):
+            taken = taken or state.writes[other].held_by == held
+        if not taken:
+            return held
+    return NONE
+
+
+@part
+def _write(state: ScheduleState, task: int, memory: int, start: int, end: int) -> int:
+    """Fix the cycles of what a task uses; overwritten operands give up their bytes."""
+    writer = state.tasks[task]
+    for entry in range(writer.reads_from, writer.reads_to):
+        served = state.residencies[state.reads[entry].served_by]
+        served.end = max(served.end, end)
+    for entry in range(writer.writes_from, writer.writes_to):
+        write = state.writes[entry]
+        buffer = write.buffer
+        old = state.residencies[write.held_by]
+        if old.slice != buffer:
+            overwritten = write.held_by
+            close(state, overwritten)
+            write.held_by = new_residency(state, buffer, memory, state.slices[buffer].bytes)
+            if write.held_by == NONE:
+                return RESIDENCIES_FULL
+            state.residencies[write.held_by].overwrites = overwritten
+            if not settle_at(state, write.held_by, old.offset):
+                return BLOCKS_FULL
+        written = state.residencies[write.held_by]
+        written.start = start
+        written.valid = end
+        written.end = end
+        written.filled_by_task = task
+        state.buffers[buffer].home = write.held_by
+    if writer.scratch != NONE:
+        scratch = state.residencies[writer.scratch]
+        scratch.start = start
+        scratch.end = end
+        close(state, writer.scratch)
+    return DONE
+
+
+@part
+def _release(state: ScheduleState, task: int) -> int:
+    """Store outputs, and close every residency that no task needs any more."""
+    done = state.tasks[task]
+    for entry in range(done.writes_from, done.writes_to):
+        written = state.buffers[state.writes[entry].buffer]
+        if written.ends != NONE:
+            stop = send_towards(state, written.home, written.ends, task)
+            if stop != DONE:
+                return stop
+        close_if_idle(state, written.home)
+    for entry in range(done.reads_from, done.reads_to):
+        read = state.reads[entry]
+        close_if_idle(state, read.served_by)
+        close_if_idle(state, state.buffers[state.slices[read.slice].buffer].home)
+        close_idle_copies(state, read.slice)
+    return DONE
+
+
+MOST_SOURCES = 12
+
+
+@part
+def fetch(
+    state: ScheduleState, slice_: int, memory: int, need: int, task: int, compact: bool
+) -> tuple[int, int]:
+    """Bring a slice into a memory, through DRAM or a shared one where no engine connects them.
+
+    Returns
+    -------
+    tuple
+        The residency in ``memory``, and why it stopped.
+    """
+    here, stop = _fetch_directly(state, slice_, memory, need, task, compact)
+    if stop != UNREACHABLE:
+        return here, stop
+    parent = state.memories[memory].parent
+    if parent == NONE:
+        return here, stop
+    if state.memories[parent].is_dram:
+        stop = _store_home(state, slice_)
+        if stop != DONE:
+            return here, stop
+        return _fetch_directly(state, slice_, memory, need, task, compact)
+    if residency_in(state, slice_, parent) == NONE:
+        staged, stop = _fetch_directly(state, slice_, parent, need, task, NO)
+        if stop != DONE:
+            return staged, stop
+    return _fetch_directly(state, slice_, memory, need, task, compact)
+
+
+@part
+def _store_home(state: ScheduleState, slice_: int) -> int:
+    """Copy a slice's buffer to DRAM, unless it is there already and cannot be had even so."""
+    entry = state.buffers[state.slices[slice_].buffer]
+    if entry.home == NONE or entry.in_dram != NONE:
+        return UNREACHABLE
+    parent = state.memories[state.residencies[entry.home].memory].parent
+    if parent == NONE or not state.memories[parent].is_dram:
+        return UNREACHABLE
+    return store(state, entry.home, parent)
+
+
+@part
+def _fetch_directly(
+    state: ScheduleState, slice_: int, memory: int, need: int, task: int, compact: bool
+) -> tuple[int, int]:
+    """Copy a slice from where the copy ends first, with a surcharge on DRAM."""
+    source, option, start, end = best_source(state, slice_, memory, ZERO)
+    if source == NONE:
+        state.counts[COUNT_FAILED_SLICE] = slice_
+        state.counts[COUNT_FAILED_MEMORY] = memory
+        return NONE, UNREACHABLE
+    size, made = state.slices[slice_].bytes, state.counts[COUNT_TRANSFERS]
+    request = Request(memory, size, need, end - start, start, task, compact)
+    new, free, stop = allocate(state, slice_, request)
+    if stop != DONE:
+        return NONE, stop
+    # Where nothing was moved for the bytes, and they are free by then, the best copy is the same.
+    if start < free or made < state.counts[COUNT_TRANSFERS] or not state.residencies[source].alive:
+        source, option, start, end = best_source(state, slice_, memory, free)
+    if source == NONE:
+        # Clearing the bytes may have cleared the last source near by. What has been filled by
+        # nothing must not be one.
+        close(state, new)
+        state.counts[COUNT_FAILED_SLICE] = slice_
+        state.counts[COUNT_FAILED_MEMORY] = memory
+        return NONE, UNREACHABLE
+    if state.reach > 0 and state.memories[state.residencies[source].memory].is_dram:
+        relay, stop = relayed(state, slice_, source, new, end)
+        if stop != DONE:
+            return new, stop
+        if relay != NONE:
+            ready = max(free, state.residencies[relay].valid)
+            other, begins, ends = earliest_transfer(state, slice_, relay, memory, ready, NEVER)
+            if other != NONE:
+                source, option, start, end = relay, other, begins, ends
+    return new, transfer_to_all(state, slice_, source, new, option, start, end)
+
+
+@part
+def best_source(
+    state: ScheduleState, slice_: int, memory: int, free: int
+) -> tuple[int, int, int, int]:
+    """Return residency, option, start and end of the best copy of a slice into ``memory``.
+
+    At most ``MOST_SOURCES`` residencies outside DRAM are asked, the youngest first.
+    """
+    best, best_option, best_start, best_end, best_cost = NONE, NONE, ZERO, ZERO, 0.0
+    buffer = state.slices[slice_].buffer
+    one = state.slices[slice_].first
+    in_parent = slice_ == buffer
+    asked = 0
+    while True:
+        while one != NONE:
+            residency = state.residencies[one]
+            following = residency.following
+            is_dram = state.memories[residency.memory].is_dram
+            reachable = state.pair_at[residency.memory, memory] != NONE
+            if residency.alive and reachable and (is_dram or asked < MOST_SOURCES):
+                ready = max(free, residency.valid)
+                # No copy costs less than the cycle at which it ends.
+                before = NEVER if best == NONE else int(best_cost) + 1
+                option, start, end = earliest_transfer(state, slice_, one, memory, ready, before)
+                cost = float(end)
+                if is_dram:
+                    cost += state.weights.dram * (end - start)
+                else:
+                    asked += 1
+                if option != NONE and (best == NONE or cost < best_cost):
+                    best, best_option, best_start, best_end = one, option, start, end
+                    best_cost = cost
+            one = following
+        if in_parent:
+            return best, best_option, best_start, best_end
+        one, in_parent = state.slices[buffer].first, True
+
+
+@part
+def send_towards(state: ScheduleState, held: int, memory: int, task: int) -> int:
+    """Copy a buffer to the memory in which it must end, through a shared one where need be."""
+    residency = state.residencies[held]
+    if residency.memory == memory:
+        return DONE
+    slice_ = residency.slice
+    parent = state.memories[residency.memory].parent
+    if parent == memory and state.memories[memory].is_dram:
+        return store(state, held, memory)
+    here, stop = fetch(state, slice_, parent, residency.valid, task, NO)
+    if stop != DONE:
+        return stop
+    if parent == memory:
+        state.buffers[state.slices[slice_].buffer].home = here
+        return DONE
+    stop = store(state, here, memory)
+    close(state, here)
+    return stop

@@ -1,0 +1,443 @@
+"""Runs of the compiled scheduler, with tables that grow until they are large enough.
+
+And what kept it from a plan, as data and in words.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from threading import Timer
+
+import numpy as np
+
+from spmilp.cached import cached
+from spmilp.errors import Shortage, SpmilpError
+from spmilp.interruptible import interruptibly
+from spmilp.machine.controllers import CONTROLLERS, Block, defects_of
+from spmilp.machine.machine import Memory
+from spmilp.problem.objective import Quantity
+from spmilp.problem.problem import Problem, Slice
+from spmilp.problem.strides import (
+    layout_at_place,
+    layout_in_slice,
+    packed_layout,
+    strided_copy,
+)
+from spmilp.solvers.common.fit import least_sizes, parts_of
+from spmilp.solvers.schedule.kernels.generate import generate_schedule
+from spmilp.solvers.schedule.kernels.memories import new_address_space
+from spmilp.solvers.schedule.kernels.plan_columns import lists_in
+from spmilp.solvers.schedule.kernels.records import NEVER, NONE, Ints, Shares, owners_of, table
+from spmilp.solvers.schedule.kernels.schedule_state import (
+    COUNT_FAILED_MEMORY,
+    COUNT_FAILED_SLICE,
+    COUNT_FAILED_TASK,
+    COUNT_LATEST,
+    ScheduleState,
+    Stop,
+    Weights,
+)
+from spmilp.solvers.schedule.kernels.tables import (
+    MOST_MEMORIES_WITH_ALL_PAIRS,
+    MachineTables,
+    ProblemTables,
+    machine_tables,
+    next_towards_dram,
+    problem_tables,
+    tables_with_all_pairs,
+)
+from spmilp.solvers.schedule.kernels.timeline import new_timeline
+from spmilp.units import Bytes, MemoryIdx, TaskIdx, align_up
+
+RESIDENCY = (
+    *("slice", "memory", "offset", "bytes", "start", "valid", "end"),
+    *("filled_by_task", "filled_by_transfer", "overwrites", "alive", "following", "pinned"),
+)
+TRANSFER = ("slice", "source", "destination", "engine", "start", "end")
+PRICE = np.dtype(
+    [
+        ("free_from", np.int64),
+        ("cost", np.float64),
+        ("store", np.int64),
+        ("in_turn", np.int64),
+        ("is_chosen", np.int64),
+    ]
+)
+FULL = {Stop.RESIDENCIES_FULL, Stop.TRANSFERS_FULL, Stop.TIMELINE_FULL, Stop.BLOCKS_FULL}
+TASKS_AHEAD = 4
+"""Of each core, on average: how far ahead readers of a slice get it by the transfer to another."""
+
+MANY_TASKS = 1_000
+"""A run with fewer takes so little time that an interrupt can wait for its end."""
+
+
+@dataclass(slots=True)
+class TableSizes:
+    """Rows of the tables that grow with a schedule.
+
+    Parameters
+    ----------
+    rows
+        Of residencies, and of transfers.
+    steps
+        Of the timeline of all engines and links.
+    blocks
+        Of each memory's address space.
+    """
+
+    rows: int
+    steps: int
+    blocks: int = 1024
+
+    def grow(self, full: Stop) -> None:
+        """Double what was full."""
+        if full is Stop.BLOCKS_FULL:
+            self.blocks *= 2
+        elif full is Stop.TIMELINE_FULL:
+            self.steps *= 2
+        else:
+            self.rows *= 2
+
+
+class _GivenUpInTime:
+    """Makes a run end with ``TOO_LATE`` after some seconds.
+
+    Compiled code does not hold the interpreter lock, and compares ``counts[COUNT_LATEST]`` with the
+    end of each task that it places. So a timer's thread writes a makespan there that every task
+    exceeds; the number is written at once, and it does not matter which task comes next.
+    """
+
+    def __init__(self, seconds: float | None) -> None:
+        self._timer = None if seconds is None else Timer(seconds, self._give_up)
+        self._is_over = False
+        self._state: ScheduleState | None = None
+
+    def __enter__(self) -> "_GivenUpInTime":
+        if self._timer is not None:
+            self._timer.daemon = True
+            self._timer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def watch(self, state: ScheduleState) -> None:
+        """Let the time be that of a run that is about to begin."""
+        self._state = state
+        if self._is_over:
+            self._give_up()
+
+    def _give_up(self) -> None:
+        self._is_over = True
+        if self._state is not None:
+            self._state.counts[COUNT_LATEST] = NONE
+
+
+class Runner:
+    """Runs the scheduler on one problem as often as asked, by any number of threads.
+
+    Parameters
+    ----------
+    problem
+        What to schedule.
+    multicasts
+        Whether transfers may fill several memories, where engines can and the makespan counts.
+
+    Attributes
+    ----------
+    can_multicast
+        Whether they do, unless a run is told otherwise.
+
+    Raises
+    ------
+    SpmilpError
+        From ``run``, if more than one memory lies between a core's memory and DRAM.
+    """
+
+    def __init__(self, problem: Problem, *, multicasts: bool = True) -> None:
+        self._problem = problem
+        self._tables: ProblemTables = problem_tables(problem)
+        self._machine: MachineTables | None = None
+        self._pairs: set[tuple[MemoryIdx, MemoryIdx]] = set()
+        able = any(engine.multicast for engine in problem.machine.engines)
+        by_makespan = problem.objective.first is Quantity.MAKESPAN
+        self.can_multicast = multicasts and able and by_makespan
+        resources = len(problem.machine.engines) + len(problem.machine.links)
+        # Rows that are never used cost nothing: the system gives zeros when they are touched.
+        rows = 8 * (len(problem.slices) + self._tables.reads.size) + 256
+        self.sizes = TableSizes(rows, steps=1024 * resources + 16 * rows)
+
+    def run(
+        self,
+        order: Ints,
+        cores: Ints,
+        weights: Weights,
+        latest: int = NEVER,
+        *,
+        multicasts: bool = True,
+        seconds: float | None = None,
+        shares: Shares | None = None,
+    ) -> tuple[Stop, ScheduleState]:
+        """Schedule the tasks; return why the scheduler stopped, and its tables.
+
+        Parameters
+        ----------
+        order
+            Every task once, each after all that it follows.
+        cores
+            For each task its core, or -1 to let the scheduler choose.
+        latest
+            Stop with ``TOO_LATE`` when the makespan is sure to exceed this.
+        multicasts
+            Whether transfers may fill several memories, where ``can_multicast``.
+        seconds
+            Stop with ``TOO_LATE`` after so many seconds; ``None`` for no limit.
+        shares
+            With open addresses: the part of each memory that may be filled. All bytes fit then at
+            all times, and offsets are yet to be found. Only where they :func:`can_be_open`.
+        """
+        machine = self._machine_for(cores)
+        reach = TASKS_AHEAD * machine.cores.size if multicasts and self.can_multicast else 0
+        with _GivenUpInTime(seconds) as timer:
+            while True:
+                state = self._new_state(machine, order, cores, weights, latest, shares, reach)
+                timer.watch(state)
+                if len(self._problem.tasks) < MANY_TASKS:
+                    stop = Stop(generate_schedule(state, order))
+                else:
+                    stop = Stop(interruptibly(generate_schedule, state, order))
+                if stop not in FULL:
+                    return stop, state
+                self.sizes.grow(stop)
+
+    def prepare(self, cores: Ints) -> None:
+        """Find the routes that runs with these cores may use; ``run`` does it where need be."""
+        self._machine_for(cores)
+
+    def why_it_stopped(self, stop: Stop, state: ScheduleState) -> str:
+        """Return what kept the scheduler from a plan, in words."""
+        return why_it_stopped(self._problem, stop, state)
+
+    def shortage(self, stop: Stop, state: ScheduleState) -> Shortage | None:
+        """Return the same as data, where it was for want of room."""
+        return shortage_of(self._problem, stop, state)
+
+    def _new_state(
+        self,
+        machine: MachineTables,
+        order: Ints,
+        cores: Ints,
+        weights: Weights,
+        latest: int,
+        shares: Shares | None,
+        reach: int,
+    ) -> ScheduleState:
+        tables = self._tables
+        tasks = tables.tasks.copy()
+        tasks["position"][order] = np.arange(order.size)
+        tasks["core"] = cores
+        return ScheduleState(
+            tasks=tasks,
+            cycles=tables.cycles,
+            reads=tables.reads.copy(),
+            writes=tables.writes.copy(),
+            slices=tables.slices.copy(),
+            readers=_by_position(tables, tasks["position"]),
+            buffers=tables.buffers.copy(),
+            lists=tables.lists,
+            cores=machine.cores.copy(),
+            memories=machine.memories.copy(),
+            pair_at=machine.pair_at,
+            pairs=machine.pairs,
+            options=machine.options,
+            links=machine.links,
+            resources=machine.resources,
+            residencies=table(self.sizes.rows, *RESIDENCY),
+            transfers=table(self.sizes.rows, *TRANSFER),
+            prices=np.zeros(self.sizes.blocks, PRICE).view(np.recarray),
+            counts=np.array([0, 0, NONE, NONE, NONE, latest], np.int64),
+            space=new_address_space(self._problem.machine.memories, self.sizes.blocks, shares),
+            timeline=new_timeline(machine.resources.size, self.sizes.steps),
+            scale=machine.scale,
+            reach=reach,
+            cast_links=np.zeros(machine.resources.size, np.int64),
+            is_open=shares is not None,
+            chosen=np.zeros(self.sizes.blocks, np.int64),
+            weights=weights,
+        )
+
+    def _machine_for(self, cores: Ints) -> MachineTables:
+        """Return the machine's tables with every pair of memories that this run may use."""
+        memories = self._problem.machine.memories
+        if len(memories) <= MOST_MEMORIES_WITH_ALL_PAIRS or (cores == NONE).any():
+            return self._usable(tables_with_all_pairs(self._problem.machine))
+        wanted = set(self._pairs_for(cores))
+        machine = self._machine
+        if machine is None or not wanted <= self._pairs:
+            pairs = self._pairs | wanted
+            machine = self._usable(machine_tables(self._problem.machine, pairs))
+            # In this order: another thread that sees the new pairs sees the new tables, too.
+            self._machine, self._pairs = machine, pairs
+        return machine
+
+    def _pairs_for(self, cores: Ints) -> Iterator[tuple[MemoryIdx, MemoryIdx]]:
+        for memory in self._problem.machine.memories:
+            parent = next_towards_dram(self._problem.machine, memory.index)
+            if parent != NONE:
+                yield memory.index, parent
+                yield parent, memory.index
+        yield from self._pairs_between_readers(cores)
+
+    def _pairs_between_readers(self, cores: Ints) -> Iterator[tuple[MemoryIdx, MemoryIdx]]:
+        """Yield the pairs from the writer of each slice to its readers, and between these.
+
+        Each memory counts once for each slice, in the order of use, the writer's first.
+        """
+        memories = [core.memory for core in self._problem.machine.cores]
+        memory_of = [memories[core] for core in cores.tolist()]
+        readers, writers = lists_in(self._tables.readers), self._problem.writers()
+        for slice_, users in zip(self._problem.slices, readers, strict=True):
+            writer = writers[slice_.buffer]
+            tasks = users if writer is None else (writer, *users)
+            places = list(dict.fromkeys(memory_of[task] for task in tasks))
+            yield from ((places[0], other) for other in places[1:])
+            yield from pairwise(places)
+
+    def _usable(self, machine: MachineTables) -> MachineTables:
+        """Return the tables of a machine whose scratchpads are near enough to DRAM."""
+        parents, is_dram = machine.memories["parent"], machine.memories["is_dram"]
+        for core in self._problem.machine.cores:
+            above = parents[core.memory]
+            if above == NONE or is_dram[above]:
+                continue
+            further = parents[above]
+            if further == NONE or not is_dram[further]:
+                name = self._problem.machine.memories[core.memory].name
+                raise SpmilpError(
+                    f"memory {name}: more than one memory lies between it and DRAM; the list "
+                    "scheduler stages through one at most"
+                )
+        return machine
+
+
+@cached
+def can_be_open(problem: Problem) -> bool:
+    """Return whether runs may leave addresses open.
+
+    All comes from DRAMs then, and leaves scratchpads for one without limit.
+    """
+    machine = problem.machine
+    above = {next_towards_dram(machine, core.memory) for core in machine.cores}
+    drams = {memory.index for memory in machine.drams}
+    starts = {buffer.starts_in for buffer in problem.buffers if buffer.starts_in is not None}
+    return above | starts <= drams and all(memory.size is None for memory in machine.drams)
+
+
+def whole_memories(problem: Problem) -> Shares:
+    """Return shares with which runs that leave addresses open may fill all of each memory."""
+    return np.ones(len(problem.machine.memories))
+
+
+def _by_position(tables: ProblemTables, position: Ints) -> Ints:
+    """Return the readers of each slice in the order in which they are placed."""
+    readers = tables.readers
+    return readers.items[np.lexsort((position[readers.items], owners_of(readers)))]
+
+
+MOST_NAMED = 4
+
+
+def shortage_of(problem: Problem, stop: Stop, state: ScheduleState) -> Shortage | None:
+    """Return for which task there was no room, and beside what; ``None`` for other causes.
+
+    The buffers that must stay are those that are to end in the memory and are there already. What
+    is needed may be less than what is usable: then it does not go into the gaps that they leave.
+    """
+    if stop is not Stop.DOES_NOT_FIT:
+        return None
+    number = int(state.counts[COUNT_FAILED_TASK])
+    if number == NONE:
+        memory = problem.machine.memories[int(state.counts[COUNT_FAILED_MEMORY])]
+        there = [b for b in problem.buffers if b.starts_in == memory.index]
+        return Shortage(
+            what="cycle 0",
+            memory=memory.name,
+            needed=sum(align_up(buffer.bytes, memory.alignment) for buffer in there),
+            usable=memory.usable or 0,
+            parts=tuple((buffer.name, buffer.bytes) for buffer in there),
+        )
+    task, core = problem.tasks[number], int(state.tasks[number].core)
+    memory = problem.machine.memories[problem.machine.cores[core].memory]
+    staying = [
+        buffer
+        for buffer in problem.buffers
+        if buffer.ends_in == memory.index
+        and state.buffers[buffer.index].home != NONE
+        and buffer.index not in task.writes
+    ]
+    parts = (*parts_of(problem, task), *((f"{b.name}, which must stay", b.bytes) for b in staying))
+    return Shortage(
+        what=f"task {task.name}, cycle {_begins(state, number, core):,}",
+        memory=memory.name,
+        needed=_working_set(problem, number, memory)
+        + sum(align_up(buffer.bytes, memory.alignment) for buffer in staying),
+        usable=memory.usable or 0,
+        parts=parts,
+        task=task.name,
+    )
+
+
+def why_it_stopped(problem: Problem, stop: Stop, state: ScheduleState) -> str:
+    """Return what kept the scheduler from a plan, in words."""
+    short = shortage_of(problem, stop, state)
+    if short is not None:
+        largest = sorted(short.parts, key=lambda part: (-part[1], part[0]))[:MOST_NAMED]
+        named = ", ".join(f"{name} {size} B" for name, size in largest)
+        over = short.needed - short.usable
+        how = (
+            f"> {short.usable} B usable, {over} B over"
+            if over > 0
+            else (f"of {short.usable} B usable, but not between the gaps that are left")
+        )
+        return (
+            f"{short.what}: {short.needed} B must be in {short.memory} at one time {how} "
+            f"(largest: {named}); use smaller tiles or a larger scratchpad"
+        )
+    task = int(state.counts[COUNT_FAILED_TASK])
+    where = f"task {problem.tasks[task].name}" if task != NONE else "what is there at cycle 0"
+    slice_ = problem.slices[int(state.counts[COUNT_FAILED_SLICE])]
+    memory = problem.machine.memories[int(state.counts[COUNT_FAILED_MEMORY])]
+    return (
+        f"{where}: no engine can bring {problem.buffers[slice_.buffer].name} "
+        f"({slice_.bytes} B) to {memory.name} in one transfer from where it lies; check "
+        f"the engines' reach, their longest transfer and their dimensions{_defect(problem, slice_)}"
+    )
+
+
+def _defect(problem: Problem, part: Slice) -> str:
+    """Return what keeps controllers from copying a slice out of where it may lie, if anything."""
+    buffer = problem.buffers[part.buffer]
+    there = [packed_layout(problem, part.index), layout_in_slice(problem, part.index, part.buffer)]
+    if buffer.place is not None:
+        there.append(layout_at_place(problem, part.index))
+    for layout in reversed(there):
+        copy = strided_copy(part.extent, buffer.item, layout, there[0])
+        block = Block(source=layout.offset, destination=0, run=copy.run, loops=copy.loops)
+        for name in dict.fromkeys(engine.controller for engine in problem.machine.engines):
+            found = None if name is None else next(defects_of(block, CONTROLLERS[name]), None)
+            if found is not None:
+                return f"; {found}: make the sizes of the model multiples of it"
+    return ""
+
+
+def _working_set(problem: Problem, task: TaskIdx, memory: Memory) -> Bytes:
+    sizes, saved = least_sizes(problem, problem.tasks[task])
+    step = memory.alignment
+    return sum(align_up(size, step) for size in sizes) - sum(align_up(size, step) for size in saved)
+
+
+def _begins(state: ScheduleState, task: TaskIdx, core: int) -> int:
+    """Return the cycle from which on a task could run: its core and what it follows are done."""
+    done = state.tasks["placed"].astype(bool) & (state.tasks["core"] == core)
+    return int(state.tasks["end"][done].max(initial=0))

@@ -1,0 +1,321 @@
+"""The order of tasks, what a window leaves open, and the steps at which slices may be of use."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import inf
+from random import Random
+from typing import NamedTuple
+
+from spmilp.plan.plan import Plan
+from spmilp.solvers.exact.formulation.tables import ProblemTables
+from spmilp.units import MemoryIdx, SliceIdx, TaskIdx
+
+
+@dataclass(frozen=True)
+class TaskSequence:
+    """Tasks one after another, each in a pool of cores.
+
+    Parameters
+    ----------
+    order
+        Every task, after all that it follows; the *step* of a task is its position.
+    pools
+        For each task, by index.
+    """
+
+    order: tuple[TaskIdx, ...]
+    pools: tuple[int, ...]
+
+    @cached_property
+    def steps(self) -> tuple[int, ...]:
+        """The step of each task, by index."""
+        found = [0] * len(self.order)
+        for step, task in enumerate(self.order):
+            found[task] = step
+        return tuple(found)
+
+    def memories(self, tables: ProblemTables) -> tuple[MemoryIdx, ...]:
+        """Return the memory in which each task works, by index."""
+        return tuple(tables.pools[pool].memory for pool in self.pools)
+
+
+def sequence_of(tables: ProblemTables, plan: Plan) -> TaskSequence:
+    """Return the order in which a plan's tasks start, and their pools."""
+    order = sorted(plan.placements, key=lambda placement: (placement.start, placement.task))
+    return TaskSequence(tuple(one.task for one in order), tables.pools_of_plan(plan))
+
+
+def quickest_pools(tables: ProblemTables) -> tuple[int, ...] | None:
+    """Return for each task the pool in which it is quickest; ``None`` if some task has none."""
+    found = []
+    for task in tables.problem.tasks:
+        pools = tables.pools_of(task.index)
+        if not pools:
+            return None
+        found.append(min(pools, key=lambda pool: (tables.cycles_on(task.index, pool), pool)))
+    return tuple(found)
+
+
+def one_pool(tables: ProblemTables) -> tuple[int, ...] | None:
+    """Return for each task the same pool: of those that run every task, one with the most bytes.
+
+    There nothing moves from core to core. ``None`` if no pool runs every task, or if there is no
+    other.
+    """
+    tasks = range(len(tables.problem.tasks))
+    able = set(range(len(tables.pools))).intersection(*(tables.pools_of(task) for task in tasks))
+    if not able or len(tables.pools) == 1:
+        return None
+    memories = tables.problem.machine.memories
+    room = {pool: memories[tables.pools[pool].memory].usable for pool in able}
+    best = max(able, key=lambda pool: (inf if (size := room[pool]) is None else size, -pool))
+    return (best,) * len(tasks)
+
+
+MOST_POOLS = 4
+"""Up to so many pools of cores, a task in a window may go to any of them."""
+
+FIRST_SIZE = 5
+"""Tasks of the first windows."""
+
+GROWTH = 1.5
+"""From one round of windows to the next, when nothing was gained."""
+
+FIRST_LIMIT = 1.0
+"""Deterministic time for a window at first; about a second."""
+
+
+class Slot(NamedTuple):
+    """A task's step and the pool of cores in which it runs."""
+
+    step: int
+    pool: int
+
+
+class Run(NamedTuple):
+    """A task that takes one of its slots."""
+
+    task: TaskIdx
+    slot: Slot
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The slots of each task, by index; at each step one of them runs."""
+
+    slots: tuple[tuple[Slot, ...], ...]
+
+
+def fixed(sequence: TaskSequence) -> Scope:
+    """Return the scope of one sequence: each task has one slot."""
+    slots = zip(sequence.steps, sequence.pools, strict=True)
+    return Scope(tuple((Slot(step, pool),) for step, pool in slots))
+
+
+def window(tables: ProblemTables, sequence: TaskSequence, first: int, last: int) -> Scope:
+    """Return a scope in which the tasks at steps ``[first, last)`` may change places.
+
+    None comes before what it follows: so many steps behind the first as tasks before it are in the
+    window, and as many before the last as tasks after it are. Where pools are few, they may change
+    these, too.
+    """
+    free = sequence.order[first:last]
+    before = _ancestors(tables, free)
+    after = {task: sum(task in some for some in before.values()) for task in free}
+    slots = list(fixed(sequence).slots)
+    has_few = len(tables.pools) <= MOST_POOLS
+    for task in free:
+        allowed = tables.pools_of(task) if has_few else (sequence.pools[task],)
+        steps = range(first + len(before[task]), last - after[task])
+        slots[task] = tuple(Slot(step, pool) for step in steps for pool in allowed)
+    return Scope(tuple(slots))
+
+
+def _ancestors(tables: ProblemTables, free: tuple[TaskIdx, ...]) -> dict[TaskIdx, set[TaskIdx]]:
+    """Return what comes before each of some tasks, among themselves, in any order.
+
+    Parameters
+    ----------
+    free
+        Successive tasks of a sequence: what leads from one to another is among them.
+    """
+    found: dict[TaskIdx, set[TaskIdx]] = {}
+    for task in free:
+        direct = [earlier for earlier in tables.predecessors[task] if earlier in found]
+        found[task] = {one for earlier in direct for one in (earlier, *found[earlier])}
+    return found
+
+
+class Windows:
+    """Windows over all steps, round by round, each of which overlaps half of the next one.
+
+    After a round without any gain windows grow, and get more time if some were not searched to
+    their end.
+
+    Attributes
+    ----------
+    limit
+        Deterministic time for the next window.
+    """
+
+    def __init__(self, tables: ProblemTables, seed: int) -> None:
+        self._tables = tables
+        self._random = Random(seed)
+        self._size = 0
+        self._firsts: list[int] = []
+        self._has_gained = False
+        self._is_complete = True
+        self.limit = FIRST_LIMIT
+
+    def next(self, sequence: TaskSequence) -> Scope | None:
+        """Return the next scope; ``None`` when one with all tasks has been searched to its end."""
+        steps = len(sequence.order)
+        if not self._firsts:
+            if self._size >= steps and self._is_complete and not self._has_gained:
+                return None
+            self._begin_round(steps)
+        first = self._firsts.pop()
+        return window(self._tables, sequence, first, min(first + self._size, steps))
+
+    def learn(self, *, has_gained: bool, is_complete: bool) -> None:
+        """Take note of how the last window went."""
+        self._has_gained |= has_gained
+        self._is_complete &= is_complete
+
+    def _begin_round(self, steps: int) -> None:
+        if not self._has_gained:
+            self.limit *= 1.0 if self._is_complete else GROWTH
+            self._size = min(steps, max(FIRST_SIZE, int(self._size * GROWTH)))
+        self._has_gained, self._is_complete = False, True
+        last = steps - self._size
+        self._firsts = sorted({*range(0, last, max(1, self._size // 2)), last})
+        self._random.shuffle(self._firsts)
+
+
+BEGINNING = -1
+"""The step before the first task; the one after the last task is their number."""
+
+MOST_MEMORIES = 4
+"""Of which a slice may come from another than DRAM at a step."""
+
+
+class Location(NamedTuple):
+    """A slice in a memory."""
+
+    slice: SliceIdx
+    memory: MemoryIdx
+
+
+@dataclass(slots=True)
+class UsePoint:
+    """A step at which a slice may be in a memory on the chip.
+
+    Parameters
+    ----------
+    writers, readers
+        Runs at this step that write it, and that read it or a part of it, in this memory. Without
+        any it may only wait there, come from there or go there.
+    """
+
+    step: int
+    writers: list[Run] = field(default_factory=list)
+    readers: list[Run] = field(default_factory=list)
+
+
+class UsePoints:
+    """All use points of a scope.
+
+    Attributes
+    ----------
+    of
+        Those of each location, in order of steps; at each step there is one at most.
+    initial, final
+        The locations of slices that are there at the beginning, and of those that have to be at the
+        end.
+    """
+
+    def __init__(self, tables: ProblemTables, scope: Scope) -> None:
+        self.tables = tables
+        self.scope = scope
+        self._found: dict[Location, dict[int, UsePoint]] = defaultdict(dict)
+        self._worked_in = frozenset(pool.memory for pool in tables.pools)
+        buffers = tables.problem.buffers
+        self.initial = frozenset(self._on_chip((b.index, b.starts_in) for b in buffers))
+        self.final = frozenset(self._on_chip((b.index, b.ends_in) for b in buffers))
+        for location in self.initial:
+            self._point(location, BEGINNING)
+        for location in self.final:
+            self._point(location, len(scope.slots))
+        self._add_those_of_runs()
+        self._add_those_on_the_way()
+        self.of = {
+            location: tuple(points[step] for step in sorted(points))
+            for location, points in sorted(self._found.items())
+        }
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return sum(len(points) for points in self.of.values())
+
+    def is_initial(self, location: Location, point: UsePoint) -> bool:
+        """Say whether a slice is there at the beginning, and this is it."""
+        return location in self.initial and point.step == BEGINNING
+
+    def is_working(self, memory: MemoryIdx) -> bool:
+        """Say whether cores work in a memory."""
+        return memory in self._worked_in
+
+    def _on_chip(self, ends: Iterable[tuple[SliceIdx, MemoryIdx | None]]) -> Iterable[Location]:
+        for buffer, memory in ends:
+            if memory is not None and not self.tables.is_dram(memory):
+                yield Location(buffer, memory)
+
+    def _add_those_of_runs(self) -> None:
+        for task, slots in zip(self.tables.problem.tasks, self.scope.slots, strict=True):
+            for slot in slots:
+                run, memory = Run(task.index, slot), self.tables.pools[slot.pool].memory
+                for written in task.writes:
+                    self._point(Location(written, memory), slot.step).writers.append(run)
+                for read in task.reads:
+                    for holder in self.tables.holders(read):
+                        if self.tables.fits(holder, memory):
+                            readers = self._point(Location(holder, memory), slot.step).readers
+                            if run not in readers:
+                                readers.append(run)
+
+    def _add_those_on_the_way(self) -> None:
+        """Add those where a slice may come from or wait while something happens elsewhere.
+
+        On a machine with few memories these are all of them. On others they are those in which
+        something happened to the slice last.
+        """
+        memories = range(len(self.tables.machine.memories))
+        chip = [memory for memory in memories if not self.tables.is_dram(memory)]
+        happens: dict[SliceIdx, dict[int, set[MemoryIdx]]] = defaultdict(lambda: defaultdict(set))
+        for location, points in self._found.items():
+            for holder in self.tables.holders(location.slice):
+                for step in points:
+                    happens[holder][step].add(location.memory)
+        for slice_, steps in happens.items():
+            recent = chip if len(chip) <= MOST_MEMORIES else []
+            for step in sorted(steps):
+                here = steps[step]
+                for memory in recent:
+                    if here != {memory} and self._are_linked(slice_, memory, here - {memory}):
+                        self._point(Location(slice_, memory), step)
+                if len(chip) > MOST_MEMORIES:
+                    others = [memory for memory in recent if memory not in here]
+                    recent = [*sorted(here), *others][:MOST_MEMORIES]
+
+    def _are_linked(self, slice_: SliceIdx, memory: MemoryIdx, others: Iterable[MemoryIdx]) -> bool:
+        transfers = self.tables.transfers
+        return self.tables.fits(slice_, memory) and any(
+            transfers.between(slice_, memory, other) or transfers.between(slice_, other, memory)
+            for other in others
+        )
+
+    def _point(self, location: Location, step: int) -> UsePoint:
+        return self._found[location].setdefault(step, UsePoint(step))

@@ -1,0 +1,246 @@
+"""MILP against brute force and published optima; limits, refusals, and the model as a file."""
+
+import csv
+import subprocess
+import sys
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from time import monotonic
+
+import pytest
+
+from benchmarks.convert import read_job_shop
+from spmilp.bounds.best import best_bound
+from spmilp.checker.check import check
+from spmilp.errors import SpmilpError
+from spmilp.machine.machine import MemoryKind
+from spmilp.plan.measures import measure
+from spmilp.problem.objective import Objective, Quantity
+from spmilp.problem.problem import Problem
+from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
+from spmilp.solvers.exact.milp import rows
+from spmilp.solvers.exact.milp.program import Linear
+from spmilp.solvers.exact.milp.solver import MilpOptions, MilpSolver, write_model
+from tests.oracle.solver import BruteForce
+from tests.solvers.chains import chain, star
+from tests.solvers.tiny_problems import tiny_problem
+
+SEARCHED = (3, 7, 10, 16, 26, 36, 52, 59, 78, 94, 104, 109, 112, 138)
+"""Problems whose list schedule is not known to be optimal by a simple bound."""
+
+SLOW = tiny_problem(80)
+"""Two scratchpads with much to bring back: more than HiGHS solves in seconds."""
+
+SHOPS = Path(__file__).parents[4] / "shared" / "data" / "fjsp"
+
+
+def some_in_full(numbers: tuple[int, ...], default: int) -> list[object]:
+    """Return parameters of which only the first few are not marked full."""
+    full = (pytest.param(number, marks=pytest.mark.full) for number in numbers[default:])
+    return [*numbers[:default], *full]
+
+
+def values(problem: Problem, result: SolverResult) -> list[int]:
+    """Return a plan's quantities in the objective's order."""
+    assert result.plan is not None
+    plan = result.plan
+    found = measure(problem, plan.placements, plan.residencies, plan.transfers)
+    return [found.of(quantity) for quantity in problem.objective.order]
+
+
+def with_little_dram(problem: Problem) -> Problem:
+    """Return a problem whose DRAM has little room for spills."""
+    size = sum(tensor.bytes for tensor in problem.tensors) + 8
+    memories = tuple(
+        replace(memory, size=size) if memory.kind is MemoryKind.DRAM else memory
+        for memory in problem.machine.memories
+    )
+    return replace(problem, machine=replace(problem.machine, memories=memories))
+
+
+@pytest.mark.parametrize("number", some_in_full(SEARCHED, 4))
+def test_all_four_quantities_are_those_of_the_brute_force(number: int) -> None:
+    problem = tiny_problem(number)
+    oracle = BruteForce().solve(problem, SolveOptions())
+
+    result = MilpSolver().solve(problem, SolveOptions())
+
+    assert result.plan is not None
+    assert check(problem, result.plan) == ()
+    assert result.status is SolveStatus.OPTIMAL
+    assert dict(result.plan.options)["tie_breakers"] == "proven"
+    assert values(problem, result) == values(problem, oracle)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("number", [16, 78, 104])
+def test_a_dram_with_little_room_for_spills_counts(number: int) -> None:
+    problem = with_little_dram(tiny_problem(number))
+
+    result = MilpSolver().solve(problem, SolveOptions())
+
+    oracle = BruteForce().solve(problem, SolveOptions())
+    assert result.status is oracle.status is SolveStatus.OPTIMAL
+    assert values(problem, result) == values(problem, oracle)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("most_sets", [rows.MOST_SETS, 0])
+@pytest.mark.parametrize("number", [10, 104, 115])
+def test_channels_and_links_that_are_shared_are_those_of_the_brute_force(
+    monkeypatch: pytest.MonkeyPatch, number: int, most_sets: int
+) -> None:
+    monkeypatch.setattr(rows, "MOST_SETS", most_sets)
+    problem = tiny_problem(number)
+    machine = problem.machine
+    links = tuple(replace(link, rate=link.rate * Fraction(3, 2)) for link in machine.links)
+    engines = tuple(replace(engine, channels=2) for engine in machine.engines)
+    shared = replace(
+        problem,
+        machine=replace(machine, links=links, engines=engines),
+        objective=Objective.of(Quantity.MAKESPAN),
+    )
+    oracle = BruteForce().solve(shared, SolveOptions())
+
+    result = MilpSolver().solve(shared, SolveOptions())
+
+    assert result.status is SolveStatus.OPTIMAL
+    assert result.bound == oracle.bound
+
+
+def test_many_forbidden_sets_behind_many_pairs_are_not_all_made() -> None:
+    # 40 large users make 780 pairs; behind them 300 small ones make 4 million sets of three.
+    nothing = rows.Span("", Linear(), Linear(), Linear(), Linear())
+    users = [rows.User(nothing, amount) for amount in [10] * 40 + [6] * 300]
+
+    assert rows.sets_if_few(users[:40], 15) is not None
+    assert rows.sets_if_few(users, 15) is None
+
+
+@pytest.mark.full
+@pytest.mark.skipif(not SHOPS.exists(), reason="skipped: data not present")
+@pytest.mark.parametrize("backend", ["highs", "cbc"])
+@pytest.mark.parametrize("name", [f"fattahi{number}" for number in range(1, 6)])
+def test_the_published_optimum_of_a_job_shop_is_proven(name: str, backend: str) -> None:
+    with (SHOPS / "best_known.csv").open() as file:
+        optima = {row["instance"]: int(row["optimum"]) for row in csv.DictReader(file)}
+    problem = read_job_shop(SHOPS / f"{name}.txt")
+
+    result = MilpSolver(MilpOptions(backend=backend)).solve(problem, SolveOptions())
+
+    assert result.plan is not None
+    assert check(problem, result.plan) == ()
+    assert result.status is SolveStatus.OPTIMAL
+    assert (result.plan.claim.makespan, result.bound) == (optima[name], optima[name])
+
+
+def test_what_the_brute_force_cannot_solve_is_proven_infeasible_with_the_reason() -> None:
+    problem = tiny_problem(14)
+    assert BruteForce().solve(problem, SolveOptions()).status is SolveStatus.INFEASIBLE
+
+    result = MilpSolver().solve(problem, SolveOptions())
+
+    assert result.status is SolveStatus.INFEASIBLE
+    assert "no engine can bring" in result.reason
+
+
+def test_at_the_time_limit_there_is_a_checked_plan_and_a_bound_below_it() -> None:
+    began = monotonic()
+
+    result = MilpSolver().solve(SLOW, SolveOptions(time_limit=2.0))
+
+    assert monotonic() - began < 8.0
+    assert result.plan is not None
+    assert check(SLOW, result.plan) == ()
+    assert result.status is SolveStatus.FEASIBLE
+    assert best_bound(SLOW).value <= result.bound < result.plan.claim.makespan
+    assert dict(result.plan.options)["tie_breakers"] == "open"
+
+
+@pytest.mark.parametrize(
+    ("problem", "most"), [(chain(star(cores=8, spm=4096), 20, 32), 20_000), (SLOW, 100)]
+)
+def test_a_problem_beyond_the_limit_is_refused_with_both_numbers(
+    problem: Problem, most: int
+) -> None:
+    result = MilpSolver(MilpOptions(most_whole=most)).solve(problem, SolveOptions())
+
+    assert (result.status, result.plan) == (SolveStatus.UNKNOWN, None)
+    assert f"integer variables > {most}; use the solver cpsat" in result.reason
+
+
+@pytest.mark.parametrize("name", ["gurobi", "SCIP_PY"])
+def test_a_solver_that_is_not_installed_is_named(name: str) -> None:
+    with pytest.raises(SpmilpError, match=f"the solver {name} is not installed; install it, or"):
+        MilpSolver(MilpOptions(backend=name)).solve(tiny_problem(3), SolveOptions())
+
+
+def test_a_solver_that_pulp_does_not_know_is_refused_with_those_that_it_knows() -> None:
+    with pytest.raises(SpmilpError, match=r"PuLP knows no solver named 'abacus'; it knows .*highs"):
+        MilpSolver(MilpOptions(backend="abacus")).solve(tiny_problem(3), SolveOptions())
+
+
+def test_a_hint_that_claims_too_much_does_not_keep_it_from_the_optimum() -> None:
+    problem = tiny_problem(16)
+    best = MilpSolver().solve(problem, SolveOptions()).plan
+    assert best is not None
+    broken = replace(best, claim=replace(best.claim, makespan=1))
+
+    result = MilpSolver().solve(problem, SolveOptions(), hint=broken)
+
+    assert result.status is SolveStatus.OPTIMAL
+    assert result.plan is not None
+    assert result.plan.claim.makespan == result.bound == best.claim.makespan
+
+
+READ_AND_SOLVE = """
+import sys
+import highspy
+
+highs = highspy.Highs()
+highs.silent()
+assert highs.readModel(sys.argv[1]) == highspy.HighsStatus.kOk
+highs.setOptionValue("presolve", "off")
+highs.setOptionValue("mip_rel_gap", 0.0)
+highs.run()
+assert highs.getModelStatus() == highspy.HighsModelStatus.kOptimal
+print(highs.getObjectiveValue())
+"""
+"""HiGHS in a process of its own, for OR-Tools may be in this one."""
+
+
+@pytest.mark.parametrize("suffix", [".mps", ".lp"])
+@pytest.mark.parametrize("number", some_in_full((112, 109, 78, 3), 1))
+@pytest.mark.full
+def test_read_back_the_model_has_the_optimum_of_the_problem(
+    tmp_path: Path, number: int, suffix: str
+) -> None:
+    problem = tiny_problem(number)
+    result = MilpSolver().solve(problem, SolveOptions())
+    assert result.status is SolveStatus.OPTIMAL
+    files = [tmp_path / f"{name}{suffix}" for name in ("one", "two")]
+
+    for file in files:
+        write_model(problem, file)
+
+    assert files[0].read_bytes() == files[1].read_bytes()
+    command = [sys.executable, "-c", READ_AND_SOLVE, str(files[0])]
+    found = subprocess.run(command, capture_output=True, check=True, timeout=60).stdout
+    assert float(found) == pytest.approx(result.bound)
+
+
+def test_another_suffix_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SpmilpError, match=r"model\.txt: a model is written as \.mps or \.lp"):
+        write_model(tiny_problem(112), tmp_path / "model.txt")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_too_large_leaves_an_older_file_as_it_was(tmp_path: Path) -> None:
+    file = tmp_path / "model.mps"
+    file.write_text("older")
+
+    with pytest.raises(SpmilpError, match="integer variables > 20; use the solver cpsat"):
+        write_model(tiny_problem(112), file, settings=MilpOptions(most_whole=20))
+
+    assert file.read_text() == "older"

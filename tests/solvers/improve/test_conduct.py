@@ -1,0 +1,110 @@
+"""How the solver behaves: never worse, always valid, deterministic, interruptible."""
+
+from dataclasses import replace
+from pathlib import Path
+from threading import get_ident
+from time import process_time
+
+import numpy as np
+import pytest
+
+from spmilp.checker.check import check
+from spmilp.pipeline import problem_of
+from spmilp.problem.objective import Objective, Quantity
+from spmilp.problem.problem import Problem
+from spmilp.problem.read import read_problem
+from spmilp.solvers.base import SolveOptions, SolveStatus
+from spmilp.solvers.improve.options import LnsOptions
+from spmilp.solvers.improve.solver import LnsSolver
+from spmilp.solvers.improve.steps import with_loads_advanced
+from spmilp.solvers.schedule.solver import ListScheduler
+from tests.solvers.justify.test_justification import (
+    is_packed_and_valid,
+    on_random_problems,
+    repacking_of,
+)
+from tests.solvers.schedules import scheduled
+
+MODELS = Path(__file__).parents[3] / "models"
+INSTANCES = Path(__file__).parents[3] / "instances" / "problems"
+BRIEFLY = SolveOptions(time_limit=2.0)
+
+
+@pytest.fixture(scope="module")
+def network() -> Problem:
+    return problem_of(MODELS / "resnet8_int8.onnx", "edge16")
+
+
+def test_a_network_gets_shorter_than_by_the_list_scheduler_alone(network: Problem) -> None:
+    start = ListScheduler().solve(network, SolveOptions()).plan
+
+    plan = LnsSolver().solve(network, BRIEFLY, now=process_time).plan
+
+    assert start is not None
+    assert plan is not None
+    assert check(network, plan) == ()
+    assert plan.claim.makespan < start.claim.makespan
+
+
+def test_another_first_objective_leaves_the_start_as_it_is(network: Problem) -> None:
+    problem = replace(network, objective=Objective.of(Quantity.DRAM_TRAFFIC))
+
+    result = LnsSolver().solve(problem, BRIEFLY)
+
+    expected = ListScheduler().solve(problem, BRIEFLY).plan
+    assert result.plan is not None
+    assert expected is not None
+    assert result.plan.claim.dram_traffic == expected.claim.dram_traffic
+
+
+def test_progress_is_reported_by_the_thread_that_asked(network: Problem) -> None:
+    reported: list[int] = []
+    options = replace(BRIEFLY, on_progress=lambda _: reported.append(get_ident()))
+
+    LnsSolver().solve(network, options)
+
+    assert set(reported) == {get_ident()}
+
+
+def test_a_bad_hint_does_not_stand_in_the_way_of_a_plan_that_is_proven_best() -> None:
+    problem = read_problem(INSTANCES / "layers-20t-3c.json")
+    best = LnsSolver().solve(problem, SolveOptions())
+    assert best.status is SolveStatus.OPTIMAL
+    assert best.plan is not None
+    late = tuple(
+        replace(one, start=one.start + 1_000, end=one.end + 1_000) for one in best.plan.placements
+    )
+    makespan = best.plan.claim.makespan + 1_000
+    hint = replace(best.plan, placements=late, claim=replace(best.plan.claim, makespan=makespan))
+    assert check(problem, hint) == ()
+
+    found = LnsSolver().solve(problem, SolveOptions(), hint)
+    assert found.status is SolveStatus.OPTIMAL
+    assert found.plan is not None
+    assert found.plan.claim.makespan == best.plan.claim.makespan
+
+
+@pytest.mark.full
+def test_without_any_step_a_plan_is_repacked_all_the_same(network: Problem) -> None:
+    settings = LnsOptions(advance_loads=False, reassignment=False)
+    justified = LnsSolver(replace(settings, repacking=False)).solve(network, SolveOptions()).plan
+    found = LnsSolver(settings).solve(network, SolveOptions()).plan
+
+    assert justified is not None
+    assert found is not None
+    assert found.claim.makespan < justified.claim.makespan
+
+
+@pytest.mark.full
+def test_advanced_loads_lengthen_no_schedule_and_lead_to_valid_plans() -> None:
+    def claim(problem: Problem) -> int:
+        context, current = scheduled(problem)
+        work, random = repacking_of(context), np.random.default_rng(0)
+        current = work.opened(current)
+        for _ in range(4):
+            before = current.makespan
+            current = with_loads_advanced(work, current, random)
+            assert current.makespan <= before
+        return is_packed_and_valid(work, current)
+
+    assert on_random_problems(claim) >= 15

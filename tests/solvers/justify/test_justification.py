@@ -1,0 +1,208 @@
+"""Passes, justification and repacking: times are valid, and no schedule becomes longer."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import spmilp
+from spmilp.checker.check import check
+from spmilp.pipeline import problem_of
+from spmilp.problem.problem import Problem
+from spmilp.solvers.common.clock import Clock
+from spmilp.solvers.justify import repacking
+from spmilp.solvers.justify.context import ScheduleContext, plan_of
+from spmilp.solvers.justify.early_and_late import (
+    loads_of,
+    with_loads_early,
+    with_transfers_late,
+)
+from spmilp.solvers.justify.passes import backward_pass, forward_pass
+from spmilp.solvers.justify.repacking import AT_ONCE, SEARCHED, Effort, Repacking, justified
+from spmilp.solvers.justify.schedule import TimedSchedule, taken_by
+from spmilp.solvers.schedule.kernels.records import NEVER, NONE
+from spmilp.units import Bytes, MemoryIdx
+from tests.solvers.random_problems import problems
+from tests.solvers.schedules import scheduled
+
+MODELS = Path(__file__).parents[3] / "models"
+
+
+def repacking_of(context: ScheduleContext, effort: Effort = SEARCHED) -> Repacking:
+    return Repacking(context, Clock(None), effort)
+
+
+def on_random_problems(
+    claim: Callable[[Problem], int],
+    count: int = 30,
+    among: st.SearchStrategy[Problem] | None = None,
+) -> int:
+    """Check a claim on random problems; return the sum of what it returns."""
+    total = 0
+
+    @settings(
+        max_examples=count,
+        deadline=None,
+        derandomize=True,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+    )
+    @given(problem=among or problems())
+    def check_one(problem: Problem) -> None:
+        nonlocal total
+        total += claim(problem)
+
+    check_one()
+    return total
+
+
+def is_packed_and_valid(work: Repacking, opened: TimedSchedule) -> bool:
+    found = work.packed(opened)
+    if found is None:
+        return False
+    assert found.makespan <= opened.makespan
+    assert check(work.context.problem, plan_of(work.context, found)) == ()
+    return True
+
+
+@pytest.mark.full
+def test_justification_never_lengthens_a_plan_and_the_checker_accepts_it() -> None:
+    def claim(problem: Problem) -> int:
+        context, first = scheduled(problem)
+        found = justified(context, first)
+        built = plan_of(context, found)
+        assert check(problem, built) == ()
+        assert built.claim.makespan == found.makespan <= first.makespan
+        return found.makespan < first.makespan
+
+    assert on_random_problems(claim) >= 5
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("are_addresses_open", [False, True])
+def test_each_pass_moves_every_activity_one_way_only(are_addresses_open: bool) -> None:
+    def claim(problem: Problem) -> int:
+        context, first = scheduled(problem)
+        memories = context.with_addresses_of(first)
+        if are_addresses_open:
+            memories = repacking_of(context).memories()
+        late = backward_pass(first, memories)
+        assert (late.start >= first.start).all()
+        assert (forward_pass(late, memories).start <= late.start).all()
+        if not are_addresses_open:
+            assert (forward_pass(first, memories).start <= first.start).all()
+        return 0
+
+    on_random_problems(claim)
+
+
+def most_bytes(timed: TimedSchedule, memory: MemoryIdx) -> Bytes:
+    """Return the most bytes that are taken in a memory at any cycle, padding included."""
+    schedule, (begins, ends) = timed.schedule, timed.lifetimes()
+    there = np.flatnonzero((schedule.memory == memory) & (begins < ends))
+    taken = dict(zip(there.tolist(), taken_by(schedule, there).tolist(), strict=True))
+    most = 0
+    for cycle in begins[there].tolist():
+        held = [one for one in taken if begins[one] <= cycle < ends[one]]
+        bytes_ = sum(taken[one] for one in held)
+        for one in held:
+            overwritten = int(schedule.overwrites[one])
+            if overwritten != NONE and overwritten in held:
+                bytes_ -= min(taken[one], taken[overwritten])
+        most = max(most, bytes_)
+    return most
+
+
+@pytest.mark.full
+def test_with_open_addresses_memories_hold_what_is_there_with_its_padding() -> None:
+    def claim(problem: Problem) -> int:
+        context, first = scheduled(problem)
+        work = repacking_of(context)
+        limit, found = work.memories().limit, work.opened(first)
+        for memory in context.packed:
+            assert limit[memory] != NEVER
+            assert most_bytes(found, memory) <= limit[memory]
+        everyone = np.arange(found.schedule.bytes.size)
+        return int((taken_by(found.schedule, everyone) > found.schedule.bytes).sum())
+
+    assert on_random_problems(claim) >= 100
+
+
+def test_every_repacked_schedule_is_a_valid_plan_that_is_shorter_than_all_before() -> None:
+    def claim(problem: Problem) -> int:
+        context, first = scheduled(problem)
+        first, count = justified(context, first), 0
+        least = first.makespan
+        for found in repacking_of(context).repacked(first, first, least):
+            built = plan_of(context, found)
+            assert check(problem, built) == ()
+            assert built.claim.makespan < least
+            least, count = built.claim.makespan, count + 1
+        return count
+
+    assert on_random_problems(claim, 20) >= 8
+
+
+@pytest.mark.full
+def test_loads_that_come_early_lengthen_nothing_and_lead_to_valid_plans() -> None:
+    def claim(problem: Problem) -> int:
+        context, first = scheduled(problem)
+        work = repacking_of(context, AT_ONCE)
+        early = with_loads_early(context, first, work.memories())
+        assert early.makespan <= first.makespan
+        return is_packed_and_valid(work, early)
+
+    assert on_random_problems(claim) >= 10
+
+
+def test_loads_come_before_where_they_would_be_late() -> None:
+    context, first = scheduled(problem_of(MODELS / "resnet8_int8.onnx", "mesh4x4"))
+    late = with_transfers_late(context, first)
+    early = with_loads_early(context, first, repacking_of(context, AT_ONCE).memories())
+    loads = loads_of(context, first.schedule)
+    assert np.count_nonzero(early.start[loads] < late.start[loads]) >= 10
+
+
+@pytest.mark.full
+def test_justification_is_shorter_with_early_loads(monkeypatch: pytest.MonkeyPatch) -> None:
+    slow_dram = spmilp.load_machine("mesh4x4").replace(dram_rate="1/4")
+    context, first = scheduled(problem_of(MODELS / "resnet8_f32.onnx", slow_dram))
+    shorter = repacking_of(context, AT_ONCE).opened(first, 3)
+    monkeypatch.setattr(repacking, "with_loads_early", lambda context, before, memories: before)
+    without = repacking_of(context, AT_ONCE).opened(first, 3)
+    assert shorter.makespan < without.makespan
+
+
+def moved_right(problem: Problem) -> tuple[int, int]:
+    """Check what has moved, and return how many loads out of a DRAM have, and how many copies."""
+    context, first = scheduled(problem)
+    late = with_transfers_late(context, first)
+    schedule = first.schedule
+    is_dram = context.is_dram[schedule.memory]
+    moves = np.flatnonzero((schedule.moved_slice != NONE) & (schedule.cycles > 0))
+    moves = moves[~is_dram[schedule.fills.items[schedule.fills.begin[moves]]]]
+    others = np.setdiff1d(np.flatnonzero(schedule.cycles > 0), moves)
+    assert (late.start[others] == first.start[others]).all()
+    assert (late.start[moves] >= first.start[moves]).all()
+    (begins, ends), (late_begins, late_ends) = first.lifetimes(), late.lifetimes()
+    assert (late_begins >= begins)[~is_dram].all()
+    assert (late_ends <= ends)[~is_dram].all()
+    built = plan_of(context, late)
+    assert check(problem, built) == ()
+    assert built.claim.makespan == late.makespan == first.makespan
+    moved = moves[late.start[moves] > first.start[moves]]
+    loads = int(is_dram[schedule.reads.items[schedule.reads.begin[moved]]].sum())
+    return loads, moved.size - loads
+
+
+@pytest.mark.full
+def test_transfers_move_right_nothing_lies_longer_and_the_plan_stays_valid() -> None:
+    assert on_random_problems(lambda problem: moved_right(problem)[0]) >= 5
+
+
+def test_copies_between_scratchpads_move_right_too() -> None:
+    loads, copies = moved_right(problem_of(MODELS / "resnet8_int8.onnx", "mesh4x4"))
+    assert loads >= 10
+    assert copies >= 50

@@ -1,0 +1,83 @@
+"""Perturbed restarts: valid plans, never worse than the list scheduler, the same each time."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from spmilp.checker.check import check
+from spmilp.plan.measures import claimed
+from spmilp.plan.plan import Plan
+from spmilp.problem.objective import Objective, Quantity
+from spmilp.problem.problem import Problem
+from spmilp.solvers.base import SolveOptions
+from spmilp.solvers.common.context import SearchContext
+from spmilp.solvers.schedule.portfolio import Schedules
+from spmilp.solvers.schedule.restarts import Decided, Perturbation, PerturbedRestarts
+from spmilp.solvers.schedule.solver import ListScheduler
+from tests.solvers.chains import chain, star
+
+PROBLEM = chain(star(4, 1000), layers=4, strips=6)
+
+
+def searched(problem: Problem, steps: int, seed: int = 0) -> Plan:
+    plan = PerturbedRestarts(steps).solve(problem, SolveOptions(seed=seed)).plan
+    assert plan is not None
+    assert check(problem, plan) == ()
+    return plan
+
+
+def listed(problem: Problem) -> Plan:
+    plan = ListScheduler().solve(problem, SolveOptions()).plan
+    assert plan is not None
+    return plan
+
+
+@pytest.mark.parametrize("quantity", list(Quantity))
+def test_each_quantity_can_be_what_is_sought(quantity: Quantity) -> None:
+    problem = replace(chain(star(3, 900), layers=3, strips=5), objective=Objective.of(quantity))
+
+    found = claimed(searched(problem, 40).claim).of(quantity)
+
+    assert found <= claimed(listed(problem).claim).of(quantity)
+
+
+def test_it_finds_shorter_plans_than_the_list_scheduler_where_there_are_some() -> None:
+    assert searched(PROBLEM, 200).claim.makespan < listed(PROBLEM).claim.makespan
+
+
+def test_the_same_seed_gives_the_same_plan() -> None:
+    assert searched(PROBLEM, 50) == searched(PROBLEM, 50)
+    assert searched(PROBLEM, 50) != searched(PROBLEM, 50, seed=1)
+
+
+def test_a_hint_is_scheduled_anew_before_all_else() -> None:
+    told: list[str] = []
+    options = SolveOptions(on_progress=lambda news: told.append(news.source))
+
+    PerturbedRestarts(0).solve(PROBLEM, options, listed(PROBLEM))
+
+    assert told[0] == "search hint"
+
+
+def test_each_change_keeps_the_order_possible_and_tasks_on_cores_that_can_run_them() -> None:
+    found = next(one for one in Schedules.of(SearchContext(PROBLEM, SolveOptions())) if one)
+    now = Decided(
+        order=found.order,
+        cores=found.state.tasks["core"].copy(),
+        weights=found.state.weights,
+        score=found.score,
+        state=found.state,
+        source="test",
+    )
+    perturbation = Perturbation(PROBLEM, np.random.default_rng(0))
+    before = PROBLEM.predecessors()
+    made = set()
+    for _ in range(100):
+        order, cores, change = perturbation.of(now, [now])
+        place = {task: position for position, task in enumerate(order.tolist())}
+        assert all(place[one] < place[task] for task in place for one in before[task])
+        assert len(place) == len(PROBLEM.tasks)
+        assert set(cores.tolist()) <= set(range(4))
+        made.add(change)
+    assert made == {"shift", "time", "cores", "another"}

@@ -1,0 +1,213 @@
+"""Plans of the list scheduler: always valid, whatever the machine and the memory."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from benchmarks.generated import generated_problem
+from spmilp.bounds.best import Bound, all_bounds
+from spmilp.checker.check import check
+from spmilp.machine.machine import Core, CoreKind, Engine, Link, Machine, Memory, MemoryKind
+from spmilp.problem.objective import Objective, Quantity
+from spmilp.problem.problem import Problem
+from spmilp.solvers.base import SolveOptions, SolveStatus
+from spmilp.solvers.schedule.kernels.tables import MOST_MEMORIES_WITH_ALL_PAIRS
+from spmilp.solvers.schedule.portfolio import Schedules
+from spmilp.solvers.schedule.solver import ListScheduler
+from tests.oracle.small import ProblemSketch, machine
+from tests.solvers.chains import chain, star
+from tests.solvers.random_problems import problems
+from tests.solvers.tiny_problems import tiny_problem
+
+OPTIONS = SolveOptions(seed=0)
+
+
+def solve(problem: Problem):
+    return ListScheduler().solve(problem, OPTIONS)
+
+
+@pytest.mark.full
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(problem=problems())
+def test_every_plan_passes_the_checker_and_no_bound_exceeds_it(problem: Problem) -> None:
+    result = solve(problem)
+
+    if result.plan is None:
+        assert result.status in (SolveStatus.INFEASIBLE, SolveStatus.UNKNOWN)
+        assert result.reason
+        return
+    assert check(problem, result.plan) == ()
+    found = {
+        Quantity.MAKESPAN: result.plan.claim.makespan,
+        Quantity.DRAM_TRAFFIC: result.plan.claim.dram_traffic,
+        Quantity.ENERGY: result.plan.claim.energy,
+        Quantity.PEAK_SPM: result.plan.claim.peak_spm,
+    }
+    for bound in all_bounds(problem):
+        assert bound.value <= found[bound.quantity], bound
+
+
+@pytest.mark.parametrize("spm", [896, 1500])
+def test_a_scratchpad_that_just_holds_the_working_set_is_enough(spm: int) -> None:
+    problem = chain(star(4, spm), layers=4, strips=8)
+
+    result = solve(problem)
+
+    assert result.plan is not None
+    assert check(problem, result.plan) == ()
+    assert result.plan.claim.peak_spm <= spm
+
+
+@pytest.mark.parametrize("number", [94, 242, 420])
+def test_nothing_that_is_still_read_is_overwritten_and_engines_get_congruent_addresses(
+    number: int,
+) -> None:
+    """Tiny problems with several slices of one buffer in a task, and with congruent engines."""
+    problem = tiny_problem(number, most_tasks=8)
+    plan = ListScheduler().solve(problem, SolveOptions()).plan
+
+    assert plan is None or check(problem, plan) == ()
+
+
+def test_a_dram_that_its_spills_do_not_fit_proves_nothing() -> None:
+    problem = chain(star(2, 1100), layers=3, strips=4)
+    dram = problem.machine.memories[0]
+    needed = sum(-(-tensor.bytes // dram.alignment) * dram.alignment for tensor in problem.tensors)
+    machine = replace(
+        problem.machine,
+        memories=(replace(dram, size=needed), *problem.machine.memories[1:]),
+    )
+    result = ListScheduler().solve(replace(problem, machine=machine), SolveOptions())
+
+    assert (result.status, result.plan) == (SolveStatus.UNKNOWN, None)
+    assert f"> {needed} B" in result.reason
+
+
+def test_the_largest_working_set_that_cannot_fit_is_reported_with_task_and_both_numbers() -> None:
+    problem = chain(star(4, 800), layers=2, strips=4)
+
+    result = solve(problem)
+
+    assert result.status is SolveStatus.INFEASIBLE
+    assert "conv0[1]" in result.reason
+    assert "896 B > 800 B" in result.reason
+    assert "96 B over" in result.reason
+
+
+def test_with_ample_memory_only_halo_rows_are_read_from_dram_twice() -> None:
+    problem = chain(star(4, 64 * 1024), layers=3, strips=4)
+    cheap = replace(problem, objective=Objective.of(Quantity.DRAM_TRAFFIC))
+
+    result = solve(cheap)
+
+    assert result.plan is not None
+    compulsory = (4 + 3 + 4) * 256
+    halos_of_the_input = 6 * 64
+    assert result.bound == compulsory
+    assert compulsory <= result.plan.claim.dram_traffic <= compulsory + halos_of_the_input
+
+
+def test_one_task_without_data_takes_its_cycles() -> None:
+    machine = star(2, 64)
+    problem = chain(machine, layers=1, strips=1)
+    task = replace(problem.tasks[0], reads=(), writes=(), tile=None)
+    bare = Problem(name="bare", machine=machine, tasks=(task,))
+
+    result = solve(bare)
+
+    assert result.status is SolveStatus.OPTIMAL
+    assert result.plan is not None
+    assert result.plan.claim.makespan == 50
+
+
+def test_the_same_input_gives_the_same_plan() -> None:
+    problem = chain(star(3, 1024), layers=4, strips=7)
+
+    assert solve(problem) == solve(problem)
+
+
+def test_weights_kept_in_a_scratchpad_are_not_loaded() -> None:
+    problem = chain(star(1, 4096), layers=1, strips=1)
+    weights = next(b for b in problem.buffers if b.name == "w0")
+    spm = next(m.index for m in problem.machine.memories if m.kind is MemoryKind.SPM)
+    kept = replace(weights, starts_in=spm, ends_in=spm, place=None)
+    buffers = tuple(kept if b.index == weights.index else b for b in problem.buffers)
+    problem = replace(problem, buffers=buffers)
+
+    result = solve(problem)
+
+    assert result.plan is not None
+    assert check(problem, result.plan) == ()
+    assert result.plan.claim.dram_traffic == 2 * 256
+
+
+def test_cores_that_no_engine_connects_hand_data_over_through_dram() -> None:
+    problem = chain(star(3, 2048), layers=3, strips=6)
+    alone = tuple(replace(engine, reaches=(0,)) for engine in problem.machine.engines)
+    problem = replace(problem, machine=replace(problem.machine, engines=alone))
+
+    result = solve(problem)
+
+    assert result.plan is not None
+    assert check(problem, result.plan) == ()
+
+
+def test_the_last_bytes_of_a_memory_need_no_padding() -> None:
+    sketch = ProblemSketch(machine(86, alignment=32))
+    sketch.buffer("a", 30).buffer("b", 20).buffer("c", 5)
+    sketch.task("t", 5, writes=["a", "b", "c"])
+
+    result = solve(sketch.problem())
+
+    assert result.plan is not None
+    assert check(sketch.problem(), result.plan) == ()
+    assert result.plan.claim.peak_spm <= 86
+
+
+def staged(l2: int, spm: int) -> Machine:
+    """Return two cores that share a scratchpad, which one engine fills from a shared memory."""
+    rate, between = Fraction(4), [("dram", "l2"), ("l2", "dram"), ("l2", "spm"), ("spm", "l2")]
+    return Machine(
+        name="staged",
+        memories=(
+            Memory(index=0, name="dram", kind=MemoryKind.DRAM, size=None),
+            Memory(index=1, name="l2", kind=MemoryKind.SHARED, size=l2),
+            Memory(index=2, name="spm", kind=MemoryKind.SPM, size=spm),
+        ),
+        kinds=(CoreKind(index=0, name="core"),),
+        cores=tuple(Core(index=c, name=f"core{c}", kind=0, memory=2) for c in range(2)),
+        links=tuple(
+            Link(index=i, source=source, target=target, rate=rate)
+            for i, (source, target) in enumerate(between)
+        ),
+        engines=(
+            Engine(index=0, name="outer", owner=1, reaches=(0,), rate=rate),
+            Engine(index=1, name="inner", owner=1, reaches=(2,), rate=rate),
+        ),
+    )
+
+
+@pytest.mark.parametrize(("spm", "l2"), [(820, 1020), (880, 1200)])
+def test_bytes_that_nothing_has_filled_yet_are_no_source(spm: int, l2: int) -> None:
+    # Clearing bytes for a load moves a result to the shared memory, where the load's source lay.
+    problem = chain(staged(l2, spm), layers=4, strips=3, weights=128)
+    schedules = Schedules(problem)
+    plans = [
+        schedules.plan(found, Bound("zero", Quantity.MAKESPAN, 0)) for found in schedules if found
+    ]
+
+    assert plans
+    assert [check(problem, plan) for plan in plans] == [()] * len(plans)
+
+
+@pytest.mark.full
+def test_plans_for_many_memories_are_valid() -> None:
+    problem = generated_problem(500, 100)
+    assert len(problem.machine.memories) > MOST_MEMORIES_WITH_ALL_PAIRS
+
+    result = ListScheduler(("round_robin", "layer_by_layer")).solve(problem, SolveOptions())
+
+    assert result.plan is not None
+    assert check(problem, result.plan) == ()
