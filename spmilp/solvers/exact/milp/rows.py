@@ -4,7 +4,8 @@ The model is that of :mod:`spmilp.solvers.exact.formulation`: literals become 0/
 and offsets become continuous ones; a row that literals enforce is released by a big-M, the least
 number for its own expressions. What remains is that intervals must not overlap, on cores, channels,
 links and bytes. A 0/1 variable says of the end of one interval and the start of another that the
-one comes no later; all constraints share it. It is 0 where no solution allows it, and 1 where all do.
+one comes no later; all constraints share it. It is 0 where no solution allows it, and 1 where all
+do.
 
 A set of intervals overlaps pair by pair only if there is a cycle that all of them contain (Helly's
 theorem on a line). So a resource is never overdrawn if and only if no set that exceeds its capacity
