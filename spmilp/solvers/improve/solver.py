@@ -103,7 +103,7 @@ def in_turn(kept: Sequence[Found]) -> Iterator[Found]:
     rank: Counter[tuple[str, bool]] = Counter()
     order: list[tuple[int, int]] = []
     for position, found in enumerate(kept):
-        family = found.trial.family, found.trial.multicasts
+        family = found.trial.assignment, found.trial.multicasts
         order.append((rank[family], position))
         rank[family] += 1
     for _, position in sorted(order):

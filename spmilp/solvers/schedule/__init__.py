@@ -2,7 +2,7 @@
 
 orders       in which order tasks are placed
 assignments  on which cores tasks run
-portfolio    the rules by name and in turn, mixtures of them, and the schedules made by them
+portfolio    the rules by name and in turn, and the schedules made by them
 solver       the solver ``list``: the best plan of the portfolio
 restarts     the solver ``search``: the best order and cores changed at random, scheduled anew
 """

@@ -5,8 +5,6 @@ And a quick evaluation of problems that differ in their tiles, by a few of the r
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import product
 from threading import Lock
 
 import numpy as np
@@ -20,19 +18,17 @@ from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.schedule.assignments import ASSIGNMENTS, earliest_finish
 from spmilp.solvers.schedule.kernels.extract import Scorer, columns_of, plan_of
 from spmilp.solvers.schedule.kernels.plan_columns import PlanColumns
-from spmilp.solvers.schedule.kernels.records import NEVER, NONE, Ints, Shares
+from spmilp.solvers.schedule.kernels.records import NEVER, Ints, Shares
 from spmilp.solvers.schedule.kernels.run import Runner
 from spmilp.solvers.schedule.kernels.schedule_state import ScheduleState, Stop, Weights
 from spmilp.solvers.schedule.orders import (
     banded_chains,
     banded_operators,
-    by_priority,
     critical_path,
     depth_first,
     fused_bands,
     layer_by_layer,
     operand_stationary,
-    operators_of,
     round_robin,
 )
 from spmilp.units import Cycles
@@ -88,70 +84,12 @@ EVALUATION_RULES = (
 """On the same problems the best of those without fused bands is 2.4 % worse than the best of all;
 no other three did better. The last one is 23 % better than the others on SqueezeNet for Cell."""
 
-MIXED_ORDERS = (
-    ("round_robin",),
-    ("fused_bands",),
-    ("round_robin", "operand_stationary"),
-    ("operand_stationary",),
-    ("critical_path",),
-    ("layer_by_layer",),
-    ("operand_stationary", "layer_by_layer"),
-    ("depth_first",),
-)
-"""Orders whose schedules are mixed when all of their rules have been tried."""
-
-
-class RuleMixture:
-    """Selects a rule for each operator from schedules by several rules.
-
-    An operator *advances* a schedule by the cycles from the end of the operator that ends before it
-    to its own end: the time that it takes and that no other operator hides. The rule that advances
-    least is selected. No rule is the best one for all operators of a network: one with large
-    weights wants the tiles with equal weights on one core, another one strips of its image.
-    Operators do depend on each other, for tiles lie where those before them have left them; but on
-    8 networks the mixture of five assignments took between 11 % less and 1 % more cycles than the
-    best one of them.
-
-    Parameters
-    ----------
-    operators
-        Of each task, as a number. The orders that are mixed have operators at the same places.
-
-    Attributes
-    ----------
-    position
-        For each task its place in an order.
-    cores
-        For each task its core, or -1 where the scheduler is to choose.
-    """
-
-    def __init__(self, operators: Ints) -> None:
-        self._operators = operators
-        self._least = np.full(int(operators.max(initial=-1)) + 1, NEVER)
-        self.position = np.zeros_like(operators)
-        self.cores = np.full_like(operators, NONE)
-
-    def add(self, order: Ints, cores: Ints, state: ScheduleState) -> None:
-        """Select the rule of a schedule for the operators that advance it less than the others.
-
-        Parameters
-        ----------
-        order
-            Of the tasks.
-        cores
-            The assignment, -1 where the scheduler has chosen; it will choose anew.
-        """
-        advances = advances_of(self._operators, state)
-        position = np.empty_like(order)
-        position[order] = np.arange(order.size)
-        sooner = (advances < self._least)[self._operators]
-        self._least = np.minimum(self._least, advances)
-        self.position = np.where(sooner, position, self.position)
-        self.cores = np.where(sooner, cores, self.cores)
-
 
 def advances_of(operators: Ints, state: ScheduleState) -> Ints:
-    """Return the cycles by which each operator advances a schedule; see :class:`RuleMixture`.
+    """Return the cycles by which each operator advances a schedule.
+
+    They are those from the end of the operator that ends before it to its own end: the time that it
+    takes and that no other operator hides.
 
     Parameters
     ----------
@@ -197,17 +135,11 @@ class Trial:
     order: str
     weights: Weights
     multicasts: bool = True
-    is_mixture: bool = False
 
     @property
     def rule(self) -> tuple[str, str]:
         """The assignment and the order."""
         return self.assignment, self.order
-
-    @property
-    def family(self) -> str:
-        """The assignment, or ``mixed`` for all mixtures."""
-        return "mixed" if self.is_mixture else self.assignment
 
     def is_like(self, other: "Trial") -> bool:
         """Say whether only the weights may differ."""
@@ -275,9 +207,9 @@ class Found:
 class Portfolio:
     """Schedules a problem by the rules of a portfolio.
 
-    First every assignment with every order, and mixtures of them, the first of them also without
-    multicasts, where engines can: those plans are longer, but some become shorter in the end. Then
-    other weights with the best three of all. A trial with the same order, cores and settings as
+    First every assignment with every order, the first of them also without multicasts, where
+    engines can: those plans are longer, but some become shorter in the end. Then other weights with
+    the best three of all. A trial with the same order, cores and settings as
     another is left out. The number of trials depends on the number of tasks.
 
     Parameters
@@ -312,10 +244,6 @@ class Portfolio:
         self._latest = latest
         self._orders: dict[tuple[str, str], Ints] = {}
         self._assignments: dict[str, Ints] = {}
-        self._mixtures: dict[tuple[str, ...], RuleMixture] = {}
-        self._missing = {
-            orders: set(product(ASSIGNMENTS, orders)) for orders in (() if only else MIXED_ORDERS)
-        }
         self._tried: set[tuple[bytes, bytes, Weights, bool]] = set()
         self._scores: dict[Trial, tuple[int, ...]] = {}
         self.reason = "no trial was made"
@@ -346,7 +274,6 @@ class Portfolio:
             is_open = ASSIGNMENTS[assignment] is earliest_finish
             if is_first and self._runner.can_multicast and not is_open:
                 yield replace(first, multicasts=False)
-            yield from self._mixed_after(assignment, order, usual)
         if self._only:
             return
         best = sorted(self._scores, key=self._scores.__getitem__)[:3]
@@ -361,23 +288,6 @@ class Portfolio:
         if len(self._problem.machine.memories) > MANY_MEMORIES:
             rules.sort(key=lambda rule: ASSIGNMENTS[rule[0]] is earliest_finish)
         return rules
-
-    def _mixed_after(self, assignment: str, order: str, weights: Weights) -> Iterator[Trial]:
-        """Yield the mixtures for which this rule was the last one missing."""
-        for orders, missing in self._missing.items():
-            if (assignment, order) not in missing:
-                continue
-            missing.remove((assignment, order))
-            mixture = self._mixtures.get(orders)
-            if not missing and mixture is not None:
-                name = "+".join(orders)
-                self._orders[name, f"mixed {name}"] = by_priority(self._problem, mixture.position)
-                self._assignments[f"mixed {name}"] = mixture.cores
-                yield Trial(f"mixed {name}", name, weights, is_mixture=True)
-
-    @cached_property
-    def _operators(self) -> Ints:
-        return operators_of(self._problem)
 
     def _is_new(self, trial: Trial) -> bool:
         """Say whether no other trial had the same order, cores and settings."""
@@ -414,11 +324,6 @@ class Portfolio:
             self.shortage = self._runner.shortage(stop, state)
             self.was_late = stop is Stop.TOO_LATE
             return None
-        for orders, missing in self._missing.items():
-            if casts and trial.order in orders and missing:
-                if orders not in self._mixtures:
-                    self._mixtures[orders] = RuleMixture(self._operators)
-                self._mixtures[orders].add(order, cores, state)
         self._scores[trial] = self._score(state)
 
         def again(shares: Shares | None) -> ScheduleState | None:

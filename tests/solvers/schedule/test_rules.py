@@ -7,15 +7,12 @@ import numpy as np
 
 from spmilp.problem.problem import Buffer, BufferKind, DramTensor, Place, Problem, Slice, Task, Tile
 from spmilp.solvers.schedule.kernels.run import Runner
-from spmilp.solvers.schedule.kernels.schedule_state import Stop, Weights
 from spmilp.solvers.schedule.orders import (
-    by_priority,
     layer_by_layer,
     operand_stationary,
-    operators_of,
     round_robin,
 )
-from spmilp.solvers.schedule.portfolio import Portfolio, RuleMixture
+from spmilp.solvers.schedule.portfolio import Portfolio
 from tests.solvers.chains import chain, star
 
 
@@ -86,25 +83,6 @@ def test_cores_take_turns_within_a_layer_and_layers_do_not_mix() -> None:
     assert operand_stationary(problem).tolist() == [0, 1, 2, 3, 4, 5, 6, 7]
     assert round_robin(problem, cores).tolist() == [0, 2, 1, 3, 4, 6, 5, 7]
     assert round_robin(problem, np.full(8, -1)).tolist() == operand_stationary(problem).tolist()
-
-
-def test_a_mixture_takes_each_operator_from_the_schedule_that_it_holds_up_least() -> None:
-    problem = chain(star(2, 4096), layers=2, strips=4)
-    runner = Runner(problem)
-    order = layer_by_layer(problem)
-    apart, together = np.array([0, 1] * 4), np.array([0] * 8)
-    # Of either layer, one schedule has its tiles on two cores and the other one on the same core.
-    first_apart = np.where(np.arange(8) < 4, apart, together)
-    then_apart = np.where(np.arange(8) < 4, together, apart)
-    mixture = RuleMixture(operators_of(problem))
-
-    for cores in (first_apart, then_apart):
-        stop, state = runner.run(order, cores, Weights())
-        assert stop is Stop.DONE
-        mixture.add(order, cores, state)
-
-    assert by_priority(problem, mixture.position).tolist() == order.tolist()
-    assert mixture.cores.tolist() == apart.tolist()
 
 
 def test_only_the_rules_that_are_asked_for_are_tried() -> None:
