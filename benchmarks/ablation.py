@@ -33,9 +33,9 @@ from ortools.sat.python import cp_model
 from benchmarks.bench.suite import load_suite, make_problem
 from spmilp.checker.check import check
 from spmilp.plan.measures import claimed
+from spmilp.problem.file import read_problem
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
-from spmilp.problem.read import read_problem
 from spmilp.solvers import auto
 from spmilp.solvers.auto import members_for
 from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus

@@ -25,9 +25,9 @@ from typing import NamedTuple
 from spmilp.errors import FileError, SpmilpError
 from spmilp.machine.machine import Core, CoreKind, Machine, Memory, MemoryKind
 from spmilp.packing.minimalloc import read_table
+from spmilp.problem.file import write_problem
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Buffer, BufferKind, Problem, Task, whole_slice
-from spmilp.problem.write import write_problem
 from spmilp.quantities import byte_count
 from spmilp.units import Bytes, Cycles, align_up
 

@@ -20,7 +20,7 @@ from onnx import helper
 
 import spmilp
 from spmilp.frontend.passes import SWITCHES, Fuse
-from spmilp.problem.read import read_problem
+from spmilp.problem.file import read_problem
 from spmilp.registry import find_solver
 from spmilp.solvers.base import SolveOptions
 

@@ -19,9 +19,9 @@ from spmilp.lowering.limits import working_set
 from spmilp.lowering.lower import lower
 from spmilp.machine.read import MachineFile
 from spmilp.plan.measures import compulsory_dram_traffic
+from spmilp.problem.file import write_problem
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
-from spmilp.problem.write import write_problem
 from spmilp.units import Bytes, align_up
 
 FOLDER = Path(__file__).resolve().parent / "problems"

@@ -19,8 +19,8 @@ from spmilp.bounds.best import best_bound
 from spmilp.checker.check import check
 from spmilp.plan.measures import measure
 from spmilp.plan.plan import Plan
+from spmilp.problem.file import read_problem
 from spmilp.problem.problem import Problem
-from spmilp.problem.read import read_problem
 from spmilp.registry import find_solver
 from spmilp.solvers.base import SolveOptions, SolveStatus
 

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from spmilp.machine.read import load_machine
     from spmilp.pipeline import solve
     from spmilp.problem.builder import ProblemBuilder
-    from spmilp.problem.read import read_problem as load_problem
+    from spmilp.problem.file import read_problem as load_problem
     from spmilp.result import Result, read
     from spmilp.runs.compare import compare
     from spmilp.runs.sweep import sweep
@@ -88,7 +88,7 @@ _HOMES = {
     "compare": "spmilp.runs.compare:compare",
     "explain": "spmilp.explaining.explain:explain",
     "load_machine": "spmilp.machine.read:load_machine",
-    "load_problem": "spmilp.problem.read:read_problem",
+    "load_problem": "spmilp.problem.file:read_problem",
     "read": "spmilp.result:read",
     "solve": "spmilp.pipeline:solve",
     "sweep": "spmilp.runs.sweep:sweep",

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 from spmilp.checker.violation import Violation
 from spmilp.errors import FileError, NoPlanError, SpmilpError
 from spmilp.plan import frames
+from spmilp.plan.file import open_pair, write_pair
 from spmilp.plan.measures import claimed
 from spmilp.plan.plan import Plan
-from spmilp.plan.read import open_pair
-from spmilp.plan.write import write_pair
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.quantities import relative_gap

@@ -16,11 +16,11 @@ from spmilp.machine.machine import Machine
 from spmilp.machine.read import MachineFile, as_machine_file
 from spmilp.options import DEFAULT_SOLVER, Options
 from spmilp.plan.plan import Plan
+from spmilp.problem.file import read_problem
 from spmilp.problem.named_pins import refuse_unknown_names, with_pins
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.pins import NO_PINS
 from spmilp.problem.problem import Problem
-from spmilp.problem.read import read_problem
 from spmilp.result import Origin
 from spmilp.tile_selection.choose import choose_tiles
 from spmilp.tile_selection.first_choice import NetworkOnMachine

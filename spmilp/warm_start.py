@@ -16,13 +16,12 @@ from spmilp.lowering.tiling import Tilings
 from spmilp.machine.machine import Machine
 from spmilp.machine.read import MachineFile
 from spmilp.machine.routes import multicast_route, routes_of, transfer_cycles
+from spmilp.plan.file import PLAN_FILE, PROBLEM_FILE, open_pair, read_plan
 from spmilp.plan.measures import claim_of, measure
 from spmilp.plan.plan import Plan, Transfer
-from spmilp.plan.read import open_pair, read_plan
-from spmilp.plan.write import PLAN_FILE, PROBLEM_FILE
+from spmilp.problem.file import problem_sha256
 from spmilp.problem.pins import NO_PINS
 from spmilp.problem.problem import Problem
-from spmilp.problem.write import problem_sha256
 from spmilp.result import Result
 from spmilp.solvers.justify.context import context_of, plan_of
 from spmilp.solvers.justify.passes import forward_pass

@@ -14,8 +14,8 @@ from benchmarks.bench.suite import GREEDY, SOLVE, ModelOnMachine, Row, make_prob
 from benchmarks.peers.stream import MissingDataError
 from spmilp.files import sha256_of
 from spmilp.options import DEFAULT_SOLVER
+from spmilp.problem.file import problem_text
 from spmilp.problem.objective import Quantity
-from spmilp.problem.write import problem_text
 from spmilp.runs.frames import compared_frame, geometric_mean, ratio
 from spmilp.runs.jobs import Answer, code_version
 from spmilp.runs.run import REJECTED, Moment, Run, run_of, warm_up, watch

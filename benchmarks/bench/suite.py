@@ -19,9 +19,9 @@ from spmilp.errors import FileError, SpmilpError
 from spmilp.machine.changed import AS_IT_IS, Scale
 from spmilp.machine.read import load_machine
 from spmilp.pipeline import solve, tiled_problem
+from spmilp.problem.file import read_problem
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
-from spmilp.problem.read import read_problem
 from spmilp.registry import solver_names
 from spmilp.result import Result
 from spmilp.tile_selection.settings import Tiles

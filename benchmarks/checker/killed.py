@@ -29,10 +29,10 @@ from hypothesis import Phase, settings
 
 from benchmarks.checker.code_mutants import CodeMutant, install, mutants_of
 from spmilp.errors import FileError
+from spmilp.plan.file import read_plan
 from spmilp.plan.plan import Plan
-from spmilp.plan.read import read_plan
+from spmilp.problem.file import read_problem
 from spmilp.problem.problem import Problem
-from spmilp.problem.read import read_problem
 from tests.checker.mutations.mutant import READ_WITH_PROBLEM
 from tests.checker.mutations.subjects import SUBJECTS
 from tests.checker.test_mutants import mutants_compared

@@ -15,7 +15,7 @@ from time import monotonic
 
 from spmilp.checker.check import check
 from spmilp.plan.measures import claimed
-from spmilp.problem.read import read_problem
+from spmilp.problem.file import read_problem
 from spmilp.registry import find_solver
 from spmilp.solvers.base import Progress, SolveOptions, SolveStatus
 

@@ -16,8 +16,8 @@ from spmilp.checker.values.inputs import random_inputs, read_inputs
 from spmilp.frontend.load import load_network
 from spmilp.machine.read import load_machine, read_machine
 from spmilp.packing.minimalloc import parse_table
-from spmilp.plan.read import read_plan
-from spmilp.problem.read import problem_from
+from spmilp.plan.file import read_plan
+from spmilp.problem.file import problem_from
 
 ROOT = Path(__file__).parents[2]
 

@@ -52,8 +52,7 @@ def measured(tasks: int, cores: int) -> dict[str, float]:
     from benchmarks.generated import generated_problem
     from spmilp.bounds.best import best_bound
     from spmilp.checker.check import check
-    from spmilp.plan.read import read_plan
-    from spmilp.plan.write import write_plan
+    from spmilp.plan.file import read_plan, write_plan
     from spmilp.solvers.schedule.assignments import ASSIGNMENTS
     from spmilp.solvers.schedule.kernels.extract import Scorer, columns_of, plan_of
     from spmilp.solvers.schedule.kernels.run import Runner

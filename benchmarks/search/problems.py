@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from spmilp.pipeline import problem_of
+from spmilp.problem.file import read_problem
 from spmilp.problem.problem import Problem
-from spmilp.problem.read import read_problem
 
 
 def problem_named(name: str) -> Problem:

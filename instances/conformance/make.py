@@ -16,8 +16,7 @@ from typing import Any
 import yaml
 
 from instances.conformance.bases import BASES, PINNED, WITHOUT_CONTROLLER
-from spmilp.problem.read import read_problem
-from spmilp.problem.write import problem_sha256
+from spmilp.problem.file import problem_sha256, read_problem
 from tests.checker.mutations import KINDS
 from tests.checker.mutations.mutant import Fields, Mutant
 from tests.checker.mutations.verdicts import Pair

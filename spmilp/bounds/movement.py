@@ -10,9 +10,15 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from spmilp.machine.link_use import DramTransfer, dram_transfers, usable_rates
 from spmilp.machine.machine import Link, MemoryKind
-from spmilp.machine.routes import routes_of, transfer_cycles, transfer_rate
+from spmilp.machine.routes import (
+    DramTransfer,
+    dram_transfers,
+    routes_of,
+    transfer_cycles,
+    transfer_rate,
+    usable_rates,
+)
 from spmilp.problem.loads import Load, Share
 from spmilp.problem.problem import Problem, Task
 from spmilp.units import BufferIdx, Bytes, Cycles, Femtojoules, LinkIdx, MemoryIdx

@@ -229,7 +229,7 @@ def roofline(network: Network, machine: Machine) -> Roofline:
 
     *Traffic.* DRAM sends at least :func:`~spmilp.bounds.roofline.compulsory_bytes` over links
     whose rates are never exceeded, nor what whole transfers can use of them
-    (:mod:`spmilp.machine.link_use`), and takes the outputs over others, or over the same ones
+    (:mod:`spmilp.machine.routes`), and takes the outputs over others, or over the same ones
     where its ports read and write in turn.
 
     Raises

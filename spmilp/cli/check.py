@@ -30,7 +30,7 @@ def check(
     docs/commands.md; exit code 7 when one is broken.
     """
     from spmilp.checker.check import check as violations_of
-    from spmilp.plan.read import open_pair
+    from spmilp.plan.file import open_pair
 
     opened, answer = open_pair(plan, problem)
     if not answer.problem_sha256:
@@ -113,7 +113,7 @@ def replay(
     reads bytes that are not there, or when delays change an output.
     """
     from spmilp.checker.values.compare import replay_plan
-    from spmilp.plan.read import open_pair
+    from spmilp.plan.file import open_pair
 
     delay_seeds = range(0) if delays is None else range(delays, delays + runs)
     found = replay_plan(

@@ -67,7 +67,7 @@ def export(
     from spmilp.checker.check import check
     from spmilp.export.errors import InvalidPlanError
     from spmilp.export.formats import ALL, ExportRequest, export_plan, write_export
-    from spmilp.plan.read import open_pair
+    from spmilp.plan.file import open_pair
 
     request = ExportRequest.of(
         formats or [ALL],

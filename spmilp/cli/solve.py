@@ -320,7 +320,7 @@ class _Following:
         self.log.entry(entry)
 
     def _problem(self, problem: "Problem") -> None:
-        from spmilp.plan.write import room_for_pair
+        from spmilp.plan.file import room_for_pair
 
         room_for_pair(problem, self.folder_for(problem))
         if self.model is None:

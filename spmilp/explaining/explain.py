@@ -32,10 +32,10 @@ from spmilp.frontend.graph import Network
 from spmilp.machine.machine import Engine, Link, Machine, MemoryKind
 from spmilp.machine.read import MachineFile, as_machine_file
 from spmilp.plan.plan import Plan
+from spmilp.problem.file import read_problem
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.pins import NO_PINS
 from spmilp.problem.problem import Problem
-from spmilp.problem.read import read_problem
 from spmilp.registry import find_solver
 from spmilp.result import Result, checked
 from spmilp.solvers.base import SolveOptions

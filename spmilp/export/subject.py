@@ -10,12 +10,12 @@ from spmilp.explaining.subject import AnalysedPlan
 from spmilp.export.names import comment
 from spmilp.files import sha256_of
 from spmilp.frontend.graph import Network
+from spmilp.plan.file import plan_text
 from spmilp.plan.measures import claimed
 from spmilp.plan.plan import Plan, Residency
-from spmilp.plan.write import plan_text
+from spmilp.problem.file import problem_sha256
 from spmilp.problem.problem import Problem
 from spmilp.problem.strides import footprint, layout_at_place
-from spmilp.problem.write import problem_sha256
 from spmilp.units import Bytes, MemoryIdx
 from spmilp.version import __version__
 

@@ -6,9 +6,8 @@ from fractions import Fraction
 from math import ceil, isfinite, log
 
 from spmilp.cached import cached
-from spmilp.machine.link_use import dram_transfers, usable_rates
 from spmilp.machine.machine import Core, Engine, Link, Machine, MemoryKind
-from spmilp.machine.routes import Routes, routes_of
+from spmilp.machine.routes import Routes, dram_transfers, routes_of, usable_rates
 from spmilp.units import Bytes, CoreIdx, Cycles, KindIdx, MemoryIdx
 
 SAMPLED_PAIRS = 64

@@ -7,14 +7,18 @@ from fractions import Fraction
 from spmilp.formats import near_matches
 from spmilp.machine.description import (
     LOOPS,
+    MOST_SITES,
+    Connection,
     DramFields,
     EngineFields,
     KindFields,
     MachineDescription,
     MemoryFields,
     ScratchpadFields,
+    Site,
     SizedFields,
     Wire,
+    topology_of,
 )
 from spmilp.machine.machine import (
     ByteRange,
@@ -27,12 +31,6 @@ from spmilp.machine.machine import (
     Memory,
     MemoryKind,
     RemoteReads,
-)
-from spmilp.machine.topology import (
-    MOST_SITES,
-    Connection,
-    Site,
-    topology_of,
 )
 from spmilp.units import KindIdx, MemoryIdx
 

@@ -1,4 +1,4 @@
-"""Routes between memories, computed once for each pair that is asked for.
+"""Routes between memories, found once for each pair, and what transfers can use of links.
 
 Two rules, named by :class:`~spmilp.machine.machine.Routing`. In both, a path passes through routers
 only; memories are its ends.
@@ -14,17 +14,21 @@ only; memories are its ends.
     of ``shortest`` is taken. A pair without any such path has the ``shortest`` one.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from heapq import heappop, heappush
+from math import gcd, lcm
+from typing import Any, NamedTuple, TypeAlias
+
+import networkx as nx
 
 from spmilp.cached import cached
-from spmilp.machine.machine import Engine, Machine, MemoryKind, Routing
-from spmilp.machine.paths import STAY, Path, ShortestPaths, XyPaths, as_graph
+from spmilp.machine.machine import Engine, Link, Machine, MemoryKind, Routing
 from spmilp.units import Bytes, Cycles, EngineIdx, LinkIdx, MemoryIdx
 
-__all__ = ["Route", "Routes", "as_graph", "multicast_route", "transfer_cycles", "transfer_rate"]
+MOST_STEPS = 1 << 16
+"""Multiples of the rates' common divisor that are told apart on one link."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,14 +56,193 @@ class Route:
         return len(self.links)
 
 
+class Path(NamedTuple):
+    """Links one after another; of two paths, the lesser one is preferred.
+
+    Parameters
+    ----------
+    latency
+        Sum over the links, in cycles.
+    hops
+        Number of links.
+    """
+
+    latency: Cycles
+    hops: int
+    links: tuple[LinkIdx, ...]
+
+
+STAY = Path(0, 0, ())
+"""The path from a node to itself."""
+
+
+def _path_of(links: Sequence[Link]) -> Path:
+    return Path(
+        sum(link.latency for link in links), len(links), tuple(link.index for link in links)
+    )
+
+
+def _joined(paths: Iterable[Path]) -> Path:
+    """Return paths one after another, each of which begins where the one before ends."""
+    latencies, hops, links = zip(*paths, strict=True)
+    return Path(sum(latencies), sum(hops), sum(links, ()))
+
+
+class _ShortestPaths:
+    """Least latency, then fewest links, then the least sequence of link indices.
+
+    A node of the graph is a name; an end is two nodes, one to leave and one (``True``) to enter.
+
+    Parameters
+    ----------
+    links
+        Those that paths may use; of links side by side, the one of least latency, then index.
+    ends
+        Nodes at which a path may begin or end, but through which none passes.
+    """
+
+    def __init__(self, links: Iterable[Link], ends: frozenset[str]) -> None:
+        best: dict[tuple[str, str], Link] = {}
+        for link in sorted(links, key=lambda link: (link.latency, link.index)):
+            best.setdefault((link.source, link.target), link)
+        self._ends = ends
+        self._graph = nx.DiGraph()
+        # One integer orders paths by latency and then by links: no path has as many links as
+        # there are links.
+        scale = len(best) + 1
+        for link in best.values():
+            there = link.target, link.target in ends
+            cost = link.latency * scale + 1
+            self._graph.add_edge((link.source, False), there, cost=cost, link=link)
+        self._reversed = self._graph.reverse()
+        self._distances: dict[str, dict[Any, int]] = {}
+
+    def between(self, source: str, target: str) -> Path | None:
+        """Return the path from one node to another, ``None`` if there is none."""
+        here, goal = (source, False), (target, target in self._ends)
+        if target not in self._distances:
+            costs = {}
+            if goal in self._graph:
+                costs = nx.single_source_dijkstra_path_length(self._reversed, goal, weight="cost")
+            self._distances[target] = costs
+        remaining = self._distances[target]
+        if here not in remaining:
+            return None
+        links = []
+        while here != goal:
+            steps = (
+                (edge["link"].index, edge["link"], there)
+                for there, edge in self._graph[here].items()
+                if there in remaining and remaining[there] + edge["cost"] == remaining[here]
+            )
+            _, link, here = min(steps, key=lambda step: step[0])
+            links.append(link)
+        return _path_of(links)
+
+    def ways(self, name: str, *, onwards: bool) -> dict[str, Path]:
+        """Return the paths from a node to all ends that it reaches, or from those to it."""
+        node = (name, False) if onwards else (name, name in self._ends)
+        if node not in self._graph:
+            return {}
+        found = (nx.descendants if onwards else nx.ancestors)(self._graph, node)
+        ends = sorted({end for end, _ in found if end in self._ends})
+        paths = ((e, self.between(name, e) if onwards else self.between(e, name)) for e in ends)
+        return {end: path for end, path in paths if path is not None}
+
+
+Position: TypeAlias = tuple[int, int]
+
+
+class _XyPaths:
+    """Paths along x and then along y over the routers that have a position.
+
+    Raises
+    ------
+    ValueError
+        If two routers share a position.
+    """
+
+    def __init__(self, machine: Machine) -> None:
+        self._position = dict(machine.positions)
+        taken = set(self._position.values())
+        if len(taken) < len(machine.positions):
+            raise ValueError(f"machine {machine.name}: two routers share a position")
+        # Of each axis the least coordinate, and the number of positions up to the greatest.
+        self._spans = [(min(axis), max(axis) - min(axis) + 1) for axis in zip(*taken, strict=True)]
+        self._step: dict[tuple[Position, Position], Link] = {}
+        beside = []
+        for link in sorted(machine.links, key=lambda link: (link.latency, link.index)):
+            if link.source in self._position and link.target in self._position:
+                ends = self._position[link.source], self._position[link.target]
+                self._step.setdefault(ends, link)
+            else:
+                beside.append(link)
+        names = frozenset(memory.name for memory in machine.memories)
+        self._access = _ShortestPaths(beside, names | frozenset(self._position))
+        self._known_ways: dict[tuple[str, bool], list[tuple[Position, Path]]] = {}
+        self._walked: dict[tuple[int, int, int, int], Path | None] = {}
+
+    def between(self, source: str, target: str) -> Path | None:
+        """Return the least path from one memory to another, ``None`` if there is none."""
+        beside = self._access.between(source, target)
+        candidates = [] if beside is None else [beside]
+        for (x, y), onto in self._ways(source, onwards=True):
+            for (goal_x, goal_y), off in self._ways(target, onwards=False):
+                along_x = self._along(0, y, x, goal_x)
+                along_y = self._along(1, goal_x, y, goal_y)
+                if along_x is not None and along_y is not None:
+                    candidates.append(_joined((onto, along_x, along_y, off)))
+        return min(candidates, default=None)
+
+    def _ways(self, memory: str, *, onwards: bool) -> list[tuple[Position, Path]]:
+        """Return where the grid is entered from a memory, or left for it, and how."""
+        if (memory, onwards) not in self._known_ways:
+            self._known_ways[memory, onwards] = [
+                (self._position[router], path)
+                for router, path in self._access.ways(memory, onwards=onwards).items()
+                if router in self._position
+            ]
+        return self._known_ways[memory, onwards]
+
+    def _along(self, axis: int, line: int, start: int, goal: int) -> Path | None:
+        """Walk along one axis: the shorter way, the increasing one when both are equal.
+
+        Parameters
+        ----------
+        line
+            The coordinate on the other axis.
+        """
+        walk = axis, line, start, goal
+        if walk not in self._walked:
+            count = self._spans[axis][1]
+            ahead, back = (goal - start) % count, (start - goal) % count
+            ways = [(ahead, 1), (back, -1)] if ahead <= back else [(back, -1), (ahead, 1)]
+            paths = (self._steps(axis, line, start, *way) for way in ways)
+            self._walked[walk] = next((path for path in paths if path is not None), None)
+        return self._walked[walk]
+
+    def _steps(self, axis: int, line: int, here: int, steps: int, direction: int) -> Path | None:
+        """Take a number of steps; ``None`` where a link is missing."""
+        first, count = self._spans[axis]
+        links = []
+        for _ in range(steps):
+            there = first + (here + direction - first) % count
+            ends = ((line, here), (line, there)) if axis else ((here, line), (there, line))
+            if ends not in self._step:
+                return None
+            links.append(self._step[ends])
+            here = there
+        return _path_of(links)
+
+
 class Routes:
     """The routes, engines and staging paths of one machine, found when first asked for."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         memories = frozenset(memory.name for memory in machine.memories)
-        self._shortest = ShortestPaths(machine.links, memories)
-        self._xy = XyPaths(machine) if machine.routing is Routing.XY else None
+        self._shortest = _ShortestPaths(machine.links, memories)
+        self._xy = _XyPaths(machine) if machine.routing is Routing.XY else None
         self._found: dict[tuple[MemoryIdx, MemoryIdx], Route | None] = {}
         self._serving: dict[tuple[MemoryIdx, MemoryIdx], tuple[EngineIdx, ...]] = {}
         self._staging: dict[tuple[MemoryIdx, MemoryIdx], tuple[MemoryIdx, ...] | None] = {}
@@ -67,17 +250,19 @@ class Routes:
         self._rates = sorted({link.rate for link in machine.links})
         rank = {rate: position for position, rate in enumerate(self._rates)}
         self._rank = tuple(rank[link.rate] for link in machine.links)
-        self._central = tuple(e.index for e in machine.engines if e.owner is None)
-        self._owned: dict[MemoryIdx, list[EngineIdx]] = {}
+        self._engines_of: dict[MemoryIdx | None, list[EngineIdx]] = {}
         for engine in machine.engines:
-            if engine.owner is not None:
-                self._owned.setdefault(engine.owner, []).append(engine.index)
+            self._engines_of.setdefault(engine.owner, []).append(engine.index)
 
     def between(self, source: MemoryIdx, destination: MemoryIdx) -> Route | None:
         """Return the route from one memory to another, ``None`` if no links lead there."""
         pair = source, destination
         if pair not in self._found:
-            path = self._path(source, destination)
+            path: Path | None = STAY
+            if source != destination:
+                start, end = (self.machine.memories[memory].name for memory in pair)
+                path = None if self._xy is None else self._xy.between(start, end)
+                path = self._shortest.between(start, end) if path is None else path
             self._found[pair] = None if path is None else self._route(path)
         return self._found[pair]
 
@@ -85,12 +270,9 @@ class Routes:
         """Return the engines that can move data from one memory to another, by index."""
         pair = source, destination
         if pair not in self._serving:
-            near = {*self._owned.get(source, ()), *self._owned.get(destination, ())}
-            serving = tuple(
-                index
-                for index in sorted(near.union(self._central))
-                if self.machine.engines[index].serves(source, destination)
-            )
+            near = {e for owner in (*pair, None) for e in self._engines_of.get(owner, ())}
+            engines = self.machine.engines
+            serving = tuple(e for e in sorted(near) if engines[e].serves(source, destination))
             linked = serving and self.between(source, destination) is not None
             self._serving[pair] = serving if linked else ()
         return self._serving[pair]
@@ -102,21 +284,37 @@ class Routes:
 
         Both ends are included: ``(dram, l1)`` when an engine connects them, ``(dram, l2, l1)`` when
         data has to stop on the way; ``None`` when no chain of engines leads there. The path has
-        the fewest transfers, then passes the fewest scratchpads, then has the least latency, then
-        the least sequence of memory indices.
+        the fewest transfers, then passes the fewest scratchpads (they have other work), then has
+        the least latency, then the least sequence of memory indices.
         """
         pair = source, destination
         if pair not in self._staging:
-            self._staging[pair] = _staging_path(self, source, destination)
+            self._staging[pair] = self._staged(source, destination)
         return self._staging[pair]
 
-    def _path(self, source: MemoryIdx, destination: MemoryIdx) -> Path | None:
+    def _staged(self, source: MemoryIdx, destination: MemoryIdx) -> tuple[MemoryIdx, ...] | None:
         if source == destination:
-            return STAY
-        start = self.machine.memories[source].name
-        end = self.machine.memories[destination].name
-        path = self._xy.between(start, end) if self._xy is not None else None
-        return self._shortest.between(start, end) if path is None else path
+            return (source,)
+        if self.engines_for(source, destination):
+            return source, destination
+        memories = self.machine.memories
+        waiting: list[tuple[int, int, Cycles, tuple[MemoryIdx, ...]]] = [(0, 0, 0, (source,))]
+        settled: set[MemoryIdx] = set()
+        while waiting:
+            transfers, scratchpads, latency, path = heappop(waiting)
+            here = path[-1]
+            if here == destination:
+                return path
+            if here in settled:
+                continue
+            settled.add(here)
+            passed = scratchpads + (here != source and memories[here].kind is MemoryKind.SPM)
+            for there in range(len(memories)):
+                if there not in settled and self.engines_for(here, there):
+                    route = self.between(here, there)
+                    longer = latency + (route.latency if route else 0)
+                    heappush(waiting, (transfers + 1, passed, longer, (*path, there)))
+        return None
 
     def _route(self, path: Path) -> Route:
         return Route(links=path.links, latency=path.latency, rate=self.slowest(path.links))
@@ -125,41 +323,6 @@ class Routes:
         """Return the bytes per cycle of the slowest of some links; ``None`` without any."""
         slowest = min((self._rank[link] for link in links), default=None)
         return None if slowest is None else self._rates[slowest]
-
-
-def _staging_path(
-    routes: Routes, source: MemoryIdx, destination: MemoryIdx
-) -> tuple[MemoryIdx, ...] | None:
-    """Return the memories of the best chain of transfers, both ends included.
-
-    Fewest transfers, then fewest scratchpads in between (they have other work), then least
-    latency, then the least sequence of memory indices.
-    """
-    if source == destination:
-        return (source,)
-    if routes.engines_for(source, destination):
-        return source, destination
-    memories = routes.machine.memories
-    waiting: list[tuple[int, int, Cycles, tuple[MemoryIdx, ...]]] = [(0, 0, 0, (source,))]
-    settled: set[MemoryIdx] = set()
-    while waiting:
-        transfers, scratchpads, latency, path = heappop(waiting)
-        here = path[-1]
-        if here == destination:
-            return path
-        if here in settled:
-            continue
-        settled.add(here)
-        passed = scratchpads + (here != source and memories[here].kind is MemoryKind.SPM)
-        for memory in memories:
-            there = memory.index
-            if there in settled or not routes.engines_for(here, there):
-                continue
-            route = routes.between(here, there)
-            if route is not None:
-                longer = latency + route.latency
-                heappush(waiting, (transfers + 1, passed, longer, (*path, there)))
-    return None
 
 
 def multicast_route(
@@ -197,3 +360,80 @@ def transfer_cycles(engine: Engine, route: Route, count: Bytes) -> Cycles:
 def routes_of(machine: Machine) -> Routes:
     """Return the routes of a machine that all who ask for them share."""
     return Routes(machine)
+
+
+class DramTransfer(NamedTuple):
+    """What moves from a DRAM to another memory, or to it from there."""
+
+    engine: EngineIdx
+    other: MemoryIdx
+    route: Route
+    rate: Fraction
+
+
+def dram_transfers(routes: Routes, dram: MemoryIdx, *, outwards: bool) -> Iterator[DramTransfer]:
+    """Yield the transfers out of a DRAM, or into it, one of those that are alike.
+
+    Alike are those over the same links that take as long and hold the same rate.
+    """
+    seen, engines = set(), routes.machine.engines
+    for memory in routes.machine.memories:
+        ends = (dram, memory.index) if outwards else (memory.index, dram)
+        route = None if memory.index == dram else routes.between(*ends)
+        if route is None:
+            continue
+        for index in routes.engines_for(*ends):
+            rate = transfer_rate(engines[index], route)
+            key = (engines[index].setup, rate, route.latency, route.links)
+            if key not in seen:
+                seen.add(key)
+                yield DramTransfer(index, memory.index, route, rate)
+
+
+def usable_rates(machine: Machine, transfers: Iterable[DramTransfer]) -> tuple[Fraction, ...]:
+    """Return the bytes per cycle that some transfers can use of each link at most; 0 if none.
+
+    A multicast has the rate of one of those to its destinations, on the links of all of them.
+    """
+    over = [set[Fraction]() for _ in machine.links]
+    for one in transfers:
+        for index in one.route.links:
+            over[index].add(one.rate)
+    if any(engine.multicast for engine in machine.engines):
+        rates = set[Fraction]().union(*over)
+        over = [rates if some else some for some in over]
+    keys = [(link.rate, frozenset(rates)) for link, rates in zip(machine.links, over, strict=True)]
+    known = {key: most_in_use(*key) for key in dict.fromkeys(keys)}
+    return tuple(known[key] for key in keys)
+
+
+def most_in_use(capacity: Fraction, rates: Iterable[Fraction]) -> Fraction:
+    """Return the bytes per cycle of a link that transfers can use at most at one time.
+
+    A transfer holds its rate on the link, no part of it: of a link of 48 bytes per cycle,
+    transfers of 32 use no more than 32. So this is the largest sum of some of the rates, each as
+    often as one likes, that is no more than the capacity (an unbounded knapsack); where there are
+    too many sums, the largest multiple of their common divisor, which is no less.
+    """
+    fitting = sorted({rate for rate in rates if 0 < rate <= capacity})
+    if not fitting:
+        return Fraction(0)
+    scale = lcm(*(rate.denominator for rate in fitting))
+    steps = [int(rate * scale) for rate in fitting]
+    divisor = gcd(*steps)
+    room = int(capacity * scale) // divisor
+    if room <= MOST_STEPS:
+        room = _largest_sum([step // divisor for step in steps], room)
+    return Fraction(room * divisor, scale)
+
+
+def _largest_sum(steps: list[int], room: int) -> int:
+    """Return the largest sum of some steps, each as often as one likes, up to ``room``."""
+    sums = 1  # bit n is set where n is a sum
+    within = (1 << (room + 1)) - 1
+    for step in steps:
+        times = step
+        while times <= room:
+            sums |= sums << times & within
+            times *= 2
+    return sums.bit_length() - 1

@@ -2,7 +2,7 @@
 
     plan                      the plan as all other packages see it
     measures                  its quantities, and the DRAM traffic that no plan can avoid
-    read, write               ``plan.json``, alone and with its ``problem.json``;
+    file                      ``plan.json``, alone and with its ``problem.json``;
                               ``plan.schema.json`` is its JSON Schema
     memory                    addresses of slices, and bytes that are occupied over time
     frames                    a plan as pandas frames, with names, uses of cores and memories

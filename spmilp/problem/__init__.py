@@ -6,6 +6,6 @@
     strides                      the shape of a copy
     loads                        what must leave a DRAM at least; bytes that tasks read
     builder                      problems built by hand, by names
-    read, write                  ``problem.json``; ``problem.schema.json`` is its JSON Schema
+    file                         ``problem.json``; ``problem.schema.json`` is its JSON Schema
 A problem holds integers alone, and refers to its parts by index.
 """

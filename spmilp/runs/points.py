@@ -24,9 +24,8 @@ from spmilp.machine.machine import Machine
 from spmilp.machine.read import MachineFile, as_machine_file
 from spmilp.options import DEFAULT_SOLVER, Options
 from spmilp.pipeline import has_time_for_roofline, solve, solve_problem
+from spmilp.plan.file import open_pair, write_pair
 from spmilp.plan.plan import Plan
-from spmilp.plan.read import open_pair
-from spmilp.plan.write import write_pair
 from spmilp.problem.named_pins import NO_NAMED_PINS
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem

@@ -9,7 +9,7 @@ from typing import Any
 
 from spmilp.errors import FileError
 from spmilp.files import read_bytes, write_together
-from spmilp.plan.write import PLAN_FILE, PROBLEM_FILE
+from spmilp.plan.file import PLAN_FILE, PROBLEM_FILE
 from spmilp.runs.jobs import Answer
 from spmilp.runs.run import Run
 

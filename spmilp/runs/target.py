@@ -8,7 +8,7 @@ import pandas as pd
 
 from spmilp.errors import ArgumentError
 from spmilp.machine.read import MachineFile
-from spmilp.plan.read import open_pair
+from spmilp.plan.file import open_pair
 from spmilp.problem.objective import Quantity
 from spmilp.runs.frames import SHORT
 from spmilp.runs.points import Point, Value, shown, with_values

@@ -8,7 +8,7 @@ import pytest
 import spmilp
 from benchmarks.bench.suite import SOLVE, ModelOnMachine, Row, solve_of
 from cli.running import MODELS, Run
-from spmilp.plan.write import plan_text
+from spmilp.plan.file import plan_text
 from spmilp.problem.problem import Problem
 from spmilp.registry import find_solver
 from spmilp.tile_selection.settings import SEARCH

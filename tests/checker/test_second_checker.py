@@ -15,12 +15,11 @@ from docs import checker as second
 from spmilp.machine.controllers import CONTROLLERS, Block, blocks_of
 from spmilp.machine.read import load_machine
 from spmilp.machine.routes import Routes
+from spmilp.plan.file import write_pair
 from spmilp.plan.plan import Plan
-from spmilp.plan.write import write_pair
+from spmilp.problem.file import problem_sha256, problem_text, read_problem
 from spmilp.problem.objective import Objective
 from spmilp.problem.problem import Problem, Task
-from spmilp.problem.read import read_problem
-from spmilp.problem.write import problem_sha256, problem_text
 from tests.checker.mutations.subjects import PRESETS
 from tests.checker.worked_example import PLAN, PROBLEM, changed
 from tests.formats.instances import problems

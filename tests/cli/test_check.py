@@ -7,8 +7,8 @@ import pytest
 
 from checker.worked_example import PLAN, PROBLEM, changed, with_machine
 from cli.running import Run
-from spmilp.plan.write import write_plan
-from spmilp.problem.write import write_problem
+from spmilp.plan.file import write_plan
+from spmilp.problem.file import write_problem
 
 
 @pytest.fixture

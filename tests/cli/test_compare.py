@@ -9,7 +9,7 @@ import pytest
 from checker.worked_example import PROBLEM
 from cli.running import Run
 from spmilp.errors import ExitCode
-from spmilp.problem.write import write_problem
+from spmilp.problem.file import write_problem
 
 TWO = "greedy:contiguous/layer_by_layer,list"
 

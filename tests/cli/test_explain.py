@@ -12,8 +12,8 @@ from checker.worked_example import PLAN, PROBLEM
 from cli.running import MODELS, Run
 from explaining.slowed import Made, independent_tasks
 from spmilp.machine.read import load_machine, machine_bytes
-from spmilp.plan.write import write_pair
-from spmilp.problem.write import problem_text
+from spmilp.plan.file import write_pair
+from spmilp.problem.file import problem_text
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "example" / "resnet8"
 

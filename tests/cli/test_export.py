@@ -9,8 +9,8 @@ from checker.worked_example import PLAN, PROBLEM, changed
 from cli.running import MODELS, Run
 from spmilp.errors import ExitCode
 from spmilp.export.formats import FORMATS
-from spmilp.plan.write import write_plan
-from spmilp.problem.write import write_problem
+from spmilp.plan.file import write_plan
+from spmilp.problem.file import write_problem
 
 
 @pytest.fixture

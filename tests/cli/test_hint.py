@@ -15,7 +15,7 @@ from spmilp.frontend.load import load_network
 from spmilp.lowering.lower import lower
 from spmilp.lowering.tiling import Tiling, Tilings
 from spmilp.machine.read import MachineFile
-from spmilp.problem.read import read_problem
+from spmilp.problem.file import read_problem
 from spmilp.registry import hint_takers, solver_names
 from spmilp.result import write_outputs
 from spmilp.tile_selection.given_tiles import tilings_of

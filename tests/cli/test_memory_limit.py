@@ -11,7 +11,7 @@ from cli.running import MODELS, Run
 from spmilp.checker.check import check
 from spmilp.cli.interrupts import Interrupted, Interrupts, interrupts_noted
 from spmilp.errors import ExitCode
-from spmilp.plan.read import open_pair
+from spmilp.plan.file import open_pair
 from spmilp.watch import SHARE_OF_SEARCH, memory_in_use, memory_watched
 
 pytestmark = pytest.mark.full

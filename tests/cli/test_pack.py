@@ -20,7 +20,7 @@ from spmilp import packing
 from spmilp.cli.arguments import byte_count
 from spmilp.packing import Packing, PackingProblem, PackingStatus
 from spmilp.packing.minimalloc import read_table
-from spmilp.problem.write import write_problem
+from spmilp.problem.file import write_problem
 
 EXAMPLE = "id,lower,upper,size\nb1,0,3,4\nb2,3,9,4\nb3,0,9,4\nb4,9,21,4\nb5,0,21,4\n"
 FRAGMENTED = "id,lower,upper,size,gaps\na,0,3,4,1-2\nb,0,2,4,\nc,1,3,4,\nelsewhere,5,7,2,\n"

@@ -13,8 +13,8 @@ from spmilp.checker.values.compare import reference_outputs
 from spmilp.commands.build import build_commands
 from spmilp.commands.commands import CommandLists, Wait
 from spmilp.pipeline import solve
+from spmilp.plan.file import write_plan
 from spmilp.plan.plan import Plan
-from spmilp.plan.write import write_plan
 from spmilp.problem.problem import Problem
 from spmilp.result import Result
 

@@ -8,7 +8,7 @@ import pytest
 
 from checker.worked_example import PLAN, PROBLEM
 from cli.running import Run
-from spmilp.plan.write import write_pair
+from spmilp.plan.file import write_pair
 
 LOG = (
     {"event": "progress", "seconds": 0.1, "source": "list", "incumbent": 50, "bound": None},

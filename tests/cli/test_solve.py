@@ -16,7 +16,7 @@ from cli.fakes import FakeSolver, answer, interrupted_with_a_plan, interrupted_w
 from cli.running import MODELS, Run
 from spmilp.cli import solve as command
 from spmilp.cli.output import ProgressLine
-from spmilp.problem.write import write_problem
+from spmilp.problem.file import write_problem
 from spmilp.solvers.base import SolverResult, SolveStatus
 
 Answering: TypeAlias = Callable[[FakeSolver], Path]

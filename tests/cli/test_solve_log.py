@@ -11,7 +11,7 @@ from checker.worked_example import PROBLEM
 from cli.fakes import FakeSolver, answer
 from cli.running import Run
 from spmilp.cli.solve import SolveLog
-from spmilp.problem.write import write_problem
+from spmilp.problem.file import write_problem
 from spmilp.report.search_log import HEADING, LogEntry
 
 

@@ -9,7 +9,7 @@ from checker.worked_example import PROBLEM
 from cli.running import MODELS, Run
 from spmilp.cli import output as out
 from spmilp.cli.output import print_stacked
-from spmilp.problem.write import write_problem
+from spmilp.problem.file import write_problem
 
 HEADINGS = ("name", "first", "second", "third")
 ROWS = [("conv[red]", "1,234,567", "2", "3,456"), ("x" * 60, "7", "89,012", "3")]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from checker.worked_example import PLAN, PROBLEM
-from spmilp.plan.write import write_pair
+from spmilp.plan.file import write_pair
 
 pytestmark = pytest.mark.full
 

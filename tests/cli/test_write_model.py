@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from cli.running import Run
-from spmilp.problem.write import write_problem
+from spmilp.problem.file import write_problem
 from tests.solvers.tiny_problems import tiny_problem
 
 

@@ -32,7 +32,7 @@ from spmilp.machine.controllers import CONTROLLERS, Block, blocks_of, defects_of
 from spmilp.machine.machine import Engine
 from spmilp.machine.read import load_machine
 from spmilp.plan.plan import Transfer
-from spmilp.problem.write import problem_text
+from spmilp.problem.file import problem_text
 
 RUNNERS = {"mchan": mchan("mchan", 17), "mchan_v6": mchan("mchan_v6", 16), "epiphany": epiphany}
 

@@ -12,11 +12,9 @@ from hypothesis import strategies as st
 from checker.worked_example import PLAN, PROBLEM
 from spmilp.checker.check import check
 from spmilp.errors import FileError
-from spmilp.plan.read import read_plan
-from spmilp.plan.write import plan_text
+from spmilp.plan.file import plan_text, read_plan
+from spmilp.problem.file import problem_text, read_problem
 from spmilp.problem.problem import Problem
-from spmilp.problem.read import read_problem
-from spmilp.problem.write import problem_text
 
 PROBLEM_JSON = json.loads(problem_text(PROBLEM))
 PLAN_JSON = json.loads(plan_text(PLAN, PROBLEM))

@@ -14,12 +14,10 @@ from checker.worked_example import MACHINE, PLAN, PROBLEM
 from formats.instances import naming, plans, problems
 from spmilp.checker.check import check
 from spmilp.errors import FileError
+from spmilp.plan.file import plan_text, read_plan, write_plan
 from spmilp.plan.plan import Plan
-from spmilp.plan.read import read_plan
-from spmilp.plan.write import plan_text, write_plan
+from spmilp.problem.file import problem_sha256, problem_text, read_problem, write_problem
 from spmilp.problem.problem import Problem, Task
-from spmilp.problem.read import read_problem
-from spmilp.problem.write import problem_sha256, problem_text, write_problem
 
 INSTANCES = Path(__file__).parents[2] / "instances" / "problems"
 MANY = settings(max_examples=80, deadline=None, derandomize=True)

@@ -8,7 +8,7 @@ import update_best_known
 from best_known import ContradictionError, Outcome, Row, improved, read_table, write_table
 
 from spmilp.checker.check import check
-from spmilp.problem.read import read_problem
+from spmilp.problem.file import read_problem
 from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.schedule.solver import ListScheduler
 

@@ -10,9 +10,8 @@ from make_instances import made
 
 from spmilp.bounds.best import best_bound
 from spmilp.machine.machine import MemoryKind
+from spmilp.problem.file import problem_text, read_problem
 from spmilp.problem.problem import Problem
-from spmilp.problem.read import read_problem
-from spmilp.problem.write import problem_text
 
 PROBLEMS = Path(__file__).parents[2] / "instances" / "problems"
 

@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 
+import networkx as nx
 import yaml
 
 from spmilp.machine.machine import Core, CoreKind, Link, Machine, Memory, MemoryKind, Routing
@@ -78,3 +79,12 @@ def nodes_between(machine: Machine, links: tuple[int, ...]) -> list[str]:
     """Return the nodes along a path, its ends included."""
     path = [machine.links[link] for link in links]
     return [path[0].source, *(link.target for link in path)]
+
+
+def as_graph(machine: Machine) -> nx.DiGraph:
+    """Return the graph of links; of links side by side it has the one that routes use."""
+    graph = nx.DiGraph()
+    graph.add_nodes_from(memory.name for memory in machine.memories)
+    for link in sorted(machine.links, key=lambda link: (-link.latency, -link.index)):
+        graph.add_edge(link.source, link.target, link=link.index, latency=link.latency)
+    return graph

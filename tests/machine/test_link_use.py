@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spmilp.lowering.rates import dram_rate, shared_dram_rate
-from spmilp.machine.link_use import most_in_use
 from spmilp.machine.read import load_machine
+from spmilp.machine.routes import most_in_use
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)

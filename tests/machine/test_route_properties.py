@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spmilp.machine.machine import Machine, Routing
-from spmilp.machine.routes import Routes, as_graph, multicast_route
-from tests.machine.small import content, described, linked, nodes_between
+from spmilp.machine.routes import Routes, multicast_route
+from tests.machine.small import as_graph, content, described, linked, nodes_between
 
 ONE_RATE = {"rate_bytes_per_cycle": 8, "latency_cycles": 1}
 QUICK = settings(max_examples=25, deadline=None, derandomize=True)

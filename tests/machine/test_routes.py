@@ -2,14 +2,12 @@
 
 from fractions import Fraction
 
-import networkx as nx
 import pytest
 
 from spmilp.machine.machine import Engine, Machine, Routing
 from spmilp.machine.routes import (
     Route,
     Routes,
-    as_graph,
     multicast_route,
     transfer_cycles,
     transfer_rate,
@@ -175,7 +173,6 @@ def test_of_links_side_by_side_the_quicker_is_used() -> None:
     machine = linked("a b", [("a", "b", 8, 5), ("a", "b", 4, 1), ("a", "b", 2, 1)])
     route = Routes(machine).between(0, 1)
     assert route == Route(links=(1,), latency=1, rate=Fraction(4))
-    assert as_graph(machine).edges["a", "b"]["link"] == 1
 
 
 def test_without_links_there_is_no_route_but_to_itself() -> None:
@@ -228,13 +225,3 @@ def test_a_multicast_holds_each_link_of_its_tree_once() -> None:
 
 def test_a_multicast_needs_a_route_to_each_destination() -> None:
     assert multicast_route(Routes(linked("a b c", [("a", "b", 8, 0)])), 0, (1, 2)) is None
-
-
-def test_the_graph_has_every_node_and_link() -> None:
-    machine = small()
-    graph = as_graph(machine)
-    assert graph.number_of_edges() == len(machine.links)
-    assert graph.nodes["dram"] == {"kind": "dram", "index": 0}
-    assert graph.nodes["r_2_1"] == {"kind": "router", "position": (2, 1)}
-    assert graph.edges["r_0_0", "r_1_0"]["rate"] == 8
-    assert nx.is_strongly_connected(graph)

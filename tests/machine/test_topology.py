@@ -5,8 +5,8 @@ from fractions import Fraction
 import networkx as nx
 import pytest
 
-from spmilp.machine import topology
-from spmilp.machine.topology import Topology, Wire
+from spmilp.machine import description as topology
+from spmilp.machine.description import Topology, Wire
 
 WIRE = Wire(Fraction(8), 1)
 

@@ -11,10 +11,9 @@ from spmilp.machine.machine import Machine
 from spmilp.machine.read import read_machine
 from spmilp.pipeline import problem_of
 from spmilp.problem.builder import ProblemBuilder
+from spmilp.problem.file import problem_text, read_problem, write_problem
 from spmilp.problem.named_pins import MOST_BYTES, read_pins, with_pins
 from spmilp.problem.problem import Problem
-from spmilp.problem.read import read_problem
-from spmilp.problem.write import problem_text, write_problem
 
 MACHINE = b"""
 name: two kinds

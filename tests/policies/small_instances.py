@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from spmilp.problem.file import read_problem
 from spmilp.problem.problem import Problem
-from spmilp.problem.read import read_problem
 
 INSTANCES = Path(__file__).parents[2] / "instances" / "problems"
 

@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 
 from spmilp.checker.check import check
-from spmilp.plan.write import plan_text
+from spmilp.plan.file import plan_text
 from spmilp.policies.cdm import Cdm, Freedom, Improvement, PlacementProgram
 from spmilp.policies.cdm_accesses import Accesses, Placement, Role, Variable
 from spmilp.policies.one_after_another import the_dram

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.exact.cosma.setting import problem_of
 from spmilp.checker.check import check
-from spmilp.plan.write import plan_text
+from spmilp.plan.file import plan_text
 from spmilp.policies.cosma import Network, Operator
 from spmilp.policies.one_after_another import the_dram
 from spmilp.policies.onsram import (

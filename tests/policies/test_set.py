@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from spmilp.checker.check import check
-from spmilp.plan.write import plan_text
+from spmilp.plan.file import plan_text
 from spmilp.policies.scheduled import Layers, Schedules
 from spmilp.policies.set import (
     MOST_ROUNDS,

@@ -6,8 +6,8 @@ from itertools import pairwise
 import pytest
 
 from spmilp.checker.check import check
+from spmilp.plan.file import plan_text
 from spmilp.plan.plan import Plan
-from spmilp.plan.write import plan_text
 from spmilp.policies.scheduled import Layers
 from spmilp.policies.stream import Stream, core_sets
 from spmilp.problem.problem import Problem

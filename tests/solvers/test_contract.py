@@ -15,9 +15,9 @@ from benchmarks.exact.cosma.networks import random_network
 from benchmarks.exact.cosma.setting import largest_operator, problem_of
 from spmilp.bounds.best import best_bound
 from spmilp.checker.check import check
+from spmilp.plan.file import plan_text
 from spmilp.plan.measures import claimed
 from spmilp.plan.plan import Plan
-from spmilp.plan.write import plan_text
 from spmilp.policies.cdm import Cdm
 from spmilp.policies.cosma import Cosma
 from spmilp.policies.onsram import OnSram

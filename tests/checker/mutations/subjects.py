@@ -9,9 +9,9 @@ from spmilp.machine.machine import Machine, Memory, MemoryKind
 from spmilp.machine.read import load_machine
 from spmilp.plan.plan import Plan
 from spmilp.problem.builder import ProblemBuilder
+from spmilp.problem.file import read_problem
 from spmilp.problem.pins import BufferPin, Pins, TaskPin
 from spmilp.problem.problem import Problem
-from spmilp.problem.read import read_problem
 from spmilp.solvers.base import SolveOptions
 from tests.checker import worked_example
 from tests.checker.mutations.verdicts import Pair, pair

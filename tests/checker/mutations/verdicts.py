@@ -11,11 +11,10 @@ from typing import TypeAlias
 from docs import checker as second
 from spmilp.checker.check import check
 from spmilp.errors import FileError
+from spmilp.plan.file import plan_text, read_plan
 from spmilp.plan.plan import Plan
-from spmilp.plan.read import read_plan
-from spmilp.plan.write import plan_text
+from spmilp.problem.file import problem_text
 from spmilp.problem.problem import Problem
-from spmilp.problem.write import problem_text
 from tests.checker.mutations import KINDS
 from tests.checker.mutations.mutant import (
     READ_WITH_PROBLEM,

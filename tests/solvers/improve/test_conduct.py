@@ -10,9 +10,9 @@ import pytest
 
 from spmilp.checker.check import check
 from spmilp.pipeline import problem_of
+from spmilp.problem.file import read_problem
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
-from spmilp.problem.read import read_problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.improve.options import LnsOptions
 from spmilp.solvers.improve.solver import LnsSolver

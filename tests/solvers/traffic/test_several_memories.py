@@ -7,8 +7,8 @@ import pytest
 
 from spmilp.checker.check import check
 from spmilp.machine.machine import Core, CoreKind, Engine, Link, Memory, MemoryKind
+from spmilp.problem.file import read_problem
 from spmilp.problem.problem import Problem
-from spmilp.problem.read import read_problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.exact.formulation.tables import ProblemTables
 from spmilp.solvers.traffic import solver

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from spmilp.checker.check import check
-from spmilp.plan.write import plan_bytes
+from spmilp.plan.file import plan_bytes
 from spmilp.solvers.base import SolveOptions, SolverResult
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.exact.cpsat import phases
