@@ -1,11 +1,11 @@
 """The one way to ask whether a plan is valid."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 from time import perf_counter
 
-from spmilp.checker.rules import RULES, Case, structure
+from spmilp.checker.rules import RULES, Case, Finding, structure
 from spmilp.checker.rules.ends import claims
 from spmilp.checker.violation import Violation
 from spmilp.plan.plan import Plan
@@ -47,11 +47,11 @@ def check(problem: Problem, plan: Plan) -> tuple[Violation, ...]:
     >>> spmilp.check(result.problem, result.plan)
     ()
     """
-    found = listed(structure(problem, plan))
+    found = _asked("structure", structure(problem, plan))
     if found:
         return found
     case = Case(problem, plan)
-    return tuple(violation for rule in RULES for violation in listed(rule(case)))
+    return tuple(violation for rule in RULES for violation in _asked(rule.__name__, rule(case)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,7 +84,7 @@ class Verdict:
         began = perf_counter()
         for one in known:
             if one.problem is problem and one.holds_but_for_the_claim(plan):
-                found = listed(claims(Case(problem, plan)))
+                found = _asked("claims", claims(Case(problem, plan)))
                 return cls(problem, plan, found, one.seconds + perf_counter() - began)
         found = check(problem, plan)
         return cls(problem, plan, found, perf_counter() - began)
@@ -100,16 +100,15 @@ class Verdict:
         return self.problem is problem and self.plan is plan
 
 
-def listed(violations: Iterator[Violation]) -> tuple[Violation, ...]:
-    """Return the first violations of each rule, and how many more there are."""
-    per_rule: dict[str, list[Violation]] = {}
-    for violation in islice(violations, COUNTED):
-        per_rule.setdefault(violation.rule, []).append(violation)
-    stopped = sum(map(len, per_rule.values())) == COUNTED
-    listed = []
-    for rule, found in per_rule.items():
-        listed += found[:LISTED]
-        if len(found) > LISTED:
-            more = f"{'at least ' if stopped else ''}{len(found) - LISTED}"
-            listed.append(Violation(rule, (), f"and {more} more violations of {rule}"))
-    return tuple(listed)
+def _asked(rule: str, findings: Iterable[Finding]) -> tuple[Violation, ...]:
+    return listed(Violation(rule, *finding) for finding in findings)
+
+
+def listed(violations: Iterable[Violation]) -> tuple[Violation, ...]:
+    """Return the first violations of one rule, and how many more there are."""
+    found = list(islice(violations, COUNTED))
+    if len(found) > LISTED:
+        rule = found[0].rule
+        more = f"{'at least ' * (len(found) == COUNTED)}{len(found) - LISTED}"
+        found[LISTED:] = [Violation(rule, (), f"and {more} more violations of {rule}")]
+    return tuple(found)

@@ -8,12 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checker.worked_example import MACHINE, PLAN, PROBLEM
+from checker.worked_example import PLAN, PROBLEM
 from spmilp.checker.check import check
-from spmilp.checker.rules.case import Case
-from spmilp.checker.rules.memory import Rectangle, overlapping_boxes, overlapping_pairs
-from spmilp.plan.plan import Plan, Residency
-from spmilp.problem.problem import Buffer, BufferKind, DramTensor, Place, Problem, Slice, Task
+from spmilp.checker.rules.sweeps import PlacedBox, Rectangle, overlapping_boxes, overlapping_pairs
+from spmilp.plan.plan import Plan
 
 pytestmark = pytest.mark.full
 
@@ -50,71 +48,33 @@ def test_hundreds_of_rectangles_side_by_side_do_not_overlap() -> None:
 
 
 @st.composite
-def placed(draw: st.DrawFn) -> tuple[Problem, Plan]:
-    """Residencies of boxes of one tensor: there at cycle 0 or, as it were, written by task 0."""
-    buffers, residencies = [], []
-    for index in range(draw(st.integers(1, 7))):
-        start = tuple(draw(st.integers(0, 3)) for _ in range(2))
-        shape = tuple(draw(st.integers(1, 4 - first)) for first in start)
-        written = draw(st.booleans())
-        buffers.append(
-            Buffer(
-                index=index, name=f"b{index}", kind=BufferKind.INPUT, shape=shape,
-                starts_in=0, place=Place(0, start),
-            )
-        )  # fmt: skip
-        first = draw(st.integers(0, 6))
-        residencies.append(
-            Residency(
-                index=index, slice=index, memory=0, offset=0, bytes=buffers[-1].bytes,
-                start=first, end=first + draw(st.integers(1, 6)),
-                filled_by_task=0 if written else None,
-            )
-        )  # fmt: skip
-    problem = Problem(
-        name="boxes",
-        machine=MACHINE,
-        tensors=(
-            DramTensor(
-                index=0, name="t", kind=BufferKind.INPUT, memory=0, shape=(4, 4), item=1
-            ),
-        ),
-        buffers=tuple(buffers),
-        slices=tuple(
-            Slice(index=b.index, buffer=b.index, start=(0, 0), extent=b.shape, bytes=b.bytes)
-            for b in buffers
-        ),
-        tasks=(Task(index=0, name="t", cycles=(1, 1)),),
-    )  # fmt: skip
-    placement = replace(PLAN.placements[0], reads=(), writes=(), scratch=None)
-    plan = replace(
-        PLAN, placements=(placement,), residencies=tuple(residencies), transfers=(), tensors=(0,)
-    )
-    return problem, plan
+def placed(draw: st.DrawFn) -> list[PlacedBox]:
+    """Boxes of a tensor of 4 x 4 elements: there at cycle 0, or written."""
+    found = []
+    for key in range(draw(st.integers(1, 7))):
+        lows = [draw(st.integers(0, 3)) for _ in range(2)]
+        box = tuple((low, draw(st.integers(low + 1, 4))) for low in lows)
+        start, written = draw(st.integers(0, 6)), draw(st.booleans())
+        found.append(PlacedBox(box, key, start, start + draw(st.integers(1, 6)), written))
+    return found
 
 
 @FEW
 @given(placed())
-def test_boxes_are_compared_element_by_element(case: tuple[Problem, Plan]) -> None:
-    problem, plan = case
-
-    def elements(residency: Residency) -> set[tuple[int, ...]]:
-        buffer = problem.buffers[residency.index]
-        place = buffer.place
-        if place is None:
-            return set()
-        (a, b), (n, m) = place.start, buffer.shape
-        return {(i, j) for i in range(a, a + n) for j in range(b, b + m)}
+def test_boxes_are_compared_element_by_element(items: list[PlacedBox]) -> None:
+    def elements(item: PlacedBox) -> set[tuple[int, int]]:
+        rows, columns = item.box
+        return {(i, j) for i in range(*rows) for j in range(*columns)}
 
     expected = {
-        frozenset((one.index, other.index))
-        for one, other in combinations(plan.residencies, 2)
+        frozenset((one.key, other.key))
+        for one, other in combinations(items, 2)
         if elements(one) & elements(other)
         and one.start < other.end
         and other.start < one.end
-        and (one.filled_by_task is not None or other.filled_by_task is not None)
+        and (one.written or other.written)
     }
-    found = list(overlapping_boxes(Case(problem, plan)))
+    found = list(overlapping_boxes(items))
     assert {frozenset(pair) for pair in found} == expected
     assert len(found) == len(expected)
 

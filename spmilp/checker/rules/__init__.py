@@ -1,4 +1,4 @@
-"""The rules of a valid plan, after ``docs/format.md``: each generator yields violations.
+"""The rules of a valid plan, after ``docs/format.md``; each yields what breaks the rule of its name.
 
 They know the data of machine, problem and plan, the routes of a machine and the strides of a copy
 (which define what those mean), and nothing of solvers, packing, networks or arrays.
@@ -9,18 +9,18 @@ They know the data of machine, problem and plan, the routes of a machine and the
     transfers    rule 7: data, engine, route, duration, channels, link rates
     ends         rules 8, 10, 11: outputs, no value lost, stated quantities, pins
     case         what rules look up
+    sweeps       what overlaps in time, in bytes, in elements
 """
 
 from collections.abc import Callable, Iterator
 
 from spmilp.checker.rules import ends, memory, tasks, transfers
-from spmilp.checker.rules.case import Case
+from spmilp.checker.rules.case import Case, Finding
 from spmilp.checker.rules.structure import structure
-from spmilp.checker.violation import Violation
 
-__all__ = ["RULES", "Case", "structure"]
+__all__ = ["RULES", "Case", "Finding", "structure"]
 
-RULES: tuple[Callable[[Case], Iterator[Violation]], ...] = (
+RULES: tuple[Callable[[Case], Iterator[Finding]], ...] = (
     tasks.able_core,
     tasks.exact_cycles,
     tasks.one_task_at_a_time,
@@ -31,7 +31,8 @@ RULES: tuple[Callable[[Case], Iterator[Violation]], ...] = (
     tasks.scratch_has_room,
     memory.exact_size,
     memory.inside_memory,
-    memory.shared_bytes,
+    memory.no_shared_bytes,
+    memory.in_place,
     transfers.transfer_data,
     transfers.transfer_route,
     transfers.transfer_limits,

@@ -1,15 +1,28 @@
 """What several rules look up in a problem and a plan whose structure is sound."""
 
+from collections import defaultdict
+from functools import cache, cached_property, partial
+from itertools import chain, islice
+from operator import add
 from typing import NamedTuple, TypeAlias
 
-from spmilp.machine.routes import Route, Routes, multicast_route
+from spmilp.checker.rules.sweeps import (
+    PlacedBox,
+    Rectangle,
+    overlapping_boxes,
+    overlapping_pairs,
+)
+from spmilp.machine.routes import Routes, multicast_route
+from spmilp.plan.memory import layout_in_memory
 from spmilp.plan.plan import Plan, Residency
 from spmilp.problem.problem import Problem
-from spmilp.problem.strides import Layout, layout_at_place, layout_in_slice
-from spmilp.units import Bytes, Cycles, MemoryIdx, ResidencyIdx, SliceIdx, TensorIdx
+from spmilp.units import Box, BufferIdx, Cycles, MemoryIdx, ResidencyIdx, SliceIdx, TensorIdx
 
-Where: TypeAlias = tuple[Bytes, tuple[Bytes, ...]]
-"""Address of a slice's first byte, and the bytes between neighbours along each axis."""
+Finding: TypeAlias = tuple[tuple[str, ...], str]
+"""What a rule yields: the objects concerned, most important first, and a message about them."""
+
+ENOUGH = 10_000
+"""Pairs looked at beyond those that the problem permits; so many are all forbidden ones."""
 
 
 class Use(NamedTuple):
@@ -30,15 +43,27 @@ class Use(NamedTuple):
 
 
 class Case:
-    """A problem and a plan, with the cycle from which each residency is valid and its uses."""
+    """A problem and a plan, with the cycle from which each residency is valid and its uses.
+
+    Parameters
+    ----------
+    home
+        For each residency the DRAM tensor in which it lies, at its buffer's place.
+    where
+        The address of a slice in a residency that holds it, and the bytes between its neighbours.
+    route
+        The machine's route from a memory to several; ``None`` when there is none.
+    """
 
     def __init__(self, problem: Problem, plan: Plan) -> None:
         self.problem = problem
         self.plan = plan
         self.machine = problem.machine
         self.routes = Routes(problem.machine)
-        self.home = self._tensors_that_hold_residencies()
-        self.valid_from = tuple(self._filled_at(residency) for residency in plan.residencies)
+        self.where = cache(partial(layout_in_memory, problem, plan))
+        self.route = cache(partial(multicast_route, self.routes))
+        self.home = tuple(map(self._home, plan.residencies))
+        self.valid_from = tuple(map(self._valid_from, plan.residencies))
         self.task_uses = tuple(
             Use("task", placement.task, slice_, residency, placement.start, placement.end)
             for placement in plan.placements
@@ -50,12 +75,9 @@ class Case:
             Use("transfer", move.index, move.slice, move.source, move.start, move.end)
             for move in plan.transfers
         )
-        self._holders: dict[SliceIdx, list[ResidencyIdx]] = {}
+        self._holders: defaultdict[SliceIdx | None, list[ResidencyIdx]] = defaultdict(list)
         for residency in plan.residencies:
-            if residency.slice is not None:
-                self._holders.setdefault(residency.slice, []).append(residency.index)
-        self._layouts: dict[tuple[SliceIdx, SliceIdx | None], Layout] = {}
-        self._multicasts: dict[tuple[MemoryIdx, tuple[MemoryIdx, ...]], Route | None] = {}
+            self._holders[residency.slice].append(residency.index)
 
     @property
     def makespan(self) -> Cycles:
@@ -63,6 +85,34 @@ class Case:
         ends = [placement.end for placement in self.plan.placements]
         ends += [move.end for move in self.plan.transfers]
         return max(ends, default=0)
+
+    @cached_property
+    def sharing(self) -> tuple[tuple[ResidencyIdx, ResidencyIdx], ...]:
+        """Each two residencies that share bytes of a memory, or elements of a tensor, at a time.
+
+        Two that are both in a tensor at cycle 0 are none, and of very many the last are left out.
+        """
+        permitted = sum(len(task.in_place) for task in self.problem.tasks)
+        in_memory: list[list[Rectangle]] = [[] for _ in self.machine.memories]
+        in_tensor: list[list[PlacedBox]] = [[] for _ in self.problem.tensors]
+        for each, home in zip(self.plan.residencies, self.home, strict=True):
+            if home is None or each.slice is None:
+                end = each.offset + each.bytes
+                bytes_ = Rectangle(each.offset, end, each.index, each.start, each.end)
+                in_memory[each.memory].append(bytes_)
+            else:
+                box, written = self.box(each.slice), is_filled(each)
+                in_tensor[home].append(PlacedBox(box, each.index, each.start, each.end, written))
+        changing = (each for each in in_tensor if any(placed.written for placed in each))
+        pairs = chain(*map(overlapping_pairs, in_memory), *map(overlapping_boxes, changing))
+        return tuple(islice(pairs, permitted + ENOUGH))
+
+    def box(self, slice_: SliceIdx) -> Box:
+        """Return the elements of its tensor at which a slice of a placed buffer lies."""
+        part = self.problem.slices[slice_]
+        place = self.problem.buffers[part.buffer].place
+        start = part.start if place is None else tuple(map(add, place.start, part.start))
+        return tuple((first, first + n) for first, n in zip(start, part.extent, strict=True))
 
     def holds(self, residency: ResidencyIdx, slice_: SliceIdx) -> bool:
         """Say whether a residency is of the slice or of its whole parent."""
@@ -72,7 +122,7 @@ class Case:
     def holders(self, slice_: SliceIdx) -> list[ResidencyIdx]:
         """Return the residencies of the slice and of its whole parent."""
         parent = self.problem.slices[slice_].buffer
-        found = list(self._holders.get(slice_, ()))
+        found = self._holders.get(slice_, [])
         return found if parent == slice_ else found + self._holders.get(parent, [])
 
     def is_lost(self, use: Use) -> bool:
@@ -84,31 +134,6 @@ class Case:
             self.valid_from[holder] < use.end <= self.plan.residencies[holder].end
             for holder in self.holders(use.slice)
         )
-
-    def where(self, slice_: SliceIdx, index: ResidencyIdx) -> Where:
-        """Return where a slice lies that a residency holds."""
-        home = self.home[index]
-        residency = self.plan.residencies[index]
-        if home is not None:
-            layout = self._layouts.get((slice_, None))
-            if layout is None:
-                layout = self._layouts[slice_, None] = layout_at_place(self.problem, slice_)
-            return self.plan.tensors[home] + layout.offset, layout.strides
-        holder = slice_ if residency.slice is None else residency.slice
-        layout = self._layouts.get((slice_, holder))
-        if layout is None:
-            layout = layout_in_slice(self.problem, slice_, holder)
-            self._layouts[slice_, holder] = layout
-        return residency.offset + layout.offset, layout.strides
-
-    def route(self, source: MemoryIdx, destinations: tuple[MemoryIdx, ...]) -> Route | None:
-        """Return the machine's route of a transfer; ``None`` when there is none."""
-        if len(destinations) == 1:
-            return self.routes.between(source, destinations[0])
-        ends = (source, destinations)
-        if ends not in self._multicasts:
-            self._multicasts[ends] = multicast_route(self.routes, source, destinations)
-        return self._multicasts[ends]
 
     def task(self, index: int) -> str:
         """Return the name of a task for messages."""
@@ -122,38 +147,52 @@ class Case:
         """Return the name of a memory for messages."""
         return self.machine.memories[index].name
 
+    def buffer(self, index: BufferIdx) -> str:
+        """Return the name of a buffer for messages."""
+        return f"buffer {index} ({self.problem.buffers[index].name})"
+
     def slice(self, index: SliceIdx) -> str:
         """Return the name of a slice for messages."""
-        name = self.problem.buffers[self.problem.slices[index].buffer].name
-        return f"slice {index} ({name})"
+        return f"slice {index} ({self._name(index)})"
+
+    def tensor(self, index: TensorIdx) -> str:
+        """Return the name of a DRAM tensor for messages."""
+        return f"tensor {index} ({self.problem.tensors[index].name})"
 
     def residency(self, index: ResidencyIdx) -> str:
         """Return the name of a residency for messages."""
         found = self.plan.residencies[index]
-        if found.slice is None:
-            return f"residency {index} (scratch in {self.memory(found.memory)})"
-        name = self.problem.buffers[self.problem.slices[found.slice].buffer].name
+        name = "scratch" if found.slice is None else self._name(found.slice)
         return f"residency {index} ({name} in {self.memory(found.memory)})"
+
+    def content(self, index: ResidencyIdx) -> str:
+        """Return the name of what a residency holds."""
+        held = self.plan.residencies[index].slice
+        return "scratch" if held is None else self.slice(held)
 
     def user(self, use: Use) -> str:
         """Return the name of what uses a residency."""
         return self.task(use.number) if use.kind == "task" else f"transfer {use.number}"
 
-    def _tensors_that_hold_residencies(self) -> tuple[TensorIdx | None, ...]:
-        """Return for each residency the DRAM tensor in which it lies, at its buffer's place."""
-        tensor = [None if b.place is None else b.place.tensor for b in self.problem.buffers]
-        memory = [None if t is None else self.problem.tensors[t].memory for t in tensor]
-        buffer = [slice_.buffer for slice_ in self.problem.slices]
-        return tuple(
-            None
-            if residency.slice is None or memory[buffer[residency.slice]] != residency.memory
-            else tensor[buffer[residency.slice]]
-            for residency in self.plan.residencies
-        )
+    def _name(self, slice_: SliceIdx) -> str:
+        return self.problem.buffers[self.problem.slices[slice_].buffer].name
 
-    def _filled_at(self, residency: Residency) -> Cycles:
+    def _home(self, residency: Residency) -> TensorIdx | None:
+        if residency.slice is None:
+            return None
+        place = self.problem.buffers[self.problem.slices[residency.slice].buffer].place
+        if place is None or self.problem.tensors[place.tensor].memory != residency.memory:
+            return None
+        return place.tensor
+
+    def _valid_from(self, residency: Residency) -> Cycles:
         if residency.filled_by_task is not None:
             return self.plan.placements[residency.filled_by_task].end
         if residency.filled_by_transfer is not None:
             return self.plan.transfers[residency.filled_by_transfer].end
         return residency.start
+
+
+def is_filled(residency: Residency) -> bool:
+    """Say whether a task or a transfer fills a residency; else it is there at cycle 0."""
+    return residency.filled_by_task is not None or residency.filled_by_transfer is not None

@@ -5,15 +5,15 @@ The other rules rely on it; they are not asked when it is broken.
 
 from collections.abc import Iterator, Sequence
 
-from spmilp.checker.violation import Violation
+from spmilp.checker.rules.case import Finding
 from spmilp.plan.plan import Placement, Plan, Residency, Transfer
 from spmilp.problem.problem import Problem, Task
 
 
-def structure(problem: Problem, plan: Plan) -> Iterator[Violation]:
+def structure(problem: Problem, plan: Plan) -> Iterator[Finding]:
     """Indices are in range, tables in order and complete, intervals not empty."""
     for who, what in _defects(problem, plan):
-        yield Violation("structure", (who,), f"{who}: {what}")
+        yield (who,), f"{who}: {what}"
 
 
 def _defects(problem: Problem, plan: Plan) -> Iterator[tuple[str, str]]:

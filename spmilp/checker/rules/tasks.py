@@ -7,45 +7,39 @@ fills it, truly."""
 from collections.abc import Iterator
 from math import ceil
 
-from spmilp.checker.rules.case import Case, Use
-from spmilp.checker.violation import Violation
+from spmilp.checker.rules.case import Case, Finding, Use, is_filled
+from spmilp.checker.rules.sweeps import Span, clashes
 from spmilp.machine.machine import MemoryKind
 from spmilp.plan.plan import Placement, Residency
 from spmilp.units import BufferIdx, CoreIdx, Cycles, ResidencyIdx, SliceIdx
 
 
-def able_core(case: Case) -> Iterator[Violation]:
+def able_core(case: Case) -> Iterator[Finding]:
     """A task runs on a kind of core for which it has cycles."""
+    kinds = case.machine.kinds
     for placement in case.plan.placements:
-        core = case.machine.cores[placement.core]
+        kind = case.machine.cores[placement.core].kind
         cycles = case.problem.tasks[placement.task].cycles
-        if cycles[core.kind] is None:
-            who = case.task(placement.task)
-            able = [kind.name for kind in case.machine.kinds if cycles[kind.index] is not None]
-            yield Violation(
-                "able_core",
-                (who, case.core(core.index)),
-                f"{who} runs on {case.core(core.index)} of kind "
-                f"{case.machine.kinds[core.kind].name}, which cannot run it; able: "
-                f"{', '.join(able)}",
-            )
+        if cycles[kind] is None:
+            who, where = case.task(placement.task), case.core(placement.core)
+            able = ", ".join(each.name for each in kinds if cycles[each.index] is not None)
+            what = f"{who} runs on {where} of kind {kinds[kind].name}"
+            yield (who, where), f"{what}, which cannot run it; able: {able}"
 
 
-def exact_cycles(case: Case) -> Iterator[Violation]:
+def exact_cycles(case: Case) -> Iterator[Finding]:
     """A task takes its cycles on the core's kind and those of its remote reads."""
     for placement in case.plan.placements:
         kind = case.machine.cores[placement.core].kind
         own = case.problem.tasks[placement.task].cycles[kind]
         if own is None:
             continue
-        extra = _cycles_of_remote_reads(case, placement)
-        if placement.end - placement.start != own + extra:
-            who = case.task(placement.task)
-            yield Violation(
-                "exact_cycles",
-                (who, case.core(placement.core)),
-                f"{who} runs [{placement.start}, {placement.end}) = "
-                f"{placement.end - placement.start} cycles on {case.core(placement.core)}, "
+        extra, length = _cycles_of_remote_reads(case, placement), placement.end - placement.start
+        if length != own + extra:
+            who, where = case.task(placement.task), case.core(placement.core)
+            yield (
+                (who, where),
+                f"{who} runs [{placement.start}, {placement.end}) = {length} cycles on {where}, "
                 f"expected {own + extra} ({own} + {extra} for remote reads)",
             )
 
@@ -56,193 +50,153 @@ def _cycles_of_remote_reads(case: Case, placement: Placement) -> Cycles:
     if remote is None:
         return 0
     local = case.machine.cores[placement.core].memory
-    task = case.problem.tasks[placement.task]
     extra = 0
-    for slice_, residency in zip(task.reads, placement.reads, strict=True):
+    reads = case.problem.tasks[placement.task].reads
+    for slice_, residency in zip(reads, placement.reads, strict=True):
         memory = case.plan.residencies[residency].memory
-        if memory == local:
-            continue
-        route = case.routes.between(memory, local)
-        hops = 0 if route is None else len(route.links)
+        route = None if memory == local else case.routes.between(memory, local)
+        hops = 0 if route is None else route.hops
         extra += ceil(case.problem.slices[slice_].bytes * hops * remote.cycles_per_byte_hop)
     return extra
 
 
-def one_task_at_a_time(case: Case) -> Iterator[Violation]:
+def one_task_at_a_time(case: Case) -> Iterator[Finding]:
     """Tasks on one core do not overlap in time."""
-    per_core: list[list[Placement]] = [[] for _ in case.machine.cores]
-    for placement in case.plan.placements:
-        per_core[placement.core].append(placement)
+    per_core: list[list[Span]] = [[] for _ in case.machine.cores]
+    for each in case.plan.placements:
+        per_core[each.core].append((each.start, each.end, each.task))
     for index, mine in enumerate(per_core):
-        mine.sort(key=lambda placement: (placement.start, placement.end, placement.task))
-        busy: Placement | None = None
-        for later in mine:
-            if busy is not None and later.start < busy.end:
-                core, first, second = case.core(index), case.task(busy.task), case.task(later.task)
-                yield Violation(
-                    "one_task_at_a_time",
-                    (core, first, second),
-                    f"{core} starts {second} at cycle {later.start} < {busy.end}, the end of "
-                    f"{first}",
-                )
-            if busy is None or later.end > busy.end:
-                busy = later
+        for (_, end, busy), (start, _, later) in clashes(mine):
+            core, first, second = case.core(index), case.task(busy), case.task(later)
+            message = f"{core} starts {second} at cycle {start} < {end}, the end of {first}"
+            yield (core, first, second), message
 
 
-def precedence(case: Case) -> Iterator[Violation]:
+def precedence(case: Case) -> Iterator[Finding]:
     """A task starts after the writers of what it reads and the tasks named in ``after`` end."""
     for placement, before in zip(case.plan.placements, case.problem.predecessors(), strict=True):
         for earlier in before:
             end = case.plan.placements[earlier].end
             if placement.start < end:
                 first, second = case.task(earlier), case.task(placement.task)
-                yield Violation(
-                    "precedence",
-                    (second, first),
-                    f"{second} starts at cycle {placement.start} < {end}, the end of {first} "
-                    "that it follows",
-                )
+                start = f"{second} starts at cycle {placement.start} < {end}"
+                yield (second, first), f"{start}, the end of {first} that it follows"
 
 
-def operands_served(case: Case) -> Iterator[Violation]:
+def operands_served(case: Case) -> Iterator[Finding]:
     """The named residency holds the slice, is readable by the core and valid from start to end."""
     for use in case.task_uses:
-        residency = case.plan.residencies[use.residency]
-        core = case.plan.placements[use.number].core
-        for defect in _defects(case, use, residency, core):
+        for defect in _defects_of_operand(case, use):
             who, what = case.task(use.number), case.residency(use.residency)
-            yield Violation(
-                "operands_served",
-                (who, what),
-                f"{who} reads {case.slice(use.slice)} from {what}, {defect}",
-            )
+            yield (who, what), f"{who} reads {case.slice(use.slice)} from {what}, {defect}"
 
 
-def _defects(case: Case, use: Use, residency: Residency, core: CoreIdx) -> Iterator[str]:
+def _defects_of_operand(case: Case, use: Use) -> Iterator[str]:
+    residency, valid = case.plan.residencies[use.residency], case.valid_from[use.residency]
     if not case.holds(use.residency, use.slice):
-        held = "scratch" if residency.slice is None else case.slice(residency.slice)
-        yield f"which holds {held}"
-    valid = case.valid_from[use.residency]
+        yield f"which holds {case.content(use.residency)}"
     if valid > use.start:
         yield f"which is valid from cycle {valid} > {use.start}, the task's start"
     if residency.end < use.end and not case.is_lost(use):
         yield f"which ends at cycle {residency.end} < {use.end}, the task's end"
-    reason = _why_not_readable(case, residency, core)
-    if reason:
-        yield reason
+    yield from _why_not_readable(case, residency, case.plan.placements[use.number].core)
 
 
-def _why_not_readable(case: Case, residency: Residency, core: CoreIdx) -> str:
-    """Return why a core cannot read in a memory; empty when it can."""
-    local = case.machine.cores[core].memory
+def _why_not_readable(case: Case, residency: Residency, core: CoreIdx) -> Iterator[str]:
+    """Say why a core cannot read in a memory."""
+    local, remote = case.machine.cores[core].memory, case.machine.remote
     if residency.memory == local:
-        return ""
+        return
     memory, name = case.machine.memories[residency.memory], case.core(core)
-    remote = case.machine.remote
-    if remote is None:
-        return f"but {name} reads only in its own memory {case.memory(local)}"
-    if memory.kind is not MemoryKind.SPM:
-        return f"but {name} reads remotely in scratchpads only; {memory.name} is {memory.kind}"
     route = case.routes.between(residency.memory, local)
-    if route is None:
-        return f"but no route leads from {memory.name} to {case.memory(local)}"
-    if remote.longest_route is not None and len(route.links) > remote.longest_route:
-        return (
-            f"but from {memory.name} to {case.memory(local)} there are {len(route.links)} links "
-            f"> {remote.longest_route}"
-        )
-    return ""
+    ends = f"from {memory.name} to {case.memory(local)}"
+    if remote is None:
+        yield f"but {name} reads only in its own memory {case.memory(local)}"
+    elif memory.kind is not MemoryKind.SPM:
+        yield f"but {name} reads remotely in scratchpads only; {memory.name} is {memory.kind}"
+    elif route is None:
+        yield f"but no route leads {ends}"
+    elif remote.longest_route is not None and route.hops > remote.longest_route:
+        yield f"but {ends} there are {route.hops} links > {remote.longest_route}"
 
 
-def filled_as_stated(case: Case) -> Iterator[Violation]:
+def filled_as_stated(case: Case) -> Iterator[Finding]:
     """What fills a residency names it, and what a task or transfer fills names its filler."""
+    for index, defect in (
+        *_residencies_not_filled_so(case),
+        *_copies_at_the_start(case),
+        *_fillers_not_stated(case),
+    ):
+        who = case.residency(index)
+        yield (who,), f"{who} {defect}"
+
+
+def _residencies_not_filled_so(case: Case) -> Iterator[tuple[ResidencyIdx, str]]:
     scratch = {placement.scratch for placement in case.plan.placements}
-    for residency in case.plan.residencies:
-        for defect in _defects_of_filler(case, residency, scratch):
-            yield _violation(case, residency.index, defect)
-    yield from _initial_copies(case)
-    for placement in case.plan.placements:
-        for index in placement.writes:
-            filler = case.plan.residencies[index].filled_by_task
-            if filler != placement.task:
-                yield _violation(
-                    case,
-                    index,
-                    f"is written by {case.task(placement.task)}, but states "
-                    f"{_stated(case, case.plan.residencies[index])}",
-                )
-    for move in case.plan.transfers:
-        for index in move.destinations:
-            filler = case.plan.residencies[index].filled_by_transfer
-            if filler != move.index:
-                yield _violation(
-                    case,
-                    index,
-                    f"is a destination of transfer {move.index}, but states "
-                    f"{_stated(case, case.plan.residencies[index])}",
-                )
-
-
-def _defects_of_filler(
-    case: Case, residency: Residency, scratch: set[ResidencyIdx | None]
-) -> Iterator[str]:
-    if residency.filled_by_task is not None:
-        placement = case.plan.placements[residency.filled_by_task]
-        if residency.index not in placement.writes:
-            task = case.task(residency.filled_by_task)
-            yield f"states to be filled by {task}, which does not write it"
-    elif residency.filled_by_transfer is not None:
-        move = case.plan.transfers[residency.filled_by_transfer]
-        if residency.index not in move.destinations:
-            yield f"states to be filled by transfer {move.index}, which does not go there"
-        elif residency.start > move.start:
-            yield (
-                f"starts at cycle {residency.start} > {move.start}, the start of "
-                f"transfer {move.index} "
-                "that fills it"
-            )
-    elif residency.slice is not None:
-        yield from _defects_of_initial(case, residency, residency.slice)
-    elif residency.index not in scratch:
-        yield "holds no slice and is no task's scratch"
+    for each in case.plan.residencies:
+        if each.filled_by_task is not None:
+            if each.index not in case.plan.placements[each.filled_by_task].writes:
+                task = case.task(each.filled_by_task)
+                yield each.index, f"states to be filled by {task}, which does not write it"
+        elif each.filled_by_transfer is not None:
+            move = case.plan.transfers[each.filled_by_transfer]
+            name = f"transfer {move.index}"
+            if each.index not in move.destinations:
+                yield each.index, f"states to be filled by {name}, which does not go there"
+            elif each.start > move.start:
+                late = f"starts at cycle {each.start} > {move.start}"
+                yield each.index, f"{late}, the start of {name} that fills it"
+        elif each.slice is not None:
+            for defect in _defects_of_initial(case, each, each.slice):
+                yield each.index, f"is filled by nothing{defect}"
+        elif each.index not in scratch:
+            yield each.index, "holds no slice and is no task's scratch"
 
 
 def _defects_of_initial(case: Case, residency: Residency, slice_: SliceIdx) -> Iterator[str]:
     """Say why a residency that nothing fills cannot be there at cycle 0."""
     buffer = case.problem.buffers[case.problem.slices[slice_].buffer]
+    name = f"buffer {buffer.index}"
     if buffer.starts_in is None:
-        yield f"is filled by nothing, but buffer {buffer.index} is written by a task"
+        yield f", but {name} is written by a task"
     elif buffer.starts_in != residency.memory:
-        yield (
-            f"is filled by nothing, but at cycle 0 buffer {buffer.index} is in "
-            f"{case.memory(buffer.starts_in)}, not in {case.memory(residency.memory)}"
-        )
+        where = f"{case.memory(buffer.starts_in)}, not in {case.memory(residency.memory)}"
+        yield f", but at cycle 0 {name} is in {where}"
     elif slice_ != buffer.index and case.home[residency.index] is None:
-        yield f"is filled by nothing, but at cycle 0 buffer {buffer.index} lies there as a whole"
+        yield f", but at cycle 0 {name} lies there as a whole"
     if residency.start != 0:
-        yield f"is filled by nothing and starts at cycle {residency.start}, expected 0"
+        yield f" and starts at cycle {residency.start}, expected 0"
 
 
-def _initial_copies(case: Case) -> Iterator[Violation]:
+def _copies_at_the_start(case: Case) -> Iterator[tuple[ResidencyIdx, str]]:
     """A buffer that starts where it has no place lies there once at cycle 0."""
     first: dict[BufferIdx, ResidencyIdx] = {}
-    for residency in case.plan.residencies:
-        filled = residency.filled_by_task is not None or residency.filled_by_transfer is not None
-        if filled or residency.slice is None or case.home[residency.index] is not None:
+    for each in case.plan.residencies:
+        if is_filled(each) or each.slice is None or case.home[each.index] is not None:
             continue
-        buffer = case.problem.slices[residency.slice].buffer
-        if residency.slice != buffer or case.problem.buffers[buffer].starts_in != residency.memory:
+        buffer = case.problem.slices[each.slice].buffer
+        if each.slice != buffer or case.problem.buffers[buffer].starts_in != each.memory:
             continue
-        if first.setdefault(buffer, residency.index) != residency.index:
-            yield _violation(
-                case,
-                residency.index,
-                f"is filled by nothing, but at cycle 0 buffer {buffer} lies in residency "
-                f"{first[buffer]} alone",
-            )
+        if first.setdefault(buffer, each.index) != each.index:
+            alone = f"buffer {buffer} lies in residency {first[buffer]} alone"
+            yield each.index, f"is filled by nothing, but at cycle 0 {alone}"
 
 
-def _stated(case: Case, residency: Residency) -> str:
+def _fillers_not_stated(case: Case) -> Iterator[tuple[ResidencyIdx, str]]:
+    for placement in case.plan.placements:
+        for index in placement.writes:
+            if case.plan.residencies[index].filled_by_task != placement.task:
+                said = f"is written by {case.task(placement.task)}"
+                yield index, f"{said}, but states {_stated(case, index)}"
+    for move in case.plan.transfers:
+        for index in move.destinations:
+            if case.plan.residencies[index].filled_by_transfer != move.index:
+                said = f"is a destination of transfer {move.index}"
+                yield index, f"{said}, but states {_stated(case, index)}"
+
+
+def _stated(case: Case, index: ResidencyIdx) -> str:
+    residency = case.plan.residencies[index]
     if residency.filled_by_task is not None:
         return case.task(residency.filled_by_task)
     if residency.filled_by_transfer is not None:
@@ -250,32 +204,20 @@ def _stated(case: Case, residency: Residency) -> str:
     return "nothing"
 
 
-def _violation(case: Case, residency: ResidencyIdx, defect: str) -> Violation:
-    who = case.residency(residency)
-    return Violation("filled_as_stated", (who,), f"{who} {defect}")
-
-
-def results_have_room(case: Case) -> Iterator[Violation]:
+def results_have_room(case: Case) -> Iterator[Finding]:
     """Each written buffer has a residency of it from the task's start to its end at least."""
     for placement in case.plan.placements:
-        task = case.problem.tasks[placement.task]
-        for buffer, residency in zip(task.writes, placement.writes, strict=True):
-            held = case.plan.residencies[residency].slice
-            name = case.problem.buffers[buffer].name
-            purpose = f"writes buffer {buffer} ({name}) to"
-            if held != buffer:
-                what = "scratch" if held is None else case.slice(held)
-                defect = f"which holds {what}"
-                yield _result_violation(
-                    "results_have_room", case, placement, residency, purpose, defect
-                )
-            for defect in _defects_of_results(case, placement, residency):
-                yield _result_violation(
-                    "results_have_room", case, placement, residency, purpose, defect
-                )
+        writes = case.problem.tasks[placement.task].writes
+        for buffer, index in zip(writes, placement.writes, strict=True):
+            defects = [*_defects_of_room(case, placement, index)]
+            if case.plan.residencies[index].slice != buffer:
+                defects.insert(0, f"which holds {case.content(index)}")
+            for defect in defects:
+                who, what = case.task(placement.task), case.residency(index)
+                yield (who, what), f"{who} writes {case.buffer(buffer)} to {what}, {defect}"
 
 
-def scratch_has_room(case: Case) -> Iterator[Violation]:
+def scratch_has_room(case: Case) -> Iterator[Finding]:
     """A task that needs scratch has a residency that is large enough, and no other task's."""
     owner: dict[ResidencyIdx, int] = {}
     for placement in case.plan.placements:
@@ -283,11 +225,10 @@ def scratch_has_room(case: Case) -> Iterator[Violation]:
         who = case.task(placement.task)
         if index is None:
             if needed > 0:
-                message = f"{who} needs {needed} B of scratch and has 0 B"
-                yield Violation("scratch_has_room", (who,), message)
+                yield (who,), f"{who} needs {needed} B of scratch and has 0 B"
             continue
-        defects = list(_defects_of_results(case, placement, index))
-        residency = case.plan.residencies[index]
+        residency, what = case.plan.residencies[index], case.residency(index)
+        defects = [*_defects_of_room(case, placement, index)]
         if needed == 0:
             defects.append("but needs 0 B of scratch")
         if residency.slice is not None:
@@ -298,11 +239,10 @@ def scratch_has_room(case: Case) -> Iterator[Violation]:
             defects.append(f"which is the scratch of {case.task(owner[index])} too")
         owner.setdefault(index, placement.task)
         for defect in defects:
-            purpose = "has scratch in"
-            yield _result_violation("scratch_has_room", case, placement, index, purpose, defect)
+            yield (who, what), f"{who} has scratch in {what}, {defect}"
 
 
-def _defects_of_results(case: Case, placement: Placement, index: ResidencyIdx) -> Iterator[str]:
+def _defects_of_room(case: Case, placement: Placement, index: ResidencyIdx) -> Iterator[str]:
     """Say why a residency is not room for a task's bytes: elsewhere, too late, too short."""
     residency = case.plan.residencies[index]
     local = case.machine.cores[placement.core].memory
@@ -312,15 +252,3 @@ def _defects_of_results(case: Case, placement: Placement, index: ResidencyIdx) -
         yield f"which starts at cycle {residency.start} > {placement.start}, the task's start"
     if residency.end < placement.end:
         yield f"which ends at cycle {residency.end} < {placement.end}, the task's end"
-
-
-def _result_violation(
-    rule: str,
-    case: Case,
-    placement: Placement,
-    residency: ResidencyIdx,
-    purpose: str,
-    defect: str,
-) -> Violation:
-    who, what = case.task(placement.task), case.residency(residency)
-    return Violation(rule, (who, what), f"{who} {purpose} {what}, {defect}")

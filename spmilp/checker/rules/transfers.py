@@ -1,89 +1,94 @@
 """Rule 7: transfers copy what is there to where room is, as engine, channel and links allow."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import cache
 from math import lcm
 from operator import lt
-from typing import TypeAlias
 
-from spmilp.checker.rules.case import Case
-from spmilp.checker.violation import Violation
+from spmilp.checker.rules.case import Case, Finding
+from spmilp.checker.rules.sweeps import Span, clashes
 from spmilp.machine.controllers import CONTROLLERS, Block, defects_of
 from spmilp.machine.routes import transfer_cycles
 from spmilp.plan.plan import Transfer
 from spmilp.problem.strides import Layout, strided_copy
 from spmilp.units import Bytes, Cycles, EngineIdx, LinkIdx, MemoryIdx
 
-_Path: TypeAlias = tuple[EngineIdx, MemoryIdx, tuple[MemoryIdx, ...], tuple[LinkIdx, ...]]
-"""Engine, memories of source and destinations, and links; thousands of transfers share each."""
 
-
-def transfer_data(case: Case) -> Iterator[Violation]:
+def transfer_data(case: Case) -> Iterator[Finding]:
     """The source holds the slice and is valid, and the destinations exist, all the time."""
-    for use in case.transfer_uses:
-        move = case.plan.transfers[use.number]
+    for move in case.plan.transfers:
         for defect in (*_defects_of_source(case, move), *_defects_of_destinations(case, move)):
-            yield _violation("transfer_data", case, move, defect)
-
-
-def transfer_route(case: Case) -> Iterator[Violation]:
-    """Engine, route and duration are the machine's; several destinations only where it can."""
-    known: dict[_Path, tuple[str, ...]] = {}
-    cycles: dict[tuple[_Path, Bytes], Cycles | None] = {}
-    for move in case.plan.transfers:
-        source = case.plan.residencies[move.source].memory
-        destinations = tuple([case.plan.residencies[end].memory for end in move.destinations])
-        path = move.engine, source, destinations, move.route
-        size = case.problem.slices[move.slice].bytes
-        if path not in known:
-            known[path] = tuple(_defects_of_path(case, *path))
-        if (path, size) not in cycles:
-            cycles[path, size] = _cycles(case, path, size)
-        for defect in (*known[path], *_defects_of_duration(case, move, cycles[path, size])):
-            yield _violation("transfer_route", case, move, defect)
-
-
-def transfer_limits(case: Case) -> Iterator[Violation]:
-    """Length, nested strides and congruence keep within what the engine can."""
-    for move in case.plan.transfers:
-        for defect in _defects_of_shape(case, move):
-            yield _violation("transfer_limits", case, move, defect)
+            yield _finding(case, move, defect)
 
 
 def _defects_of_source(case: Case, move: Transfer) -> Iterator[str]:
-    residency, name = case.plan.residencies[move.source], case.residency(move.source)
+    name = f"its source {case.residency(move.source)}"
+    valid, end = case.valid_from[move.source], case.plan.residencies[move.source].end
     if not case.holds(move.source, move.slice):
-        held = "scratch" if residency.slice is None else case.slice(residency.slice)
-        yield f"its source {name} holds {held}"
-    valid = case.valid_from[move.source]
+        yield f"{name} holds {case.content(move.source)}"
     if valid > move.start:
-        yield f"its source {name} is valid from cycle {valid} > {move.start}, its start"
-    if residency.end < move.end and not case.is_lost(case.transfer_uses[move.index]):
-        yield f"its source {name} ends at cycle {residency.end} < {move.end}, its end"
+        yield f"{name} is valid from cycle {valid} > {move.start}, its start"
+    if end < move.end and not case.is_lost(case.transfer_uses[move.index]):
+        yield f"{name} ends at cycle {end} < {move.end}, its end"
 
 
 def _defects_of_destinations(case: Case, move: Transfer) -> Iterator[str]:
     memories = set()
-    for destination in move.destinations:
-        residency, name = case.plan.residencies[destination], case.residency(destination)
+    for index in move.destinations:
+        residency = case.plan.residencies[index]
+        name = f"its destination {case.residency(index)}"
         if residency.slice != move.slice:
-            held = "scratch" if residency.slice is None else case.slice(residency.slice)
-            yield f"its destination {name} holds {held}"
+            yield f"{name} holds {case.content(index)}"
         if residency.end < move.end:
-            yield f"its destination {name} ends at cycle {residency.end} < {move.end}, its end"
+            yield f"{name} ends at cycle {residency.end} < {move.end}, its end"
         if residency.memory in memories:
             yield f"it has 2 destinations in {case.memory(residency.memory)}, expected 1 at most"
         memories.add(residency.memory)
 
 
+def transfer_route(case: Case) -> Iterator[Finding]:
+    """Engine, route and duration are the machine's; several destinations only where it can."""
+
+    @cache
+    def defects(
+        engine: EngineIdx,
+        source: MemoryIdx,
+        ends: tuple[MemoryIdx, ...],
+        links: tuple[LinkIdx, ...],
+    ) -> tuple[str, ...]:
+        return tuple(_defects_of_path(case, engine, source, ends, links))
+
+    @cache
+    def cycles(
+        engine: EngineIdx, source: MemoryIdx, ends: tuple[MemoryIdx, ...], size: Bytes
+    ) -> Cycles | None:
+        route = case.route(source, ends)
+        return None if route is None else transfer_cycles(case.machine.engines[engine], route, size)
+
+    for move in case.plan.transfers:
+        source = case.plan.residencies[move.source].memory
+        ends = tuple([case.plan.residencies[end].memory for end in move.destinations])
+        size, length = case.problem.slices[move.slice].bytes, move.end - move.start
+        for defect in defects(move.engine, source, ends, move.route):
+            yield _finding(case, move, defect)
+        expected = cycles(move.engine, source, ends, size)
+        if expected is not None and length != expected:
+            name = case.machine.engines[move.engine].name
+            lasts = f"it lasts [{move.start}, {move.end}) = {length} cycles"
+            defect = f"{lasts}, expected {expected} for {size} B by engine {name}"
+            yield _finding(case, move, defect)
+
+
 def _defects_of_path(
     case: Case,
-    engine_index: EngineIdx,
+    index: EngineIdx,
     source: MemoryIdx,
     destinations: tuple[MemoryIdx, ...],
     links: tuple[LinkIdx, ...],
 ) -> Iterator[str]:
-    engine = case.machine.engines[engine_index]
+    engine = case.machine.engines[index]
     if len(destinations) > 1 and not engine.multicast:
         yield f"{len(destinations)} destinations > 1: engine {engine.name} cannot multicast"
     for memory in destinations:
@@ -92,26 +97,17 @@ def _defects_of_path(
             yield f"engine {engine.name} does not move data from {ends}"
     route = case.route(source, destinations)
     if route is None:
-        targets = ", ".join(case.memory(memory) for memory in destinations)
+        targets = ", ".join(map(case.memory, destinations))
         yield f"no route leads from {case.memory(source)} to {targets}"
     elif links != route.links:
         yield f"it takes the links {list(links)}, expected {list(route.links)}"
 
 
-def _cycles(case: Case, path: _Path, size: Bytes) -> Cycles | None:
-    """Return how long a transfer takes; ``None`` without a route."""
-    engine, source, destinations, _ = path
-    route = case.route(source, destinations)
-    return None if route is None else transfer_cycles(case.machine.engines[engine], route, size)
-
-
-def _defects_of_duration(case: Case, move: Transfer, cycles: Cycles | None) -> Iterator[str]:
-    if cycles is not None and move.end - move.start != cycles:
-        yield (
-            f"it lasts [{move.start}, {move.end}) = {move.end - move.start} cycles, expected "
-            f"{cycles} for {case.problem.slices[move.slice].bytes} B by engine "
-            f"{case.machine.engines[move.engine].name}"
-        )
+def transfer_limits(case: Case) -> Iterator[Finding]:
+    """Length, nested strides and congruence keep within what the engine can."""
+    for move in case.plan.transfers:
+        for defect in _defects_of_shape(case, move):
+            yield _finding(case, move, defect)
 
 
 def _defects_of_shape(case: Case, move: Transfer) -> Iterator[str]:
@@ -122,18 +118,17 @@ def _defects_of_shape(case: Case, move: Transfer) -> Iterator[str]:
     free = (engine.dimensions, engine.congruence, engine.controller) == (None, 1, None)
     if free or not case.holds(move.source, move.slice):
         return
-    item = case.problem.buffers[part.buffer].item
+    item, by = case.problem.buffers[part.buffer].item, engine.congruence
     source, strides = case.where(move.slice, move.source)
     for end in move.destinations:
         if case.plan.residencies[end].slice != move.slice:
             continue
         target, target_strides = case.where(move.slice, end)
         copy = strided_copy(part.extent, item, Layout(0, strides), Layout(0, target_strides))
+        name = f"copy to {case.residency(end)}"
         if engine.dimensions is not None and copy.dimensions > engine.dimensions:
-            yield (
-                f"its copy to {case.residency(end)} has {copy.dimensions} dimensions > "
-                f"{engine.dimensions} of {engine.name}"
-            )
+            many = f"{copy.dimensions} dimensions > {engine.dimensions}"
+            yield f"its {name} has {many} of {engine.name}"
         if engine.controller is not None:
             block = Block(
                 source=source,
@@ -143,50 +138,44 @@ def _defects_of_shape(case: Case, move: Transfer) -> Iterator[str]:
                 loads=case.plan.residencies[end].memory == engine.owner,
             )
             for defect in defects_of(block, CONTROLLERS[engine.controller]):
-                yield f"copy to {case.residency(end)}: {defect}"
-        if (source - target) % engine.congruence:
+                yield f"{name}: {defect}"
+        if (source - target) % by:
             yield (
                 f"source address {source} and destination address {target} differ modulo "
-                f"{engine.congruence} B: {source % engine.congruence} and "
-                f"{target % engine.congruence}"
+                f"{by} B: {source % by} and {target % by}"
             )
 
 
-def _violation(rule: str, case: Case, move: Transfer, defect: str) -> Violation:
-    objects = (f"transfer {move.index}", f"engine {case.machine.engines[move.engine].name}")
-    return Violation(rule, objects, f"transfer {move.index} of {case.slice(move.slice)}: {defect}")
+def _finding(case: Case, move: Transfer, defect: str) -> Finding:
+    name, engine = f"transfer {move.index}", f"engine {case.machine.engines[move.engine].name}"
+    return (name, engine), f"{name} of {case.slice(move.slice)}: {defect}"
 
 
-def channels(case: Case) -> Iterator[Violation]:
+def channels(case: Case) -> Iterator[Finding]:
     """A transfer has a channel that its engine has, alone from its start to its end."""
-    per_channel: dict[tuple[int, int], list[Transfer]] = {}
+    per_channel: defaultdict[tuple[EngineIdx, int], list[Span]] = defaultdict(list)
     for move in case.plan.transfers:
         engine = case.machine.engines[move.engine]
         if not 0 <= move.channel < engine.channels:
-            yield Violation(
-                "channels",
-                (f"transfer {move.index}", f"engine {engine.name}"),
-                f"transfer {move.index} uses channel {move.channel} of engine {engine.name}, which "
-                f"has {engine.channels}, numbered from 0",
+            name, where = f"transfer {move.index}", f"engine {engine.name}"
+            yield (
+                (name, where),
+                f"{name} uses channel {move.channel} of {where}, which has {engine.channels}, "
+                "numbered from 0",
             )
-        per_channel.setdefault((move.engine, move.channel), []).append(move)
-    for (engine_index, channel), moves in sorted(per_channel.items()):
-        moves.sort(key=lambda move: (move.start, move.end, move.index))
-        busy = moves[0]
-        for later in moves[1:]:
-            if later.start < busy.end:
-                name = case.machine.engines[engine_index].name
-                yield Violation(
-                    "channels",
-                    (f"engine {name}", f"transfer {busy.index}", f"transfer {later.index}"),
-                    f"channel {channel} of engine {name} starts transfer {later.index} at cycle "
-                    f"{later.start} < {busy.end}, the end of transfer {busy.index}",
-                )
-            if later.end > busy.end:
-                busy = later
+        per_channel[move.engine, move.channel].append((move.start, move.end, move.index))
+    for (index, channel), moves in sorted(per_channel.items()):
+        for (_, end, busy), (start, _, later) in clashes(moves):
+            where = f"engine {case.machine.engines[index].name}"
+            first, second = f"transfer {busy}", f"transfer {later}"
+            yield (
+                (where, first, second),
+                f"channel {channel} of {where} starts {second} at cycle {start} < {end}, the end "
+                f"of {first}",
+            )
 
 
-def link_rates(case: Case) -> Iterator[Violation]:
+def link_rates(case: Case) -> Iterator[Finding]:
     """The rates of the transfers on a link add up to its own at most, at every cycle.
 
     A transfer holds the least of its engine's rate and its links' rates on each of its links.
@@ -196,14 +185,14 @@ def link_rates(case: Case) -> Iterator[Violation]:
     links = [link.rate for link in case.machine.links]
     parts = lcm(*(rate.denominator for rate in (*engines, *links)))
     of_engines, of_links = ([int(rate * parts) for rate in rates] for rates in (engines, links))
-    by_path: dict[tuple[EngineIdx, tuple[LinkIdx, ...]], list[Transfer]] = {}
+    by_path: defaultdict[tuple[EngineIdx, tuple[LinkIdx, ...]], list[Transfer]] = defaultdict(list)
     for move in case.plan.transfers:
-        by_path.setdefault((move.engine, move.route), []).append(move)
-    per_link: dict[LinkIdx, list[tuple[list[Transfer], int]]] = {}
+        by_path[move.engine, move.route].append(move)
+    per_link: defaultdict[LinkIdx, list[tuple[list[Transfer], int]]] = defaultdict(list)
     for (engine, route), moves in by_path.items():
         held = min([of_engines[engine], *(of_links[link] for link in route)])
         for link in route:
-            per_link.setdefault(link, []).append((moves, held))
+            per_link[link].append((moves, held))
     for link, on_it in sorted(per_link.items()):
         if not _never_too_many(on_it, of_links[link]):
             yield from _overloads(case, link, on_it, of_links[link], parts)
@@ -222,17 +211,14 @@ def _never_too_many(on_it: list[tuple[list[Transfer], int]], capacity: int) -> b
 
 
 def _overloads(
-    case: Case,
-    index: LinkIdx,
-    on_it: list[tuple[list[Transfer], int]],
-    capacity: int,
-    parts: int,
-) -> Iterator[Violation]:
+    case: Case, index: LinkIdx, on_it: list[tuple[list[Transfer], int]], capacity: int, parts: int
+) -> Iterator[Finding]:
     """Say at which cycles a link carries too much, and of whom.
 
     Rates are counted in ``parts`` of a byte per cycle.
     """
     link = case.machine.links[index]
+    name = f"link {link.source} -> {link.target}"
     moves = [(move, held) for some, held in on_it for move in some]
     moves.sort(key=lambda pair: pair[0].index)
     events = []
@@ -247,11 +233,6 @@ def _overloads(
             continue
         alive[position] = None
         if load > capacity:
-            name = f"link {link.source} -> {link.target}"
             users = tuple(f"transfer {moves[one][0].index}" for one in alive)
-            yield Violation(
-                "link_rates",
-                (name, *users),
-                f"{name} carries {Fraction(load, parts)} B/cycle > {link.rate} B/cycle at cycle "
-                f"{cycle} ({', '.join(users)})",
-            )
+            carries = f"{name} carries {Fraction(load, parts)} B/cycle > {link.rate} B/cycle"
+            yield (name, *users), f"{carries} at cycle {cycle} ({', '.join(users)})"

@@ -201,8 +201,8 @@ def replay(
     ValuesError
         If an input or constant has no values, or others than the network's shape and type.
     """
-    for violation in structure(problem, plan):
-        raise ReplayError(f"the plan cannot be replayed: {violation.message}")
+    for _, message in structure(problem, plan):
+        raise ReplayError(f"the plan cannot be replayed: {message}")
     run = _Run(problem, plan, network, inputs)
     with one_blas_thread():
         for event in timed_events(plan) if events is None else events:
