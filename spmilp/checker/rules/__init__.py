@@ -1,4 +1,4 @@
-"""The rules of a valid plan, after ``docs/format.md``; each yields what breaks the rule of its name.
+"""The rules of a valid plan, after ``docs/format.md``; a rule yields what breaks it.
 
 They know the data of machine, problem and plan, the routes of a machine and the strides of a copy
 (which define what those mean), and nothing of solvers, packing, networks or arrays.
