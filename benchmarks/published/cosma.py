@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.exact.cosma.networks import model_network
-from benchmarks.exact.cosma.setting import largest_operator, least_peak, problem_of
+from benchmarks.exact.cosma.setting import largest_operator, least_peak, problem_of, solve
 from benchmarks.published.rows import Row, Source
 from spmilp.checker.check import check
 from spmilp.frontend.find import LIGHT_PREFIX, light_models
-from spmilp.policies.cosma import Network, solve
+from spmilp.policies.cosma import Network
 from spmilp.registry import find_solver
 from spmilp.solvers.base import SolveOptions
 

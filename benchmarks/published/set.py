@@ -61,13 +61,13 @@ def resnet50() -> Problem:
 def first_makespans(problem: Problem) -> list[Cycles]:
     """Return the makespans of the trees that the search begins with."""
     layers, cores = Layers(problem), along_the_chip(problem)
-    schedules = Schedules(SearchContext(problem, SolveOptions()))
+    schedules = Schedules[None](SearchContext(problem, SolveOptions()), "set")
     found = []
     for tree in first_trees(len(layers.work)):
         made = schedules.make(*layers.in_order(tasks_of(tree, layers, cores)))
         if made is None:
             raise SystemExit(f"set on {problem.name}: {schedules.reason}")
-        found.append(made.score[0])
+        found.append(made[0])
     return found
 
 

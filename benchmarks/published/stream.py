@@ -82,11 +82,11 @@ def on_all_cores(problem: Problem) -> tuple[Cycles, Cycles]:
     layers, along = Layers(problem), along_the_chip(problem)
     every = [one for layer in range(len(layers.work)) for one in layers.spread(layer, along)]
     order, cores = layers.in_order(every)
-    schedules = Schedules(SearchContext(problem, SolveOptions()))
+    schedules = Schedules[None](SearchContext(problem, SolveOptions()), "stream")
     made = [schedules.make(one, cores) for one in (order, depth_first(problem))]
     if made[0] is None or made[1] is None:
         raise SystemExit(f"stream on {problem.name}: {schedules.reason}")
-    return made[0].score[0], made[1].score[0]
+    return made[0][0], made[1][0]
 
 
 def _makespan(problem: Problem) -> Cycles:

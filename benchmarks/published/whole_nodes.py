@@ -6,7 +6,7 @@ taken to be ideal, so only what is pinned takes room.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 
@@ -20,7 +20,7 @@ from spmilp.policies.structures import (
     Structure,
     Structures,
     breadth_or_depth_first,
-    node_class,
+    by_activations,
 )
 from spmilp.units import Bytes, Cycles
 
@@ -183,7 +183,7 @@ def structures_of(network: WholeNodes, capacity: Bytes | None) -> Structures:
     structures = [
         _structure(index[name], network.sizes[name], sorted(set(uses[name]))) for name in inner
     ]
-    steps = [_step(number, node, network) for number, node in enumerate(nodes)]
+    overwrites: list[list[Overwrite]] = [[] for _ in nodes]
     for number, node in enumerate(nodes):
         for position, name in enumerate(node.reads if node.is_elementwise else ()):
             is_same = network.sizes[name] == network.sizes[node.writes]
@@ -191,22 +191,23 @@ def structures_of(network: WholeNodes, capacity: Bytes | None) -> Structures:
                 both = frozenset((index[name], index[node.writes]))
                 size = network.sizes[name]
                 one = Overwrite(position, index[node.writes], size, None, both)
-                steps[number].overwrites.append(one)
+                overwrites[number].append(one)
+    steps = [_step(n, node, network, overwrites[n]) for n, node in enumerate(nodes)]
     return Structures(steps, structures, [capacity] * len(steps), is_of_time=True)
 
 
-def _order(network: WholeNodes) -> tuple[int, ...]:
+def _order(network: WholeNodes) -> list[int]:
     writer = {node.writes: number for number, node in enumerate(network.nodes)}
     before = [[writer[name] for name in node.reads if name in writer] for node in network.nodes]
     classes = []
     for node in network.nodes:
         moved = sum(network.sizes[name] for name in (*node.reads, node.writes))
         times = (_cycles(node.weights), _cycles(moved))
-        classes.append(node_class(node.work, *times))
+        classes.append(by_activations(node.work, *times))
     return breadth_or_depth_first(before, classes)
 
 
-def _step(number: int, node: Node, network: WholeNodes) -> Step:
+def _step(number: int, node: Node, network: WholeNodes, overwrites: Iterable[Overwrite]) -> Step:
     moved = (node.weights, *(network.sizes[name] for name in (*node.reads, node.writes)))
     return Step(
         task=number,
@@ -214,6 +215,7 @@ def _step(number: int, node: Node, network: WholeNodes) -> Step:
         work=max(node.work, -(-sum(moved) // SPM_RATE)),
         moving=sum(map(_cycles, moved)),
         traffic=sum(moved),
+        overwrites=tuple(overwrites),
     )
 
 

@@ -10,7 +10,8 @@ cdm, cdm_accesses  homes and replicas of buffers in scratchpads, with the conten
 set                layers on parts of the chip by a tree of cuts, by simulated annealing
 stream             each layer on one set of cores, by a genetic algorithm
 scheduled          from cores and an order to a plan, by serial schedule generation
-one_after_another  from what a policy does, step by step, to a plan with addresses and short times
+one_after_another  the base class of policies, a core for each task, and a plan written down step by
+                   step, with addresses and short times
 
 What a policy shares with the solvers (formulation, packing, shortening of times) it takes from
 there; what its paper leaves open is stated in its docstring.

@@ -7,19 +7,18 @@ in that scratchpad get it from there, each time or once.
 """
 
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from spmilp.policies.one_after_another import NotTakenError, no_way, quickest_transfer
+from spmilp.policies.one_after_another import Setting
 from spmilp.policies.rammer import waves_of
-from spmilp.solvers.exact.formulation.tables import ProblemTables, TransferOption
-from spmilp.solvers.schedule.kernels.records import numbers
+from spmilp.solvers.exact.formulation.tables import TransferOption
+from spmilp.solvers.schedule.kernels.records import Ints, numbers
 from spmilp.solvers.schedule.orders import round_robin
 from spmilp.units import BufferIdx, CoreIdx, Cycles, MemoryIdx, SliceIdx, TaskIdx
 
@@ -29,6 +28,14 @@ Placement = frozenset[int]
 Event = tuple[MemoryIdx, int]
 """A memory and a step at which something begins in it."""
 
+Charges = Counter[int]
+"""Cycles for which a resource, a core or behind all cores a link, is busy in a wave.
+
+By its place in a table with a row for each wave."""
+
+HOMES = 4
+"""Scratchpads that one buffer may have its home in, at most; two more near a private one's."""
+
 
 class Role(StrEnum):
     """What a part says of a buffer."""
@@ -37,14 +44,6 @@ class Role(StrEnum):
     STORE = "store"
     STREAM = "stream"
     REPLICA = "replica"
-
-
-class Charge(NamedTuple):
-    """Cycles for which a resource is busy in a wave: a core, or behind all cores a link."""
-
-    wave: int
-    resource: int
-    cycles: Cycles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +58,8 @@ class Part:
         Where it comes from, for those who read it.
     needs
         The part without which this one cannot be, if any.
+    places, cycles
+        Of its charges.
     blocks
         Taken in a memory at each event of it; less than 0 where a result takes bytes over.
     given
@@ -69,29 +70,12 @@ class Part:
     buffer: BufferIdx
     role: Role
     memory: MemoryIdx
-    source: MemoryIdx | None = None
-    needs: int | None = None
-    charges: tuple[Charge, ...] = ()
+    source: MemoryIdx | None
+    needs: int | None
+    places: Ints
+    cycles: Ints
     blocks: Mapping[Event, int]
-    given: frozenset[tuple[int, int]] = frozenset()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """A task of the sequence.
-
-    Parameters
-    ----------
-    overwrites
-        ``(position, buffer)``: the reads that results may take over, and the results.
-    """
-
-    task: TaskIdx
-    pool: int
-    core: CoreIdx
-    memory: MemoryIdx
-    wave: int
-    overwrites: tuple[tuple[int, BufferIdx], ...]
+    given: frozenset[tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,181 +105,8 @@ class Variable:
         return frozenset(chosen if self.store is None else [self.store, *chosen])
 
 
-HOMES = 4
-"""Scratchpads that one buffer may have its home in, at most; two more near a private one's."""
-
-
-class Uses:
-    """The tasks of a problem on given cores, one operator after another, and what they use.
-
-    Attributes
-    ----------
-    reads
-        For each buffer the steps that read it, by the memory in which they run.
-    """
-
-    def __init__(self, tables: ProblemTables, cores: Sequence[CoreIdx]) -> None:
-        self.tables = tables
-        self.cores = len(tables.machine.cores)
-        self.steps = tuple(_steps(tables, cores))
-        self._step_of = {step.task: number for number, step in enumerate(self.steps)}
-        self.reads = self._all_reads()
-        self._options: dict[tuple[SliceIdx, ...], TransferOption | None] = {}
-        self._shares: dict[tuple[int, ...], tuple[tuple[int, Cycles], ...]] = {}
-        self._shared: dict[BufferIdx, bool] = {}
-        self._events = self._all_events()
-
-    def _all_reads(self) -> dict[BufferIdx, dict[MemoryIdx, list[int]]]:
-        """Return for each buffer the steps that read it, by the memory in which they run."""
-        found: dict[BufferIdx, dict[MemoryIdx, list[int]]] = defaultdict(dict)
-        problem = self.tables.problem
-        for number, step in enumerate(self.steps):
-            for read in problem.tasks[step.task].reads:
-                buffer = problem.slices[read].buffer
-                steps = found[buffer].setdefault(step.memory, [])
-                if number not in steps[-1:]:
-                    steps.append(number)
-        return dict(sorted(found.items()))
-
-    def _all_events(self) -> dict[MemoryIdx, list[int]]:
-        events: dict[MemoryIdx, set[int]] = defaultdict(set)
-        for number, step in enumerate(self.steps):
-            events[step.memory].add(number)
-        for buffer in self.reads:
-            first, _ = self.life(buffer)
-            for memory in self.home_memories(buffer):
-                events[memory].add(first)
-        return {memory: sorted(steps) for memory, steps in events.items()}
-
-    def is_shared(self, buffer: BufferIdx) -> bool:
-        """Say whether tasks of several scratchpads use a buffer."""
-        if buffer not in self._shared:
-            written = self.written_in(buffer)
-            users = {*self.reads[buffer], *([] if written is None else [written])}
-            self._shared[buffer] = len(users) > 1
-        return self._shared[buffer]
-
-    def life(self, buffer: BufferIdx) -> tuple[int, int]:
-        """Return the steps of the writer, or of the first reader, and of the last reader."""
-        uses = [step for steps in self.reads[buffer].values() for step in steps]
-        writer = self.tables.writers[buffer]
-        first = min(uses) if writer is None else self._step_of[writer]
-        return first, max(uses)
-
-    def written_in(self, buffer: BufferIdx) -> MemoryIdx | None:
-        writer = self.tables.writers[buffer]
-        return None if writer is None else self.steps[self._step_of[writer]].memory
-
-    def home_memories(self, buffer: BufferIdx) -> list[MemoryIdx]:
-        """Return scratchpads of those who use it, evenly chosen, and others near a single one."""
-        written = self.written_in(buffer)
-        users = sorted({*self.reads[buffer], *([] if written is None else [written])})
-        if len(users) > HOMES:
-            # Other ones for the next buffer, so that not all meet at the same scratchpads.
-            places = (i * len(users) // HOMES + buffer for i in range(HOMES))
-            chosen = {users[place % len(users)] for place in places}
-            return sorted(chosen if written is None else {*chosen, written})
-        if len(users) > 1:
-            return users
-        spms = {core.memory for core in self.tables.machine.cores}
-        near = sorted(
-            (option.cycles, memory)
-            for memory in spms.difference(users)
-            if (option := self.option(buffer, buffer, memory, users[0])) is not None
-        )
-        return users + [memory for _, memory in near[:2]]
-
-    def option(
-        self, holder: SliceIdx, slice_: SliceIdx, source: MemoryIdx, to: MemoryIdx
-    ) -> TransferOption | None:
-        """Return the quickest transfer of a slice out of what holds it; ``None`` without any."""
-        key = holder, slice_, source, to
-        if key not in self._options:
-            fits = self.tables.fits(slice_, to)
-            found = quickest_transfer(self.tables, slice_, holder, source, to) if fits else None
-            self._options[key] = found
-        return self._options[key]
-
-    def streamed(
-        self, step: int, buffer: BufferIdx, source: MemoryIdx
-    ) -> dict[int, SliceIdx] | None:
-        """Return what is fetched for each read of a buffer at a step: the slice, or all of it.
-
-        ``None`` if no engine can.
-        """
-        memory = self.steps[step].memory
-        reads = self.tables.problem.tasks[self.steps[step].task].reads
-        found = {}
-        for position in self.positions(step, buffer):
-            read = reads[position]
-            able = (one for one in (read, buffer) if self.option(buffer, one, source, memory))
-            found[position] = next(able, -1)
-        return None if -1 in found.values() else found
-
-    def positions(self, step: int, buffer: BufferIdx) -> list[int]:
-        """Return the reads of a buffer at a step."""
-        problem = self.tables.problem
-        reads = enumerate(problem.tasks[self.steps[step].task].reads)
-        return [position for position, read in reads if problem.slices[read].buffer == buffer]
-
-    def charges(
-        self,
-        slice_: SliceIdx,
-        buffer: BufferIdx,
-        ends: tuple[MemoryIdx, MemoryIdx],
-        step: Step,
-    ) -> tuple[Charge, ...]:
-        """Return what one transfer keeps busy: the core, and the links for their share of it."""
-        option = self.option(buffer, slice_, *ends)
-        if option is None:
-            raise no_way(self.tables.problem, slice_, ends)
-        key = *ends, option.engine, option.moving
-        if key not in self._shares:
-            links = self.tables.machine.links
-            self._shares[key] = tuple(
-                (self.cores + link, int(-(-option.moving * option.rate // links[link].rate)))
-                for link in option.links
-            )
-        busy = ((step.core, option.cycles), *self._shares[key])
-        return tuple(Charge(step.wave, resource, cycles) for resource, cycles in busy)
-
-    def stay(self, buffer: BufferIdx, memory: MemoryIdx, first: int, last: int) -> dict[Event, int]:
-        events = self._events[memory]
-        size = self.tables.blocks_of(buffer, memory)
-        stay = events[bisect_left(events, first) : bisect_right(events, last)]
-        return {(memory, step): size for step in stay}
-
-
-def _steps(tables: ProblemTables, cores: Sequence[CoreIdx]) -> Iterator[Step]:
-    problem, waves = tables.problem, waves_of(tables.problem)
-    pool_of = {core: pool.index for pool in tables.pools for core in pool.cores}
-    for task in round_robin(problem, numbers(cores)).tolist():
-        pool = pool_of[cores[task]]
-        yield Step(
-            task=task,
-            pool=pool,
-            core=cores[task],
-            memory=tables.pools[pool].memory,
-            wave=waves[task],
-            overwrites=tuple(_overwrites(tables, task)),
-        )
-
-
-def _overwrites(tables: ProblemTables, task: TaskIdx) -> Iterator[tuple[int, BufferIdx]]:
-    """Yield reads whose bytes results may take over, each read and each result once."""
-    wanted, slices = tables.problem.tasks[task], tables.problem.slices
-    buffers = [slices[read].buffer for read in wanted.reads]
-    taken: set[int] = set()
-    for read, written in wanted.in_place:
-        position = wanted.reads.index(read)
-        if written in taken or -1 - position in taken or buffers.count(buffers[position]) > 1:
-            continue
-        taken |= {written, -1 - position}
-        yield position, written
-
-
 class Accesses:
-    """All variables of a problem on given cores, with the costs of their parts.
+    """The tasks of a problem one operator after another, and all that a placement may say.
 
     Parameters
     ----------
@@ -304,31 +115,40 @@ class Accesses:
 
     Attributes
     ----------
+    order
+        The tasks; a step is a place in it.
+    overwrites
+        Of each task ``(position, buffer)``: reads that results may take over, and the results.
     base
         Cycles that each resource is busy in each wave whatever is decided.
+    fixed
+        Blocks of results and scratch.
+
+    Raises
+    ------
+    NotTakenError
+        If data cannot be moved in one transfer, or the streams of a task do not fit.
     """
 
-    def __init__(
-        self,
-        tables: ProblemTables,
-        cores: Sequence[CoreIdx],
-        dram: MemoryIdx,
-        is_over: Callable[[], bool] = lambda: False,
-    ) -> None:
-        self.tables = tables
-        self._is_over = is_over
-        self.dram = dram
-        self.uses = Uses(tables, cores)
-        self.steps = self.uses.steps
-        machine = tables.machine
+    def __init__(self, setting: Setting, is_over: Callable[[], bool] = lambda: False) -> None:
+        self.setting = setting
+        problem, machine = setting.problem, setting.problem.machine
+        self.order: list[TaskIdx] = round_robin(problem, numbers(setting.cores)).tolist()
+        self._step_of = {task: number for number, task in enumerate(self.order)}
+        self._waves = waves_of(problem)
         self.cores = len(machine.cores)
-        waves = 1 + max(step.wave for step in self.steps)
-        self.base: NDArray[np.int64] = np.zeros((waves, self.cores + len(machine.links)), np.int64)
+        self.width = self.cores + len(machine.links)
+        self.overwrites = [self._overwrites(task.index) for task in problem.tasks]
+        self.way = cache(self._way)
+        self._reads = self._all_reads()
+        self._events = self._all_events()
+        self.base = np.zeros((1 + max(self._waves), self.width), np.int64)
         self.fixed: dict[Event, int] = {}
-        self.parts: list[Part] = []
         self._add_fixed()
-        self.variables = {buffer: self._variable(buffer) for buffer in self.uses.reads}
-        self._demand_room()
+        self.parts: list[Part] = []
+        self.variables = {buffer: self._variable(buffer, is_over()) for buffer in self._reads}
+        for (_, number), blocks in self.used(self.off_chip()).items():
+            setting.demand_room("cdm", self.order[number], blocks)
 
     def off_chip(self) -> Placement:
         """Return the placement in which everything is in DRAM."""
@@ -338,10 +158,12 @@ class Accesses:
         """Return the cycles of all waves: each as long as its busiest core, or link."""
         busy = self.base.copy()
         for index in placement:
-            for charge in self.parts[index].charges:
-                busy[charge.wave, charge.resource] += charge.cycles
-        resources = busy if contention else busy[:, : self.cores]
-        return int(resources.max(axis=1).sum())
+            busy.reshape(-1)[self.parts[index].places] += self.parts[index].cycles
+        return int(busy[:, : self.resources(contention)].max(axis=1).sum())
+
+    def resources(self, contention: bool) -> int:
+        """Return how many resources count: all with contention, cores alone without."""
+        return self.width if contention else self.cores
 
     def used(self, placement: Iterable[int]) -> dict[Event, int]:
         """Return the blocks that are taken at each event."""
@@ -351,12 +173,9 @@ class Accesses:
                 used[event] += blocks
         return used
 
-    def without_room(self, placement: Iterable[int]) -> Iterator[tuple[Event, int, int]]:
-        """Yield events at which too much is taken, with that and the capacity in blocks."""
-        for event, blocks in self.used(placement).items():
-            capacity = self.tables.capacity[event[0]]
-            if capacity is not None and blocks > capacity:
-                yield event, blocks, capacity
+    def is_shared(self, buffer: BufferIdx) -> bool:
+        """Say whether tasks of several scratchpads use a buffer."""
+        return len(self._users(buffer)) > 1
 
     def serving(
         self, buffer: BufferIdx, memory: MemoryIdx, placement: Collection[int]
@@ -368,186 +187,252 @@ class Accesses:
         able = (*one.readers.get(memory, ()), *([one.homes[memory]] if memory in one.homes else ()))
         return next((self.parts[index] for index in able if index in placement), None)
 
+    def positions(self, step: int, buffer: BufferIdx) -> list[int]:
+        """Return the reads of a buffer at a step."""
+        reads = enumerate(self.setting.problem.tasks[self.order[step]].reads)
+        return [position for position, read in reads if self.setting.buffer_of(read) == buffer]
+
+    def streamed(
+        self, step: int, buffer: BufferIdx, source: MemoryIdx
+    ) -> dict[int, SliceIdx] | None:
+        """Return what is fetched for each read of a buffer at a step: the slice, or all of it.
+
+        ``None`` if no engine can.
+        """
+        task = self.order[step]
+        memory, reads = self.setting.memories[task], self.setting.problem.tasks[task].reads
+        found = {}
+        for position in self.positions(step, buffer):
+            able = (o for o in (reads[position], buffer) if self.way(buffer, o, source, memory))
+            found[position] = next(able, -1)
+        return None if -1 in found.values() else found
+
+    def _way(
+        self, holder: SliceIdx, slice_: SliceIdx, source: MemoryIdx, to: MemoryIdx
+    ) -> TransferOption | None:
+        """Return the quickest transfer of a slice out of what holds it; ``None`` without any."""
+        fits = self.setting.tables.fits(slice_, to)
+        return self.setting.way(slice_, holder, source, to) if fits else None
+
+    def _overwrites(self, task: TaskIdx) -> tuple[tuple[int, BufferIdx], ...]:
+        """Return reads whose bytes results may take over, each read and each result once."""
+        wanted = self.setting.problem.tasks[task]
+        buffers = [self.setting.buffer_of(read) for read in wanted.reads]
+        found: dict[int, BufferIdx] = {}
+        for read, written in wanted.in_place:
+            position = wanted.reads.index(read)
+            if written not in found.values() and buffers.count(buffers[position]) == 1:
+                found.setdefault(position, written)
+        return tuple(found.items())
+
+    def _all_reads(self) -> dict[BufferIdx, dict[MemoryIdx, list[int]]]:
+        """Return for each buffer the steps that read it, by the memory in which they run."""
+        found: dict[BufferIdx, dict[MemoryIdx, list[int]]] = defaultdict(dict)
+        for number, task in enumerate(self.order):
+            memory = self.setting.memories[task]
+            for buffer in set(map(self.setting.buffer_of, self.setting.problem.tasks[task].reads)):
+                found[buffer].setdefault(memory, []).append(number)
+        return dict(sorted(found.items()))
+
+    def _all_events(self) -> dict[MemoryIdx, list[int]]:
+        events: dict[MemoryIdx, set[int]] = defaultdict(set)
+        for number, task in enumerate(self.order):
+            events[self.setting.memories[task]].add(number)
+        for buffer in self._reads:
+            for memory in self._home_memories(buffer):
+                events[memory].add(self._life(buffer)[0])
+        return {memory: sorted(steps) for memory, steps in events.items()}
+
+    def _written_in(self, buffer: BufferIdx) -> MemoryIdx | None:
+        writer = self.setting.tables.writers[buffer]
+        return None if writer is None else self.setting.memories[writer]
+
+    def _users(self, buffer: BufferIdx) -> list[MemoryIdx]:
+        written = self._written_in(buffer)
+        return sorted({*self._reads[buffer], *([] if written is None else [written])})
+
+    def _life(self, buffer: BufferIdx) -> tuple[int, int]:
+        """Return the steps of the writer, or of the first reader, and of the last reader."""
+        uses = [step for steps in self._reads[buffer].values() for step in steps]
+        writer = self.setting.tables.writers[buffer]
+        return min(uses) if writer is None else self._step_of[writer], max(uses)
+
+    def _home_memories(self, buffer: BufferIdx) -> list[MemoryIdx]:
+        """Return scratchpads of those who use it, evenly chosen, and others near a single one."""
+        users, written = self._users(buffer), self._written_in(buffer)
+        if len(users) > HOMES:
+            # Other ones for the next buffer, so that not all meet at the same scratchpads.
+            places = (i * len(users) // HOMES + buffer for i in range(HOMES))
+            chosen = {users[place % len(users)] for place in places}
+            return sorted(chosen if written is None else {*chosen, written})
+        if len(users) > 1:
+            return users
+        spms = {core.memory for core in self.setting.problem.machine.cores}
+        near = sorted(
+            (option.cycles, memory)
+            for memory in spms.difference(users)
+            if (option := self.way(buffer, buffer, memory, users[0])) is not None
+        )
+        return users + [memory for _, memory in near[:2]]
+
+    def _charges(
+        self,
+        slice_: SliceIdx,
+        buffer: BufferIdx,
+        ends: tuple[MemoryIdx, MemoryIdx],
+        task: TaskIdx,
+        core: CoreIdx | None = None,
+    ) -> Charges:
+        """Return what one transfer keeps busy: a task's core, and the links for their share."""
+        option = self.way(buffer, slice_, *ends)
+        if option is None:
+            raise self.setting.no_way(slice_, *ends)
+        first, links = self._waves[task] * self.width, self.setting.problem.machine.links
+        core = self.setting.cores[task] if core is None else core
+        found = Counter({first + core: option.cycles})
+        for link in option.links:
+            share = -(-option.moving * option.rate // links[link].rate)
+            found[first + self.cores + link] = int(share)
+        return found
+
+    def _stay(self, buffer: BufferIdx, memory: MemoryIdx, first: int, last: int) -> Counter[Event]:
+        events = self._events[memory]
+        size = self.setting.tables.blocks_of(buffer, memory)
+        stay = events[bisect_left(events, first) : bisect_right(events, last)]
+        return Counter({(memory, step): size for step in stay})
+
     def _add_fixed(self) -> None:
         """Work, outputs that go to DRAM, and the room of results and scratch."""
-        problem = self.tables.problem
-        for number, step in enumerate(self.steps):
-            task = problem.tasks[step.task]
-            self.base[step.wave, step.core] += self.tables.cycles_on(step.task, step.pool)
-            room = self.tables.blocks(task.scratch, step.memory)
+        setting, busy = self.setting, self.base.reshape(-1)
+        for number, index in enumerate(self.order):
+            task, memory = setting.problem.tasks[index], setting.memories[index]
+            busy[self._waves[index] * self.width + setting.cores[index]] += setting.cycles(index)
+            room = setting.tables.blocks(task.scratch, memory)
             for written in task.writes:
-                room += self.tables.blocks_of(written, step.memory)
-                if problem.buffers[written].ends_in is not None:
-                    for charge in self.uses.charges(
-                        written, written, (step.memory, self.dram), step
-                    ):
-                        self.base[charge.wave, charge.resource] += charge.cycles
-            self.fixed[step.memory, number] = room
+                room += setting.tables.blocks_of(written, memory)
+                if setting.problem.buffers[written].ends_in is not None:
+                    charges = self._charges(written, written, (memory, setting.dram), index)
+                    for place, cycles in charges.items():
+                        busy[place] += cycles
+            self.fixed[memory, number] = room
 
-    def _add(self, part: Part) -> int:
-        self.parts.append(replace(part, index=len(self.parts)))
-        return len(self.parts) - 1
+    def _add(
+        self,
+        buffer: BufferIdx,
+        role: Role,
+        memory: MemoryIdx,
+        charges: Charges,
+        blocks: Counter[Event],
+        given: Iterable[tuple[int, int]] = (),
+        source: MemoryIdx | None = None,
+        needs: int | None = None,
+    ) -> int:
+        """Add a part; what a result takes over from what is given counts once."""
+        given, tables = frozenset(given), self.setting.tables
+        for number, position in given:
+            task = self.order[number]
+            read = self.setting.problem.tasks[task].reads[position]
+            written = dict(self.overwrites[task])[position]
+            at = self.setting.memories[task]
+            blocks[at, number] -= min(tables.blocks_of(one, at) for one in (read, written))
+        part = Part(
+            index=len(self.parts),
+            buffer=buffer,
+            role=role,
+            memory=memory,
+            source=source,
+            needs=needs,
+            places=numbers(charges.keys()),
+            cycles=numbers(charges.values()),
+            blocks=blocks,
+            given=given,
+        )
+        self.parts.append(part)
+        return part.index
 
-    def _variable(self, buffer: BufferIdx) -> Variable:
+    def _variable(self, buffer: BufferIdx, stays_off_chip: bool) -> Variable:
+        dram, origin = self.setting.dram, self.setting.problem.buffers[buffer]
         homes = {
-            memory: self._add(part)
-            for memory in ([] if self._is_over() else self.uses.home_memories(buffer))
-            if (part := self._home(buffer, memory)) is not None
+            memory: home
+            for memory in ([] if stays_off_chip else self._home_memories(buffer))
+            if (home := self._home(buffer, memory)) is not None
         }
         store = None
-        origin = self.tables.problem.buffers[buffer]
         if origin.starts_in is None and origin.ends_in is None:
-            writer = self.steps[self.uses.life(buffer)[0]]
-            charges = self.uses.charges(buffer, buffer, (writer.memory, self.dram), writer)
-            store = self._add(
-                Part(
-                    index=0,
-                    buffer=buffer,
-                    role=Role.STORE,
-                    memory=self.dram,
-                    charges=charges,
-                    blocks={},
-                )
-            )
-        sources = {self.dram: store, **homes}
+            writer = self.order[self._life(buffer)[0]]
+            ends = self.setting.memories[writer], dram
+            charges = self._charges(buffer, buffer, ends, writer)
+            store = self._add(buffer, Role.STORE, dram, charges, Counter())
+        sources = {dram: store, **homes}
         readers = {
-            memory: tuple(self._fetches(buffer, memory, sources))
-            for memory in self.uses.reads[buffer]
+            memory: tuple(self._fetches(buffer, memory, sources)) for memory in self._reads[buffer]
         }
         return Variable(buffer=buffer, homes=homes, store=store, readers=readers)
 
-    def _home(self, buffer: BufferIdx, memory: MemoryIdx) -> Part | None:
-        """Return the part of a home; ``None`` where the buffer cannot get there."""
-        (first, last), written = self.uses.life(buffer), self.uses.written_in(buffer)
-        source = self.dram if written is None else written
-        blocks = self.uses.stay(buffer, memory, first, last)
-        charges: tuple[Charge, ...] = ()
+    def _home(self, buffer: BufferIdx, memory: MemoryIdx) -> int | None:
+        """Add the part of a home; ``None`` where the buffer cannot get there."""
+        (first, last), written = self._life(buffer), self._written_in(buffer)
+        source = self.setting.dram if written is None else written
+        blocks, charges = self._stay(buffer, memory, first, last), Charges()
         if source == memory:
             del blocks[memory, first]
-        elif self.uses.option(buffer, buffer, source, memory) is None:
+        elif self.way(buffer, buffer, source, memory) is None:
             return None
         else:
-            at = self.steps[first]
-            if written is None:
-                owner = next(c.index for c in self.tables.machine.cores if c.memory == memory)
-                at = replace(at, core=owner)
-            charges = self.uses.charges(buffer, buffer, (source, memory), at)
-        given = (
-            self._given(buffer, memory, last) if memory in self.uses.reads[buffer] else frozenset()
-        )
-        return Part(
-            index=0,
-            buffer=buffer,
-            role=Role.HOME,
-            memory=memory,
-            charges=charges,
-            blocks=self._relieved(blocks, given),
-            given=given,
+            owners = (c.index for c in self.setting.problem.machine.cores if c.memory == memory)
+            core = next(owners) if written is None else None
+            charges = self._charges(buffer, buffer, (source, memory), self.order[first], core)
+        return self._add(
+            buffer, Role.HOME, memory, charges, blocks, self._given(buffer, memory, last)
         )
 
     def _fetches(
         self, buffer: BufferIdx, memory: MemoryIdx, sources: Mapping[MemoryIdx, int | None]
     ) -> Iterator[int]:
-        steps = self.uses.reads[buffer][memory]
+        steps = self._reads[buffer][memory]
         for source, needs in sources.items():
             if source == memory:
                 continue
-            some = [self.uses.streamed(step, buffer, source) for step in steps]
+            some = [self.streamed(step, buffer, source) for step in steps]
             if None not in some:
-                fetched = [one for one in some if one is not None]
-                yield self._add(self._stream(buffer, (source, memory), needs, fetched))
-            elif source == self.dram:
-                raise no_way(self.tables.problem, buffer, (source, memory))
-            if len(steps) > 1 and self.uses.option(buffer, buffer, source, memory):
-                yield self._add(self._replica(buffer, (source, memory), needs))
+                yield self._stream(buffer, (source, memory), needs)
+            elif source == self.setting.dram:
+                raise self.setting.no_way(buffer, source, memory)
+            if len(steps) > 1 and self.way(buffer, buffer, source, memory):
+                ends = (source, memory)
+                yield self._add(
+                    buffer,
+                    Role.REPLICA,
+                    memory,
+                    self._charges(buffer, buffer, ends, self.order[steps[0]]),
+                    self._stay(buffer, memory, steps[0], steps[-1]),
+                    self._given(buffer, memory, steps[-1]),
+                    source=source,
+                    needs=needs,
+                )
 
     def _stream(
-        self,
-        buffer: BufferIdx,
-        ends: tuple[MemoryIdx, MemoryIdx],
-        needs: int | None,
-        fetched: Sequence[Mapping[int, SliceIdx]],
-    ) -> Part:
-        source, memory = ends
-        charges: list[Charge] = []
-        blocks: dict[Event, int] = {}
-        given: set[tuple[int, int]] = set()
-        for number, slices in zip(self.uses.reads[buffer][memory], fetched, strict=True):
-            step = self.steps[number]
-            reads = self.tables.problem.tasks[step.task].reads
-            distinct = dict.fromkeys(slices.values())
-            for one in distinct:
-                charges += self.uses.charges(one, buffer, ends, step)
-            blocks[memory, number] = sum(self.tables.blocks_of(one, memory) for one in distinct)
-            alone = [p for p, one in slices.items() if list(slices.values()).count(one) == 1]
-            own = {position for position in alone if slices[position] == reads[position]}
-            given |= {(number, position) for position, _ in step.overwrites if position in own}
-        return Part(
-            index=0,
-            buffer=buffer,
-            role=Role.STREAM,
-            memory=memory,
-            source=source,
-            needs=needs,
-            charges=_together(charges),
-            blocks=self._relieved(blocks, given),
-            given=frozenset(given),
-        )
-
-    def _replica(
         self, buffer: BufferIdx, ends: tuple[MemoryIdx, MemoryIdx], needs: int | None
-    ) -> Part:
+    ) -> int:
         source, memory = ends
-        steps = self.uses.reads[buffer][memory]
-        given = self._given(buffer, memory, steps[-1])
-        return Part(
-            index=0,
-            buffer=buffer,
-            role=Role.REPLICA,
-            memory=memory,
-            source=source,
-            needs=needs,
-            charges=self.uses.charges(buffer, buffer, ends, self.steps[steps[0]]),
-            blocks=self._relieved(self.uses.stay(buffer, memory, steps[0], steps[-1]), given),
-            given=given,
-        )
+        charges, blocks, given = Charges(), Counter[Event](), set[tuple[int, int]]()
+        for number in self._reads[buffer][memory]:
+            task = self.order[number]
+            slices = self.streamed(number, buffer, source) or {}
+            for one in dict.fromkeys(slices.values()):
+                charges.update(self._charges(one, buffer, ends, task))
+                blocks[memory, number] += self.setting.tables.blocks_of(one, memory)
+            reads = self.setting.problem.tasks[task].reads
+            own = {position for position, one in slices.items() if one == reads[position]}
+            given |= {
+                (number, position) for position, _ in self.overwrites[task] if position in own
+            }
+        return self._add(buffer, Role.STREAM, memory, charges, blocks, given, source, needs)
 
-    def _given(self, buffer: BufferIdx, memory: MemoryIdx, last: int) -> frozenset[tuple[int, int]]:
-        """Return the read that is the last of what is kept, if a result may take its bytes."""
-        step = self.steps[last]
-        if step.memory != memory:
-            return frozenset()
-        reads = self.tables.problem.tasks[step.task].reads
-        of_it = self.uses.positions(last, buffer)
-        whole = {p for p, _ in step.overwrites if of_it == [p] and reads[p] == buffer}
-        return frozenset((last, position) for position in whole)
-
-    def _relieved(
-        self, blocks: dict[Event, int], given: Collection[tuple[int, int]]
-    ) -> Mapping[Event, int]:
-        """Take off what counts once because a result takes over the bytes."""
-        for number, position in given:
-            step = self.steps[number]
-            read = self.tables.problem.tasks[step.task].reads[position]
-            written = dict(step.overwrites)[position]
-            shared = min(self.tables.blocks_of(one, step.memory) for one in (read, written))
-            event = step.memory, number
-            blocks[event] = blocks.get(event, 0) - shared
-        return blocks
-
-    def _demand_room(self) -> None:
-        for (memory, number), blocks, capacity in self.without_room(self.off_chip()):
-            where = self.tables.machine.memories[memory]
-            task, size = self.tables.problem.tasks[self.steps[number].task], where.alignment
-            raise NotTakenError(
-                f"task {task.name}: cdm streams {blocks * size} B > {capacity * size} B in "
-                f"{where.name}; use smaller tiles or a larger scratchpad"
-            )
-
-
-def _together(charges: Iterable[Charge]) -> tuple[Charge, ...]:
-    """Return one charge of each resource in each wave."""
-    sums: dict[tuple[int, int], Cycles] = defaultdict(int)
-    for wave, resource, cycles in charges:
-        sums[wave, resource] += cycles
-    return tuple(Charge(*at, cycles) for at, cycles in sums.items())
+    def _given(self, buffer: BufferIdx, memory: MemoryIdx, last: int) -> Iterator[tuple[int, int]]:
+        """Yield the read that is the last of what is kept, if a result may take its bytes."""
+        task = self.order[last]
+        reads = self.setting.problem.tasks[task].reads
+        for position, _ in self.overwrites[task]:
+            if reads[position] == buffer and self.setting.memories[task] == memory:
+                yield last, position

@@ -48,22 +48,14 @@ from ortools.sat.python.cp_model import (
 )
 
 from spmilp.plan.plan import Plan
-from spmilp.policies.one_after_another import (
-    NotTakenError,
-    OneAfterAnother,
-    addressed,
-    made_short,
-    the_dram,
-)
+from spmilp.policies.one_after_another import NotTakenError, OneAfterAnother, Policy, Setting
 from spmilp.problem.objective import Quantity
 from spmilp.problem.pins import PinKind
-from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
-from spmilp.solvers.common.solver import NARROWING, Solver
+from spmilp.solvers.common.solver import NARROWING
 from spmilp.solvers.exact.formulation.candidates import CandidateResidency
-from spmilp.solvers.exact.formulation.tables import ProblemTables
-from spmilp.units import BufferIdx, MemoryIdx
+from spmilp.units import BufferIdx
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,8 +110,8 @@ class Network:
         return sum(self.sizes[tensor] for tensor in (*self.inputs, *self.outputs))
 
 
-def network_of(tables: ProblemTables) -> tuple[Network, MemoryIdx, int]:
-    """Return a problem's buffers and tasks, its scratchpad and the blocks of that.
+def network_of(setting: Setting) -> tuple[Network, int]:
+    """Return a problem's buffers and tasks, and the blocks of its scratchpad.
 
     Sizes are in blocks of the scratchpad's alignment; a task that reads a part of a buffer reads
     the whole.
@@ -130,93 +122,45 @@ def network_of(tables: ProblemTables) -> tuple[Network, MemoryIdx, int]:
         Unless one core with a limited scratchpad runs tasks that write one buffer each, need no
         scratch, fit as a whole, and DRAM traffic is to be small.
     """
-    problem = tables.problem
-    memory = _the_scratchpad(problem)
-    capacity = tables.capacity[memory]
-    if capacity is None or tables.machine.memories[memory].reserved:
+    problem, tables = setting.problem, setting.tables
+    cores, objective = problem.machine.cores, problem.objective.first
+    if len(cores) != 1:
+        raise NotTakenError(f"cosma takes machines with 1 core; this one has {len(cores)}")
+    if objective is not Quantity.DRAM_TRAFFIC:
+        raise NotTakenError(
+            f"cosma makes dram_traffic small; this problem's objective is {objective}"
+        )
+    memory = problem.machine.memories[cores[0].memory]
+    capacity = tables.capacity[memory.index]
+    if capacity is None or memory.reserved:
         raise NotTakenError("cosma takes a scratchpad of limited size without reserved ranges")
     operators = []
     for task in problem.tasks:
+        if task.after:
+            raise NotTakenError(
+                f"cosma orders tasks by data alone; task {task.name} follows others without"
+            )
         if len(task.writes) != 1 or task.scratch:
             raise NotTakenError(
                 f"cosma takes tasks that write 1 buffer without scratch; task {task.name} writes "
                 f"{len(task.writes)} and needs {task.scratch} B of scratch"
             )
-        reads = tuple(dict.fromkeys(problem.slices[read].buffer for read in task.reads))
+        reads = tuple(dict.fromkeys(map(setting.buffer_of, task.reads)))
         operators.append(Operator(name=task.name, reads=reads, writes=task.writes[0]))
-        used = sum(tables.blocks_of(buffer, memory) for buffer in (*reads, *task.writes))
+        used = sum(tables.blocks_of(buffer, memory.index) for buffer in (*reads, *task.writes))
         if used > capacity:
-            block = tables.machine.memories[memory].alignment
             raise NotTakenError(
                 f"cosma keeps whole buffers beside each other: task {task.name} with its operands "
-                f"takes {used * block} B > {capacity * block} B; use smaller tiles"
+                f"takes {used * memory.alignment} B > {capacity * memory.alignment} B; use smaller "
+                "tiles"
             )
     network = Network(
         name=problem.name,
-        sizes=tuple(tables.blocks_of(buffer.index, memory) for buffer in problem.buffers),
+        sizes=tuple(tables.blocks_of(buffer.index, memory.index) for buffer in problem.buffers),
         operators=tuple(operators),
         outputs=frozenset(b.index for b in problem.buffers if b.ends_in is not None),
     )
-    return network, memory, capacity
-
-
-def _the_scratchpad(problem: Problem) -> MemoryIdx:
-    cores = problem.machine.cores
-    if len(cores) != 1:
-        raise NotTakenError(f"cosma takes machines with 1 core; this one has {len(cores)}")
-    if problem.objective.first is not Quantity.DRAM_TRAFFIC:
-        raise NotTakenError(
-            f"cosma makes dram_traffic small; this problem's objective is {problem.objective.first}"
-        )
-    if any(task.after for task in problem.tasks):
-        name = next(task.name for task in problem.tasks if task.after)
-        raise NotTakenError(f"cosma orders tasks by data alone; task {name} follows others without")
-    return cores[0].memory
-
-
-STATUS = {OPTIMAL: "optimal", FEASIBLE: "feasible"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Answer:
-    """What the search has found: bytes beyond the compulsory ones, and a proven bound on them.
-
-    Parameters
-    ----------
-    extra
-        ``None`` without a solution.
-    """
-
-    status: str
-    extra: int | None
-    bound: int
-
-
-def solve(
-    network: Network,
-    budget: int,
-    *,
-    seconds: float,
-    workers: int = 1,
-    addresses: bool = True,
-    fixed_order: bool = False,
-) -> Answer:
-    """Search for the fewest bytes that are spilled and retrieved.
-
-    Parameters
-    ----------
-    addresses
-        Without them (equations 9 to 11) the model is a relaxation of COSMA's.
-    fixed_order
-        Whether operators run in the order of the network, as in "COSMA FS".
-    """
-    model = CosmaModel(network, budget, addresses=addresses, fixed_order=fixed_order)
-    solver = CpSolver()
-    solver.parameters.max_time_in_seconds = seconds
-    solver.parameters.num_workers = workers
-    status = STATUS.get(solver.solve(model.cp), "unknown")
-    found = None if status == "unknown" else round(solver.objective_value)
-    return Answer(status=status, extra=found, bound=round(solver.best_objective_bound))
+    return network, capacity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,6 +177,10 @@ class CosmaModel:
 
     Parameters
     ----------
+    addresses
+        Without them (equations 9 to 11) the model is a relaxation of COSMA's.
+    fixed_order
+        Whether operators run in the order of the network, as in "COSMA FS".
     outside
         Tensors that lie in DRAM in any case, so that their spills move nothing and are free.
     """
@@ -247,10 +195,8 @@ class CosmaModel:
         outside: frozenset[int] = frozenset(),
     ) -> None:
         self.cp = self._model = CpModel()
-        self._outside = outside
         self._sizes = network.sizes
         self._budget = budget
-        self._addresses = addresses
         self._read_by: dict[int, tuple[int, ...]] = dict.fromkeys(network.inputs, ())
         for operator in network.operators:
             self._read_by[operator.writes] = operator.reads
@@ -265,7 +211,18 @@ class CosmaModel:
         self._preserved = self._booleans(self._lives)
         self._spilled = self._booleans(self._lives)
         self._retrieved = self._booleans(self._lives)
-        self._add_all()
+        self._a_tensor_is_in_one_state()
+        self._what_is_preserved_or_spilled_was_there()
+        self._what_is_retrieved_was_spilled()
+        self._operators_read_what_is_there()
+        self._each_operator_runs_once_and_at_a_step_only_one()
+        self._bytes_on_the_chip_are_within_the_budget()
+        if addresses:
+            self._addresses_are_disjoint_and_stay()
+        spills = [(t, v) for (t, _), v in self._spilled.items() if t not in outside]
+        retrievals = [(t, v) for (t, _), v in self._retrieved.items()]
+        moved = [(self._sizes[t], v) for t, v in (*spills, *retrievals)]
+        self._model.minimize(LinearExpr.weighted_sum([v for _, v in moved], [s for s, _ in moved]))
 
     def read(self, value: Callable[[IntVar], int]) -> Iterator[CosmaStep]:
         """Yield what a solution does at each step; ``value`` gives the value of a variable."""
@@ -277,21 +234,6 @@ class CosmaModel:
                 retrieved=tuple(t for t in living if value(self._retrieved[t, step])),
                 created=next(t for t in created if value(self._created[t, step])),
             )
-
-    def _add_all(self) -> None:
-        """Add the equations; the numbers are the paper's."""
-        self._a_tensor_is_in_one_state()
-        self._what_is_preserved_or_spilled_was_there()
-        self._what_is_retrieved_was_spilled()
-        self._operators_read_what_is_there()
-        self._each_operator_runs_once_and_at_a_step_only_one()
-        self._bytes_on_the_chip_are_within_the_budget()
-        if self._addresses:
-            self._addresses_are_disjoint_and_stay()
-        spills = [(t, v) for (t, _), v in self._spilled.items() if t not in self._outside]
-        retrievals = [(t, v) for (t, _), v in self._retrieved.items()]
-        moved = [(self._sizes[t], v) for t, v in (*spills, *retrievals)]
-        self._model.minimize(LinearExpr.weighted_sum([v for _, v in moved], [s for s, _ in moved]))
 
     def _booleans(self, steps: dict[int, range]) -> dict[tuple[int, int], IntVar]:
         return {(t, step): self._model.new_bool_var("") for t in steps for step in steps[t]}
@@ -395,7 +337,7 @@ SHARE = 0.9
 """Of the time limit, by which the model's search has ended."""
 
 
-class Cosma(Solver):
+class Cosma(Policy):
     """Decides order, addresses and spills of one scratchpad together, for least DRAM traffic.
 
     Parameters
@@ -410,19 +352,10 @@ class Cosma(Solver):
     def __init__(self, patience: float = 60.0) -> None:
         self._patience = patience
 
-    def search(self, context: SearchContext) -> SolverResult:
+    def find(self, context: SearchContext) -> SolverResult:
         """Return the plan of the model's best solution; the bound is one that takes no search."""
-        if context.misfit:
-            return context.infeasible(context.misfit)
-        try:
-            return self._search(context)
-        except NotTakenError as error:
-            return context.unknown(str(error))
-
-    def _search(self, context: SearchContext) -> SolverResult:
-        tables = ProblemTables(context.problem)
-        dram = the_dram(context.problem, self.name)
-        network, memory, capacity = network_of(tables)
+        setting = Setting(context.problem, self.name)
+        network, capacity = network_of(setting)
         if len(network.sizes) > MOST_TENSORS:
             raise NotTakenError(
                 f"cosma's model is for {MOST_TENSORS} buffers at most; there are "
@@ -435,15 +368,11 @@ class Cosma(Solver):
             found = self._solve(context, model, solver)
         if not found:
             return context.unknown("cosma's model: no solution was found within the limits")
-        written = _taken_down(tables, network, memory, dram, model, solver)
-        cores = dict.fromkeys(range(len(context.problem.tasks)), 0)
-        plan = addressed(tables, written.decisions(), cores, context.fast_bound)
+        plan = _taken_down(setting, network, model.read(solver.value)).plan()
         if not isinstance(plan, Plan):
             name = context.problem.machine.memories[plan.memory].name
             return context.unknown(f"no addresses for cosma's solution in {name}")
-        plan, bound = made_short(context, plan), context.bound
-        context.report(context.values(plan)[0], bound.value, self.name)
-        return context.found(plan, bound, self.name)
+        return self.answer(context, plan)
 
     def _solve(self, context: SearchContext, model: CosmaModel, solver: CpSolver) -> bool:
         """Search, in another thread; say whether there is a solution."""
@@ -465,19 +394,13 @@ class Cosma(Solver):
         return found
 
 
-def _taken_down(
-    tables: ProblemTables,
-    network: Network,
-    memory: MemoryIdx,
-    dram: MemoryIdx,
-    model: CosmaModel,
-    solver: CpSolver,
-) -> OneAfterAnother:
+def _taken_down(setting: Setting, network: Network, steps: Iterator[CosmaStep]) -> OneAfterAnother:
     """Write down each step's spills, loads and task; outputs are stored when they are written."""
-    problem, written = tables.problem, OneAfterAnother(tables, dram)
+    problem, written = setting.problem, OneAfterAnother(setting)
+    memory = problem.machine.cores[0].memory
     outside = set(network.inputs)
     held: dict[BufferIdx, CandidateResidency] = {}
-    for step in model.read(solver.value):
+    for step in steps:
         for buffer in step.spilled:
             if buffer not in outside:
                 written.store(held[buffer])
@@ -488,8 +411,8 @@ def _taken_down(
             held[step.created] = written.load(step.created, memory)
             continue
         task = problem.tasks[network.writers[step.created]]
-        operands = [held[problem.slices[read].buffer] for read in task.reads]
-        held.update(written.run(task.index, 0, operands))
+        operands = [held[setting.buffer_of(read)] for read in task.reads]
+        held.update(written.run(task.index, operands))
         if step.created in network.outputs:
             written.store(held[step.created])
             outside.add(step.created)

@@ -1,24 +1,28 @@
-"""A plan in which one thing happens after another, written down step by step, then made short.
+"""What policies share: refusals, a core for each task, and a plan written down step by step.
 
-A policy says what is loaded, what runs and what is stored, in which order; this module keeps the
-times and the numbers of residencies. Such a plan is valid whatever the cycles; its times are made
-short once it has addresses.
+A policy says what is loaded, what runs and what is stored, in which order. :class:`OneAfterAnother`
+keeps the times and the numbers of residencies. Such a plan is valid whatever the cycles; its times
+are made short once it has addresses.
 """
 
+from abc import abstractmethod
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 from spmilp.bounds.best import Bound
 from spmilp.errors import SpmilpError
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
+from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
+from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.exact.formulation.addresses import ConflictSet, find_addresses
 from spmilp.solvers.exact.formulation.candidates import CandidateResidency
 from spmilp.solvers.exact.formulation.extraction import Decisions, Fill, TaskRun, extract
 from spmilp.solvers.exact.formulation.tables import ProblemTables, TransferOption
 from spmilp.solvers.justify.shortening import repacked_plan, shortened
+from spmilp.solvers.schedule.assignments import contiguous
 from spmilp.units import BufferIdx, CoreIdx, Cycles, MemoryIdx, SliceIdx, TaskIdx
 
 
@@ -26,14 +30,147 @@ class NotTakenError(SpmilpError):
     """A policy does not take a problem; the message says what of it, and why."""
 
 
-def the_dram(problem: Problem, policy: str) -> MemoryIdx:
-    """Return the one DRAM in which all data begins and ends, and in which no core works.
+class Policy(Solver):
+    """A published system: it makes one plan of its own, or says why it does not take a problem."""
+
+    def search(self, context: SearchContext) -> SolverResult:
+        """Return the plan of the policy; a problem that it does not take stays without one."""
+        if context.misfit:
+            return context.infeasible(context.misfit)
+        try:
+            return self.find(context)
+        except NotTakenError as error:
+            return context.unknown(str(error))
+
+    @abstractmethod
+    def find(self, context: SearchContext) -> SolverResult:
+        """Return the plan of the policy.
+
+        Raises
+        ------
+        NotTakenError
+            If it does not take the problem.
+        """
+
+    def answer(
+        self,
+        context: SearchContext,
+        plan: Plan,
+        options: tuple[tuple[str, str], ...] = (),
+        *,
+        is_short: bool = False,
+        keeps_transfers: bool = False,
+    ) -> SolverResult:
+        """Return a plan as the policy's: with short times, at new addresses if that helps.
+
+        Parameters
+        ----------
+        options
+            What the plan is to say of how it was made.
+        is_short
+            Whether times are to stay as they are.
+        keeps_transfers
+            Whether transfers stay that are not needed, or that could bypass DRAM.
+        """
+        bound = context.bound
+        if not is_short:
+            plan, seconds = shortened(context, plan), context.clock.seconds_left()
+            if seconds != 0.0:
+                plan = repacked_plan(context, plan, seconds, keeps_transfers=keeps_transfers)
+        context.report(context.values(plan)[0], bound.value, self.name)
+        return context.found(plan, bound, self.name, options)
+
+
+class Setting:
+    """A problem with one DRAM, in which all data begins and ends, and a core for each task.
+
+    Cores get runs of neighbouring tiles of each operator. A task whose core is open, or too small
+    for its results, gets the first core that can run it.
+
+    Attributes
+    ----------
+    cores, pools, memories
+        Of each task: the core, its pool, and the memory in which the task works.
 
     Raises
     ------
     NotTakenError
-        If there is another number of DRAMs, a core works in one, or data begins or ends elsewhere.
+        If there is another number of DRAMs, a core works in one, data begins or ends elsewhere, or
+        no core has room for the results of a task.
     """
+
+    def __init__(self, problem: Problem, policy: str) -> None:
+        self.problem = problem
+        self.tables = tables = ProblemTables(problem)
+        self.dram = _the_dram(problem, policy)
+        chosen = contiguous(problem).tolist()
+        self.cores = [_able_core(tables, task, core) for task, core in enumerate(chosen)]
+        pool_of = {core: pool.index for pool in tables.pools for core in pool.cores}
+        self.pools = [pool_of[core] for core in self.cores]
+        self.memories = [tables.pools[pool].memory for pool in self.pools]
+
+    def buffer_of(self, slice_: SliceIdx) -> BufferIdx:
+        """Return the buffer of which a slice is a part or the whole."""
+        return self.problem.slices[slice_].buffer
+
+    def cycles(self, task: TaskIdx) -> Cycles:
+        """Return the cycles of a task on its core."""
+        return self.tables.cycles_on(task, self.pools[task])
+
+    def way(
+        self, slice_: SliceIdx, holder: SliceIdx, source: MemoryIdx, to: MemoryIdx
+    ) -> TransferOption | None:
+        """Return the quickest transfer of a slice out of what holds it; ``None`` without any."""
+        able = self.tables.transfers.out_of(holder, slice_, source, to)
+        return min(able, key=lambda one: (one.cycles, one.engine), default=None)
+
+    def transfer(
+        self, slice_: SliceIdx, holder: SliceIdx, source: MemoryIdx, to: MemoryIdx
+    ) -> TransferOption:
+        """Return the quickest transfer of a slice out of what holds it.
+
+        Raises
+        ------
+        NotTakenError
+            If no engine moves it in one transfer.
+        """
+        option = self.way(slice_, holder, source, to)
+        if option is None:
+            raise self.no_way(slice_, source, to)
+        return option
+
+    def no_way(self, slice_: SliceIdx, source: MemoryIdx, to: MemoryIdx) -> NotTakenError:
+        """Return that no engine moves a slice between two memories."""
+        names = [self.problem.machine.memories[memory].name for memory in (source, to)]
+        buffer = self.problem.buffers[self.buffer_of(slice_)].name
+        return NotTakenError(
+            f"no engine moves {buffer} ({self.problem.slices[slice_].bytes} B) from {names[0]} to "
+            f"{names[1]} in one transfer"
+        )
+
+    def demand_room(self, policy: str, task: TaskIdx, blocks: int) -> None:
+        """Refuse a task that does not fit its memory with all that it streams, in blocks."""
+        memory = self.problem.machine.memories[self.memories[task]]
+        capacity = self.tables.capacity[memory.index]
+        if capacity is not None and blocks > capacity:
+            raise NotTakenError(
+                f"task {self.problem.tasks[task].name}: {policy} streams "
+                f"{blocks * memory.alignment} B > {capacity * memory.alignment} B in "
+                f"{memory.name}; use smaller tiles or a larger scratchpad"
+            )
+
+    def addressed(self, decisions: Decisions) -> Plan | ConflictSet:
+        """Return the plan of decisions, with addresses; or residencies that have none together."""
+        timed = extract(self.tables, decisions)
+        placements = tuple(replace(one, core=self.cores[one.task]) for one in timed.placements)
+        timed = replace(timed, placements=placements)
+        found = find_addresses(self.tables, timed, low=False)
+        if isinstance(found, ConflictSet):
+            return found
+        return found.plan(self.tables, timed, Bound("", self.problem.objective.first, 0), "")
+
+
+def _the_dram(problem: Problem, policy: str) -> MemoryIdx:
     drams = [memory.index for memory in problem.machine.drams]
     if len(drams) != 1:
         raise NotTakenError(f"{policy} takes machines with 1 DRAM; this one has {len(drams)}")
@@ -52,57 +189,38 @@ def the_dram(problem: Problem, policy: str) -> MemoryIdx:
     return dram
 
 
-def quickest_transfer(
-    tables: ProblemTables,
-    slice_: SliceIdx,
-    holder: SliceIdx,
-    source: MemoryIdx,
-    destination: MemoryIdx,
-) -> TransferOption | None:
-    """Return the quickest transfer of a slice out of what holds it; ``None`` without any."""
-    able = tables.transfers.out_of(holder, slice_, source, destination)
-    return min(able, key=lambda one: (one.cycles, one.engine), default=None)
-
-
-@dataclass(frozen=True, slots=True)
-class _Overwrite:
-    task: TaskIdx
-    old: CandidateResidency
-    new: CandidateResidency
+def _able_core(tables: ProblemTables, task: TaskIdx, chosen: CoreIdx) -> CoreIdx:
+    able = [core for pool in tables.pools_of(task) for core in tables.pools[pool].cores]
+    if not able:
+        name = tables.problem.tasks[task].name
+        raise NotTakenError(f"task {name}: no core that can run it has room for its results")
+    return chosen if chosen in able else able[0]
 
 
 class OneAfterAnother:
-    """Takes down what a policy does, in order.
+    """Takes down what a policy does, in order."""
 
-    Parameters
-    ----------
-    dram
-        Where data begins and ends.
-    """
-
-    def __init__(self, tables: ProblemTables, dram: MemoryIdx) -> None:
-        self._tables = tables
-        self._dram = dram
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
         self._now: Cycles = 0
         self._loads: Counter[tuple[SliceIdx, MemoryIdx]] = Counter()
         self._runs: dict[TaskIdx, TaskRun] = {}
         self._served: dict[tuple[TaskIdx, int], CandidateResidency] = {}
-        self._overwrites: list[_Overwrite] = []
-        self._fills = {
-            self.in_dram(buffer.index): Fill(start=0)
-            for buffer in tables.problem.buffers
-            if buffer.starts_in == dram
-        }
-        self._initial = frozenset(self._fills)
+        self._overwrites: list[tuple[TaskIdx, CandidateResidency, CandidateResidency]] = []
+        self._initial = [
+            self.in_dram(buffer.index)
+            for buffer in setting.problem.buffers
+            if buffer.starts_in == setting.dram
+        ]
+        self._fills = dict.fromkeys(self._initial, Fill(start=0))
 
     def in_dram(self, buffer: BufferIdx) -> CandidateResidency:
         """Return the residency of a whole buffer in DRAM."""
-        return CandidateResidency(buffer, self._dram, 0)
+        return CandidateResidency(buffer, self._setting.dram, 0)
 
     def load(self, slice_: SliceIdx, memory: MemoryIdx) -> CandidateResidency:
         """Copy a slice out of its buffer in DRAM, next; return where it lies then."""
-        buffer = self._tables.problem.slices[slice_].buffer
-        return self.copy(self.in_dram(buffer), slice_, memory)
+        return self.copy(self.in_dram(self._setting.buffer_of(slice_)), slice_, memory)
 
     def copy(
         self, held: CandidateResidency, slice_: SliceIdx, memory: MemoryIdx
@@ -114,24 +232,24 @@ class OneAfterAnother:
         return found
 
     def run(
-        self, task: TaskIdx, pool: int, operands: Sequence[CandidateResidency]
+        self, task: TaskIdx, operands: Sequence[CandidateResidency]
     ) -> dict[BufferIdx, CandidateResidency]:
         """Run a task next, its reads served by these residencies; return where its results lie."""
-        start, memory = self._now, self._tables.pools[pool].memory
-        self._now += self._tables.cycles_on(task, pool)
-        self._runs[task] = TaskRun(pool=pool, start=start, end=self._now)
+        start, setting = self._now, self._setting
+        self._now += setting.cycles(task)
+        self._runs[task] = TaskRun(pool=setting.pools[task], start=start, end=self._now)
         for position, operand in enumerate(operands):
             self._served[task, position] = operand
         results = {
-            buffer: CandidateResidency(buffer, memory, 0)
-            for buffer in self._tables.problem.tasks[task].writes
+            buffer: CandidateResidency(buffer, setting.memories[task], 0)
+            for buffer in setting.problem.tasks[task].writes
         }
         self._fills.update(dict.fromkeys(results.values(), Fill(start=start)))
         return results
 
     def overwrite(self, task: TaskIdx, old: CandidateResidency, new: CandidateResidency) -> None:
         """Let a result of a task take over the bytes of an operand."""
-        self._overwrites.append(_Overwrite(task, old, new))
+        self._overwrites.append((task, old, new))
 
     def store(self, held: CandidateResidency) -> None:
         """Copy a buffer to DRAM, next."""
@@ -139,69 +257,24 @@ class OneAfterAnother:
 
     def decisions(self) -> Decisions:
         """Return all that was taken down, once every task has run."""
-        problem = self._tables.problem
+        problem, tables = self._setting.problem, self._setting.tables
+        ends = [self.in_dram(b.index) for b in problem.buffers if b.ends_in == self._setting.dram]
         return Decisions(
             runs=tuple(self._runs[task.index] for task in problem.tasks),
             fills=self._fills,
             served=self._served,
-            outputs=tuple(
-                self.in_dram(buffer.index)
-                for buffer in problem.buffers
-                if buffer.ends_in == self._dram and self.in_dram(buffer.index) in self._fills
-            ),
-            lasting=frozenset(k for k in self._initial if self._tables.at_place(*k[:2])),
-            in_place=tuple((one.task, one.old, one.new) for one in self._overwrites),
+            outputs=tuple(end for end in ends if end in self._fills),
+            lasting=frozenset(k for k in self._initial if tables.at_place(k.slice, k.memory)),
+            in_place=tuple(self._overwrites),
         )
 
+    def plan(self) -> Plan | ConflictSet:
+        """Return the plan, with addresses; or residencies that have none together."""
+        return self._setting.addressed(self.decisions())
+
     def _move(self, source: CandidateResidency, target: CandidateResidency) -> None:
-        ends = (source.memory, target.memory)
-        option = quickest_transfer(self._tables, target.slice, source.slice, *ends)
-        if option is None:
-            raise no_way(self._tables.problem, target.slice, ends)
+        option = self._setting.transfer(target.slice, source.slice, source.memory, target.memory)
         self._fills[target] = Fill(
             start=self._now, source=source, engine=option.engine, root=target
         )
         self._now += option.cycles
-
-
-def no_way(problem: Problem, slice_: SliceIdx, ends: tuple[MemoryIdx, MemoryIdx]) -> NotTakenError:
-    """Return that no engine moves a slice between two memories."""
-    names = [problem.machine.memories[memory].name for memory in ends]
-    buffer = problem.buffers[problem.slices[slice_].buffer].name
-    size = problem.slices[slice_].bytes
-    return NotTakenError(
-        f"no engine moves {buffer} ({size} B) from {names[0]} to {names[1]} in one transfer"
-    )
-
-
-def addressed(
-    tables: ProblemTables, decisions: Decisions, cores: Mapping[TaskIdx, CoreIdx], bound: Bound
-) -> Plan | ConflictSet:
-    """Return the plan of decisions, with addresses; or residencies that have none together.
-
-    Parameters
-    ----------
-    cores
-        On which each task runs, one of its pool's.
-    """
-    timed = extract(tables, decisions)
-    placements = tuple(replace(one, core=cores[one.task]) for one in timed.placements)
-    timed = replace(timed, placements=placements)
-    found = find_addresses(tables, timed, low=False)
-    if isinstance(found, ConflictSet):
-        return found
-    return found.plan(tables, timed, bound, "")
-
-
-def made_short(context: SearchContext, plan: Plan, *, keeps_transfers: bool = False) -> Plan:
-    """Return a plan with the same decisions and short times, at new addresses if that helps.
-
-    Parameters
-    ----------
-    keeps_transfers
-        Whether transfers stay that are not needed, or that could bypass DRAM.
-    """
-    short, seconds = shortened(context, plan), context.clock.seconds_left()
-    if seconds == 0.0:
-        return short
-    return repacked_plan(context, short, seconds, keeps_transfers=keeps_transfers)

@@ -32,36 +32,25 @@ traffic.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from spmilp.plan.plan import Plan
-from spmilp.policies.one_after_another import (
-    NotTakenError,
-    OneAfterAnother,
-    addressed,
-    made_short,
-    the_dram,
-)
+from spmilp.policies.one_after_another import OneAfterAnother, Policy, Setting
 from spmilp.policies.structures import (
     Overwrite,
     Pins,
     Structure,
     Structures,
     TaskStructures,
-    breadth_or_depth_first,
-    task_classes,
+    own_order,
 )
 from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
-from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.exact.formulation.addresses import ConflictSet
 from spmilp.solvers.exact.formulation.candidates import CandidateResidency
-from spmilp.solvers.exact.formulation.tables import ProblemTables
 from spmilp.solvers.exact.milp.process import backend_name, run
 from spmilp.solvers.exact.milp.program import Limits, Linear, Program, total
-from spmilp.solvers.schedule.assignments import contiguous
-from spmilp.solvers.traffic.scope import TaskSequence
-from spmilp.units import CoreIdx, MemoryIdx, TaskIdx
+from spmilp.units import BufferIdx, MemoryIdx
 
 ALPHA, BETA, GAMMA = 0.4, 0.5, 0.1
 """Weights of the three parts of the figure, as published."""
@@ -77,16 +66,12 @@ def figure_of_merit(structures: Structures, one: Structure) -> float:
     cycle of the structure's transfer, at least 1; the work of a task is its cycles.
     """
     unused = len(one.extra) - len(one.uses)
-    steps = [structures.steps[step] for step in one.uses]
-    reuses = (
-        max(1.0, step.work / max(1, one.moving.get(number, step.work)))
-        for number, step in zip(one.uses, steps, strict=True)
-    )
-    share = sum(step.work for step in steps) / structures.all_work
+    work = {step: structures.steps[step].work for step in one.uses}
+    reuses = [max(1.0, own / max(1, one.moving.get(step, own))) for step, own in work.items()]
     return (
         ALPHA * len(one.uses) / (unused + 1)
         + BETA * sum(1.0 / reuse for reuse in reuses)
-        + GAMMA * share
+        + GAMMA * (sum(work.values()) / structures.all_work)
     )
 
 
@@ -96,36 +81,16 @@ def by_merit(structures: Structures) -> tuple[int, ...]:
     return tuple(sorted(figures, key=lambda index: (-figures[index], index)))
 
 
-def pinned_in_turn(structures: Structures, order: Iterable[int], first: Pins = frozenset()) -> Pins:
-    """Return what is pinned if each structure is that has room for its whole life when it comes.
-
-    Parameters
-    ----------
-    first
-        What is pinned already; it has room.
-    """
-    pins = first
+def pinned_in_turn(structures: Structures, order: Iterable[int]) -> Pins:
+    """Return what is pinned if each structure is that has room for its whole life when it comes."""
+    pins = Pins()
     taken: Counter[int] = Counter()
-    for index in first:
-        taken.update(structures.all[index].extra)
     for index in order:
         more, extra = pins | {index}, structures.all[index].extra
-        if index in pins:
-            continue
         if all(structures.fits(step, more, taken[step] + own) for step, own in extra.items()):
             pins = more
             taken.update(extra)
     return pins
-
-
-def filled_up(structures: Structures, pins: Pins) -> Pins:
-    """Return pins with all that still has room and makes no step's transfers longer, by merit."""
-    harmless = (
-        index
-        for index in by_merit(structures)
-        if all(saving.cycles >= 0 for saving in structures.all[index].savings.values())
-    )
-    return pinned_in_turn(structures, harmless, pins)
 
 
 class PinningProgram:
@@ -152,20 +117,18 @@ class PinningProgram:
 
     def solve(self, limits: Limits) -> Pins | None:
         """Return the best set that was found within the limits; ``None`` without any."""
-        outcome = run(self.program, backend_name("highs"), limits)
-        if outcome.values is None:
+        values = run(self.program, backend_name("highs"), limits).values
+        if values is None:
             return None
-        chosen = (
-            one.index
-            for one in self._structures.all
-            if all(outcome.values[index] > 0.5 for index in self._pinned[one.index].terms)
+        pinned = enumerate(self._pinned)
+        return frozenset(
+            one for one, chosen in pinned if all(values[index] > 0.5 for index in chosen.terms)
         )
-        return frozenset(chosen)
 
     def _memories_suffice(self, number: int) -> None:
         """At each step at which pinning everything would take too much."""
         structures, step = self._structures, self._structures.steps[number]
-        capacity = structures.capacity(number)
+        capacity = structures.capacities[number]
         if capacity is None:
             return
         pinned = [one.extra[number] * self._pinned[one.index] for one in structures.at_step[number]]
@@ -199,21 +162,18 @@ class PinningProgram:
         times = []
         for number, step in enumerate(self._structures.steps):
             moving = step.moving - total(saved[number])
-            time = self.program.number(
-                f"time_{number}", step.work, max(step.work, self.program.high(moving))
-            )
-            self.program.at_least(time, moving)
-            times.append(time)
+            highest = max(step.work, self.program.high(moving))
+            times.append(self.program.number(f"time_{number}", step.work, highest))
+            self.program.at_least(times[-1], moving)
         self.program.objective = total(times)
 
     def _minimise_traffic(self) -> None:
-        traffic = sum(step.traffic for step in self._structures.steps)
         saved = (one.saved_bytes * self._pinned[one.index] for one in self._structures.all)
-        self.program.objective = traffic - total(saved)
+        self.program.objective = self._structures.traffic(Pins()) - total(saved)
 
 
 class PinnedPlans:
-    """Makes plans of one problem, on given cores in a given order.
+    """Makes plans of one problem in OnSRAM's order.
 
     Parameters
     ----------
@@ -226,27 +186,21 @@ class PinnedPlans:
         If the problem is none for pinning, or a task does not fit with all that it streams.
     """
 
-    def __init__(self, context: SearchContext, policy: str) -> None:
+    def __init__(self, context: SearchContext, policy: Policy) -> None:
         self._context = context
         self._policy = policy
-        self._tables = tables = ProblemTables(context.problem)
-        dram = the_dram(context.problem, policy)
-        self._cores = cores_of(tables)
-        self.structures = structures_of(tables, self._cores, dram)
-        for reason in misfits(self.structures, policy):
-            raise NotTakenError(reason)
+        setting = Setting(context.problem, policy.name)
+        self.structures = TaskStructures(setting, own_order(setting))
+        self.structures.demand_room(policy.name)
 
     def result(self, pins: Pins, plan: Plan | None) -> SolverResult:
         """Return the answer that a plan is, with times made short."""
         if plan is None:
             name = self._context.problem.name
             return self._context.unknown(f"{name}: no addresses, even with nothing pinned")
-        bound = self._context.bound
-        plan = made_short(self._context, plan)
-        self._context.report(self._context.values(plan)[0], bound.value, self._policy)
-        candidates = len(self.structures.all)
-        options = (("pinned", str(len(pins))), ("candidates", str(candidates)))
-        return self._context.found(plan, bound, self._policy, options)
+        candidates = str(len(self.structures.all))
+        options = (("pinned", str(len(pins))), ("candidates", candidates))
+        return self._policy.answer(self._context, plan, options)
 
     def in_turn(
         self, order: Sequence[int], choose: Callable[[Sequence[int]], Pins]
@@ -268,42 +222,32 @@ class PinnedPlans:
 
     def plan(self, pins: Pins) -> Plan | ConflictSet:
         """Return the plan of some pins; or what has no addresses together."""
-        decisions = self._taken_down(pins).decisions()
-        return addressed(
-            self._tables, decisions, dict(enumerate(self._cores)), self._context.fast_bound
-        )
+        structures = self.structures
+        written = OneAfterAnother(structures.setting)
+        held: dict[int, CandidateResidency] = {}
+        for number, step in enumerate(structures.steps):
+            operands = self._operands(number, pins, written, held)
+            results = written.run(step.task, operands)
+            for one in structures.overwrites(number, pins):
+                written.overwrite(step.task, operands[one.position], results[one.buffer])
+            for buffer in structures.writes(number):
+                pinned = self._pinned(buffer, step.memory, pins)
+                if pinned is not None:
+                    held[pinned] = results[buffer]
+                if buffer in structures.stored or (buffer in structures.read and pinned is None):
+                    written.store(results[buffer])
+        return written.plan()
 
     def rivals(self, found: ConflictSet, pins: Pins) -> Pins:
         """Return the pinned structures among those that have no addresses together."""
-        numbers = (
-            self.structures.find(item.slice, item.memory)
-            for item in found.items
-            if isinstance(item, CandidateResidency)
-        )
-        return frozenset(one for one in numbers if one is not None and one in pins)
+        items = (item for item in found.items if isinstance(item, CandidateResidency))
+        numbers = (self._pinned(item.slice, item.memory, pins) for item in items)
+        return frozenset(one for one in numbers if one is not None)
 
-    def _taken_down(self, pins: Pins) -> OneAfterAnother:
-        structures, tables = self.structures, self._tables
-        written = OneAfterAnother(tables, structures.dram)
-        held: dict[int, CandidateResidency] = {}
-        for number, step in enumerate(structures.steps):
-            pool = structures.sequence.pools[step.task]
-            operands = self._operands(number, pins, written, held)
-            results = written.run(step.task, pool, operands)
-            for one in structures.chosen_overwrites(number, pins):
-                written.overwrite(step.task, operands[one.position], results[one.buffer])
-            for buffer, result in results.items():
-                index = structures.find(buffer, step.memory)
-                if index is not None and index in pins:
-                    held[index] = result
-                if self._goes_to_dram(buffer, index, pins):
-                    written.store(result)
-        return written
-
-    def _goes_to_dram(self, buffer: int, index: int | None, pins: Pins) -> bool:
-        if buffer in self.structures.stored:
-            return True
-        return self.structures.is_read(buffer) and index not in pins
+    def _pinned(self, buffer: BufferIdx, memory: MemoryIdx, pins: Pins) -> int | None:
+        """Return the structure of a buffer in a memory if it is pinned."""
+        found = self.structures.find(buffer, memory)
+        return found if found in pins else None
 
     def _operands(
         self,
@@ -313,16 +257,16 @@ class PinnedPlans:
         held: dict[int, CandidateResidency],
     ) -> list[CandidateResidency]:
         """Load what is not held, each once; return what serves each read."""
-        step, problem = self.structures.steps[number], self._tables.problem
+        step, setting = self.structures.steps[number], self.structures.setting
         streamed: dict[int, CandidateResidency] = {}
         operands = []
         for holder in step.holders:
-            buffer = problem.slices[holder].buffer
-            index = self.structures.find(buffer, step.memory)
-            if index is not None and index in pins:
-                if index not in held:
-                    held[index] = written.load(buffer, step.memory)
-                operands.append(held[index])
+            buffer = setting.buffer_of(holder)
+            pinned = self._pinned(buffer, step.memory, pins)
+            if pinned is not None:
+                if pinned not in held:
+                    held[pinned] = written.load(buffer, step.memory)
+                operands.append(held[pinned])
                 continue
             if holder not in streamed:
                 streamed[holder] = written.load(holder, step.memory)
@@ -330,53 +274,7 @@ class PinnedPlans:
         return operands
 
 
-def misfits(structures: TaskStructures, policy: str) -> Iterator[str]:
-    """Yield which tasks do not fit their memory with nothing pinned, and by how much."""
-    problem = structures.tables.problem
-    for number, step in enumerate(structures.steps):
-        capacity, used = structures.capacity(number), structures.used(number, Pins())
-        if capacity is not None and used > capacity:
-            memory = problem.machine.memories[step.memory]
-            block = memory.alignment
-            yield (
-                f"task {problem.tasks[step.task].name}: {policy} streams {used * block} B > "
-                f"{capacity * block} B in {memory.name}; use smaller tiles or a larger scratchpad"
-            )
-
-
-def cores_of(tables: ProblemTables) -> tuple[CoreIdx, ...]:
-    """Return the core of each task: runs of neighbouring tiles of an operator on each.
-
-    A task whose core is open, or too small for its results, gets the first core that can run it.
-
-    Raises
-    ------
-    NotTakenError
-        If no core can.
-    """
-    chosen = contiguous(tables.problem).tolist()
-    return tuple(_able_core(tables, task, core) for task, core in enumerate(chosen))
-
-
-def _able_core(tables: ProblemTables, task: TaskIdx, chosen: CoreIdx) -> CoreIdx:
-    able = [core for pool in tables.pools_of(task) for core in tables.pools[pool].cores]
-    if not able:
-        name = tables.problem.tasks[task].name
-        raise NotTakenError(f"task {name}: no core that can run it has room for its results")
-    return chosen if chosen in able else able[0]
-
-
-def structures_of(
-    tables: ProblemTables, cores: Sequence[CoreIdx], dram: MemoryIdx
-) -> TaskStructures:
-    """Return the structures of the policy's own order, each task on its core."""
-    pool_of = {core: pool.index for pool in tables.pools for core in pool.cores}
-    pools = tuple(pool_of[core] for core in cores)
-    order = breadth_or_depth_first(tables.predecessors, task_classes(tables, pools, dram))
-    return TaskStructures(tables, TaskSequence(order, pools), dram)
-
-
-class OnSram(Solver):
+class OnSram(Policy):
     """Pins data structures in scratchpads for their whole lives, and sends the rest through DRAM.
 
     Parameters
@@ -389,22 +287,15 @@ class OnSram(Solver):
         self._exact = exact
         self.name = "onsram:exact" if exact else "onsram"
 
-    def search(self, context: SearchContext) -> SolverResult:
-        """Return the plan of the policy; a problem that it does not take stays without one."""
-        if context.misfit:
-            return context.infeasible(context.misfit)
-        try:
-            return self._result(context, PinnedPlans(context, self.name))
-        except NotTakenError as error:
-            return context.unknown(str(error))
-
-    def _result(self, context: SearchContext, plans: PinnedPlans) -> SolverResult:
-        structures = plans.structures
+    def find(self, context: SearchContext) -> SolverResult:
+        """Return the plan of what is pinned by merit, or of the best set with addresses."""
+        plans = PinnedPlans(context, self)
         pins, plan = plans.in_turn(
-            by_merit(structures), lambda order: pinned_in_turn(structures, order)
+            by_merit(plans.structures), lambda order: pinned_in_turn(plans.structures, order)
         )
         if self._exact and plan is not None:
-            pins, plan = _exactly(context, plans, pins, plan)
+            with context.until_interrupted(lambda: True):
+                pins, plan = _exactly(context, plans, pins, plan)
         return plans.result(pins, plan)
 
 
@@ -414,20 +305,16 @@ def _exactly(
     """Return the best pins with addresses; those by merit where none are found to be better."""
     structures, clock, options = plans.structures, context.clock, context.options
     apart: list[Pins] = []
-    with context.until_interrupted(lambda: True):
-        while not clock.is_over():
-            seconds = clock.seconds_left()
-            limits = Limits(seconds=seconds, threads=options.workers, seed=options.seed)
-            chosen = PinningProgram(structures, apart).solve(limits)
-            if chosen is None or structures.cost(chosen) >= structures.cost(pins):
-                break
-            filled = filled_up(structures, chosen)
-            if isinstance(found := plans.plan(filled), Plan):
-                return filled, found
-            if isinstance(found := plans.plan(chosen), Plan):
-                return chosen, found
-            rivals = plans.rivals(found, chosen)
-            if not rivals:
-                break
-            apart.append(rivals)
+    while not clock.is_over():
+        limits = Limits(seconds=clock.seconds_left(), threads=options.workers, seed=options.seed)
+        chosen = PinningProgram(structures, apart).solve(limits)
+        if chosen is None or structures.cost(chosen) >= structures.cost(pins):
+            break
+        found = plans.plan(chosen)
+        if isinstance(found, Plan):
+            return chosen, found
+        rivals = plans.rivals(found, chosen)
+        if not rivals:
+            break
+        apart.append(rivals)
     return pins, plan

@@ -16,33 +16,27 @@ Not taken: machines that stage through more than one memory, and tasks that find
 must stay (the reason names the task).
 """
 
-from spmilp.errors import SpmilpError
+from spmilp.policies.one_after_another import Policy
 from spmilp.policies.scheduled import Schedules
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
-from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.schedule.kernels.records import numbers
 from spmilp.solvers.schedule.orders import by_priority, operators_of
 from spmilp.units import CoreIdx, Cycles, TaskIdx
 
 
-class Rammer(Solver):
+class Rammer(Policy):
     """Appends the tasks of each wave to the cores on which they end first."""
 
     name = "rammer"
 
-    def search(self, context: SearchContext) -> SolverResult:
+    def find(self, context: SearchContext) -> SolverResult:
         """Return the one plan of the policy."""
-        if context.misfit:
-            return context.infeasible(context.misfit)
-        schedules, appended = Schedules(context), appended_tasks(context.problem)
+        schedules, appended = Schedules[None](context, self.name), appended_tasks(context.problem)
         order = numbers([task for task, _ in appended])
-        cores = numbers([core for _, core in sorted(appended)])
-        try:
-            return schedules.result(schedules.make(order, cores), self.name)
-        except SpmilpError as error:
-            return context.unknown(str(error))
+        schedules.make(order, numbers([core for _, core in sorted(appended)]))
+        return schedules.result()
 
 
 def waves_of(problem: Problem) -> list[int]:

@@ -2,10 +2,10 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from spmilp.errors import SpmilpError
+from spmilp.policies.one_after_another import NotTakenError
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolverResult
@@ -18,6 +18,8 @@ from spmilp.solvers.schedule.kernels.run import Runner
 from spmilp.solvers.schedule.kernels.schedule_state import ScheduleState, Stop, Weights
 from spmilp.solvers.schedule.orders import by_priority, operators_of
 from spmilp.units import Bytes, CoreIdx, Cycles, TaskIdx
+
+C = TypeVar("C")
 
 
 class OnCore(NamedTuple):
@@ -48,8 +50,7 @@ class Layers:
             sizes, saved = least_sizes(problem, task)
             layer = int(operators[task.index])
             self._needs[layer] = max(self._needs[layer], sum(sizes) - sum(saved))
-            quickest = min(cycles for cycles in task.cycles if cycles is not None)
-            self.work[layer] += quickest
+            self.work[layer] += min(cycles for cycles in task.cycles if cycles is not None)
         for units in units_of_operators(problem):
             for unit in units:
                 if unit.tasks:
@@ -91,26 +92,40 @@ class Layers:
         return by_priority(self._problem, rank), numbers(cores)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Scheduled:
-    """A schedule and its quantities in the problem's order; less is better."""
+class Schedules(Generic[C]):
+    """Makes the schedules of orders and cores, and keeps the best with the choice behind it.
 
-    score: tuple[int, ...]
-    state: ScheduleState
+    Parameters
+    ----------
+    policy
+        Named by reports and by the plan.
 
+    Attributes
+    ----------
+    best
+        The quantities of the best schedule in the objective's order, less is better; ``None``
+        before the first.
+    choice
+        What it was made from.
+    reason
+        Why the last schedule that failed did.
+    """
 
-class Schedules:
-    """Makes the schedules of orders and cores."""
-
-    def __init__(self, context: SearchContext) -> None:
+    def __init__(self, context: SearchContext, policy: str) -> None:
         self._context = context
+        self._policy = policy
         self._runner = Runner(context.problem, multicasts=False)
         self._score = Scorer(context.problem)
         self._by_makespan = context.problem.objective.first is Quantity.MAKESPAN
+        self._state: ScheduleState | None = None
         self.reason = ""
+        self.best: tuple[int, ...] | None = None
+        self.choice: C | None = None
 
-    def make(self, order: Ints, cores: Ints, most: float | None = None) -> Scheduled | None:
-        """Return a schedule; ``None`` where there is none, and ``reason`` says why.
+    def make(
+        self, order: Ints, cores: Ints, choice: C | None = None, most: float | None = None
+    ) -> tuple[int, ...] | None:
+        """Return the quantities of a schedule; ``None`` where there is none.
 
         Parameters
         ----------
@@ -119,30 +134,42 @@ class Schedules:
 
         Raises
         ------
-        SpmilpError
+        NotTakenError
             If more than one memory lies between a core's memory and DRAM.
         """
         latest = int(most) if most is not None and self._by_makespan else NEVER
-        stop, state = self._runner.run(order, cores, Weights(), latest)
+        try:
+            stop, state = self._runner.run(order, cores, Weights(), latest)
+        except SpmilpError as error:
+            raise NotTakenError(str(error)) from error
         if stop is Stop.TOO_LATE:
             return None
         if stop is not Stop.DONE:
             self.reason = self._runner.why_it_stopped(stop, state)
             return None
-        return Scheduled(self._score(state), state)
+        score = self._score(state)
+        if self.best is None or score < self.best:
+            self.best, self.choice, self._state = score, choice, state
+            self._context.report(score[0], self._context.fast_bound.value, self._policy)
+        return score
 
-    def result(
-        self, made: Scheduled | None, policy: str, options: tuple[tuple[str, str], ...] = ()
-    ) -> SolverResult:
-        """Return a schedule as a plan, with what it says of how it was made."""
+    @property
+    def is_over(self) -> bool:
+        """Whether there is a schedule, and it is good enough or the time is over."""
         context = self._context
-        if made is None:
+        return self.best is not None and (
+            context.clock.is_over() or context.is_enough(self.best[0], context.fast_bound.value)
+        )
+
+    def result(self, options: tuple[tuple[str, str], ...] = ()) -> SolverResult:
+        """Return the best schedule as a plan, with what it says of how it was made."""
+        context = self._context
+        if self._state is None:
             return context.unknown(self.reason)
+        bound, columns = context.bound, columns_of(context.problem, self._state)
         try:
-            bound = context.bound
-            columns = columns_of(context.problem, made.state)
-            plan = plan_of(context.problem, columns, bound, policy, options)
+            plan = plan_of(context.problem, columns, bound, self._policy, options)
         except SpmilpError as error:
-            return context.unknown(str(error))
-        context.report(context.values(plan)[0], bound.value, policy)
+            raise NotTakenError(str(error)) from error
+        context.report(context.values(plan)[0], bound.value, self._policy)
         return context.found(plan)

@@ -28,11 +28,10 @@ from typing import NamedTuple, TypeAlias, Union
 
 import numpy as np
 
-from spmilp.errors import SpmilpError
-from spmilp.policies.scheduled import Layers, OnCore, Scheduled, Schedules
+from spmilp.policies.one_after_another import Policy
+from spmilp.policies.scheduled import Layers, OnCore, Schedules
 from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
-from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.schedule.assignments import along_the_chip
 from spmilp.units import CoreIdx
 
@@ -90,27 +89,24 @@ def with_part(tree: Tree, path: Path, new: Sequence[Tree]) -> Tree:
     return children[0] if len(children) == 1 else tree._replace(children=children)
 
 
-def tasks_of(tree: Tree, layers: Layers, cores: Sequence[CoreIdx]) -> list[OnCore]:
-    """Return all tasks of a tree on its cores, in their order."""
-    return list(_tasks(tree, layers, cores, (0.0, 1.0)))
-
-
-def _tasks(
-    tree: Tree, layers: Layers, cores: Sequence[CoreIdx], part: tuple[float, float]
-) -> Iterator[OnCore]:
+def tasks_of(
+    tree: Tree, layers: Layers, cores: Sequence[CoreIdx], begin: float = 0.0, end: float = 1.0
+) -> list[OnCore]:
+    """Return the tasks of a part of a tree's tiles on its cores, in their order."""
     if not isinstance(tree, Cut):
-        yield from layers.spread(tree, cores, *part)
-        return
-    begin, end = part
+        return layers.spread(tree, cores, begin, end)
     own = [cores] * len(tree.children)
     if tree.spatial:
         own = shared_out(
             cores, [sum(map(layers.work.__getitem__, layers_in(c))) for c in tree.children]
         )
     ends = [begin + (end - begin) * done / tree.rounds for done in range(tree.rounds)] + [end]
-    for turn in pairwise(ends):
-        for child, some in zip(tree.children, own, strict=True):
-            yield from _tasks(child, layers, some, turn)
+    return [
+        task
+        for turn in pairwise(ends)
+        for child, some in zip(tree.children, own, strict=True)
+        for task in tasks_of(child, layers, some, *turn)
+    ]
 
 
 def shared_out(cores: Sequence[CoreIdx], work: Sequence[int]) -> list[Sequence[CoreIdx]]:
@@ -173,35 +169,7 @@ def swap(tree: Tree, path: Path, cut: Cut, random: np.random.Generator) -> Tree 
     return with_part(tree, path, [cut._replace(children=tuple(children))])
 
 
-def hand_over(tree: Tree, path: Path, cut: Cut, random: np.random.Generator) -> Tree | None:
-    """Move the first or last child of a cut out of it, or a neighbour of a cut into it."""
-    inner = [place for place, child in enumerate(cut.children) if isinstance(child, Cut)]
-    if not inner:
-        return None
-    place = int(random.choice(inner))
-    children = list(cut.children)
-    own = children[place]
-    if not isinstance(own, Cut):
-        return None
-    after, inwards = bool(random.random() < 0.5), bool(random.random() < 0.5)
-    if inwards:
-        neighbour = place + 1 if after else place - 1
-        if not 0 <= neighbour < len(children):
-            return None
-        taken = children[neighbour]
-        more = (*own.children, taken) if after else (taken, *own.children)
-        children[place] = own._replace(children=more)
-        del children[neighbour]
-    else:
-        given, *_ = own.children[-1:] if after else own.children[:1]
-        rest = own.children[:-1] if after else own.children[1:]
-        kept = own._replace(children=rest) if len(rest) > 1 else rest[0]
-        children[place : place + 1] = [kept, given] if after else [given, kept]
-    new = children[0] if len(children) == 1 else cut._replace(children=tuple(children))
-    return with_part(tree, path, [new])
-
-
-MOVES: tuple[Move, ...] = (turn, change_rounds, group, dissolve, swap, hand_over)
+MOVES: tuple[Move, ...] = (turn, change_rounds, group, dissolve, swap)
 
 
 def neighbour_of(tree: Tree, random: np.random.Generator) -> Tree:
@@ -220,7 +188,7 @@ WARMTH = 0.05
 """Part of its value by which a tree may become worse at the first step, on average."""
 
 
-class Set(Solver):
+class Set(Policy):
     """Cuts the network and the chip into parts by a tree, improved by simulated annealing.
 
     Parameters
@@ -234,75 +202,58 @@ class Set(Solver):
     def __init__(self, steps: int = 400) -> None:
         self._steps = steps
 
-    def search(self, context: SearchContext) -> SolverResult:
+    def find(self, context: SearchContext) -> SolverResult:
         """Return the plan of the best tree; a problem without any plan says why."""
-        if context.misfit:
-            return context.infeasible(context.misfit)
         annealing = _Annealing(context, self.name)
-        try:
-            with context.until_interrupted(lambda: annealing.best is not None):
-                annealing.run(self._steps)
-            return annealing.result()
-        except SpmilpError as error:
-            return context.unknown(str(error))
+        with context.until_interrupted(lambda: annealing.schedules.best is not None):
+            annealing.run(self._steps)
+        return annealing.result()
 
 
 class _Annealing:
     def __init__(self, context: SearchContext, name: str) -> None:
-        self._context = context
-        self._name = name
         self._layers = Layers(context.problem)
         self._cores = along_the_chip(context.problem)
-        self._schedules = Schedules(context)
         self._random = np.random.default_rng(context.options.seed)
-        self._tree: Tree = 0
         self._tried = 0
-        self.best: Scheduled | None = None
+        self.schedules = Schedules[Tree](context, name)
 
     def run(self, steps: int) -> None:
         """Take the best of the first trees, then go from tree to tree."""
-        is_over, random = self._context.clock.is_over, self._random
+        schedules, random = self.schedules, self._random
         for tree in first_trees(len(self._layers.work)):
-            if self.best is not None and is_over():
+            if schedules.is_over:
                 return
             self._try(tree, None)
-        if self.best is None:
+        if schedules.best is None or schedules.choice is None:
             return
-        current, tree = self.best.score[0], self._tree
+        current, tree = schedules.best[0], schedules.choice
         for step in range(steps):
-            if is_over() or self._is_enough():
+            if schedules.is_over:
                 return
             warmth = WARMTH * (1.0 - step / steps) ** 2
             other = neighbour_of(tree, random)
             most = current * (1.0 + warmth * random.exponential())
             made = self._try(other, most)
-            if made is not None and made.score[0] <= most:
-                current, tree = made.score[0], other
+            if made is not None and made[0] <= most:
+                current, tree = made[0], other
 
     def result(self) -> SolverResult:
         """Return the plan of the best tree."""
-        cuts = [cut for _, cut in cuts_in(self._tree)]
+        cuts = [cut for _, cut in cuts_in(self.schedules.choice or 0)]
         options = (
             ("trees", str(self._tried)),
             ("cuts_in_space", str(sum(cut.spatial for cut in cuts))),
             ("cuts_in_time", str(sum(not cut.spatial for cut in cuts))),
             ("most_rounds", str(max((cut.rounds for cut in cuts), default=1))),
         )
-        return self._schedules.result(self.best, self._name, options)
+        return self.schedules.result(options)
 
-    def _try(self, tree: Tree, most: float | None) -> Scheduled | None:
-        """Return the schedule of a tree, and remember it if it is the best."""
-        order, cores = self._layers.in_order(tasks_of(tree, self._layers, self._cores))
-        made = self._schedules.make(order, cores, most)
+    def _try(self, tree: Tree, most: float | None) -> tuple[int, ...] | None:
+        """Return the quantities of a tree's schedule."""
         self._tried += 1
-        if made is not None and (self.best is None or made.score < self.best.score):
-            self.best, self._tree = made, tree
-            self._context.report(made.score[0], self._context.fast_bound.value, self._name)
-        return made
-
-    def _is_enough(self) -> bool:
-        bound = self._context.fast_bound.value
-        return self.best is not None and self._context.is_enough(self.best.score[0], bound)
+        order, cores = self._layers.in_order(tasks_of(tree, self._layers, self._cores))
+        return self.schedules.make(order, cores, tree, most)
 
 
 def first_trees(layers: int) -> Iterator[Tree]:

@@ -28,12 +28,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spmilp.errors import SpmilpError
-from spmilp.policies.scheduled import Layers, Scheduled, Schedules
+from spmilp.policies.one_after_another import Policy
+from spmilp.policies.scheduled import Layers, Schedules
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
-from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.schedule.assignments import along_the_chip
 from spmilp.solvers.schedule.orders import depth_first
 from spmilp.units import CoreIdx
@@ -53,7 +52,7 @@ class Allocation:
     fused: bool
 
 
-class Stream(Solver):
+class Stream(Policy):
     """Allocates each layer to a set of cores by a genetic algorithm.
 
     Parameters
@@ -67,36 +66,28 @@ class Stream(Solver):
     def __init__(self, generations: int = 25) -> None:
         self._generations = generations
 
-    def search(self, context: SearchContext) -> SolverResult:
+    def find(self, context: SearchContext) -> SolverResult:
         """Return the plan of the best allocation; a problem without any plan says why."""
-        if context.misfit:
-            return context.infeasible(context.misfit)
         evolution = _Evolution(context, self.name)
-        try:
-            with context.until_interrupted(lambda: evolution.best is not None):
-                evolution.run(self._generations)
-            return evolution.result()
-        except SpmilpError as error:
-            return context.unknown(str(error))
+        with context.until_interrupted(lambda: evolution.schedules.best is not None):
+            evolution.run(self._generations)
+        return evolution.result()
 
 
 class _Evolution:
     def __init__(self, context: SearchContext, name: str) -> None:
-        self._context = context
-        self._name = name
+        self._problem = context.problem
         self._layers = Layers(context.problem)
         self._sets = core_sets(context.problem)
-        self._schedules = Schedules(context)
         self._random = np.random.default_rng(context.options.seed)
         self._scores: dict[Allocation, tuple[int, ...] | None] = {}
-        self._allocation = Allocation((), fused=False)
-        self.best: Scheduled | None = None
+        self.schedules = Schedules[Allocation](context, name)
 
     def run(self, generations: int) -> None:
         """Let the best of each generation survive."""
         alive = self._survivors(list(self._first()), None)
         for _ in range(generations):
-            if not alive or self._is_over():
+            if not alive or self.schedules.is_over:
                 return
             worst = self._scores[alive[-1]] if len(alive) == POPULATION else None
             children = [self._child(alive) for _ in range(POPULATION)]
@@ -104,20 +95,13 @@ class _Evolution:
 
     def result(self) -> SolverResult:
         """Return the plan of the best allocation."""
+        best = self.schedules.choice or Allocation((), fused=False)
         options = (
             ("allocations", str(len(self._scores))),
-            ("order", "fused" if self._allocation.fused else "layer by layer"),
-            ("core_sets", str(len(set(self._allocation.sets)))),
+            ("order", "fused" if best.fused else "layer by layer"),
+            ("core_sets", str(len(set(best.sets)))),
         )
-        return self._schedules.result(self.best, self._name, options)
-
-    def _is_over(self) -> bool:
-        if self.best is None:
-            return False
-        context = self._context
-        return context.clock.is_over() or context.is_enough(
-            self.best.score[0], context.fast_bound.value
-        )
+        return self.schedules.result(options)
 
     def _first(self) -> Iterator[Allocation]:
         """Yield all layers on all cores, each on one core in turn, and sets at random."""
@@ -135,15 +119,16 @@ class _Evolution:
         found: list[tuple[tuple[int, ...], int, Allocation]] = []
         for place, one in enumerate(dict.fromkeys(some)):
             if one not in self._scores:
-                if self._is_over():
+                if self.schedules.is_over:
                     break
-                self._scores[one] = self._value(one, most)
+                self._scores[one] = self._score(one, most)
             score = self._scores[one]
             if score is not None:
                 found.append((score, place, one))
         return [one for *_, one in sorted(found, key=lambda entry: entry[:2])[:POPULATION]]
 
-    def _value(self, one: Allocation, most: float | None) -> tuple[int, ...] | None:
+    def _score(self, one: Allocation, most: float | None) -> tuple[int, ...] | None:
+        """Return the quantities of an allocation's schedule."""
         tasks = [
             placed
             for layer, number in enumerate(one.sets)
@@ -151,12 +136,8 @@ class _Evolution:
         ]
         order, cores = self._layers.in_order(tasks)
         if one.fused:
-            order = depth_first(self._context.problem)
-        made = self._schedules.make(order, cores, most)
-        if made is not None and (self.best is None or made.score < self.best.score):
-            self.best, self._allocation = made, one
-            self._context.report(made.score[0], self._context.fast_bound.value, self._name)
-        return None if made is None else made.score
+            order = depth_first(self._problem)
+        return self.schedules.make(order, cores, one, most)
 
     def _child(self, alive: Sequence[Allocation]) -> Allocation:
         """Return a child of two parents: layers between two points from the other, some drawn."""

@@ -1,20 +1,14 @@
 """Data structures of a scratchpad: lives, sizes and savings, and the order of tasks behind them."""
 
 from collections import defaultdict, deque
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import StrEnum
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
-import numpy as np
-from scipy.optimize import linear_sum_assignment
-
-from spmilp.policies.one_after_another import NotTakenError, quickest_transfer
+from spmilp.policies.one_after_another import Setting
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import BufferKind
-from spmilp.solvers.exact.formulation.tables import ProblemTables
-from spmilp.solvers.traffic.scope import TaskSequence
 from spmilp.units import BufferIdx, Bytes, Cycles, MemoryIdx, SliceIdx, TaskIdx
 
 Pins = frozenset[int]
@@ -22,7 +16,7 @@ Pins = frozenset[int]
 
 
 class Saving(NamedTuple):
-    """What a structure that is pinned saves; less than 0 where it costs more."""
+    """Cycles of transfers and their DRAM traffic, that pinning saves; less than 0 as a cost."""
 
     cycles: Cycles
     bytes: Bytes
@@ -82,7 +76,7 @@ class Overwrite(NamedTuple):
     only_if: Pins = frozenset()
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """One task with nothing pinned.
 
@@ -106,15 +100,7 @@ class Step:
     work: Cycles = 0
     moving: Cycles = 0
     traffic: Bytes = 0
-    overwrites: list[Overwrite] = field(default_factory=list)
-
-
-class Moved(NamedTuple):
-    """Transfers: the blocks that they fill or empty in the scratchpad, cycles, DRAM traffic."""
-
-    blocks: int
-    cycles: Cycles
-    bytes: Bytes
+    overwrites: tuple[Overwrite, ...] = ()
 
 
 class Structures:
@@ -130,16 +116,16 @@ class Structures:
 
     def __init__(
         self,
-        steps: Sequence[Step],
-        structures: Sequence[Structure],
+        steps: Iterable[Step],
+        structures: Iterable[Structure],
         capacities: Sequence[int | None],
         *,
         is_of_time: bool,
     ) -> None:
         self.steps = tuple(steps)
         self.all = tuple(structures)
+        self.capacities = capacities
         self.is_of_time = is_of_time
-        self._capacities = tuple(capacities)
 
     @cached_property
     def all_work(self) -> Cycles:
@@ -155,28 +141,13 @@ class Structures:
                 found[step].append(one)
         return tuple(map(tuple, found))
 
-    def capacity(self, step: int) -> int | None:
-        """Return the blocks of the memory of a step; ``None`` without limit."""
-        return self._capacities[step]
-
-    def chosen_overwrites(self, step: int, pins: Pins) -> tuple[Overwrite, ...]:
-        """Return which results of a step take over which operands: as many blocks as can be."""
-        able = [
+    def overwrites(self, step: int, pins: Pins) -> list[Overwrite]:
+        """Return which results of a step take over which operands with these structures pinned."""
+        return largest_first(
             one
             for one in self.steps[step].overwrites
             if one.unless not in pins and one.only_if <= pins
-        ]
-        if len(able) < 2:
-            return tuple(able)
-        operands = sorted({one.position for one in able})
-        results = sorted({one.buffer for one in able})
-        shared = np.zeros((len(operands), len(results)), np.int64)
-        pairs = {(operands.index(one.position), results.index(one.buffer)): one for one in able}
-        for at, one in pairs.items():
-            shared[at] = one.blocks
-        rows, columns = linear_sum_assignment(shared, maximize=True)
-        chosen = zip(rows.tolist(), columns.tolist(), strict=True)
-        return tuple(pairs[at] for at in chosen if at in pairs)
+        )
 
     def used(self, step: int, pins: Pins, extra: int | None = None) -> int:
         """Return the blocks that are taken in the memory of a step while its task runs.
@@ -188,12 +159,12 @@ class Structures:
         """
         if extra is None:
             extra = sum(one.extra[step] for one in self.at_step[step] if one.index in pins)
-        shared = sum(one.blocks for one in self.chosen_overwrites(step, pins))
+        shared = sum(one.blocks for one in self.overwrites(step, pins))
         return self.steps[step].blocks + extra - shared
 
     def fits(self, step: int, pins: Pins, extra: int | None = None) -> bool:
         """Say whether all that lies in the memory of a step while its task runs has room."""
-        capacity = self.capacity(step)
+        capacity = self.capacities[step]
         return capacity is None or self.used(step, pins, extra) <= capacity
 
     def cost(self, pins: Pins) -> int:
@@ -212,56 +183,22 @@ class Structures:
 
     def traffic(self, pins: Pins) -> Bytes:
         """Return the bytes that cross the DRAM's port."""
-        return sum(step.traffic for step in self.steps) - sum(
-            self.all[index].saved_bytes for index in pins
-        )
+        saved = sum(self.all[index].saved_bytes for index in pins)
+        return sum(step.traffic for step in self.steps) - saved
 
 
-class NodeClass(StrEnum):
-    """What takes a task longest: its own cycles, the loads of its weights, or other transfers."""
-
-    COMPUTE = "compute"
-    ACTIVATION = "activation"
-    WEIGHT = "weight"
-
-
-def node_class(work: Cycles, weights: Cycles, activations: Cycles) -> NodeClass:
-    """Return the class of a task from its cycles and those of its transfers."""
-    if work >= max(weights, activations):
-        return NodeClass.COMPUTE
-    return NodeClass.WEIGHT if weights > activations else NodeClass.ACTIVATION
-
-
-def task_classes(
-    tables: ProblemTables, pools: Sequence[int], dram: MemoryIdx
-) -> tuple[NodeClass, ...]:
-    """Return the class of each task, with each operand loaded and each result stored once."""
-    return tuple(
-        _task_class(tables, task.index, pools[task.index], dram) for task in tables.problem.tasks
-    )
-
-
-def _task_class(tables: ProblemTables, task: TaskIdx, pool: int, dram: MemoryIdx) -> NodeClass:
-    problem, memory = tables.problem, tables.pools[pool].memory
-    moving: dict[bool, Cycles] = {True: 0, False: 0}
-    for read in problem.tasks[task].reads:
-        buffer = problem.buffers[problem.slices[read].buffer]
-        is_weight = buffer.kind is BufferKind.WEIGHT
-        moving[is_weight] += _cycles(tables, read, dram, memory)
-    for written in problem.tasks[task].writes:
-        moving[False] += _cycles(tables, written, memory, dram)
-    return node_class(tables.cycles_on(task, pool), moving[True], moving[False])
-
-
-def _cycles(tables: ProblemTables, slice_: int, source: MemoryIdx, to: MemoryIdx) -> Cycles:
-    buffer = tables.problem.slices[slice_].buffer
-    option = quickest_transfer(tables, slice_, buffer, source, to)
-    return 0 if option is None else option.cycles
+def largest_first(able: Iterable[Overwrite]) -> list[Overwrite]:
+    """Return overwrites, the largest first, of each operand and each result one at most."""
+    found: list[Overwrite] = []
+    for one in sorted(able, key=lambda one: -one.blocks):
+        if all(one.position != other.position and one.buffer != other.buffer for other in found):
+            found.append(one)
+    return found
 
 
 def breadth_or_depth_first(
-    before: Sequence[Collection[TaskIdx]], classes: Sequence[NodeClass]
-) -> tuple[TaskIdx, ...]:
+    before: Sequence[Collection[TaskIdx]], by_activations: Sequence[bool]
+) -> list[TaskIdx]:
     """Return the tasks in an order in which each follows its predecessors.
 
     A queue begins with the tasks that follow none. When a task is taken from its head, those that
@@ -283,151 +220,141 @@ def breadth_or_depth_first(
             waiting[later] -= 1
             if waiting[later] == 0:
                 ready.append(later)
-        near = [task for task in ready if classes[task] is NodeClass.ACTIVATION]
-        queue.extendleft(reversed(near))
-        queue.extend(task for task in ready if task not in near)
-    return tuple(order)
+        queue.extendleft(later for later in reversed(ready) if by_activations[later])
+        queue.extend(later for later in ready if not by_activations[later])
+    return order
+
+
+def by_activations(work: Cycles, weights: Cycles, activations: Cycles) -> bool:
+    """Say whether activations limit a node: their transfers take longer than its own cycles.
+
+    The loads of its weights take no longer than they do.
+    """
+    return activations > work and activations >= weights
+
+
+def own_order(setting: Setting) -> list[TaskIdx]:
+    """Return the order of OnSRAM, with each operand loaded and each result stored once."""
+    problem, dram = setting.problem, setting.dram
+    classes = []
+    for task in problem.tasks:
+        memory = setting.memories[task.index]
+        moving: dict[bool, Cycles] = {True: 0, False: 0}
+        for slice_, ends in (
+            *((read, (dram, memory)) for read in task.reads),
+            *((written, (memory, dram)) for written in task.writes),
+        ):
+            buffer = setting.buffer_of(slice_)
+            option = setting.way(slice_, buffer, *ends)
+            is_weight = problem.buffers[buffer].kind is BufferKind.WEIGHT
+            moving[is_weight] += 0 if option is None else option.cycles
+        classes.append(by_activations(setting.cycles(task.index), moving[True], moving[False]))
+    return breadth_or_depth_first(setting.tables.predecessors, classes)
 
 
 class TaskStructures(Structures):
-    """All structures of a sequence that are worth pinning, and the steps.
+    """All structures of a sequence of tasks that are worth pinning, and the steps.
 
     Attributes
     ----------
+    read
+        Buffers that some task reads.
     stored
         Buffers that go to DRAM whatever is pinned: outputs, and what tasks read elsewhere.
     """
 
-    def __init__(self, tables: ProblemTables, sequence: TaskSequence, dram: MemoryIdx) -> None:
-        self.tables = tables
-        self.sequence = sequence
-        self.dram = dram
-        self._memories = sequence.memories(tables)
-        self._in_memory: dict[MemoryIdx, list[int]] = defaultdict(list)
-        self._streams: dict[tuple[BufferIdx, MemoryIdx], dict[int, Moved]] = defaultdict(dict)
-        steps = [self._step(task) for task in sequence.order]
-        for number, step in enumerate(steps):
-            self._in_memory[step.memory].append(number)
-            self._add_streams(number, step)
+    def __init__(self, setting: Setting, order: Sequence[TaskIdx]) -> None:
+        self.setting = setting
+        self._step_of = {task: number for number, task in enumerate(order)}
+        self._steps_in: dict[MemoryIdx, list[int]] = defaultdict(list)
+        self._streams: dict[tuple[BufferIdx, MemoryIdx], dict[int, list[SliceIdx]]] = {}
+        holders = [self._holders(task) for task in order]
+        for number, task in enumerate(order):
+            memory = setting.memories[task]
+            self._steps_in[memory].append(number)
+            for holder in dict.fromkeys(holders[number]):
+                at = self._streams.setdefault((setting.buffer_of(holder), memory), {})
+                at.setdefault(number, []).append(holder)
+        self.read = frozenset(buffer for buffer, _ in self._streams)
         self.stored = frozenset(self._stored())
+        found = [self._structure(*one) for one in sorted(self._streams)]
+        worthwhile = [one for one in found if one.saved_bytes > 0]
+        self._number = {(one.buffer, one.memory): i for i, one in enumerate(worthwhile)}
+        structures = [replace(one, index=index) for index, one in enumerate(worthwhile)]
         super().__init__(
-            steps,
-            tuple(self._worthwhile()),
-            [tables.capacity[step.memory] for step in steps],
-            is_of_time=tables.problem.objective.first is Quantity.MAKESPAN,
+            [self._step(task, held, structures) for task, held in zip(order, holders, strict=True)],
+            structures,
+            [setting.tables.capacity[setting.memories[task]] for task in order],
+            is_of_time=setting.problem.objective.first is Quantity.MAKESPAN,
         )
-        self._number = {(one.buffer, one.memory): one.index for one in self.all}
-        for number, step in enumerate(self.steps):
-            self._add_stores(step)
-            step.overwrites = list(self._overwrites(number, step))
 
     def find(self, buffer: BufferIdx, memory: MemoryIdx) -> int | None:
         """Return the structure of a buffer in a memory; ``None`` if it is not worth pinning."""
         return self._number.get((buffer, memory))
 
-    def is_read(self, buffer: BufferIdx) -> bool:
-        """Say whether any task reads a buffer."""
-        return any((buffer, memory) in self._streams for memory in self._in_memory)
+    def writes(self, step: int) -> tuple[BufferIdx, ...]:
+        """Return the results of the task of a step."""
+        return self.setting.problem.tasks[self.steps[step].task].writes
 
-    def _step(self, task: TaskIdx) -> Step:
-        problem, pool = self.tables.problem, self.sequence.pools[task]
-        memory, wanted = self._memories[task], problem.tasks[task]
-        holders = tuple(self._holder(read, memory) for read in wanted.reads)
-        operands = sum(self.tables.blocks_of(one, memory) for one in dict.fromkeys(holders))
-        results = sum(self.tables.blocks_of(one, memory) for one in wanted.writes)
-        return Step(
-            task=task,
-            memory=memory,
-            holders=holders,
-            blocks=operands + results + self.tables.blocks(wanted.scratch, memory),
-            work=self.tables.cycles_on(task, pool),
-        )
+    def demand_room(self, policy: str) -> None:
+        """Refuse a task that does not fit its memory with nothing pinned."""
+        for number, step in enumerate(self.steps):
+            self.setting.demand_room(policy, step.task, self.used(number, Pins()))
 
-    def _holder(self, read: SliceIdx, memory: MemoryIdx) -> SliceIdx:
-        """Return what is loaded for a read out of the whole buffer in DRAM."""
-        buffer = self.tables.problem.slices[read].buffer
-        for holder in dict.fromkeys((read, buffer)):
-            is_able = quickest_transfer(self.tables, holder, buffer, self.dram, memory)
-            if is_able and self.tables.fits(holder, memory):
-                return holder
-        raise self._unreachable(buffer, self.dram, memory)
+    def _holders(self, task: TaskIdx) -> tuple[SliceIdx, ...]:
+        """Return what is loaded for each read out of the whole buffer in DRAM."""
+        setting, memory, found = self.setting, self.setting.memories[task], list[SliceIdx]()
+        for read in setting.problem.tasks[task].reads:
+            buffer = setting.buffer_of(read)
+            for holder in (read, buffer):
+                is_able = setting.way(holder, buffer, setting.dram, memory) is not None
+                if is_able and setting.tables.fits(holder, memory):
+                    found.append(holder)
+                    break
+            else:
+                raise setting.no_way(buffer, setting.dram, memory)
+        return tuple(found)
 
-    def _unreachable(self, buffer: BufferIdx, source: MemoryIdx, to: MemoryIdx) -> NotTakenError:
-        problem = self.tables.problem
-        names = [problem.machine.memories[memory].name for memory in (source, to)]
-        return NotTakenError(
-            f"data has to move between DRAM and scratchpads in one transfer; buffer "
-            f"{problem.buffers[buffer].name} ({problem.buffers[buffer].bytes} B) has none from "
-            f"{names[0]} to {names[1]}"
-        )
-
-    def _moved(self, slice_: SliceIdx, source: MemoryIdx, to: MemoryIdx) -> Moved:
-        buffer = self.tables.problem.slices[slice_].buffer
-        option = quickest_transfer(self.tables, slice_, buffer, source, to)
-        if option is None:
-            raise self._unreachable(buffer, source, to)
-        inside = to if source == self.dram else source
-        return Moved(self.tables.blocks_of(slice_, inside), option.cycles, option.traffic)
-
-    def _add_streams(self, number: int, step: Step) -> None:
-        for holder in dict.fromkeys(step.holders):
-            moved = self._moved(holder, self.dram, step.memory)
-            step.moving += moved.cycles
-            step.traffic += moved.bytes
-            at = self._streams[self.tables.problem.slices[holder].buffer, step.memory]
-            before = at.get(number, Moved(0, 0, 0))
-            at[number] = Moved(*(a + b for a, b in zip(before, moved, strict=True)))
-
-    def _add_stores(self, step: Step) -> None:
-        for buffer in self.tables.problem.tasks[step.task].writes:
-            if buffer in self.stored or self.is_read(buffer):
-                moved = self._moved(buffer, step.memory, self.dram)
-                step.moving += moved.cycles
-                step.traffic += moved.bytes
+    def _moved(self, slices: Iterable[SliceIdx], source: MemoryIdx, to: MemoryIdx) -> Saving:
+        """Return what it takes to copy slices, each out of its whole buffer."""
+        setting = self.setting
+        options = [setting.transfer(one, setting.buffer_of(one), source, to) for one in slices]
+        return Saving(sum(one.cycles for one in options), sum(one.traffic for one in options))
 
     def _home(self, buffer: BufferIdx) -> MemoryIdx | None:
-        writer = self.tables.writers[buffer]
-        return None if writer is None else self._memories[writer]
+        writer = self.setting.tables.writers[buffer]
+        return None if writer is None else self.setting.memories[writer]
 
     def _stored(self) -> Iterator[BufferIdx]:
-        for buffer in self.tables.problem.buffers:
+        for buffer in self.setting.problem.buffers:
             home = self._home(buffer.index)
-            elsewhere = any(
-                (buffer.index, m) in self._streams for m in self._in_memory if m != home
-            )
+            elsewhere = any((buffer.index, m) in self._streams for m in self._steps_in if m != home)
             if home is not None and (buffer.ends_in is not None or elsewhere):
                 yield buffer.index
 
-    def _worthwhile(self) -> Iterator[Structure]:
-        index = 0
-        for (buffer, memory), streams in sorted(self._streams.items()):
-            one = self._structure(index, buffer, memory, streams)
-            if one.saved_bytes > 0:
-                yield one
-                index += 1
-
-    def _structure(
-        self, index: int, buffer: BufferIdx, memory: MemoryIdx, streams: Mapping[int, Moved]
-    ) -> Structure:
-        savings = {step: Saving(one.cycles, one.bytes) for step, one in streams.items()}
-        writer, size = self.tables.writers[buffer], self.tables.blocks_of(buffer, memory)
-        extra = {step: size - one.blocks for step, one in streams.items()}
-        first = min(streams)
-        if writer is not None and self._home(buffer) == memory:
-            first = self.sequence.steps[writer]
+    def _structure(self, buffer: BufferIdx, memory: MemoryIdx) -> Structure:
+        tables, dram = self.setting.tables, self.setting.dram
+        streams, size = self._streams[buffer, memory], tables.blocks_of(buffer, memory)
+        savings = {step: self._moved(some, dram, memory) for step, some in streams.items()}
+        extra = {
+            step: size - sum(tables.blocks_of(one, memory) for one in some)
+            for step, some in streams.items()
+        }
+        first, writer = min(streams), tables.writers[buffer]
+        is_written = writer is not None and self.setting.memories[writer] == memory
+        if writer is not None and is_written:
+            first = self._step_of[writer]
             extra[first] = 0
             if buffer not in self.stored:
-                stored = self._moved(buffer, memory, self.dram)
-                savings[first] = Saving(stored.cycles, stored.bytes)
-            moving = {step: saving.cycles for step, saving in savings.items()}
-        else:
-            moving = {step: saving.cycles for step, saving in savings.items()}
-            whole, own = self._whole_load(buffer, memory), savings[first]
+                savings[first] = self._moved([buffer], memory, dram)
+        moving = {step: saving.cycles for step, saving in savings.items()}
+        if not is_written:
+            whole, own = self._whole_load(buffer, memory, savings.values()), savings[first]
             savings[first] = Saving(own.cycles - whole.cycles, own.bytes - whole.bytes)
         uses = tuple(sorted(extra))
-        life = (step for step in self._in_memory[memory] if first <= step <= uses[-1])
+        life = (step for step in self._steps_in[memory] if first <= step <= uses[-1])
         return Structure(
-            index=index,
+            index=0,
             buffer=buffer,
             memory=memory,
             uses=uses,
@@ -436,24 +363,46 @@ class TaskStructures(Structures):
             savings=savings,
         )
 
-    def _whole_load(self, buffer: BufferIdx, memory: MemoryIdx) -> Moved:
+    def _whole_load(self, buffer: BufferIdx, memory: MemoryIdx, loads: Iterable[Saving]) -> Saving:
         """Return the load of a whole buffer; one of no use where it has none."""
-        option = quickest_transfer(self.tables, buffer, buffer, self.dram, memory)
-        if option is None or not self.tables.fits(buffer, memory):
-            return Moved(0, 0, sum(one.bytes for one in self._streams[buffer, memory].values()))
-        return Moved(self.tables.blocks_of(buffer, memory), option.cycles, option.traffic)
+        option = self.setting.way(buffer, buffer, self.setting.dram, memory)
+        if option is None or not self.setting.tables.fits(buffer, memory):
+            return Saving(0, sum(load.bytes for load in loads))
+        return Saving(option.cycles, option.traffic)
 
-    def _overwrites(self, number: int, step: Step) -> Iterator[Overwrite]:
-        problem = self.tables.problem
-        wanted = problem.tasks[step.task]
-        buffers = [problem.slices[read].buffer for read in wanted.reads]
+    def _step(
+        self, task: TaskIdx, holders: tuple[SliceIdx, ...], structures: Sequence[Structure]
+    ) -> Step:
+        tables, dram = self.setting.tables, self.setting.dram
+        memory, wanted = self.setting.memories[task], self.setting.problem.tasks[task]
+        distinct = tuple(dict.fromkeys(holders))
+        loads = self._moved(distinct, dram, memory)
+        stored = [one for one in wanted.writes if one in self.stored or one in self.read]
+        stores = self._moved(stored, memory, dram)
+        blocks = sum(tables.blocks_of(one, memory) for one in (*distinct, *wanted.writes))
+        return Step(
+            task=task,
+            memory=memory,
+            holders=holders,
+            blocks=blocks + tables.blocks(wanted.scratch, memory),
+            work=self.setting.cycles(task),
+            moving=loads.cycles + stores.cycles,
+            traffic=loads.bytes + stores.bytes,
+            overwrites=tuple(self._overwrites(task, holders, structures)),
+        )
+
+    def _overwrites(
+        self, task: TaskIdx, holders: tuple[SliceIdx, ...], structures: Sequence[Structure]
+    ) -> Iterator[Overwrite]:
+        setting, memory = self.setting, self.setting.memories[task]
+        wanted = setting.problem.tasks[task]
+        buffers = [setting.buffer_of(read) for read in wanted.reads]
         for read, written in wanted.in_place:
             position = wanted.reads.index(read)
-            is_part = read >= len(problem.buffers)
-            pinned = self.find(buffers[position], step.memory)
-            ends = pinned is None or self.all[pinned].uses[-1] == number
+            is_part = read != buffers[position]
+            pinned = self.find(buffers[position], memory)
+            ends = pinned is None or structures[pinned].uses[-1] == self._step_of[task]
             # A buffer of which the task also reads a part would be read while written over.
-            if step.holders.count(read) == 1 and (is_part or buffers.count(read) == 1):
-                shared = min(self.tables.blocks_of(one, step.memory) for one in (read, written))
-                unless = pinned if is_part or not ends else None
-                yield Overwrite(position, written, shared, unless)
+            if holders.count(read) == 1 and (is_part or buffers.count(read) == 1):
+                shared = min(setting.tables.blocks_of(one, memory) for one in (read, written))
+                yield Overwrite(position, written, shared, pinned if is_part or not ends else None)

@@ -9,16 +9,60 @@ from benchmarks.bench.suite import ModelOnMachine
 from benchmarks.published.policies import Outcome, outcome, published_policies
 from spmilp.checker.check import check
 from spmilp.pipeline import problem_of
+from spmilp.plan.file import plan_text
+from spmilp.policies.cdm import Cdm
+from spmilp.policies.onsram import OnSram
+from spmilp.policies.onsram_eager import EagerOnSram
+from spmilp.policies.rammer import Rammer
+from spmilp.policies.set import Set
 from spmilp.policies.stream import Stream
+from spmilp.policies.toplib import TopLib
+from spmilp.policies.tvm import Tvm
 from spmilp.problem.problem import Problem
 from spmilp.runs.run import warm_up
 from spmilp.solvers import auto
 from spmilp.solvers.base import SolveOptions, SolverResult
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
-from tests.policies.small_instances import small_instance
+from tests.policies.small_instances import (
+    QUICK,
+    REFUSED,
+    SMALL,
+    assert_plans_or_refusals,
+    small_instance,
+)
 
 pytestmark = pytest.mark.full
+
+POLICIES: tuple[Solver, ...] = (
+    *(OnSram(), EagerOnSram(), TopLib(), Cdm(exact=False), Tvm(), Tvm(hides=False)),
+    *(Rammer(), Set(steps=20), Stream(generations=1)),
+)
+WITHOUT_LIMITS = ("rammer", "set", "stream")
+"""They take every small instance."""
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
+def test_every_plan_passes_the_checker_and_a_refusal_has_name_and_number(policy: Solver) -> None:
+    refused = {} if policy.name in WITHOUT_LIMITS else REFUSED
+    assert_plans_or_refusals(policy, SMALL, refused)
+
+
+@pytest.mark.parametrize("policy", [OnSram(exact=True), Cdm(exact=True)], ids=lambda one: one.name)
+def test_plans_by_programs_pass_the_checker_too(policy: Solver) -> None:
+    assert_plans_or_refusals(policy, (*QUICK, *REFUSED))
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [OnSram(), OnSram(exact=True), Cdm(exact=False), Cdm(exact=True), Set(200), Stream(16)],
+    ids=lambda policy: policy.name,
+)
+def test_the_same_seed_gives_the_same_plan(policy: Solver) -> None:
+    problem = small_instance("branch-15t-4c-mesh2x2-remote-tight-balanced")
+    plans = [policy.solve(problem, SolveOptions(seed=3)).plan for _ in range(2)]
+    assert len({plan_text(plan, problem) for plan in plans if plan is not None}) == 1
+
 
 MODEL = str(Path(__file__).parents[2] / "models" / "autoencoder_int8.onnx")
 SECONDS = 2.0

@@ -1,4 +1,4 @@
-"""CDM: its program against all placements, its ablations, its algorithm, plans that pass."""
+"""CDM: its program against all placements, its ablations, its algorithm."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -8,29 +8,16 @@ from itertools import product
 import pytest
 
 from spmilp.checker.check import check
-from spmilp.plan.file import plan_text
 from spmilp.policies.cdm import Cdm, Freedom, Improvement, PlacementProgram
 from spmilp.policies.cdm_accesses import Accesses, Placement, Role, Variable
-from spmilp.policies.one_after_another import the_dram
-from spmilp.policies.onsram import cores_of
+from spmilp.policies.one_after_another import Setting
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
-from spmilp.solvers.exact.formulation.tables import ProblemTables
 from spmilp.solvers.exact.milp.program import Limits
-from tests.policies.small_instances import SMALL, small_instance
+from tests.policies.small_instances import QUICK, small_instance
 from tests.solvers.chains import chain, star
 
 NO_LIMITS = Limits(seconds=None, threads=1, seed=0)
-REFUSED = {
-    "layers-20t-3c": "1 DRAM; this one has 0",
-    "stages-24t-4c-crossbar-staged-tight-compute": "(1024 B) from spm_0 to dram in one transfer",
-}
-QUICK = (
-    "attention-22t-2c-crossbar-verytight-balanced-dramtraffic",
-    "branch-15t-4c-mesh2x2-remote-tight-balanced",
-    "lstm-27t-3c-crossbar-tight-compute",
-    "mlp-8t-4c-bus-shared4-tight-compute",
-)
 ABLATIONS = {
     "off chip": Freedom(private=False, shared=False),
     "private": Freedom(shared=False),
@@ -40,8 +27,14 @@ ABLATIONS = {
 
 
 def accesses_of(problem: Problem) -> Accesses:
-    tables = ProblemTables(problem)
-    return Accesses(tables, cores_of(tables), the_dram(problem, "cdm"))
+    return Accesses(Setting(problem, "cdm"))
+
+
+def fits(accesses: Accesses, placement: Placement) -> bool:
+    capacity = accesses.setting.tables.capacity
+    limits = {event: capacity[event[0]] for event in accesses.used(placement)}
+    used = accesses.used(placement).items()
+    return all(limits[event] is None or blocks <= (limits[event] or 0) for event, blocks in used)
 
 
 def exactly(accesses: Accesses, freedom: Freedom) -> Placement:
@@ -56,7 +49,7 @@ def by_moves(accesses: Accesses, freedom: Freedom) -> Placement:
 
 def all_of_one(accesses: Accesses, one: Variable, freedom: Freedom) -> Iterator[Placement]:
     """Yield every placement of one buffer that makes sense, by the rules in words."""
-    allowed = {p.index for p in accesses.parts if freedom.allows(accesses, p.index)}
+    allowed = {part.index for part in accesses.parts if freedom.allows(accesses, part)}
     for home in (None, *one.homes):
         for chosen in product(*(p for memory, p in one.readers.items() if memory != home)):
             needed = {accesses.parts[part].needs for part in chosen} - {None}
@@ -70,7 +63,7 @@ def all_of_one(accesses: Accesses, one: Variable, freedom: Freedom) -> Iterator[
 def least_cost(accesses: Accesses, freedom: Freedom) -> int:
     every = (all_of_one(accesses, one, freedom) for one in accesses.variables.values())
     together = (frozenset[int]().union(*some) for some in product(*every))
-    fitting = (one for one in together if not list(accesses.without_room(one)))
+    fitting = (one for one in together if fits(accesses, one))
     return min(accesses.cost(one, contention=freedom.contention) for one in fitting)
 
 
@@ -89,10 +82,11 @@ def test_the_program_finds_what_trying_all_placements_finds(
     for freedom in (Freedom(), *ABLATIONS.values()):
         found = exactly(accesses, freedom)
 
-        assert list(accesses.without_room(found)) == []
+        assert fits(accesses, found)
         assert accesses.cost(found, contention=freedom.contention) == least_cost(accesses, freedom)
 
 
+@pytest.mark.full
 def test_the_program_is_never_worse_than_an_ablation_or_the_algorithm() -> None:
     better = dict.fromkeys([*ABLATIONS, "by moves"], 0)
     for name in QUICK:
@@ -101,7 +95,7 @@ def test_the_program_is_never_worse_than_an_ablation_or_the_algorithm() -> None:
         others = {key: exactly(accesses, freedom) for key, freedom in ABLATIONS.items()}
         others["by moves"] = by_moves(accesses, Freedom())
         for key, placement in others.items():
-            assert list(accesses.without_room(placement)) == [], (name, key)
+            assert fits(accesses, placement), (name, key)
             assert best <= accesses.cost(placement), (name, key)
             better[key] += best < accesses.cost(placement)
 
@@ -119,31 +113,6 @@ def test_shared_data_is_replicated_where_each_core_reads_it_more_than_once() -> 
 
     without = exactly(accesses, Freedom(replication=False))
     assert accesses.cost(without) > accesses.cost(exactly(accesses, Freedom()))
-
-
-@pytest.mark.parametrize("name", SMALL)
-def test_every_plan_passes_the_checker_and_a_refusal_has_name_and_number(name: str) -> None:
-    problem = small_instance(name)
-    is_quick = name in QUICK or name in REFUSED
-    for exact in (False, True) if is_quick else (False,):
-        policy = Cdm(exact=exact)
-        result = policy.solve(problem, SolveOptions())
-
-        if name in REFUSED:
-            assert (result.status, result.plan) == (SolveStatus.UNKNOWN, None)
-            assert REFUSED[name] in result.reason
-        else:
-            assert result.plan is not None
-            assert check(problem, result.plan) == ()
-            assert result.plan.solver == policy.name
-
-
-@pytest.mark.parametrize("exact", [False, True])
-def test_the_same_problem_gives_the_same_plan(exact: bool) -> None:
-    problem = small_instance("branch-15t-4c-mesh2x2-remote-tight-balanced")
-    plans = [Cdm(exact=exact).solve(problem, SolveOptions()).plan for _ in range(2)]
-
-    assert len({plan_text(plan, problem) for plan in plans if plan is not None}) == 1
 
 
 def test_a_late_limit_leaves_everything_off_chip_and_still_a_plan() -> None:

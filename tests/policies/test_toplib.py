@@ -1,71 +1,42 @@
-"""TOpLib: live ranges over loops, colours that share partitions, promotion, and its plans."""
+"""TOpLib: live ranges, colours that share partitions, and promotion."""
 
 import random
 from dataclasses import replace
 
-import networkx as nx
-import pytest
-
-from spmilp.checker.check import check
 from spmilp.packing import Item, PackingProblem, minimise
+from spmilp.policies.one_after_another import Setting
+from spmilp.policies.structures import TaskStructures
 from spmilp.policies.toplib import (
+    COMPUTATION,
+    AddressSpaces,
     Remainder,
     TopLib,
     coloured,
     height,
-    interference_graph,
-    live_ranges,
-    loop_of,
 )
-from spmilp.solvers.base import SolveOptions, SolveStatus
-from tests.policies.small_instances import SMALL, small_instance
-from tests.policies.test_onsram import REFUSED
+from spmilp.solvers.base import SolveOptions
+from tests.policies.small_instances import small_instance
+from tests.policies.test_onsram import one_core
 
 
-@pytest.mark.parametrize("name", [*SMALL[::4], *REFUSED])
-def test_every_plan_passes_the_checker_and_a_refusal_has_name_and_number(name: str) -> None:
-    problem = small_instance(name)
-    result = TopLib().solve(problem, SolveOptions())
-
-    if name in REFUSED:
-        assert (result.status, result.plan) == (SolveStatus.UNKNOWN, None)
-        assert REFUSED[name] in result.reason
-    else:
-        assert result.plan is not None
-        assert check(problem, result.plan) == ()
-        assert result.plan.solver == "toplib"
-
-
-def test_a_value_that_a_loop_reads_lives_in_all_of_it() -> None:
-    """0 is written before the loop of b and c and read in b; 1 is written in b and read in c."""
-    program = nx.DiGraph([("a", "b"), ("b", "c"), ("c", "b"), ("c", "d")])
-
-    found = live_ranges(program, {"b": [0], "c": [1]}, {"a": [0], "b": [1]}, 2)
-
-    assert found == [{"a", "b", "c"}, {"b", "c"}]
-
-
-def test_a_value_that_one_branch_writes_and_the_join_reads_lives_on_the_other_branch_too() -> None:
-    program = nx.DiGraph([("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")])
-
-    (found,) = live_ranges(program, {"d": [0]}, {"a": [0], "b": [0]}, 1)
-
-    assert found == {"a", "b", "c", "d"}
-
-
-def test_what_every_round_writes_anew_does_not_live_from_round_to_round() -> None:
-    (found,) = live_ranges(loop_of(range(5)), {3: [0]}, {1: [0]}, 1)
-    (kept,) = live_ranges(loop_of(range(5)), {3: [0]}, {}, 1)
-
-    assert found == {1, 2, 3}
-    assert kept == set(range(5))
+def test_a_promoted_structure_lives_from_what_brings_it_to_its_last_use() -> None:
+    """Tensor 1 is written by the first task and read by the other two."""
+    problem = one_core((64,) * 4, (((0,), 1), ((1,), 2), ((1, 2), 3)), budget=4096)
+    setting = Setting(problem, "toplib")
+    structures = TaskStructures(setting, range(3))
+    spaces = AddressSpaces(structures)
+    written = structures.find(1, 1)
+    assert written is not None
+    points = spaces.ranges[written]
+    assert min(points) == (0, COMPUTATION)
+    assert max(points) == (2, COMPUTATION)
+    assert len(points) == 2 + 3 + 2
 
 
 def test_values_of_one_colour_share_a_partition_as_large_as_the_largest() -> None:
     ranges = [{0, 1}, {1, 2}, {2, 3}]
     partitions = coloured(ranges, [30, 20, 10])
 
-    assert sorted(interference_graph(ranges).edges) == [(0, 1), (1, 2)]
     assert [(one.size, one.values) for one in partitions] == [(30, [0, 2]), (20, [1])]
     assert height(partitions) == 50
 

@@ -6,8 +6,8 @@ import pytest
 from onnx import TensorProto, helper, save
 
 from benchmarks.exact.cosma.networks import model_network, random_network
-from benchmarks.exact.cosma.setting import largest_operator, least_peak, problem_of
-from spmilp.policies.cosma import Network, Operator, solve
+from benchmarks.exact.cosma.setting import largest_operator, least_peak, problem_of, solve
+from spmilp.policies.cosma import Network, Operator
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.exact.cpsat.solver import CpSatSolver
 from tests.solvers.fork import FORK

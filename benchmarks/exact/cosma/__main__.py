@@ -21,9 +21,9 @@ from collections.abc import Iterator
 from time import monotonic
 
 from benchmarks.exact.cosma.networks import model_network, random_network
-from benchmarks.exact.cosma.setting import largest_operator, least_peak, problem_of
+from benchmarks.exact.cosma.setting import largest_operator, least_peak, problem_of, solve
 from spmilp.checker.check import check
-from spmilp.policies.cosma import Network, solve
+from spmilp.policies.cosma import Network
 from spmilp.registry import find_solver
 from spmilp.solvers.base import SolveOptions
 

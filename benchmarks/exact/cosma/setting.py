@@ -1,10 +1,13 @@
 """The budgets of COSMA for operators on whole tensors, and the same as a problem on one core."""
 
+from dataclasses import dataclass
 from fractions import Fraction
 from heapq import heappop, heappush
 
+from ortools.sat.python.cp_model import FEASIBLE, OPTIMAL, CpSolver
+
 from spmilp.machine.machine import Core, CoreKind, Engine, Link, Machine, Memory, MemoryKind
-from spmilp.policies.cosma import Network
+from spmilp.policies.cosma import CosmaModel, Network
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Buffer, BufferKind, DramTensor, Place, Problem, Task, whole_slice
 
@@ -119,3 +122,44 @@ def _machine(budget: int) -> Machine:
         ),
         engines=(Engine(index=0, name="dma", owner=1, setup=0, rate=rate),),
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What COSMA's model gives: bytes beyond the compulsory ones, and a proven bound on them.
+
+    Parameters
+    ----------
+    extra
+        ``None`` without a solution.
+    """
+
+    status: str
+    extra: int | None
+    bound: int
+
+
+def solve(
+    network: Network,
+    budget: int,
+    *,
+    seconds: float,
+    workers: int = 1,
+    addresses: bool = True,
+    fixed_order: bool = False,
+) -> Answer:
+    """Search for the fewest bytes that are spilled and retrieved, by COSMA's own model and count.
+
+    Parameters
+    ----------
+    addresses, fixed_order
+        Of :class:`CosmaModel`.
+    """
+    model = CosmaModel(network, budget, addresses=addresses, fixed_order=fixed_order)
+    solver = CpSolver()
+    solver.parameters.max_time_in_seconds = seconds
+    solver.parameters.num_workers = workers
+    ended = solver.solve(model.cp)
+    status = {OPTIMAL: "optimal", FEASIBLE: "feasible"}.get(ended, "unknown")
+    found = None if status == "unknown" else round(solver.objective_value)
+    return Answer(status=status, extra=found, bound=round(solver.best_objective_bound))

@@ -5,9 +5,9 @@ from functools import cache
 import pytest
 
 from benchmarks.exact.cosma.networks import model_network, random_network
-from benchmarks.exact.cosma.setting import largest_operator, least_peak, problem_of
+from benchmarks.exact.cosma.setting import largest_operator, least_peak, problem_of, solve
 from spmilp.checker.check import check
-from spmilp.policies.cosma import Network, solve
+from spmilp.policies.cosma import Network
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.traffic.solver import Residency
 
