@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from spmilp.checker.check import check
-from spmilp.problem.problem import Problem
 from spmilp.problem.file import read_problem
+from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.common.solver import Solver
 
