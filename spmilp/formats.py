@@ -8,7 +8,7 @@ import dataclasses
 import gc
 import json
 import re
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from enum import Enum
@@ -31,13 +31,12 @@ LARGEST_DENOMINATOR = 1000
 MARKS = {b"\xef\xbb\xbf": "UTF-8", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 """Byte order marks, which JSON in UTF-8 may not begin with."""
 
-_VERSION = re.compile(r"(0|[1-9][0-9]{0,5})\.(0|[1-9][0-9]{0,5})")
-_RATE = re.compile(r"\d{1,15}(/0*[1-9]\d{0,14}|\.\d{1,15})?")
-_PLACE = re.compile(r"(?s)(.*) - at (`key` in )?`\$(.*)`")
-
 MOST_NODES = 1_000_000
 """Values of a YAML file with its aliases written out."""
 
+_VERSION = re.compile(r"(0|[1-9][0-9]{0,5})\.(0|[1-9][0-9]{0,5})")
+_RATE = re.compile(r"\d{1,15}(/0*[1-9]\d{0,14}|\.\d{1,15})?")
+_PLACE = re.compile(r"(?s)(.*) - at (`key` in )?`\$(.*)`")
 
 K = TypeVar("K", bound=Struct)
 
@@ -97,10 +96,29 @@ def near_matches(name: str, known: Sequence[str]) -> str:
     return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
-def read_document(path: object, data: bytes, kind: type[K], name: str, version: str) -> K:
-    """Return the content of a file of the same major version, validated.
+def shown(value: object) -> str:
+    """Return a value of a file as it is shown in messages: in ASCII, and not for long."""
+    text = ascii(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
-    Fields that are not of the format are left to :func:`refuse_odd_fields`.
+
+# Reading ------------------------------------------------------------------------------------------
+
+
+def read_document(
+    path: object,
+    data: bytes,
+    kind: type[K],
+    name: str,
+    version: str,
+    *,
+    older_had_more: bool = False,
+    also: Mapping[type, str] = MappingProxyType({}),
+) -> tuple[K, dict[str, Any]]:
+    """Return what a JSON file of the same major version describes, and its plain content.
+
+    A field that stands twice is refused, because readers differ in which one they take; so is a
+    field that is not of the format, but for files of a newer minor version.
 
     Parameters
     ----------
@@ -108,6 +126,10 @@ def read_document(path: object, data: bytes, kind: type[K], name: str, version: 
         Of the file, for messages.
     name, version
         The format that is expected, and the version ``major.minor`` that this code writes.
+    older_had_more
+        Ignore fields that are not of the format in files of an older minor version, too.
+    also
+        By class, a field that its objects may have besides.
 
     Raises
     ------
@@ -121,32 +143,25 @@ def read_document(path: object, data: bytes, kind: type[K], name: str, version: 
                 "as UTF-8 without one"
             )
     try:
-        header = msgspec.json.decode(data, type=_Header)
+        header = decoded(data, _Header)
     except (ValueError, RecursionError) as error:
-        said = what_is_wrong(error, _Header, data)
-        raise FileError(f"{path}: no {name} file: {said}") from error
+        raise FileError(f"{path}: no {name} file: {error}") from error
     if header.format != name:
         raise FileError(f"{path}: format: expected {name!r}, got {shown(header.format)}")
-    major, known = (
-        version_numbers(path, header.format_version)[0],
-        version_numbers(path, version)[0],
-    )
-    if major != known:
-        raise FileError(
-            f"{path}: format_version: {header.format_version} cannot be read; expected {known}.x"
-        )
     try:
-        return decoded(data, kind)
+        numbers, known = _version_numbers(header.format_version), _version_numbers(version)
+        if numbers[0] != known[0]:
+            raise ValueError(
+                f"format_version: {header.format_version} cannot be read; expected {known[0]}.x"
+            )
+        file = decoded(data, kind)
+        content = _without_doubles(data)
+        if not (numbers > known or (older_had_more and numbers < known)):
+            for unknown in _unknown(content, kind, (), also):
+                raise ValueError(_why_unknown(*unknown))
     except (ValueError, RecursionError) as error:
         raise FileError(f"{path}: {error}") from error
-
-
-def version_numbers(path: object, version: str) -> tuple[int, int]:
-    """Return the two numbers of a version."""
-    found = _VERSION.fullmatch(version)
-    if found is None:
-        raise FileError(f"{path}: format_version: expected major.minor, got {shown(version)}")
-    return int(found[1]), int(found[2])
+    return file, content
 
 
 def decoded(data: bytes, kind: type[K]) -> K:
@@ -159,8 +174,8 @@ def decoded(data: bytes, kind: type[K]) -> K:
     """
     try:
         return msgspec.json.decode(data, type=kind, dec_hook=_decoded)
-    except ValueError as error:
-        raise ValueError(what_is_wrong(error, kind, data)) from error
+    except msgspec.ValidationError as error:
+        raise ValueError(_what_is_wrong(error, kind, msgspec.json.decode(data))) from error
 
 
 def converted(content: object, kind: type[K]) -> K:
@@ -173,9 +188,9 @@ def converted(content: object, kind: type[K]) -> K:
     """
     try:
         return msgspec.convert(content, kind, dec_hook=_decoded)
-    except ValueError as error:
+    except msgspec.ValidationError as error:
         unknown = next(_unknown(content, kind, (), {}), None)
-        said = _why_unknown(*unknown) if unknown else what_is_wrong(error, kind, content)
+        said = _why_unknown(*unknown) if unknown else _what_is_wrong(error, kind, content)
         raise ValueError(said) from error
 
 
@@ -189,37 +204,22 @@ def listed(content: Any, names: Collection[str]) -> Any:
     return content
 
 
-def refuse_odd_fields(
-    path: object,
-    data: bytes,
-    kind: type[Struct],
-    *,
-    tolerant: bool,
-    also: Mapping[type, str] = MappingProxyType({}),
-) -> Any:
-    """Refuse an object that has a field twice, or one that is not of its format.
+def _version_numbers(version: str) -> tuple[int, int]:
+    found = _VERSION.fullmatch(version)
+    if found is None:
+        raise ValueError(f"format_version: expected major.minor, got {shown(version)}")
+    return int(found[1]), int(found[2])
 
-    Of a field that stands twice readers differ in which one they take.
 
-    Parameters
-    ----------
-    data
-        JSON that has been read before.
-    tolerant
-        Ignore what is not of the format.
-    also
-        By class, a field that its objects may have besides.
+def _decoded(kind: type, value: object) -> object:
+    """Read what JSON has no type for."""
+    if kind is Fraction:
+        return ratio_from(value)
+    raise ValueError("is no part of a file")
 
-    Returns
-    -------
-    dict
-        The content of the file.
 
-    Raises
-    ------
-    FileError
-        If there is such an object; the message names the field.
-    """
+def _without_doubles(data: bytes) -> Any:
+    """Return the content of JSON in which no object has a field twice."""
 
     def once(fields: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(fields)
@@ -227,59 +227,91 @@ def refuse_odd_fields(
             names = [name for name, _ in fields]
             twice = next(name for name in names if names.count(name) > 1)
             where = f" of index {found['index']}" if isinstance(found.get("index"), int) else ""
-            raise FileError(f"{path}: an object{where} has the field {shown(twice)} twice")
+            raise ValueError(f"an object{where} has the field {shown(twice)} twice")
         return found
 
     content = msgspec.json.decode(data)
-    if msgspec.json.encode(content) != msgspec.json.format(data, indent=-1):
-        # A field may stand twice, or only numbers or texts be written in another way.
-        content = json.loads(data, object_pairs_hook=once)
-    unknown = None if tolerant else next(_unknown(content, kind, (), also), None)
-    if unknown is not None:
-        raise FileError(f"{path}: {_why_unknown(*unknown)}")
-    return content
+    if msgspec.json.encode(content) == msgspec.json.format(data, indent=-1):
+        return content
+    # A field may stand twice, or only numbers or texts be written in another way.
+    return json.loads(data, object_pairs_hook=once)
 
 
-def plain(value: Any, silent: Sequence[object] = (None, ())) -> dict[str, Any]:
-    """Return the fields of an object, but for those that hold one of the ``silent`` values."""
-    names = _names(value.__class__)
-    pairs = zip(names, attrgetter(*names)(value), strict=True)
-    return {name: inside for name, inside in pairs if inside not in silent}
-
-
-@cache
-def _names(kind: type) -> tuple[str, ...]:
-    """Return the names of the fields that say what an object is."""
-    return tuple(one.name for one in dataclasses.fields(kind) if one.compare)
-
-
-def encoded(document: Mapping[str, Any]) -> bytes:
-    """Return a file: one line for each plain field and each row of a table, in ASCII.
-
-    Tables are lists of mappings. Equal content gives equal bytes, on every machine.
-    """
-    return _expanded(document, 0) + b"\n"
-
-
-def what_is_wrong(error: Exception, kind: type[Struct], content: object) -> str:
-    """Return the path of a field, what is expected there, and what is there.
+def fields_of(data: bytes, origin: str, expected: str) -> dict[str, object]:
+    """Return the fields of a YAML file whose top is a mapping.
 
     Parameters
     ----------
-    kind
-        What the content describes: in the place of an unknown field its fields are named.
-    content
-        The bytes of a file, or what was to be converted.
+    expected
+        What a file that is no mapping is told that it should hold.
+
+    Raises
+    ------
+    FileError
+        If it is no YAML, has a field twice or half a surrogate pair, or is no mapping.
     """
-    if not isinstance(error, msgspec.ValidationError):
-        return str(error)
+    try:
+        # The loader descends from yaml.SafeLoader: it makes plain data only.
+        loader = _UniqueKeys(data)
+        top = loader.get_single_node()
+        if top is not None and _nodes_in(top, {}) > MOST_NODES:
+            raise FileError(f"{origin}: its aliases stand for more than {MOST_NODES:,} values")
+        content = None if top is None else loader.construct_document(top)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f" at line {mark.line + 1}" if mark else ""
+        raise FileError(f"{origin}: no valid YAML{where}: {error.problem}") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise FileError(f"{origin}: no valid YAML: {reason}") from error
+    if not isinstance(content, dict):
+        raise FileError(f"{origin}: expected {expected}, got {type(content).__name__}")
+    return content
+
+
+def _nodes_in(node: yaml.Node, known: dict[int, int]) -> int:
+    """Count the values that a node stands for, those of its aliases each time.
+
+    Parameters
+    ----------
+    known
+        Counts by identity; of nodes that are being counted, one that is too large.
+    """
+    if id(node) not in known:
+        known[id(node)] = MOST_NODES + 1
+        inside: list[yaml.Node] = []
+        if isinstance(node, yaml.MappingNode):
+            inside = [part for pair in node.value for part in pair]
+        elif isinstance(node, yaml.SequenceNode):
+            inside = node.value
+        elif re.search("[\ud800-\udfff]", node.value):
+            raise ValueError(f"{shown(node.value)} has half a surrogate pair; write \\U00012345")
+        known[id(node)] = 1 + sum(_nodes_in(part, known) for part in inside)
+    return known[id(node)]
+
+
+class _UniqueKeys(yaml.SafeLoader):
+    """Refuses a mapping in which a key occurs twice; YAML forbids it, PyYAML takes the last."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        """Return the mapping of a node."""
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.value in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"the field {key.value} is given twice", key.start_mark
+                )
+            seen.add(key.value if isinstance(key, yaml.ScalarNode) else "")
+        return super().construct_mapping(node, deep)
+
+
+# Messages -----------------------------------------------------------------------------------------
+
+
+def _what_is_wrong(error: Exception, kind: type[Struct], content: object) -> str:
+    """Return the path of a field, what is expected there, and what is there."""
     found = _PLACE.fullmatch(str(error))
     message, of_key, place = found.groups() if found else (str(error), None, "")
-    if isinstance(content, bytes):
-        try:
-            content = msgspec.json.decode(content)
-        except (ValueError, RecursionError) as worse:  # behind the place
-            return str(worse)
     steps, expected, value = _located(re.findall(r"\w+|\.{3}", place), kind, content)
     missing = re.fullmatch(r"Object missing required field `(.*)`", message)
     if missing:
@@ -289,7 +321,8 @@ def what_is_wrong(error: Exception, kind: type[Struct], content: object) -> str:
         where = () if dataclasses.is_dataclass(expected) or not steps else (".".join(steps),)
         return ": ".join((*where, message))
     if of_key:
-        expected, value = get_args(expected)[0], _wrong_key(expected, value)
+        expected = get_args(expected)[0]
+        value = next((key for key in value if _fails(key, expected)), value)
     message = message.replace("`", "").replace("Expected", "expected", 1)
     choices = get_args(expected) if get_origin(expected) is Literal else ()
     if isinstance(expected, type) and issubclass(expected, Enum):
@@ -300,96 +333,7 @@ def what_is_wrong(error: Exception, kind: type[Struct], content: object) -> str:
     return f"{'.'.join(steps) or 'the file'}: {message}; got {shown(value)}"
 
 
-def shown(value: object) -> str:
-    """Return a value of a file as it is shown in messages: in ASCII, and not for long."""
-    text = ascii(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def _decoded(kind: type, value: object) -> object:
-    """Read what JSON has no type for."""
-    if kind is Fraction:
-        return ratio_from(value)
-    raise ValueError("is no part of a file")
-
-
-def _encoded(value: object) -> str:
-    if isinstance(value, Fraction):
-        return f"{value.numerator}/{value.denominator}"
-    raise NotImplementedError(type(value))
-
-
-_ENCODER = msgspec.json.Encoder(enc_hook=_encoded)
-
-
-def _expanded(value: object, depth: int) -> bytes:
-    """Write objects of the first two levels field by field, and tables row by row."""
-    pad, end = b"  " * (depth + 1), b"  " * depth
-    if isinstance(value, Mapping) and depth < 2 and value:
-        fields = (
-            b'%s"%s": %s' % (pad, name.encode(), _expanded(inside, depth + 1))
-            for name, inside in value.items()
-        )
-        return b"{\n" + b",\n".join(fields) + b"\n" + end + b"}"
-    if isinstance(value, list) and value and isinstance(value[0], Mapping):
-        rows = _ENCODER.encode_lines(value).splitlines()
-        return b"[\n" + b",\n".join(pad + _line(row) for row in rows) + b"\n" + end + b"]"
-    return _line(_ENCODER.encode(value))
-
-
-def _line(text: bytes) -> bytes:
-    """Return JSON with spaces and in ASCII, as :func:`json.dumps` writes it."""
-    if text.isascii() and b"\x7f" not in text:
-        return msgspec.json.format(text, indent=0)
-    return json.dumps(json.loads(text)).encode()
-
-
-@cache
-def _fields(kind: Any) -> dict[str, Any]:
-    """Return the fields of a part of a file, and their types; nothing for anything else."""
-    if dataclasses.is_dataclass(kind):
-        hints = get_type_hints(kind, include_extras=True)
-        return {name: hints[name] for name in _names(kind)}  # type: ignore[arg-type]
-    if not (isinstance(kind, type) and issubclass(kind, Struct)):
-        return {}
-    tag = _tag_field(kind)
-    return get_type_hints(kind, include_extras=True) | ({tag: str} if tag else {})
-
-
-@cache
-def _inside(kind: Any, step: str | int) -> Any:
-    """Return the type of a field or an element, ``None`` where there is none."""
-    if _fields(kind):
-        return _fields(kind).get(str(step))
-    parts = get_args(kind)
-    if get_origin(kind) in (Union, UnionType):  # whose tag none of them has
-        return Literal[tuple(one.__struct_config__.tag for one in parts)]
-    if get_origin(kind) is dict:
-        return parts[1]
-    number = 0 if get_origin(kind) is not tuple or parts[-1] is ... else int(step)
-    return parts[number] if get_origin(kind) is tuple and number < len(parts) else None
-
-
-def _chosen(kind: Any, content: object) -> Any:
-    """Return the one of several types that some content is of, by its tag; without bounds."""
-    if get_origin(kind) is Annotated:
-        return _chosen(get_args(kind)[0], content)
-    if get_origin(kind) not in (Union, UnionType):
-        return kind
-    kinds = [one for one in get_args(kind) if one is not type(None)]
-    if len(kinds) == 1 or not isinstance(content, dict) or not all(map(_tag_field, kinds)):
-        return _chosen(kinds[0], content)
-    tag = content.get(_tag_field(kinds[0]))
-    return next((one for one in kinds if one.__struct_config__.tag == tag), kind)
-
-
-def _tag_field(kind: Any) -> str | None:
-    """Return the field that tells of which of several types an object is."""
-    is_struct = isinstance(kind, type) and issubclass(kind, Struct)
-    return kind.__struct_config__.tag_field if is_struct else None
-
-
-def _located(steps: Sequence[str], kind: Any, content: Any) -> tuple[list[str], Any, object]:
+def _located(steps: Sequence[str], kind: Any, content: Any) -> tuple[list[str], Any, Any]:
     """Return the names on the way to a place, the type that is expected there, and what is."""
     names = []
     kind = _chosen(kind, content)
@@ -403,10 +347,6 @@ def _located(steps: Sequence[str], kind: Any, content: Any) -> tuple[list[str], 
             content = content.get(step) if isinstance(content, dict) else None
         kind = _chosen(_inside(kind, step), content)
     return names, kind, content
-
-
-def _wrong_key(kind: Any, content: Any) -> object:
-    return next((key for key in content if _fails(key, get_args(kind)[0])), content)
 
 
 def _fails(content: object, kind: Any) -> bool:
@@ -446,77 +386,109 @@ def _why_unknown(place: tuple[str, ...], kind: Any) -> str:
 
 
 @cache
+def _fields(kind: Any) -> dict[str, Any]:
+    """Return the fields of a part of a file, and their types; nothing for anything else."""
+    if dataclasses.is_dataclass(kind):
+        hints = get_type_hints(kind, include_extras=True)
+        return {one.name: hints[one.name] for one in dataclasses.fields(kind) if one.compare}
+    if not (isinstance(kind, type) and issubclass(kind, Struct)):
+        return {}
+    hints = get_type_hints(kind, include_extras=True)
+    names = zip(kind.__struct_encode_fields__, kind.__struct_fields__, strict=True)
+    tag = kind.__struct_config__.tag_field
+    return {written: hints[name] for written, name in names} | ({tag: str} if tag else {})
+
+
+@cache
 def _with_fields(kind: Any) -> tuple[str, ...]:
     """Return the fields of a part of a file that have fields themselves."""
-    return tuple(name for name, of in _fields(kind).items() if _has_fields(of))
+
+    def has_fields(kind: Any) -> bool:
+        return bool(_fields(kind)) or any(map(has_fields, get_args(kind)))
+
+    return tuple(name for name, of in _fields(kind).items() if has_fields(of))
 
 
-def _has_fields(kind: Any) -> bool:
-    return bool(_fields(kind)) or any(_has_fields(one) for one in get_args(kind))
+@cache
+def _inside(kind: Any, step: str | int) -> Any:
+    """Return the type of a field or an element, ``None`` where there is none."""
+    parts, origin = get_args(kind), get_origin(kind)
+    if _fields(kind):
+        return _fields(kind).get(str(step))
+    if origin in (Union, UnionType):  # whose tag none of them has
+        return Literal[tuple(one.__struct_config__.tag for one in parts)]
+    if origin is dict:
+        return parts[1]
+    number = 0 if origin is not tuple or parts[-1] is ... else int(step)
+    return parts[number] if origin is tuple and number < len(parts) else None
 
 
-def fields_of(data: bytes, origin: str, expected: str) -> dict[str, object]:
-    """Return the fields of a YAML file whose top is a mapping.
+def _chosen(kind: Any, content: object) -> Any:
+    """Return the one of several types that some content is of, by its tag; without bounds."""
+    if get_origin(kind) is Annotated:
+        return _chosen(get_args(kind)[0], content)
+    if get_origin(kind) not in (Union, UnionType):
+        return kind
+    kinds = [one for one in get_args(kind) if one is not type(None)]
+    tag_field = getattr(getattr(kinds[0], "__struct_config__", None), "tag_field", None)
+    if tag_field is None or not isinstance(content, dict):
+        return _chosen(kinds[0], content)
+    tag = content.get(tag_field)
+    return next((one for one in kinds if one.__struct_config__.tag == tag), kind)
 
-    Parameters
-    ----------
-    expected
-        What a file that is no mapping is told that it should hold.
 
-    Raises
-    ------
-    FileError
-        If it is no YAML, has a field twice, or is no mapping.
+# Writing ------------------------------------------------------------------------------------------
+
+
+@cache
+def _written(kind: type) -> tuple[Sequence[str], Callable[[Any], Any], Sequence[object]]:
+    """Return the fields that say what an object is, a reader of all of them, and their defaults."""
+    fields = [one for one in dataclasses.fields(kind) if one.compare]
+    names = [one.name for one in fields]
+    return names, attrgetter(*names), [one.default for one in fields]
+
+
+def plain(value: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass, but for those that hold their default."""
+    names, values, defaults = _written(value.__class__)
+    found = zip(names, values(value), defaults, strict=True)
+    return {name: inside for name, inside, default in found if inside != default}
+
+
+def encoded(document: Mapping[str, Any]) -> bytes:
+    """Return a file: one line for each plain field and each row of a table, in ASCII.
+
+    Tables are lists of mappings. Equal content gives equal bytes, on every machine.
     """
-    try:
-        # The loader descends from yaml.SafeLoader: it makes plain data only.
-        loader = _UniqueKeys(data)
-        top = loader.get_single_node()
-        if top is not None and _nodes_in(top, {}) > MOST_NODES:
-            raise FileError(f"{origin}: its aliases stand for more than {MOST_NODES:,} values")
-        content = None if top is None else loader.construct_document(top)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        where = f" at line {mark.line + 1}" if mark else ""
-        raise FileError(f"{origin}: no valid YAML{where}: {error.problem}") from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise FileError(f"{origin}: no valid YAML: {reason}") from error
-    if not isinstance(content, dict):
-        raise FileError(f"{origin}: expected {expected}, got {type(content).__name__}")
-    return content
+    return _expanded(document, 0) + b"\n"
 
 
-def _nodes_in(node: yaml.Node, known: dict[int, int]) -> int:
-    """Count the values that a node stands for, those of its aliases each time.
-
-    Parameters
-    ----------
-    known
-        Counts by identity; of nodes that are being counted, one that is too large.
-    """
-    if id(node) not in known:
-        known[id(node)] = MOST_NODES + 1
-        inside: list[yaml.Node] = []
-        if isinstance(node, yaml.MappingNode):
-            inside = [part for pair in node.value for part in pair]
-        elif isinstance(node, yaml.SequenceNode):
-            inside = node.value
-        known[id(node)] = 1 + sum(_nodes_in(part, known) for part in inside)
-    return known[id(node)]
+def _encoded(value: object) -> str:
+    if isinstance(value, Fraction):
+        return f"{value.numerator}/{value.denominator}"
+    raise NotImplementedError(type(value))
 
 
-class _UniqueKeys(yaml.SafeLoader):
-    """Refuses a mapping in which a key occurs twice; YAML forbids it, PyYAML takes the last."""
+_ENCODER = msgspec.json.Encoder(enc_hook=_encoded)
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        """Return the mapping of a node."""
-        seen: set[str] = set()
-        names = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
-        for key in names:
-            if key.value in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"the field {key.value} is given twice", key.start_mark
-                )
-            seen.add(key.value)
-        return super().construct_mapping(node, deep)
+
+def _expanded(value: object, depth: int) -> bytes:
+    """Write objects of the first two levels field by field, and tables row by row."""
+    pad, end = b"  " * (depth + 1), b"  " * depth
+    if isinstance(value, Mapping) and depth < 2 and value:
+        fields = (
+            b'%s"%s": %s' % (pad, name.encode(), _expanded(inside, depth + 1))
+            for name, inside in value.items()
+        )
+        return b"{\n" + b",\n".join(fields) + b"\n" + end + b"}"
+    if isinstance(value, list) and value and isinstance(value[0], Mapping):
+        rows = _ENCODER.encode_lines(value).splitlines()
+        return b"[\n" + b",\n".join(pad + _line(row) for row in rows) + b"\n" + end + b"]"
+    return _line(_ENCODER.encode(value))
+
+
+def _line(text: bytes) -> bytes:
+    """Return JSON with spaces and in ASCII, as :func:`json.dumps` writes it."""
+    if text.isascii() and b"\x7f" not in text:
+        return msgspec.json.format(text, indent=0)
+    return json.dumps(json.loads(text)).encode()

@@ -14,10 +14,9 @@ import yaml
 from benchmarks.generated import generated_problem
 from benchmarks.peers import set_resnet50, stream
 from benchmarks.peers.stream import MissingDataError
+from benchmarks.scaled import SAME, Scale, load_scaled
 from spmilp.bounds.roofline import roofline
 from spmilp.errors import FileError, SpmilpError
-from spmilp.machine.changed import AS_IT_IS, Scale
-from spmilp.machine.read import load_machine
 from spmilp.pipeline import solve, tiled_problem
 from spmilp.problem.file import read_problem
 from spmilp.problem.objective import Objective, Quantity
@@ -55,7 +54,7 @@ class ModelOnMachine:
     model: str
     machine: str
     dims: tuple[tuple[str, int], ...] = ()
-    scale: Scale = AS_IT_IS
+    scale: Scale = SAME
     tiles: Tiles = Tiles.FIRST
 
     @property
@@ -262,7 +261,7 @@ def make_problem(
         # The limit of the search is in tasks and not in seconds: the same tiles each time.
         tiled, origin = tiled_problem(
             source.model,
-            load_machine(source.machine, source.scale),
+            load_scaled(source.machine, source.scale),
             dim=dict(source.dims),
             objective=objective,
             tiles=source.tiles,
@@ -293,6 +292,6 @@ def solve_of(row: Row, solver: str, seed: int, problem: Problem) -> Callable[...
     source = row.source
     if solver != SOLVE or not isinstance(source, ModelOnMachine):
         return partial(solve, problem, solver=solver, **given)
-    machine = load_machine(source.machine, source.scale)
+    machine = load_scaled(source.machine, source.scale)
     dim = dict(source.dims)
     return partial(solve, source.model, machine, dim=dim, objective=row.objective, **given)

@@ -157,7 +157,7 @@ def makespan_without(row: str, part: str, suite: str, seconds: float) -> int:
     time.monotonic = time.perf_counter = time.process_time
     from benchmarks.ablation import count_processor_time
     from benchmarks.bench.suite import ModelOnMachine, load_suite
-    from spmilp.machine.read import load_machine
+    from benchmarks.scaled import load_scaled
     from spmilp.options import DEFAULT_SOLVER
     from spmilp.pipeline import solve
     from spmilp.runs.run import warm_up
@@ -166,7 +166,7 @@ def makespan_without(row: str, part: str, suite: str, seconds: float) -> int:
     source = next(one.source for one in load_suite(suite).rows if one.name == row)
     if not isinstance(source, ModelOnMachine):
         raise SystemExit(f"{row}: only networks have tiles to search for")
-    machine = load_machine(source.machine, source.scale)
+    machine = load_scaled(source.machine, source.scale)
     warm_up(DEFAULT_SOLVER)
     with ExitStack() as left_out:
         for one in PARTS[part]():

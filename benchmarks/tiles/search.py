@@ -13,9 +13,9 @@ from statistics import mean
 from time import process_time
 
 from benchmarks.bench.suite import ModelOnMachine, load_suite
+from benchmarks.scaled import load_scaled
 from spmilp.bounds.roofline import roofline
 from spmilp.lowering.lower import lower
-from spmilp.machine.read import load_machine
 from spmilp.solvers.schedule.portfolio import least_value
 from spmilp.source import load
 from spmilp.tile_selection import evaluation
@@ -51,7 +51,7 @@ def searched(source: object, seconds: float) -> tuple[int, int, int, int]:
     """Return the roofline, the values of the first and the best tiles, and the tasks of these."""
     if not isinstance(source, ModelOnMachine):
         raise SystemExit(f"{source}: only networks have tiles to search for")
-    target = load_machine(source.machine, source.scale)
+    target = load_scaled(source.machine, source.scale)
     network, _ = load(source.model, target, dim=dict(source.dims))
     machine = target.machine
     first = first_choice(network, machine)

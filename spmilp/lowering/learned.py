@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from spmilp.errors import FileError
 from spmilp.files import read_bytes, sha256_of, write_atomically
-from spmilp.formats import read_document, refuse_odd_fields
+from spmilp.formats import read_document
 from spmilp.machine.machine import CoreKind, MacArray, Machine
 from spmilp.units import LARGEST, Amount, Cycles
 
@@ -289,8 +289,7 @@ def read_cost_model(path: Path | str) -> tuple[CostModel, str]:
             f"{path}: has {Path(path).stat().st_size} B, more than the {MOST_BYTES} B of any model"
         )
     data = read_bytes(path)
-    given = read_document(path, data, _File, FORMAT, VERSION)
-    refuse_odd_fields(path, data, _File, tolerant=given.format_version != VERSION)
+    given, _ = read_document(path, data, _File, FORMAT, VERSION)
     model = CostModel(
         seed=given.seed,
         measured=given.measured,

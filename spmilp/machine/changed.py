@@ -9,15 +9,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any
 
 from spmilp.formats import near_matches, ratio_from
-from spmilp.machine.description import MachineDescription, ProvenanceFields, ScratchpadFields
+from spmilp.machine.description import ProvenanceFields
 from spmilp.quantities import byte_count
-from spmilp.units import Bytes
-
-Leaf: TypeAlias = tuple[tuple[str, ...], str, bool]
-"""The path of a value in a file, how it is written, and whether it is a number."""
 
 TEXT = frozenset({"name", "description", "provenance"})
 USUAL_NAMES = {"scratchpads": "spm", "dram": "dram", "dma": "dma"}
@@ -74,19 +70,28 @@ def provenance_of(
     leaves = list(_leaves((), content))
     patterns = [(tuple(field.split(".")), entry) for entry in entries for field in entry.fields]
     for pattern, _ in patterns:
-        if not any(_matches(pattern, path) for path, _, _ in leaves):
-            known = sorted({".".join(path[:n]) for path, _, _ in leaves for n in range(1, 6)})
+        if not any(_matches(pattern, path) for path, _ in leaves):
+            known = sorted({".".join(path[:n]) for path, _ in leaves for n in range(1, 6)})
             wanted = ".".join(pattern)
             raise ValueError(f"provenance: no field {wanted}{near_matches(wanted, known)}")
     found = []
-    for path, value, is_number in leaves:
+    for path, value in leaves:
         matching = [(p, entry) for p, entry in patterns if _matches(p, path)]
         named = any(len(p) == len(path) and p[-1] != "*" for p, _ in matching)
-        if is_number or named:
-            best = max(matching, key=lambda match: _precision(match[0]), default=None)
-            source, verified = (best[1].source, best[1].verified) if best else ("", False)
-            field = ".".join(path)
-            found.append(Provenance(field=field, value=value, source=source, verified=verified))
+        if named or _is_number(value):
+            _, best = max(
+                matching,
+                key=lambda match: (len(match[0]), -sum("*" in part for part in match[0])),
+                default=((), None),
+            )
+            found.append(
+                Provenance(
+                    field=".".join(path),
+                    value=", ".join(map(str, value)) if isinstance(value, list) else str(value),
+                    source=best.source if best else "",
+                    verified=best is not None and best.verified,
+                )
+            )
     return tuple(found)
 
 
@@ -99,19 +104,15 @@ def provenance_after(
     """
     if not before:
         return ()
-    source = f"Set by the user ({label})."
-    fresh = {
-        field: Provenance(field=field, value=value, source=source, verified=False)
-        for field, value in written.items()
-    }
-    kept = []
-    for entry in before:
-        field = entry.field
-        owner, _, last = field.rpartition(".")
-        if last in SIZES and f"{owner}.size_bytes" in fresh:
-            field = f"{owner}.size_bytes"
-        kept.append(fresh.pop(field, entry))
-    return (*kept, *fresh.values())
+    rows = {}
+    for row in before:
+        owner, _, last = row.field.rpartition(".")
+        size = f"{owner}.size_bytes"
+        rows[size if last in SIZES and size in written else row.field] = row
+    for field, value in written.items():
+        source = f"Set by the user ({label})."
+        rows[field] = Provenance(field=field, value=value, source=source, verified=False)
+    return tuple(rows.values())
 
 
 def numbers_of(changes: Mapping[str, Any]) -> dict[str, int | str]:
@@ -120,12 +121,17 @@ def numbers_of(changes: Mapping[str, Any]) -> dict[str, int | str]:
     Raises
     ------
     ValueError
-        If a value is nothing of its kind; the message names field and value.
+        If a value is no size or no rate; of all others the file's format says what they may be.
     """
-    numbers = {}
+    numbers: dict[str, int | str] = {}
     for name, value in changes.items():
         try:
-            numbers[name] = _number(name, value)
+            if name == "spm":
+                numbers[name] = byte_count(value)
+            elif name in ("dma_rate", "dram_rate"):
+                numbers[name] = str(ratio_from(value))
+            else:
+                numbers[name] = str(value) if isinstance(value, Fraction) else value
         except ValueError as error:
             raise ValueError(f"{name}={value!r}: {error}") from error
     return numbers
@@ -141,9 +147,7 @@ def change(content: dict[str, Any], numbers: Mapping[str, int | str]) -> dict[st
     """
     written: dict[str, str] = {}
     for name, number in numbers.items():
-        places = []
-        if name not in PLACES:
-            places = _places_of(name, content)
+        places = [] if name in PLACES else _places_of(name, content)
         for path in PLACES.get(name, ()):
             with suppress(ValueError):  # not every machine has shared memories
                 places += _places_of(path, content)
@@ -152,9 +156,8 @@ def change(content: dict[str, Any], numbers: Mapping[str, int | str]) -> dict[st
         if not places:
             raise ValueError(f"{name}={number}: {content['name']} has none that could be set")
         for path, owner, field in places:
-            if field in SIZES:
-                for other in SIZES:
-                    owner.pop(other, None)
+            for other in SIZES if field in SIZES else ():
+                owner.pop(other, None)
             owner[field] = number
             written[f"{path}.{field}"] = str(number)
     return written
@@ -162,28 +165,11 @@ def change(content: dict[str, Any], numbers: Mapping[str, int | str]) -> dict[st
 
 def label_of(numbers: Mapping[str, int | str]) -> str:
     """Return what a changed machine's name has at its end, as ``spm64KiB-dma_channels2``."""
-    in_kib = {
-        name: f"{number // 1024}KiB"
-        for name, number in numbers.items()
-        if name == "spm" and isinstance(number, int) and number % 1024 == 0
-    }
-    return "-".join(f"{name}{number}" for name, number in {**numbers, **in_kib}.items())
-
-
-def _number(name: str, value: Any) -> int | str:
-    if name == "spm":
-        return byte_count(value)
-    if name == "dma_channels" and (
-        isinstance(value, bool) or not isinstance(value, int) or value < 1
-    ):
-        raise ValueError("expected a whole number of 1 or more")
-    if name in ("dma_rate", "dram_rate"):
-        rate = ratio_from(value)
-        if rate == 0:
-            raise ValueError("expected a number > 0")
-        return str(rate)
-    # What it may be, the field's type decides.
-    return str(value) if isinstance(value, Fraction) else value
+    shown = dict(numbers)
+    size = shown.get("spm")
+    if isinstance(size, int) and size % 1024 == 0:
+        shown["spm"] = f"{size // 1024}KiB"
+    return "-".join(f"{name}{number}" for name, number in shown.items())
 
 
 def _places_of(path: str, content: object) -> list[tuple[str, dict[str, Any], str]]:
@@ -220,21 +206,15 @@ def _inside(at: tuple[str, ...], owner: Any) -> Iterator[tuple[str, Any]]:
             yield str(index if name is None else name), each
 
 
-def _precision(pattern: tuple[str, ...]) -> tuple[int, int]:
-    """Return a measure by which an entry's path says more than another's."""
-    return len(pattern), -sum("*" in part for part in pattern)
-
-
-def _leaves(path: tuple[str, ...], content: object) -> Iterator[Leaf]:
-    """Yield the values inside a part of a file, except those that only name it."""
+def _leaves(path: tuple[str, ...], content: object) -> Iterator[tuple[tuple[str, ...], object]]:
+    """Yield the values inside a part of a file by path, except those that only name it."""
     is_dict = isinstance(content, dict)
     if is_dict or (isinstance(content, list) and any(isinstance(c, dict | list) for c in content)):
         for name, value in _inside(path, content):
             if not (is_dict and name in TEXT):
                 yield from _leaves((*path, name), value)
     else:
-        written = ", ".join(map(str, content)) if isinstance(content, list) else str(content)
-        yield path, written, _is_number(content)
+        yield path, content
 
 
 def _is_number(value: object) -> bool:
@@ -248,86 +228,3 @@ def _is_number(value: object) -> bool:
 def _matches(pattern: tuple[str, ...], path: tuple[str, ...]) -> bool:
     """Return whether a pattern, part by part, is the path or the beginning of it."""
     return len(pattern) <= len(path) and all(map(fnmatchcase, path, pattern))
-
-
-SAME = Fraction(1)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scale:
-    """By what to multiply; 1 leaves everything as it is.
-
-    Parameters
-    ----------
-    dram
-        For the rate of each port of each DRAM. Engines and links behind the ports keep theirs, so
-        that a large factor may have less effect than it says.
-    spm
-        For the bytes of each scratchpad that plans may use. Reserved ranges keep their sizes and
-        their order. Memories without cores stay as they are.
-    """
-
-    dram: Fraction = SAME
-    spm: Fraction = SAME
-
-    def __post_init__(self) -> None:
-        for name, factor in (("dram", self.dram), ("spm", self.spm)):
-            if factor <= 0:
-                raise ValueError(f"factor {factor} of {name}: expected a number > 0")
-
-    @property
-    def label(self) -> str:
-        """What a scaled machine's name has at its end, as ``-dram0.5-spm0.25``; empty for 1."""
-        parts = (("dram", self.dram), ("spm", self.spm))
-        return "".join(f"-{name}{shown(factor)}" for name, factor in parts if factor != SAME)
-
-
-AS_IT_IS = Scale()
-
-
-def shown(factor: Fraction) -> str:
-    """Return a factor as a decimal number, or as ``1of3`` where it is none of a few digits."""
-    decimal = f"{float(factor):.4f}".rstrip("0").rstrip(".")
-    same = Fraction(decimal) == factor
-    return decimal if same else f"{factor.numerator}of{factor.denominator}"
-
-
-def scale_up(content: dict[str, Any], given: MachineDescription, scale: Scale) -> None:
-    """Set other DRAM rates and scratchpad sizes in the content of a machine file.
-
-    Parameters
-    ----------
-    given
-        What the content describes.
-
-    Raises
-    ------
-    ValueError
-        If nothing is left of a scratchpad.
-    """
-    content["name"] += scale.label
-    for row, dram in zip(content["dram"], given.dram, strict=True):
-        if dram.rate_bytes_per_cycle is not None:
-            row["rate_bytes_per_cycle"] = str(dram.rate_bytes_per_cycle * scale.dram)
-    for row, pad in zip(content["scratchpads"], given.scratchpads, strict=True):
-        if scale.spm != SAME:
-            for name in SIZES:
-                row.pop(name, None)
-            row["size_bytes"], row["reserved_byte_ranges"] = _resized(pad, scale.spm)
-
-
-def _resized(pad: ScratchpadFields, factor: Fraction) -> tuple[Bytes, list[tuple[Bytes, Bytes]]]:
-    """Return the size and the reserved ranges, the gaps before and behind them scaled."""
-    size, place, at, moved = pad.size or 0, 0, 0, []
-    for lower, upper in (*pad.reserved_byte_ranges, (size, size)):
-        gap = int((lower - at) * factor)
-        place += gap - gap % pad.alignment_bytes
-        moved.append((place, place + upper - lower))
-        place, at = moved[-1][1], upper
-    *reserved, _ = moved
-    taken = sum(upper - lower for lower, upper in reserved)
-    if place == taken:
-        raise ValueError(
-            f"scratchpads {pad.name}: {size - taken} B × {factor} leaves nothing to use"
-        )
-    return place, reserved

@@ -1,8 +1,10 @@
 """From the templates of a machine file to the machine: every memory, core, link and engine."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields
 from fnmatch import fnmatchcase
 from fractions import Fraction
+from typing import Any
 
 from spmilp.formats import near_matches
 from spmilp.machine.description import (
@@ -14,11 +16,11 @@ from spmilp.machine.description import (
     KindFields,
     MachineDescription,
     MemoryFields,
+    Part,
     ScratchpadFields,
     Site,
     SizedFields,
     Wire,
-    topology_of,
 )
 from spmilp.machine.machine import (
     ByteRange,
@@ -32,7 +34,7 @@ from spmilp.machine.machine import (
     MemoryKind,
     RemoteReads,
 )
-from spmilp.units import KindIdx, MemoryIdx
+from spmilp.units import MemoryIdx
 
 
 def expand(description: MachineDescription) -> Machine:
@@ -51,135 +53,113 @@ class _Expansion:
 
     def __init__(self, description: MachineDescription) -> None:
         self._given = description
-        self._topology = topology_of(description)
+        self._topology = description.topology.laid_out()
         self._memories: list[Memory] = []
         self._cores: list[Core] = []
-        self._connections = list(self._topology.connections)
+        self._links = list(self._topology.links)
         self._engines: list[tuple[EngineFields, str, MemoryIdx | None]] = []
         self._kinds = {name: index for index, name in enumerate(description.core_kinds)}
 
     def machine(self) -> Machine:
         """Expand everything."""
-        for dram in self._given.dram:
-            self._add_dram(dram)
-        for shared in self._given.shared:
+        given, topology = self._given, self._topology
+        for dram in given.dram:
+            self._add_memory(dram, MemoryKind.DRAM, dram.name)
+            self._add_ports(dram)
+            self._add_engines(dram, f"{dram.name}_", "")
+        for shared in given.shared:
             places = list(self._places(shared, f"shared {shared.name}"))
             for site, own in places:
                 label = own if len(places) > 1 else ""
                 self._add_memory(shared, MemoryKind.SHARED, _joined(shared.name, label))
                 self._attach(shared.link, site, f"shared {shared.name}")
                 self._add_engines(shared, f"{shared.name}_", label)
-        for scratchpad in self._given.scratchpads:
+        for scratchpad in given.scratchpads:
             for site, label in self._places(scratchpad, f"scratchpads {scratchpad.name}"):
                 self._add_scratchpad(scratchpad, site, label)
-        for link in self._given.links:
+        for link in given.links:
             self._add_link(link.source, link.target, link, both_ways=link.both_ways)
-        self._engines += [(engine, engine.name, None) for engine in self._given.engines]
-        remote = self._given.remote_reads
+        self._engines += [(engine, engine.name, None) for engine in given.engines]
+        hertz = given.frequency_mhz and int(given.frequency_mhz * 10**6)
         return Machine(
-            name=self._given.name,
-            description=self._given.description,
-            frequency=self._given.frequency,
+            **_same(given, Machine, "description", "events", "event_maximum"),
+            name=given.name,
+            frequency=hertz,
             memories=tuple(self._memories),
-            kinds=tuple(
-                _kind_of(i, n, k) for i, (n, k) in enumerate(self._given.core_kinds.items())
-            ),
+            kinds=tuple(_kind_of(i, n, k) for i, (n, k) in enumerate(given.core_kinds.items())),
             cores=tuple(self._cores),
             links=tuple(self._numbered_links()),
             engines=tuple(self._numbered_engines()),
-            routing=self._topology.routing,
-            positions=self._topology.positions,
-            remote=None
-            if remote is None
-            else RemoteReads(
-                cycles_per_byte_hop=remote.cycles_per_byte_hop,
-                longest_route=remote.longest_route_links,
-            ),
-            events=self._given.events,
-            event_maximum=self._given.event_maximum,
+            routing=topology.routing,
+            positions=topology.positions,
+            remote=given.remote_reads and RemoteReads(**_same(given.remote_reads, RemoteReads)),
         )
 
-    def _add_dram(self, dram: DramFields) -> None:
-        memory = self._add_memory(dram, MemoryKind.DRAM, dram.name)
+    def _add_ports(self, dram: DramFields) -> None:
+        """Link the newest memory, a DRAM, to its sites."""
         for number, site in enumerate(self._sites(dram.sites, f"dram {dram.name}")):
-            rate = dram.rate_bytes_per_cycle or Fraction(1)
-            delayed, prompt = Wire(rate, dram.latency_cycles), Wire(rate)
+            rate = dram.rate or Fraction(1)
+            delayed, prompt = Wire(rate, dram.latency), Wire(rate)
             if dram.full_duplex:
-                self._connect(memory.name, site, delayed, delayed)
+                self._connect(dram.name, site, delayed, delayed)
                 continue
             # Reads and writes pass the same link, so they share its rate.
-            inside, outside = f"{memory.name}_port{number}_in", f"{memory.name}_port{number}_out"
-            self._connections += [
-                Connection(memory.name, inside, prompt),
+            inside, outside = f"{dram.name}_port{number}_in", f"{dram.name}_port{number}_out"
+            self._links += [
+                Connection(dram.name, inside, prompt),
                 Connection(inside, outside, delayed),
-                Connection(outside, memory.name, prompt),
+                Connection(outside, dram.name, prompt),
                 *(Connection(outside, node, prompt) for node in site.leave),
                 *(Connection(node, inside, prompt) for node in site.enter),
             ]
-        self._add_engines(dram, f"{dram.name}_", "")
 
     def _add_scratchpad(self, given: ScratchpadFields, site: Site | None, label: str) -> None:
-        memory = self._add_memory(given, MemoryKind.SPM, _joined(given.name, label))
+        self._add_memory(given, MemoryKind.SPM, _joined(given.name, label))
         self._attach(given.link, site, f"scratchpads {given.name}")
         for kind, sharing in given.cores.items():
             if kind not in self._kinds:
-                raise ValueError(
-                    f"scratchpads {given.name}: no core kind {kind}"
-                    f"{near_matches(kind, tuple(self._kinds))}"
-                )
+                near = near_matches(kind, tuple(self._kinds))
+                raise ValueError(f"scratchpads {given.name}: no core kind {kind}{near}")
             for number in range(sharing):
                 mine = str(number) if sharing > 1 else ""
-                self._is_a_chip(len(self._cores), "cores")
+                _is_a_chip(self._cores, "cores")
                 self._cores.append(
                     Core(
                         index=len(self._cores),
                         name=_joined(kind, label, mine),
                         kind=self._kinds[kind],
-                        memory=memory.index,
+                        memory=self._memories[-1].index,
                         position=site.position if site else None,
                     )
                 )
         self._add_engines(given, "" if given.name == "spm" else f"{given.name}_", label)
 
-    def _add_memory(self, given: MemoryFields, kind: MemoryKind, name: str) -> Memory:
-        self._is_a_chip(len(self._memories), "memories")
-        memory = Memory(
-            index=len(self._memories),
-            name=name,
-            kind=kind,
-            size=given.size,
-            alignment=given.alignment_bytes,
-            reserved=tuple(ByteRange(start, end) for start, end in given.reserved_byte_ranges),
-            banks=given.banks,
-            energy_per_byte=given.energy_fj_per_byte,
+    def _add_memory(self, given: MemoryFields, kind: MemoryKind, name: str) -> None:
+        _is_a_chip(self._memories, "memories")
+        fields = _same(given, Memory, "size", "alignment", "banks", "energy_per_byte")
+        reserved = tuple(ByteRange(start, end) for start, end in given.reserved)
+        index = len(self._memories)
+        self._memories.append(
+            Memory(index=index, name=name, kind=kind, reserved=reserved, **fields)
         )
-        self._memories.append(memory)
-        return memory
-
-    def _is_a_chip(self, count: int, what: str) -> None:
-        if count >= MOST_SITES:
-            raise ValueError(f"more than {MOST_SITES} {what}; no chip has as many")
 
     def _add_engines(self, given: MemoryFields, prefix: str, label: str) -> None:
         owner = self._memories[-1].index
-        self._engines += [
-            (engine, _joined(f"{prefix}{engine.name}", label), owner) for engine in given.dma
-        ]
+        names = (_joined(f"{prefix}{engine.name}", label) for engine in given.dma)
+        self._engines += zip(given.dma, names, [owner] * len(given.dma), strict=True)
 
     def _attach(self, link: Wire | None, site: Site | None, who: str) -> None:
         """Link the newest memory to its site."""
+        outward, inward = link or self._topology.outward, link or self._topology.inward
         if site is None:
             return
-        outward, inward = self._topology.outward, self._topology.inward
-        if link is not None:
-            outward = inward = link
         if outward is None or inward is None:
             raise ValueError(f"{who}: give its link, this topology has none of its own")
         self._connect(self._memories[-1].name, site, outward, inward)
 
     def _connect(self, memory: str, site: Site, outward: Wire, inward: Wire) -> None:
-        self._connections += [Connection(memory, node, outward) for node in site.leave]
-        self._connections += [Connection(node, memory, inward) for node in site.enter]
+        self._links += [Connection(memory, node, outward) for node in site.leave]
+        self._links += [Connection(node, memory, inward) for node in site.enter]
 
     def _add_link(self, source: str, target: str, wire: Wire, *, both_ways: bool) -> None:
         nodes = {memory.name for memory in self._memories} | self._topology.routers
@@ -189,9 +169,9 @@ class _Expansion:
                 raise ValueError(
                     f"link {source} -> {target}: no router or memory is called {name}{near}"
                 )
-        self._connections.append(Connection(source, target, wire))
+        self._links.append(Connection(source, target, wire))
         if both_ways:
-            self._connections.append(Connection(target, source, wire))
+            self._links.append(Connection(target, source, wire))
 
     def _places(self, given: SizedFields, who: str) -> Iterator[tuple[Site | None, str]]:
         """Yield the site and the label of each memory of a group."""
@@ -203,78 +183,65 @@ class _Expansion:
 
     def _sites(self, patterns: Sequence[str], who: str) -> list[Site]:
         """Return the sites that match, in the topology's order."""
-        known = [site.name for site in self._topology.sites]
-        for pattern in patterns:
-            if pattern != "*" and not any(fnmatchcase(name, pattern) for name in known):
-                raise ValueError(
-                    f"{who}: no site is called {pattern}{near_matches(pattern, known)}"
-                )
+        sites = self._topology.sites
+        _all_match(patterns, [site.name for site in sites], f"{who}: no site is called")
         return [
             site
-            for site in self._topology.sites
-            if any(_chosen(site, pattern) for pattern in patterns)
+            for site in sites
+            if any(
+                not site.inner if pattern == "*" else fnmatchcase(site.name, pattern)
+                for pattern in patterns
+            )
         ]
 
     def _numbered_links(self) -> Iterator[Link]:
-        memories = {memory.name for memory in self._memories}
-        both = sorted(memories & self._topology.routers)
+        both = sorted({memory.name for memory in self._memories} & self._topology.routers)
         if both:
             raise ValueError(f"{both[0]} names a memory and a router; rename the memory")
         taken: set[tuple[str, str]] = set()
-        for index, connection in enumerate(self._connections):
-            ends = connection.source, connection.target
-            if ends in taken:
-                raise ValueError(f"two links lead from {ends[0]} to {ends[1]}; give one their rate")
-            taken.add(ends)
-            wire = connection.wire
+        for index, (source, target, wire) in enumerate(self._links):
+            if (source, target) in taken:
+                raise ValueError(f"two links lead from {source} to {target}; give one their rate")
+            taken.add((source, target))
             yield Link(
                 index=index,
-                source=connection.source,
-                target=connection.target,
-                rate=wire.rate_bytes_per_cycle,
-                latency=wire.latency_cycles,
-                energy_per_byte=wire.energy_fj_per_byte,
+                source=source,
+                target=target,
+                rate=wire.rate,
+                latency=wire.latency,
+                energy_per_byte=wire.energy_per_byte,
             )
 
     def _numbered_engines(self) -> Iterator[Engine]:
+        names = [memory.name for memory in self._memories]
         for index, (given, name, owner) in enumerate(self._engines):
-            yield Engine(
-                index=index,
-                name=name,
-                owner=owner,
-                reaches=self._reached(given, name),
-                loads=given.loads,
-                stores=given.stores,
-                channels=given.channels,
-                setup=given.setup_cycles,
-                rate=given.rate_bytes_per_cycle,
-                longest=given.longest_bytes,
-                dimensions=given.dimensions,
-                congruence=given.congruence_bytes,
-                multicast=given.multicast,
-                descriptors=given.descriptors,
-                controller=given.controller,
-            )
-
-    def _reached(self, given: EngineFields, name: str) -> tuple[MemoryIdx, ...] | None:
-        if given.reaches is None:
-            return None
-        known = [memory.name for memory in self._memories]
-        for pattern in given.reaches:
-            if not any(fnmatchcase(memory, pattern) for memory in known):
-                near = near_matches(pattern, known)
-                raise ValueError(f"engine {name}: reaches no memory called {pattern}{near}")
-        return tuple(
-            memory.index
-            for memory in self._memories
-            if any(fnmatchcase(memory.name, pattern) for pattern in given.reaches)
-        )
+            reaches: tuple[MemoryIdx, ...] | None = None
+            if given.reaches is not None:
+                _all_match(given.reaches, names, f"engine {name}: reaches no memory called")
+                reaches = tuple(
+                    memory
+                    for memory, each in enumerate(names)
+                    if any(fnmatchcase(each, pattern) for pattern in given.reaches)
+                )
+            own = {"index": index, "name": name, "owner": owner, "reaches": reaches}
+            yield Engine(**{**_same(given, Engine), **own})
 
 
-def _chosen(site: Site, pattern: str) -> bool:
-    if pattern == "*":
-        return not site.inner
-    return fnmatchcase(site.name, pattern)
+def _same(given: Part, kind: type, *names: str) -> dict[str, Any]:
+    """Return the fields of a template that a class of the machine has by the same name."""
+    own = names or [one.name for one in fields(kind) if hasattr(given, one.name)]
+    return {name: getattr(given, name) for name in own}
+
+
+def _all_match(patterns: Iterable[str], known: Sequence[str], said: str) -> None:
+    for pattern in patterns:
+        if pattern != "*" and not any(fnmatchcase(name, pattern) for name in known):
+            raise ValueError(f"{said} {pattern}{near_matches(pattern, known)}")
+
+
+def _is_a_chip(found: Sequence[object], what: str) -> None:
+    if len(found) >= MOST_SITES:
+        raise ValueError(f"more than {MOST_SITES} {what}; no chip has as many")
 
 
 def _joined(*parts: str) -> str:
@@ -282,19 +249,19 @@ def _joined(*parts: str) -> str:
     return "_".join(part for part in parts if part)
 
 
-def _kind_of(index: KindIdx, name: str, given: KindFields) -> CoreKind:
+def _kind_of(index: int, name: str, given: KindFields) -> CoreKind:
     """Return a kind of core."""
-    arrays = []
-    for array in given.arrays:
-        sizes = ((loop, getattr(array, loop)) for loop in LOOPS)
-        unroll = tuple((loop, size) for loop, size in sizes if size > 1)
-        arrays.append(MacArray(dtype=array.dtype, unroll=unroll))
+    sizes = [[(loop, getattr(array, loop)) for loop in LOOPS] for array in given.arrays]
+    unrolls = [tuple((loop, size) for loop, size in some if size > 1) for some in sizes]
     return CoreKind(
         index=index,
         name=name,
-        arrays=tuple(arrays),
+        arrays=tuple(
+            MacArray(dtype=array.dtype, unroll=unroll)
+            for array, unroll in zip(given.arrays, unrolls, strict=True)
+        ),
         lanes=tuple(given.lanes.items()),
-        launch=given.launch_cycles,
+        launch=given.launch,
         operators=None if given.operators is None else frozenset(given.operators),
-        mac_energy=tuple(given.mac_energy_fj.items()),
+        mac_energy=tuple(given.mac_energy.items()),
     )

@@ -88,7 +88,10 @@ class Memory:
         last = 0
         for taken in self.reserved:
             if taken.start < last:
-                raise ValueError(f"memory {self.name}: reserved ranges overlap or are unsorted")
+                raise ValueError(
+                    f"memory {self.name}: reserved [{taken.start}, {taken.end}) begins before "
+                    f"{last}, where the last one ends"
+                )
             last = taken.end
         if self.size is not None and last > self.size:
             raise ValueError(f"memory {self.name}: reserved up to {last} B > size {self.size} B")

@@ -14,15 +14,12 @@ from spmilp.errors import FileError
 from spmilp.files import read_bytes, sha256_of
 from spmilp.formats import converted, fields_of
 from spmilp.machine.changed import (
-    AS_IT_IS,
     Provenance,
-    Scale,
     change,
     label_of,
     numbers_of,
     provenance_after,
     provenance_of,
-    scale_up,
 )
 from spmilp.machine.description import MachineDescription
 from spmilp.machine.expand import expand
@@ -120,7 +117,10 @@ class MachineFile:
         content["name"] = name or "-".join(filter(None, (content["name"], label)))
         provenance = provenance_after(self.provenance, written, label)
         try:
-            return _machine_file(content, f"{self.sha256} {label}".encode(), provenance)
+            description = converted(content, MachineDescription)
+            return _machine_file(
+                content, description, f"{self.sha256} {label}".encode(), provenance
+            )
         except ValueError as error:
             raise ValueError(f"{label}: {error}") from error
 
@@ -131,7 +131,7 @@ def list_presets() -> tuple[str, ...]:
     return tuple(sorted(name.stem for name in names if name.suffix in SUFFIXES))
 
 
-def load_machine(name_or_path: str | Path, scale: Scale = AS_IT_IS) -> MachineFile:
+def load_machine(name_or_path: str | Path) -> MachineFile:
     """Read a machine: a preset by name, or a YAML file by path.
 
     ``spmilp machines`` lists the presets. What ends in ``.yaml`` or ``.yml`` or has a folder in it
@@ -141,8 +141,6 @@ def load_machine(name_or_path: str | Path, scale: Scale = AS_IT_IS) -> MachineFi
     ----------
     name_or_path
         ``mesh4x4``, or ``machines/mine.yaml``.
-    scale
-        Factors for DRAM rates and scratchpad sizes; for numbers see :meth:`MachineFile.replace`.
 
     Returns
     -------
@@ -159,7 +157,7 @@ def load_machine(name_or_path: str | Path, scale: Scale = AS_IT_IS) -> MachineFi
     >>> spmilp.load_machine("mesh4x4").replace(spm="64KiB", dma_channels=2, dram_rate=8)
     """
     name = str(name_or_path)
-    return read_machine(machine_bytes(name), name, scale)
+    return read_machine(machine_bytes(name), name)
 
 
 def machine_bytes(name_or_path: str) -> bytes:
@@ -189,15 +187,13 @@ def machine_bytes(name_or_path: str) -> bytes:
     return (PRESETS / f"{name_or_path}.yaml").read_bytes()
 
 
-def read_machine(data: bytes, origin: str, scale: Scale = AS_IT_IS) -> MachineFile:
+def read_machine(data: bytes, origin: str) -> MachineFile:
     """Return the machine that the bytes of a YAML file describe.
 
     Parameters
     ----------
     origin
         What messages call the file.
-    scale
-        Other DRAM rates and scratchpad sizes than the file has.
 
     Raises
     ------
@@ -210,10 +206,7 @@ def read_machine(data: bytes, origin: str, scale: Scale = AS_IT_IS) -> MachineFi
     try:
         description = converted(content, MachineDescription)
         provenance = provenance_of(content, description.provenance)
-        if scale != AS_IT_IS:
-            content = msgspec.to_builtins(content)
-            scale_up(content, description, scale)
-        return _machine_file(content, data + scale.label.encode(), provenance)
+        return _machine_file(content, description, data, provenance)
     except ValueError as error:
         raise FileError(f"{origin}: {error}") from error
 
@@ -235,9 +228,12 @@ def as_machine_file(machine: "str | Path | Machine | MachineFile") -> MachineFil
 
 
 def _machine_file(
-    content: dict[str, Any], hashed: bytes, provenance: tuple[Provenance, ...]
+    content: dict[str, Any],
+    description: MachineDescription,
+    hashed: bytes,
+    provenance: tuple[Provenance, ...],
 ) -> MachineFile:
-    machine = expand(converted(content, MachineDescription))
+    machine = expand(description)
     every_core_is_fed(machine)
     unverified = tuple(entry.field for entry in provenance if not entry.verified)
     return MachineFile(

@@ -1,24 +1,16 @@
-"""Read and write ``plan.json``."""
+"""Read and write ``plan.json``, alone or with its problem."""
 
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from spmilp.errors import FileError
 from spmilp.files import read_bytes, require_room, sha256_of, write_atomically, write_together
-from spmilp.formats import (
-    collector_paused,
-    decoded,
-    encoded,
-    plain,
-    read_document,
-    refuse_odd_fields,
-    version_numbers,
-)
+from spmilp.formats import collector_paused, decoded, encoded, plain, read_document
 from spmilp.plan.plan import Claim, Placement, Plan, Residency, Transfer
-from spmilp.problem.file import problem_bytes, problem_from, problem_sha256
+from spmilp.problem.file import problem_bytes, problem_from
 from spmilp.problem.file import problem_sha256 as hash_of_problem
 from spmilp.problem.problem import Problem
 from spmilp.units import (
@@ -29,9 +21,7 @@ from spmilp.units import (
     LinkIdx,
     ResidencyIdx,
     SliceIdx,
-    Total,
     TransferIdx,
-    WideNumber,
 )
 from spmilp.version import __version__
 
@@ -60,17 +50,12 @@ class Meta(Struct, frozen=True):
     problem_sha256: str = ""
 
 
-class Solve(Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Solve(Claim):
     """Claims of the solver about its plan."""
 
     solver: str
     options: tuple[tuple[str, str], ...] = ()
-    bound: WideNumber
-    bound_source: str
-    makespan: Total
-    dram_traffic: Total
-    energy: Total
-    peak_spm: Total
 
 
 class TensorRow(Struct, frozen=True):
@@ -119,152 +104,6 @@ class PlanFile(Struct, frozen=True, kw_only=True):
     transfers: tuple[TransferRow, ...]
 
 
-def write_plan(
-    plan: Plan, problem: Problem, path: Path | str, *, problem_sha256: str | None = None
-) -> None:
-    """Write a plan to a file, as a whole or not at all.
-
-    The file names the problem by its SHA-256, whether or not the plan does.
-
-    Parameters
-    ----------
-    problem_sha256
-        The problem's, if it is known; otherwise it is computed.
-
-    Raises
-    ------
-    ValueError
-        If the plan names another problem, or has a number that the format cannot hold.
-    FileError
-        If the file cannot be written.
-    """
-    write_atomically(path, plan_bytes(plan, problem, problem_sha256))
-
-
-def write_pair(problem: Problem, plan: Plan, folder: Path, prefix: str = "") -> tuple[Path, Path]:
-    """Write ``problem.json`` and then ``plan.json`` into a folder; return their paths.
-
-    The plan names the problem's file by its SHA-256. So if the process ends between the two, the
-    plan that was there before is not taken for one of the new problem.
-
-    Raises
-    ------
-    ValueError
-        If the plan has a number that the format cannot hold.
-    FileError
-        If the folder cannot be written.
-    """
-    problem_file = problem_bytes(problem)
-    plan_file = plan_bytes(plan, problem, sha256_of(problem_file))
-    names = (prefix + PROBLEM_FILE, prefix + PLAN_FILE)
-    paths = write_together(folder, dict(zip(names, (problem_file, plan_file), strict=True)))
-    return paths[0], paths[1]
-
-
-def room_for_pair(problem: Problem, folder: Path) -> None:
-    """Make sure that a folder takes ``problem.json`` and ``plan.json`` before a plan is there.
-
-    The size is an estimate, from plans of nine networks that had 0.2 to 1.1 times as many bytes.
-
-    Raises
-    ------
-    FileError
-        If it does not.
-    """
-    reads = sum(len(task.reads) for task in problem.tasks)
-    transfers = min(reads, TRANSFERS_PER_SLICE * len(problem.slices))
-    rows = len(problem.slices) + len(problem.tasks)
-    size = BYTES_PER_TRANSFER * transfers + BYTES_PER_ROW * rows
-    require_room(folder, (PROBLEM_FILE, PLAN_FILE), size)
-
-
-def plan_text(plan: Plan, problem: Problem, sha256: str | None = None) -> str:
-    """Return :func:`plan_bytes` as text."""
-    return plan_bytes(plan, problem, sha256).decode()
-
-
-@collector_paused()
-def plan_bytes(plan: Plan, problem: Problem, sha256: str | None = None) -> bytes:
-    """Return the content of ``plan.json``; equal plans give equal bytes.
-
-    Parameters
-    ----------
-    sha256
-        The problem's, if it is known.
-
-    Raises
-    ------
-    ValueError
-        As :func:`write_plan`.
-    """
-    sha256 = sha256 or hash_of_problem(problem)
-    if plan.problem_sha256 not in ("", sha256):
-        raise ValueError(
-            f"the plan answers a problem of SHA-256 {plan.problem_sha256}, not {problem.name} of "
-            f"{sha256}"
-        )
-    sources = dict(problem.sources)
-    meta = {
-        "tool": "spmilp",
-        "tool_version": __version__,
-        "problem": problem.name,
-        "machine": problem.machine.name,
-        "model_sha256": sources.get("model"),
-        "machine_sha256": sources.get("machine"),
-        "problem_sha256": sha256,
-    }
-    try:
-        content = encoded(
-            {
-                "format": FORMAT,
-                "format_version": VERSION,
-                "meta": {name: value for name, value in meta.items() if value is not None},
-                "solve": {"solver": plan.solver, "options": plan.options, **plain(plan.claim, ())},
-                "tensors": [
-                    {"index": index, "address": address}
-                    for index, address in enumerate(plan.tensors)
-                ],
-                "tasks": list(map(_task, plan.placements)),
-                "residencies": list(map(plain, plan.residencies)),
-                "transfers": list(map(_transfer, plan.transfers)),
-            }
-        )
-        decoded(content, PlanFile)
-    except ValueError as error:
-        raise ValueError(f"plan of {problem.name}: {error}") from error
-    return content
-
-
-def _task(placement: Placement) -> dict[str, Any]:
-    fields: dict[str, Any] = {
-        "index": placement.task,
-        "core": placement.core,
-        "start": placement.start,
-        "cycles": placement.end - placement.start,
-    }
-    if placement.reads:
-        fields["reads"] = placement.reads
-    if placement.writes:
-        fields["writes"] = placement.writes
-    if placement.scratch is not None:
-        fields["scratch"] = placement.scratch
-    return fields
-
-
-def _transfer(move: Transfer) -> dict[str, Any]:
-    return {
-        "index": move.index,
-        "slice": move.slice,
-        "engine": move.engine,
-        "channel": move.channel,
-        "start": move.start,
-        "cycles": move.end - move.start,
-        "source": move.source,
-        "destinations": move.destinations,
-        "route": move.route,
-    }
-
-
 def read_plan(path: Path | str, problem: Problem | None = None) -> Plan:
     """Read a plan. Whether it is valid, the checker decides.
 
@@ -310,22 +149,19 @@ def open_pair(path: Path, problem_file: Path | None = None) -> tuple[Problem, Pl
 @collector_paused()
 def _plan_from(path: Path | str, data: bytes, problem: Problem | None, beside: str = "") -> Plan:
     """Return the plan of a file; ``beside`` is the SHA-256 of its problem's file, where known."""
-    file = read_document(path, data, PlanFile, FORMAT, VERSION)
-    # Versions before had fields for readers of the file alone: names, addresses and the like.
-    tolerant = version_numbers(path, file.format_version) != version_numbers(path, VERSION)
-    refuse_odd_fields(path, data, PlanFile, tolerant=tolerant)
+    # Version 1.0 had fields for readers of the file alone: names, addresses and the like.
+    file, _ = read_document(path, data, PlanFile, FORMAT, VERSION, older_had_more=True)
     for position, tensor in enumerate(file.tensors):
         if tensor.index != position:
             raise FileError(f"{path}: tensors.{position}.index: {tensor.index}, not {position}")
     named = file.meta.problem_sha256
     # The problem's file mostly is as we would write it, and has the hash that a plan names.
     is_beside = named in ("", beside)
-    if problem and not is_beside and named != (expected := problem_sha256(problem)):
+    if problem and not is_beside and named != (expected := hash_of_problem(problem)):
         raise FileError(
             f"{path}: meta.problem_sha256: the plan was made for another problem: it names "
             f"{named[:64]}, and {problem.name} has {expected}"
         )
-    solve = file.solve
     return Plan(
         placements=tuple(
             Placement(
@@ -355,8 +191,143 @@ def _plan_from(path: Path | str, data: bytes, problem: Problem | None, beside: s
             for row in file.transfers
         ),
         tensors=tuple(tensor.address for tensor in file.tensors),
-        claim=msgspec.convert(solve, Claim, from_attributes=True),
-        solver=solve.solver,
-        options=solve.options,
+        claim=Claim(**{one.name: getattr(file.solve, one.name) for one in fields(Claim)}),
+        solver=file.solve.solver,
+        options=file.solve.options,
         problem_sha256=named,
     )
+
+
+def write_plan(plan: Plan, problem: Problem, path: Path | str) -> None:
+    """Write a plan to a file, as a whole or not at all.
+
+    The file names the problem by its SHA-256, whether or not the plan does.
+
+    Raises
+    ------
+    ValueError
+        If the plan names another problem, or has a number that the format cannot hold.
+    FileError
+        If the file cannot be written.
+    """
+    write_atomically(path, plan_bytes(plan, problem))
+
+
+def write_pair(problem: Problem, plan: Plan, folder: Path, prefix: str = "") -> tuple[Path, Path]:
+    """Write ``problem.json`` and then ``plan.json`` into a folder; return their paths.
+
+    The plan names the problem's file by its SHA-256. So if the process ends between the two, the
+    plan that was there before is not taken for one of the new problem.
+
+    Raises
+    ------
+    ValueError
+        If the plan has a number that the format cannot hold.
+    FileError
+        If the folder cannot be written.
+    """
+    problem_file = problem_bytes(problem)
+    plan_file = plan_bytes(plan, problem, sha256_of(problem_file))
+    names = (prefix + PROBLEM_FILE, prefix + PLAN_FILE)
+    paths = write_together(folder, dict(zip(names, (problem_file, plan_file), strict=True)))
+    return paths[0], paths[1]
+
+
+def room_for_pair(problem: Problem, folder: Path) -> None:
+    """Make sure that a folder takes ``problem.json`` and ``plan.json`` before a plan is there.
+
+    The size is an estimate, from plans of nine networks that had 0.2 to 1.1 times as many bytes.
+
+    Raises
+    ------
+    FileError
+        If it does not.
+    """
+    reads = sum(len(task.reads) for task in problem.tasks)
+    transfers = min(reads, TRANSFERS_PER_SLICE * len(problem.slices))
+    rows = len(problem.slices) + len(problem.tasks)
+    size = BYTES_PER_TRANSFER * transfers + BYTES_PER_ROW * rows
+    require_room(folder, (PROBLEM_FILE, PLAN_FILE), size)
+
+
+def plan_text(plan: Plan, problem: Problem) -> str:
+    """Return :func:`plan_bytes` as text."""
+    return plan_bytes(plan, problem).decode()
+
+
+@collector_paused()
+def plan_bytes(plan: Plan, problem: Problem, sha256: str | None = None) -> bytes:
+    """Return the content of ``plan.json``; equal plans give equal bytes.
+
+    Parameters
+    ----------
+    sha256
+        The problem's, if it is known.
+
+    Raises
+    ------
+    ValueError
+        As :func:`write_plan`.
+    """
+    sha256 = sha256 or hash_of_problem(problem)
+    if plan.problem_sha256 not in ("", sha256):
+        raise ValueError(
+            f"the plan answers a problem of SHA-256 {plan.problem_sha256}, not {problem.name} of "
+            f"{sha256}"
+        )
+    sources = dict(problem.sources)
+    meta = {
+        "tool": "spmilp",
+        "tool_version": __version__,
+        "problem": problem.name,
+        "machine": problem.machine.name,
+        "model_sha256": sources.get("model"),
+        "machine_sha256": sources.get("machine"),
+        "problem_sha256": sha256,
+    }
+    document = {
+        "format": FORMAT,
+        "format_version": VERSION,
+        "meta": {name: value for name, value in meta.items() if value is not None},
+        "solve": {"solver": plan.solver, "options": plan.options, **plain(plan.claim)},
+        "tensors": [{"index": i, "address": address} for i, address in enumerate(plan.tensors)],
+        "tasks": list(map(_task, plan.placements)),
+        "residencies": list(map(plain, plan.residencies)),
+        "transfers": list(map(_transfer, plan.transfers)),
+    }
+    try:
+        content = encoded(document)
+        decoded(content, PlanFile)
+    except ValueError as error:
+        raise ValueError(f"plan of {problem.name}: {error}") from error
+    return content
+
+
+def _task(placement: Placement) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        "index": placement.task,
+        "core": placement.core,
+        "start": placement.start,
+        "cycles": placement.end - placement.start,
+    }
+    if placement.reads:
+        fields["reads"] = placement.reads
+    if placement.writes:
+        fields["writes"] = placement.writes
+    if placement.scratch is not None:
+        fields["scratch"] = placement.scratch
+    return fields
+
+
+def _transfer(move: Transfer) -> dict[str, Any]:
+    return {
+        "index": move.index,
+        "slice": move.slice,
+        "engine": move.engine,
+        "channel": move.channel,
+        "start": move.start,
+        "cycles": move.end - move.start,
+        "source": move.source,
+        "destinations": move.destinations,
+        "route": move.route,
+    }

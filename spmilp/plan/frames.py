@@ -1,15 +1,16 @@
-"""A plan as pandas frames, one row for each task, residency, transfer and core.
+"""A plan as pandas frames, one row for each task, residency, transfer, core and memory.
 
 Bytes and cycles are integers; intervals are half-open. Columns of names stand beside those of
-indices.
+indices. Pandas takes a second to load, and is imported when the first frame is made.
 """
 
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from spmilp.machine.machine import MemoryKind
 from spmilp.plan.memory import live_bytes
-from spmilp.plan.plan import Placement, Plan, Residency, Transfer
+from spmilp.plan.plan import Plan, Residency
 from spmilp.problem.problem import Problem
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ CORES = (
     *("core", "name", "memory", "memory_name", "tasks", "busy", "utilisation"),
     *("peak", "live_peak", "reserved", "capacity"),
 )
-
 MEMORIES = (
     *("memory", "name", "kind", "residencies", "peak", "live_peak", "reserved", "capacity"),
     "utilisation",
@@ -43,19 +43,64 @@ _LEVEL = {MemoryKind.DRAM: 0, MemoryKind.SHARED: 1, MemoryKind.SPM: 2}
 
 def task_frame(problem: Problem, plan: Plan) -> "pd.DataFrame":
     """Return the tasks: where and when they run, and what the model calls them."""
-    return _frame([_task(problem, placement) for placement in plan.placements], TASKS)
+
+    def rows() -> Iterator[tuple[Any, ...]]:
+        for place in plan.placements:
+            task = problem.tasks[place.task]
+            operator = None if task.tile is None else task.tile.of
+            yield (
+                *(task.index, task.name, operator),
+                *(place.core, problem.machine.cores[place.core].name),
+                *(place.start, place.end, place.end - place.start),
+                sum(problem.slices[read].bytes for read in task.reads),
+                sum(problem.buffers[buffer].bytes for buffer in task.writes),
+                task.scratch,
+            )
+
+    return _frame(rows(), TASKS)
 
 
 def residency_frame(problem: Problem, plan: Plan) -> "pd.DataFrame":
     """Return the residencies; ``slice`` and ``filled_by`` are missing where there is none."""
-    rows = [_residency(problem, residency) for residency in plan.residencies]
-    return _frame(rows, RESIDENCIES).astype({"slice": "Int64"})
+
+    def rows() -> Iterator[tuple[Any, ...]]:
+        for each in plan.residencies:
+            name, kind, filler = None, "scratch", None
+            if each.slice is not None:
+                buffer = problem.buffers[problem.slices[each.slice].buffer]
+                name, kind = buffer.name, buffer.kind.value
+            if each.filled_by_task is not None:
+                filler = f"task {each.filled_by_task}"
+            elif each.filled_by_transfer is not None:
+                filler = f"transfer {each.filled_by_transfer}"
+            yield (
+                *(each.index, each.slice, name, kind),
+                *(each.memory, problem.machine.memories[each.memory].name),
+                *(each.offset, each.bytes, each.start, each.end, filler),
+            )
+
+    return _frame(rows(), RESIDENCIES).astype({"slice": "Int64"})
 
 
 def transfer_frame(problem: Problem, plan: Plan) -> "pd.DataFrame":
     """Return the transfers; ``destinations`` counts them, and names join those of a multicast."""
-    rows = [_transfer(problem, plan, move) for move in plan.transfers]
-    return _frame(rows, TRANSFERS)
+    machine = problem.machine
+
+    def rows() -> Iterator[tuple[Any, ...]]:
+        for move in plan.transfers:
+            ends = (move.source, *move.destinations)
+            source, *others = (machine.memories[plan.residencies[end].memory] for end in ends)
+            part = problem.slices[move.slice]
+            nearer = _LEVEL[others[0].kind] - _LEVEL[source.kind]
+            yield (
+                *(move.index, move.slice, problem.buffers[part.buffer].name),
+                "move" if nearer == 0 else "load" if nearer > 0 else "store",
+                *(move.engine, machine.engines[move.engine].name, move.channel),
+                *(source.name, "+".join(memory.name for memory in others), len(others)),
+                *(part.bytes, move.start, move.end, move.end - move.start, len(move.route)),
+            )
+
+    return _frame(rows(), TRANSFERS)
 
 
 def core_frame(problem: Problem, plan: Plan) -> "pd.DataFrame":
@@ -66,14 +111,13 @@ def core_frame(problem: Problem, plan: Plan) -> "pd.DataFrame":
     """
     makespan = plan.claim.makespan
     memories = _memories(problem, plan)
-    tasks: Counter[int] = Counter()
+    tasks = Counter(placement.core for placement in plan.placements)
     busy: Counter[int] = Counter()
     for placement in plan.placements:
-        tasks[placement.core] += 1
         busy[placement.core] += placement.end - placement.start
-    rows = []
-    for core in problem.machine.cores:
-        own = {
+    rows = [
+        memories[core.memory]
+        | {
             "core": core.index,
             "name": core.name,
             "memory_name": memories[core.memory]["name"],
@@ -81,9 +125,9 @@ def core_frame(problem: Problem, plan: Plan) -> "pd.DataFrame":
             "busy": busy[core.index],
             "utilisation": busy[core.index] / makespan if makespan else 0.0,
         }
-        fields = memories[core.memory] | own
-        rows.append(tuple(fields[name] for name in CORES))
-    return _frame(rows, CORES).astype({"capacity": "Int64"})
+        for core in problem.machine.cores
+    ]
+    return _frame_of(rows, CORES).astype({"capacity": "Int64"})
 
 
 def memory_frame(problem: Problem, plan: Plan) -> "pd.DataFrame":
@@ -91,29 +135,10 @@ def memory_frame(problem: Problem, plan: Plan) -> "pd.DataFrame":
 
     ``utilisation`` is ``peak / capacity``, 0 to 1; missing without limit, as ``capacity`` is.
     """
-    rows = []
-    for use in _memories(problem, plan):
-        size = use["capacity"]
-        fields = {**use, "utilisation": use["peak"] / size if size else None}
-        rows.append(tuple(fields[name] for name in MEMORIES))
-    return _frame(rows, MEMORIES).astype({"capacity": "Int64", "utilisation": "Float64"})
-
-
-def _task(problem: Problem, placement: Placement) -> tuple[Any, ...]:
-    task = problem.tasks[placement.task]
-    return (
-        task.index,
-        task.name,
-        None if task.tile is None else task.tile.of,
-        placement.core,
-        problem.machine.cores[placement.core].name,
-        placement.start,
-        placement.end,
-        placement.end - placement.start,
-        sum(problem.slices[read].bytes for read in task.reads),
-        sum(problem.buffers[buffer].bytes for buffer in task.writes),
-        task.scratch,
-    )
+    rows = _memories(problem, plan)
+    for use in rows:
+        use["utilisation"] = use["peak"] / use["capacity"] if use["capacity"] else None
+    return _frame_of(rows, MEMORIES).astype({"capacity": "Int64", "utilisation": "Float64"})
 
 
 def _memories(problem: Problem, plan: Plan) -> list[dict[str, Any]]:
@@ -137,58 +162,12 @@ def _memories(problem: Problem, plan: Plan) -> list[dict[str, Any]]:
     ]
 
 
-def _residency(problem: Problem, residency: Residency) -> tuple[Any, ...]:
-    name, kind = None, "scratch"
-    if residency.slice is not None:
-        buffer = problem.buffers[problem.slices[residency.slice].buffer]
-        name, kind = buffer.name, buffer.kind.value
-    filler = None
-    if residency.filled_by_task is not None:
-        filler = f"task {residency.filled_by_task}"
-    elif residency.filled_by_transfer is not None:
-        filler = f"transfer {residency.filled_by_transfer}"
-    return (
-        residency.index,
-        residency.slice,
-        name,
-        kind,
-        residency.memory,
-        problem.machine.memories[residency.memory].name,
-        residency.offset,
-        residency.bytes,
-        residency.start,
-        residency.end,
-        filler,
-    )
+def _frame_of(rows: Iterable[Mapping[str, Any]], columns: tuple[str, ...]) -> "pd.DataFrame":
+    return _frame((tuple(row[name] for name in columns) for row in rows), columns)
 
 
-def _transfer(problem: Problem, plan: Plan, move: Transfer) -> tuple[Any, ...]:
-    machine = problem.machine
-    ends = (move.source, *move.destinations)
-    source, *others = (machine.memories[plan.residencies[end].memory] for end in ends)
-    part = problem.slices[move.slice]
-    nearer = _LEVEL[others[0].kind] - _LEVEL[source.kind]
-    return (
-        move.index,
-        move.slice,
-        problem.buffers[part.buffer].name,
-        "move" if nearer == 0 else "load" if nearer > 0 else "store",
-        move.engine,
-        machine.engines[move.engine].name,
-        move.channel,
-        source.name,
-        "+".join(memory.name for memory in others),
-        len(others),
-        part.bytes,
-        move.start,
-        move.end,
-        move.end - move.start,
-        len(move.route),
-    )
-
-
-def _frame(rows: list[tuple[Any, ...]], columns: tuple[str, ...]) -> "pd.DataFrame":
-    """Return a frame whose index is the first column; pandas takes a second to load."""
+def _frame(rows: Iterable[tuple[Any, ...]], columns: tuple[str, ...]) -> "pd.DataFrame":
+    """Return a frame whose index is the first column."""
     import pandas as pd
 
-    return pd.DataFrame.from_records(rows, columns=list(columns)).set_index(columns[0])
+    return pd.DataFrame.from_records(list(rows), columns=list(columns)).set_index(columns[0])

@@ -8,13 +8,14 @@ from spmilp.units import (
     Count,
     Cycles,
     EngineIdx,
-    Femtojoules,
     LinkIdx,
     MemoryIdx,
     ResidencyIdx,
     SliceIdx,
     TaskIdx,
+    Total,
     TransferIdx,
+    WideNumber,
 )
 
 
@@ -112,11 +113,11 @@ class Claim:
         The bound's name, for people.
     """
 
-    makespan: Cycles
-    dram_traffic: Bytes
-    energy: Femtojoules
-    peak_spm: Bytes
-    bound: int
+    makespan: Total
+    dram_traffic: Total
+    energy: Total
+    peak_spm: Total
+    bound: WideNumber
     bound_source: str
 
 

@@ -9,20 +9,11 @@ from msgspec import Struct
 from spmilp.cached import cached
 from spmilp.errors import FileError
 from spmilp.files import read_bytes, sha256_of, write_atomically
-from spmilp.formats import (
-    collector_paused,
-    decoded,
-    encoded,
-    plain,
-    read_document,
-    refuse_odd_fields,
-    shown,
-    version_numbers,
-)
+from spmilp.formats import collector_paused, decoded, encoded, plain, read_document, shown
 from spmilp.machine.machine import YOUNGER, Machine, machine_to_json
 from spmilp.machine.routes import routes_of
 from spmilp.problem.objective import Objective, Quantity
-from spmilp.problem.pins import NO_PINS, BufferPin, Pins, TaskPin
+from spmilp.problem.pins import NO_PINS, Pins
 from spmilp.problem.problem import Buffer, DramTensor, Problem, Slice, Task, whole_slice
 from spmilp.units import LARGEST
 
@@ -57,6 +48,69 @@ class ProblemFile(Struct, frozen=True, kw_only=True):
     slices: tuple[Slice, ...]
     tasks: tuple[Task, ...]
     pins: Pins | None = None
+
+
+def read_problem(path: Path | str) -> Problem:
+    """Read a problem, complete and consistent.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be read, breaks the format, or describes no consistent problem.
+    """
+    return problem_from(path, read_bytes(path))
+
+
+@collector_paused()
+def problem_from(path: Path | str, data: bytes) -> Problem:
+    """Return the problem that the bytes of a file describe; for errors see :func:`read_problem`."""
+    sizes = {DramTensor: "bytes", Buffer: "bytes"}
+    file, content = read_document(path, data, ProblemFile, FORMAT, VERSION, also=sizes)
+    try:
+        _is_whole(content["machine"], machine_to_json(file.machine), "machine")
+        _sizes_agree("tensors", content, file.tensors)
+        _sizes_agree("buffers", content, file.buffers)
+        if file.pins is not None and file.format_version == VERSION_WITHOUT_PINS:
+            raise ValueError(
+                f"pins: in a file of version {file.format_version}, expected {VERSION}"
+            )
+        routes_of(file.machine)  # says so when the machine's routes are not well defined
+        return Problem(
+            name=file.name,
+            machine=file.machine,
+            tensors=file.tensors,
+            buffers=file.buffers,
+            slices=(*map(whole_slice, file.buffers), *file.slices),
+            tasks=file.tasks,
+            objective=Objective(file.objective),
+            sources=tuple((source.what, source.sha256) for source in file.sources),
+            pins=NO_PINS if file.pins is None else file.pins,
+        )
+    except ValueError as error:
+        raise FileError(f"{path}: {error}") from error
+
+
+def _sizes_agree(table: str, content: Any, found: Sequence[Buffer | DramTensor]) -> None:
+    """Check sizes, which follow from other fields; a file may leave them out."""
+    for index, (row, one) in enumerate(zip(content[table], found, strict=True)):
+        size, stated = one.bytes, row.get("bytes")
+        who = f"{table}.{index}.bytes"
+        if size > LARGEST:
+            raise ValueError(f"{who}: the shape and item give {size} B > {LARGEST} B")
+        if stated is not None and (stated != size or type(stated) is not int):
+            raise ValueError(f"{who}: is {shown(stated)}, but the shape and item give {size}")
+
+
+def _is_whole(given: Any, expected: Any, where: str) -> None:
+    """Check that a machine says everything but for what is younger than the format."""
+    if isinstance(expected, dict):
+        for name, inside in expected.items():
+            if name not in given and name not in YOUNGER:
+                raise ValueError(f"{where}.{name}: is missing")
+            _is_whole(given.get(name), inside, f"{where}.{name}")
+    elif isinstance(expected, list) and len(given) == len(expected):
+        for number, (row, inside) in enumerate(zip(given, expected, strict=True)):
+            _is_whole(row, inside, f"{where}.{number}")
 
 
 def write_problem(problem: Problem, path: Path | str) -> str:
@@ -100,6 +154,11 @@ def problem_bytes(problem: Problem) -> bytes:
     ValueError
         As :func:`write_problem`.
     """
+    pins = {
+        "forbidden": problem.pins.forbidden,
+        "tasks": list(map(plain, problem.pins.tasks)),
+        "buffers": list(map(plain, problem.pins.buffers)),
+    }
     document = {
         "format": FORMAT,
         "format_version": VERSION if problem.pins else VERSION_WITHOUT_PINS,
@@ -107,14 +166,15 @@ def problem_bytes(problem: Problem) -> bytes:
         "sources": [{"what": what, "sha256": sha256} for what, sha256 in problem.sources],
         "objective": problem.objective.order,
         "machine": machine_to_json(problem.machine),
-        "tensors": [plain(tensor, ()) | {"bytes": tensor.bytes} for tensor in problem.tensors],
+        "tensors": [plain(tensor) | {"bytes": tensor.bytes} for tensor in problem.tensors],
         "buffers": list(map(_buffer, problem.buffers)),
         # Whole buffers are known from the buffers.
-        "slices": [plain(slice_, ()) for slice_ in problem.slices[len(problem.buffers) :]],
-        "tasks": list(map(_task, problem.tasks)),
+        "slices": list(map(plain, problem.slices[len(problem.buffers) :])),
+        "tasks": list(map(_with_plain_tile, problem.tasks)),
+        "pins": {name: rows for name, rows in pins.items() if rows},
     }
-    if problem.pins:
-        document["pins"] = _pins(problem.pins)
+    if not problem.pins:
+        del document["pins"]
     try:
         content = encoded(document)
         decoded(content, ProblemFile)
@@ -124,116 +184,13 @@ def problem_bytes(problem: Problem) -> bytes:
 
 
 def _buffer(buffer: Buffer) -> dict[str, Any]:
-    fields = {
-        "index": buffer.index,
-        "name": buffer.name,
-        "kind": buffer.kind,
-        "shape": buffer.shape,
-        "item": buffer.item,
-        "bytes": buffer.bytes,
-    }
-    if buffer.starts_in is not None:
-        fields["starts_in"] = buffer.starts_in
-    if buffer.ends_in is not None:
-        fields["ends_in"] = buffer.ends_in
-    if buffer.place is not None:
-        fields["place"] = plain(buffer.place, ())
-    if buffer.tile is not None:
-        fields["tile"] = _tile(buffer.tile)
+    """Return the fields of a buffer, with its item and its size behind the shape."""
+    fields = {"index": 0, "name": "", "kind": "", "shape": (), "item": 1, "bytes": buffer.bytes}
+    return fields | _with_plain_tile(buffer)
+
+
+def _with_plain_tile(owner: Buffer | Task) -> dict[str, Any]:
+    fields = plain(owner)
+    if owner.tile is not None:
+        fields["tile"] = plain(owner.tile)
     return fields
-
-
-def _task(task: Task) -> dict[str, Any]:
-    fields = plain(task)
-    fields["cycles"] = task.cycles
-    if task.scratch == 0:
-        del fields["scratch"]
-    if task.tile is not None:
-        fields["tile"] = _tile(task.tile)
-    return fields
-
-
-def _tile(tile: Any) -> dict[str, Any]:
-    return {"of": tile.of, "box": tile.box, **plain(tile)}
-
-
-def _pins(pins: Pins) -> dict[str, Any]:
-    found = plain(pins)
-    if pins.tasks:
-        found["tasks"] = [_without_zeros(pin) for pin in pins.tasks]
-    if pins.buffers:
-        found["buffers"] = [_without_zeros(pin) for pin in pins.buffers]
-    return found
-
-
-def _without_zeros(pin: TaskPin | BufferPin) -> dict[str, Any]:
-    """Return the fields of a pin that say something; an index or an address may be 0."""
-    kept = ("task", "buffer", "address")
-    return {name: value for name, value in plain(pin).items() if value or name in kept}
-
-
-def read_problem(path: Path | str) -> Problem:
-    """Read a problem, complete and consistent.
-
-    Raises
-    ------
-    FileError
-        If the file cannot be read, breaks the format, or describes no consistent problem.
-    """
-    return problem_from(path, read_bytes(path))
-
-
-@collector_paused()
-def problem_from(path: Path | str, data: bytes) -> Problem:
-    """Return the problem that the bytes of a file describe; for errors see :func:`read_problem`."""
-    file = read_document(path, data, ProblemFile, FORMAT, VERSION)
-    try:
-        newer = version_numbers(path, file.format_version) > version_numbers(path, VERSION)
-        sizes = {DramTensor: "bytes", Buffer: "bytes"}
-        content = refuse_odd_fields(path, data, ProblemFile, tolerant=newer, also=sizes)
-        _is_whole(content["machine"], machine_to_json(file.machine), "machine")
-        _sizes_agree("tensors", content, file.tensors)
-        _sizes_agree("buffers", content, file.buffers)
-        return _problem(file)
-    except ValueError as error:
-        raise FileError(f"{path}: {error}") from error
-
-
-def _problem(file: ProblemFile) -> Problem:
-    if file.pins is not None and file.format_version == VERSION_WITHOUT_PINS:
-        raise ValueError(f"pins: in a file of version {file.format_version}, expected {VERSION}")
-    routes_of(file.machine)  # says so when the machine's routes are not well defined
-    return Problem(
-        name=file.name,
-        machine=file.machine,
-        tensors=file.tensors,
-        buffers=file.buffers,
-        slices=(*map(whole_slice, file.buffers), *file.slices),
-        tasks=file.tasks,
-        objective=Objective(file.objective),
-        sources=tuple((source.what, source.sha256) for source in file.sources),
-        pins=NO_PINS if file.pins is None else file.pins,
-    )
-
-
-def _sizes_agree(table: str, content: Any, found: Sequence[Buffer | DramTensor]) -> None:
-    """Check sizes, which follow from other fields; a file may leave them out."""
-    for index, (row, one) in enumerate(zip(content[table], found, strict=True)):
-        size, stated = one.bytes, row.get("bytes")
-        who = f"{table}.{index}.bytes"
-        if size > LARGEST:
-            raise ValueError(f"{who}: the shape and item give {size} B > {LARGEST} B")
-        if stated is not None and (stated != size or type(stated) is not int):
-            raise ValueError(f"{who}: is {shown(stated)}, but the shape and item give {size}")
-
-
-def _is_whole(given: Any, expected: Any, where: str) -> None:
-    """Check that a machine says everything but for what is younger than the format."""
-    if isinstance(expected, dict):
-        for name, inside in expected.items():
-            if name not in given and name not in YOUNGER:
-                raise ValueError(f"{where}.{name}: is missing")
-            _is_whole(given.get(name), inside, f"{where}.{name}")
-    elif isinstance(expected, list) and len(given) == len(expected):
-        for number, (row, inside) in enumerate(zip(given, expected, strict=True)):
-            _is_whole(row, inside, f"{where}.{number}")

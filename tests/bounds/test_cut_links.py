@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spmilp.bounds.movement import least_rate
-from spmilp.machine.changed import Scale
 from spmilp.machine.machine import Link
 from spmilp.machine.read import load_machine
 from spmilp.machine.routes import Routes
@@ -54,7 +53,7 @@ def test_without_routes_nothing_moves() -> None:
 
 
 def test_the_port_of_a_mesh_with_a_fast_dram_has_four_links_to_send_on() -> None:
-    machine = load_machine("edge16", Scale(dram=8)).machine
+    machine = load_machine("edge16").replace(dram_rate=8 * 16).machine
     routes = Routes(machine)
     dram = machine.drams[0].index
     others = (other.index for other in machine.memories if other.index != dram)

@@ -64,17 +64,17 @@ CHANGES: list[tuple[str, Change, str]] = [
     (
         "reserved beyond the end",
         lambda f: spm(f).update(reserved_byte_ranges=[[0, 99999]]),
-        "scratchpads.0: reserved_byte_ranges: end at 99999 B > size 65536 B",
+        "memory spm_0_0: reserved up to 99999 B > size 65536 B",
     ),
     (
         "empty reserved range",
         lambda f: spm(f).update(reserved_byte_ranges=[[8, 8]]),
-        "scratchpads.0: reserved_byte_ranges: [8, 8) is empty",
+        "byte range [8, 8) is empty",
     ),
     (
         "reserved ranges that overlap",
         lambda f: spm(f).update(reserved_byte_ranges=[[0, 8], [4, 12]]),
-        "scratchpads.0: reserved_byte_ranges: [4, 12) begins before 8, where the last one ends",
+        "memory spm_0_0: reserved [4, 12) begins before 8, where the last one ends",
     ),
     (
         "a size beyond every sum in 64 bits",
@@ -255,6 +255,7 @@ def test_the_name_that_is_wrong_is_said() -> None:
         (b"name: " + b"9" * 5000, "no valid YAML"),
         (b"name: 2000-13-45", "no valid YAML"),
         (b"{[1]: 2}", "no valid YAML"),
+        (rb'name: "x\ud800y"', r"no valid YAML: 'x\ud800y' has half a surrogate pair"),
         (b"1: 2", "1: unknown field"),
         (SMALL.encode() + b"name: again\n", "the field name is given twice"),
     ],

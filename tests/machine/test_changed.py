@@ -49,13 +49,18 @@ def test_no_source_confirms_a_number_that_was_set() -> None:
     ("preset", "field", "value", "said"),
     [
         ("mesh4x4", "spm", "64kb", "spm='64kb': '64kb' may count by 1000 or by 1024"),
-        ("mesh4x4", "dma_channels", 0, "dma_channels=0: expected a whole number of 1 or more"),
+        (
+            "mesh4x4",
+            "dma_channels",
+            0,
+            "dma_channels0: scratchpads.0.dma.0.channels: expected int >= 1; got 0",
+        ),
         ("mesh4x4", "dram_rate", -1, "dram_rate=-1: expected a positive number"),
         (
             "gap9",
             "spm",
             "4KiB",
-            "spm4KiB: scratchpads.0: reserved_byte_ranges: end at 131072 B",
+            "spm4KiB: memory l1: reserved up to 131072 B > size 4096 B",
         ),
     ],
 )

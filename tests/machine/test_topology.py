@@ -5,48 +5,67 @@ from fractions import Fraction
 import networkx as nx
 import pytest
 
-from spmilp.machine import description as topology
-from spmilp.machine.description import Topology, Wire
+from spmilp.machine.description import (
+    Bus,
+    Crossbar,
+    Level,
+    Mesh,
+    OpposedTori,
+    Ring,
+    Routers,
+    Topology,
+    Torus,
+    Tree,
+    Wire,
+)
 
-WIRE = Wire(Fraction(8), 1)
+WIRE = {"rate": Fraction(8), "latency": 1}
+
+
+def grid(kind: type[Mesh] | type[OpposedTori], columns: int, rows: int) -> Topology:
+    return kind(columns=columns, rows=rows, **WIRE).laid_out()
+
+
+def tree(*children: int) -> Topology:
+    return Tree(levels=tuple(Level(children=count, **WIRE) for count in children)).laid_out()
 
 
 def graph(network: Topology) -> nx.DiGraph:
-    return nx.DiGraph([(link.source, link.target) for link in network.connections])
+    return nx.DiGraph([(link.source, link.target) for link in network.links])
 
 
 @pytest.mark.parametrize(
     ("network", "sites", "links"),
     [
-        (topology.mesh(4, 3, WIRE), 12, 2 * (3 * 3 + 4 * 2)),
-        (topology.mesh(1, 1, WIRE), 1, 0),
-        (topology.torus(4, 3, WIRE), 12, 2 * (4 * 3 + 4 * 3)),
-        (topology.torus(2, 3, WIRE), 6, 2 * (3 + 2 * 3)),
-        (topology.opposed_tori(4, 3, WIRE), 12, 2 * (4 * 3 + 4 * 3)),
-        (topology.opposed_tori(1, 3, WIRE), 3, 2 * 3),
-        (topology.ring(5, WIRE), 5, 10),
-        (topology.ring(2, WIRE), 2, 2),
-        (topology.ring(1, WIRE), 1, 0),
-        (topology.bus(WIRE), 1, 1),
-        (topology.crossbar(WIRE), 1, 0),
-        (topology.tree([2, 3], [WIRE, WIRE]), 6 + 3, 2 * (2 + 6)),
-        (topology.routers(["a", "b"]), 2, 0),
+        (grid(Mesh, 4, 3), 12, 2 * (3 * 3 + 4 * 2)),
+        (grid(Mesh, 1, 1), 1, 0),
+        (grid(Torus, 4, 3), 12, 2 * (4 * 3 + 4 * 3)),
+        (grid(Torus, 2, 3), 6, 2 * (3 + 2 * 3)),
+        (grid(OpposedTori, 4, 3), 12, 2 * (4 * 3 + 4 * 3)),
+        (grid(OpposedTori, 1, 3), 3, 2 * 3),
+        (Ring(routers=5, **WIRE).laid_out(), 5, 10),
+        (Ring(routers=2, **WIRE).laid_out(), 2, 2),
+        (Ring(routers=1, **WIRE).laid_out(), 1, 0),
+        (Bus(**WIRE).laid_out(), 1, 1),
+        (Crossbar(**WIRE).laid_out(), 1, 0),
+        (tree(2, 3), 6 + 3, 2 * (2 + 6)),
+        (Routers(routers=("a", "b")).laid_out(), 2, 0),
     ],
 )
 def test_a_network_has_its_sites_and_links_each_once(
     network: Topology, sites: int, links: int
 ) -> None:
     assert len(network.sites) == sites
-    assert len(network.connections) == graph(network).number_of_edges() == links
+    assert len(network.links) == graph(network).number_of_edges() == links
 
 
 @pytest.mark.parametrize(
     "network",
     [
-        topology.mesh(4, 3, WIRE),
-        topology.torus(4, 3, WIRE),
-        topology.ring(5, WIRE),
-        topology.tree([2, 3], [WIRE, WIRE]),
+        grid(Mesh, 4, 3),
+        grid(Torus, 4, 3),
+        Ring(routers=5, **WIRE).laid_out(),
+        tree(2, 3),
     ],
 )
 def test_every_router_reaches_every_other(network: Topology) -> None:
@@ -55,7 +74,7 @@ def test_every_router_reaches_every_other(network: Topology) -> None:
 
 
 def test_opposed_tori_are_two_networks_of_one_way_links() -> None:
-    network = graph(topology.opposed_tori(4, 3, WIRE))
+    network = graph(grid(OpposedTori, 4, 3))
     assert nx.number_strongly_connected_components(network) == 2
     assert not any(network.has_edge(b, a) for a, b in network.edges)
     assert network.has_edge("n0_3_0", "n0_0_0")
@@ -63,17 +82,15 @@ def test_opposed_tori_are_two_networks_of_one_way_links() -> None:
 
 
 def test_inner_nodes_of_a_tree_are_sites_only_when_named() -> None:
-    tree = topology.tree([2, 2], [WIRE, WIRE])
-    assert [site.name for site in tree.sites if site.inner] == ["t", "t_0", "t_1"]
-    assert [site.label for site in tree.sites if not site.inner] == ["0_0", "0_1", "1_0", "1_1"]
+    sites = tree(2, 2).sites
+    assert [site.name for site in sites if site.inner] == ["t", "t_0", "t_1"]
+    assert [site.label for site in sites if not site.inner] == ["0_0", "0_1", "1_0", "1_1"]
 
 
 def test_levels_of_a_tree_have_their_own_links() -> None:
-    thin = Wire(Fraction(2))
-    tree = topology.tree([2, 2], [thin, WIRE])
-    rates = {
-        (link.source, link.target): link.wire.rate_bytes_per_cycle for link in tree.connections
-    }
+    levels = (Level(children=2, rate=Fraction(2)), Level(children=2, **WIRE))
+    made = Tree(levels=levels).laid_out()
+    rates = {(link.source, link.target): link.wire.rate for link in made.links}
     assert rates["t", "t_1"] == 2
     assert rates["t_1", "t_1_0"] == 8
-    assert tree.outward == Wire(Fraction(8))
+    assert made.outward == Wire(Fraction(8))

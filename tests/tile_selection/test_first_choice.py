@@ -9,7 +9,6 @@ from spmilp.lowering.limits import groups_that_do_not_fit, working_set
 from spmilp.lowering.lower import lower
 from spmilp.lowering.rates import machine_rates
 from spmilp.lowering.tiling import Tiling
-from spmilp.machine.changed import Scale
 from spmilp.machine.machine import CoreKind, Machine
 from spmilp.machine.read import load_machine
 from spmilp.problem.problem import Problem
@@ -129,7 +128,7 @@ def test_refining_never_makes_it_worse_and_keeps_to_its_budget() -> None:
 
 def test_a_large_product_is_added_up_in_place_while_its_weights_stream_past() -> None:
     # 16 MiB of weights, and 2 MiB of scratchpads: each weight should leave DRAM once all the same.
-    machine = load_machine("mesh4x4", Scale(spm=0.25, dram=0.5)).machine
+    machine = load_machine("mesh4x4").replace(spm="128KiB", dram_rate=16).machine
     builder = NetworkBuilder()
     network = builder.network(builder.matmul(builder.input((1, 64, 2048)), 2048))
     chosen = first_choice(network, machine)

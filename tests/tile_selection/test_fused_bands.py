@@ -1,9 +1,6 @@
 """Bands of fused operators where results do not fit."""
 
-from fractions import Fraction
-
 from spmilp.frontend.graph import Network
-from spmilp.machine.changed import Scale
 from spmilp.machine.machine import MemoryKind
 from spmilp.machine.read import load_machine
 from spmilp.solvers.schedule.portfolio import schedules_by
@@ -39,7 +36,7 @@ def test_groups_of_a_run_are_cut_along_the_same_axis() -> None:
 
 
 def test_bands_are_not_cut_along_channels_where_arrays_would_stand_idle() -> None:
-    target = load_machine("edge16", Scale(spm=Fraction(1, 4)))
+    target = load_machine("edge16").replace(spm="256KiB")
     network, _ = load("onnx:light_squeezenet", target)
     bands = next(FusedBands(network, target.machine).bands())
 

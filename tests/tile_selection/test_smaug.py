@@ -1,6 +1,5 @@
 """SMAUG's tiles: those of its unit tests, the largest that fit, and plans in them that pass."""
 
-from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -8,7 +7,6 @@ import pytest
 from benchmarks.published.smaug import UNIT_TESTS
 from spmilp.checker.check import check
 from spmilp.errors import DoesNotFitError
-from spmilp.machine.changed import Scale
 from spmilp.machine.read import load_machine
 from spmilp.pipeline import problem_of
 from spmilp.registry import find_solver
@@ -40,7 +38,7 @@ def test_plans_in_these_tiles_pass_and_have_fewer_tasks(model: str, machine: str
 
 
 def test_a_scratchpad_that_is_too_small_is_named_with_both_numbers() -> None:
-    target = load_machine("epiphany3", Scale(spm=Fraction(1, 1000)))
+    target = load_machine("epiphany3").replace(spm=256 + 32)
     network, machine = load(str(MODELS / "ds_cnn_f32.onnx"), target)
 
     with pytest.raises(DoesNotFitError, match=r"needs \d+ B .*> \d+ B"):
