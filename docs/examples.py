@@ -207,7 +207,7 @@ def answer_of_the_first_command() -> str:
     """Return what README's first command prints of the plan that is kept."""
     import spmilp
     from spmilp.cli import output
-    from spmilp.cli.solve_answer import Answer
+    from spmilp.cli.solve import answer_of
     from spmilp.result import Origin
     from spmilp.source import load
 
@@ -216,13 +216,11 @@ def answer_of_the_first_command() -> str:
     origin = Origin(model=str(model), dim={}, network=network)
     result = replace(spmilp.read(KEPT / "resnet8"), origin=origin, seconds=60.0)
     files = tuple(Path("out") / "resnet8" / name for name in ("problem.json", "plan.json"))
-    answer = Answer(
-        result=result, files=files, seconds_to_write=0.0, interrupted=False, has_time=True
-    )
     if result.summary is None:
-        raise RuntimeError(answer.failure())
+        raise RuntimeError(result.reason)
+    shown = answer_of(result, result.summary, files, more=True, interrupted=False)
     with redirect_stdout(io.StringIO()) as printed:
-        answer.print_tables(output.console(), result.summary)
+        output.print_answer(None, shown, as_json=False)
     return "".join(f"{line.rstrip()}\n" for line in printed.getvalue().splitlines())
 
 

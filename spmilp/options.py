@@ -238,9 +238,9 @@ def _read(name: str, reader: Callable[[Any], object] | None, given: object) -> o
 
 
 @cache
-def help_texts() -> Mapping[str, str]:
-    """Return what each option means, from the text of :class:`Options`."""
-    lines = inspect.cleandoc(Options.__doc__ or "").partition("----------\n")[2]
+def help_texts(documented: Callable[..., Any]) -> Mapping[str, str]:
+    """Return what each parameter means, from the docstring of a class or function."""
+    lines = inspect.cleandoc(documented.__doc__ or "").partition("Parameters\n----------\n")[2]
     parts = re.split(r"^(\w+)\n", lines, flags=re.MULTILINE)[1:]
     return {
         name: " ".join(text.replace("``", "").split())
@@ -248,29 +248,40 @@ def help_texts() -> Mapping[str, str]:
     }
 
 
-def with_options(
-    *names: str, annotation: Callable[[Field[Any]], object] = lambda option: Parameter.empty
-) -> Callable[[F], F]:
+def parameters_of(
+    names: Iterable[str],
+    annotation: Callable[[Field[Any]], object] = lambda option: Parameter.empty,
+) -> list[Parameter]:
+    """Return parameters that stand for options.
+
+    Parameters
+    ----------
+    annotation
+        Returns that of an option's parameter.
+    """
+    wanted = set(names)
+    return [
+        Parameter(
+            each.name, Parameter.KEYWORD_ONLY, default=each.default, annotation=annotation(each)
+        )
+        for each in fields(Options)
+        if each.name in wanted
+    ]
+
+
+def with_options(*names: str) -> Callable[[F], F]:
     """Let the signature of a function name the options that its ``**given`` stands for.
 
     Parameters
     ----------
     names
         All by default.
-    annotation
-        Returns that of an option's parameter.
     """
 
     def signed(function: F) -> F:
         signature = inspect.signature(function)
         own = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
-        options = [
-            Parameter(
-                each.name, Parameter.KEYWORD_ONLY, default=each.default, annotation=annotation(each)
-            )
-            for each in fields(Options)
-            if each.name in names or not names
-        ]
+        options = parameters_of(names or [each.name for each in fields(Options)])
         found = sorted([*options, *own], key=lambda each: each.kind)
         function.__signature__ = signature.replace(parameters=found)  # type: ignore[attr-defined]
         return function

@@ -21,7 +21,7 @@ from spmilp.solvers.common.clock import Step
 from spmilp.solvers.common.context import SearchContext, rows_of
 from spmilp.source import MachineGiven, Model, Source, start_of
 from spmilp.tile_selection.tiled_problem import TiledProblem
-from spmilp.watch import SILENT, Observer, Stage, Watch
+from spmilp.watch import SILENT, Observer, Stage, Watch, why_it_ends
 
 SHARE_OF_ROOFLINE = 0.05
 """Of the time limit; a roofline that takes longer is not computed unless it is asked for."""
@@ -88,8 +88,14 @@ def solve(
         result = checked(start.problem, answer, asked=options.solver, origin=source.origin)
     watch.log.note(result.bound_source, result.objective, result.bound)
     seconds = watch.clock.seconds_gone
-    known: dict[str, Any] = {"seconds": seconds, "log": watch.log.entries, "lock": lock}
-    return replace(result, tiles_are_fallback=start.is_fallback, **known)
+    return replace(
+        result,
+        seconds=seconds,
+        log=watch.log.entries,
+        lock=lock,
+        tiles_are_fallback=start.is_fallback,
+        stopped_by="" if watch.memory is None else why_it_ends(watch.memory),
+    )
 
 
 def problem_of(

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spmilp.checker.violation import Violation
 from spmilp.errors import FileError, NoPlanError, SpmilpError
+from spmilp.explaining.text import network_name
 from spmilp.plan import frames
 from spmilp.plan.file import open_pair, write_pair
 from spmilp.plan.measures import claimed
@@ -87,6 +88,8 @@ class Result:
         What became of the addresses of an earlier plan, if they were to be kept.
     tiles_are_fallback
         Whether there was no time to compare the tiles with others.
+    stopped_by
+        What has ended the search where it was memory, with both numbers; else empty.
     """
 
     problem: Problem
@@ -99,6 +102,7 @@ class Result:
     log: tuple[LogEntry, ...] = ()
     lock: AddressStability | None = None
     tiles_are_fallback: bool = False
+    stopped_by: str = ""
 
     def footprint(self) -> "Footprint | None":
         """Return what the plan takes in a firmware, in flash and in each memory.
@@ -346,7 +350,7 @@ class Result:
         from spmilp.report.page import Heading, report_page
 
         page = report_page(
-            self.problem, self._there(), Heading(self._title(), self._rows(), self.log)
+            self.problem, self._there(), Heading(self.title(), self.rows(), self.log)
         )
         if path is not None:
             page.save(path)
@@ -366,17 +370,22 @@ class Result:
         """Write ``problem.json`` and ``plan.json``, and return their paths.
 
         The files of a plan that the checker rejects are called ``rejected-plan.json`` and
-        ``rejected-problem.json``: an accepted plan in the folder stays as it is.
+        ``rejected-problem.json``, as far as they can be written at all: an accepted plan in the
+        folder stays as it is.
 
         Raises
         ------
         FileError
             If the folder cannot be written.
         """
-        files = write_outputs(self, Path(folder))
-        if not files:
+        if self.plan is not None:
+            return write_pair(self.problem, self.plan, Path(folder))
+        if self.answer.plan is None:
             raise NoPlanError(self.reason)
-        return files
+        # The format holds no plan whose indices lead nowhere; the violations say enough of those.
+        with suppress(ValueError, IndexError):
+            return write_pair(self.problem, self.answer.plan, Path(folder), REJECTED)
+        return ()
 
     def replay(
         self,
@@ -500,24 +509,7 @@ class Result:
         made.require_all()
         return files
 
-    def __str__(self) -> str:
-        """Return the figures as a table for a terminal."""
-        return answer_table.as_text(self._title(), self._rows())
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return answer_table.as_html(self._title(), self._rows())
-
-    def _title(self) -> str:
-        return answer_table.title(self.problem, self.status, self.summary is not None)
-
-    def _rows(self) -> list[tuple[str, str, str]]:
-        if self.summary is None:
-            return [("reason", self.reason, "")]
-        return self.rows(self.summary)
-
-    def rows(self, summary: Summary, *, any_tiles: bool = True) -> list[tuple[str, str, str]]:
+    def rows(self, *, any_tiles: bool = True) -> list[tuple[str, str, str]]:
         """Return the figures of the plan: name, value, and what it is to be compared with.
 
         Parameters
@@ -525,12 +517,58 @@ class Result:
         any_tiles
             Whether there is time for what no tiling can be below.
         """
+        if self.summary is None:
+            return [("reason", self.reason, "")]
         ceiling = self.bound_of_any_tiles if any_tiles else None
-        made = answer_table.rows(summary, ceiling, self.solver, self.seconds)
+        made = answer_table.rows(self.summary, ceiling, self.solver, self.seconds)
         if self.tiles_are_fallback:
             why = "there was no time to compare others: give more (time limit)"
             made.insert(-3, ("tiles", "a fallback", why))
         return made
+
+    def data(self, *, any_tiles: bool = True) -> dict[str, object]:
+        """Return the answer as ``spmilp solve --json`` has it; what there is not is ``None``.
+
+        Parameters
+        ----------
+        any_tiles
+            As for :meth:`rows`.
+        """
+        summary = self.summary
+        roofline = self.roofline if any_tiles else None
+        return {
+            **(dict.fromkeys(Summary.__slots__) if summary is None else asdict(summary)),
+            "network": network_name(self.problem),
+            "machine": self.problem.machine.name,
+            "quantity": str(self.problem.objective.first),
+            "bound": self.bound,
+            "bound_source": self.bound_source,
+            "bound_of_any_tiles": self.bound_of_any_tiles if any_tiles else None,
+            "gap_of_any_tiles": self.gap_of_any_tiles if any_tiles else None,
+            "tiles_are_fallback": self.tiles_are_fallback,
+            "roofline": None if roofline is None else roofline.cycles,
+            "unverified": list(self.problem.machine.unverified),
+            "status": str(self.status),
+            "reason": self.answer.reason or None,
+            "solver": self.solver,
+            "seconds_to_check": round(self.seconds_to_check, 3),
+            "checked": summary is not None,
+            "violations": [asdict(found) for found in self.violations],
+            "lock": None if self.lock is None else asdict(self.lock),
+        }
+
+    def __str__(self) -> str:
+        """Return the figures as a table for a terminal."""
+        return answer_table.as_text(self.title(), self.rows())
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return answer_table.as_html(self.title(), self.rows())
+
+    def title(self, how: str = "") -> str:
+        """Say what is mapped onto what, and how it ended."""
+        return answer_table.title(self.problem, self.status, self.summary is not None, how)
 
     def _there(self) -> Plan:
         if self.plan is None:
@@ -564,27 +602,6 @@ def checked(
         seconds=seconds,
         origin=origin,
     )
-
-
-def write_outputs(result: Result, folder: Path) -> tuple[Path, ...]:
-    """Write ``problem.json`` and ``plan.json``, and return what was written.
-
-    An accepted plan replaces what the folder held. A rejected one is kept beside it as
-    ``rejected-plan.json`` with ``rejected-problem.json``, for the report of the defect, as far as
-    it can be written at all. Without a plan nothing is written.
-
-    Raises
-    ------
-    FileError
-        If the folder cannot be written.
-    """
-    if result.plan is not None:
-        return write_pair(result.problem, result.plan, folder)
-    if result.answer.plan is not None:
-        # The format holds no plan whose indices lead nowhere; the violations say enough of those.
-        with suppress(ValueError, IndexError):
-            return write_pair(result.problem, result.answer.plan, folder, REJECTED)
-    return ()
 
 
 def read(

@@ -220,13 +220,12 @@ def _interrupts_heeded(watched: Watched) -> Iterator[None]:
 def _watch_memory(
     limit: Bytes, watched: Watched, in_use: Callable[[], Bytes], ended: Event
 ) -> None:
-    main, left = main_thread().ident or 0, ATTEMPTS
-    while left:
+    main, left, pause = main_thread().ident or 0, ATTEMPTS, BETWEEN_LOOKS
+    while left and not ended.wait(pause):
         used = in_use()
         ends_search = watched.has_plan and watched.memory is None
         if used > limit or (ends_search and used > SHARE_OF_SEARCH * limit):
             watched.memory = used, limit
             signal.pthread_kill(main, signal.SIGINT)
         left -= used > limit
-        if ended.wait(AGAIN if used > limit else BETWEEN_LOOKS):
-            return
+        pause = AGAIN if used > limit else BETWEEN_LOOKS

@@ -37,9 +37,7 @@ from spmilp.files import write_atomically
 from spmilp.processes import Children
 from spmilp.quantities import duration
 from spmilp.runs.frames import csv_of
-from spmilp.runs.jobs import Processes
-from spmilp.runs.run import FINAL
-from spmilp.runs.store import Store
+from spmilp.runs.jobs import FINAL, Processes, Store
 
 
 def main() -> int:

@@ -7,6 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pandas as pd
 
 from benchmarks.bench.kinds import Character, character_of
@@ -16,9 +17,9 @@ from spmilp.files import sha256_of
 from spmilp.options import DEFAULT_SOLVER
 from spmilp.problem.file import problem_text
 from spmilp.problem.objective import Quantity
+from spmilp.report.search_log import LogEntry
 from spmilp.runs.frames import compared_frame, geometric_mean, ratio
-from spmilp.runs.jobs import Answer, code_version
-from spmilp.runs.run import REJECTED, Moment, Run, run_of, warm_up, watch
+from spmilp.runs.jobs import REJECTED, Answer, Run, code_version, run_of, warm_up
 
 SKIPPED = "skipped"
 """The status of a run whose problem is made from data that is not there."""
@@ -69,15 +70,15 @@ class BenchJob:
             reason=reason,
         )
 
-    def carry_out(self) -> Answer:
+    def carry_out(self, memory: int | None = None) -> Answer:
         """Make the problem, solve it, and check the plan; ``about`` of the row is in a file."""
         warm_up(DEFAULT_SOLVER if self.solver == SOLVE else self.solver)
         try:
             problem, roofline = make_problem(self.row.source, self.row.objective, self.data)
         except MissingDataError as error:
             return Answer(self.ended(SKIPPED, str(error)))
-        watched = watch(solve_of(self.row, self.solver, self.seed, problem))
-        run = run_of(watched, instance=self.row.name, seed=self.seed, key=self.key)
+        result = solve_of(self.row, self.solver, self.seed, problem)()
+        run = run_of(result, instance=self.row.name, seed=self.seed, key=self.key)
         return Answer(replace(run, solver=self.solver, roofline=roofline))
 
 
@@ -135,7 +136,7 @@ def runs_frame(lines: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     integral; the peer's figure, and what the job is.
     """
     kept = list(lines)
-    runs = [Run.read(line) for line in kept]
+    runs = [msgspec.convert(line, Run) for line in kept]
     own = [replace(run, instance=f"{run.instance}\n{run.solver == SOLVE}") for run in runs]
     frame = compared_frame(own)
     frame["instance"] = [run.instance for run in runs]
@@ -146,7 +147,7 @@ def runs_frame(lines: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     frame["roofline_gap"] = (objective - frame["roofline"]) / objective.replace(0, 1)
     frame["ratio_to_peer"] = ratio(objective, frame["peer_objective"].astype("Float64"))
     best = objective.groupby([frame["instance"], frame["solver"] == SOLVE]).transform("min")
-    steps = [incumbents(run.history, run.objective) for run in runs]
+    steps = [incumbents(run.log, run.objective) for run in runs]
     frame["seconds_to_first"] = pd.array(
         [found[0][0] if found else None for found in steps], dtype="Float64"
     )
@@ -157,19 +158,19 @@ def runs_frame(lines: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     return frame
 
 
-def incumbents(history: Iterable[Moment], final: int | None) -> list[tuple[float, int]]:
+def incumbents(log: Iterable[LogEntry], final: int | None) -> list[tuple[float, int]]:
     """Return when a run had a better plan than before, and its objective.
 
     Without an accepted plan there is none: improvements that were reported cannot be trusted.
     Nothing that was reported counts as better than the accepted plan.
     """
     found: list[tuple[float, int]] = []
-    for moment in history if final is not None else ():
-        if moment.objective is None:
+    for entry in log if final is not None else ():
+        if entry.incumbent is None:
             continue
-        value = max(moment.objective, final or 0)
+        value = max(entry.incumbent, final or 0)
         if not found or value < found[-1][1]:
-            found.append((moment.seconds, value))
+            found.append((entry.seconds, value))
     return found
 
 

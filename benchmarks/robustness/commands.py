@@ -14,7 +14,7 @@ from pathlib import Path
 import spmilp
 from spmilp.errors import SpmilpError
 from spmilp.files import sha256_of
-from spmilp.runs.store import Store
+from spmilp.runs.jobs import Store
 
 ROOT = Path(__file__).parents[2]
 PROBLEMS = ROOT / "instances" / "problems"

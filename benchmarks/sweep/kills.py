@@ -18,7 +18,7 @@ import pandas as pd
 import psutil
 
 import spmilp
-from spmilp.runs.rows import News
+from spmilp.runs.sweep import News
 from tests.runs.small import write_files
 
 SCHEDULER = "spmilp.processes"

@@ -160,7 +160,7 @@ def makespan_without(row: str, part: str, suite: str, seconds: float) -> int:
     from benchmarks.scaled import load_scaled
     from spmilp.options import DEFAULT_SOLVER
     from spmilp.pipeline import solve
-    from spmilp.runs.run import warm_up
+    from spmilp.runs.jobs import warm_up
 
     count_processor_time()
     source = next(one.source for one in load_suite(suite).rows if one.name == row)

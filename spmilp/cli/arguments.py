@@ -1,17 +1,23 @@
-"""Options that several verbs have: one name, one reader, one help text."""
+"""Verbs: functions whose parameters are options, and whose docstrings are the help.
 
-from collections.abc import Callable, Iterable
+An option of a solve is as :class:`~spmilp.options.Options` has it.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
 from dataclasses import Field, fields
-from pathlib import Path
-from typing import Annotated, Any, TypeAlias, TypeVar
+from inspect import Parameter
+from typing import Annotated, Any, TypeVar
 
 import typer
 
 from spmilp import quantities
-from spmilp.options import Options, help_texts
-from spmilp.problem.objective import Quantity
+from spmilp.options import Options, help_texts, parameters_of
 
+F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
+
+FIELDS = {each.name: each for each in fields(Options)}
 
 
 def reader(read: Callable[[Any], T]) -> Callable[[str], T]:
@@ -29,38 +35,6 @@ def reader(read: Callable[[Any], T]) -> Callable[[str], T]:
 duration = reader(quantities.duration)
 byte_count = reader(quantities.byte_count)
 share = reader(quantities.share)
-dimensions = quantities.dimensions
-
-
-def reserved_ranges(texts: Iterable[str]) -> tuple[tuple[int, int], ...]:
-    """Read ``0-4KiB`` and its like as half-open ranges of bytes.
-
-    Raises
-    ------
-    BadParameter
-        If a text is no range, or an empty one.
-    """
-    ranges = []
-    for text in texts:
-        try:
-            ranges.append(quantities.byte_range(text))
-        except ValueError as error:
-            raise typer.BadParameter(f"--reserve {text}: {error}") from error
-    return tuple(ranges)
-
-
-def seeds(text: str) -> tuple[int, ...]:
-    """Read ``0,1,2``.
-
-    Raises
-    ------
-    BadParameter
-        If there is none, one comes twice, or one is no whole number of 0 or more.
-    """
-    found = names(text)
-    if not all(name.isascii() and name.isdecimal() and len(name) < 10 for name in found):
-        raise typer.BadParameter(f"{text!r}: expected whole numbers with commas between them")
-    return tuple(int(name) for name in found)
 
 
 def names(text: str) -> tuple[str, ...]:
@@ -77,70 +51,109 @@ def names(text: str) -> tuple[str, ...]:
     return found
 
 
-Machine: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--machine",
+def numbers(text: str) -> tuple[int, ...]:
+    """Read ``0,1,2``.
+
+    Raises
+    ------
+    BadParameter
+        If there is none, one comes twice, or one is no whole number of 0 or more.
+    """
+    found = names(text)
+    if not all(name.isascii() and name.isdecimal() and len(name) < 10 for name in found):
+        raise typer.BadParameter(f"{text!r}: expected whole numbers with commas between them")
+    return tuple(int(name) for name in found)
+
+
+def argument(metavar: str, **shown: Any) -> Mapping[str, Any]:
+    """Return how an argument is shown."""
+    return {"show_default": False, "metavar": metavar, **shown}
+
+
+def option(*also: str, name: str = "", **shown: Any) -> Mapping[str, Any]:
+    """Return how an option is shown: its other names, and its own where it is another one."""
+    return {"also": also, "name": name, **shown}
+
+
+COMMON = {
+    "machine": option(
         "-m",
         metavar="NAME|FILE.yaml",
         help="A preset (see spmilp machines) or a machine file, for a model. A problem file "
         "carries its own machine.",
         show_default="mesh4x4",
     ),
-]
+    "plan": argument("PLAN.json", help="The plan, or its folder."),
+    "problem": option(
+        metavar="FILE", help="Its problem.", show_default="problem.json beside the plan"
+    ),
+    "as_json": option(name="--json", help="Print one JSON object instead of text."),
+}
+"""Parameters that several verbs have."""
 
 
-def command_option(option: Field[Any]) -> Any:
-    """Return what makes an option of a solve one of the command line."""
-    shown = dict(option.metadata["shown"])
-    if shown.pop("parsed", False):
-        shown["parser"] = reader(option.metadata["read"])
-    name = f"--{option.name.replace('_', '-')}"
-    return typer.Option(name, help=help_texts()[option.name], **shown)
+def verb(
+    *of_solve: str, every_option: bool = False, **shown: Mapping[str, Any]
+) -> Callable[[F], F]:
+    """Make a function a verb: its parameters are what its docstring says of them.
+
+    Parameters
+    ----------
+    of_solve
+        Options of a solve that its ``**given`` stands for.
+    every_option
+        Whether it stands for all of them.
+    shown
+        For parameters: :func:`argument` or :func:`option`.
+    """
+
+    def made(function: F) -> F:
+        texts, signature = help_texts(function), inspect.signature(function)
+        hints = inspect.get_annotations(function, eval_str=True)
+        own = []
+        for each in signature.parameters.values():
+            kind = hints[each.name]
+            if each.kind is not each.VAR_KEYWORD and kind is not typer.Context:
+                how = {**COMMON.get(each.name, {}), **shown.get(each.name, {})}
+                if not how and each.name in FIELDS and each.name not in texts:
+                    each = each.replace(annotation=of_option(FIELDS[each.name]))
+                else:
+                    help_text = texts.get(each.name) or how.get("help", "")
+                    info = _info(each.name, {**how, "help": help_text})
+                    each = each.replace(annotation=_annotated(kind, info))
+            own.append(each)
+        wanted = FIELDS if every_option else of_solve
+        options = parameters_of(wanted, of_option) if of_solve or every_option else []
+        kept = [each for each in own if each.kind is not Parameter.VAR_KEYWORD]
+        found = sorted([*options, *kept], key=lambda each: each.kind)
+        function.__signature__ = signature.replace(parameters=found)  # type: ignore[attr-defined]
+        return function
+
+    return made
 
 
-OF_SOLVE = {each.name: command_option(each) for each in fields(Options)}
-"""The options of a solve by their names."""
+def help_of(function: Callable[..., Any]) -> str:
+    """Return what a verb does: its docstring without the parameters."""
+    return inspect.cleandoc(function.__doc__ or "").partition("\n\nParameters\n")[0]
 
 
-def of_solve(option: Field[Any]) -> Any:
+def of_option(field: Field[Any]) -> Any:
     """Return the annotation of an option of a solve."""
+    shown = dict(field.metadata["shown"])
+    if shown.pop("parsed", False):
+        shown["parser"] = reader(field.metadata["read"])
+    name = f"--{field.name.replace('_', '-')}"
+    info = typer.Option(name, help=help_texts(Options)[field.name], **shown)
+    return _annotated(field.metadata["kind"], info)
+
+
+def _info(name: str, how: dict[str, Any]) -> Any:
+    if "also" not in how and "metavar" in how:
+        return typer.Argument(**how)
+    own = how.pop("name", "") or f"--{name.replace('_', '-')}"
+    return typer.Option(own, *how.pop("also", ()), **how)
+
+
+def _annotated(kind: Any, info: Any) -> Any:
     annotated: Any = Annotated
-    return annotated[option.metadata["kind"], OF_SOLVE[option.name]]
-
-
-Dim: TypeAlias = Annotated[list[str] | None, OF_SOLVE["dim"]]
-Passes: TypeAlias = Annotated[str, OF_SOLVE["passes"]]
-Objective: TypeAlias = Annotated[Quantity | None, OF_SOLVE["objective"]]
-Pins: TypeAlias = Annotated[Path | None, OF_SOLVE["pins"]]
-TimeLimit: TypeAlias = Annotated[float, OF_SOLVE["time_limit"]]
-Seed: TypeAlias = Annotated[int, OF_SOLVE["seed"]]
-Workers: TypeAlias = Annotated[int, OF_SOLVE["workers"]]
-Scheduler: TypeAlias = Annotated[
-    str | None,
-    typer.Option(metavar="ADDRESS", help="Use the workers of a Dask scheduler: tcp://HOST:8786."),
-]
-PlanFile: TypeAlias = Annotated[
-    Path, typer.Argument(metavar="PLAN.json", help="The plan, or its folder.", show_default=False)
-]
-ProblemFile: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        "--problem",
-        metavar="FILE",
-        help="Its problem.",
-        show_default="problem.json beside the plan",
-    ),
-]
-LogFile: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        "--log",
-        metavar="FILE.jsonl",
-        help="The log of its search, which spmilp solve --log-file has written.",
-        show_default="log.jsonl beside the plan, if it is there",
-    ),
-]
-AsJson: TypeAlias = Annotated[
-    bool, typer.Option("--json", help="Print one JSON object instead of text.")
-]
+    return annotated[kind, info]

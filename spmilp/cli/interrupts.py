@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and a memory limit: stop the search, keep the incumbent, say so in the end."""
+"""Ctrl-C and SIGTERM: stop the search, keep the incumbent, say so in the end."""
 
 import json
 import os
@@ -12,18 +12,16 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from spmilp.errors import ExitCode
-from spmilp.units import Bytes
 
 CODES = {signal.SIGINT: ExitCode.INTERRUPTED, signal.SIGTERM: ExitCode.TERMINATED}
 
 
 class Interrupted(KeyboardInterrupt):
-    """Something asks the command to end; ``code`` is what it then returns, ``why`` what it says."""
+    """Something asks the command to end; ``code`` is what it then returns."""
 
-    def __init__(self, code: ExitCode, why: str = "interrupted") -> None:
+    def __init__(self, code: ExitCode) -> None:
         super().__init__()
         self.code = code
-        self.why = why
 
 
 @dataclass
@@ -36,25 +34,10 @@ class Interrupts:
         The exit code of the last signal; ``None`` before the first.
     finishing
         The search is over: a first signal is noted and the rest still done.
-    has_plan
-        An interrupt of the search would leave a plan.
-    memory
-        The bytes in use and their limit, when that is what ends the search.
     """
 
     code: ExitCode | None = None
     finishing: bool = False
-    has_plan: bool = False
-    memory: tuple[Bytes, Bytes] | None = None
-
-    @property
-    def why(self) -> str:
-        """What ends the command, in words."""
-        if self.memory is None:
-            return "interrupted"
-        from spmilp.watch import why_it_ends
-
-        return why_it_ends(self.memory)
 
 
 @dataclass
@@ -85,10 +68,8 @@ def interrupts_noted() -> Iterator[Interrupts]:
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         first, noted.code = noted.code is None, CODES[signal.Signals(number)]
-        if noted.memory is not None:
-            noted.code = ExitCode.LIMIT_WITHOUT_PLAN
         if not (first and noted.finishing):
-            raise Interrupted(noted.code, noted.why)
+            raise Interrupted(noted.code)
 
     before = {number: signal.signal(number, interrupt) for number in CODES}
     try:

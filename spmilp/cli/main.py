@@ -16,19 +16,8 @@ import typer
 from typer.core import TyperGroup
 
 import spmilp
-from spmilp.cli import (
-    bound,
-    calibrate,
-    check,
-    compare,
-    explain,
-    export,
-    machines,
-    pack,
-    report,
-    solve,
-    sweep,
-)
+from spmilp.cli import facts, pack, plans, runs, solve
+from spmilp.cli.arguments import help_of
 from spmilp.cli.interrupts import COMMAND, Interrupted, failure, message
 from spmilp.cli.output import (
     OutputError,
@@ -64,8 +53,7 @@ class FailuresGroup(TyperGroup):
             raise _ending(error, said, error.exit_code, as_json) from error
         except KeyboardInterrupt as error:
             code = error.code if isinstance(error, Interrupted) else ExitCode.INTERRUPTED
-            why = error.why if isinstance(error, Interrupted) else "interrupted"
-            raise _ending(error, message(why), code, as_json) from error
+            raise _ending(error, message(), code, as_json) from error
         except BrokenPipeError as error:
             raise typer.Exit(ExitCode.BROKEN_PIPE) from error
         except (MemoryError, ImportError) as error:
@@ -137,13 +125,13 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 VERBS = (
-    *(solve.solve, check.check, check.replay, export.export, report.report, explain.explain),
-    *(compare.compare, sweep.sweep, bound.bound, calibrate.calibrate, pack.pack),
-    *(machines.machines, machines.solvers),
+    *(solve.solve, plans.check, plans.replay, plans.export, plans.report, plans.explain),
+    *(runs.compare, runs.sweep, facts.bound, facts.calibrate, pack.pack),
+    *(facts.machines, facts.solvers),
 )
 for verb in VERBS:
     examples = f"{pack.EXAMPLES}\n\n" if verb is pack.pack else ""
-    app.command(verb.__name__, epilog=examples + EXIT_CODES)(verb)
+    app.command(verb.__name__, help=help_of(verb), epilog=examples + EXIT_CODES)(verb)
 
 
 def print_version(wanted: bool) -> None:

@@ -6,14 +6,14 @@ import math
 import os
 import sys
 import time
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.cells import cell_len
-from rich.console import Console, JustifyMethod, RenderableType
+from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
@@ -24,7 +24,6 @@ from spmilp.quantities import percent, relative_gap
 if TYPE_CHECKING:
     import pandas as pd
 
-    from spmilp.result import Result
     from spmilp.solvers.base import Progress
 
 
@@ -118,6 +117,11 @@ def console(*, stderr: bool = False) -> Console:
     return _PlainConsole(stderr=stderr, width=width, highlight=False, emoji=False)
 
 
+def styled(text: str, style: str = "") -> Text:
+    """Return a line that is no markup."""
+    return Text(visible(text), style)
+
+
 def print_line(text: str) -> None:
     """Print one line on stdout as it is, however long."""
     typer.echo(visible(text))
@@ -134,13 +138,20 @@ def print_json_line(value: object) -> None:
     sys.stdout.flush()
 
 
-def print_answer(data: Mapping[str, object], lines: Iterable[str], *, as_json: bool) -> None:
-    """Print what a command has found: one JSON object, or lines."""
+def print_answer(data: object, shown: Iterable[RenderableType], *, as_json: bool) -> None:
+    """Print what a command has found: one JSON object, or tables and lines.
+
+    A line is printed as it is, however long.
+    """
     if as_json:
         print_json(data)
-    else:
-        for line in lines:
-            print_line(line)
+        return
+    to = console()
+    for each in shown:
+        if isinstance(each, str):
+            print_line(each)
+        else:
+            to.print(each, soft_wrap=isinstance(each, Text))
 
 
 def records(frame: "pd.DataFrame") -> list[dict[str, object]]:
@@ -197,57 +208,49 @@ NARROWEST_NAME = 24
 """Texts that are longer may be folded; numbers never are."""
 
 
-def print_stacked(
-    to: Console,
-    headings: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    *,
-    numbers: Container[int],
-    keys: int = 1,
-) -> None:
-    """Print a table; where it is too wide, several that all begin with the first ``keys`` columns.
+@dataclass(frozen=True)
+class Stacked:
+    """A table; where it is too wide, several that all begin with the first ``keys`` columns.
 
     Parameters
     ----------
     numbers
         Positions of the columns that hold numbers.
     """
-    for place, columns in enumerate(_that_fit(headings, rows, numbers, keys, to.width)):
-        if place:
-            to.print()
-        to.print(
-            table(
-                [headings[column] for column in columns],
-                [[row[column] for column in columns] for row in rows],
-                numbers={at for at, column in enumerate(columns) if column in numbers},
+
+    headings: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    numbers: Container[int]
+    keys: int = 1
+
+    def __rich_console__(self, to: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        """Yield the tables that fit, with empty lines between them."""
+        for place, columns in enumerate(self._that_fit(options.max_width)):
+            if place:
+                yield ""
+            yield table(
+                [self.headings[column] for column in columns],
+                [[row[column] for column in columns] for row in self.rows],
+                numbers={at for at, column in enumerate(columns) if column in self.numbers},
             )
-        )
 
+    def _that_fit(self, width: int) -> list[list[int]]:
+        """Return the columns of each of the tables: as many as fit, and one at least."""
+        first = list(range(self.keys))
+        tables = [first]
+        room = left = width - sum(map(self._needed, first))
+        for column in range(self.keys, len(self.headings)):
+            if self._needed(column) > left and len(tables[-1]) > self.keys:
+                tables.append(list(first))
+                left = room
+            left -= self._needed(column)
+            tables[-1] = [*tables[-1], column]
+        return tables
 
-def _that_fit(
-    headings: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    numbers: Container[int],
-    keys: int,
-    width: int,
-) -> list[list[int]]:
-    """Return the columns of each of the tables: as many as fit, and one at least."""
-
-    def needed(column: int) -> int:
-        widest = max(cell_len(text) for text in (headings[column], *(row[column] for row in rows)))
-        return BETWEEN + (widest if column in numbers else min(widest, NARROWEST_NAME))
-
-    first = list(range(keys))
-    tables = [first]
-    room = width - sum(map(needed, first))
-    left = room
-    for column in range(keys, len(headings)):
-        if needed(column) > left and len(tables[-1]) > keys:
-            tables.append(list(first))
-            left = room
-        left -= needed(column)
-        tables[-1] = [*tables[-1], column]
-    return tables
+    def _needed(self, column: int) -> int:
+        texts = (self.headings[column], *(row[column] for row in self.rows))
+        widest = max(map(cell_len, texts))
+        return BETWEEN + (widest if column in self.numbers else min(widest, NARROWEST_NAME))
 
 
 class ProgressLine:
@@ -307,32 +310,3 @@ def progress_line() -> Iterator[ProgressLine]:
         return
     with line._status:
         yield line
-
-
-LOG = "log.jsonl"
-"""The log of a search, beside its plan."""
-
-
-def read_valid_plan(plan: Path, problem: Path | None, log: Path | None) -> "Result":
-    """Read a plan with its problem, and the log of its search where there is one.
-
-    Raises
-    ------
-    InvalidPlanError
-        If the checker rejects it.
-    FileError
-        If a file cannot be read.
-    """
-    from spmilp.export.errors import InvalidPlanError
-    from spmilp.result import read
-
-    beside = folder_of(plan) / LOG
-    result = read(plan, problem=problem, log=log or (beside if beside.exists() else None))
-    if result.violations:
-        raise InvalidPlanError(result.violations, "shown")
-    return result
-
-
-def folder_of(plan: Path) -> Path:
-    """Return the folder in which a plan lies, be it the folder itself that is given."""
-    return plan if plan.is_dir() else plan.parent

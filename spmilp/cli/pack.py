@@ -1,26 +1,39 @@
-"""``spmilp pack``: offsets for buffers with given lifetimes."""
+"""``spmilp pack``: offsets for buffers with given lifetimes, or in words why there are none."""
 
 import math
 import sys
 import time
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
+from rich.console import RenderableType
+from rich.text import Text
 
+from spmilp import quantities
 from spmilp.cli import arguments
 from spmilp.cli import output as out
+from spmilp.cli.arguments import argument, option, verb
 from spmilp.cli.interrupts import interrupts_noted, writing
-from spmilp.cli.output import ProgressLine, progress_line
 from spmilp.errors import ExitCode
 
 if TYPE_CHECKING:
-    from spmilp.packing import Packing, PackingOptions, PackingProblem
+    from spmilp.packing import Item, Packing, PackingOptions, PackingProblem, PackingViolation
     from spmilp.packing.minimalloc import Table
+    from spmilp.units import Bytes, Cycles
 
 STANDARD_STREAM = "-"
 """In place of a file name: stdin, or stdout."""
+
+MOST_BUFFERS = 30
+"""Buffers that get a row of their own when no file takes them."""
+MOST_NAMES = 12
+"""Buffers that a message names."""
+LONGEST_NAME = 40
 
 EXAMPLES = """\
 Examples:
@@ -36,112 +49,79 @@ are these offsets valid:  spmilp pack out.csv -c 1MiB
 find better ones:  spmilp pack out.csv --minimise --ignore-offsets -o out.csv"""
 
 
+@verb(
+    file=argument("FILE.csv"),
+    capacity=option("-c", parser=arguments.byte_count, metavar="BYTES", show_default="no limit"),
+    minimise=option("--minimize"),
+    output=option("-o", metavar="OUT.csv", show_default="nowhere"),
+    reserve=option(metavar="FROM-TO", show_default="none"),
+    node_limit=option(min=1, metavar="N", show_default="none"),
+    heuristic=option(metavar="NAME", show_default="none"),
+    workers=option(min=1),
+)
 def pack(
-    file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE.csv",
-            help="Buffers, one on each line: id,lower,upper,size and, where wanted, "
-            "offset,alignment,gaps,apart,together. The columns may be in any order; others are "
-            "kept as they are. "
-            "- for stdin.",
-            show_default=False,
-        ),
-    ],
-    capacity: Annotated[
-        int | None,
-        typer.Option(
-            "--capacity",
-            "-c",
-            parser=arguments.byte_count,
-            metavar="BYTES",
-            help="Bytes of the memory: 1048576, 0x100000, 64K, 1MiB.",
-            show_default="no limit",
-        ),
-    ] = None,
-    minimise: Annotated[
-        bool,
-        typer.Option("--minimise", "--minimize", help="Find the lowest packing, not just one."),
-    ] = False,
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="OUT.csv",
-            help="Where to write the file with offsets; - for stdout. It may be FILE.csv itself.",
-            show_default="nowhere",
-        ),
-    ] = None,
-    reserved: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--reserve",
-            metavar="FROM-TO",
-            help="Bytes that no buffer may touch, from the first to the one after the last: 0-4KiB "
-            "(repeat).",
-            show_default="none",
-        ),
-    ] = None,
-    ignore_offsets: Annotated[
-        bool,
-        typer.Option(
-            "--ignore-offsets", help="Place every buffer anew; offsets in the file are not fixed."
-        ),
-    ] = False,
-    time_limit: arguments.TimeLimit = 60.0,
-    node_limit: Annotated[
-        int | None,
-        typer.Option(
-            "--node-limit",
-            min=1,
-            metavar="N",
-            help="Limit on the buffers that the search places, all branches counted.",
-            show_default="none",
-        ),
-    ] = None,
-    heuristic: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Pack by one published heuristic alone: xla, tflite, usmp:greedy_by_size, "
-            "usmp:greedy_by_conflicts, usmp:hill_climb.",
-            show_default="none",
-        ),
-    ] = None,
-    seed: arguments.Seed = 0,
-    workers: Annotated[
-        int, typer.Option(min=1, help="With 2 or more, CP-SAT works beside the search.")
-    ] = 1,
-    as_json: arguments.AsJson = False,
+    file: Path,
+    capacity: int | None = None,
+    minimise: bool = False,
+    output: str | None = None,
+    reserve: list[str] | None = None,
+    ignore_offsets: bool = False,
+    time_limit: float = 60.0,
+    node_limit: int | None = None,
+    heuristic: str | None = None,
+    seed: int = 0,
+    workers: int = 1,
+    as_json: bool = False,
 ) -> None:
     """Find offsets for buffers with given lifetimes, or prove that there are none.
 
     Reads and writes the CSV of MiniMalloc. Buffers that live at the same time
     share no byte; lifetimes are half-open. A number in the column offset keeps
     that buffer where it is.
+
+    Parameters
+    ----------
+    file
+        Buffers, one on each line: id,lower,upper,size and, where wanted,
+        offset,alignment,gaps,apart,together. The columns may be in any order; others are kept as
+        they are. - for stdin.
+    capacity
+        Bytes of the memory: 1048576, 0x100000, 64K, 1MiB.
+    minimise
+        Find the lowest packing, not just one.
+    output
+        Where to write the file with offsets; - for stdout. It may be FILE.csv itself.
+    reserve
+        Bytes that no buffer may touch, from the first to the one after the last: 0-4KiB (repeat).
+    ignore_offsets
+        Place every buffer anew; offsets in the file are not fixed.
+    node_limit
+        Limit on the buffers that the search places, all branches counted.
+    heuristic
+        Pack by one published heuristic alone: xla, tflite, usmp:greedy_by_size,
+        usmp:greedy_by_conflicts, usmp:hill_climb.
+    workers
+        With 2 or more, CP-SAT works beside the search.
     """
     if capacity is None and not minimise:
         raise typer.BadParameter("say --capacity BYTES, or --minimise, or both")
     if output == STANDARD_STREAM and as_json:
         raise typer.BadParameter("--json and -o - would both print on stdout; name a file")
-
-    taken = arguments.reserved_ranges(reserved or ())
+    reserved = tuple(map(_range, reserve or ()))
     from spmilp import packing
-    from spmilp.cli.pack_answer import PackAnswer
     from spmilp.files import require_room, write_atomically
     from spmilp.packing.minimalloc import text_with_offsets
 
     if output is not None and output != STANDARD_STREAM:
         require_room(Path(output).parent, [Path(output).name])
     started = time.perf_counter()
-    with interrupts_noted() as interrupts, progress_line() as progress:
+    with interrupts_noted() as interrupts, out.progress_line() as progress:
         progress.say(f"reading {file}")
         table = _table(file, ignore_offsets=ignore_offsets)
         problem = packing.PackingProblem(
             items=table.items,
             capacity=capacity,
-            reserved=taken,
+            reserved=reserved,
             together=table.together,
             apart=table.apart,
         )
@@ -151,7 +131,8 @@ def pack(
             seed=seed,
             workers=workers,
         )
-        found = _packing(problem, options, progress, heuristic, minimise=minimise)
+        progress.say("packing (the first run that searches compiles it for some ten seconds)")
+        found = _packing(problem, options, heuristic, minimise=minimise)
         interrupts.finishing = True
         progress.say("checking the offsets")
         offsets = found.offsets
@@ -175,12 +156,10 @@ def pack(
     )
     if not good:
         out.print_error(f"{file}: {answer.failure()}")
-    if as_json:
-        out.print_json(answer.data())
-    elif good and output == STANDARD_STREAM:
+    if good and output == STANDARD_STREAM:
         sys.stdout.write(text)
-    elif good:
-        answer.print_tables(out.console())
+    elif good or as_json:
+        out.print_answer(answer.data(), answer.shown(), as_json=as_json)
     # The code says a defect of ours first, then a signal, then what the search says.
     if violations:
         raise typer.Exit(ExitCode.INTERNAL)
@@ -189,6 +168,13 @@ def pack(
     if found.status is packing.PackingStatus.INFEASIBLE:
         raise typer.Exit(ExitCode.INFEASIBLE)
     raise typer.Exit(ExitCode.OK if good else ExitCode.LIMIT_WITHOUT_PLAN)
+
+
+def _range(text: str) -> tuple[int, int]:
+    try:
+        return quantities.byte_range(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"--reserve {text}: {error}") from error
 
 
 def _table(file: Path, *, ignore_offsets: bool) -> "Table":
@@ -204,12 +190,7 @@ def _table(file: Path, *, ignore_offsets: bool) -> "Table":
 
 
 def _packing(
-    problem: "PackingProblem",
-    options: "PackingOptions",
-    progress: ProgressLine,
-    heuristic: str | None,
-    *,
-    minimise: bool,
+    problem: "PackingProblem", options: "PackingOptions", heuristic: str | None, *, minimise: bool
 ) -> "Packing":
     from spmilp import packing
     from spmilp.packing.portfolio import pack_fixed
@@ -221,5 +202,263 @@ def _packing(
             raise typer.BadParameter(str(error)) from error
     if problem.items and all(item.offset is not None for item in problem.items):
         return pack_fixed(problem)
-    progress.say("packing (the first run that searches compiles the search for some ten seconds)")
     return (packing.minimise if minimise else packing.pack)(problem, options)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackAnswer:
+    """What the command found: ``name`` is the input, ``seconds`` the wall time of the command."""
+
+    name: str
+    table: "Table"
+    problem: "PackingProblem"
+    packing: "Packing"
+    violations: "tuple[PackingViolation, ...]"
+    file: str | None
+    minimise: bool
+    seconds: float
+    interrupted: bool
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether there are offsets and the checker accepts them."""
+        return self.packing.offsets is not None and not self.violations
+
+    def failure(self) -> str:
+        """Say why there are no offsets to show."""
+        capacity, bound = self.problem.capacity, self.packing.bound
+        if self.violations:
+            lines = [f"  {found.rule}: {found.message}" for found in self.violations[:10]]
+            count = quantities.count(len(self.violations), "violation")
+            head = (
+                f"the checker rejects the offsets ({count}; items are counted from 0). This is a "
+                "defect of spmilp, please report it with the file; nothing was written"
+            )
+            return "\n".join([head, *lines])
+        if self.packing.status == "infeasible":
+            return f"infeasible: {why_infeasible(self.table, self.problem, self.packing)}"
+        from spmilp.packing.heuristics import HEURISTICS
+
+        heuristic = self.packing.statistics.source
+        if heuristic in HEURISTICS:
+            return (
+                f"the heuristic {heuristic} needs more than {capacity:,} B; no packing is lower "
+                f"than {bound:,} B. Pack without --heuristic, or give more bytes (--capacity)."
+            )
+        stop = "interrupted" if self.interrupted else "limit reached"
+        return (
+            f"{stop} without offsets inside {capacity:,} B, and without a proof that there are "
+            f"none; no packing is lower than {bound:,} B. Give more time (--time-limit, "
+            "--node-limit), another --seed, or more bytes (--capacity)."
+        )
+
+    def data(self) -> dict[str, object]:
+        """Return the answer for ``--json``; what there is not is null."""
+        packing, ids, checked = self.packing, self.table.ids, self.is_checked
+        offsets = packing.offsets if checked else None
+        height = packing.height if checked else None
+        return {
+            "input": self.name,
+            "buffers": len(ids),
+            "capacity": self.problem.capacity,
+            "reserved": [list(taken) for taken in self.problem.reserved],
+            "status": str(packing.status),
+            "checked": checked,
+            "height": height,
+            "bound": packing.bound,
+            "gap": None if height is None else quantities.relative_gap(height, packing.bound),
+            "live_bytes": busiest(self.problem.items)[2],
+            "offsets": None if offsets is None else dict(zip(ids, offsets, strict=True)),
+            "conflict": packing.conflict and [ids[i] for i in packing.conflict],
+            "reason": None if checked else self.failure(),
+            "source": packing.statistics.source or None,
+            "nodes": packing.statistics.nodes,
+            "restarts": packing.statistics.restarts,
+            "search_seconds": round(packing.statistics.seconds, 3),
+            "seconds": round(self.seconds, 3),
+            "interrupted": self.interrupted,
+            "violations": [
+                {"rule": one.rule, "items": [ids[i] for i in one.items], "message": one.message}
+                for one in self.violations
+            ],
+            "files": [self.file] if self.file is not None else [],
+        }
+
+    def shown(self) -> Iterator[RenderableType]:
+        """Yield the figures, and the offsets of few buffers, for people."""
+        verdict = str(self.packing.status) if self.minimise else "they fit"
+        how = ", interrupted" if self.interrupted else ""
+        buffers = quantities.count(len(self.table.ids), "buffer")
+        said = f": {buffers}, {verdict}{how}, "
+        name = out.visible(self.name)
+        yield Text.assemble((name, "bold"), said, ("checked", "green"))
+        yield out.table(("", "", ""), self.figures(), numbers={1}, show_headings=False)
+        if self.file is not None:
+            yield f"written: {self.file}"
+        elif len(self.table.ids) <= MOST_BUFFERS:
+            yield ""
+            yield out.table(("buffer", "offset", "end", "lives"), self.rows(), numbers={1, 2})
+        else:
+            yield "The offsets are shown with -o OUT.csv, -o - or --json."
+
+    def figures(self) -> list[tuple[str, str, str]]:
+        """Return names, values and remarks."""
+        problem, packing, capacity = self.problem, self.packing, self.problem.capacity
+        height, spent = packing.height or 0, packing.statistics
+        start, end, live = busiest(problem.items)
+        fixed = sum(1 for item in problem.items if item.offset is not None)
+        share = f"{height / capacity:.1%} of the capacity {capacity:,} B" if capacity else ""
+        gap = quantities.relative_gap(height, packing.bound)
+        source = (spent.source or "nothing").replace("_", " ")
+        found = f"{quantities.time(spent.seconds)}, found by {source}"
+        return [
+            ("height", f"{height:,} B", share),
+            ("lower bound", f"{packing.bound:,} B", "no packing is lower"),
+            ("gap", quantities.percent(gap), "optimal" if gap == 0 else ""),
+            ("live bytes", f"{live:,} B", f"at most, from {start} to {end}"),
+            *([("fixed", f"{fixed:,}", "by the column offset")] if fixed else []),
+            *[
+                (word, quantities.count(len(pairs), "pair"), f"by the column {word}")
+                for word, pairs in (("apart", problem.apart), ("together", problem.together))
+                if pairs
+            ],
+            *([("reserved", _ranges(problem.reserved), "")] if problem.reserved else []),
+            ("search", f"{spent.nodes:,} nodes", found),
+        ]
+
+    def rows(self) -> list[tuple[str, str, str, str]]:
+        """Return each buffer with its offset, its end and its lifetimes."""
+        lives = (" ".join(f"[{a}, {b})" for a, b in item.lifetimes) for item in self.table.items)
+        tops = zip(self.table.items, self.packing.offsets or (), strict=True)
+        places = ((f"{at:,}", f"{at + item.size:,}") for item, at in tops)
+        rows = zip(self.table.ids, places, lives, strict=True)
+        return [(name, start, end, life) for name, (start, end), life in rows]
+
+
+def busiest(items: "Iterable[Item]") -> "tuple[Cycles, Cycles, Bytes]":
+    """Return the first time span with the most live bytes, and how many; all 0 without items."""
+    steps = Counter[int]()
+    for item in items:
+        for start, end in item.lifetimes:
+            steps[start] += item.size
+            steps[end] -= item.size
+    peak, live = (0, 0, 0), 0
+    for start, end in pairwise(sorted(steps)):
+        live += steps[start]
+        if live > peak[2]:
+            peak = (start, end, live)
+    return peak
+
+
+def why_infeasible(table: "Table", problem: "PackingProblem", packing: "Packing") -> str:
+    """Name the buffers that cannot be packed together, and say what they need and what there is."""
+    capacity, conflict = problem.capacity, packing.conflict or ()
+    names = _names([table.ids[i] for i in conflict])
+    items = [problem.items[i] for i in conflict]
+    clash = _clash(table, problem, conflict)
+    if clash:
+        return clash
+    least = f"no packing of all is lower than {packing.bound:,} B"
+    if capacity is None or not conflict:
+        return least
+    apart = _pairs_within(problem.apart, conflict)
+    start, end, peak = busiest(items)
+    total = sum(item.size for item in items)
+    if not _pairs_within(problem.together, conflict):
+        if peak > capacity:
+            take = "takes" if len(items) == 1 else "together take"
+            span = f"in [{start}, {end})"
+            return f"{names} {take} {peak:,} B {span}, {_more(peak, capacity)}; {least}"
+        each_two = all(
+            pair in apart or _live_together(*(problem.items[i] for i in pair))
+            for pair in combinations(sorted(conflict), 2)
+        )
+        if apart and each_two and total > capacity:
+            return (
+                f"{names}, of which each two live at the same time or must lie apart, take "
+                f"{total:,} B, {_more(total, capacity)}; {least}"
+            )
+    fixed = sum(1 for item in items if item.offset is not None)
+    bounds = [
+        *([f"{fixed} of them fixed by the column offset"] if fixed else []),
+        *([f"{quantities.count(len(apart), 'pair')} of them kept apart"] if apart else []),
+        *([f"outside {_ranges(problem.reserved)}"] if problem.reserved else []),
+    ]
+    where = f", {', '.join(bounds)}," if bounds else ""
+    return (
+        f"{names}{where} have no offsets together inside {capacity:,} B, though at most "
+        f"{peak:,} B of them live at once (every arrangement is ruled out); {least}"
+    )
+
+
+def _more(bytes_: int, capacity: int) -> str:
+    return f"{bytes_ - capacity:,} B more than the capacity of {capacity:,} B"
+
+
+def _pairs_within(pairs: tuple[tuple[int, int], ...], items: Sequence[int]) -> set[tuple[int, int]]:
+    """Return the pairs of which both are among some items, the lower item first."""
+    some = set(items)
+    return {(min(pair), max(pair)) for pair in pairs if some.issuperset(pair)}
+
+
+def _ranges(ranges: Iterable[tuple[int, int]]) -> str:
+    """Return half-open ranges as people write them."""
+    return ", ".join(f"[{start:,}, {end:,})" for start, end in ranges)
+
+
+def _clash(table: "Table", problem: "PackingProblem", conflict: Sequence[int]) -> str:
+    """Say how fixed offsets alone contradict what else is given; empty if they do not."""
+    capacity = problem.capacity
+    fixed = [
+        (i, _short(table.ids[i]), item.offset, item.offset + item.size)
+        for i in conflict
+        if (item := problem.items[i]).offset is not None
+    ]
+    for _, name, start, end in fixed:
+        if capacity is not None and end > capacity:
+            return (
+                f"{name} is fixed at [{start:,}, {end:,}) by the column offset, beyond the "
+                f"capacity of {capacity:,} B; --ignore-offsets places it anew"
+            )
+        for first, last in problem.reserved:
+            if start < last and first < end:
+                return (
+                    f"{name} is fixed at [{start:,}, {end:,}) by the column offset, in the range "
+                    f"[{first:,}, {last:,}) that is reserved; --ignore-offsets places it anew"
+                )
+    apart = _pairs_within(problem.apart, conflict)
+    for (a, a_name, a_start, a_end), (b, b_name, b_start, b_end) in combinations(fixed, 2):
+        shared = min(a_end, b_end) - max(a_start, b_start)
+        kept_apart = (min(a, b), max(a, b)) in apart
+        live = _live_together(problem.items[a], problem.items[b])
+        # Those that must lie together have one offset, and may share bytes.
+        live = live and not (problem.together and a_start == b_start)
+        if shared > 0 and (live or kept_apart):
+            why = "live at the same time" if live else "must lie apart"
+            return (
+                f"{a_name} at [{a_start:,}, {a_end:,}) and {b_name} at [{b_start:,}, {b_end:,}) "
+                f"are fixed by the column offset, {why} and share {shared:,} B; "
+                "--ignore-offsets places them anew"
+            )
+    return ""
+
+
+def _live_together(a: "Item", b: "Item") -> bool:
+    return any(
+        start < b_end and b_start < end
+        for start, end in a.lifetimes
+        for b_start, b_end in b.lifetimes
+    )
+
+
+def _names(names: Sequence[str]) -> str:
+    shown = [_short(name) for name in names[:MOST_NAMES]]
+    if len(names) > MOST_NAMES:
+        return f"{', '.join(shown)} and {len(names) - MOST_NAMES} more buffers"
+    if len(shown) == 1:
+        return f"buffer {shown[0]}"
+    return f"the {len(shown)} buffers {', '.join(shown[:-1])} and {shown[-1]}" if shown else ""
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"

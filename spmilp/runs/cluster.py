@@ -7,7 +7,7 @@ arrived are never asked for again.
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
 from tempfile import TemporaryDirectory
@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 from spmilp.errors import MissingExtraError, SpmilpError
 from spmilp.processes import Child, ChildError, Children
 from spmilp.runs.jobs import Answer, Job, answer_of
-from spmilp.runs.points import Point
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -237,10 +236,8 @@ def _on_worker(job: Job) -> Answer:
 
     worker = get_worker()
     limit = worker.memory_manager.memory_limit
-    if limit and isinstance(job, Point):
-        share = int(limit * SHARE_OF_MEMORY) // max(1, worker.state.nthreads)
-        job = replace(job, memory=share)
-    return answer_of(job, _children())
+    share = int(limit * SHARE_OF_MEMORY) // max(1, worker.state.nthreads) if limit else None
+    return answer_of(job, _children(), share)
 
 
 @cache

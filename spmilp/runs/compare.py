@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ from spmilp.errors import ArgumentError
 from spmilp.options import with_options
 from spmilp.problem.problem import Problem
 from spmilp.registry import solver_names
-from spmilp.runs.run import REJECTED, Run, run_of, warm_up, watch
+from spmilp.runs.jobs import REJECTED, Run, run_of, warm_up
 from spmilp.source import MachineGiven, Model
 from spmilp.watch import SILENT, Observer, Stage
 
@@ -211,10 +211,9 @@ def compare(
         for instance, problem in problems.items():
             for solver in wanted:
                 on_start(instance, solver)
-                one = partial(pipeline.solve, problem, solver=solver, **given)
-                watched = watch(one, observer)
-                runs.append(run_of(watched, instance=instance, seed=seed))
-                if watched.result.interrupted:
+                result = pipeline.solve(problem, solver=solver, observer=observer, **given)
+                runs.append(run_of(result, instance=instance, seed=seed))
+                if result.interrupted:
                     return Comparison(all_runs=tuple(runs), interrupted=True)
     except KeyboardInterrupt:
         if not runs:

@@ -13,8 +13,8 @@ from spmilp.errors import ArgumentError
 from spmilp.export.names import no_formula
 from spmilp.quantities import relative_gap
 from spmilp.report.figures import CONTRASTING, grid_of_axes, without_markup
+from spmilp.runs.jobs import Run
 from spmilp.runs.points import Point
-from spmilp.runs.run import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,7 +28,7 @@ WHOLE = (
 )
 """Columns of whole numbers, some of them missing."""
 
-REAL = ("busy", "dram_ratio", "seconds", "cpu_seconds", "seconds_to_best")
+REAL = ("busy", "dram_ratio", "seconds", "seconds_to_best")
 COMPARED = [
     *("instance", "tasks", "cores", "solver", "seed", "status", "quantity", "objective"),
     *("bound", "bound_source", "gap", "ratio_to_bound", "ratio_to_best"),
@@ -56,8 +56,8 @@ SHORT = {"traffic": "dram_traffic", "peak": "peak_spm"}
 
 
 def frame_of(runs: Iterable[Run]) -> pd.DataFrame:
-    """Return one row for each run, with its fields but for the history as columns."""
-    names = [each.name for each in fields(Run) if each.name != "history"]
+    """Return one row for each run, with its fields but for the log as columns."""
+    names = [each.name for each in fields(Run) if each.name != "log"]
     found = [[*(getattr(run, name) for name in names), run.seconds_to_best] for run in runs]
     frame = pd.DataFrame(found, columns=[*names, "seconds_to_best"])
     return frame.astype(dict.fromkeys(WHOLE, "Int64") | dict.fromkeys(REAL, "Float64"))
@@ -66,25 +66,8 @@ def frame_of(runs: Iterable[Run]) -> pd.DataFrame:
 def compared_frame(runs: Iterable[Run]) -> pd.DataFrame:
     """Return one row for each run, compared with all runs of its instance.
 
-    Columns
-    -------
-    instance, tasks, cores, solver, seed, status, quantity, objective
-        As in :class:`~spmilp.runs.run.Run`.
-    bound, bound_source
-        The best bound that any solver proved on the instance: they are all proven, so each holds
-        for every plan.
-    gap
-        ``(objective - bound) / objective``.
-    ratio_to_bound
-        ``objective / bound``, 1 or more.
-    ratio_to_best
-        ``objective`` over the least objective of the instance, 1 or more.
-    own_bound
-        What this solver proved itself.
-    seconds, seconds_to_best
-        Wall seconds of the run, and until its last improvement.
-    transfers, busy, dram_ratio, reason
-        As in :class:`~spmilp.runs.run.Run`.
+    The bound of an instance is the best that any solver proved: all are proven, so each holds for
+    every plan. ``docs/cli.md`` explains the columns.
     """
     frame = frame_of(runs).rename(columns={"bound": "own_bound"})
     by_instance = frame.groupby("instance", sort=False)
@@ -278,10 +261,10 @@ def _columns(point: Point) -> dict[str, object]:
         "model": point.model,
         "dim": ",".join(f"{name}={size}" for name, size in point.dim),
         "machine": point.base,
-        "solver": point.options.solver,
-        "tiles": point.options.tiles or "",
-        "seed": point.options.seed,
-        "time_limit": point.options.time_limit,
+        "solver": point.options["solver"],
+        "tiles": point.options["tiles"] or "",
+        "seed": point.options["seed"],
+        "time_limit": point.time_limit,
         "spm": max(sizes, default=None),
         **{
             name: float(value) if isinstance(value, Fraction) else value

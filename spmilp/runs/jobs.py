@@ -1,16 +1,35 @@
-"""Solves that are to be made: jobs, their answers, and child processes that carry them out."""
+"""Solves as rows of a table: jobs, processes that carry them out, and a store of their answers."""
 
+import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
+
+import msgspec
 
 import spmilp
+from spmilp.errors import FileError, SpmilpError
+from spmilp.files import read_bytes, write_together
+from spmilp.pipeline import solve_problem
+from spmilp.plan.file import PLAN_FILE, PROBLEM_FILE
+from spmilp.plan.measures import compulsory_dram_traffic
+from spmilp.problem.builder import ProblemBuilder
 from spmilp.processes import ChildError, Children
-from spmilp.runs.run import Run
+from spmilp.report.search_log import LogEntry
+from spmilp.result import Result
+from spmilp.solvers.base import SolveOptions, SolveStatus
+
+REJECTED = "rejected"
+"""The status of a run whose plan the checker does not accept."""
+
+FINAL = frozenset(map(str, SolveStatus))
+"""Statuses of runs that took place; others are tried again when work is resumed."""
 
 LEAST_GRACE, SHARE_OF_GRACE = 30.0, 0.5
 """Seconds that a solver may go on after its time limit before it is ended, at least, and as a share
@@ -18,6 +37,125 @@ of the limit."""
 
 LONGEST_AROUND = 1800.0
 """Seconds for what has no limit of its own: making the problem, checking and writing the plan."""
+
+LINES = "rows.jsonl"
+ROWS = "rows"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One solver's run on one problem or network with one seed.
+
+    Parameters
+    ----------
+    key
+        Of the job that it is of; empty for one that was not stored.
+    status
+        The solver's; ``rejected`` when the checker does not accept its plan; or how its process
+        ended: see :class:`~spmilp.processes.ChildError`.
+    quantity, objective
+        What is made small, and its value in the plan; ``None`` without an accepted plan, as the
+        other figures of the plan.
+    bound
+        The best that the solver proved, in the same unit; ``roofline``: cycles that no plan with
+        any tiles is below.
+    busy
+        Part of the makespan for which a core computes, on average over all cores.
+    dram_ratio
+        Bytes to and from DRAM over those that no plan can avoid; ``None`` where these are none.
+    seconds
+        On the wall, without the check.
+    log
+        Each better incumbent and bound, in order of time.
+    warm_start
+        The key of the run whose plan this one began with; empty for none.
+    reason
+        Why there is no accepted plan.
+    """
+
+    key: str = ""
+    instance: str
+    solver: str
+    seed: int
+    status: str
+    reason: str = ""
+    quantity: str = ""
+    objective: int | None = None
+    bound: int | None = None
+    bound_source: str = ""
+    roofline: int | None = None
+    makespan: int | None = None
+    dram_traffic: int | None = None
+    energy: int | None = None
+    peak_spm: int | None = None
+    tasks: int | None = None
+    cores: int | None = None
+    transfers: int | None = None
+    busy: float | None = None
+    dram_ratio: float | None = None
+    seconds: float | None = None
+    log: tuple[LogEntry, ...] = ()
+    warm_start: str = ""
+
+    @property
+    def seconds_to_best(self) -> float | None:
+        """Seconds until there was a plan as good as the answer's; ``None`` without a plan."""
+        if self.objective is None:
+            return None
+        good = (e for e in self.log if e.incumbent is not None and e.incumbent <= self.objective)
+        return next((entry.seconds for entry in good), self.seconds)
+
+
+def run_of(result: Result, *, instance: str, seed: int, key: str = "") -> Run:
+    """Return the row of a solve."""
+    problem, plan = result.problem, result.plan
+    busy = dram_ratio = None
+    if plan is not None:
+        computing = sum(placement.end - placement.start for placement in plan.placements)
+        there = len(problem.machine.cores) * plan.claim.makespan
+        compulsory = compulsory_dram_traffic(problem)
+        busy = computing / there if there else None
+        dram_ratio = plan.claim.dram_traffic / compulsory if compulsory else None
+    return Run(
+        key=key,
+        instance=instance,
+        solver=result.asked,
+        seed=seed,
+        status=REJECTED if result.violations else str(result.status),
+        reason=result.reason,
+        quantity=str(problem.objective.first),
+        objective=result.objective,
+        bound=result.bound,
+        bound_source=result.bound_source,
+        makespan=result.makespan,
+        dram_traffic=result.dram_traffic,
+        energy=result.energy,
+        peak_spm=result.peak_spm,
+        tasks=len(problem.tasks),
+        cores=len(problem.machine.cores),
+        transfers=None if plan is None else len(plan.transfers),
+        busy=busy,
+        dram_ratio=dram_ratio,
+        seconds=None if result.seconds is None else result.seconds - result.seconds_to_check,
+        log=result.log,
+    )
+
+
+def warm_up(solver: str) -> None:
+    """Load libraries and compiled code before a clock starts: solve a problem of one task.
+
+    Raises
+    ------
+    SpmilpError
+        If no solver has that name.
+    """
+    builder = ProblemBuilder("vdla", name="smallest")
+    builder.task("task", cycles=1)
+    problem, options = builder.build(), SolveOptions(time_limit=1.0)
+    solve_problem(problem, "list", options)
+    # A solver may refuse so small a problem; on the real one its error is reported.
+    with suppress(SpmilpError):
+        solve_problem(problem, solver, options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +181,8 @@ class Job(Protocol):
     def time_limit(self) -> float | None:
         """Wall seconds of the solver; ``None`` for no limit."""
 
-    def carry_out(self) -> Answer:
-        """Solve it, here.
+    def carry_out(self, memory: int | None = None) -> Answer:
+        """Solve it, here; ``memory`` is the bytes that it may use where it says nothing of it.
 
         Raises
         ------
@@ -82,27 +220,26 @@ class Processes:
                 for done in as_completed(asked):
                     yield done.result()
             except BaseException:
-                for each in asked:
-                    each.cancel()
+                pool.shutdown(wait=False, cancel_futures=True)
                 self.children.end()  # or else the pool would wait for them
                 raise
 
 
-def answer_of(job: Job, children: Children) -> Answer:
+def answer_of(job: Job, children: Children, memory: int | None = None) -> Answer:
     """Carry a job out in a child; a crash, an error or a time-out becomes a status."""
     limit = job.time_limit
     if limit is not None:
         limit += max(LEAST_GRACE, SHARE_OF_GRACE * limit) + LONGEST_AROUND
     try:
-        answer: Answer = children.call(carry_out, job, limit=limit)
+        answer: Answer = children.call(carry_out, job, memory, limit=limit)
     except ChildError as error:
         return Answer(job.ended(error.status, str(error)))
     return answer
 
 
-def carry_out(job: Job) -> Answer:
+def carry_out(job: Job, memory: int | None) -> Answer:
     """Carry a job out here."""
-    return job.carry_out()
+    return job.carry_out(memory)
 
 
 @cache
@@ -112,3 +249,89 @@ def code_version() -> str:
     for file in sorted(folder.rglob("*.py")):
         found.update(file.relative_to(folder).as_posix().encode() + file.read_bytes())
     return f"{spmilp.__version__}+{found.hexdigest()[:12]}"
+
+
+class Store:
+    """The rows of a folder by key: a line each, durable as soon as a run has ended.
+
+    Plans lie beside them. The last line of a key counts.
+
+    Raises
+    ------
+    FileError
+        If the folder has a file of rows that cannot be read.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._lines: dict[str, Mapping[str, Any]] = {}
+        path = folder / LINES
+        for text in read_bytes(path).split(b"\n") if path.exists() else ():
+            with suppress(ValueError, RecursionError):  # it was cut off
+                line = json.loads(text)
+                if isinstance(line, dict) and "key" in line:
+                    self._lines[line["key"]] = line
+
+    def lines(self) -> Iterator[Mapping[str, Any]]:
+        """Yield what is kept of each row."""
+        yield from self._lines.values()
+
+    def folder_of(self, key: str) -> Path:
+        """Return where ``problem.json`` and ``plan.json`` of a row with a plan are."""
+        return self.folder / ROWS / key
+
+    def find(self, key: str) -> Run | None:
+        """Return the row of a job that was carried out; ``None`` if it is to be, or its plan is
+        not there any more."""
+        line = self._lines.get(key)
+        if line is None:
+            return None
+        try:
+            run = msgspec.convert(line, Run)
+            there = all((self.folder_of(key) / name).exists() for name in line["files"])
+        except (ValueError, TypeError, KeyError):
+            return None
+        return run if run.status in FINAL and there else None
+
+    def keep(self, answer: Answer, about: Mapping[str, object]) -> None:
+        """Write a plan, then the row; both are on the disk when this returns.
+
+        Parameters
+        ----------
+        about
+            Columns that describe the job.
+
+        Raises
+        ------
+        FileError
+            If the folder cannot be written.
+        """
+        key, path = answer.run.key, self.folder / LINES
+        if answer.files:
+            write_together(self.folder_of(key), answer.files)
+        line = {**msgspec.to_builtins(answer.run), **about, "files": sorted(answer.files)}
+        text = json.dumps(line, allow_nan=False)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with path.open("ab+") as file:
+                size = file.seek(0, os.SEEK_END)
+                file.seek(max(0, size - 1))
+                if file.read(1) not in (b"", b"\n"):
+                    file.write(b"\n")  # a kill has cut the last line off
+                file.write(f"{text}\n".encode())
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise FileError(f"{path}: cannot be written: {error.strerror or error}") from error
+        self._lines[key] = json.loads(text)
+
+    def pair_of(self, key: str) -> dict[str, bytes]:
+        """Return ``problem.json`` and ``plan.json`` of a row that has a plan.
+
+        Raises
+        ------
+        FileError
+            If they cannot be read.
+        """
+        names = (PROBLEM_FILE, PLAN_FILE)
+        return {name: read_bytes(self.folder_of(key) / name) for name in names}

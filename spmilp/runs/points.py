@@ -3,15 +3,15 @@
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import product
 from math import isinf, prod
 from numbers import Integral
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -22,23 +22,18 @@ from spmilp.files import sha256_of, write_together
 from spmilp.frontend.find import find_model
 from spmilp.machine.machine import Machine
 from spmilp.machine.read import MachineFile, as_machine_file
-from spmilp.options import DEFAULT_SOLVER, Options
-from spmilp.pipeline import has_time_for_roofline, solve, solve_problem
+from spmilp.options import Options
+from spmilp.pipeline import find_plan, has_time_for_roofline, solve
 from spmilp.plan.file import open_pair, write_pair
-from spmilp.plan.plan import Plan
 from spmilp.problem.named_pins import NO_NAMED_PINS
 from spmilp.problem.objective import Quantity
-from spmilp.problem.problem import Problem
 from spmilp.quantities import byte_count, shown_bytes
 from spmilp.result import Result, checked
-from spmilp.runs.jobs import Answer, code_version
-from spmilp.runs.run import Run, Watched, run_of, watch
-from spmilp.solvers.base import SolveOptions, SolveStatus
-from spmilp.solvers.common.context import SearchContext
-from spmilp.source import DEFAULT_MACHINE
-from spmilp.units import Bytes
+from spmilp.runs.jobs import Answer, Run, code_version, run_of
+from spmilp.solvers.base import SolveStatus
+from spmilp.tile_selection.tiled_problem import TiledProblem
 from spmilp.warm_start import carried_over, handed_on, on_machine
-from spmilp.watch import Observer, Stage
+from spmilp.watch import Watch
 
 AnyMachine: TypeAlias = str | Path | Machine | MachineFile
 
@@ -60,54 +55,29 @@ FINEST_SIZE = 1024
 _NUMBER = re.compile(r"\d+(\.\d+|/0*[1-9]\d*)?")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PointOptions:
-    """How each point is solved; see :func:`spmilp.solve`.
+def settings_of(given: Mapping[str, object]) -> dict[str, Any]:
+    """Read options of :func:`spmilp.solve`; return them as JSON knows them, to be given again.
 
-    Parameters
-    ----------
-    time_limit
-        Wall seconds; ``None`` for no limit.
-    memory_limit
-        Bytes; ``None`` for what the worker has.
-    pins
-        What all plans keep to, as JSON; ``None`` for nothing.
+    Raises
+    ------
+    ValueError
+        If one has a value that it cannot have.
+    FileError
+        If pins cannot be read.
     """
-
-    solver: str = DEFAULT_SOLVER
-    tiles: str | None = None
-    objective: str | None = None
-    time_limit: float | None = 60.0
-    gap: float = 0.0
-    seed: int = 0
-    workers: int = 1
-    memory_limit: Bytes | None = None
-    pins: str | None = None
-
-    @classmethod
-    def of(cls, given: Mapping[str, object]) -> "PointOptions":
-        """Read options of :func:`spmilp.solve`.
-
-        Raises
-        ------
-        ValueError
-            If one has a value that it cannot have.
-        FileError
-            If pins cannot be read.
-        """
-        read = Options.of(given)
-        tiles, pins = given.get("tiles"), read.pins
-        return cls(
-            solver=read.solver,
-            tiles=None if tiles is None else str(tiles),
-            objective=None if read.objective is None else str(read.objective),
-            time_limit=None if isinf(read.time_limit) else read.time_limit,
-            gap=read.gap,
-            seed=read.seed,
-            workers=read.workers,
-            memory_limit=read.memory_limit,
-            pins=None if pins == NO_NAMED_PINS else msgspec.json.encode(pins).decode(),
-        )
+    read, tiles = Options.of(given), given.get("tiles")
+    pins = None if read.pins == NO_NAMED_PINS else json.loads(msgspec.json.encode(read.pins))
+    return {
+        "solver": read.solver,
+        "tiles": None if tiles is None else str(tiles),
+        "objective": None if read.objective is None else str(read.objective),
+        "time_limit": None if isinf(read.time_limit) else read.time_limit,
+        "gap": read.gap,
+        "seed": read.seed,
+        "workers": read.workers,
+        "memory_limit": read.memory_limit,
+        "pins": pins,
+    }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,12 +94,10 @@ class Point:
         The machine that was changed, as it is called.
     machine
         The machine as it is to be; ``values`` is what was set of its fields.
+    options
+        Of :func:`spmilp.solve`, as :func:`settings_of` returns them.
     start
         ``problem.json`` and ``plan.json`` of another machine, to begin with.
-    search
-        Search for a better plan than the start, and not only check it on this machine.
-    memory
-        Bytes that the process may use, where the options have no limit.
     version
         Of the code that asks: that which answers must be the same.
     """
@@ -140,10 +108,8 @@ class Point:
     base: str
     machine: MachineFile
     values: tuple[tuple[str, Value], ...] = ()
-    options: PointOptions
+    options: Mapping[str, Any]
     start: Mapping[str, bytes] | None = field(default=None, repr=False)
-    search: bool = True
-    memory: Bytes | None = None
     version: str = field(default_factory=code_version)
 
     @cached_property
@@ -153,7 +119,7 @@ class Point:
             "model": self.model_sha256,
             "machine": self.machine.sha256,
             "dim": self.dim,
-            "options": asdict(self.options),
+            "options": self.options,
             "version": self.version,
         }
         return sha256_of(json.dumps(hashed, sort_keys=True).encode())[:24]
@@ -167,7 +133,8 @@ class Point:
     @property
     def time_limit(self) -> float | None:
         """Wall seconds of the solve."""
-        return self.options.time_limit
+        limit: float | None = self.options["time_limit"]
+        return limit
 
     @property
     def about(self) -> dict[str, object]:
@@ -179,7 +146,7 @@ class Point:
             "machine": self.base,
             "machine_sha256": self.machine.sha256,
             "values": {name: plain(value) for name, value in self.values},
-            "options": asdict(self.options),
+            "options": self.options,
         }
 
     def is_covered_by(self, larger: "Point") -> bool:
@@ -188,30 +155,26 @@ class Point:
         A valid plan of this point is then one for the other machine too, or can be made one.
         """
         mine, others = dict(self.values), dict(larger.values)
-        if self._kept() != larger._kept() or mine.keys() != others.keys() or mine == others:
+        kept = [(p.model_sha256, p.dim, p.base, p.options) for p in (self, larger)]
+        if kept[0] != kept[1] or mine.keys() != others.keys() or mine == others:
             return False
         return all(
-            is_growing(name) and not _less(others[name], mine[name])
-            for name in mine
-            if mine[name] != others[name]
+            mine[name] == others[name] or _is_less(name, mine[name], others[name]) for name in mine
         )
-
-    def _kept(self) -> tuple[object, ...]:
-        return self.model_sha256, self.dim, self.base, self.options
 
     def ended(self, status: str, reason: str) -> Run:
         """Return the row of this point when it has ended without a plan."""
         return Run(
             key=self.key,
             instance=self.model,
-            solver=self.options.solver,
-            seed=self.options.seed,
-            quantity=self.options.objective or str(Quantity.MAKESPAN),
+            solver=self.options["solver"],
+            seed=self.options["seed"],
+            quantity=self.options["objective"] or str(Quantity.MAKESPAN),
             status=status,
             reason=reason,
         )
 
-    def carry_out(self) -> Answer:
+    def carry_out(self, memory: int | None = None) -> Answer:
         """Solve it, from scratch or from the start, and check the plan.
 
         Raises
@@ -224,15 +187,19 @@ class Point:
                 f"the sweep is of spmilp {self.version}, and this worker has {code_version()}; "
                 "install the same version on all workers"
             )
+        options = {**self.options, "memory_limit": self.options["memory_limit"] or memory}
         try:
-            watched = self._solved()
+            return self.answer(self._solved(options))
         except DoesNotFitError as error:
             status = SolveStatus.INFEASIBLE if error.is_proven else SolveStatus.UNKNOWN
             return Answer(self.ended(str(status), str(error)))
         except NoPlanError as error:
             return Answer(self.ended(str(SolveStatus.UNKNOWN), str(error)))
-        result, limit = watched.result, self.time_limit
-        run = run_of(watched, instance=self.model, seed=self.options.seed, key=self.key)
+
+    def answer(self, result: Result) -> Answer:
+        """Return the row of a result of this point, with its files."""
+        seed, limit = self.options["seed"], self.time_limit
+        run = run_of(result, instance=self.model, seed=seed, key=self.key)
         if has_time_for_roofline(result.origin, float("inf") if limit is None else limit):
             roofline = result.roofline
             run = replace(run, roofline=None if roofline is None else roofline.cycles)
@@ -242,134 +209,93 @@ class Point:
             files = write_pair(result.problem, result.plan, Path(folder))
             return Answer(run, {file.name: file.read_bytes() for file in files})
 
-    def _solved(self) -> Watched:
+    def _solved(self, options: Mapping[str, Any]) -> Result:
         if self.start is not None:
-            with TemporaryDirectory() as folder:
-                write_together(Path(folder), self.start)
-                problem, plan = open_pair(Path(folder))
-            return watch(partial(improved, problem, plan, self))
+            return self._improved(self.start, Options.of(options))
         here = sha256_of(find_model(self.model))
         if here != self.model_sha256:
             raise SpmilpError(
                 f"{self.model}: the sweep has the file {self.model_sha256[:12]}, and this worker "
                 f"{here[:12]}; a cluster needs the same files at the same paths"
             )
-        options = asdict(self.options)
-        options["memory_limit"] = options["memory_limit"] or self.memory
-        options["pins"] = None if options["pins"] is None else json.loads(options["pins"])
-        return watch(partial(solve, self.model, self.machine, dim=dict(self.dim), **options))
+        return solve(self.model, self.machine, dim=dict(self.dim), **options)
 
+    def _improved(self, start: Mapping[str, bytes], options: Options) -> Result:
+        """Return the best plan that a search finds from a plan of another machine.
 
-def improved(problem: Problem, plan: Plan, point: Point, *, observer: Observer) -> Result:
-    """Return the best plan of a point's machine that a search finds from a plan of another.
-
-    Where the plan does not hold with the times that it has, its order does with other ones.
-
-    Parameters
-    ----------
-    problem, plan
-        Of the other machine; the result has the same tiles.
-
-    Raises
-    ------
-    NoPlanError
-        If the checker does not accept the plan on this machine, with whatever times.
-    """
-    target, options = on_machine(problem, point.machine), point.options
-    bound = best_bound(target)
-    start = carried_over(target, plan, bound)
-    if start is None:
-        first = check(target, handed_on(target, plan, bound))[0]
-        raise NoPlanError(f"{problem.machine.name}'s plan does not hold here: {first.message}")
-    limits = SolveOptions(
-        time_limit=options.time_limit,
-        gap=options.gap,
-        seed=options.seed,
-        workers=options.workers,
-    )
-    context = SearchContext(target, limits)
-    answer = context.found(start, bound)
-    if point.search and answer.status is not SolveStatus.OPTIMAL:
-        answer = context.better(solve_problem(target, options.solver, limits, start), answer)
-    observer.on_stage(Stage.CHECKING)
-    return checked(target, answer, asked=options.solver)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Grid:
-    """What is to be combined with everything: each model on each machine, with each options."""
-
-    models: Sequence[str | Path]
-    machines: Sequence[AnyMachine] = (DEFAULT_MACHINE,)
-    options: Sequence[PointOptions] = (PointOptions(),)
-    dim: Mapping[str, int] = field(default_factory=dict)
-
-    def points(self, fields: Mapping[str, tuple[Value, ...]]) -> tuple[Point, ...]:
-        """Return all combinations: models first, then options, machines, and fields last.
-
-        Parameters
-        ----------
-        fields
-            What fields of each machine are to be: ``spm``, ``dma_channels``, ``dma_rate``,
-            ``dram_rate``, or a path as :meth:`~spmilp.machine.read.MachineFile.replace` takes it.
+        Where the plan does not hold with the times that it has, its order does with other ones.
 
         Raises
         ------
-        ValueError
-            If a machine has no such field, or cannot be used with a value of it.
-        SpmilpError
-            If a model or a machine cannot be read.
+        NoPlanError
+            If the checker does not accept the plan on this machine, with whatever times.
         """
-        self._refuse_what_cannot_be_swept(fields)
-        models = [(str(model), sha256_of(find_model(str(model)))) for model in self.models]
-        machines = []
-        for machine in self.machines:
-            base = as_machine_file(machine)
-            for values in product(*fields.values()):
-                pairs = tuple(zip(fields, values, strict=True))
-                machines.append((_called(machine), pairs, with_values(base, dict(pairs))))
-        return tuple(
-            Point(
-                model=model,
-                model_sha256=sha256,
-                dim=tuple(sorted(self.dim.items())),
-                base=base,
-                machine=machine,
-                values=pairs,
-                options=options,
+        with TemporaryDirectory() as folder:
+            write_together(Path(folder), start)
+            problem, plan = open_pair(Path(folder))
+        target = on_machine(problem, self.machine)
+        bound = best_bound(target)
+        known = carried_over(target, plan, bound)
+        if known is None:
+            first = check(target, handed_on(target, plan, bound))[0]
+            raise NoPlanError(f"{problem.machine.name}'s plan does not hold here: {first.message}")
+        with Watch(options) as watch:
+            begun = TiledProblem(problem=target, known=known)
+            answer, _ = find_plan(begun, options, watch)
+            result = checked(target, answer, asked=options.solver)
+        return replace(result, seconds=watch.clock.seconds_gone, log=watch.log.entries)
+
+
+def points_of(
+    models: Sequence[str | Path],
+    machines: Sequence[AnyMachine],
+    options: Sequence[Mapping[str, Any]],
+    fields: Mapping[str, Sequence[Value]],
+    dim: Mapping[str, int],
+) -> tuple[Point, ...]:
+    """Return all combinations: models first, then options, machines, and fields last.
+
+    Parameters
+    ----------
+    fields
+        What fields of each machine are to be: ``spm``, ``dma_channels``, ``dma_rate``,
+        ``dram_rate``, or a path as :meth:`~spmilp.machine.read.MachineFile.replace` takes it.
+
+    Raises
+    ------
+    ValueError
+        If a machine has no such field, or cannot be used with a value of it.
+    SpmilpError
+        If a model or a machine cannot be read.
+    """
+    count = len(models) * len(machines) * len(options) * prod(map(len, fields.values()))
+    if not 1 <= count <= MOST_POINTS:
+        raise ArgumentError(f"the sweep has {count:,} rows, expected 1 to {MOST_POINTS:,}")
+    for model in models:
+        if str(model).endswith(".json"):
+            raise ArgumentError(
+                f"{model} is a problem, which carries its machine; a sweep takes ONNX models"
             )
-            for (model, sha256), options, (base, pairs, machine) in product(
-                models, self.options, machines
-            )
+    read = [(str(model), sha256_of(find_model(str(model)))) for model in models]
+    changed = []
+    for machine in machines:
+        base = as_machine_file(machine)
+        called = str(machine) if isinstance(machine, str | Path) else base.machine.name
+        for values in product(*fields.values()):
+            pairs = tuple(zip(fields, values, strict=True))
+            changed.append((called, pairs, with_values(base, dict(pairs))))
+    return tuple(
+        Point(
+            model=model,
+            model_sha256=sha256,
+            dim=tuple(sorted(dim.items())),
+            base=base,
+            machine=machine,
+            values=pairs,
+            options=how,
         )
-
-    def _refuse_what_cannot_be_swept(self, fields: Mapping[str, tuple[Value, ...]]) -> None:
-        count = len(self.models) * len(self.machines) * len(self.options)
-        count *= prod(map(len, fields.values()))
-        if not 1 <= count <= MOST_POINTS:
-            raise ArgumentError(f"the sweep has {count:,} rows, expected 1 to {MOST_POINTS:,}")
-        for model in self.models:
-            if str(model).endswith(".json"):
-                raise ArgumentError(
-                    f"{model} is a problem, which carries its machine; a sweep takes ONNX models"
-                )
-
-
-def _called(machine: AnyMachine) -> str:
-    if isinstance(machine, MachineFile):
-        return machine.machine.name
-    return machine.name if isinstance(machine, Machine) else str(machine)
-
-
-def is_growing(name: str) -> bool:
-    """Whether more of a field never makes a plan worse."""
-    return name in SHORT_NAMES or name.rpartition(".")[2] in GROWING
-
-
-def _less(one: Value, other: Value) -> bool:
-    if isinstance(one, str) or isinstance(other, str):
-        return True  # text is neither more nor less
-    return one < other
+        for (model, sha256), how, (base, pairs, machine) in product(read, options, changed)
+    )
 
 
 def with_values(file: MachineFile, values: Mapping[str, Value]) -> MachineFile:
@@ -388,6 +314,12 @@ def with_values(file: MachineFile, values: Mapping[str, Value]) -> MachineFile:
         raise ArgumentError(f"machine {file.machine.name}: {error}") from error
 
 
+def _is_less(name: str, one: Value, other: Value) -> bool:
+    """Whether a machine with one value has less of what never harms than with the other."""
+    is_growing = name in SHORT_NAMES or name.rpartition(".")[2] in GROWING
+    return is_growing and not isinstance(one, str) and not isinstance(other, str) and one < other
+
+
 def values_of(name: str, given: object, *, each: bool = False) -> tuple[Value, ...]:
     """Return the values that a text or a list stands for, ascending, each once.
 
@@ -404,17 +336,18 @@ def values_of(name: str, given: object, *, each: bool = False) -> tuple[Value, .
     ValueError
         If something is no value of the field; the message names the field and what is given.
     """
+    several = given if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
+    parts = (p for one in several for p in (one.split(",") if isinstance(one, str) else (one,)))
     found: dict[Value, None] = {}
-    for part in _parts(given):
-        for value in _of_part(name, part, each=each):
+    for part in parts:
+        for value in _range(name, part, each=each):
             found[value] = None
             if len(found) > MOST_VALUES:
                 raise ArgumentError(
                     f"more than {MOST_VALUES:,} values of one field; give a larger step"
                 )
-    if any(isinstance(value, str) for value in found):
-        return tuple(found)
-    return tuple(sorted(found, key=lambda value: value if not isinstance(value, str) else 0))
+    numbers = [value for value in found if not isinstance(value, str)]
+    return tuple(sorted(numbers)) if len(numbers) == len(found) else tuple(found)
 
 
 def plain(value: Value) -> int | str | bool:
@@ -431,20 +364,18 @@ def _is_size(name: str) -> bool:
     return name == "spm" or name.endswith("_bytes")
 
 
-def _parts(given: object) -> Iterator[object]:
-    several = given if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
-    for one in several:
-        yield from (text.strip() for text in one.split(",")) if isinstance(one, str) else (one,)
-
-
-def _of_part(name: str, part: object, *, each: bool) -> Iterator[Value]:
+def _range(name: str, part: object, *, each: bool) -> Iterator[Value]:
+    """Yield the values of ``4``, ``FROM:TO`` or ``FROM:TO:STEP``."""
     if not isinstance(part, str) or ":" not in part:
         yield _value(name, part)
         return
-    first, last, *step = (_value(name, text.strip()) for text in part.split(":"))
-    if any(isinstance(value, str | bool) for value in (first, last, *step)) or len(step) > 1:
+    read = [_value(name, text) for text in part.split(":")]
+    numbers = [
+        value for value in read if isinstance(value, int | Fraction) and not isinstance(value, bool)
+    ]
+    if len(numbers) < len(read) or len(read) > 3:
         raise ArgumentError(f"{name}={part}: expected FROM:TO or FROM:TO:STEP of numbers")
-    now, until, *by = (value for value in (first, last, *step) if isinstance(value, int | Fraction))
+    now, until, *by = numbers
     if now > until or 0 in (now, *by):
         raise ArgumentError(f"{name}={part}: expected 0 < FROM <= TO, and a STEP > 0")
     if each and not by:
@@ -457,14 +388,14 @@ def _of_part(name: str, part: object, *, each: bool) -> Iterator[Value]:
 
 
 def _value(name: str, given: object) -> Value:
-    try:
-        if isinstance(given, bool):
-            return given
-        if _is_size(name) and str(given) != "0":
-            return byte_count(str(given))
-    except ValueError as error:
-        raise ArgumentError(f"{name}={given}: {error}") from error
+    if isinstance(given, bool):
+        return given
     text = str(given).strip()
+    if _is_size(name) and text != "0":
+        try:
+            return byte_count(text)
+        except ValueError as error:
+            raise ArgumentError(f"{name}={given}: {error}") from error
     if _NUMBER.fullmatch(text):
         number = Fraction(text)
         return int(number) if number.denominator == 1 else number

@@ -11,7 +11,7 @@ from spmilp.formats import FileRow, converted, fields_of, listed
 from spmilp.frontend.find import LIGHT_PREFIX
 from spmilp.machine.read import SUFFIXES
 from spmilp.problem.objective import Quantity
-from spmilp.runs.points import PointOptions
+from spmilp.runs.points import settings_of
 from spmilp.runs.sweep import OPTIONS
 from spmilp.tile_selection.settings import Tiles
 from spmilp.units import Amount, Count
@@ -72,7 +72,7 @@ def read_sweep(path: Path) -> dict[str, Any]:
     try:
         given = converted(listed(content, names), SweepFields)
         found = _keywords(given, path.parent)
-        PointOptions.of({name: found[name] for name in OPTIONS if name in found})
+        settings_of({name: found[name] for name in OPTIONS if name in found})
     except ValueError as error:
         raise FileError(f"{path}: {error}") from error
     return found

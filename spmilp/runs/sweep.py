@@ -1,38 +1,67 @@
 """Networks on machines of many sizes, as one table: ``spmilp.sweep``."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from io import BytesIO
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from time import monotonic
 from typing import Any
 
+import networkx as nx
 import pandas as pd
 
+from spmilp.bounds.best import best_bound
 from spmilp.errors import ArgumentError
 from spmilp.files import require_room, write_atomically, write_together
-from spmilp.machine.read import MachineFile, as_machine_file
+from spmilp.machine.read import MachineFile
 from spmilp.options import DEFAULT_SOLVER, with_options
+from spmilp.plan.file import open_pair
 from spmilp.processes import Children
 from spmilp.quantities import dimensions
+from spmilp.result import checked
 from spmilp.runs.frames import csv_of, mark_undominated, pareto_figure, swept_frame
-from spmilp.runs.jobs import Executor, Processes
-from spmilp.runs.points import SHORT_NAMES as SHORT_NAMES
-from spmilp.runs.points import AnyMachine, Grid, PointOptions, Value, values_of
-from spmilp.runs.rows import Listener, Rows
-from spmilp.runs.store import Store
-from spmilp.runs.target import Range, Target, smallest
+from spmilp.runs.jobs import Answer, Executor, Processes, Run, Store
+from spmilp.runs.points import AnyMachine, Point, points_of, settings_of, values_of
+from spmilp.solvers.base import SolveOptions
+from spmilp.solvers.common.context import SearchContext
 from spmilp.source import DEFAULT_MACHINE
+from spmilp.warm_start import handed_on, on_machine
 
 TABLE, PARQUET, FIGURE = "sweep.csv", "sweep.parquet", "pareto.png"
 
-
 OPTIONS = "dim", "tiles", "objective", "pins", "time_limit", "memory_limit", "gap", "workers"
 """Options of a solve that hold for each row."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class News:
+    """How far a sweep is.
+
+    Parameters
+    ----------
+    done, total
+        Points of this step: finished, also before, and all.
+    seconds_left
+        By the pace so far; ``None`` before there is one.
+    step
+        What is being done.
+    name
+        Of the point that was just finished; empty at the beginning.
+    """
+
+    done: int
+    total: int
+    seconds_left: float | None
+    step: str
+    name: str = ""
+
+
+Listener = Callable[[News], None]
 
 
 @with_options(*OPTIONS)
@@ -78,7 +107,8 @@ def sweep(
         model is as good as in all of them and better in one are marked in the column ``pareto``.
     target
         ``"makespan=6000"``: look for the smallest value of the one field that has several. The
-        table has the values that were tried, ascending, each with its ``verdict``.
+        table has the values that were tried, ascending, each with its ``verdict``; what they say
+        together is in ``attrs["conclusions"]``.
     folder
         Where rows, plans and tables stay. The same call goes on where one was cut off.
     jobs
@@ -89,7 +119,7 @@ def sweep(
     again
         Solve also what the folder has.
     on_news
-        Called with a :class:`~spmilp.runs.rows.News` after each row.
+        Called with a :class:`~spmilp.runs.sweep.News` after each row.
     given
         Options of :func:`spmilp.solve` that hold for each row: ``dim``, ``tiles``, ``objective``,
         ``pins``, ``time_limit``, ``memory_limit``, ``gap``, ``workers``. A row whose machine or
@@ -113,32 +143,31 @@ def sweep(
     --------
     >>> spmilp.sweep("net.onnx", "mesh4x4", spm="16k:256k", dma_channels=[1, 2], folder="out/sizes")
     """
+    from spmilp.runs.target import Target, conclusions, ranges_of, smallest, swept_field
+
     wanted = None if target is None else Target.of(target)
     if wanted is not None and given.get("objective") is None:
         given["objective"] = wanted.quantity
+    short = {"spm": spm, "dma_channels": dma_channels, "dma_rate": dma_rate, "dram_rate": dram_rate}
+    swept = {name: each for name, each in short.items() if each is not None} | dict(fields or {})
     options = [
-        PointOptions.of({**given, "solver": name, "seed": seed})
+        settings_of({**given, "solver": name, "seed": seed})
         for name, seed in product(_listed(solver, str), _listed(seeds, int))
     ]
-    grid = Grid(
-        models=_listed(models, (str, Path)),
-        machines=_listed(machines, (str, Path, MachineFile)),
-        options=options,
-        dim=dimensions(given.get("dim")),
-    )
-    swept = fields_given(spm, dma_channels, dma_rate, dram_rate, fields)
+    machines = _listed(machines, (str, Path, MachineFile))
+    named, dim = _listed(models, (str, Path)), dimensions(given.get("dim"))
+    points: tuple[Point, ...] = ()
     # What cannot be swept is said before a worker is started.
-    ranges = [] if wanted is None else list(ranges_of(grid, swept))
-    points = (
-        ()
-        if ranges
-        else grid.points({name: values_of(name, values) for name, values in swept.items()})
-    )
+    if wanted is None:
+        values = {name: values_of(name, each) for name, each in swept.items()}
+        points = points_of(named, machines, options, values, dim)
+    else:
+        ranges = list(ranges_of(named, machines, options, swept, dim))
     columns = pareto.split(",") if isinstance(pareto, str) else list(pareto)
     with ExitStack() as opened:
         place = Path(folder or opened.enter_context(TemporaryDirectory()))
         require_room(place)
-        executor = opened.enter_context(executor_for(jobs, scheduler, options[0].workers))
+        executor = opened.enter_context(executor_for(jobs, scheduler, options[0]["workers"]))
         rows = Rows(store=Store(place), executor=executor, on_news=on_news)
         if wanted is None:
             try:
@@ -153,6 +182,7 @@ def sweep(
         if wanted is not None:
             verdicts = [wanted.verdict_on(rows.found[key]) for key in frame["row"]]
             frame = frame.assign(verdict=verdicts)
+            frame.attrs["conclusions"] = list(conclusions(frame, swept_field(swept), wanted))
         if columns:
             frame = mark_undominated(frame, columns)
         if folder is not None:
@@ -194,48 +224,112 @@ def executor_for(jobs: int | None, scheduler: str | None, threads: int) -> Itera
         yield found
 
 
-def fields_given(
-    spm: object = None,
-    dma_channels: object = None,
-    dma_rate: object = None,
-    dram_rate: object = None,
-    fields: Mapping[str, object] | None = None,
-) -> dict[str, object]:
-    """Return what is given for each field of a machine."""
-    short = {"spm": spm, "dma_channels": dma_channels, "dma_rate": dma_rate, "dram_rate": dram_rate}
-    return {name: each for name, each in short.items() if each is not None} | dict(fields or {})
+@dataclass
+class Rows:
+    """The rows of some points by their keys, and how missing ones are made.
 
-
-def swept_field(given: Mapping[str, object]) -> str:
-    """Return the one field that has several values.
-
-    Raises
-    ------
-    ValueError
-        If there is none, or more than one.
+    Parameters
+    ----------
+    on_news
+        Called at the beginning of each step and after each point.
     """
-    several = [
-        name for name, values in given.items() if len(values_of(name, values, each=True)) > 1
-    ]
-    if len(several) != 1:
-        found = " and ".join(several) or "none"
-        raise ArgumentError(
-            f"target: give one field a range, as in --spm 16k:256k; there is {found}"
+
+    store: Store
+    executor: Executor
+    on_news: Listener = lambda news: None
+    found: dict[str, Run] = field(default_factory=dict)
+
+    def solve(self, points: Sequence[Point], *, again: bool = False) -> None:
+        """Solve the points whose rows are not in the folder yet; with ``again``, all."""
+        missing = []
+        for point in points:
+            run = None if again else self.store.find(point.key)
+            if run is None:
+                missing.append(point)
+            else:
+                self.found[point.key] = run
+        for point, answer in self._answered(missing, len(points), "solving"):
+            self._keep(point, answer)
+
+    def warm_start(self, points: Sequence[Point]) -> None:
+        """Let each point begin with a better plan of a smaller machine, where there is one.
+
+        So more memory, channels or bandwidth never makes a plan worse: the plan of the smaller
+        machine is checked on the larger one, and a search begins with it. Smaller machines have
+        their turn before larger ones.
+        """
+        by_key = {point.key: point for point in points}
+        sizes = nx.DiGraph()
+        sizes.add_nodes_from(by_key)
+        sizes.add_edges_from(
+            (small.key, large.key)
+            for small, large in product(points, points)
+            if small.is_covered_by(large)
         )
-    return several[0]
+        for level in nx.topological_generations(sizes):
+            tried: set[tuple[str, str]] = set()
+            while starts := dict(self._starts(level, sizes, tried)):
+                tried |= set(starts.items())
+                jobs = [
+                    replace(by_key[key], start=self.store.pair_of(start))
+                    for key, start in starts.items()
+                ]
+                for point, answer in self._answered(jobs, len(jobs), "starting from other plans"):
+                    own, run = self.found[point.key], answer.run
+                    if run.objective is None or (
+                        own.objective is not None and run.objective >= own.objective
+                    ):
+                        continue
+                    seconds = (own.seconds or 0.0) + (run.seconds or 0.0)
+                    run = replace(run, seconds=seconds, roofline=own.roofline)
+                    run = replace(run, warm_start=starts[point.key])
+                    self._keep(point, replace(answer, run=run))
 
+    def adopt(self, point: Point, larger: Point) -> None:
+        """Take the plan of a larger machine for a point on whose machine it is valid, too."""
+        problem, plan = open_pair(self.store.folder_of(larger.key))
+        target = on_machine(problem, point.machine)
+        bound = best_bound(target)
+        found = SearchContext(target, SolveOptions()).found(handed_on(target, plan, bound), bound)
+        answer = point.answer(checked(target, found, asked=point.options["solver"]))
+        self._keep(point, replace(answer, run=replace(answer.run, warm_start=larger.key)))
 
-def ranges_of(grid: Grid, given: Mapping[str, object]) -> Iterator[Range]:
-    """Yield each network on each machine, with all values of the field that is looked for."""
-    name = swept_field(given)
-    values = values_of(name, given[name], each=True)
-    others = {other: values_of(other, given[other]) for other in given if other != name}
-    fixed: dict[str, Value] = {other: found[0] for other, found in others.items()}
-    for machine, options in product(grid.machines, grid.options):
-        single = replace(grid, machines=(machine,), options=(options,))
-        for point in single.points({**others, name: values[:1]}):
-            yield Range(
-                point=point, base=as_machine_file(machine), others=fixed, field=name, values=values
+    def _keep(self, point: Point, answer: Answer) -> None:
+        self.found[point.key] = answer.run
+        self.store.keep(answer, point.about)
+
+    def _starts(
+        self, level: Iterable[str], sizes: nx.DiGraph, tried: set[tuple[str, str]]
+    ) -> Iterator[tuple[str, str]]:
+        """Yield points with the point whose better plan they are to begin with."""
+        for key in level:
+            own = self.found[key].objective
+            better = {
+                other: value
+                for other in sizes.predecessors(key)
+                if (value := self.found[other].objective) is not None
+                and (own is None or value < own)
+                and (key, other) not in tried
+            }
+            if better:
+                yield key, min(better, key=lambda other: better[other])
+
+    def _answered(
+        self, points: Sequence[Point], total: int, step: str
+    ) -> Iterator[tuple[Point, Answer]]:
+        """Yield points with their answers; each is kept before the next one is told of."""
+        if not points:
+            return
+        began, before = monotonic(), total - len(points)
+        by_key = {point.key: point for point in points}
+        self.on_news(News(done=before, total=total, seconds_left=None, step=step))
+        for count, answer in enumerate(self.executor.answers(points), start=1):
+            point = by_key[answer.run.key]
+            yield point, answer
+            left = (monotonic() - began) / count * (len(points) - count)
+            done = before + count
+            self.on_news(
+                News(done=done, total=total, seconds_left=left, step=step, name=point.name)
             )
 
 

@@ -3,17 +3,27 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from spmilp.errors import ArgumentError
-from spmilp.machine.read import MachineFile
+from spmilp.machine.read import MachineFile, as_machine_file
 from spmilp.plan.file import open_pair
 from spmilp.problem.objective import Quantity
 from spmilp.runs.frames import SHORT
-from spmilp.runs.points import Point, Value, shown, with_values
-from spmilp.runs.rows import Rows
-from spmilp.runs.run import Run
+from spmilp.runs.jobs import Run
+from spmilp.runs.points import (
+    AnyMachine,
+    Point,
+    Value,
+    points_of,
+    shown,
+    values_of,
+    with_values,
+)
+from spmilp.runs.sweep import Rows
 from spmilp.warm_start import is_valid_on
 
 MEETS = "meets the target"
@@ -91,6 +101,44 @@ class Range:
         values = {**self.others, self.field: self.values[index]}
         machine = with_values(self.base, values)
         return replace(self.point, machine=machine, values=tuple(values.items()))
+
+
+def swept_field(given: Mapping[str, object]) -> str:
+    """Return the one field that has several values.
+
+    Raises
+    ------
+    ValueError
+        If there is none, or more than one.
+    """
+    several = [
+        name for name, values in given.items() if len(values_of(name, values, each=True)) > 1
+    ]
+    if len(several) != 1:
+        found = " and ".join(several) or "none"
+        raise ArgumentError(
+            f"target: give one field a range, as in --spm 16k:256k; there is {found}"
+        )
+    return several[0]
+
+
+def ranges_of(
+    models: Sequence[str | Path],
+    machines: Sequence[AnyMachine],
+    options: Sequence[Mapping[str, Any]],
+    given: Mapping[str, object],
+    dim: Mapping[str, int],
+) -> Iterator[Range]:
+    """Yield each network on each machine, with all values of the field that is looked for."""
+    name = swept_field(given)
+    values = values_of(name, given[name], each=True)
+    fixed = {other: values_of(other, given[other])[0] for other in given if other != name}
+    one_value = {each: (value,) for each, value in {**fixed, name: values[0]}.items()}
+    for machine in machines:
+        for point in points_of(models, [machine], options, one_value, dim):
+            yield Range(
+                point=point, base=as_machine_file(machine), others=fixed, field=name, values=values
+            )
 
 
 def smallest(among: Range, target: Target, rows: Rows) -> list[Point]:

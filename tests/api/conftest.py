@@ -1,5 +1,5 @@
 """Fixtures that other tests have too."""
 
-from cli.conftest import run
+from tests.acceptance.conftest import run
 
 __all__ = ["run"]

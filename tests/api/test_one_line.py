@@ -7,11 +7,11 @@ import pytest
 
 import spmilp
 from benchmarks.bench.suite import SOLVE, ModelOnMachine, Row, solve_of
-from cli.running import MODELS, Run
 from spmilp.plan.file import plan_text
 from spmilp.problem.problem import Problem
 from spmilp.registry import find_solver
 from spmilp.tile_selection.settings import SEARCH
+from tests.acceptance.doors import MODELS, Run
 
 MODEL = MODELS / "autoencoder_int8.onnx"
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from benchmarks.tiles.calibration import simulated
-from cli.running import MODELS, Run
 from spmilp import calibration
 from spmilp.calibration import as_csv
 from spmilp.machine.read import load_machine
+from tests.acceptance.doors import MODELS, Run
 
 
 @pytest.fixture
@@ -18,14 +18,6 @@ def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     file = tmp_path / "measured.csv"
     file.write_text(as_csv(simulated(load_machine("edge16").machine, 40, 0)))
     return file
-
-
-def test_the_tiles_of_a_model_are_listed_and_the_listing_is_read(run: Run) -> None:
-    ended = run("calibrate", MODELS / "resnet8_int8.onnx", "-m", "edge16", "-o", "tiles.csv")
-    assert (ended.code, ended.out) == (0, "written: tiles.csv\n")
-    rows = Path("tiles.csv").read_text().splitlines()
-    assert rows[0].startswith("kind,operator,dtype,B,G,K,C,Y,X,R,S,vector,cycles")
-    assert len(rows) == len(set(rows)) > 100
 
 
 def test_a_model_is_learned_shown_and_used(run: Run, measured: Path) -> None:

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from checker.worked_example import PLAN, PROBLEM, changed, with_machine
-from cli.running import Run
+from checker.worked_example import PLAN, PROBLEM, with_machine
 from spmilp.plan.file import write_plan
 from spmilp.problem.file import write_problem
+from tests.acceptance.doors import Run
 
 
 @pytest.fixture
@@ -17,12 +17,6 @@ def plan_file(tmp_path: Path) -> Path:
     write_problem(PROBLEM, folder / "problem.json")
     write_plan(PLAN, PROBLEM, folder / "plan.json")
     return folder / "plan.json"
-
-
-def test_a_folder_stands_for_its_plan(run: Run, plan_file: Path) -> None:
-    assert (
-        run("check", plan_file.parent).out == f"{plan_file.parent}: valid (5 tasks, 13 transfers)\n"
-    )
 
 
 @pytest.mark.parametrize("left", ["", ', "problem_sha256": ""'])
@@ -35,16 +29,6 @@ def test_a_plan_that_names_no_problem_is_told(left: str, run: Run, plan_file: Pa
     assert ended.code == 0
     assert ended.err.startswith(f"warning: {plan_file}: meta.problem_sha256 is missing or empty")
     assert run("check", plan_file, "--json").json["names_problem"] is False
-
-
-def test_every_violation_is_listed(run: Run, plan_file: Path) -> None:
-    early = changed(placements={3: {"start": 48, "end": 58}})
-    write_plan(early, PROBLEM, plan_file)
-    ended = run("check", plan_file)
-
-    assert ended.code == 7
-    assert "violation" in ended.out.splitlines()[-1]
-    assert len(ended.out.splitlines()) > 1
 
 
 def test_command_lists_are_proven_too(run: Run, plan_file: Path) -> None:
@@ -68,13 +52,3 @@ def test_command_lists_with_too_many_events_have_their_exit_code(run: Run, tmp_p
     assert ended.code == 8
     assert "7 events" in ended.err
     assert "has 3:" in ended.err
-
-
-def test_the_problem_may_lie_elsewhere(run: Run, plan_file: Path, tmp_path: Path) -> None:
-    elsewhere = tmp_path / "elsewhere.json"
-    plan_file.with_name("problem.json").rename(elsewhere)
-
-    missing = run("check", plan_file)
-    assert missing.code == 3
-    assert "name it with --problem" in missing.err
-    assert run("check", plan_file, "--problem", elsewhere).code == 0

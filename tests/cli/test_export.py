@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from checker.worked_example import PLAN, PROBLEM, changed
-from cli.running import MODELS, Run
 from spmilp.errors import ExitCode
 from spmilp.export.formats import FORMATS
 from spmilp.plan.file import write_plan
 from spmilp.problem.file import write_problem
+from tests.acceptance.doors import MODELS, Run
 
 
 @pytest.fixture
@@ -18,14 +18,6 @@ def plan(tmp_path: Path) -> Path:
     write_problem(PROBLEM, tmp_path / "problem.json")
     write_plan(PLAN, PROBLEM, tmp_path / "plan.json")
     return tmp_path / "plan.json"
-
-
-def test_named_formats_are_written_with_a_manifest(run: Run, plan: Path) -> None:
-    ended = run("export", plan, "--format", "csv,md", "-f", "ld", "-o", "out")
-    assert ended.code == 0, ended.err
-    written = sorted(file.name for file in Path("out").iterdir())
-    assert written == ["allocation.csv", "allocation.md", "export.json", "spmilp.ld"]
-    assert ended.out.count("written: ") == 4
 
 
 def test_without_a_format_all_that_can_take_the_plan_are_written_beside_it(

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 import spmilp
-from cli.running import Run
 from runs.small import MACHINE, write_files
 from spmilp.checker.check import check
 from spmilp.errors import ArgumentError, FileError
@@ -17,9 +16,9 @@ from spmilp.lowering.tiling import Tiling, Tilings
 from spmilp.machine.read import MachineFile
 from spmilp.problem.file import read_problem
 from spmilp.registry import hint_takers, solver_names
-from spmilp.result import write_outputs
 from spmilp.tile_selection.given_tiles import tilings_of
 from spmilp.watch import Observer
+from tests.acceptance.doors import Run
 
 INSTANCES = Path(__file__).parents[2] / "instances" / "problems"
 SMALL = INSTANCES / "mlp-8t-4c-bus-shared4-tight-compute.json"
@@ -152,7 +151,7 @@ def test_a_lock_keeps_the_tiles_and_addresses_of_another_release(
     pins = {"tiles": [{"group": "y0", "tiles": "2x4"}]}
     before = spmilp.solve(model, machine, solver=GREEDY[0], time_limit=None, pins=pins)
     assert before.plan is not None
-    write_outputs(before, tmp_path / "v1")
+    before.save(tmp_path / "v1")
     asked = ("-m", tmp_path / "pair.yaml", "--solver", "list", "--time-limit", "none", "-q")
     (tmp_path / "pair.yaml").write_text(MACHINE)
     ended = run("solve", longer, *asked, "--lock", tmp_path / "v1", "-o", "v2", "--json")

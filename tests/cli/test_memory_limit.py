@@ -1,18 +1,20 @@
 """A limit on memory ends the search with the plan there is, and everything where it is exceeded."""
 
+import signal
 import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from cli.fakes import FakeSolver, answer
-from cli.running import MODELS, Run
 from spmilp.checker.check import check
-from spmilp.cli.interrupts import Interrupted, Interrupts, interrupts_noted
 from spmilp.errors import ExitCode
 from spmilp.plan.file import open_pair
 from spmilp.watch import SHARE_OF_SEARCH, memory_in_use, memory_watched
+from tests.acceptance.doors import MODELS, Run
 
 pytestmark = pytest.mark.full
 
@@ -20,53 +22,51 @@ LIMIT = 1 << 30
 MOST = int(SHARE_OF_SEARCH * LIMIT) + 1
 
 
-def until_interrupted(interrupts: Interrupts, used: int, seconds: float = 10.0) -> None:
-    with memory_watched(LIMIT, interrupts, lambda: used):
+@dataclass
+class Search:
+    has_plan: bool = False
+    memory: tuple[int, int] | None = None
+
+
+@pytest.fixture(autouse=True)
+def _heeding_ctrl_c() -> Iterator[None]:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def sleep(search: Search, in_use: Callable[[], int], seconds: float = 10.0) -> None:
+    with memory_watched(LIMIT, search, in_use):
         time.sleep(seconds)
 
 
 def test_without_a_plan_the_search_may_use_all_of_it() -> None:
-    with interrupts_noted() as interrupts:
-        until_interrupted(interrupts, MOST, 0.5)
-        with pytest.raises(Interrupted):
-            until_interrupted(interrupts, LIMIT + 1)
+    search = Search()
+    sleep(search, lambda: MOST, 0.5)
+    assert search.memory is None
+    with pytest.raises(KeyboardInterrupt):
+        sleep(search, lambda: LIMIT + 1)
+    with pytest.raises(KeyboardInterrupt):
+        sleep(found := Search(has_plan=True), lambda: MOST)
+    assert found.memory == (MOST, LIMIT)
 
 
 def test_an_interrupt_that_is_lost_comes_again_where_the_limit_is_exceeded() -> None:
     used, lost = 0, []
-    with interrupts_noted() as interrupts:
 
-        def lose_the_first() -> None:
-            nonlocal used
-            with memory_watched(LIMIT, interrupts, lambda: used):
-                try:
-                    used = LIMIT + 1
-                    time.sleep(10.0)
-                except Interrupted as first:
-                    lost.append(first)
-                time.sleep(10.0)
-
-        with pytest.raises(Interrupted):
-            lose_the_first()
-    assert len(lost) == 1
-
-
-def test_what_exceeds_the_limit_ends_checking_and_writing_too() -> None:
-    used, noted = MOST, []
-
-    def finish(interrupts: Interrupts) -> None:
+    def lose_the_first() -> None:
         nonlocal used
-        with memory_watched(LIMIT, interrupts, lambda: used):
-            time.sleep(0.5)
-            noted.append(interrupts.memory)
-            used = LIMIT + 1
+        with memory_watched(LIMIT, Search(), lambda: used):
+            try:
+                used = LIMIT + 1
+                time.sleep(10.0)
+            except KeyboardInterrupt as first:
+                lost.append(first)
             time.sleep(10.0)
 
-    with interrupts_noted() as interrupts:
-        interrupts.has_plan = interrupts.finishing = True
-        with pytest.raises(Interrupted):
-            finish(interrupts)
-    assert noted == [(MOST, LIMIT)]
+    with pytest.raises(KeyboardInterrupt):
+        lose_the_first()
+    assert len(lost) == 1
 
 
 def test_a_process_knows_how_much_memory_it_uses() -> None:
@@ -104,7 +104,7 @@ def test_a_limit_that_does_not_suffice_at_all_says_both_numbers(run: Run) -> Non
 
     assert ended.code == ExitCode.LIMIT_WITHOUT_PLAN
     assert "memory limit of 1.0 MiB" in ended.err
-    assert "MiB are in use; nothing was written" in ended.err
+    assert "MiB are in use; no plan is left" in ended.err
     assert not Path("out").exists()
 
 

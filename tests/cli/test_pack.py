@@ -15,12 +15,11 @@ from typing import Any
 import pytest
 
 from benchmarks.convert import read_lifetimes
-from cli.running import Run
 from spmilp import packing
-from spmilp.cli.arguments import byte_count
 from spmilp.packing import Packing, PackingProblem, PackingStatus
 from spmilp.packing.minimalloc import read_table
 from spmilp.problem.file import write_problem
+from tests.acceptance.doors import Run
 
 EXAMPLE = "id,lower,upper,size\nb1,0,3,4\nb2,3,9,4\nb3,0,9,4\nb4,9,21,4\nb5,0,21,4\n"
 FRAGMENTED = "id,lower,upper,size,gaps\na,0,3,4,1-2\nb,0,2,4,\nc,1,3,4,\nelsewhere,5,7,2,\n"
@@ -54,17 +53,6 @@ def is_packed(path: Path, capacity: int) -> bool:
 
 def files_in(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
-
-
-def test_buffers_that_fit_are_written_with_their_offsets(
-    run: Run, file: Path, tmp_path: Path
-) -> None:
-    ended = run("pack", file, "--capacity", "12", "-o", "out.csv")
-
-    assert (ended.code, ended.err) == (0, "")
-    assert "5 buffers, they fit, checked" in ended.out
-    assert "written: out.csv" in ended.out
-    assert is_packed(tmp_path / "out.csv", 12)
 
 
 def test_few_buffers_are_packed_without_the_compiler(file: Path, tmp_path: Path) -> None:
@@ -118,21 +106,6 @@ def test_a_dash_reads_stdin(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "stdin, line 1: there are no columns lower, upper and size" in ended.err
 
 
-def test_the_least_height_is_found_and_proven(run: Run, file: Path) -> None:
-    ended = run("pack", file, "--minimise", "--json")
-
-    assert ended.code == 0
-    assert ended.json["status"] == "optimal"
-    assert (ended.json["height"], ended.json["bound"], ended.json["gap"]) == (12, 12, 0)
-    assert ended.json["capacity"] is None
-    assert set(ended.json["offsets"]) == {"b1", "b2", "b3", "b4", "b5"}
-
-
-def test_both_spellings_and_a_capacity_beside(run: Run, file: Path) -> None:
-    assert run("pack", file, "--minimize", "--capacity", "1KiB").code == 0
-    assert run("pack", file, "--minimise", "--capacity", "11").code == 4
-
-
 def test_the_file_itself_may_be_replaced(run: Run, file: Path, tmp_path: Path) -> None:
     assert run("pack", file, "-c", "12", "-o", file).code == 0
     assert is_packed(file, 12)
@@ -167,17 +140,6 @@ def test_a_packed_file_is_validated(run: Run, file: Path) -> None:
     assert beyond.code == 4
     assert "a is fixed at [6, 10)" in beyond.err
     assert "beyond the capacity of 8 B" in beyond.err
-
-
-def test_too_many_live_bytes_are_named_with_both_numbers(
-    run: Run, file: Path, tmp_path: Path
-) -> None:
-    ended = run("pack", file, "-c", "11", "-o", "out.csv")
-
-    assert (ended.code, ended.out) == (4, "")
-    assert "infeasible: the 3 buffers" in ended.err
-    assert "together take 12 B in [0, 3), 1 B more than the capacity of 11 B" in ended.err
-    assert files_in(tmp_path) == ["in.csv"]
 
 
 def test_one_buffer_that_is_too_large_is_named(run: Run, file: Path) -> None:
@@ -315,14 +277,6 @@ def test_a_bad_file_gives_one_message_and_writes_nothing(
     assert files_in(tmp_path) == ["in.csv"]
 
 
-def test_a_missing_file_and_a_folder_are_errors(run: Run, tmp_path: Path) -> None:
-    for path in ("absent.csv", tmp_path):
-        ended = run("pack", path, "--minimise", "--json")
-        assert ended.code == 3
-        assert ended.json["status"] == "error"
-        assert str(path) in ended.json["error"]["message"]
-
-
 def test_a_target_that_cannot_be_written_is_an_error(run: Run, file: Path, tmp_path: Path) -> None:
     assert run("pack", file, "-c", "12", "-o", tmp_path).code == 3
     assert run("pack", file, "-c", "12", "-o", "/dev/null").code == 3
@@ -346,24 +300,6 @@ def test_wrong_usage_is_said_before_the_file_is_read(arguments: tuple[str, ...],
     ended = run("pack", "absent.csv", *arguments)
     assert (ended.code, ended.out) == (2, "")
     assert "absent.csv" not in ended.err
-
-
-@pytest.mark.parametrize(
-    ("text", "number"),
-    [
-        ("1048576", 2**20),
-        ("0x100000", 2**20),
-        ("64K", 2**16),
-        ("64k", 2**16),
-        ("1MiB", 2**20),
-        ("1.5 MiB", 3 * 2**19),
-        ("2Gi", 2**31),
-        ("0.5KiB", 512),
-        ("7 B", 7),
-    ],
-)
-def test_sizes_are_read_with_their_units(text: str, number: int) -> None:
-    assert byte_count(text) == number
 
 
 def test_no_buffers_need_no_bytes(run: Run, file: Path, tmp_path: Path) -> None:
@@ -394,25 +330,6 @@ output,3,9,64,32,,input
 ping,4,6,48,16,pong,
 pong,7,9,48,16,,
 """
-
-
-def test_pairs_and_reserved_ranges_are_kept_and_come_back(
-    run: Run, file: Path, tmp_path: Path
-) -> None:
-    file.write_text(PAIRS)
-    ended = run("pack", file, "--minimise", "--reserve", "0-16", "-o", "out.csv", "--json")
-    offsets = ended.json["offsets"]
-
-    assert (ended.code, ended.json["status"], ended.json["height"]) == (0, "optimal", 176)
-    assert ended.json["reserved"] == [[0, 16]]
-    assert offsets["input"] == offsets["output"]
-    assert abs(offsets["ping"] - offsets["pong"]) >= 48
-    assert min(offsets.values()) >= 16
-    again = run("pack", "out.csv", "--capacity", "176", "--reserve", "0-0x10", "--json")
-    assert (again.code, again.json["source"], again.json["offsets"]) == (0, "given", offsets)
-    refused = run("pack", "out.csv", "--capacity", "176", "--reserve", "0-32")
-    assert refused.code == 4
-    assert "ping is fixed at [16, 64) by the column offset, in the range [0, 32)" in refused.err
 
 
 def test_buffers_that_must_all_lie_apart_are_named_with_what_they_take(

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.running import Run
 from spmilp.packing.rules import NAMES
+from tests.acceptance.doors import Run
 
 PAGE = (Path(__file__).parents[2] / "docs" / "packing.md").read_text()
 

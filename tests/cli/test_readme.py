@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.running import Run
+from tests.acceptance.doors import Run
 
 ROOT = Path(__file__).parents[2]
 

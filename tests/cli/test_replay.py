@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cli.running import MODELS, Run
 from spmilp.checker.values.compare import reference_outputs
 from spmilp.commands.build import build_commands
 from spmilp.commands.commands import CommandLists, Wait
@@ -17,6 +16,7 @@ from spmilp.plan.file import write_plan
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.result import Result
+from tests.acceptance.doors import MODELS, Run
 
 MODEL = MODELS / "autoencoder_int8.onnx"
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from checker.worked_example import PLAN, PROBLEM
-from cli.running import Run
 from spmilp.plan.file import write_pair
+from tests.acceptance.doors import Run
 
 LOG = (
     {"event": "progress", "seconds": 0.1, "source": "list", "incumbent": 50, "bound": None},
@@ -72,15 +72,6 @@ def test_a_memory_that_is_not_there_and_an_unknown_ending_are_usage_errors(
     assert "no on-chip memory nowhere" in " ".join(ended.err.split())
     assert run("report", plan, "-o", "f.jpg").code == 2
     assert not Path("f.jpg").exists()
-
-
-def test_the_report_has_the_log_too(run: Run, plan: Path) -> None:
-    (plan / "log.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in LOG))
-    without = run("report", plan, "-o", "a.html", "--json").json["bytes"]
-    (plan / "log.jsonl").rename(plan / "other.jsonl")
-    assert run("report", plan, "-o", "b.html", "--json").json["bytes"] < without
-    named = run("report", plan, "-o", "c.html", "--log", plan / "other.jsonl", "--json")
-    assert named.json["bytes"] == without
 
 
 def test_the_command_writes_the_page_beside_the_plan(run: Run, tmp_path: Path) -> None:

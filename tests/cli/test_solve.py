@@ -1,6 +1,5 @@
 """``spmilp solve`` on a problem file, whatever the solver answers."""
 
-import json
 import signal
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,11 +12,11 @@ import pytest
 
 from checker.worked_example import PLAN, PROBLEM, changed
 from cli.fakes import FakeSolver, answer, interrupted_with_a_plan, interrupted_without_a_plan
-from cli.running import MODELS, Run
 from spmilp.cli import solve as command
 from spmilp.cli.output import ProgressLine
 from spmilp.problem.file import write_problem
 from spmilp.solvers.base import SolverResult, SolveStatus
+from tests.acceptance.doors import MODELS, Run
 
 Answering: TypeAlias = Callable[[FakeSolver], Path]
 
@@ -162,15 +161,6 @@ def test_a_plan_that_the_checker_rejects_is_our_defect(run: Run, answering: Answ
     assert "the checker rejects the plan" in ended.err
     assert Path("out/plan.json").read_bytes() == before
     assert Path("out/rejected-plan.json").exists()
-
-
-def test_the_log_is_kept_beside_the_plan_and_drawn(run: Run, answering: Answering) -> None:
-    assert run("solve", answering(FakeSolver(answer())), "-o", "out", "--quiet").code == 0
-    lines = [json.loads(line) for line in Path("out/log.jsonl").read_text().splitlines()]
-    assert lines[-1]["event"] == "end"
-    assert [line["incumbent"] for line in lines if line["event"] == "progress"] == [196]
-    assert run("report", "out", "--kind", "gap", "-o", "gap.svg").code == 0
-    assert "<svg" in Path("gap.svg").read_text()
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

@@ -1,7 +1,6 @@
 """The log of ``spmilp solve``: on stderr, in a file, as lines of JSON on stdout."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +8,9 @@ import pytest
 
 from checker.worked_example import PROBLEM
 from cli.fakes import FakeSolver, answer
-from cli.running import Run
-from spmilp.cli.solve import SolveLog
 from spmilp.problem.file import write_problem
-from spmilp.report.search_log import HEADING, LogEntry
+from spmilp.report.search_log import HEADING
+from tests.acceptance.doors import Run
 
 
 @pytest.fixture
@@ -94,22 +92,6 @@ def test_a_log_that_can_be_written_no_longer_costs_nothing_else(run: Run, proble
     assert ended.code == 0
     assert "warning: the log goes on no longer: " in ended.err
     assert run("check", "out").code == 0
-
-
-@pytest.mark.parametrize("error", [BrokenPipeError(), OSError("full"), ValueError("closed")])
-def test_a_reader_that_has_gone_gets_no_more_lines(error: Exception) -> None:
-    lines: list[str] = []
-
-    def failing(line: str) -> None:
-        raise error
-
-    log = SolveLog(0.0)
-    targets: list[Callable[[str], None]] = [failing, lines.append]
-    for target in targets:
-        log.send_to(target, is_json=True)
-    log.entry(LogEntry(seconds=1.0, source="list", incumbent=7, bound=None))
-    log.end("feasible", None)
-    assert [json.loads(line)["event"] for line in lines] == ["progress", "end"]
 
 
 def test_names_from_files_command_no_terminal(run: Run, problem: Path) -> None:

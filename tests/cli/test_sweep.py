@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from cli.running import Run
 from runs.small import write_files
 from spmilp.errors import ExitCode
+from tests.acceptance.doors import Run
 
 SWEEP = """
 models: chain.onnx

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from cli.running import Run
 from spmilp.problem.file import write_problem
+from tests.acceptance.doors import Run
 from tests.solvers.tiny_problems import tiny_problem
 
 

@@ -19,7 +19,7 @@ from spmilp.policies.stream import Stream
 from spmilp.policies.toplib import TopLib
 from spmilp.policies.tvm import Tvm
 from spmilp.problem.problem import Problem
-from spmilp.runs.run import warm_up
+from spmilp.runs.jobs import warm_up
 from spmilp.solvers import auto
 from spmilp.solvers.base import SolveOptions, SolverResult
 from spmilp.solvers.common.context import SearchContext

@@ -1,7 +1,6 @@
 """Runs are watched, timed and checked."""
 
 from dataclasses import replace
-from functools import partial
 
 import pytest
 
@@ -12,7 +11,7 @@ from spmilp.pipeline import solve
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.runs.compare import compare
-from spmilp.runs.run import REJECTED, run_of, watch
+from spmilp.runs.jobs import REJECTED, run_of
 from spmilp.solvers.base import Progress, SolveOptions, SolverResult
 from spmilp.watch import Observer
 
@@ -37,13 +36,12 @@ def test_the_course_of_a_run_ends_with_its_answer(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("spmilp.pipeline.find_solver", lambda name: Improving())
     heard: list[int | None] = []
     observer = Observer(on_progress=lambda progress: heard.append(progress.incumbent))
-    run = run_of(
-        watch(partial(solve, PROBLEM, solver="cpsat", seed=7), observer), instance="example", seed=7
-    )
+    result = solve(PROBLEM, solver="cpsat", seed=7, observer=observer)
+    run = run_of(result, instance="example", seed=7)
 
-    assert [moment.objective for moment in run.history] == [None, 300, 196, 196, 196]
-    assert [moment.bound for moment in run.history] == [120, 120, 120, 120, 150]
-    assert run.seconds_to_best == run.history[2].seconds <= run.seconds
+    assert [entry.incumbent for entry in run.log] == [None, 300, 196, 196]
+    assert [entry.bound for entry in run.log] == [120, 120, 120, 150]
+    assert run.seconds_to_best == run.log[2].seconds <= run.seconds
     assert heard == [None, 300, 196, 196]
     assert (run.objective, run.bound, run.seed, run.status) == (196, 150, 7, "feasible")
 

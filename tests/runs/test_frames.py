@@ -21,12 +21,11 @@ from spmilp.runs.frames import (
     sign_test_frame,
     summary_frame,
 )
-from spmilp.runs.run import Moment, Run
+from spmilp.runs.jobs import Run
 from spmilp.runs.sweep import write_tables
 
 
 def run(instance: str, solver: str, objective: int | None, bound: int, seconds: float = 1.0) -> Run:
-    answer = Moment(seconds=seconds, objective=objective, bound=bound)
     return Run(
         instance=instance,
         tasks=3,
@@ -39,8 +38,6 @@ def run(instance: str, solver: str, objective: int | None, bound: int, seconds: 
         bound=bound,
         bound_source=f"{solver}'s",
         seconds=seconds,
-        cpu_seconds=seconds,
-        history=(answer,),
         transfers=None if objective is None else 4,
         busy=0.5,
         dram_ratio=1.0,

@@ -16,7 +16,7 @@ from pandas.testing import assert_frame_equal
 import spmilp
 from runs.conftest import CHANNELS, SPM
 from runs.small import OPTIONS
-from spmilp.runs.rows import News
+from spmilp.runs.sweep import News
 
 CLOCKS = ["seconds"]
 

@@ -9,11 +9,19 @@ from runs.here import Here
 from runs.small import OPTIONS
 from spmilp.errors import ArgumentError
 from spmilp.runs.frames import swept_frame
-from spmilp.runs.points import Grid, Point, PointOptions
-from spmilp.runs.rows import Rows
-from spmilp.runs.store import Store
-from spmilp.runs.sweep import ranges_of, swept_field
-from spmilp.runs.target import MEETS, NOT_FOUND, PROVEN, Target, conclusions, smallest
+from spmilp.runs.jobs import Store
+from spmilp.runs.points import settings_of
+from spmilp.runs.sweep import Rows
+from spmilp.runs.target import (
+    MEETS,
+    NOT_FOUND,
+    PROVEN,
+    Target,
+    conclusions,
+    ranges_of,
+    smallest,
+    swept_field,
+)
 
 KIB = 1024
 
@@ -22,11 +30,10 @@ def sought(
     files: tuple[Path, Path], folder: Path, wanted: str, **fields: str
 ) -> tuple[pd.DataFrame, Here, list[str]]:
     """Return the table of what was tried, who tried it, and what is concluded."""
-    grid = Grid(models=files[:1], machines=files[1:], options=[PointOptions(**OPTIONS)])
-    (among,) = ranges_of(grid, fields)
+    (among,) = ranges_of(files[:1], files[1:], [settings_of(OPTIONS)], fields, {})
     executor, target = Here(), Target.of(wanted)
     rows = Rows(store=Store(folder), executor=executor)
-    points: list[Point] = smallest(among, target, rows)
+    points = smallest(among, target, rows)
     frame = swept_frame(points, rows.found)
     frame = frame.assign(verdict=[target.verdict_on(rows.found[key]) for key in frame["row"]])
     return frame, executor, list(conclusions(frame, swept_field(fields), target))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import spmilp
-from spmilp.runs.points import Grid, Point, PointOptions, shown, values_of
+from spmilp.runs.points import Point, points_of, settings_of, shown, values_of
 
 KIB = 1024
 
@@ -91,9 +91,9 @@ def test_any_field_can_be_set_by_its_path() -> None:
     assert engine.machine.engines == machine.replace(dma_channels=3).machine.engines
 
 
-def points(files: tuple[Path, Path], **fields: object) -> tuple[Point, ...]:
-    grid = Grid(models=files[:1], machines=files[1:])
-    return grid.points({name: values_of(name, given) for name, given in fields.items()})
+def points(files: tuple[Path, Path], seed: int = 0, **fields: object) -> tuple[Point, ...]:
+    values = {name: values_of(name, given) for name, given in fields.items()}
+    return points_of(files[:1], files[1:], [settings_of({"seed": seed})], values, {})
 
 
 def test_only_more_of_what_never_harms_covers_a_point(files: tuple[Path, Path]) -> None:
@@ -111,7 +111,6 @@ def test_only_more_of_what_never_harms_covers_a_point(files: tuple[Path, Path]) 
 
 def test_a_points_key_depends_on_files_machine_and_options(files: tuple[Path, Path]) -> None:
     keys = {point.key for point in points(files, spm="4k,8k")}
-    seeded = Grid(models=files[:1], machines=files[1:], options=[PointOptions(seed=1)])
-    keys |= {point.key for point in seeded.points({"spm": (4 * KIB,)})}
+    keys |= {point.key for point in points(files, seed=1, spm="4k")}
     assert len(keys) == 3
     assert {point.key for point in points(files, spm="4KiB")} < keys

@@ -8,9 +8,9 @@ import spmilp
 from runs.here import Here
 from spmilp.checker.check import check
 from spmilp.machine.read import MachineFile
-from spmilp.runs.points import Grid, PointOptions, values_of
-from spmilp.runs.rows import Rows
-from spmilp.runs.store import Store
+from spmilp.runs.jobs import Store
+from spmilp.runs.points import points_of, settings_of, values_of
+from spmilp.runs.sweep import Rows
 from spmilp.warm_start import carried_over, handed_on, is_valid_on, on_machine
 
 MODELS = Path(__file__).parents[2] / "models"
@@ -107,11 +107,9 @@ def test_more_memory_is_never_worse_with_little_time(
 ) -> None:
     (tmp_path / "ring.yaml").write_text(RING)
     file = tmp_path / "ring.yaml" if machine == "ring" else machine
-    points = Grid(
-        models=[MODELS / f"{model}.onnx"],
-        machines=[file],
-        options=[PointOptions(time_limit=2.0)],
-    ).points({"spm": values_of("spm", sizes)})
+    values = {"spm": values_of("spm", sizes)}
+    how = [settings_of({"time_limit": 2.0})]
+    points = points_of([MODELS / f"{model}.onnx"], [file], how, values, {})
     rows = Rows(store=Store(tmp_path), executor=Here())
     rows.solve(points)
     rows.warm_start(points)
@@ -126,8 +124,8 @@ def test_more_memory_is_never_worse_with_little_time(
 def test_a_row_without_a_plan_gets_that_of_a_smaller_machine(
     files: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    grid = Grid(models=files[:1], machines=files[1:], options=[PointOptions(solver="list")])
-    points = grid.points({"spm": values_of("spm", "6k,8k")})
+    values = {"spm": values_of("spm", "6k,8k")}
+    points = points_of(files[:1], files[1:], [settings_of({"solver": "list"})], values, {})
     rows = Rows(store=Store(tmp_path), executor=Here())
     rows.solve(points)
     alone = {key: row.makespan for key, row in rows.found.items()}

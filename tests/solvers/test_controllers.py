@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from cli.running import MODELS
 from spmilp.checker.check import check
 from spmilp.lowering.limits import dma_limits
 from spmilp.machine.machine import Machine
@@ -13,6 +12,7 @@ from spmilp.pipeline import solve
 from spmilp.problem.builder import ProblemBuilder
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
+from tests.acceptance.doors import MODELS
 from tests.oracle.solver import solver_named
 from tests.solvers.chains import star
 

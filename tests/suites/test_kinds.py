@@ -6,8 +6,8 @@ import pytest
 
 from benchmarks.bench.kinds import Character, Kind, character_of, most_waiting
 from spmilp.machine.machine import Core, CoreKind, Engine, Link, Machine, Memory, MemoryKind
+from spmilp.problem.builder import ProblemBuilder
 from spmilp.problem.problem import Buffer, BufferKind, DramTensor, Place, Problem, Slice, Task
-from spmilp.runs.run import smallest_problem
 
 SPM = 400
 
@@ -84,7 +84,9 @@ def test_the_pressure_counts_what_waits_for_its_readers() -> None:
 
 
 def test_a_problem_without_data_is_not_tight() -> None:
-    found = character_of(smallest_problem())
+    builder = ProblemBuilder("vdla")
+    builder.task("task", cycles=1)
+    found = character_of(builder.build())
     assert (found.work, found.traffic, found.pressure) == (1, 0, 0)
     assert found.kind is Kind.COMPUTE
     assert not found.tight

@@ -1,0 +1,435 @@
+"""``spmilp check``, ``replay``, ``report``, ``explain`` and ``export``: plans that are there."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich.console import RenderableType
+
+from spmilp import quantities
+from spmilp.cli import arguments
+from spmilp.cli import output as out
+from spmilp.cli.arguments import argument, option, verb
+from spmilp.cli.interrupts import writing
+from spmilp.errors import ExitCode
+from spmilp.quantities import count
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from spmilp.export.formats import Exported
+    from spmilp.result import Result
+
+LOG = "log.jsonl"
+"""The log of a search, beside its plan."""
+
+
+@verb(with_commands=option(name="--commands"))
+def check(
+    plan: Path, problem: Path | None = None, with_commands: bool = False, as_json: bool = False
+) -> None:
+    """Check a plan against its problem, rule by rule, and list every violation.
+
+    The rules are written down in docs/format.md, those of command lists in
+    docs/commands.md; exit code 7 when one is broken.
+
+    Parameters
+    ----------
+    with_commands
+        Also derive the command lists and prove that they neither race nor deadlock.
+    """
+    from spmilp.checker.check import check as violations_of
+    from spmilp.plan.file import open_pair
+
+    opened, answer = open_pair(plan, problem)
+    if not answer.problem_sha256:
+        out.print_warning(
+            f"{plan}: meta.problem_sha256 is missing or empty: nothing says that the plan was made "
+            f"for the problem {opened.name}"
+        )
+    violations, commands = violations_of(opened, answer), None
+    if with_commands and not violations:
+        from spmilp.checker.races import check_commands
+        from spmilp.commands.build import build_commands
+        from spmilp.commands.commands import summary_of
+
+        lists = build_commands(opened, answer)
+        violations, commands = check_commands(opened, answer, lists), summary_of(lists)
+    tasks, transfers = len(answer.placements), len(answer.transfers)
+    lines = [f"{found.rule}: {found.message}" for found in violations]
+    size = f"{count(tasks, 'task')}, {count(transfers, 'transfer')}"
+    said = count(len(violations), "violation") if violations else f"valid ({size})"
+    lines.append(f"{plan}: {said}")
+    if commands is not None and not violations:
+        lines.append(
+            f"commands: {count(commands.waits, 'wait')}, {count(commands.signals, 'signal')}, "
+            f"{count(commands.events, 'event')} ({commands.scheme}); no race, no deadlock"
+        )
+    data = {
+        "valid": not violations,
+        "plan": str(plan),
+        "problem": opened.name,
+        "names_problem": bool(answer.problem_sha256),
+        "machine": opened.machine.name,
+        "tasks": tasks,
+        "residencies": len(answer.residencies),
+        "transfers": transfers,
+        "commands": None if commands is None else asdict(commands),
+        "violations": [asdict(found) for found in violations],
+    }
+    out.print_answer(data, lines, as_json=as_json)
+    if violations:
+        raise typer.Exit(ExitCode.PLAN_INVALID)
+
+
+@verb(
+    model=option(metavar="MODEL.onnx", show_default=False),
+    values=option(name="--input", metavar="FILE.npz", show_default="random values"),
+    seed=option(min=0),
+    delays=option(min=0, metavar="SEED", show_default="no delays"),
+    runs=option(min=1),
+)
+def replay(
+    plan: Path,
+    model: str,
+    problem: Path | None = None,
+    values: Path | None = None,
+    seed: int = 0,
+    delays: int | None = None,
+    runs: int = 1,
+    dim: list[str] | None = None,
+    as_json: bool = False,
+) -> None:
+    """Run a plan on real numbers and compare its outputs with onnxruntime's.
+
+    Exit code 7 when an output differs by more than the tolerance, when the plan
+    reads bytes that are not there, or when delays change an output.
+
+    Parameters
+    ----------
+    model
+        The model that it was made for.
+    values
+        Values of the network's inputs, one array each, and perhaps of its outputs.
+    seed
+        Seed of the random values.
+    delays
+        Run it also by its command lists, with random delays from this seed on.
+    runs
+        Runs with random delays, each with a seed of its own.
+    """
+    from spmilp.checker.values.compare import replay_plan
+    from spmilp.plan.file import open_pair
+
+    delay_seeds = range(0) if delays is None else range(delays, delays + runs)
+    found = replay_plan(
+        *open_pair(plan, problem),
+        model,
+        dims=quantities.dimensions(dim),
+        values=values,
+        seed=seed,
+        delay_seeds=delay_seeds,
+    )
+    within = all(each.within for each in found)
+    outputs = [
+        {**asdict(each), "within": each.within, "absolute": out.finite(each.absolute)}
+        | {"relative": out.finite(each.relative)}
+        for each in found
+    ]
+    data = {"plan": str(plan), "within": within, "delayed_runs": len(delay_seeds)}
+    rows = [
+        (
+            each.name,
+            "x".join(map(str, each.shape)),
+            each.dtype,
+            *(f"{number:.3g}" for number in (each.absolute, each.relative, each.allowed)),
+            "within" if each.within else "OUTSIDE",
+        )
+        for each in found
+    ]
+    headings = ("output", "shape", "type", "largest difference", "relative", "allowed", "")
+    delayed = f"{count(len(delay_seeds), 'run')} with random delays: the same outputs, bit for bit"
+    shown: list[RenderableType] = [out.table(headings, rows, numbers={3, 4, 5})]
+    shown += [delayed] * bool(delay_seeds)
+    out.print_answer({**data, "outputs": outputs}, shown, as_json=as_json)
+    if not within:
+        raise typer.Exit(ExitCode.PLAN_INVALID)
+
+
+class Kind(StrEnum):
+    """What a figure shows."""
+
+    TIMELINE = "timeline"
+    MEMORY = "memory"
+    TRAFFIC = "traffic"
+    GAP = "gap"
+
+
+@verb(
+    plans=argument("PLAN.json..."),
+    output=option(
+        "-o",
+        metavar="FILE.html|.pdf|.png|.svg",
+        dir_okay=False,
+        show_default="report.html beside the plan",
+    ),
+    kind=option(show_default="timeline"),
+    memory=option(metavar="NAME", show_default="every scratchpad that is used"),
+    log=option(metavar="FILE.jsonl", show_default="log.jsonl beside the plan, if it is there"),
+)
+def report(
+    plans: list[Path],
+    output: Path | None = None,
+    kind: Kind | None = None,
+    memory: list[str] | None = None,
+    whole: bool = False,
+    chain: bool = False,
+    problem: Path | None = None,
+    log: Path | None = None,
+    as_json: bool = False,
+) -> None:
+    """Show a plan in one page, or in a figure for a paper.
+
+    The page says what bounds the plan, when and where everything runs and lies, and
+    why; it needs no network and no other file. Figures: timeline of cores and DMA
+    channels; memory, what lies where and when; traffic, loads and stores of each tensor
+    beside what is compulsory; gap, incumbent and bound over the time of the search.
+    Exit code 7 when a plan is invalid.
+
+    Parameters
+    ----------
+    plans
+        The plan, or its folder; several for timelines on one axis of cycles.
+    output
+        Where to write the page, or a figure.
+    kind
+        What a figure shows.
+    memory
+        A memory to draw (repeat); for --kind memory.
+    whole
+        Memories up to their capacity, not to what is used.
+    chain
+        Frame the critical chain in timelines.
+    log
+        The log of its search, which spmilp solve --log-file has written.
+    """
+    target = output or folder_of(plans[0]) / "report.html"
+    written: dict[str, object] = {"file": str(target)}
+    said = ""
+    if target.suffix.lower() in (".html", ".htm"):
+        if len(plans) > 1 or kind is not None:
+            asked = f"{len(plans)} plans" if len(plans) > 1 else f"--kind {kind}"
+            raise typer.BadParameter(f"a page shows all of one plan: {asked} needs -o FILE.pdf")
+        result = valid_plan(plans[0], problem, log)
+        with writing(target):
+            written["bytes"] = size = len(result.report(target).html.encode())
+        said = f" ({quantities.size(size)})"
+    else:
+        from spmilp.report.figures import require_known_ending, write_figure
+
+        require_known_ending(target)
+        kind = kind or Kind.TIMELINE
+        if len(plans) > 1 and kind is not Kind.TIMELINE:
+            raise typer.BadParameter(f"--kind {kind} shows one plan, and {len(plans)} are given")
+        results = [valid_plan(plan, problem, log) for plan in plans]
+        figure = _figure(results, kind, memory, whole, chain)
+        with writing(target):
+            write_figure(figure, target)
+    out.print_answer(written, [f"written: {target}{said}"], as_json=as_json)
+
+
+def _figure(
+    results: "list[Result]", kind: Kind, memories: list[str] | None, whole: bool, chain: bool
+) -> "Figure":
+    first, *others = results
+    if kind is Kind.TRAFFIC:
+        return first.traffic()
+    if kind is Kind.GAP:
+        return first.convergence()
+    if kind is Kind.TIMELINE:
+        return first.timeline(beside=others, chain=chain)
+    try:
+        return first.memory_map(memories, zoom=not whole)
+    except ValueError as error:
+        raise typer.BadParameter(f"--memory: {error}") from error
+
+
+@verb(
+    source=argument("OUTDIR|PLAN.json|PROBLEM.json|MODEL.onnx"),
+    time_limit=option(parser=arguments.duration, metavar="DURATION", show_default="20s"),
+    what_if=option(parser=arguments.duration, metavar="DURATION", show_default="no search"),
+)
+def explain(
+    source: str,
+    machine: str | None = None,
+    dim: list[str] | None = None,
+    problem: Path | None = None,
+    time_limit: float = 20.0,
+    what_if: float | None = None,
+    groups: bool = False,
+    passes: str = "",
+    as_json: bool = False,
+) -> None:
+    """Say why a plan takes its cycles; or why there is none, and which changes help.
+
+    Of a plan: its critical chain, what binds each phase, idle cores. Of a problem or a model that
+    does not fit: what is in the way, required and available bytes, and the smallest changes with
+    which a plan was found. Of one that fits, a quick plan is explained; with --groups, nothing
+    is solved.
+
+    Exit code 4 or 5 without a plan, as of solve; 7 when a plan is invalid.
+
+    Parameters
+    ----------
+    source
+        A plan or its folder; a problem file; or a model (onnx:NAME for a graph of the onnx
+        package).
+    time_limit
+        No further change of the machine is tried after this: 20s, 5m, none.
+    what_if
+        Of a plan: search so long, with a little more of each of what binds it, for what that saves.
+    groups
+        Of a model: its operators, groups and tiles, and what bounds them.
+    """
+    from spmilp.explaining.explain import explain as explained
+
+    network: dict[str, Any] = {"dim": quantities.dimensions(dim), "passes": passes}
+    if groups:
+        _print_groups(source, machine, network, as_json=as_json)
+        return
+    if _is_plan(source):
+        said = explained(valid_plan(Path(source), problem, None), what_if=what_if)
+    else:
+        said = explained(source, machine, time_limit=time_limit, what_if=what_if, **network)
+    out.print_answer(said.data, [said.text], as_json=as_json)
+    codes = {"infeasible": ExitCode.INFEASIBLE, "unknown": ExitCode.LIMIT_WITHOUT_PLAN}
+    raise typer.Exit(codes.get(str(said.data["status"]), ExitCode.OK))
+
+
+def _is_plan(source: str) -> bool:
+    """Say whether a file is a plan; what is no folder and no JSON is a model."""
+    if not source.endswith(".json"):
+        return Path(source).is_dir()
+    try:
+        content = json.loads(Path(source).read_bytes())
+    except (OSError, ValueError):
+        return False  # whoever reads it as a problem says what is wrong
+    return isinstance(content, dict) and content.get("format") == "spmilp-plan"
+
+
+def _print_groups(
+    model: str, machine: str | None, network: dict[str, Any], *, as_json: bool
+) -> None:
+    from spmilp.explaining.groups import HEADINGS, inspect_network
+    from spmilp.source import load
+    from spmilp.tile_selection.first_choice import choose_tilings
+
+    read, target = load(model, machine, **network)
+    found = inspect_network(read, target.machine, choose_tilings(read, target.machine))
+    shown: list[RenderableType] = [
+        out.styled(f"{found.network} on {found.machine}", "bold"),
+        out.table(("", ""), found.figures(), show_headings=False),
+        "",
+        out.Stacked(HEADINGS, found.rows(), numbers=range(3, 10)),
+    ]
+    out.print_answer(found.data(), shown, as_json=as_json)
+
+
+@verb(
+    formats=option("-f", name="--format", metavar="NAME,...", show_default="all"),
+    output=option("-o", metavar="DIR", show_default="the folder export beside the plan"),
+    model=option(metavar="MODEL.onnx", show_default=False),
+    prefix=option(metavar="NAME"),
+    controller=option(metavar="[ENGINE=]NAME", show_default="what the machine says"),
+)
+def export(
+    plan: Path,
+    formats: list[str] | None = None,
+    output: Path | None = None,
+    problem: Path | None = None,
+    model: str | None = None,
+    dim: list[str] | None = None,
+    prefix: str = "spmilp",
+    controller: list[str] | None = None,
+    as_json: bool = False,
+) -> None:
+    """Write tables, scripts, descriptors and traces that are made from a plan.
+
+    Exit code 8 when the plan exceeds a limit of a format that was named: the others are written.
+    Exit code 7 when the plan is invalid.
+
+    Parameters
+    ----------
+    formats
+        Formats (repeat, or separate by commas); all: each that can take the plan.
+    output
+        Where to write.
+    model
+        The model that it was made for; c, player, c-code and onnx need it.
+    prefix
+        What the names of C objects begin with.
+    controller
+        Kind of DMA controller of an engine (or of all); for the format dma (repeat).
+    """
+    from spmilp.export.errors import InvalidPlanError
+    from spmilp.export.formats import ALL, ExportRequest, export_plan, write_export
+    from spmilp.result import read
+
+    request = ExportRequest.of(
+        formats or [ALL],
+        model=model,
+        dims=quantities.dimensions(dim),
+        prefix=prefix,
+        controllers=controller or (),
+    )
+    result = read(plan, problem=problem)
+    if result.plan is None:
+        raise InvalidPlanError(result.violations)
+    made = export_plan(result.problem, result.plan, request)
+    target = output or folder_of(plan) / "export"
+    with writing(target):
+        files = write_export(made, target)
+    data = {
+        "files": [str(file) for file in files],
+        "left_out": [{"format": name, "reason": why} for name, why in made.left_out],
+        "failed": [{"format": name, "reason": why} for name, why in made.failed],
+        "footprint": made.footprint.fields() if made.footprint else None,
+    }
+    lines = [f"written: {file}" for file in files]
+    out.print_answer(data, [*lines, *_what_else(made)], as_json=as_json)
+    made.require_all()
+
+
+def _what_else(made: "Exported") -> Iterator[str]:
+    for name, why in made.left_out:
+        yield f"left out: {name}: {why.removeprefix(f'{name}: ')}"
+    yield from made.footprint.lines() if made.footprint else ()
+
+
+def valid_plan(plan: Path, problem: Path | None, log: Path | None) -> "Result":
+    """Read a plan with its problem, and the log of its search where there is one.
+
+    Raises
+    ------
+    InvalidPlanError
+        If the checker rejects it.
+    FileError
+        If a file cannot be read.
+    """
+    from spmilp.export.errors import InvalidPlanError
+    from spmilp.result import read
+
+    beside = folder_of(plan) / LOG
+    result = read(plan, problem=problem, log=log or (beside if beside.exists() else None))
+    if result.violations:
+        raise InvalidPlanError(result.violations, "shown")
+    return result
+
+
+def folder_of(plan: Path) -> Path:
+    """Return the folder in which a plan lies, be it the folder itself that is given."""
+    return plan if plan.is_dir() else plan.parent
