@@ -132,7 +132,12 @@ class Watch:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        self._stack.close()
+        try:
+            self._stack.close()
+        except KeyboardInterrupt:
+            # The watch of the memory interrupts again where the first interrupt may have been lost.
+            if self.memory is None:
+                raise
         if isinstance(error, KeyboardInterrupt) and self.memory is not None:
             raise NoPlanError(f"{why_it_ends(self.memory)}; no plan is left") from error
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spmilp.bounds.cuts import Edges, Ints, Ports, Tasks, lags_over_several, raised_heads
+from spmilp.bounds.cuts import Edges, Ints, Ports, Tasks, raised_heads
 from spmilp.bounds.movement import Distances, MemoryLinks, Movement, Passage
 from spmilp.problem.loads import Share, least_loads
 from spmilp.problem.problem import Problem, Task
@@ -210,17 +210,12 @@ def critical_paths(graph: PrecedenceGraph) -> Paths:
     return Paths(tuple(head), graph.cycles, tuple(tail))
 
 
-__all__ = ["Paths", "paths_of"]
-
 MOST_VISITS = 20_000_000
 """Edges followed back from all tasks together, to the nearest tasks before each; and to all tasks
 before a few of them."""
 
 LEAST_WIDTH = 32
 """As many tasks before each are looked at however large the problem is."""
-
-MOST_CHAINS = 20_000_000
-"""With more chains of three tasks in a problem, what lies between two is not counted."""
 
 LARGEST = 1 << 61
 """Products beyond this could leave 64 bits; then single chains have to do."""
@@ -274,14 +269,6 @@ def paths_of(problem: Problem, movement: Movement, graph: PrecedenceGraph | None
     ``t`` reads of buffers that come from DRAM comes in ``T``. (Not so for results that leave a
     memory: one of several readers can pass them on.)
 
-    *Between.* If several tasks ``x`` are between ``j`` and ``t``, they run between the end of
-    ``j`` and ``T``. If ``j`` and ``t`` run in one memory, its ``c`` cores have the time between
-    without ``near`` on both sides, the others without ``away`` on both. Otherwise the cores
-    of the two memories have it without ``near`` on one side and ``away`` on the other, and
-    the others without ``away`` on both. They have to suffice, as in a cut, and what of the ``x``
-    is not in ``m`` must arrive there. The lesser of the two cases is a ``near(j)``, the latter
-    alone an ``away(j)``.
-
     *Ports.* What tasks of A and ``t`` itself read from DRAM has left it before; with R the loads of
     which the readers start at least q cycles before ``t``,
 
@@ -300,10 +287,8 @@ def paths_of(problem: Problem, movement: Movement, graph: PrecedenceGraph | None
     tails = _Side(problem, movement, graph, reverse=True)
     if not (heads.is_countable(found) and tails.is_countable(found)):
         return found
-    between = heads.lags_over_several()
-    rest = tails.raised(between[:, [1, 0, 2, 3]])
-    tail = (own + after for own, after in zip(found.cycles, rest, strict=True))
-    return Paths(heads.raised(between), found.cycles, tuple(tail))
+    tail = (own + after for own, after in zip(found.cycles, tails.raised(), strict=True))
+    return Paths(heads.raised(), found.cycles, tuple(tail))
 
 
 class _Side:
@@ -316,8 +301,7 @@ class _Side:
         self._order = tuple(reversed(graph.order)) if reverse else graph.order
         self._number = np.empty(len(self._order), np.int64)
         self._number[list(self._order)] = np.arange(len(self._order))
-        self._table = _edges(graph, reverse=reverse)
-        self._edges = self._edges_of(self._table)
+        self._edges = self._edges_of(_edges(graph, reverse=reverse))
         self._tasks = self._tasks_of(graph, reverse=reverse)
         self._ports = self._ports_of(problem, movement, graph, reverse=reverse)
 
@@ -329,28 +313,9 @@ class _Side:
         scale = max(self._cores, *(int(each.max(initial=1)) for each in scales))
         return (use + cycles + 1) * scale < LARGEST
 
-    def lags_over_several(self) -> Ints:
-        """Return rows of two tasks' indices and the lags over those between them."""
-        edges, none = self._edges, np.zeros((0, 4), np.int64)
-        steps = np.diff(edges.first)
-        if int(steps[edges.earlier].sum()) > MOST_CHAINS:
-            return none
-        pairs = lags_over_several(self._tasks, edges, self._cores, none)
-        found = np.zeros((pairs, 4), np.int64)
-        lags_over_several(self._tasks, edges, self._cores, found)
-        found[:, :2] = np.array(self._order)[found[:, :2]]
-        return found
-
-    def raised(self, between: Ints) -> tuple[Cycles, ...]:
-        """Return the heads in the order of the tasks' indices.
-
-        Parameters
-        ----------
-        between
-            Rows of two tasks, in the order of this side, and the lags between them.
-        """
-        rows = np.column_stack([between, np.zeros(len(between), np.int64)])
-        edges = self._edges_of(np.concatenate([self._table, rows]))
+    def raised(self) -> tuple[Cycles, ...]:
+        """Return the heads in the order of the tasks' indices."""
+        edges = self._edges
         width = max(LEAST_WIDTH, MOST_VISITS // max(1, edges.earlier.size))
         every = -(-len(self._order) // width)
         heads = raised_heads(self._tasks, edges, self._ports, self._cores, width, every)

@@ -2,15 +2,18 @@
 
 from collections.abc import Iterator
 from fractions import Fraction
-from math import ceil, gcd
+from math import gcd
 from typing import NamedTuple
 
+from spmilp.bounds.linear_program import LinearProgram, proven_minimum, rounded_up
 from spmilp.bounds.movement import Distances
-from spmilp.bounds.prices import prices_of_covers
 from spmilp.bounds.resources import WorkingSets
 from spmilp.machine.machine import MemoryKind
 from spmilp.problem.problem import Problem
 from spmilp.units import BufferIdx, Bytes, TaskIdx
+
+ITERATIONS = 20_000
+"""Of the dual simplex."""
 
 MOST_TASKS = 1000
 """With more tasks the sets of what comes before and after each one grow too large."""
@@ -53,12 +56,8 @@ def spill_bound(problem: Problem) -> Bytes:
 
     Those bytes of a written buffer have been stored, and are loaded; if the buffer must end in DRAM
     anyway, the store is compulsory. Those of a buffer that comes from DRAM are loaded twice. The
-    least sum of these costs is bounded by weak duality: with ``a[t, b]`` for the factors above, for
-    any prices ``y[t] >= 0`` it is at least
-
-        sum y[t] excess(t) - sum_b bytes(b) max(0, sum y[t] a[t, b] over t with b live - cost(b)),
-
-    and, as all costs are integers, at least the next multiple of the divisor that all ``w`` share.
+    least sum of these costs under the conditions is a linear program; as all costs are integers, it
+    is at least the next multiple of the divisor that all ``w`` share.
     """
     machine = problem.machine
     distances = Distances(problem)
@@ -67,30 +66,20 @@ def spill_bound(problem: Problem) -> Bytes:
     ):
         return 0
     squeezes = list(_squeezes(problem, distances))
-    buffers = sorted({buffer for squeeze in squeezes for buffer, _ in squeeze.live})
-    if not buffers:
+    if not squeezes:
         return 0
-    column = {buffer: number for number, buffer in enumerate(buffers)}
-    costs = [_cost(problem, distances, buffer) for buffer in buffers]
-    sizes = [problem.buffers[buffer].bytes for buffer in buffers]
-    rows = [
-        (excess, [(column[b], Fraction(min(excess, size), size)) for b, size in live])
-        for excess, live in squeezes
-    ]
-    prices = prices_of_covers(rows, costs, sizes)
-    gained = sum(
-        (price * excess for price, (excess, _) in zip(prices, rows, strict=True)), Fraction(0)
-    )
-    paid = [Fraction(-cost) for cost in costs]
-    for price, (_, factors) in zip(prices, rows, strict=True):
-        if price:
-            for number, factor in factors:
-                paid[number] += price * factor
-    lost = sum(
-        (size * over for size, over in zip(sizes, paid, strict=True) if over > 0), Fraction(0)
-    )
+    program = LinearProgram()
+    column = {
+        buffer: program.variable(
+            float(problem.buffers[buffer].bytes), float(_cost(problem, distances, buffer))
+        )
+        for buffer in sorted({buffer for squeeze in squeezes for buffer, _ in squeeze.live})
+    }
+    for excess, live in squeezes:
+        factors = [(column[buffer], rounded_up(Fraction(excess, size))) for buffer, size in live]
+        program.at_least(float(excess), [(number, min(1.0, one)) for number, one in factors])
     grain = gcd(*(size for squeeze in squeezes for _, size in squeeze.live))
-    return max(0, ceil((gained - lost) / grain) * grain)
+    return -(-proven_minimum(program, ITERATIONS) // grain) * grain
 
 
 def _squeezes(problem: Problem, distances: Distances) -> Iterator[Squeeze]:

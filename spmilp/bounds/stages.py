@@ -8,12 +8,11 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from math import inf, nextafter
 from typing import TypeAlias, TypeVar
 
+from spmilp.bounds.linear_program import LinearProgram, proven_minimum, rounded_down, rounded_up
 from spmilp.bounds.movement import Distances, Movement
 from spmilp.bounds.paths import Paths
-from spmilp.bounds.prices import LinearProgram, proven_minimum
 from spmilp.bounds.resources import unions
 from spmilp.machine.machine import MemoryKind
 from spmilp.problem.loads import Share, least_loads
@@ -348,7 +347,7 @@ class _Program:
         self._demands = demands
         self._movement = movement
         self._program = LinearProgram()
-        horizon = _up(self._everything_after_everything())
+        horizon = rounded_up(self._everything_after_everything())
         self._length = [self._program.variable(horizon, 1.0) for _ in stages.shortest]
         # For each boundary, behind stage s: (variable, factor) of what lies on the chip, in bytes.
         self._on_chip: list[list[Term]] = [[] for _ in stages.milestones]
@@ -471,7 +470,7 @@ class _Program:
         """
         moved = [self._program.variable(float(size)) for _ in range(first, last + 1)]
         self._program.at_least(float(size), [(moved[-1], 1.0)])
-        per_byte = _down(use / size)
+        per_byte = rounded_down(use / size)
         for stage, amount in enumerate(moved, start=first):
             traffic[stage].append((amount, per_byte))
             if stage > first:
@@ -495,7 +494,7 @@ class _Program:
                 sides = (loads, stores, [*loads, *stores])
                 for terms, rate in zip(sides, rates[dram], strict=True):
                     if terms and rate:
-                        self._program.at_least(0.0, [(length, _up(rate)), *_negated(terms)])
+                        self._program.at_least(0.0, [(length, rounded_up(rate)), *_negated(terms)])
 
     def _memories_hold_what_outlives_a_stage(self) -> None:
         if self._demands.on_chip is None:
@@ -506,11 +505,3 @@ class _Program:
 
 def _negated(terms: list[Term]) -> list[Term]:
     return [(variable, -factor) for variable, factor in terms]
-
-
-def _up(number: Fraction) -> float:
-    return nextafter(float(number), inf)
-
-
-def _down(number: Fraction) -> float:
-    return nextafter(float(number), 0.0)

@@ -67,26 +67,6 @@ def test_what_is_read_remotely_need_not_arrive() -> None:
     assert paths_in(near.task("join", 5, reads=names).problem()).head[-1] == 10
 
 
-def diamond(cores: int, width: int) -> Problem:
-    """Return a task, several behind it, and one behind those; all buffers have 16 bytes."""
-    sketch = ProblemSketch(machine(*[1024] * cores)).buffer("a", 16).task("a", 10, writes=["a"])
-    names = [f"b{n}" for n in range(width)]
-    for name in names:
-        sketch.buffer(name, 16).task(name, 10, reads=["a"], writes=[name])
-    return sketch.task("join", 10, reads=names).problem()
-
-
-def test_tasks_between_two_others_need_their_data_and_are_needed() -> None:
-    # 16 bytes take 6 cycles. If the two run in one memory, its core runs 3 tasks in 32 cycles, and
-    # the others 2 each in 32 - 6 - 6; but 3 results arrive after 6 + 10, which takes 18 more. If
-    # they do not, 2 tasks run in the later one's memory, and 4 results arrive after 10: 24 more.
-    problem = diamond(cores=3, width=6)
-    found = paths_in(problem)
-
-    assert found.head[-1] == 10 + 34
-    assert found.tail[0] == 10 + 34 + 10
-
-
 @pytest.mark.full
 def test_several_readers_elsewhere_do_not_need_several_transfers_from_the_writer() -> None:
     """One of them passes the data on: three readers elsewhere start before three transfers could

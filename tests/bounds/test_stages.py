@@ -8,9 +8,9 @@ from math import ceil
 import pytest
 
 from spmilp.bounds.best import all_bounds
+from spmilp.bounds.linear_program import LinearProgram, proven_minimum
 from spmilp.bounds.movement import Movement
 from spmilp.bounds.paths import paths_of
-from spmilp.bounds.prices import LinearProgram, proven_minimum
 from spmilp.bounds.stages import stages_along
 from spmilp.problem.problem import Buffer, BufferKind, DramTensor, Place, Problem, Slice, Task
 from spmilp.solvers.base import SolveOptions

@@ -1,105 +1,29 @@
-"""Prices for the rows of linear relaxations: by ascent on Lagrangian duals, or from a dual simplex.
+"""Linear programs whose minimum is proven: by the prices of a dual simplex, less all rounding.
 
 By weak duality a bound follows from whatever prices, so they need not be the best ones, nor exact.
-
-Those of the ascent are returned as fractions, with which the bounds are then computed in exact
-numbers. The method is that of Held, Wolfe, Crowder, "Validation of subgradient optimization",
-Mathematical Programming 6, 1974. It loads no solver's library. A :class:`LinearProgram` is solved
-by SciPy, and what its prices prove is returned, less all that rounding may have added.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import ceil
+from math import ceil, inf, nextafter
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-STEPS = 300
-GRAIN = 1 << 20
-"""Prices are rounded down to multiples of one part in this many."""
-
 Floats: TypeAlias = NDArray[np.float64]
 
-
-def prices_of_covers(
-    rows: Sequence[tuple[int, Sequence[tuple[int, Fraction]]]],
-    costs: Sequence[int],
-    limits: Sequence[int],
-) -> list[Fraction]:
-    """Return a price for each row of a covering problem.
-
-        min sum_j costs[j] z[j]  with  sum_j factor[j] z[j] >= needed for each row,
-        0 <= z[j] <= limits[j]
-
-    The dual value of prices ``y`` is ``sum y needed - sum_j limits[j] max(0, y(j) - costs[j])``,
-    with ``y(j)`` the sum of price times factor of ``j`` over the rows.
-
-    Parameters
-    ----------
-    rows
-        ``(needed, ((column, factor), ...))``, with factors above 0 and at most 1.
-    """
-    needed = np.array([each for each, _ in rows], np.float64)
-    matrix = np.zeros((len(rows), len(costs)))
-    for number, (_, factors) in enumerate(rows):
-        for column, factor in factors:
-            matrix[number, column] = float(factor)
-    cost, limit = np.array(costs, np.float64), np.array(limits, np.float64)
-    alone = np.array(
-        [_price_alone(row, each, cost, limit) for row, each in zip(matrix, needed, strict=True)]
-    )
-    values = [
-        _cover_value(price * unit, needed, matrix, cost, limit)
-        for price, unit in zip(alone, np.eye(len(rows)), strict=True)
-    ]
-    # The row that costs most alone is a bound to begin with.
-    first = int(np.argmax(values))
-    prices = np.zeros(len(rows))
-    prices[first] = alone[first]
-    best, best_prices = values[first], prices
-    for step in range(STEPS):
-        over = prices @ matrix > cost
-        # Prices of rows with small factors are high: steps are in proportion.
-        slope = alone * (needed - matrix @ (limit * over))
-        size = float(np.linalg.norm(slope))
-        if size == 0.0:
-            break
-        prices = np.maximum(0.0, prices + alone * slope / size * (2 / (1 + step / 10)))
-        value = _cover_value(prices, needed, matrix, cost, limit)
-        if value > best:
-            best, best_prices = value, prices
-    return [_price(float(price)) for price in best_prices]
-
-
-def _price_alone(row: Floats, needed: float, cost: Floats, limit: Floats) -> float:
-    """Return the price of a row that is the best when all others have none.
-
-    The columns with the least cost for what they cover are bought until they suffice; the price is
-    that of the last one.
-    """
-    columns = np.flatnonzero(row)
-    rates = cost[columns] / row[columns]
-    order = np.argsort(rates, kind="stable")
-    covered = np.cumsum((row * limit)[columns][order])
-    last = min(int(np.searchsorted(covered, needed)), columns.size - 1)
-    return float(rates[order][last])
-
-
-def _cover_value(
-    prices: Floats, needed: Floats, matrix: Floats, cost: Floats, limit: Floats
-) -> float:
-    over = np.maximum(0.0, prices @ matrix - cost)
-    return float(prices @ needed - limit @ over)
-
-
-def _price(value: float) -> Fraction:
-    return Fraction(max(0, int(value * GRAIN)), GRAIN)
-
-
 EPSILON = float(np.finfo(np.float64).eps)
+
+
+def rounded_up(number: Fraction) -> float:
+    """Return a number that is no less, for the factors of rows."""
+    return nextafter(float(number), inf)
+
+
+def rounded_down(number: Fraction) -> float:
+    """Return a number that is no more."""
+    return nextafter(float(number), 0.0)
 
 
 @dataclass
