@@ -21,8 +21,8 @@ from numba.core.typed_passes import NativeLowering
 from numba.core.typing.templates import infer_global
 
 from spmilp.code_cache import can_be_written, folder_for, remove_older
-from spmilp.interruptible import signals_wait
 from spmilp.machine_code import RETURNED, RETURNED_NOTHING
+from spmilp.processes import signals_wait
 
 P = ParamSpec("P")
 R = TypeVar("R")

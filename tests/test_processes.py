@@ -1,15 +1,15 @@
-"""Whatever happens to a child process becomes a value or an error in words."""
+"""Calls beside: an interrupt waits for no thread, and what ends a child is an error in words."""
 
 import os
 import signal
 import sys
 import time
-from threading import Thread
+from threading import Event, Thread, current_thread, main_thread
 
 import pytest
 
 from spmilp.errors import FileError
-from spmilp.processes import Child, ChildError, Children
+from spmilp.processes import Child, ChildError, Children, interruptibly, stoppably
 
 pytestmark = pytest.mark.full
 
@@ -105,3 +105,56 @@ def test_children_at_work_end_with_the_block() -> None:
         time.sleep(1)
     thread.join(30)
     assert [error.status for error in raised] == ["killed"]
+
+
+def test_the_answer_and_the_error_are_those_of_the_function() -> None:
+    assert interruptibly(divmod, 7, 2) == (3, 1)
+    with pytest.raises(ZeroDivisionError):
+        interruptibly(divmod, 7, 0)
+
+
+def test_an_interrupt_comes_at_once() -> None:
+    released = Event()
+
+    def busy() -> None:
+        signal.pthread_kill(main_thread().ident or 0, signal.SIGINT)
+        released.wait(10.0)
+
+    # What was started in the background of a shell does not heed the signal by itself.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    began = time.monotonic()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            interruptibly(busy)
+    finally:
+        released.set()
+        signal.signal(signal.SIGINT, before)
+    assert time.monotonic() - began < 5.0
+
+
+def test_other_threads_call_the_function_themselves() -> None:
+    found: list[Thread] = []
+    other = Thread(target=lambda: found.append(interruptibly(current_thread)))
+    other.start()
+    other.join()
+    assert found == [other]
+
+
+def test_what_can_be_stopped_is_asked_to_stop_and_its_answer_is_returned() -> None:
+    stopped = Event()
+
+    def busy() -> int:
+        time.sleep(0.1)  # Until the caller waits.
+        signal.pthread_kill(main_thread().ident or 0, signal.SIGINT)
+        stopped.wait(10.0)
+        return 7
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        assert stoppably(busy, stopped.set) == (7, True)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert stopped.is_set()
+    assert stoppably(lambda: 8, stopped.clear) == (8, False)
+    with pytest.raises(ZeroDivisionError):
+        stoppably(lambda: 1 // 0, stopped.clear)

@@ -11,12 +11,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from spmilp.interruptible import Background, interruptibly
 from spmilp.packing.arrays import Ints, Tables
 from spmilp.packing.heuristics import Keys, keys_of, order_by
 from spmilp.packing.instance import Instance
 from spmilp.packing.result import LIMITS, Clock, PackingOptions
 from spmilp.packing.search import Outcome, Question, Run, empty_memo, parts_of, tables_of
+from spmilp.processes import Background, interruptibly
 
 ORDERS = (
     ("length", "area", "occupancy"),

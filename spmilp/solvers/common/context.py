@@ -13,11 +13,11 @@ from spmilp.bounds.best import Bound, Proof, fast_bound, proofs
 from spmilp.cached import cached
 from spmilp.checker.check import Verdict
 from spmilp.checker.violation import Violation
-from spmilp.interruptible import Background, stoppably
 from spmilp.plan.measures import claimed
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
+from spmilp.processes import Background, stoppably
 from spmilp.solvers.base import Progress, SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.common.clock import Clock, Pace, Step
 from spmilp.solvers.common.fit import why_it_cannot_fit

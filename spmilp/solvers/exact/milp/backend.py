@@ -28,7 +28,7 @@ from typing import Any, BinaryIO
 import pulp
 
 from spmilp.errors import SpmilpError
-from spmilp.interruptible import stoppably
+from spmilp.processes import stoppably
 from spmilp.solvers.exact.milp.program import Limits, Linear, Outcome, Program
 
 HIGHS = "HiGHS"

@@ -16,7 +16,7 @@ from functools import cache
 from typing import Any
 
 from spmilp.errors import SpmilpError
-from spmilp.interruptible import Background
+from spmilp.processes import Background
 from spmilp.solvers.exact.milp.program import Limits, Outcome, Program
 
 LEAST_GRACE, SHARE_OF_GRACE = 5.0, 0.25

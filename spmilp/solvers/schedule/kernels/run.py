@@ -12,7 +12,6 @@ import numpy as np
 
 from spmilp.cached import cached
 from spmilp.errors import Shortage, SpmilpError
-from spmilp.interruptible import interruptibly
 from spmilp.machine.controllers import CONTROLLERS, Block, defects_of
 from spmilp.machine.machine import Memory
 from spmilp.problem.objective import Quantity
@@ -23,6 +22,7 @@ from spmilp.problem.strides import (
     packed_layout,
     strided_copy,
 )
+from spmilp.processes import interruptibly
 from spmilp.solvers.common.fit import least_sizes, parts_of
 from spmilp.solvers.schedule.kernels.generate import generate_schedule
 from spmilp.solvers.schedule.kernels.memories import new_address_space
