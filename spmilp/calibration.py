@@ -21,7 +21,7 @@ from spmilp.errors import FileError, MissingExtraError, SpmilpError
 from spmilp.files import read_bytes, sha256_of
 from spmilp.formats import near_matches
 from spmilp.frontend.graph import Network
-from spmilp.frontend.operators.family import Work
+from spmilp.frontend.operators.geometry import Work
 from spmilp.lowering.cost import can_run, task_cycles
 from spmilp.lowering.groups import Computation, reduction_length
 from spmilp.lowering.learned import (

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from spmilp.calibration import Measurement, calibrate
-from spmilp.frontend.operators.family import Work
+from spmilp.frontend.operators.geometry import Work
 from spmilp.lowering.cost import mac_cycles, task_cycles
 from spmilp.lowering.learned import FamilyModel
 from spmilp.machine.machine import Machine

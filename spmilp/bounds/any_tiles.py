@@ -13,8 +13,8 @@ from spmilp.bounds.resources import lowest_end
 from spmilp.bounds.roofline import MARGIN, able_kinds, compulsory_bytes, least_core_cycles
 from spmilp.frontend.graph import Group, Network, Operator
 from spmilp.frontend.operators.boxes import volume, whole
-from spmilp.frontend.operators.family import Fusion, Reads, integer
-from spmilp.frontend.operators.registry import core_operator, family_of
+from spmilp.frontend.operators.geometry import Fusion, Reads
+from spmilp.frontend.operators.registry import core_operator, family_of, geometries
 from spmilp.frontend.operators.windows import windows_of
 from spmilp.frontend.regions import box_of_anchor, group_regions, group_work, until_anchor
 from spmilp.lowering.cost import can_run
@@ -147,9 +147,9 @@ class SmallestTiles:
         return {name: found[name] for name in self._group.inputs if name in found}
 
     def _read_by(self, operator: Operator, box: Box) -> Reads:
-        family, tensors = family_of(operator.kind), self._network.tensors
-        reads = family.reads(operator, tensors, box)
-        one = family.reads(operator, tensors, tuple((start, start + 1) for start, _ in box))
+        own = geometries(self._network)[operator]
+        reads = own.reads(box)
+        one = own.reads(tuple((start, start + 1) for start, _ in box))
         return reads if _reads_without_gaps(operator, box, reads, one) else one
 
     def _always(self, group: Group, part: tuple[int, int] | None) -> frozenset[str]:
@@ -211,7 +211,7 @@ def _reads_without_gaps(operator: Operator, box: Box, reads: Reads, one: Reads) 
         return sum(volume(read) for read in reads if read is not None) == volume(box)
     if kind == "Gather" and reads[0] is not None and one[0] is not None:
         # Indices that are computed may name any position, so each element reads them all.
-        axis = integer(operator, "axis")
+        axis = operator.integer("axis")
         return reads[0][axis] == one[0][axis]
     fusion = family_of(operator.kind).fusion
     return fusion in (Fusion.ELEMENTWISE, Fusion.REDUCTION) or kind in PRODUCTS | GLOBAL_POOLS

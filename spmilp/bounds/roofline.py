@@ -6,7 +6,7 @@ from math import ceil, prod
 
 from spmilp.frontend.graph import Group, Network
 from spmilp.frontend.operators.boxes import volume, whole
-from spmilp.frontend.operators.family import Fusion, Work
+from spmilp.frontend.operators.geometry import Fusion, Work
 from spmilp.frontend.operators.registry import family_of
 from spmilp.frontend.regions import group_regions, group_work
 from spmilp.lowering.cost import can_run, cannot_run, lanes_of

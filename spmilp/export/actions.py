@@ -34,7 +34,7 @@ from spmilp.export.subject import Subject
 from spmilp.frontend import graph
 from spmilp.frontend.graph import Group, Network, Operator
 from spmilp.frontend.operators.boxes import extents, intersect, slices
-from spmilp.frontend.operators.registry import family_of
+from spmilp.frontend.operators.registry import geometries
 from spmilp.frontend.regions import box_of_anchor, group_regions, until_anchor
 from spmilp.machine.machine import MemoryKind
 from spmilp.plan.memory import layout_in_memory
@@ -423,7 +423,7 @@ class Actions:
             )
         group = self._addresses.group(tile.of)
         anchor = group.operators[group.anchor]
-        length = family_of(anchor.kind).reduction(anchor, self._network.tensors)
+        length = geometries(self._network)[anchor].reduction
         part = None if tile.reduction == (0, length) else tile.reduction
         pieces = [self._piece(*read) for read in zip(task.reads, placement.reads, strict=True)]
         results = [self._piece(*write) for write in zip(task.writes, placement.writes, strict=True)]
@@ -445,7 +445,7 @@ class Actions:
     def _call(self, scope: _Scope, operator: Operator, *, is_anchor: bool) -> Call:
         own = scope.regions[operator.output]
         part = scope.part if is_anchor else None
-        boxes = family_of(operator.kind).reads(operator, self._network.tensors, own, part)
+        boxes = geometries(self._network)[operator].reads(own, part)
         inputs = tuple(
             None if box is None else self._input(scope, name, box)
             for name, box in zip(operator.inputs, boxes, strict=True)

@@ -103,7 +103,7 @@ class _Conversion:
             family = find_family(operator.kind)
             if family is None:
                 raise ValueError("the operator is not supported")
-            shape, value = family.output_shape(operator, inputs), results[operator.output]
+            shape, value = family(operator, inputs).shape, results[operator.output]
             if value.shape is not None and value.shape.is_static() and static_shape(value) != shape:
                 raise ValueError(
                     f"its output is {list(shape)}, but shape inference says {list(value.shape)}"

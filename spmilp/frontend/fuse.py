@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import networkx as nx
 
 from spmilp.frontend.graph import Group, Operator
-from spmilp.frontend.operators.family import Fusion
+from spmilp.frontend.operators.geometry import Fusion
 from spmilp.frontend.operators.moves import keeps_boxes, without_ones
 from spmilp.frontend.operators.registry import core_operator, family_of
 from spmilp.frontend.passes import Fuse

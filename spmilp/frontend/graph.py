@@ -8,6 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from spmilp.cached import Cache
 from spmilp.frontend.passes import DEFAULT_PASSES, Passes
 from spmilp.units import LARGEST, Bytes, Extents
 
@@ -102,8 +103,73 @@ class Quantisation:
     high: float | None = None
 
 
+class Attributed:
+    """Typed access to attributes.
+
+    Every method raises a ``ValueError`` if the attribute is missing or of another type.
+    """
+
+    __slots__ = ()
+    kind: str
+    attributes: Mapping[str, Attribute]
+
+    def integer(self, name: str) -> int:
+        """Return an attribute that is one integer."""
+        value = self._value(name)
+        if not isinstance(value, int):
+            raise self._wrong(name, "an integer")
+        return value
+
+    def number(self, name: str) -> float:
+        """Return an attribute that is one number."""
+        value = self._value(name)
+        if not isinstance(value, int | float):
+            raise self._wrong(name, "a number")
+        return float(value)
+
+    def text(self, name: str) -> str:
+        """Return an attribute that is a text."""
+        value = self._value(name)
+        if not isinstance(value, str):
+            raise self._wrong(name, "a text")
+        return value
+
+    def integers(self, name: str, count: int | None = None) -> tuple[int, ...]:
+        """Return an attribute that is a tuple of integers, ``count`` of them where given."""
+        values = self.numbers(name, count)
+        found = tuple(value for value in values if isinstance(value, int))
+        if len(found) < len(values):
+            raise self._wrong(name, "integers")
+        return found
+
+    def numbers(self, name: str, count: int | None = None) -> tuple[float, ...]:
+        """Return an attribute that is a tuple of numbers, ``count`` of them where given."""
+        values = self._value(name)
+        if not isinstance(values, tuple):
+            raise self._wrong(name, "a tuple")
+        if count is not None and len(values) != count:
+            raise self._wrong(name, f"{count} values")
+        return values
+
+    def axis(self, rank: int) -> int:
+        """Return the attribute ``axis``, which counts from the front of ``rank`` axes."""
+        axis = self.integer("axis")
+        if not 0 <= axis < rank:
+            raise ValueError(f"axis is {axis}, expected 0 to {rank - 1}")
+        return axis
+
+    def _value(self, name: str) -> Attribute:
+        if name not in self.attributes:
+            raise ValueError(f"attribute {name} of {self.kind} is missing")
+        return self.attributes[name]
+
+    def _wrong(self, name: str, expected: str) -> ValueError:
+        value = self.attributes[name]
+        return ValueError(f"attribute {name} of {self.kind} is {value!r}, expected {expected}")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Operator:
+class Operator(Attributed):
     """A node of the graph; it has one output.
 
     Parameters
@@ -180,3 +246,4 @@ class Network:
     sha256: str
     renamed: Mapping[str, str] = field(default_factory=dict)
     passes: Passes = DEFAULT_PASSES
+    cache: Cache = field(default_factory=Cache, init=False, repr=False)

@@ -6,9 +6,9 @@ from math import prod
 
 from spmilp.frontend.graph import Group, Network
 from spmilp.frontend.operators.boxes import cover, whole
-from spmilp.frontend.operators.family import Fusion, Work
+from spmilp.frontend.operators.geometry import Fusion, Work
 from spmilp.frontend.operators.moves import covering_box
-from spmilp.frontend.operators.registry import core_operator, family_of
+from spmilp.frontend.operators.registry import core_operator, family_of, geometries
 from spmilp.units import Box
 
 
@@ -26,13 +26,14 @@ def group_regions(
         The part of the anchor's reduction; ``None`` for all of it.
     """
     regions: dict[str, Box] = {group.output: box}
+    known = geometries(network)
     for position in reversed(range(len(group.operators))):
         operator = group.operators[position]
         needed = regions.get(operator.output)
         if needed is None:
             continue
         part = reduction if position == group.anchor else None
-        reads = family_of(operator.kind).reads(operator, network.tensors, needed, part)
+        reads = known[operator].reads(needed, part)
         for name, read in zip(operator.inputs, reads, strict=True):
             if name and read is not None:
                 regions[name] = cover(regions[name], read) if name in regions else read
@@ -71,13 +72,12 @@ def work_of_regions(
     """Return the work of a group for the boxes that :func:`group_regions` has found."""
     vector = 0
     anchor = Work()
+    known = geometries(network)
     for position, operator in enumerate(group.operators):
         if operator.output not in regions:
             continue
         part = reduction if position == group.anchor else None
-        work = family_of(operator.kind).work(
-            operator, network.tensors, regions[operator.output], part
-        )
+        work = known[operator].work(regions[operator.output], part)
         vector += work.vector
         if position == group.anchor:
             anchor = work

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from spmilp.frontend.graph import Operator, Tensor
-from spmilp.frontend.operators.family import Fusion
+from spmilp.frontend.operators.geometry import Fusion
 from spmilp.frontend.operators.moves import Reshape
 from spmilp.frontend.operators.registry import family_of
 

@@ -5,7 +5,7 @@ from math import prod
 
 from spmilp.errors import SpmilpError
 from spmilp.frontend.graph import Group
-from spmilp.frontend.operators.family import Work
+from spmilp.frontend.operators.geometry import Work
 from spmilp.frontend.regions import kinds_to_run
 from spmilp.machine.machine import CoreKind, MacArray
 from spmilp.units import Cycles, Femtojoules

@@ -6,9 +6,9 @@ from functools import lru_cache
 
 from spmilp.frontend.graph import Group, Network, Operator
 from spmilp.frontend.operators.boxes import volume
-from spmilp.frontend.operators.family import Fusion, Work
+from spmilp.frontend.operators.geometry import Fusion, Work
 from spmilp.frontend.operators.moves import keeps_boxes, without_ones
-from spmilp.frontend.operators.registry import family_of
+from spmilp.frontend.operators.registry import family_of, geometries
 from spmilp.frontend.regions import box_of_anchor, group_regions, until_anchor, work_of_regions
 from spmilp.lowering.tiling import Interval
 from spmilp.units import Box, Bytes
@@ -30,7 +30,7 @@ def splittable_axes(network: Network, group: Group) -> tuple[bool, ...]:
     for operator in group.operators[group.anchor :]:
         if network.tensors[operator.output].shape == () or not shape:
             continue
-        axes = family_of(operator.kind).tiled_axes(operator, network.tensors)
+        axes = geometries(network)[operator].tiled_axes
         for distance in range(1, min(len(axes), len(shape)) + 1):
             allowed[-distance] &= axes[-distance]
     return tuple(allowed)
@@ -53,7 +53,7 @@ def reduction_length(network: Network, group: Group) -> int:
     shapes = (network.tensors[name].shape for name in (anchor.output, group.output))
     if len(set(map(without_ones, shapes))) > 1:
         return 1
-    return family_of(anchor.kind).reduction(anchor, network.tensors)
+    return geometries(network)[anchor].reduction
 
 
 class Computation:

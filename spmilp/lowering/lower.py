@@ -9,7 +9,7 @@ import numpy as np
 from spmilp.errors import SpmilpError
 from spmilp.formats import collector_paused
 from spmilp.frontend.graph import Group, Network, Tensor
-from spmilp.frontend.operators.family import Work
+from spmilp.frontend.operators.geometry import Work
 from spmilp.lowering.cost import cannot_run, cycles_by_kind, energy_by_kind
 from spmilp.lowering.groups import PARTIAL_ITEM, Computation, overwritable_inputs, reduction_length
 from spmilp.lowering.limits import FitTest, dma_limits

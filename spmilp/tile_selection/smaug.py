@@ -26,7 +26,6 @@ from math import prod
 
 from spmilp.errors import DoesNotFitError
 from spmilp.frontend.graph import Group, Network
-from spmilp.frontend.operators.family import integer, integers
 from spmilp.lowering.limits import groups_that_do_not_fit
 from spmilp.lowering.rates import machine_rates
 from spmilp.lowering.tiling import Tiling
@@ -225,7 +224,7 @@ def _convolution_of(network: Network, group: Group) -> Convolution | None:
     """Return the anchor as a convolution; ``None`` if it is none of one group and two axes."""
     anchor = group.operators[group.anchor]
     shape = network.tensors[anchor.output].shape
-    if anchor.kind != "Conv" or len(shape) != 4 or integer(anchor, "group") != 1:
+    if anchor.kind != "Conv" or len(shape) != 4 or anchor.integer("group") != 1:
         return None
     if network.tensors[group.output].shape != shape:
         return None
@@ -238,8 +237,8 @@ def _convolution_of(network: Network, group: Group) -> Convolution | None:
         inputs=channels_last(anchor.inputs[0]),
         weights=channels_last(anchor.inputs[1]),
         results=channels_last(anchor.output),
-        stride=integers(anchor, "strides")[0],
-        is_padded=any(integers(anchor, "pads")),
+        stride=anchor.integers("strides")[0],
+        is_padded=any(anchor.integers("pads")),
     )
 
 

@@ -166,7 +166,7 @@ def _gives(operator: Operator, tensors: dict[str, Tensor], made: Tensor) -> bool
     """Return whether an operator gives a tensor of that shape, of inputs that are cut already."""
     inputs = [tensors[name] if name else None for name in operator.inputs]
     try:
-        return family_of(operator.kind).output_shape(operator, inputs) == made.shape
+        return family_of(operator.kind)(operator, inputs).shape == made.shape
     except ValueError:
         return False
 

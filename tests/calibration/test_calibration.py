@@ -17,7 +17,7 @@ from spmilp.calibration import (
     tiles_worth_measuring,
 )
 from spmilp.errors import ArgumentError, FileError, SpmilpError
-from spmilp.frontend.operators.family import Work
+from spmilp.frontend.operators.geometry import Work
 from spmilp.lowering.learned import (
     FEATURES,
     LEAF,

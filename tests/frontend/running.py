@@ -18,7 +18,7 @@ from spmilp.frontend.cleanup.clean import clean_up
 from spmilp.frontend.graph import Network, Operator
 from spmilp.frontend.load import load_network
 from spmilp.frontend.operators.boxes import slices, whole
-from spmilp.frontend.operators.registry import family_of, known_kinds
+from spmilp.frontend.operators.registry import geometries, known_kinds
 from spmilp.frontend.read import read_model
 from spmilp.machine.machine import CoreKind
 
@@ -97,7 +97,7 @@ def kinds_of(network: Network) -> list[tuple[str, ...]]:
 
 def _computed(network: Network, operator: Operator, values: Mapping[str, Array]) -> Array:
     box = whole(network.tensors[operator.output].shape)
-    boxes = family_of(operator.kind).reads(operator, network.tensors, box)
+    boxes = geometries(network)[operator].reads(box)
     arrays = [
         None if read is None else values[name][slices(read, (0,) * len(read))]
         for name, read in zip(operator.inputs, boxes, strict=True)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from spmilp.frontend.fuse import fuse
 from spmilp.frontend.graph import Group, Network, Operator, Tensor
 from spmilp.frontend.operators.boxes import volume
-from spmilp.frontend.operators.family import Fusion
-from spmilp.frontend.operators.registry import family_of
+from spmilp.frontend.operators.geometry import Fusion
+from spmilp.frontend.operators.registry import family_of, geometries
 from spmilp.frontend.regions import group_regions
 from spmilp.frontend.unfused import UnfusedNetwork
 from spmilp.machine.machine import CoreKind
@@ -250,7 +250,7 @@ def _node(
     def add(name: str, kind: str, inputs: tuple[str, ...], **attributes: object) -> Operator:
         operator = Operator(name=name, kind=kind, inputs=inputs, output=name, attributes=attributes)
         given_ = [tensors[name] for name in inputs]
-        tensors[name] = _tensor(name, family_of(kind).output_shape(operator, given_))
+        tensors[name] = _tensor(name, family_of(kind)(operator, given_).shape)
         return operator
 
     match kind:
@@ -338,7 +338,7 @@ def elements_computed(network: Network, group: Group) -> Mapping[str, int]:
     """Add up the elements of every tensor that the four tiles of a group need."""
     total: dict[str, int] = {}
     last = group.operators[-1]
-    rows = family_of(last.kind).tiled_axes(last, network.tensors)[2]
+    rows = geometries(network)[last].tiled_axes[2]
     for row in range(4) if rows else [None]:
         box = ((0, 1), (0, 1), (0, 4) if row is None else (row, row + 1), (0, 4))
         for name, region in group_regions(network, group, box).items():

@@ -52,7 +52,7 @@ class NetworkBuilder:
             attributes=attributes,
         )
         given = [self.tensors[name] if name else None for name in inputs]
-        shape = family_of(kind).output_shape(operator, given)
+        shape = family_of(kind)(operator, given).shape
         self.tensors[operator.output] = Tensor(
             name=operator.output, shape=tuple(shape), dtype=self.dtype
         )

@@ -1,7 +1,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spmilp.frontend.operators.family import Work
+from spmilp.frontend.operators.geometry import Work
 from spmilp.lowering.cost import cycles_by_kind, lanes_of, task_cycles, task_energy
 from spmilp.machine.machine import CoreKind, MacArray
 from tests.lowering.builders import NetworkBuilder

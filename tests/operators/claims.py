@@ -5,11 +5,10 @@ from math import prod
 import numpy as np
 from hypothesis import strategies as st
 
-from operators.onnx_case import Array, Case
+from operators.onnx_case import Array, Case, geometry_of
 from spmilp.checker.values.kernels.call import Call
 from spmilp.checker.values.kernels.registry import complete, compute, partial
 from spmilp.frontend.operators.boxes import slices, volume, whole
-from spmilp.frontend.operators.registry import family_of
 from spmilp.units import Box, Extents
 
 
@@ -56,9 +55,10 @@ def boxes_equal_the_whole(case: Case, draw: st.DataObject) -> None:
 def every_face_of_what_is_read_matters(case: Case, draw: st.DataObject) -> None:
     """No smaller box than what is read would do: NaN in any of its faces shows in the result."""
     tensors = case.tensors()
-    operator, family = case.operator(), family_of(case.kind)
+    operator = case.operator()
+    own = geometry_of(operator, tensors)
     box = draw.draw(boxes_of(tensors["out"].shape))
-    boxes = family.reads(operator, tensors, box)
+    boxes = own.reads(box)
     pieces = case.pieces(boxes)
     for position, piece in enumerate(pieces):
         if piece is None or piece.dtype != np.float32 or position not in case.tight:
@@ -75,9 +75,10 @@ def every_face_of_what_is_read_matters(case: Case, draw: st.DataObject) -> None:
 def work_adds_up(case: Case, draw: st.DataObject) -> None:
     """The MACs of the parts of an output, and of the reduction, are those of the whole."""
     tensors = case.tensors()
-    operator, family = case.operator(), family_of(case.kind)
+    operator = case.operator()
+    own = geometry_of(operator, tensors)
     box = whole(tensors["out"].shape)
-    total = prod(count for _, count in family.work(operator, tensors, box).loops)
+    total = prod(count for _, count in own.work(box).loops)
     axes = [axis for axis, length in enumerate(tensors["out"].shape) if length > 1]
     if axes:
         axis = draw.draw(st.sampled_from(axes))
@@ -86,16 +87,16 @@ def work_adds_up(case: Case, draw: st.DataObject) -> None:
             (*box[:axis], interval, *box[axis + 1 :])
             for interval in ((0, cut), (cut, box[axis][1]))
         ]
-        works = [family.work(operator, tensors, half) for half in halves]
+        works = [own.work(half) for half in halves]
         assert all(work.vector >= 0 for work in works)
         if works[0].loops:
             assert sum(prod(count for _, count in work.loops) for work in works) == total
-    length = family.reduction(operator, tensors)
+    length = own.reduction
     if length > 1:
         cut = draw.draw(st.integers(1, length - 1))
-        works = [family.work(operator, tensors, box, part) for part in ((0, cut), (cut, length))]
+        works = [own.work(box, part) for part in ((0, cut), (cut, length))]
         assert sum(prod(count for _, count in work.loops) for work in works) == total
-        whole_work = family.work(operator, tensors, box)
+        whole_work = own.work(box)
         assert sum(work.vector for work in works) == whole_work.vector
 
 
@@ -103,13 +104,14 @@ def split_reductions_give_the_same(case: Case, draw: st.DataObject) -> None:
     """Summing the parts of a reduction one after the other gives the result of the whole."""
     expected = case.expected()
     tensors = case.tensors(expected.dtype)
-    operator, family = case.operator(), family_of(case.kind)
-    length = family.reduction(operator, tensors)
+    operator = case.operator()
+    own = geometry_of(operator, tensors)
+    length = own.reduction
     box = draw.draw(boxes_of(expected.shape))
     cuts = sorted(draw.draw(st.sets(st.integers(1, length - 1), max_size=2)) if length > 1 else [])
     total = None
     for start, stop in zip([0, *cuts], [*cuts, length], strict=True):
-        boxes = family.reads(operator, tensors, box, (start, stop))
+        boxes = own.reads(box, (start, stop))
         total = partial(Call(operator, tensors, case.pieces(boxes), boxes, box), total)
     assert total is not None
     result = complete(Call(operator, tensors, case.pieces(boxes), boxes, box), total)

@@ -16,6 +16,7 @@ from spmilp.checker.values.kernels.call import Call
 from spmilp.checker.values.kernels.registry import compute
 from spmilp.frontend.graph import Operator, Quantisation, Tensor
 from spmilp.frontend.operators.boxes import slices
+from spmilp.frontend.operators.geometry import Geometry
 from spmilp.frontend.operators.registry import family_of
 from spmilp.units import Box
 
@@ -101,9 +102,7 @@ class Case:
             for name, array in zip(operator.inputs, self.arrays, strict=True)
             if array is not None
         }
-        shape = family_of(self.kind).output_shape(
-            operator, [tensors.get(name) for name in operator.inputs]
-        )
+        shape = geometry_of(operator, tensors).shape
         tensors["out"] = Tensor(name="out", shape=shape, dtype=np.dtype(dtype or np.float32))
         return tensors
 
@@ -117,8 +116,16 @@ class Case:
     def compute(self, tensors: Mapping[str, Tensor], box: Box) -> Array:
         """Compute a box from what it reads."""
         operator = self.operator()
-        boxes = family_of(self.kind).reads(operator, tensors, box)
+        boxes = family_of(operator.kind)(
+            operator, [tensors.get(name) for name in operator.inputs]
+        ).reads(box)
         return compute(Call(operator, tensors, self.pieces(boxes), boxes, box))
+
+
+def geometry_of(operator: Operator, tensors: Mapping[str, Tensor]) -> Geometry:
+    """Return the geometry of an operator on tensors."""
+    inputs = [tensors.get(name) for name in operator.inputs]
+    return family_of(operator.kind)(operator, inputs)
 
 
 def run(model: onnx.ModelProto, feeds: Mapping[str, Array], reference: bool = False) -> Array:

@@ -4,12 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from operators.onnx_case import Array, Case
+from operators.onnx_case import Array, Case, geometry_of
 from spmilp.checker.values.kernels.call import Call
 from spmilp.checker.values.kernels.registry import partial
 from spmilp.frontend.graph import Quantisation, Scale
 from spmilp.frontend.operators.boxes import whole
-from spmilp.frontend.operators.registry import family_of
 
 
 def scale_of(
@@ -62,7 +61,7 @@ def test_sums_beyond_24_bits_are_exact() -> None:
     scales = [scale_of(1, 0, np.uint8), scale_of(1)]
     case, _ = quantised("MatMul", [left, right], [*scales], scale_of(1))
     operator, tensors, box = case.operator(), case.tensors(np.int8), ((0, 1), (0, 1))
-    boxes = family_of("MatMul").reads(operator, tensors, box)
+    boxes = geometry_of(operator, tensors).reads(box)
     total = partial(Call(operator, tensors, case.pieces(boxes), boxes, box))
     assert total[0, 0] == 4095 * 255 * 127 + 254 * 127
 

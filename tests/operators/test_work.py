@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from operators.onnx_case import geometry_of
 from spmilp.frontend.graph import Operator, Quantisation, Scale, Tensor
 from spmilp.frontend.operators.boxes import whole
-from spmilp.frontend.operators.family import Work
-from spmilp.frontend.operators.registry import family_of
+from spmilp.frontend.operators.geometry import Work
 from spmilp.units import Box, Extents
 
 
@@ -36,7 +36,7 @@ def operator_of(
         name: Tensor(name=name, shape=shape, dtype=np.dtype(dtype))
         for name, shape in zip(names, shapes, strict=True)
     }
-    shape = family_of(kind).output_shape(operator, list(tensors.values()))
+    shape = geometry_of(operator, tensors).shape
     tensors["out"] = Tensor(name="out", shape=shape, dtype=np.dtype(dtype))
     return operator, tensors
 
@@ -49,7 +49,7 @@ def work_of(
 ) -> Work:
     """Return the work of a box, by default of the whole output."""
     own = whole(tensors["out"].shape) if box is None else box
-    return family_of(operator.kind).work(operator, tensors, own, reduction)
+    return geometry_of(operator, tensors).work(own, reduction)
 
 
 def conv_attributes(kernel: int, stride: int, pad: int, group: int = 1) -> dict[str, Any]:
@@ -154,7 +154,7 @@ def test_types_of_work(dtype: str, name: str) -> None:
 def test_constant_indices_read_their_range_and_others_the_whole_table() -> None:
     constant = {"axis": 0, "indices": (9, 4, 6), "indices_shape": (3,)}
     operator, tensors = operator_of("Gather", [(50, 8)], constant)
-    assert family_of("Gather").reads(operator, tensors, ((1, 3), (0, 4))) == (((4, 7), (0, 4)),)
+    assert geometry_of(operator, tensors).reads(((1, 3), (0, 4))) == (((4, 7), (0, 4)),)
     operator, tensors = operator_of("Gather", [(50, 8), (3,)], {"axis": 0})
-    reads = family_of("Gather").reads(operator, tensors, ((1, 3), (0, 4)))
+    reads = geometry_of(operator, tensors).reads(((1, 3), (0, 4)))
     assert reads == (((0, 50), (0, 4)), ((1, 3),))

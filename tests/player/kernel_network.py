@@ -75,7 +75,7 @@ class KernelNetwork:
             attributes=attributes or {},
             quantisation=quantisation,
         )
-        shape = family_of(kind).output_shape(first, [self.tensors[name] for name in names])
+        shape = family_of(kind)(first, [self.tensors[name] for name in names]).shape
         if dtype is None and quantisation is not None:
             dtype = np.float32 if output is None else output.dtype
         self._tensor(first.output, shape, arrays[0].dtype if dtype is None else dtype)

@@ -11,7 +11,6 @@ from spmilp.errors import FileError
 from spmilp.files import is_device
 from spmilp.frontend.graph import Network, Operator, Tensor
 from spmilp.frontend.operators.boxes import slices
-from spmilp.frontend.operators.family import integer
 from spmilp.plan.plan import Plan, Residency
 from spmilp.problem.problem import Buffer, Problem
 
@@ -212,8 +211,8 @@ def _indexed_length(network: Network, operator: Operator) -> int | None:
         return None
     table, indices = (network.tensors[name].shape for name in operator.inputs[:2])
     if operator.kind == "Gather":
-        return table[integer(operator, "axis")]
-    first = integer(operator, "batch_dims") if operator.kind == "GatherND" else 0
+        return table[operator.integer("axis")]
+    first = operator.integer("batch_dims") if operator.kind == "GatherND" else 0
     return min(table[first : first + indices[-1]])
 
 

@@ -33,7 +33,7 @@ from spmilp.checker.values.state import (
 from spmilp.commands.commands import CommandLists
 from spmilp.frontend.graph import Group, Network
 from spmilp.frontend.operators.boxes import contains, extents, slices, starts, whole
-from spmilp.frontend.operators.registry import family_of
+from spmilp.frontend.operators.registry import geometries
 from spmilp.frontend.regions import box_of_anchor, group_regions, until_anchor
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Buffer, Problem, Task
@@ -64,7 +64,7 @@ def evaluate(
         The partial sums of the parts before, for the same box; ``None`` for the first part.
     """
     anchor = group.operators[group.anchor]
-    length = family_of(anchor.kind).reduction(anchor, network.tensors)
+    length = geometries(network)[anchor].reduction
     part = None if reduction == (0, length) else reduction
     computed, needed = group, box
     if part is not None and part[1] < length:
@@ -76,7 +76,7 @@ def evaluate(
             continue
         own = regions[operator.output]
         own_part = part if position == group.anchor else None
-        boxes = family_of(operator.kind).reads(operator, network.tensors, own, own_part)
+        boxes = geometries(network)[operator].reads(own, own_part)
         inputs = [
             None if read is None else _value(name, read, values, regions, fetch)
             for name, read in zip(operator.inputs, boxes, strict=True)

@@ -17,19 +17,15 @@ broadcasts like any input. Identity is a copy (a network output that no operator
 
 from collections.abc import Mapping
 
-from spmilp.frontend.graph import Operator
 from spmilp.frontend.operators.boxes import broadcast_box, broadcast_shape, volume
-from spmilp.frontend.operators.family import (
+from spmilp.frontend.operators.geometry import (
     DIVISION,
     ERROR_FUNCTION,
     EXPONENTIAL,
     Fusion,
-    Inputs,
+    Geometry,
     Part,
     Reads,
-    Tensors,
-    VectorOperator,
-    required,
 )
 from spmilp.units import Box, Extents
 
@@ -100,33 +96,39 @@ VARIADIC = frozenset({"Max", "Mean", "Min", "Sum"})
 """Kinds with any number of inputs: one operation per output element and further input."""
 
 
+INPUTS = {kind: n for n, kinds in enumerate((UNARY, BINARY, TERNARY), start=1) for kind in kinds}
+
 EACH: Mapping[str, int] = {**UNARY, **BINARY, **TERNARY}
 """Element operations per output element of kinds with one to three inputs."""
 
 
-class Elementwise(VectorOperator):
+class Elementwise(Geometry):
     """All of them; the table above has their costs and the module's docstring their attributes."""
 
     kinds = frozenset({*EACH, *VARIADIC})
     fusion = Fusion.ELEMENTWISE
 
-    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        present = [required(operator, inputs, position) for position in range(len(inputs))]
-        tables = {1: UNARY, 2: BINARY, 3: TERNARY}
-        expected = next((n for n, kinds in tables.items() if operator.kind in kinds), None)
-        if expected is not None and len(present) != expected:
-            raise ValueError(f"{len(present)} inputs, expected {expected}")
-        return broadcast_shape([tensor.shape for tensor in present])
+    def prepare(self, first: Extents) -> Extents:
+        count = len(self.inputs)
+        expected = INPUTS.get(self.operator.kind, count)
+        if None in self.inputs:
+            raise ValueError(f"input {self.inputs.index(None)} of {self.operator.kind} is left out")
+        if count != expected:
+            raise ValueError(f"{count} inputs, expected {expected}")
+        return broadcast_shape([shape for shape in self.inputs if shape is not None])
 
-    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        return tuple([broadcast_box(tensors[name].shape, box) for name in operator.inputs])
+    def reads(self, box: Box, part: Part = None) -> Reads:
+        return tuple(
+            [None if shape is None else broadcast_box(shape, box) for shape in self.inputs]
+        )
 
-    def count(self, operator: Operator, tensors: Tensors, box: Box, reads: Reads) -> int:
-        further = max(1, len(operator.inputs) - 1) + DIVISION * (operator.kind == "Mean")
-        return EACH.get(operator.kind, further) * volume(box)
+    def count(self, box: Box, reads: Reads) -> int:
+        kind = self.operator.kind
+        further = max(1, len(self.inputs) - 1) + DIVISION * (kind == "Mean")
+        return EACH.get(kind, further) * volume(box)
 
 
-class Quantise(VectorOperator):
+class Quantise(Geometry):
     """QuantizeLinear, DequantizeLinear.
 
     Input: X alone. Scale and zero point are constants in ``operator.quantisation``: for
@@ -139,23 +141,22 @@ class Quantise(VectorOperator):
     kinds = frozenset({"QuantizeLinear", "DequantizeLinear"})
     fusion = Fusion.ELEMENTWISE
 
-    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        shape = required(operator, inputs, 0).shape
-        given, scale = operator.quantisation, None
+    def prepare(self, data: Extents) -> Extents:
+        given, scale = self.operator.quantisation, None
         if given is not None:
-            scale = given.output if operator.kind == "QuantizeLinear" else given.inputs[0]
+            scale = given.output if self.operator.kind == "QuantizeLinear" else given.inputs[0]
         if scale is None:
             raise ValueError("scale and zero point are not constant")
-        if scale.axis is not None and shape[scale.axis] != scale.scale.size:
+        if scale.axis is not None and data[scale.axis] != scale.scale.size:
             raise ValueError(
-                f"{scale.scale.size} scales for {shape[scale.axis]} positions of axis {scale.axis}"
+                f"{scale.scale.size} scales for {data[scale.axis]} positions of axis {scale.axis}"
             )
-        return shape
+        return data
 
-    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
+    def reads(self, box: Box, part: Part = None) -> Reads:
         return (box,)
 
-    def count(self, operator: Operator, tensors: Tensors, box: Box, reads: Reads) -> int:
+    def count(self, box: Box, reads: Reads) -> int:
         return 0
 
 

@@ -1,11 +1,12 @@
 """Operators that only move elements: other axes, parts, copies, positions that indices name."""
 
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from math import prod
 
 import numpy as np
 
-from spmilp.frontend.graph import Operator
+from spmilp.frontend.graph import Operator, Tensor
 from spmilp.frontend.operators.boxes import (
     broadcast_box,
     broadcast_shape,
@@ -13,34 +14,14 @@ from spmilp.frontend.operators.boxes import (
     volume,
     whole,
 )
-from spmilp.frontend.operators.family import (
-    Fusion,
-    Inputs,
-    Part,
-    Reads,
-    Tensors,
-    VectorOperator,
-    axis_of,
-    elements,
-    has,
-    has_input,
-    input_shape,
-    integer,
-    integers,
-    integers_at,
-    number,
-    required,
-    text,
-)
-from spmilp.units import Box, Extents
+from spmilp.frontend.operators.geometry import Fusion, Geometry, Part, Reads, elements
+from spmilp.units import Box, Extents, Interval
 
 
-class Moves(VectorOperator):
+class Moves(Geometry):
     """Moves elements without arithmetic: a view costs nothing, else 1 per output element."""
 
-    fusion: Fusion
-
-    def count(self, operator: Operator, tensors: Tensors, box: Box, reads: Reads) -> int:
+    def count(self, box: Box, reads: Reads) -> int:
         return 0 if self.fusion is Fusion.VIEW else volume(box)
 
 
@@ -50,21 +31,21 @@ class Concat(Moves):
     kinds = frozenset({"Concat"})
     fusion = Fusion.VIEW
 
-    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        shapes = [required(operator, inputs, position).shape for position in range(len(inputs))]
-        axis = axis_of(operator, len(shapes[0]))
-        rests = {(*shape[:axis], *shape[axis + 1 :]) for shape in shapes}
-        if len(rests) > 1:
+    def prepare(self, first: Extents) -> Extents:
+        if None in self.inputs:
+            raise ValueError(f"input {self.inputs.index(None)} of Concat is left out")
+        shapes = [shape for shape in self.inputs if shape is not None]
+        self.along = axis = self.operator.axis(len(first))
+        if len({(*shape[:axis], *shape[axis + 1 :]) for shape in shapes}) > 1:
             raise ValueError(f"shapes {shapes} differ along other axes than {axis}")
-        total = sum(shape[axis] for shape in shapes)
-        return (*shapes[0][:axis], total, *shapes[0][axis + 1 :])
+        self.lengths = [shape[axis] for shape in shapes]
+        return (*first[:axis], sum(self.lengths), *first[axis + 1 :])
 
-    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        axis = integer(operator, "axis")
+    def reads(self, box: Box, part: Part = None) -> Reads:
+        axis = self.along
         boxes: list[Box | None] = []
         low, high = box[axis]
-        for name in operator.inputs:
-            length = tensors[name].shape[axis]
+        for length in self.lengths:
             inside = (max(low, 0), min(high, length))
             boxes.append((*box[:axis], inside, *box[axis + 1 :]) if inside[0] < inside[1] else None)
             low, high = low - length, high - length
@@ -77,11 +58,12 @@ class Expand(Moves):
     kinds = frozenset({"Expand"})
     fusion = Fusion.VIEW
 
-    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        return broadcast_shape((required(operator, inputs, 0).shape, integers(operator, "shape")))
+    def prepare(self, data: Extents) -> Extents:
+        self.data = data
+        return broadcast_shape((data, self.operator.integers("shape")))
 
-    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        return (broadcast_box(input_shape(operator, tensors, 0), box),)
+    def reads(self, box: Box, part: Part = None) -> Reads:
+        return (broadcast_box(self.data, box),)
 
 
 class Tile(Moves):
@@ -90,19 +72,17 @@ class Tile(Moves):
     kinds = frozenset({"Tile"})
     fusion = Fusion.INJECTIVE
 
-    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        shape = required(operator, inputs, 0).shape
-        repeats = integers(operator, "repeats", len(shape))
+    def prepare(self, data: Extents) -> Extents:
+        self.data, repeats = data, self.operator.integers("repeats", len(data))
         if min(repeats, default=1) < 1:
             raise ValueError(f"repeats are {repeats}, expected positive integers")
-        return tuple(length * count for length, count in zip(shape, repeats, strict=True))
+        return tuple(length * count for length, count in zip(data, repeats, strict=True))
 
-    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        shape = input_shape(operator, tensors, 0)
-        return (tuple(map(_in_one_copy, shape, box)),)
+    def reads(self, box: Box, part: Part = None) -> Reads:
+        return (tuple(map(_in_one_copy, self.data, box)),)
 
 
-def _in_one_copy(length: int, interval: tuple[int, int]) -> tuple[int, int]:
+def _in_one_copy(length: int, interval: Interval) -> Interval:
     start, last = interval[0], interval[1] - 1
     one = start // length == last // length
     return (start % length, last % length + 1) if one else (0, length)
@@ -117,15 +97,14 @@ class Trilu(Moves):
     kinds = frozenset({"Trilu"})
     fusion = Fusion.INJECTIVE
 
-    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        shape = required(operator, inputs, 0).shape
-        integer(operator, "upper")
-        integer(operator, "k")
-        if len(shape) < 2:
-            raise ValueError(f"input of shape {shape}, expected a matrix at least")
-        return shape
+    def prepare(self, data: Extents) -> Extents:
+        self.operator.integer("upper")
+        self.operator.integer("k")
+        if len(data) < 2:
+            raise ValueError(f"input of shape {data}, expected a matrix at least")
+        return data
 
-    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
+    def reads(self, box: Box, part: Part = None) -> Reads:
         return (box,)
 
 
@@ -140,28 +119,26 @@ class Slice(Moves):
     kinds = frozenset({"Slice"})
     fusion = Fusion.VIEW
 
-    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        shape = required(operator, inputs, 0).shape
-        taken = tuple(len(positions) for positions in slice_ranges(operator, shape))
+    def prepare(self, data: Extents) -> Extents:
+        self.ranges = slice_ranges(self.operator, data)
+        taken = tuple(map(len, self.ranges))
         if 0 in taken:
             raise ValueError(f"the result of shape {taken} is empty")
         return taken
 
-    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        ranges = slice_ranges(operator, input_shape(operator, tensors, 0))
+    def reads(self, box: Box, part: Part = None) -> Reads:
         ends = (
             sorted((positions[start], positions[stop - 1]))
-            for positions, (start, stop) in zip(ranges, box, strict=True)
+            for positions, (start, stop) in zip(self.ranges, box, strict=True)
         )
-        return (tuple((low, high + 1) for low, high in ends),)
+        return (tuple([(low, high + 1) for low, high in ends]),)
 
 
 def slice_ranges(operator: Operator, shape: Extents) -> tuple[range, ...]:
     """Return, for each axis, the positions of the input that a Slice takes."""
     ranges = [range(length) for length in shape]
-    axes = integers(operator, "axes")
-    starts, ends = integers(operator, "starts", len(axes)), integers(operator, "ends", len(axes))
-    steps = integers(operator, "steps", len(axes))
+    axes = operator.integers("axes")
+    starts, ends, steps = (operator.integers(n, len(axes)) for n in ("starts", "ends", "steps"))
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
         if not 0 <= axis < len(shape) or step == 0:
             raise ValueError(f"axis {axis} with step {step} of a tensor of shape {shape}")
@@ -188,38 +165,38 @@ class Gather(Moves):
     kinds = frozenset({"Gather"})
     fusion = Fusion.INJECTIVE
 
-    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        shape = required(operator, inputs, 0).shape
-        axis = axis_of(operator, len(shape))
-        if has(operator, "indices"):
-            indices = integers(operator, "indices")
-            taken = integers(operator, "indices_shape")
-            if any(not 0 <= index < shape[axis] for index in indices):
+    def prepare(self, data: Extents) -> Extents:
+        self.along, taken = self.operator.axis(len(data)), self.input(1)
+        self.length = data[self.along]
+        if "indices" in self.operator.attributes:
+            taken = self.operator.integers("indices_shape")
+            indices = self.operator.integers("indices")
+            if any(not 0 <= index < self.length for index in indices):
                 raise ValueError(
-                    f"indices from {min(indices)} to {max(indices)} for an axis of {shape[axis]}"
+                    f"indices from {min(indices)} to {max(indices)} for an axis of {self.length}"
                 )
-        else:
-            taken = required(operator, inputs, 1).shape
-        return (*shape[:axis], *taken, *shape[axis + 1 :])
+        elif taken is None:
+            raise ValueError("input 1 of Gather is left out")
+        self.rank = len(taken)
+        return (*data[: self.along], *taken, *data[self.along + 1 :])
 
-    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        shape, axis = input_shape(operator, tensors, 0), integer(operator, "axis")
-        rank = len(box) - len(shape) + 1
-        taken = box[axis : axis + rank]
-        if not has_input(operator, 1):
-            chosen = constant_indices(operator, taken)
-            along = (min(chosen), max(chosen) + 1)
-            return ((*box[:axis], along, *box[axis + rank :]),)
-        return (*box[:axis], (0, shape[axis]), *box[axis + rank :]), taken
+    def reads(self, box: Box, part: Part = None) -> Reads:
+        before, behind = box[: self.along], box[self.along + self.rank :]
+        taken = box[self.along : self.along + self.rank]
+        if self.input(1) is None:
+            chosen = constant_indices(self.operator, taken)
+            return ((*before, (min(chosen), max(chosen) + 1), *behind),)
+        return (*before, (0, self.length), *behind), taken
 
 
 def constant_indices(operator: Operator, box: Box) -> tuple[int, ...]:
     """Return the constant indices in a box of them, in row-major order."""
-    shape = integers(operator, "indices_shape", len(box))
+    shape = operator.integers("indices_shape", len(box))
     positions = [0]
     for length, (start, stop) in zip(shape, box, strict=True):
         positions = [p * length + q for p in positions for q in range(start, stop)]
-    return integers_at(operator, "indices", positions)
+    indices = operator.numbers("indices")
+    return tuple([int(indices[position]) for position in positions])
 
 
 class Pad(Moves):
@@ -233,39 +210,37 @@ class Pad(Moves):
     kinds = frozenset({"Pad"})
     fusion = Fusion.INJECTIVE
 
-    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        shape = required(operator, inputs, 0).shape
-        pads, rank = integers(operator, "pads", 2 * len(shape)), len(shape)
-        mode = text(operator, "mode")
-        number(operator, "value")
+    def prepare(self, data: Extents) -> Extents:
+        self.data, rank = data, len(data)
+        pads, mode = self.operator.integers("pads", 2 * rank), self.operator.text("mode")
+        self.operator.number("value")
         if mode not in ("constant", "reflect", "edge", "wrap"):
             raise ValueError(f"mode {mode} of Pad is not known")
-        for axis, length in enumerate(shape):
-            longest = max(pads[axis], pads[axis + rank])
-            if mode == "reflect" and longest >= max(length, 1):
-                raise ValueError(f"reflection by {longest} exceeds an axis of {length}")
-        result = tuple(length + pads[axis] + pads[axis + rank] for axis, length in enumerate(shape))
+        sides = [*zip(data, pads[:rank], pads[rank:], strict=True)]
+        for length, before, behind in sides:
+            if mode == "reflect" and max(before, behind) >= max(length, 1):
+                raise ValueError(f"reflection by {max(before, behind)} exceeds an axis of {length}")
+        result = tuple(map(sum, sides))
         if min(result, default=1) < 1:
             raise ValueError(f"the result of shape {result} is empty")
         return result
 
-    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        shape = input_shape(operator, tensors, 0)
+    def reads(self, box: Box, part: Part = None) -> Reads:
         inside = [
-            [p for p in pad_positions(operator, shape, axis, interval) if p is not None]
+            [p for p in pad_positions(self.operator, self.data, axis, interval) if p is not None]
             for axis, interval in enumerate(box)
         ]
         return (covering_ranges(inside),)
 
 
 def pad_positions(
-    operator: Operator, shape: Extents, axis: int, interval: tuple[int, int]
+    operator: Operator, shape: Extents, axis: int, interval: Interval
 ) -> list[int | None]:
     """Return the input position of each output position of an axis; ``None`` for the value."""
     length = shape[axis]
-    shift = integers(operator, "pads", 2 * len(shape))[axis]
+    shift = operator.integers("pads", 2 * len(shape))[axis]
     wanted = range(interval[0] - shift, interval[1] - shift)
-    match text(operator, "mode"):
+    match operator.text("mode"):
         case "edge":
             return [min(max(position, 0), length - 1) for position in wanted]
         case "wrap":
@@ -287,23 +262,22 @@ class GatherND(Moves):
 
     kinds = frozenset({"GatherND"})
     fusion = Fusion.INJECTIVE
+    needs = 2
 
-    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        shape, indices = (required(operator, inputs, position).shape for position in range(2))
-        batch = integer(operator, "batch_dims")
-        _index_axes_of(shape, indices, batch)
-        if shape[:batch] != indices[:batch] or batch >= len(indices):
-            raise ValueError(f"{batch} leading axes of {shape} and of indices {indices} differ")
-        return (*indices[:-1], *shape[batch + indices[-1] :])
+    def prepare(self, data: Extents, indices: Extents) -> Extents:
+        self.batch = batch = self.operator.integer("batch_dims")
+        self.leading, self.indexed = len(indices) - 1, _index_axes_of(data, indices, batch)
+        if data[:batch] != indices[:batch] or batch >= len(indices):
+            raise ValueError(f"{batch} leading axes of {data} and of indices {indices} differ")
+        self.table = whole(data)[batch : batch + self.indexed]
+        return (*indices[:-1], *data[batch + self.indexed :])
 
-    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        shape, indices = (input_shape(operator, tensors, position) for position in range(2))
-        batch, leading = integer(operator, "batch_dims"), len(indices) - 1
-        indexed = whole(shape)[batch : batch + indices[-1]]
-        return (*box[:batch], *indexed, *box[leading:]), (*box[:leading], (0, indices[-1]))
+    def reads(self, box: Box, part: Part = None) -> Reads:
+        taken = (*box[: self.leading], (0, self.indexed))
+        return (*box[: self.batch], *self.table, *box[self.leading :]), taken
 
 
-class ScatterND(VectorOperator):
+class ScatterND(Moves):
     """ScatterND: X with other slices at the positions that the indices name.
 
     Inputs: X, integer indices (positions are their last axis), updates. Attribute: ``reduction``
@@ -315,22 +289,22 @@ class ScatterND(VectorOperator):
 
     kinds = frozenset({"ScatterND"})
     fusion = Fusion.OPAQUE
+    needs = 3
 
-    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        shape, indices, updates = (required(operator, inputs, at).shape for at in range(3))
-        expected = (*indices[:-1], *shape[_index_axes_of(shape, indices, 0) :])
+    def prepare(self, data: Extents, indices: Extents, updates: Extents) -> Extents:
+        expected = (*indices[:-1], *data[_index_axes_of(data, indices, 0) :])
         if updates != expected:
             raise ValueError(f"updates of shape {updates}, expected {expected}")
-        if text(operator, "reduction") not in ("none", "add", "mul", "max", "min"):
-            raise ValueError(f"reduction {text(operator, 'reduction')} is not known")
-        return shape
+        if (how := self.operator.text("reduction")) not in ("none", "add", "mul", "max", "min"):
+            raise ValueError(f"reduction {how} is not known")
+        self.indices = indices
+        return data
 
-    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        indices = input_shape(operator, tensors, 1)
-        updates = (*whole(indices[:-1]), *box[indices[-1] :])
-        return box, whole(indices), updates
+    def reads(self, box: Box, part: Part = None) -> Reads:
+        updates = (*whole(self.indices[:-1]), *box[self.indices[-1] :])
+        return box, whole(self.indices), updates
 
-    def count(self, operator: Operator, tensors: Tensors, box: Box, reads: Reads) -> int:
+    def count(self, box: Box, reads: Reads) -> int:
         return volume(box) + elements(reads[2:])
 
 
@@ -355,34 +329,42 @@ class Reshape(Moves):
     kinds = frozenset({"Reshape", "Flatten", "Squeeze", "Unsqueeze"})
     fusion = Fusion.VIEW
 
-    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        shape = required(operator, inputs, 0).shape
-        result = self._shape(operator, shape)
-        if prod(result) != prod(shape) or min(result, default=1) < 1:
-            raise ValueError(f"{shape} cannot be reshaped to {result}")
+    def prepare(self, data: Extents) -> Extents:
+        self.data, result = data, _RESHAPED[self.operator.kind](self.operator, data)
+        if prod(result) != prod(data) or min(result, default=1) < 1:
+            raise ValueError(f"{data} cannot be reshaped to {result}")
         return result
 
-    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        source = input_shape(operator, tensors, 0)
-        target = tensors[operator.output].shape
-        return (covering_box(source, target, box),)
+    def reads(self, box: Box, part: Part = None) -> Reads:
+        return (covering_box(self.data, self.shape, box),)
 
-    def _shape(self, operator: Operator, shape: Extents) -> Extents:
-        if operator.kind == "Reshape":
-            return integers(operator, "shape")
-        if operator.kind == "Flatten":
-            axis = integer(operator, "axis")
-            return (prod(shape[:axis]), prod(shape[axis:]))
-        axes = integers(operator, "axes")
-        if operator.kind == "Squeeze":
-            if any(not 0 <= axis < len(shape) or shape[axis] != 1 for axis in axes):
-                raise ValueError(f"axes {axes} of {shape} are not all of length 1")
-            return tuple(length for axis, length in enumerate(shape) if axis not in axes)
-        rest = iter(shape)
-        rank = len(shape) + len(axes)
-        if len(set(axes)) < len(axes) or any(not 0 <= axis < rank for axis in axes):
-            raise ValueError(f"axes {axes} for a result of {rank} axes")
-        return tuple(1 if axis in axes else next(rest) for axis in range(rank))
+
+def _flattened(operator: Operator, shape: Extents) -> Extents:
+    axis = operator.integer("axis")
+    return (prod(shape[:axis]), prod(shape[axis:]))
+
+
+def _squeezed(operator: Operator, shape: Extents) -> Extents:
+    axes = operator.integers("axes")
+    if any(not 0 <= axis < len(shape) or shape[axis] != 1 for axis in axes):
+        raise ValueError(f"axes {axes} of {shape} are not all of length 1")
+    return tuple(length for axis, length in enumerate(shape) if axis not in axes)
+
+
+def _unsqueezed(operator: Operator, shape: Extents) -> Extents:
+    axes, rest = operator.integers("axes"), iter(shape)
+    rank = len(shape) + len(axes)
+    if len(set(axes)) < len(axes) or any(not 0 <= axis < rank for axis in axes):
+        raise ValueError(f"axes {axes} for a result of {rank} axes")
+    return tuple(1 if axis in axes else next(rest) for axis in range(rank))
+
+
+_RESHAPED: Mapping[str, Callable[[Operator, Extents], Extents]] = {
+    "Reshape": lambda operator, _: operator.integers("shape"),
+    "Flatten": _flattened,
+    "Squeeze": _squeezed,
+    "Unsqueeze": _unsqueezed,
+}
 
 
 def without_ones(shape: Extents) -> Extents:
@@ -390,11 +372,11 @@ def without_ones(shape: Extents) -> Extents:
     return tuple(length for length in shape if length > 1)
 
 
-def keeps_boxes(operator: Operator, tensors: Tensors) -> bool:
+def keeps_boxes(operator: Operator, tensors: Mapping[str, Tensor]) -> bool:
     """Return whether an operator only adds or drops axes of length 1."""
     if operator.kind not in Reshape.kinds:
         return False
-    before, after = input_shape(operator, tensors, 0), tensors[operator.output].shape
+    before, after = tensors[operator.inputs[0]].shape, tensors[operator.output].shape
     return without_ones(before) == without_ones(after) and prod(before) == prod(after)
 
 
@@ -408,16 +390,14 @@ def covering_box(source: Extents, target: Extents, box: Box) -> Box:
     box
         Of the reshaped tensor.
     """
-    result: list[tuple[int, int]] = []
+    result: list[Interval] = []
     for (first, last), (begin, end) in _matching_axes(source, target):
         result.extend(_cover(source[first:last], target[begin:end], box[begin:end]))
     return tuple(result)
 
 
 @lru_cache(maxsize=4096)
-def _matching_axes(
-    source: Extents, target: Extents
-) -> tuple[tuple[tuple[int, int], tuple[int, int]], ...]:
+def _matching_axes(source: Extents, target: Extents) -> tuple[tuple[Interval, Interval], ...]:
     """Cut both shapes into the shortest runs of axes that hold the same number of elements."""
     runs = []
     i = j = 0
@@ -479,16 +459,15 @@ class Transpose(Moves):
     kinds = frozenset({"Transpose"})
     fusion = Fusion.INJECTIVE
 
-    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        shape = required(operator, inputs, 0).shape
-        perm = integers(operator, "perm", len(shape))
-        if sorted(perm) != list(range(len(shape))):
-            raise ValueError(f"perm is {perm}, no permutation of {len(shape)} axes")
-        return tuple(shape[axis] for axis in perm)
+    def prepare(self, data: Extents) -> Extents:
+        perm = self.operator.integers("perm", len(data))
+        if sorted(perm) != list(range(len(data))):
+            raise ValueError(f"perm is {perm}, no permutation of {len(data)} axes")
+        self.back = [perm.index(axis) for axis in range(len(data))]
+        return tuple(data[axis] for axis in perm)
 
-    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        perm = integers(operator, "perm", len(box))
-        return (tuple(box[perm.index(axis)] for axis in range(len(box))),)
+    def reads(self, box: Box, part: Part = None) -> Reads:
+        return (tuple([box[axis] for axis in self.back]),)
 
 
 class DepthToSpace(Moves):
@@ -503,40 +482,31 @@ class DepthToSpace(Moves):
     kinds = frozenset({"DepthToSpace", "SpaceToDepth"})
     fusion = Fusion.INJECTIVE
 
-    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        shape = required(operator, inputs, 0).shape
-        block = integer(operator, "blocksize")
-        if len(shape) != 4:
-            raise ValueError(f"input of shape {shape}, expected four axes")
-        batch, channels, rows, columns = shape
-        if operator.kind == "SpaceToDepth":
+    def prepare(self, data: Extents) -> Extents:
+        self.data, block = data, self.operator.integer("blocksize")
+        if len(data) != 4:
+            raise ValueError(f"input of shape {data}, expected four axes")
+        batch, channels, rows, columns = data
+        depth = channels // (block * block)
+        if self.operator.kind == "SpaceToDepth":
             if rows % block or columns % block:
                 raise ValueError(f"{rows} x {columns} elements in blocks of {block}")
+            self.split = (batch, channels, rows // block, block, columns // block, block)
+            self.perm = (0, 3, 5, 1, 2, 4)
             return (batch, channels * block * block, rows // block, columns // block)
         if channels % (block * block):
             raise ValueError(f"{channels} channels in blocks of {block} x {block}")
-        return (batch, channels // (block * block), rows * block, columns * block)
+        if self.operator.text("mode") == "DCR":
+            self.split, self.perm = (batch, block, block, depth, rows, columns), (0, 3, 4, 1, 5, 2)
+        else:
+            self.split, self.perm = (batch, depth, block, block, rows, columns), (0, 1, 4, 2, 5, 3)
+        return (batch, depth, rows * block, columns * block)
 
-    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        source, target = input_shape(operator, tensors, 0), tensors[operator.output].shape
-        split, perm = split_and_permutation(operator, source)
-        permuted = tuple(split[axis] for axis in perm)
-        inner = covering_box(permuted, target, box)
-        before = tuple(inner[perm.index(axis)] for axis in range(6))
-        return (covering_box(source, split, before),)
-
-
-def split_and_permutation(operator: Operator, shape: Extents) -> tuple[Extents, tuple[int, ...]]:
-    """Return the shape of six axes, and how they are permuted."""
-    batch, channels, rows, columns = shape
-    block = integer(operator, "blocksize")
-    if operator.kind == "SpaceToDepth":
-        split = (batch, channels, rows // block, block, columns // block, block)
-        return split, (0, 3, 5, 1, 2, 4)
-    depth = channels // (block * block)
-    if text(operator, "mode") == "DCR":
-        return (batch, block, block, depth, rows, columns), (0, 3, 4, 1, 5, 2)
-    return (batch, depth, block, block, rows, columns), (0, 1, 4, 2, 5, 3)
+    def reads(self, box: Box, part: Part = None) -> Reads:
+        permuted = tuple(self.split[axis] for axis in self.perm)
+        inner = covering_box(permuted, self.shape, box)
+        before = tuple(inner[self.perm.index(axis)] for axis in range(6))
+        return (covering_box(self.data, self.split, before),)
 
 
 FAMILIES = (

@@ -2,24 +2,15 @@
 
 from collections.abc import Mapping
 
-from spmilp.frontend.graph import Operator
 from spmilp.frontend.operators.boxes import broadcast_box, broadcast_shape, volume, whole
-from spmilp.frontend.operators.family import (
+from spmilp.frontend.operators.geometry import (
     DIVISION,
     EXPONENTIAL,
     Fusion,
-    Inputs,
+    Geometry,
     Part,
     Reads,
-    Tensors,
-    VectorOperator,
-    axis_of,
     elements,
-    input_shape,
-    integer,
-    integers,
-    number,
-    required,
 )
 from spmilp.units import Box, Extents
 
@@ -48,8 +39,11 @@ LAST: Mapping[str, int] = {
 }
 """Element operations per output element, where there are any."""
 
+EACH_NORMALISED = 7
+"""Element operations: mean, difference, square and its sum, division, scale, bias."""
 
-class Reduce(VectorOperator):
+
+class Reduce(Geometry):
     """ReduceSum, ReduceMean, ReduceMax, ReduceMin, ReduceProd, ReduceL1 and their like, ArgMax.
 
     Input: X. Attributes: ``axes`` (all of the reduced axes, not negative, sorted; none for a copy),
@@ -62,30 +56,31 @@ class Reduce(VectorOperator):
     kinds = frozenset({*EACH, *POSITIONS})
     fusion = Fusion.REDUCTION
 
-    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        shape = required(operator, inputs, 0).shape
-        axes = integers(operator, "axes")
-        if any(not 0 <= axis < len(shape) for axis in axes):
-            raise ValueError(f"axes are {axes}, expected 0 to {len(shape) - 1}")
-        if integer(operator, "keepdims"):
-            return tuple(1 if axis in axes else length for axis, length in enumerate(shape))
-        return tuple(length for axis, length in enumerate(shape) if axis not in axes)
+    def prepare(self, data: Extents) -> Extents:
+        axes = self.operator.integers("axes")
+        if any(not 0 <= axis < len(data) for axis in axes):
+            raise ValueError(f"axes are {axes}, expected 0 to {len(data) - 1}")
+        self.whole, self.kept = whole(data), [a for a in range(len(data)) if a not in axes]
+        # Where each axis that is kept lies in the result.
+        self.positions = [*range(len(self.kept))]
+        if self.operator.integer("keepdims"):
+            self.positions = self.kept
+            return tuple(1 if axis in axes else length for axis, length in enumerate(data))
+        return tuple(data[axis] for axis in self.kept)
 
-    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        shape, axes = input_shape(operator, tensors, 0), integers(operator, "axes")
-        kept = [axis for axis in range(len(shape)) if axis not in axes]
-        own = [(0, length) for length in shape]
-        positions = kept if integer(operator, "keepdims") else range(len(kept))
-        for axis, position in zip(kept, positions, strict=True):
+    def reads(self, box: Box, part: Part = None) -> Reads:
+        own = [*self.whole]
+        for axis, position in zip(self.kept, self.positions, strict=True):
             own[axis] = box[position]
         return (tuple(own),)
 
-    def count(self, operator: Operator, tensors: Tensors, box: Box, reads: Reads) -> int:
-        each = EACH.get(operator.kind) or POSITIONS[operator.kind]
-        return each * elements(reads) + LAST.get(operator.kind, 0) * volume(box)
+    def count(self, box: Box, reads: Reads) -> int:
+        kind = self.operator.kind
+        each = EACH.get(kind) or POSITIONS[kind]
+        return each * elements(reads) + LAST.get(kind, 0) * volume(box)
 
 
-class AlongAxis(VectorOperator):
+class AlongAxis(Geometry):
     """Softmax, LogSoftmax, CumSum, TopK: each element depends on its whole line along ``axis``.
 
     Input: X. Attribute ``axis``, not negative; that axis is not tiled.
@@ -100,124 +95,97 @@ class AlongAxis(VectorOperator):
       read.
     """
 
-    kinds = frozenset({"CumSum", "LogSoftmax", "Softmax", "TopK"})
+    integers: Mapping[str, tuple[str, ...]] = {
+        "CumSum": ("exclusive", "reverse"),
+        "LogSoftmax": (),
+        "Softmax": (),
+        "TopK": ("k", "largest", "positions"),
+    }
+    kinds = frozenset(integers)
     fusion = Fusion.REDUCTION
 
-    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        shape = required(operator, inputs, 0).shape
-        axis = axis_of(operator, len(shape))
-        for name in _INTEGERS_OF.get(operator.kind, ()):
-            integer(operator, name)
-        if operator.kind != "TopK":
-            return shape
-        k = integer(operator, "k")
-        if not 1 <= k <= shape[axis]:
-            raise ValueError(f"k is {k}, expected 1 to {shape[axis]}")
-        return (*shape[:axis], k, *shape[axis + 1 :])
+    def prepare(self, data: Extents) -> Extents:
+        axis, kind = self.operator.axis(len(data)), self.operator.kind
+        self.untiled, self.length = (axis,), data[axis]
+        given = [self.operator.integer(name) for name in self.integers[kind]]
+        self.each = {"CumSum": 1, "LogSoftmax": EXPONENTIAL + 4}.get(kind, EXPONENTIAL + 7)
+        if kind != "TopK":
+            return data
+        k = given[0]
+        if not 1 <= k <= self.length:
+            raise ValueError(f"k is {k}, expected 1 to {self.length}")
+        self.each = 1 + k.bit_length()
+        return (*data[:axis], k, *data[axis + 1 :])
 
-    def tiled_axes(self, operator: Operator, tensors: Tensors) -> tuple[bool, ...]:
-        own = integer(operator, "axis")
-        return tuple(axis != own for axis in range(len(tensors[operator.output].shape)))
+    def reads(self, box: Box, part: Part = None) -> Reads:
+        (axis,) = self.untiled
+        return ((*box[:axis], (0, self.length), *box[axis + 1 :]),)
 
-    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        axis = integer(operator, "axis")
-        length = input_shape(operator, tensors, 0)[axis]
-        return ((*box[:axis], (0, length), *box[axis + 1 :]),)
-
-    def count(self, operator: Operator, tensors: Tensors, box: Box, reads: Reads) -> int:
-        match operator.kind:
-            case "CumSum":
-                each = 1
-            case "TopK":
-                each = 1 + integer(operator, "k").bit_length()
-            case kind:
-                each = EXPONENTIAL + 3 + (DIVISION if kind == "Softmax" else 1)
-        return each * elements(reads)
+    def count(self, box: Box, reads: Reads) -> int:
+        return self.each * elements(reads)
 
 
-_INTEGERS_OF = {"CumSum": ("exclusive", "reverse"), "TopK": ("k", "largest", "positions")}
+class ByChannel(Geometry):
+    """BatchNormalization, InstanceNormalization, GroupNormalization (opset 21) at inference.
 
+    Inputs: X ``(N, C, ...)``, then one number per channel: scale, bias, and for BatchNormalization
+    mean and variance. Attributes: ``epsilon``; GroupNormalization ``num_groups``.
 
-class BatchNormalization(VectorOperator):
-    """BatchNormalization at inference: ``(x - mean) / sqrt(var + epsilon) * scale + bias``.
-
-    Inputs: X ``(N, C, ...)``, scale, bias, mean, var, each ``(C)``. Attributes: ``epsilon``.
-
-    Costs 2 per element and 12 per channel.
+    BatchNormalization, ``(x - mean) / sqrt(var + epsilon) * scale + bias``, costs 2 per element and
+    12 per channel. The others have statistics in float32; their spatial axes are not tiled, the
+    channels only where each is a group of its own. They cost 7 per element and 8 per group.
     """
+
+    needs = 3
+
+    def prepare(self, data: Extents, *parameters: Extents) -> Extents:
+        self.operator.number("epsilon")
+        for position, given in enumerate(parameters, start=1):
+            if len(data) < 2 or given != data[1:2]:
+                raise ValueError(f"input {position} of shape {given} for data of shape {data}")
+        return data
+
+    def reads(self, box: Box, part: Part = None) -> Reads:
+        return (box, *((box[1],) for _ in self.inputs[1:]))
+
+
+class BatchNormalization(ByChannel):
+    """Each element by itself."""
 
     kinds = frozenset({"BatchNormalization"})
     fusion = Fusion.ELEMENTWISE
+    needs = 5
 
-    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        return _shape_with_parameters(operator, inputs, 4)
-
-    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        return (box, *((box[1],) for _ in range(4)))
-
-    def count(self, operator: Operator, tensors: Tensors, box: Box, reads: Reads) -> int:
+    def count(self, box: Box, reads: Reads) -> int:
         return 2 * volume(box) + (2 * DIVISION + 4) * (box[1][1] - box[1][0])
 
 
-def _shape_with_parameters(operator: Operator, inputs: Inputs, count: int) -> Extents:
-    """Return the shape of X ``(N, C, ...)``, which ``count`` inputs of shape ``(C)`` follow."""
-    shape = required(operator, inputs, 0).shape
-    number(operator, "epsilon")
-    for position in range(1, count + 1):
-        given = required(operator, inputs, position).shape
-        if len(shape) < 2 or given != (shape[1],):
-            raise ValueError(f"input {position} of shape {given} for data of shape {shape}")
-    return shape
-
-
-class GroupNormalization(VectorOperator):
-    """InstanceNormalization, GroupNormalization (opset 21: scale and bias per channel).
-
-    Inputs: X ``(N, C, ...)``, scale ``(C)``, bias ``(C)``. Attributes: ``epsilon``;
-    GroupNormalization ``num_groups``. Statistics are in float32.
-
-    The spatial axes are not tiled, the channels only where each is a group of its own. Costs 7 per
-    element and 8 per group.
-    """
+class GroupNormalization(ByChannel):
+    """The elements of a group of channels together."""
 
     kinds = frozenset({"InstanceNormalization", "GroupNormalization"})
     fusion = Fusion.REDUCTION
 
-    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        shape = _shape_with_parameters(operator, inputs, 2)
-        if shape[1] % self._groups(operator, shape) != 0:
-            raise ValueError(f"{shape[1]} channels in {self._groups(operator, shape)} groups")
+    def prepare(self, data: Extents, *parameters: Extents) -> Extents:
+        shape = super().prepare(data, *parameters)
+        alone = self.operator.kind == "InstanceNormalization"
+        groups = data[1] if alone else self.operator.integer("num_groups")
+        if data[1] % groups != 0:
+            raise ValueError(f"{data[1]} channels in {groups} groups")
+        self.size = data[1] // groups
+        self.untiled = range(2 if self.size == 1 else 1, len(data))
         return shape
 
-    def tiled_axes(self, operator: Operator, tensors: Tensors) -> tuple[bool, ...]:
-        shape = tensors[operator.output].shape
-        alone = self._groups(operator, shape) == shape[1]
-        return (True, alone, *(False for _ in shape[2:]))
+    def reads(self, box: Box, part: Part = None) -> Reads:
+        channels = (box[1][0] // self.size * self.size, -(-box[1][1] // self.size) * self.size)
+        return ((box[0], channels, *whole(self.shape)[2:]), *super().reads(box)[1:])
 
-    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        shape = input_shape(operator, tensors, 0)
-        size = shape[1] // self._groups(operator, shape)
-        channels = (box[1][0] // size * size, -(-box[1][1] // size) * size)
-        return (box[0], channels, *whole(shape)[2:]), (box[1],), (box[1],)
-
-    def count(self, operator: Operator, tensors: Tensors, box: Box, reads: Reads) -> int:
+    def count(self, box: Box, reads: Reads) -> int:
         data = reads[0] or box
-        shape = input_shape(operator, tensors, 0)
-        size = shape[1] // self._groups(operator, shape)
-        groups = (data[0][1] - data[0][0]) * (data[1][1] - data[1][0]) // size
-        return EACH_NORMALISED * volume(data) + 2 * DIVISION * groups
-
-    def _groups(self, operator: Operator, shape: Extents) -> int:
-        if operator.kind == "InstanceNormalization":
-            return shape[1]
-        return integer(operator, "num_groups")
+        return EACH_NORMALISED * volume(data) + 2 * DIVISION * volume(data[:2]) // self.size
 
 
-EACH_NORMALISED = 7
-"""Element operations: mean, difference, square and its sum, division, scale, bias."""
-
-
-class LayerNormalization(VectorOperator):
+class LayerNormalization(Geometry):
     """LayerNormalization and RMSNormalization over the axes from ``axis`` on.
 
     Inputs: X, scale, and for LayerNormalization an optional bias; both broadcast to X.
@@ -228,36 +196,26 @@ class LayerNormalization(VectorOperator):
 
     kinds = frozenset({"LayerNormalization", "RMSNormalization"})
     fusion = Fusion.REDUCTION
+    needs = 2
 
-    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        shape = required(operator, inputs, 0).shape
-        axis_of(operator, len(shape))
-        number(operator, "epsilon")
-        others = [tensor.shape for tensor in inputs[1:] if tensor is not None]
-        required(operator, inputs, 1)
-        if broadcast_shape((shape, *others)) != shape:
-            raise ValueError(f"scale or bias of shapes {others} do not broadcast to {shape}")
-        return shape
+    def prepare(self, data: Extents, scale: Extents) -> Extents:
+        self.first = self.operator.axis(len(data))
+        self.untiled = range(self.first, len(data))
+        self.operator.number("epsilon")
+        others = [shape for shape in self.inputs[1:] if shape is not None]
+        if broadcast_shape((data, *others)) != data:
+            raise ValueError(f"scale or bias of shapes {others} do not broadcast to {data}")
+        return data
 
-    def tiled_axes(self, operator: Operator, tensors: Tensors) -> tuple[bool, ...]:
-        first = integer(operator, "axis")
-        return tuple(axis < first for axis in range(len(tensors[operator.output].shape)))
+    def reads(self, box: Box, part: Part = None) -> Reads:
+        others = (None if own is None else broadcast_box(own, box) for own in self.inputs[1:])
+        return ((*box[: self.first], *whole(self.shape)[self.first :]), *others)
 
-    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        axis = integer(operator, "axis")
-        shape = input_shape(operator, tensors, 0)
-        others = (
-            broadcast_box(tensors[name].shape, box) if name else None
-            for name in operator.inputs[1:]
-        )
-        return ((*box[:axis], *whole(shape)[axis:]), *others)
-
-    def count(self, operator: Operator, tensors: Tensors, box: Box, reads: Reads) -> int:
-        rows = volume(box[: integer(operator, "axis")])
-        return EACH_NORMALISED * elements(reads[:1]) + 2 * DIVISION * rows
+    def count(self, box: Box, reads: Reads) -> int:
+        return EACH_NORMALISED * elements(reads[:1]) + 2 * DIVISION * volume(box[: self.first])
 
 
-class LRN(VectorOperator):
+class LRN(Geometry):
     """LRN across channels; attributes ``size``, ``alpha``, ``beta``, ``bias``.
 
     Each channel reads ``floor((size - 1) / 2)`` channels before it and ``ceil((size - 1) / 2)``
@@ -268,24 +226,21 @@ class LRN(VectorOperator):
     kinds = frozenset({"LRN"})
     fusion = Fusion.COMPLEX
 
-    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        shape = required(operator, inputs, 0).shape
-        integer(operator, "size")
+    def prepare(self, data: Extents) -> Extents:
+        self.size = self.operator.integer("size")
         for name in ("alpha", "beta", "bias"):
-            number(operator, name)
-        if len(shape) < 2:
-            raise ValueError(f"input of shape {shape}, expected batch and channels at least")
-        return shape
+            self.operator.number(name)
+        if len(data) < 2:
+            raise ValueError(f"input of shape {data}, expected batch and channels at least")
+        return data
 
-    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        size, channels = integer(operator, "size"), input_shape(operator, tensors, 0)[1]
+    def reads(self, box: Box, part: Part = None) -> Reads:
         start, stop = box[1]
-        wider = (max(0, start - (size - 1) // 2), min(channels, stop + size // 2))
-        return ((box[0], wider, *box[2:]),)
+        first, end = max(0, start - (self.size - 1) // 2), stop + self.size // 2
+        return ((box[0], (first, min(self.shape[1], end)), *box[2:]),)
 
-    def count(self, operator: Operator, tensors: Tensors, box: Box, reads: Reads) -> int:
-        each = integer(operator, "size") + 2 * EXPONENTIAL + DIVISION + 2
-        return elements(reads) + each * volume(box)
+    def count(self, box: Box, reads: Reads) -> int:
+        return elements(reads) + (self.size + 2 * EXPONENTIAL + DIVISION + 2) * volume(box)
 
 
 FAMILIES = AlongAxis, BatchNormalization, GroupNormalization, LayerNormalization, LRN, Reduce

@@ -1,12 +1,14 @@
-"""Finds the family of an operator by its ONNX type."""
+"""Finds the geometry of an operator by its ONNX type."""
 
 from collections.abc import Mapping
 
+from spmilp.cached import cached
+from spmilp.frontend.graph import Network, Operator, Tensor
 from spmilp.frontend.operators import elementwise, moves, products, reductions, resize, windows
-from spmilp.frontend.operators.family import Family
+from spmilp.frontend.operators.geometry import Geometry
 
-_BY_KIND: Mapping[str, Family] = {
-    kind: family()
+_BY_KIND: Mapping[str, type[Geometry]] = {
+    kind: family
     for module in (elementwise, moves, products, reductions, resize, windows)
     for family in module.FAMILIES
     for kind in family.kinds
@@ -20,12 +22,12 @@ def core_operator(kind: str) -> str:
     return _RUN_AS.get(kind, kind)
 
 
-def find_family(kind: str) -> Family | None:
+def find_family(kind: str) -> type[Geometry] | None:
     """Return the family of an ONNX operator type; ``None`` when there is none."""
     return _BY_KIND.get(kind)
 
 
-def family_of(kind: str) -> Family:
+def family_of(kind: str) -> type[Geometry]:
     """Return the family of an ONNX operator type.
 
     Raises
@@ -33,10 +35,31 @@ def family_of(kind: str) -> Family:
     ValueError
         If there is none.
     """
-    family = find_family(kind)
-    if family is None:
+    if kind not in _BY_KIND:
         raise ValueError(f"operator {kind} is not supported")
-    return family
+    return _BY_KIND[kind]
+
+
+class Geometries(dict[Operator, Geometry]):
+    """The geometries of the operators of a network, each made when it is first asked for."""
+
+    def __init__(self, tensors: Mapping[str, Tensor]) -> None:
+        super().__init__()
+        self._tensors = tensors
+
+    def __missing__(self, operator: Operator) -> Geometry:
+        inputs = [self._tensors[name] if name else None for name in operator.inputs]
+        self[operator] = family_of(operator.kind)(operator, inputs)
+        return self[operator]
+
+
+@cached
+def geometries(network: Network) -> Geometries:
+    """Return the geometry of each operator of a network.
+
+    A ``ValueError`` says why an operator cannot be lowered.
+    """
+    return Geometries(network.tensors)
 
 
 def known_kinds() -> frozenset[str]:

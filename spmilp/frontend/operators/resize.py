@@ -10,21 +10,7 @@ from numpy.typing import NDArray
 
 from spmilp.frontend.graph import Operator
 from spmilp.frontend.operators.boxes import covering_ranges, volume
-from spmilp.frontend.operators.family import (
-    Fusion,
-    Inputs,
-    Part,
-    Reads,
-    Tensors,
-    VectorOperator,
-    input_shape,
-    integer,
-    integers,
-    number,
-    numbers,
-    required,
-    text,
-)
+from spmilp.frontend.operators.geometry import Fusion, Geometry, Part, Reads
 from spmilp.units import Box, Extents
 
 COORDINATES = (
@@ -36,6 +22,7 @@ COORDINATES = (
     "tf_half_pixel_for_nn",
     "tf_crop_and_resize",
 )
+MODES = ("nearest", "linear", "cubic")
 NEAREST = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 
 
@@ -167,7 +154,7 @@ def _cubic(axis: Axis, source: NDArray[np.float32]) -> Weighted:
     return positions, weights.astype(np.float32)
 
 
-class Resize(VectorOperator):
+class Resize(Geometry):
     """Resize (an Upsample is one with ``asymmetric`` coordinates).
 
     Input: X. Attributes: ``sizes`` (lengths of the result, all axes), ``scales`` (all axes: those
@@ -183,56 +170,50 @@ class Resize(VectorOperator):
     kinds = frozenset({"Resize"})
     fusion = Fusion.INJECTIVE
 
-    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        shape = required(operator, inputs, 0).shape
-        sizes = integers(operator, "sizes", len(shape))
-        if integer(operator, "antialias"):
+    def prepare(self, data: Extents) -> Extents:
+        sizes = self.operator.integers("sizes", len(data))
+        if self.operator.integer("antialias"):
             raise ValueError("antialias of Resize is not supported")
         for name, known in (
-            ("mode", ("nearest", "linear", "cubic")),
+            ("mode", MODES),
             ("coordinate_transformation_mode", COORDINATES),
             ("nearest_mode", NEAREST),
         ):
-            if text(operator, name) not in known:
-                raise ValueError(f"{name} {text(operator, name)} of Resize is not supported")
-        for axis in range(len(shape)):
-            axis_rule(operator, shape, axis)
+            if self.operator.text(name) not in known:
+                raise ValueError(f"{name} {self.operator.text(name)} of Resize is not supported")
+        self.axes = [axis_rule(self.operator, data, axis) for axis in range(len(data))]
         if min(sizes, default=1) < 1:
             raise ValueError(f"sizes are {sizes}, expected positive integers")
         return sizes
 
-    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        along = _taps_of(operator, tensors, box)
+    def reads(self, box: Box, part: Part = None) -> Reads:
+        along = map(taps, self.axes, box)
         return (covering_ranges([used.positions[used.weights != 0].tolist() for used in along]),)
 
-    def count(self, operator: Operator, tensors: Tensors, box: Box, reads: Reads) -> int:
-        used = prod(one.positions.shape[0] for one in _taps_of(operator, tensors, box))
-        each = 1 if text(operator, "mode") == "nearest" else 2 * used
-        return each * volume(box)
-
-
-def _taps_of(operator: Operator, tensors: Tensors, box: Box) -> list[Taps]:
-    shape = input_shape(operator, tensors, 0)
-    return [taps(axis_rule(operator, shape, axis), interval) for axis, interval in enumerate(box)]
+    def count(self, box: Box, reads: Reads) -> int:
+        if self.operator.text("mode") == "nearest":
+            return volume(box)
+        used: int = prod(one.positions.shape[0] for one in map(taps, self.axes, box))
+        return 2 * used * volume(box)
 
 
 def axis_rule(operator: Operator, shape: Extents, axis: int) -> Axis:
     """Return how a Resize interpolates along one axis."""
     rank = len(shape)
-    coordinates = text(operator, "coordinate_transformation_mode")
+    coordinates = operator.text("coordinate_transformation_mode")
     roi = (0.0, 1.0)
     if coordinates == "tf_crop_and_resize":
-        given = numbers(operator, "roi", 2 * rank)
+        given = operator.numbers("roi", 2 * rank)
         roi = (given[axis], given[axis + rank])
     return Axis(
         length=shape[axis],
-        size=integers(operator, "sizes", rank)[axis],
-        scale=numbers(operator, "scales", rank)[axis],
-        mode=text(operator, "mode"),
+        size=operator.integers("sizes", rank)[axis],
+        scale=operator.numbers("scales", rank)[axis],
+        mode=operator.text("mode"),
         coordinates=coordinates,
-        nearest=text(operator, "nearest_mode"),
-        coefficient=number(operator, "cubic_coeff_a"),
-        exclude_outside=bool(integer(operator, "exclude_outside")),
+        nearest=operator.text("nearest_mode"),
+        coefficient=operator.number("cubic_coeff_a"),
+        exclude_outside=bool(operator.integer("exclude_outside")),
         roi=roi,
     )
 

@@ -1,27 +1,14 @@
 """Sliding windows along one axis, which inputs a range of outputs depends on, and pooling."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 from typing import TypeAlias
 
 from spmilp.frontend.graph import Operator
-from spmilp.frontend.operators.boxes import volume
-from spmilp.frontend.operators.family import (
-    DIVISION,
-    Fusion,
-    Inputs,
-    Part,
-    Reads,
-    Tensors,
-    VectorOperator,
-    elements,
-    input_shape,
-    integer,
-    integers,
-    required,
-)
+from spmilp.frontend.operators.boxes import volume, whole
+from spmilp.frontend.operators.geometry import DIVISION, Fusion, Geometry, Part, Reads, elements
 from spmilp.units import Box, Extents
 
 
@@ -48,12 +35,27 @@ class Window:
         """Elements from the first to the last position of the window."""
         return (self.kernel - 1) * self.dilation + 1
 
+    def outputs(self, length: int, ceil: bool = False) -> int:
+        """Return how many outputs there are along an axis of ``length`` inputs.
+
+        With ``ceil`` a last window that is only partly there counts too, unless it would begin in
+        the padding at the end (ONNX AveragePool, opset 19).
+        """
+        padded = length + self.pad + self.pad_end
+        if padded < self.span:
+            raise ValueError(
+                f"a window of {self.span} elements exceeds the {padded} elements of a padded axis"
+            )
+        room = padded - self.span
+        count = (-(-room // self.stride) if ceil else room // self.stride) + 1
+        begins_in_padding = ceil and (count - 1) * self.stride >= length + self.pad
+        return count - begins_in_padding
+
 
 WindowReads: TypeAlias = Callable[[Window, tuple[int, int], int], tuple[int, int] | None]
 """The range of inputs of a range of outputs along an axis of so many inputs."""
 
 
-@lru_cache(maxsize=1 << 10)
 def windows_of(operator: Operator, rank: int) -> tuple[Window, ...]:
     """Return the windows along the ``rank`` spatial axes of a convolution or pooling.
 
@@ -62,32 +64,13 @@ def windows_of(operator: Operator, rank: int) -> tuple[Window, ...]:
     ValueError
         If an attribute is missing or has the wrong length or sign.
     """
-    kernel = integers(operator, "kernel_shape", rank)
-    strides = integers(operator, "strides", rank)
-    dilations = integers(operator, "dilations", rank)
-    pads = integers(operator, "pads", 2 * rank)
-    for name, values in (("kernel_shape", kernel), ("strides", strides), ("dilations", dilations)):
+    names = ("kernel_shape", "strides", "dilations")
+    sizes = [operator.integers(name, rank) for name in names]
+    pads = operator.integers("pads", 2 * rank)
+    for name, values in zip(names, sizes, strict=True):
         if min(values, default=1) < 1:
             raise ValueError(f"attribute {name} is {values}, expected positive integers")
-    return tuple(map(Window, kernel, strides, dilations, pads[:rank], pads[rank:]))
-
-
-def windows_fit(window: Window, length: int, ceil: bool = False) -> int:
-    """Return how many outputs a window gives along an axis of ``length`` inputs.
-
-    With ``ceil`` a last window that is only partly there counts too, unless it would begin in the
-    padding at the end (ONNX AveragePool, opset 19).
-    """
-    room = length + window.pad + window.pad_end - window.span
-    if room < 0:
-        raise ValueError(
-            f"a window of {window.span} elements exceeds the {length + window.pad + window.pad_end}"
-            " elements of a padded axis"
-        )
-    count = (-(-room // window.stride) if ceil else room // window.stride) + 1
-    if ceil and (count - 1) * window.stride >= length + window.pad:
-        count -= 1
-    return count
+    return tuple(map(Window, *sizes, pads[:rank], pads[rank:]))
 
 
 @lru_cache(maxsize=1 << 16)
@@ -137,19 +120,19 @@ def transposed_pairs(window: Window, outputs: tuple[int, int], length: int) -> i
 
 
 def data_box(
-    operator: Operator, shape: Extents, leading: Box, outputs: Box, reads: WindowReads
+    windows: Sequence[Window], shape: Extents, leading: Box, outputs: Box, reads: WindowReads
 ) -> Box | None:
     """Return what windows over data of ``shape`` read; ``None`` where all fall on padding.
 
     The box of the data is ``leading`` before the spatial axes; ``outputs`` is of the spatial axes
     of the result, and ``reads`` says what a range of them depends on along one axis.
     """
-    intervals = list(map(reads, windows_of(operator, len(outputs)), outputs, shape[2:]))
+    intervals = list(map(reads, windows, outputs, shape[2:]))
     found = tuple(interval for interval in intervals if interval is not None)
     return (*leading, *found) if len(found) == len(intervals) else None
 
 
-class Pool(VectorOperator):
+class Pool(Geometry):
     """MaxPool (values only), AveragePool, LpPool.
 
     Input: X ``(N, C, spatial...)``.
@@ -163,27 +146,23 @@ class Pool(VectorOperator):
     kinds = frozenset({"MaxPool", "AveragePool", "LpPool"})
     fusion = Fusion.COMPLEX
 
-    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        shape = required(operator, inputs, 0).shape
-        if len(shape) < 3:
-            raise ValueError(f"input of shape {shape}, expected batch, channels and spatial axes")
-        ceil = bool(integer(operator, "ceil_mode"))
-        windows = windows_of(operator, len(shape) - 2)
-        counts = (windows_fit(*one, ceil) for one in zip(windows, shape[2:], strict=True))
-        return (*shape[:2], *counts)
+    def prepare(self, data: Extents) -> Extents:
+        if len(data) < 3:
+            raise ValueError(f"input of shape {data}, expected batch, channels and spatial axes")
+        ceil = bool(self.operator.integer("ceil_mode"))
+        self.data, self.windows = data, windows_of(self.operator, len(data) - 2)
+        counts = zip(self.windows, data[2:], strict=True)
+        return (*data[:2], *(window.outputs(length, ceil) for window, length in counts))
 
-    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        shape = input_shape(operator, tensors, 0)
-        return (data_box(operator, shape, box[:2], box[2:], window_reads),)
+    def reads(self, box: Box, part: Part = None) -> Reads:
+        return (data_box(self.windows, self.data, box[:2], box[2:], window_reads),)
 
-    def count(self, operator: Operator, tensors: Tensors, box: Box, reads: Reads) -> int:
-        windows = windows_of(operator, len(box) - 2)
-        each = prod(window.kernel for window in windows)
-        each += 0 if operator.kind == "MaxPool" else DIVISION
-        return each * volume(box)
+    def count(self, box: Box, reads: Reads) -> int:
+        last = 0 if self.operator.kind == "MaxPool" else DIVISION
+        return (prod(window.kernel for window in self.windows) + last) * volume(box)
 
 
-class GlobalPool(VectorOperator):
+class GlobalPool(Geometry):
     """GlobalAveragePool, GlobalMaxPool: X ``(N, C, spatial...)`` to ``(N, C, 1...)``.
 
     No attributes. Costs 1 per input element, 4 more per output element of the average.
@@ -192,18 +171,17 @@ class GlobalPool(VectorOperator):
     kinds = frozenset({"GlobalAveragePool", "GlobalMaxPool"})
     fusion = Fusion.COMPLEX
 
-    def output_shape(self, operator: Operator, inputs: Inputs) -> Extents:
-        shape = required(operator, inputs, 0).shape
-        if len(shape) < 2:
-            raise ValueError(f"input of shape {shape}, expected batch and channels at least")
-        return (*shape[:2], *(1 for _ in shape[2:]))
+    def prepare(self, data: Extents) -> Extents:
+        if len(data) < 2:
+            raise ValueError(f"input of shape {data}, expected batch and channels at least")
+        self.spatial = whole(data[2:])
+        return (*data[:2], *(1 for _ in data[2:]))
 
-    def reads(self, operator: Operator, tensors: Tensors, box: Box, part: Part = None) -> Reads:
-        shape = input_shape(operator, tensors, 0)
-        return ((*box[:2], *((0, length) for length in shape[2:])),)
+    def reads(self, box: Box, part: Part = None) -> Reads:
+        return ((*box[:2], *self.spatial),)
 
-    def count(self, operator: Operator, tensors: Tensors, box: Box, reads: Reads) -> int:
-        last = DIVISION if operator.kind == "GlobalAveragePool" else 0
+    def count(self, box: Box, reads: Reads) -> int:
+        last = DIVISION * (self.operator.kind == "GlobalAveragePool")
         return elements(reads) + last * volume(box)
 
 

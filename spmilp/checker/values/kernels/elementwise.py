@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from spmilp.checker.values.kernels.call import Array, Call
 from spmilp.frontend.graph import Operator, Scale
-from spmilp.frontend.operators.family import has, integer, number, text
 from spmilp.units import Box
 
 
@@ -45,14 +44,14 @@ def where(call: Call) -> Array:
 
 def requantise_and_shift(call: Call) -> Array:
     """Scale integers by ``factor / div``, add, round halves up and cut off."""
-    div, low, high = (integer(call.operator, name) for name in ("div", "low", "high"))
+    div, low, high = (call.operator.integer(name) for name in ("div", "low", "high"))
     x, factor, summand = (call.array(position).astype(np.int64) for position in range(3))
     return np.asarray(np.clip((x * factor + summand + div // 2) // div, low, high))
 
 
 def modulo(call: Call) -> Array:
     """Compute the remainder with the sign of the divisor, or of the dividend for ``fmod``."""
-    rest = np.fmod if integer(call.operator, "fmod") else np.mod
+    rest = np.fmod if call.operator.integer("fmod") else np.mod
     return np.asarray(rest(call.array(0), call.array(1)))
 
 
@@ -62,21 +61,21 @@ def _erf(x: Array) -> Array:
 
 
 def _gelu(x: Array, operator: Operator) -> Any:
-    if text(operator, "approximate") == "tanh":
+    if operator.text("approximate") == "tanh":
         return 0.5 * x * (1 + np.tanh(sqrt(2 / pi) * (x + 0.044715 * x * x * x)))
     return 0.5 * x * (1 + _erf(x / np.float32(sqrt(2))))
 
 
 def _clip(x: Array, operator: Operator) -> Any:
-    if has(operator, "min"):
-        x = np.maximum(x, np.asarray(number(operator, "min")).astype(x.dtype))
-    if has(operator, "max"):
-        x = np.minimum(x, np.asarray(number(operator, "max")).astype(x.dtype))
+    if "min" in operator.attributes:
+        x = np.maximum(x, np.asarray(operator.number("min")).astype(x.dtype))
+    if "max" in operator.attributes:
+        x = np.minimum(x, np.asarray(operator.number("max")).astype(x.dtype))
     return x
 
 
 def _alpha(operator: Operator) -> Any:
-    return np.float32(number(operator, "alpha"))
+    return np.float32(operator.number("alpha"))
 
 
 def _sigmoid(x: Array) -> Any:
@@ -88,7 +87,7 @@ def _softplus(x: Array) -> Any:
 
 
 def _selu(x: Array, operator: Operator) -> Any:
-    gamma = np.float32(number(operator, "gamma"))
+    gamma = np.float32(operator.number("gamma"))
     return gamma * np.where(x > 0, x, _alpha(operator) * np.expm1(np.minimum(x, 0)))
 
 
@@ -98,7 +97,7 @@ def _celu(x: Array, operator: Operator) -> Any:
 
 
 def _hard_sigmoid(x: Array, operator: Operator) -> Any:
-    return np.clip(_alpha(operator) * x + np.float32(number(operator, "beta")), 0, 1)
+    return np.clip(_alpha(operator) * x + np.float32(operator.number("beta")), 0, 1)
 
 
 def _divide(a: Array, b: Array) -> Any:

@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from spmilp.checker.values.kernels.call import Array, Call
-from spmilp.frontend.operators.family import has, integer, integers, number, text
 from spmilp.frontend.operators.moves import constant_indices, pad_positions, slice_ranges
 from spmilp.frontend.operators.resize import axis_rule, taps
 from spmilp.units import Box
@@ -14,7 +13,7 @@ from spmilp.units import Box
 def concat(call: Call) -> Array:
     """Join what there is of each input."""
     arrays = [array for array in call.inputs if array is not None]
-    return np.concatenate(arrays, axis=integer(call.operator, "axis"))
+    return np.concatenate(arrays, axis=call.operator.integer("axis"))
 
 
 def slice_(call: Call) -> Array:
@@ -28,7 +27,7 @@ def slice_(call: Call) -> Array:
 
 def transpose(call: Call) -> Array:
     """Permute the axes."""
-    return call.array(0).transpose(integers(call.operator, "perm"))
+    return call.array(0).transpose(call.operator.integers("perm"))
 
 
 def reshape(call: Call) -> Array:
@@ -63,9 +62,9 @@ def tile(call: Call) -> Array:
 
 def gather(call: Call) -> Array:
     """Take the elements that the indices name."""
-    axis, shape = integer(call.operator, "axis"), call.shape(0)
+    axis, shape = call.operator.integer("axis"), call.shape(0)
     taken = call.extent[axis : axis + len(call.extent) - len(shape) + 1]
-    if has(call.operator, "indices"):
+    if "indices" in call.operator.attributes:
         box = call.box[axis : axis + len(taken)]
         indices = np.asarray(constant_indices(call.operator, box), dtype=np.int64)
     else:
@@ -77,7 +76,7 @@ def gather(call: Call) -> Array:
 
 def gather_nd(call: Call) -> Array:
     """Take the slices that the indices name."""
-    batch = integer(call.operator, "batch_dims")
+    batch = call.operator.integer("batch_dims")
     values, read = call.array(0), call.read(0)
     places = _positions(call.array(1), call.shape(0)[batch:], read[batch:])
     leading = np.ix_(*(range(length) for length in values.shape[:batch]))
@@ -94,7 +93,7 @@ def scatter_nd(call: Call) -> Array:
     for place, (start, stop) in zip(places, call.box, strict=False):
         inside &= (place >= 0) & (place < stop - start)
     where = tuple(place[inside] for place in places)
-    how = _SCATTERED[text(call.operator, "reduction")]
+    how = _SCATTERED[call.operator.text("reduction")]
     if how is None:
         result[where] = updates[inside]
     else:
@@ -122,7 +121,7 @@ def _positions(indices: Array, shape: Sequence[int], box: Box) -> tuple[Array, .
 
 def pad(call: Call) -> Array:
     """Put elements around the input."""
-    value = number(call.operator, "value")
+    value = call.operator.number("value")
     if not call.there(0):
         return np.full(call.extent, value)
     shape = call.shape(0)
@@ -141,10 +140,10 @@ def pad(call: Call) -> Array:
 
 def depth_to_space(call: Call) -> Array:
     """Spread channels over blocks of pixels."""
-    block = integer(call.operator, "blocksize")
+    block = call.operator.integer("blocksize")
     batch, channel, row, column = np.ix_(*(np.arange(*interval) for interval in call.box))
     inner = row % block * block + column % block
-    if text(call.operator, "mode") == "DCR":
+    if call.operator.text("mode") == "DCR":
         source = inner * (call.shape(0)[1] // (block * block)) + channel
     else:
         source = channel * block * block + inner
@@ -153,7 +152,7 @@ def depth_to_space(call: Call) -> Array:
 
 def space_to_depth(call: Call) -> Array:
     """Gather blocks of pixels into channels."""
-    block, channels = integer(call.operator, "blocksize"), call.shape(0)[1]
+    block, channels = call.operator.integer("blocksize"), call.shape(0)[1]
     batch, channel, row, column = np.ix_(*(np.arange(*interval) for interval in call.box))
     inner = channel // channels
     rows, columns = row * block + inner // block, column * block + inner % block
@@ -162,9 +161,9 @@ def space_to_depth(call: Call) -> Array:
 
 def trilu(call: Call) -> Array:
     """Keep one triangle of the last two axes."""
-    k = integer(call.operator, "k")
+    k = call.operator.integer("k")
     row, column = np.ix_(np.arange(*call.box[-2]), np.arange(*call.box[-1]))
-    keep = column - row >= k if integer(call.operator, "upper") else column - row <= k
+    keep = column - row >= k if call.operator.integer("upper") else column - row <= k
     values = call.array(0)
     return np.where(keep, values, np.zeros((), dtype=values.dtype))
 
@@ -189,11 +188,11 @@ def _pick(call: Call, places: Sequence[Array]) -> Array:
 
 def resize(call: Call) -> Array:
     """Interpolate the box."""
-    outside_value = np.float32(number(call.operator, "extrapolation_value"))
+    outside_value = np.float32(call.operator.number("extrapolation_value"))
     if not call.there(0):
         return np.full(call.extent, outside_value)
     result, read = call.array(0), call.read(0)
-    copies = text(call.operator, "mode") == "nearest"
+    copies = call.operator.text("mode") == "nearest"
     outside = np.zeros((1,) * len(call.box), dtype=np.bool_)
     for axis, interval in enumerate(call.box):
         used = taps(axis_rule(call.operator, call.shape(0), axis), interval)

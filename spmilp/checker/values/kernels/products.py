@@ -16,7 +16,6 @@ from numpy.lib.stride_tricks import as_strided
 from spmilp.checker.values.kernels.call import Array, Call
 from spmilp.checker.values.kernels.elementwise import along, saturate, scale_of_products
 from spmilp.frontend.graph import Operator, Scale
-from spmilp.frontend.operators.family import integer, number
 from spmilp.frontend.operators.products import letters
 from spmilp.frontend.operators.windows import Window, windows_of
 
@@ -78,7 +77,7 @@ def average_pool(call: Call) -> Array:
     total = np.zeros(call.extent, dtype=np.float32)
     for _, values in positions(padded(call, windows, 0), windows, call.extent[2:]):
         total += values
-    include = bool(integer(call.operator, "count_include_pad"))
+    include = bool(call.operator.integer("count_include_pad"))
     for axis, window in enumerate(windows, start=2):
         counts = _counts(window, call.box[axis], call.shape(0)[axis], include)
         total /= counts.reshape(-1, *(1,) * (len(call.box) - axis - 1))
@@ -88,7 +87,7 @@ def average_pool(call: Call) -> Array:
 def lp_pool(call: Call) -> Array:
     """Return the p-norm of each window."""
     windows = windows_of(call.operator, len(call.box) - 2)
-    p = integer(call.operator, "p")
+    p = call.operator.integer("p")
     total = np.zeros(call.extent, dtype=np.float32)
     for _, values in positions(padded(call, windows, 0), windows, call.extent[2:]):
         total += np.abs(values) ** p
@@ -131,8 +130,8 @@ POOLING: Mapping[str, Callable[[Call], Array]] = {
 def gemm(call: Call) -> Array:
     """Return the product of the (transposed) operands of a Gemm, without alpha, beta and C."""
     left, right = call.array(0), call.array(1)
-    left = left.T if integer(call.operator, "transA") else left
-    right = right.T if integer(call.operator, "transB") else right
+    left = left.T if call.operator.integer("transA") else left
+    right = right.T if call.operator.integer("transB") else right
     product: Array = left @ right
     return product
 
@@ -158,7 +157,7 @@ def conv(call: Call) -> Array:
     windows = windows_of(call.operator, len(call.box) - 2)
     canvas = padded(call, windows, 0)
     outputs, first = call.shape(1)[0], call.box[1][0]
-    size = outputs // integer(call.operator, "group")
+    size = outputs // call.operator.integer("group")
     groups = (call.box[1][1] - 1) // size - first // size + 1
     if groups == 1:
         return _dense(canvas, weight, windows, call.extent[2:])
@@ -217,7 +216,7 @@ def conv_transpose(call: Call) -> Array:
     values, read = call.array(0), call.read(0)
     windows = windows_of(call.operator, len(call.box) - 2)
     size = call.shape(1)[1]
-    depth = call.shape(1)[0] // integer(call.operator, "group")
+    depth = call.shape(1)[0] // call.operator.integer("group")
     first = call.box[1][0] // size
     groups = values.shape[1] // depth
     offset = 0 if groups == 1 else call.box[1][0] - first * size
@@ -358,7 +357,7 @@ def _bias(call: Call) -> Array:
 
 def _add_bias(call: Call, total: Array) -> Array:
     if call.operator.kind == "Gemm":
-        alpha, beta = number(call.operator, "alpha"), number(call.operator, "beta")
+        alpha, beta = call.operator.number("alpha"), call.operator.number("beta")
         total = total if alpha == 1 else total * np.float32(alpha)
         if call.there(2):
             return np.asarray(

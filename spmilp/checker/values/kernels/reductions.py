@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from spmilp.checker.values.kernels.call import Array, Call
-from spmilp.frontend.operators.family import integer, integers, number
 from spmilp.units import Box
 
 
@@ -16,23 +15,23 @@ def batch_normalization(call: Call) -> Array:
     scale, bias, mean, variance = (
         call.array(position).reshape(-1, *trailing) for position in range(1, 5)
     )
-    deviation = np.sqrt(variance + np.float32(number(call.operator, "epsilon")))
+    deviation = np.sqrt(variance + np.float32(call.operator.number("epsilon")))
     return np.asarray((call.array(0) - mean) / deviation * scale + bias)
 
 
 def layer_normalization(call: Call) -> Array:
     """Return rows with mean 0 and variance 1, scaled and shifted."""
     values = call.array(0)
-    axes = tuple(range(integer(call.operator, "axis"), values.ndim))
-    return _scaled(call, _normalised(values, axes, number(call.operator, "epsilon")))
+    axes = tuple(range(call.operator.integer("axis"), values.ndim))
+    return _scaled(call, _normalised(values, axes, call.operator.number("epsilon")))
 
 
 def rms_normalization(call: Call) -> Array:
     """Return rows divided by their root mean square, scaled."""
     values = call.array(0)
-    axes = tuple(range(integer(call.operator, "axis"), values.ndim))
+    axes = tuple(range(call.operator.integer("axis"), values.ndim))
     square = np.mean(values * values, axis=axes, keepdims=True, dtype=np.float32)
-    return _scaled(call, values / np.sqrt(square + np.float32(number(call.operator, "epsilon"))))
+    return _scaled(call, values / np.sqrt(square + np.float32(call.operator.number("epsilon"))))
 
 
 def group_normalization(call: Call) -> Array:
@@ -40,9 +39,9 @@ def group_normalization(call: Call) -> Array:
     values, read = call.array(0), call.read(0)
     size = 1
     if call.operator.kind == "GroupNormalization":
-        size = call.shape(0)[1] // integer(call.operator, "num_groups")
+        size = call.shape(0)[1] // call.operator.integer("num_groups")
     grouped = values.reshape(values.shape[0], values.shape[1] // size, -1)
-    flat = _normalised(grouped, (2,), number(call.operator, "epsilon"))
+    flat = _normalised(grouped, (2,), call.operator.number("epsilon"))
     inside = _inside(flat.reshape(values.shape), read, call.box)
     trailing = (1,) * (values.ndim - 2)
     scale, bias = (call.array(position).reshape(-1, *trailing) for position in (1, 2))
@@ -52,14 +51,14 @@ def group_normalization(call: Call) -> Array:
 def softmax(call: Call) -> Array:
     """Return exponentials divided by their sum."""
     exponentials = _exp(_below_the_maximum(call))
-    total = exponentials.sum(axis=integer(call.operator, "axis"), keepdims=True)
+    total = exponentials.sum(axis=call.operator.integer("axis"), keepdims=True)
     return _inside(exponentials / total, call.read(0), call.box)
 
 
 def log_softmax(call: Call) -> Array:
     """Return the logarithm of the Softmax."""
     values = _below_the_maximum(call)
-    total = _exp(values).sum(axis=integer(call.operator, "axis"), keepdims=True)
+    total = _exp(values).sum(axis=call.operator.integer("axis"), keepdims=True)
     return _inside(values - np.log(total), call.read(0), call.box)
 
 
@@ -75,7 +74,7 @@ def _exp(values: Array) -> Array:
 def _below_the_maximum(call: Call) -> Array:
     """Return the values minus their greatest, so that no exponential overflows."""
     values = call.array(0)
-    return np.asarray(values - values.max(axis=integer(call.operator, "axis"), keepdims=True))
+    return np.asarray(values - values.max(axis=call.operator.integer("axis"), keepdims=True))
 
 
 def _normalised(values: Array, axes: Sequence[int], epsilon: float) -> Array:
@@ -100,17 +99,17 @@ def _inside(values: Array, read: Box, box: Box) -> Array:
 
 def reduce(call: Call) -> Array:
     """Return the reduced values; axes that are reduced stay with length 1 or go."""
-    values, axes = call.array(0), integers(call.operator, "axes")
-    keep = bool(integer(call.operator, "keepdims"))
+    values, axes = call.array(0), call.operator.integers("axes")
+    keep = bool(call.operator.integer("keepdims"))
     return np.asarray(_REDUCTIONS[call.operator.kind](values, axis=axes, keepdims=keep))
 
 
 def position_of_extreme(call: Call) -> Array:
     """Return where along an axis the greatest or least element is, the first or last of equals."""
-    values, (axis,) = call.array(0), integers(call.operator, "axes", 1)
-    keep = bool(integer(call.operator, "keepdims"))
+    values, (axis,) = call.array(0), call.operator.integers("axes", 1)
+    keep = bool(call.operator.integer("keepdims"))
     find = np.argmax if call.operator.kind == "ArgMax" else np.argmin
-    if not integer(call.operator, "select_last_index"):
+    if not call.operator.integer("select_last_index"):
         return np.asarray(find(values, axis=axis, keepdims=keep))
     last = values.shape[axis] - 1
     return np.asarray(last - find(np.flip(values, axis), axis=axis, keepdims=keep))
@@ -118,27 +117,25 @@ def position_of_extreme(call: Call) -> Array:
 
 def top(call: Call) -> Array:
     """Return the greatest or least elements in order, or their positions."""
-    values, axis, k = call.array(0), *(integer(call.operator, name) for name in ("axis", "k"))
-    if integer(call.operator, "largest"):
+    values, axis, k = call.array(0), *(call.operator.integer(name) for name in ("axis", "k"))
+    if call.operator.integer("largest"):
         # From the last to the first, so that the first of equal ones ends in front.
         backwards = np.argsort(np.flip(values, axis), axis=axis, kind="stable")
         order = values.shape[axis] - 1 - np.flip(backwards, axis)
     else:
         order = np.argsort(values, axis=axis, kind="stable")
     order = np.take(order, range(k), axis=axis)
-    found = (
-        order if integer(call.operator, "positions") else np.take_along_axis(values, order, axis)
-    )
+    found = order if call.operator.integer("positions") else np.take_along_axis(values, order, axis)
     return np.take(found, range(*call.box[axis]), axis=axis)
 
 
 def cumulative_sum(call: Call) -> Array:
     """Return the running sum along one axis."""
-    values, axis = call.array(0), integer(call.operator, "axis")
-    reverse = bool(integer(call.operator, "reverse"))
+    values, axis = call.array(0), call.operator.integer("axis")
+    reverse = bool(call.operator.integer("reverse"))
     ordered = np.flip(values, axis) if reverse else values
     total = np.cumsum(ordered, axis=axis, dtype=values.dtype)
-    total = total - ordered if integer(call.operator, "exclusive") else total
+    total = total - ordered if call.operator.integer("exclusive") else total
     total = np.flip(total, axis) if reverse else total
     start, stop = call.box[axis]
     return np.asarray(np.take(total, range(start, stop), axis=axis))
@@ -147,7 +144,7 @@ def cumulative_sum(call: Call) -> Array:
 def lrn(call: Call) -> Array:
     """Return each value divided by a power of the sum of squares around its channel."""
     operator, values, read = call.operator, call.array(0), call.read(0)
-    size = integer(operator, "size")
+    size = operator.integer("size")
     squares = values * values
     start, stop = call.box[1]
     first = read[1][0]
@@ -156,7 +153,7 @@ def lrn(call: Call) -> Array:
         low, high = channel - (size - 1) // 2, channel + size // 2 + 1
         near = squares[:, max(low - first, 0) : high - first]
         total[:, channel - start] = near.sum(axis=1)
-    alpha, beta, bias = (np.float32(number(operator, name)) for name in ("alpha", "beta", "bias"))
+    alpha, beta, bias = (np.float32(operator.number(name)) for name in ("alpha", "beta", "bias"))
     inside = values[:, start - first : stop - first]
     return np.asarray(inside / (bias + alpha / np.float32(size) * total) ** beta)
 
