@@ -27,67 +27,51 @@ def check_packing(problem: PackingProblem, offsets: Sequence[int]) -> list[Packi
     """
     if len(offsets) != len(problem.items):
         raise ValueError(f"{len(offsets)} offsets for {len(problem.items)} items")
-    rules = (_inside, _aligned, _where_fixed, _outside_reserved, _together, _disjoint, _apart)
-    return [violation for rule in rules for violation in rule(problem, offsets)]
+    found = [violation for i in range(len(offsets)) for violation in _alone(problem, i, offsets[i])]
+    return [*found, *_in_pairs(problem, offsets)]
 
 
-def _inside(problem: PackingProblem, offsets: Sequence[int]) -> Iterator[PackingViolation]:
-    for i, (item, offset) in enumerate(zip(problem.items, offsets, strict=True)):
-        end = offset + item.size
-        if offset < 0 or (problem.capacity is not None and end > problem.capacity):
-            message = f"item {i} at [{offset}, {end}) is outside [0, {problem.capacity})"
-            yield PackingViolation(rule="inside", items=(i,), message=message)
+def _alone(problem: PackingProblem, i: int, offset: int) -> Iterator[PackingViolation]:
+    """Yield what is wrong with one item where it is."""
+    item = problem.items[i]
+    end, where = offset + item.size, f"item {i} at {offset}"
+    if offset < 0 or (problem.capacity is not None and end > problem.capacity):
+        yield _broken(
+            "inside", f"item {i} at [{offset}, {end}) is outside [0, {problem.capacity})", i
+        )
+    if offset % item.alignment:
+        yield _broken("aligned", f"{where} is no multiple of {item.alignment}", i)
+    if item.offset is not None and item.offset != offset:
+        yield _broken("where_fixed", f"{where} is fixed at {item.offset}", i)
+    for start, until in problem.reserved:
+        shared = min(end, until) - max(offset, start)
+        if shared > 0:
+            message = f"item {i} has {shared} B in the reserved range [{start}, {until})"
+            yield _broken("outside_reserved", message, i)
 
 
-def _aligned(problem: PackingProblem, offsets: Sequence[int]) -> Iterator[PackingViolation]:
-    for i, (item, offset) in enumerate(zip(problem.items, offsets, strict=True)):
-        if offset % item.alignment:
-            message = f"item {i} at {offset} is no multiple of {item.alignment}"
-            yield PackingViolation(rule="aligned", items=(i,), message=message)
-
-
-def _where_fixed(problem: PackingProblem, offsets: Sequence[int]) -> Iterator[PackingViolation]:
-    for i, (item, offset) in enumerate(zip(problem.items, offsets, strict=True)):
-        if item.offset is not None and item.offset != offset:
-            message = f"item {i} at {offset} is fixed at {item.offset}"
-            yield PackingViolation(rule="where_fixed", items=(i,), message=message)
-
-
-def _outside_reserved(
-    problem: PackingProblem, offsets: Sequence[int]
-) -> Iterator[PackingViolation]:
-    for i, (item, offset) in enumerate(zip(problem.items, offsets, strict=True)):
-        for start, end in problem.reserved:
-            shared = min(offset + item.size, end) - max(offset, start)
-            if shared > 0:
-                message = f"item {i} has {shared} B in the reserved range [{start}, {end})"
-                yield PackingViolation(rule="outside_reserved", items=(i,), message=message)
-
-
-def _together(problem: PackingProblem, offsets: Sequence[int]) -> Iterator[PackingViolation]:
+def _in_pairs(problem: PackingProblem, offsets: Sequence[int]) -> Iterator[PackingViolation]:
+    """Yield items that must lie together and do not, and such as share bytes they must not."""
     for a, b in problem.together:
         if offsets[a] != offsets[b]:
             message = f"items {a} and {b} must lie together: {offsets[a]} and {offsets[b]}"
-            yield PackingViolation(rule="together", items=(a, b), message=message)
-
-
-def _disjoint(problem: PackingProblem, offsets: Sequence[int]) -> Iterator[PackingViolation]:
+            yield _broken("together", message, a, b)
     may_share = _connected(problem)
     for i, j in _pairs_that_may_meet(problem.items, offsets):
         shared = _bytes_shared(problem, offsets, i, j)
         time = _time_together(problem.items[i], problem.items[j])
         if shared > 0 and time > 0 and may_share[i] != may_share[j]:
             message = f"items {i} and {j} share {shared} B for {time} units of time"
-            yield PackingViolation(rule="disjoint", items=(i, j), message=message)
-
-
-def _apart(problem: PackingProblem, offsets: Sequence[int]) -> Iterator[PackingViolation]:
-    may_share = _connected(problem)
+            yield _broken("disjoint", message, i, j)
     for i, j in problem.apart:
         shared = _bytes_shared(problem, offsets, i, j)
         if shared > 0 and may_share[i] != may_share[j]:
             message = f"items {i} and {j} share {shared} B and must never share any"
-            yield PackingViolation(rule="apart", items=(i, j), message=message)
+            yield _broken("apart", message, i, j)
+
+
+def _broken(rule: str, message: str, *items: int) -> PackingViolation:
+    return PackingViolation(rule=rule, items=items, message=message)
 
 
 def _pairs_that_may_meet(

@@ -4,7 +4,7 @@ CP-SAT is strong where the search is weak and the other way round. This is the o
 package that imports OR-Tools.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -16,7 +16,7 @@ from spmilp.packing.heuristics import Keys, keys_of, order_by
 from spmilp.packing.instance import Instance
 from spmilp.packing.result import LIMITS, Clock, PackingOptions
 from spmilp.packing.search import Outcome, Question, Run, empty_memo, parts_of, tables_of
-from spmilp.processes import Background, interruptibly
+from spmilp.processes import interruptibly
 
 ORDERS = (
     ("length", "area", "occupancy"),
@@ -27,8 +27,6 @@ ORDERS = (
 
 Expressions: TypeAlias = dict[int, Any]
 """An affine expression of OR-Tools for each item's offset."""
-NO_LIMIT = 1e9
-"""OR-Tools' deterministic time of a call that ends when it is stopped."""
 
 
 def solve_by_cp_sat(
@@ -37,7 +35,6 @@ def solve_by_cp_sat(
     deterministic_time: float,
     seconds: float | None,
     seed: int,
-    announce: Callable[[Any], None] | None = None,
 ) -> tuple[Outcome, Ints | None]:
     """Return the outcome and offsets in units, both as the search does.
 
@@ -47,8 +44,6 @@ def solve_by_cp_sat(
         OR-Tools' limit that does not depend on the machine's speed; about seconds.
     seconds
         Wall seconds; ``None`` for no limit.
-    announce
-        Called with the solver before it starts, so that another thread can stop it.
     """
     # Importing OR-Tools takes longer than most packings do.
     from ortools.sat.python import cp_model
@@ -71,8 +66,6 @@ def solve_by_cp_sat(
     solver.parameters.catch_sigint_signal = False
     if seconds is not None:
         solver.parameters.max_time_in_seconds = max(0.0, seconds)
-    if announce is not None:
-        announce(solver)
     try:
         status = interruptibly(solver.solve, model)
     except KeyboardInterrupt:
@@ -126,32 +119,6 @@ def _sections_are_disjoint(model: Any, question: Question, offset: Expressions) 
             model.add_no_overlap(intervals)
 
 
-class BackgroundCpSat:
-    """One call of CP-SAT under way; it and the compiled search run without the interpreter lock."""
-
-    def __init__(self, question: Question, clock: Clock, seed: int) -> None:
-        self._solver: list[Any] = []
-        self._call = Background(
-            lambda: solve_by_cp_sat(
-                question,
-                deterministic_time=NO_LIMIT,
-                seconds=clock.seconds_left,
-                seed=seed,
-                announce=self._solver.append,
-            )
-        )
-
-    def answer(self) -> tuple[Outcome, Ints | None]:
-        """Return what is known by now."""
-        return self._call.answer() if self._call.ended.is_set() else (Outcome.PAUSED, None)
-
-    def stop(self) -> None:
-        """Ask the solver to stop and wait for it."""
-        for solver in self._solver:
-            solver.stop_search()
-        self._call.ended.wait()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """What is known about one capacity.
@@ -190,7 +157,6 @@ class PartSearch:
         self._nodes = self._started = 0
         self._slices = self._restarts()
         self._next_cp_sat, self._cp_sat_time = LIMITS.first_nodes, LIMITS.first_time
-        self._background: BackgroundCpSat | None = None
         self.items = question.part.items
         self.outcome = Outcome.PAUSED
         self.offsets: Ints | None = None
@@ -204,14 +170,15 @@ class PartSearch:
         target = self._nodes + (LIMITS.slice if left is None else min(LIMITS.slice, left))
         while self.outcome is Outcome.PAUSED and self._nodes < target:
             next(self._slices)
-        if self.outcome is Outcome.PAUSED and self._options.cliques:
-            self._let_cp_sat_work()
-
-    def stop(self) -> None:
-        """End what still runs in the background."""
-        if self._background is not None:
-            self._background.stop()
-            self._background = None
+        is_turn = self._options.cliques and self._nodes >= self._next_cp_sat
+        if self.outcome is Outcome.PAUSED and is_turn:
+            seconds, seed = self._clock.seconds_left, self._options.seed
+            found = solve_by_cp_sat(
+                self._question, deterministic_time=self._cp_sat_time, seconds=seconds, seed=seed
+            )
+            self._conclude(*found, "cliques")
+            self._next_cp_sat *= 2
+            self._cp_sat_time *= 2
 
     def _restarts(self) -> Iterator[None]:
         first = float(LIMITS.short_run * self.items.size)
@@ -245,37 +212,17 @@ class PartSearch:
         self._clock.restarts += 1
         run = Run(self._question, order, weight)
         while run.nodes < limit and self.outcome is Outcome.PAUSED:
-            nodes, hits = run.nodes, run.memo_hits
-            outcome = run.advance(min(limit - nodes, LIMITS.slice))
-            self._nodes += run.nodes - nodes
-            self._clock.nodes += run.nodes - nodes
-            self._clock.memo_hits += run.memo_hits - hits
+            before = run.nodes
+            outcome = run.advance(min(limit - before, LIMITS.slice))
+            self._nodes += run.nodes - before
+            self._clock.nodes += run.nodes - before
             self._conclude(outcome, run.offsets, "search")
             yield
-
-    def _let_cp_sat_work(self) -> None:
-        if self._background is not None:
-            self._conclude(*self._background.answer(), "cliques")
-        elif self._nodes < self._next_cp_sat:
-            return
-        elif self._options.workers > 1:
-            self._background = BackgroundCpSat(self._question, self._clock, self._options.seed)
-        else:
-            outcome, offsets = solve_by_cp_sat(
-                self._question,
-                deterministic_time=self._cp_sat_time,
-                seconds=self._clock.seconds_left,
-                seed=self._options.seed,
-            )
-            self._conclude(outcome, offsets, "cliques")
-            self._next_cp_sat *= 2
-            self._cp_sat_time *= 2
 
     def _conclude(self, outcome: Outcome, offsets: Ints | None, source: str) -> None:
         if outcome is not Outcome.PAUSED:
             self.outcome, self.source = outcome, source
             self.offsets = offsets if outcome is Outcome.PACKED else None
-            self.stop()
 
 
 class Decider:
@@ -290,16 +237,16 @@ class Decider:
         """The search's arrays; ``None`` when the instance is too large for it."""
         return tables_of(self._instance)
 
-    @cached_property
-    def _keys(self) -> Keys:
-        return keys_of(self._instance)
-
     def decide(self, capacity: int, nodes: int | None = None) -> Verdict:
-        """Work on one capacity, in bytes, for about ``nodes`` nodes on each part, or to the end."""
+        """Work on one capacity, in bytes, for about ``nodes`` nodes on each part, or to the end.
+
+        What was tried is dropped once the capacity is decided.
+        """
         if self.tables is None:
             return Verdict(outcome=Outcome.PAUSED)
-        searches = self._searches_at(capacity, self.tables)
-        spent = 0
+        if capacity not in self._searches:
+            self._searches[capacity] = tuple(self._searches_at(capacity, self.tables))
+        searches, spent = self._searches[capacity], 0
         while not self._clock.is_up and (nodes is None or spent < nodes):
             undecided = [search for search in searches if search.outcome is Outcome.PAUSED]
             if not undecided:
@@ -308,13 +255,14 @@ class Decider:
             for search in undecided:
                 search.advance()
                 if search.outcome is Outcome.EXHAUSTED:
-                    self.forget(capacity)
+                    del self._searches[capacity]
                     return Verdict(
                         outcome=Outcome.EXHAUSTED, part=search.items, source=search.source
                     )
             spent += LIMITS.slice
         if any(search.outcome is Outcome.PAUSED for search in searches):
             return Verdict(outcome=Outcome.PAUSED)
+        del self._searches[capacity]
         offsets = np.zeros(self._instance.count, dtype=np.int64)
         for search in searches:
             if search.offsets is not None:
@@ -322,32 +270,15 @@ class Decider:
         source = "cliques" if any(search.source == "cliques" for search in searches) else "search"
         return Verdict(outcome=Outcome.PACKED, offsets=offsets, source=source)
 
-    def forget(self, capacity: int) -> None:
-        """Stop and drop what was tried at a capacity."""
-        for search in self._searches.pop(capacity, ()):
-            search.stop()
-
-    def forget_all(self) -> None:
-        """Stop and drop everything."""
-        for capacity in tuple(self._searches):
-            self.forget(capacity)
-
-    def _searches_at(self, capacity: int, tables: Tables) -> tuple[PartSearch, ...]:
-        if capacity not in self._searches:
-            memo = empty_memo()
-            questions = (
-                Question(
-                    tables=tables,
-                    part=part,
-                    latest=self._instance.latest(capacity),
-                    capacity=self._instance.capacity_units(capacity),
-                    rules=self._options.rules,
-                    memo=memo,
-                )
-                for part in parts_of(tables)
+    def _searches_at(self, capacity: int, tables: Tables) -> Iterator[PartSearch]:
+        keys, memo = keys_of(self._instance), empty_memo()
+        for part in parts_of(tables):
+            question = Question(
+                tables=tables,
+                part=part,
+                latest=self._instance.latest(capacity),
+                capacity=self._instance.capacity_units(capacity),
+                rules=self._options.rules,
+                memo=memo,
             )
-            self._searches[capacity] = tuple(
-                PartSearch(question, self._keys, self._options, self._clock)
-                for question in questions
-            )
-        return self._searches[capacity]
+            yield PartSearch(question, keys, self._options, self._clock)

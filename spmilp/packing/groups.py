@@ -4,8 +4,7 @@ Two items may share bytes unless they live together, or are kept apart. Whatever
 lifetimes packs items that are kept apart, then, if each such pair also lives together at some
 instant beyond all real ones. Instants for many items say more than instants for pairs: the bytes of
 all of them must fit side by side. So the pairs are covered by *cliques*, sets of items of which
-each two live together or are kept apart; one of them is the heaviest that is found, which makes the
-live bytes of the added instant a bound on the height.
+each two live together or are kept apart; the live bytes of each instant bound the height.
 
 **Proposition.** Offsets are valid for the items and pairs if and only if they are valid for the
 items with the added instants. *Proof.* An added instant holds groups of which each two conflict,
@@ -13,8 +12,9 @@ each with as many bytes as the conflict concerns; so it demands nothing new. Eac
 groups of one of them, or lives together anyway; so nothing is lost.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import pairwise
 from math import lcm
 
@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spmilp.packing.arrays import Ints
-from spmilp.packing.items import PackingProblem
+from spmilp.packing.items import LARGEST, Item, PackingProblem, Pairs
 from spmilp.packing.result import LIMITS
 
 
@@ -50,10 +50,13 @@ class Groups:
     end: Ints
     bytes: Ints
 
-    @property
-    def count(self) -> int:
-        """Number of groups."""
-        return int(self.size.size)
+
+class PairError(ValueError):
+    """Pairs that contradict each other, or their items; it knows an item to blame."""
+
+    def __init__(self, item: int, message: str) -> None:
+        super().__init__(message)
+        self.item = item
 
 
 def group_items(problem: PackingProblem) -> Groups:
@@ -61,49 +64,42 @@ def group_items(problem: PackingProblem) -> Groups:
 
     Raises
     ------
-    ValueError
-        If items that must lie together are fixed at different or unaligned offsets, or also kept
-        apart.
+    PairError
+        If items that must lie together cannot.
     """
-    leaders = first_of_each_set(len(problem.items), problem.together)
+    items = problem.items
+    refuse_contradictions(items, problem.together, problem.apart)
+    leaders = first_of_each_set(len(items), problem.together)
     # Groups are numbered by their first item.
     of_item = np.unique(np.array(leaders, dtype=np.int64), return_inverse=True)[1]
     members: list[list[int]] = [[] for _ in range(int(of_item.max(initial=-1)) + 1)]
     for item, group in enumerate(of_item.tolist()):
         members[group].append(item)
-    for first, second in problem.apart:
-        if of_item[first] == of_item[second]:
-            raise ValueError(f"items {first} and {second} must lie together and apart")
     pieces = [
         (group, *piece)
-        for group, items in enumerate(members)
+        for group, some in enumerate(members)
         for piece in (
-            _merged_pieces(problem, items)
-            if len(items) > 1
-            else [
-                (*life, problem.items[items[0]].size) for life in problem.items[items[0]].lifetimes
-            ]
+            _merged_pieces(items, some)
+            if len(some) > 1
+            else [(*life, items[some[0]].size) for life in items[some[0]].lifetimes]
         )
     ]
     table = np.array(pieces, dtype=np.int64).reshape(-1, 4)
-    # Most groups are one item: only the others are asked for more than its own figures.
-    firsts = [problem.items[items[0]] for items in members]
-    size, alignment = [one.size for one in firsts], [one.alignment for one in firsts]
-    offset = [-1 if one.offset is None else one.offset for one in firsts]
-    for group, items in enumerate(members):
-        if len(items) > 1:
-            size[group] = max(problem.items[i].size for i in items)
-            alignment[group] = lcm(*(problem.items[i].alignment for i in items))
-            offset[group] = _fixed_offset(problem, items)
+    size, offset = np.zeros((2, len(members)), dtype=np.int64)
+    alignment = np.ones(len(members), dtype=np.int64)
+    np.maximum.at(size, of_item, [item.size for item in items])
+    np.lcm.at(alignment, of_item, [item.alignment for item in items])
+    np.maximum.at(offset, of_item, [0 if o.offset is None else o.offset + 1 for o in items])
+    owner, start, end, bytes_ = (column.copy() for column in table.T)
     return Groups(
         of_item=of_item,
-        size=np.array(size, dtype=np.int64),
-        alignment=np.array(alignment, dtype=np.int64),
-        offset=np.array(offset, dtype=np.int64),
-        owner=table[:, 0].copy(),
-        start=table[:, 1].copy(),
-        end=table[:, 2].copy(),
-        bytes=table[:, 3].copy(),
+        size=size,
+        alignment=alignment,
+        offset=offset - 1,
+        owner=owner,
+        start=start,
+        end=end,
+        bytes=bytes_,
     )
 
 
@@ -123,26 +119,54 @@ def first_of_each_set(count: int, pairs: Iterable[tuple[int, int]]) -> list[int]
     return [find(one) for one in range(count)]
 
 
-def _fixed_offset(problem: PackingProblem, members: list[int]) -> int:
-    """Return the one offset at which members are fixed, -1 when none is."""
-    fixed = {i: o for i in members if (o := problem.items[i].offset) is not None}
-    if len(set(fixed.values())) > 1:
-        text = ", ".join(f"item {i} at {o} B" for i, o in fixed.items())
-        raise ValueError(f"items that must lie together are fixed apart: {text}")
-    for item, offset in fixed.items():
-        for other in members:
-            alignment = problem.items[other].alignment
-            if offset % alignment:
-                raise ValueError(
-                    f"item {other} must lie together with item {item}, which is fixed at "
-                    f"{offset} B, no multiple of {alignment} B"
-                )
-    return next(iter(fixed.values()), -1)
+def refuse_contradictions(
+    items: Sequence[Item],
+    together: Pairs,
+    apart: Pairs,
+    named: Callable[[int], str] = "item {}".format,
+) -> None:
+    """Refuse items that must lie together and cannot.
+
+    They must not also lie apart, nor be fixed at two offsets or where one of them may not lie, and
+    some offset below 2^60 must be a multiple of all their alignments.
+
+    Raises
+    ------
+    PairError
+        With the names of the items and both numbers.
+    """
+    if not together:
+        return
+    first_of = first_of_each_set(len(items), together)
+    for a, b in apart:
+        if first_of[a] == first_of[b]:
+            message = f"{named(a)} must lie together with {named(b)}, and apart from it"
+            raise PairError(b, message)
+    fixed: dict[int, tuple[int, int]] = {}
+    for i, item in enumerate(items):
+        if item.offset is None:
+            continue
+        other, there = fixed.setdefault(first_of[i], (i, item.offset))
+        if there != item.offset:
+            both = f"{named(other)} at {there} B and {named(i)} at {item.offset} B"
+            raise PairError(i, f"{both} must lie together, and are fixed apart")
+    alignments: dict[int, int] = {}
+    for i, item in enumerate(items):
+        first = first_of[i]
+        other, there = fixed.get(first, (i, 0))
+        if there % item.alignment:
+            where = f"{named(other)}, at {there} B, no multiple of {item.alignment} B"
+            raise PairError(i, f"{named(i)} must lie together with {where}")
+        alignments[first] = lcm(alignments.get(first, 1), item.alignment)
+        if alignments[first] >= LARGEST:
+            needed = f"a multiple of {alignments[first]} B, 2^60 B or more"
+            message = f"{named(i)} and those that must lie together with it need {needed}"
+            raise PairError(i, message)
 
 
-def _merged_pieces(problem: PackingProblem, members: list[int]) -> list[tuple[int, int, int]]:
+def _merged_pieces(items: Sequence[Item], members: list[int]) -> list[tuple[int, int, int]]:
     """Return (start, end, bytes) over time: the most that any living member needs."""
-    lives = [(*life, problem.items[i].size) for i in members for life in problem.items[i].lifetimes]
+    lives = [(*life, items[i].size) for i in members for life in items[i].lifetimes]
     times = sorted({time for start, end, _ in lives for time in (start, end)})
     pieces: list[tuple[int, int, int]] = []
     for start, end in pairwise(times):
@@ -156,114 +180,101 @@ def _merged_pieces(problem: PackingProblem, members: list[int]) -> list[tuple[in
     return pieces
 
 
-def heaviest_clique(conflicts: Sequence[int], weights: Sequence[int], steps: int) -> int:
-    """Return a set of vertices of which each two conflict: the heaviest, where steps suffice.
+def with_instants_for_apart(problem: PackingProblem, groups: Groups) -> Groups:
+    """Return groups with one more piece, behind all others, for each clique that a group is in."""
+    last = int(groups.end.max())
+    added = [
+        (group, last + number, last + number + 1, bytes_)
+        for number, clique in enumerate(_cliques(problem, groups))
+        for group, bytes_ in clique
+    ]
+    pieces = np.stack((groups.owner, groups.start, groups.end, groups.bytes), axis=1)
+    table = np.concatenate((pieces, np.array(added, dtype=np.int64).reshape(-1, 4)))
+    table = table[np.lexsort((table[:, 1], table[:, 0]))]
+    owner, start, end, bytes_ = (column.copy() for column in table.T)
+    return replace(groups, owner=owner, start=start, end=end, bytes=bytes_)
 
-    Parameters
-    ----------
-    conflicts
-        Of each vertex, the vertices that it conflicts with, as bits.
-    weights
-        Positive, decreasing.
-    steps
-        Vertices that are looked at, at most, after the first cliques.
 
-    Vertices that do not conflict with each other get one colour; a clique has at most one of each
-    (E. Balas and J. Xue, Algorithmica 15, 1996, doi 10.1007/BF01955041).
+def _cliques(problem: PackingProblem, groups: Groups) -> Iterator[list[tuple[int, int]]]:
+    """Yield sets of groups that conflict, with their bytes, until every pair is in one.
+
+    Pairs of groups with uneven bytes, or of too many groups, stay by themselves.
     """
-    best, most = 0, 0
-    for first in range(min(len(weights), LIMITS.first_cliques)):
-        members, open_ = 1 << first, conflicts[first]
+    sizes = np.array([item.size for item in problem.items], dtype=np.int64)
+    least = groups.size.copy()
+    np.minimum.at(least, groups.of_item, sizes)
+    is_even = least == groups.size
+    neighbours: dict[int, set[int]] = {}
+    alone: set[tuple[tuple[int, int], ...]] = set()
+    for pair in problem.apart:
+        (a, a_bytes), (b, b_bytes) = sorted((int(groups.of_item[k]), int(sizes[k])) for k in pair)
+        if is_even[a] and is_even[b] and len(neighbours) < LIMITS.in_cliques:
+            neighbours.setdefault(a, set()).add(b)
+            neighbours.setdefault(b, set()).add(a)
+        else:
+            alone.add(((a, a_bytes), (b, b_bytes)))
+    yield from map(list, sorted(alone))
+    members = _members(groups, neighbours, is_even)
+    weights = groups.size[members].tolist()
+    for clique in _cover(groups, members, neighbours):
+        yield [(int(members[k]), weights[k]) for k in _bits(clique)]
+
+
+def _members(groups: Groups, neighbours: Iterable[int], is_even: NDArray[np.bool_]) -> Ints:
+    """Return the groups that are in pairs, and others that live longest; the largest first."""
+    length = np.zeros(groups.size.size, dtype=np.int64)
+    np.add.at(length, groups.owner, groups.end - groups.start)
+    length[~is_even] = 0
+    length[list(neighbours)] = 0
+    others = np.argsort(-length, kind="stable")[: np.count_nonzero(length)]
+    among = [*neighbours, *others[: LIMITS.longest].tolist()]
+    members = np.array(among, dtype=np.int64)
+    return members[np.lexsort((members, -groups.size[members]))]
+
+
+def _cover(groups: Groups, members: Ints, neighbours: dict[int, set[int]]) -> Iterator[int]:
+    """Yield cliques of members, as bits, until every pair is in one; each is maximal.
+
+    Groups count as living together where their first pieces do.
+    """
+    position = {group: k for k, group in enumerate(members.tolist())}
+    uncovered = [
+        sum(1 << position[other] for other in neighbours.get(group, ())) for group in position
+    ]
+    apart = tuple(uncovered)
+    first = np.searchsorted(groups.owner, members, "left")
+    start, end = groups.start[first], groups.end[first]
+
+    @cache
+    def conflicts(k: int) -> int:
+        together = np.packbits((start < end[k]) & (start[k] < end), bitorder="little")
+        return (int.from_bytes(together.tobytes(), "little") | apart[k]) & ~(1 << k)
+
+    def grown(k: int, wanted: int) -> int:
+        """Return a clique with a member: those first that are wanted, or that cover a pair."""
+        clique, open_ = 1 << k, conflicts(k)
         while open_:
-            vertex = _lowest(open_)
-            members |= 1 << vertex
-            open_ &= conflicts[vertex]
-        weight = _weight(members, weights)
-        if weight > most:
-            best, most = members, weight
-    everything = (1 << len(weights)) - 1
-    stack = [(_coloured(everything, conflicts, weights), everything, 0, 0)]
-    while stack and steps > 0:
-        colours, open_, members, weight = stack.pop()
-        if not colours or weight + colours[-1][1] <= most:
-            continue
-        if len(colours) == colours[-1][2]:
-            best, most = members | open_, weight + _weight(open_, weights)
-            continue
-        vertex = colours.pop()[0]
-        steps -= len(colours) + 1
-        stack.append((colours, open_ & ~(1 << vertex), members, weight))
-        with_it, its_weight = members | 1 << vertex, weight + weights[vertex]
-        if its_weight > most:
-            best, most = with_it, its_weight
-        rest = open_ & conflicts[vertex]
-        stack.append((_coloured(rest, conflicts, weights), rest, with_it, its_weight))
-    return best
+            vertex = _lowest(open_ & wanted or open_)
+            clique |= 1 << vertex
+            open_ &= conflicts(vertex)
+            wanted |= uncovered[vertex] if wanted else 0
+        return clique
+
+    def weight(clique: int) -> int:
+        return int(groups.size[members[list(_bits(clique))]].sum())
+
+    starts = range(min(len(uncovered), LIMITS.first_cliques))
+    heaviest = max((grown(k, 0) for k in starts), key=weight, default=0)
+    for k in range(len(uncovered)):
+        while uncovered[k]:
+            clique = heaviest or grown(k, uncovered[k])
+            heaviest = 0
+            for vertex in _bits(clique):
+                uncovered[vertex] &= ~clique
+            yield clique
 
 
-def _coloured(
-    open_: int, conflicts: Sequence[int], weights: Sequence[int]
-) -> list[tuple[int, int, int]]:
-    """Return vertices by colour, each with what a clique up to it weighs at most, and the colour.
-
-    The weight is the sum, over the colours until then, of the heaviest vertex of each.
-    """
-    order: list[tuple[int, int, int]] = []
-    bound = colour = 0
-    while open_:
-        alike = open_
-        bound += weights[_lowest(open_)]
-        colour += 1
-        while alike:
-            vertex = _lowest(alike)
-            order.append((vertex, bound, colour))
-            open_ &= ~(1 << vertex)
-            alike &= ~(conflicts[vertex] | 1 << vertex)
-    return order
-
-
-def clique_cover(conflicts: Sequence[int], pairs: Sequence[int], heaviest: int) -> Iterator[int]:
-    """Yield cliques until every pair is in one; each is maximal.
-
-    Parameters
-    ----------
-    conflicts
-        Of each vertex, the vertices that it conflicts with, as bits.
-    pairs
-        Of these, those that a clique is to be yielded for.
-    heaviest
-        The clique to begin with, if there is a pair in it.
-    """
-    uncovered = list(pairs)
-
-    def covered(members: int) -> bool:
-        some = False
-        for k in bits_of(members):
-            some = some or bool(uncovered[k] & members)
-            uncovered[k] &= ~members
-        return some
-
-    if covered(heaviest):
-        yield heaviest
-    for first in range(len(uncovered)):
-        while uncovered[first]:
-            members, open_, wanted = 1 << first, conflicts[first], uncovered[first]
-            while open_:
-                vertex = _lowest(open_ & wanted or open_)
-                members |= 1 << vertex
-                open_ &= conflicts[vertex]
-                wanted |= uncovered[vertex]
-            covered(members)
-            yield members
-
-
-def as_bits(rows: NDArray[np.bool_]) -> list[int]:
-    """Return each row of a matrix as the set of its columns."""
-    packed = np.packbits(rows, axis=1, bitorder="little")
-    return [int.from_bytes(row.tobytes(), "little") for row in packed]
-
-
-def bits_of(members: int) -> Iterator[int]:
+def _bits(members: int) -> Iterator[int]:
     """Yield the members of a set, the lowest first."""
     while members:
         vertex = _lowest(members)
@@ -273,137 +284,3 @@ def bits_of(members: int) -> Iterator[int]:
 
 def _lowest(members: int) -> int:
     return (members & -members).bit_length() - 1
-
-
-def _weight(members: int, weights: Sequence[int]) -> int:
-    return sum(weights[k] for k in bits_of(members))
-
-
-Clique = dict[int, int]
-"""Bytes of each group, from its offset on, that are disjoint from those of each other group."""
-
-
-def with_instants_for_apart(problem: PackingProblem, groups: Groups) -> Groups:
-    """Return groups with one more piece for each clique that a group is in.
-
-    Instants are added where no group lives that began before, the first such time behind all groups
-    of a clique: what time separated stays separate.
-    """
-    cliques = list(_cliques(problem, groups))
-    ends = _ends_of_stretches(groups, cliques)
-    last = {k: max(int(ends[group]) for group in clique) for k, clique in enumerate(cliques)}
-    added = [
-        (group, number, bytes_)
-        for number, k in enumerate(sorted(last, key=lambda k: last[k]))
-        for group, bytes_ in cliques[k].items()
-    ]
-    moved = np.sort(np.array(list(last.values()), dtype=np.int64))
-    table = np.array(added, dtype=np.int64).reshape(-1, 3)
-    at = moved[table[:, 1]] + table[:, 1]
-    owner = np.concatenate((groups.owner, table[:, 0]))
-    start = np.concatenate((groups.start + np.searchsorted(moved, groups.start, "right"), at))
-    end = np.concatenate((groups.end + np.searchsorted(moved, groups.end, "left"), at + 1))
-    order = np.lexsort((start, owner))
-    return replace(
-        groups,
-        owner=owner[order],
-        start=start[order],
-        end=end[order],
-        bytes=np.concatenate((groups.bytes, table[:, 2]))[order],
-    )
-
-
-def _ends_of_stretches(groups: Groups, cliques: Sequence[Clique]) -> Ints:
-    """Return for each group the end of the stretch of time without a break that it is in.
-
-    A stretch is unbroken when at each instant a group has begun that is still to live, or one that
-    is in a clique with groups on both sides.
-    """
-    begin = np.full(groups.count, np.iinfo(np.int64).max)
-    end = np.full(groups.count, np.iinfo(np.int64).min)
-    np.minimum.at(begin, groups.owner, groups.start)
-    np.maximum.at(end, groups.owner, groups.end)
-    reach = end.copy()
-    for clique in cliques:
-        members = np.fromiter(clique, dtype=np.int64)
-        first = members[np.argmin(begin[members])]
-        reach[first] = max(reach[first], end[members].max())
-    order = np.argsort(begin, kind="stable")
-    furthest = np.maximum.accumulate(reach[order])
-    breaks = np.ones(groups.count, dtype=bool)
-    breaks[:-1] = begin[order][1:] >= furthest[:-1]
-    ends = furthest[breaks]
-    return ends[np.searchsorted(ends, begin, "right")]
-
-
-def _cliques(problem: PackingProblem, groups: Groups) -> Iterator[Clique]:
-    """Yield cliques that cover every pair; pairs of groups with uneven bytes by themselves."""
-    sizes = np.array([item.size for item in problem.items], dtype=np.int64)
-    least = groups.size.copy()
-    np.minimum.at(least, groups.of_item, sizes)
-    uniform = least == groups.size
-    neighbours: dict[int, set[int]] = {}
-    uneven: set[tuple[tuple[int, int], ...]] = set()
-    for pair in problem.apart:
-        (a, a_bytes), (b, b_bytes) = sorted((int(groups.of_item[k]), int(sizes[k])) for k in pair)
-        if uniform[a] and uniform[b]:
-            neighbours.setdefault(a, set()).add(b)
-            neighbours.setdefault(b, set()).add(a)
-        else:
-            uneven.add(((a, a_bytes), (b, b_bytes)))
-    yield from (dict(pairs) for pairs in sorted(uneven))
-    parts = _parts(neighbours)
-    number = {group: k for k, part in enumerate(parts) for group in part}
-    for a in sorted(neighbours):
-        for b in sorted(neighbours[a]):
-            if a < b and number[a] != number[b]:
-                yield {a: int(groups.size[a]), b: int(groups.size[b])}
-    length = np.zeros(groups.count, dtype=np.int64)
-    np.add.at(length, groups.owner, groups.end - groups.start)
-    length[list(neighbours)] = 0
-    length[~uniform] = 0
-    others = np.argsort(-length, kind="stable")[: np.count_nonzero(length)].tolist()
-    for part in parts:
-        among = part + others[: max(LIMITS.longest, LIMITS.together - len(part))]
-        members = np.array(among, dtype=np.int64)
-        members = members[np.lexsort((members, -groups.size[members]))]
-        together = _live_together(groups, members)
-        position = {group: k for k, group in enumerate(members.tolist())}
-        apart = np.zeros_like(together)
-        for a in part:
-            for b in neighbours[a] & position.keys():
-                apart[position[a], position[b]] = True
-        weights = groups.size[members].tolist()
-        conflicts, pairs = as_bits(together | apart), as_bits(apart & ~together)
-        heaviest = heaviest_clique(conflicts, weights, LIMITS.clique_steps // len(parts))
-        for clique in clique_cover(conflicts, pairs, heaviest):
-            yield {int(members[k]): weights[k] for k in bits_of(clique)}
-
-
-def _parts(neighbours: dict[int, set[int]]) -> list[list[int]]:
-    """Return sets of groups to look for cliques in, those that pairs connect side by side."""
-    waiting, connected, seen = sorted(neighbours, reverse=True), [], set[int]()
-    while waiting:
-        group = waiting.pop()
-        if group not in seen:
-            seen.add(group)
-            connected.append(group)
-            waiting.extend(sorted(neighbours[group] - seen, reverse=True))
-    most = LIMITS.together
-    return [connected[k : k + most] for k in range(0, len(connected), most)]
-
-
-def _live_together(groups: Groups, members: Ints) -> NDArray[np.bool_]:
-    """Return which pairs live together in one of their first pieces."""
-    first = np.searchsorted(groups.owner, members, "left")
-    until = np.searchsorted(groups.owner, members, "right")
-    pieces = range(min(LIMITS.pieces, int((until - first).max(initial=0))))
-    lives = [np.minimum(first + k, until - 1) for k in pieces]
-    together = np.zeros((members.size, members.size), dtype=bool)
-    for one in lives:
-        for other in lives:
-            together |= (groups.start[one][:, None] < groups.end[other]) & (
-                groups.start[other] < groups.end[one][:, None]
-            )
-    np.fill_diagonal(together, False)
-    return together

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from spmilp.compiled import part, standalone
 from spmilp.packing.arrays import Ints, Outline
-from spmilp.packing.instance import Conflicts, Instance, conflicts_of, extent_over, live_units
+from spmilp.packing.instance import Instance, conflicts_of, extent_over, live_units
 from spmilp.packing.kernel import next_free
 from spmilp.packing.result import LIMITS, Clock
 
@@ -267,38 +267,63 @@ def _best_fit(*names: str) -> Heuristic:
     )
 
 
-def _stacked(*names: str) -> Heuristic:
-    """Return the heuristic that lays items, by decreasing keys, above all that they conflict with.
+class _Usmp:
+    """What TVM's planner knows of an instance: the items that conflict with each, and its keys."""
 
-    Keys are ``units`` and ``conflicts``.
-    """
+    def __init__(self, instance: Instance) -> None:
+        conflicts = conflicts_of(instance, np.iinfo(np.int64).max)
+        if conflicts is None:
+            raise ValueError(f"{instance.count} items have too many conflicts")
+        self.outline = instance.outline
+        self.neighbours = np.split(conflicts.item.astype(np.int64), conflicts.start[1:-1])
+        units, degrees = instance.outline.units, np.diff(conflicts.start)
+        self.keys = {"units": units.astype(float), "conflicts": degrees.astype(float)}
 
-    def heuristic(instance: Instance, clock: Clock, seed: int) -> Ints:
-        conflicts = _all_conflicts(instance)
-        offset = np.full(instance.count, -1, dtype=np.int64)
-        for item in order_by(_keys_of_usmp(instance, conflicts), names).tolist():
-            above = [
-                offset[other] + extent_over(instance.outline, other, item)
-                for other in _neighbours(conflicts, item).tolist()
-                if offset[other] >= 0
-            ]
-            offset[item] = next_free(instance.outline, item, max(above, default=0))
+    def stacked(self, *names: str) -> Ints:
+        """Lay items, by decreasing keys, above all that they conflict with."""
+        offset = np.full(self.outline.units.size, -1, dtype=np.int64)
+        for item in order_by(self.keys, names).tolist():
+            placed = (other for other in self.neighbours[item].tolist() if offset[other] >= 0)
+            above = (offset[other] + extent_over(self.outline, other, item) for other in placed)
+            offset[item] = next_free(self.outline, item, max(above, default=0))
         return offset
 
-    return heuristic
+    def exchange(
+        self, order: Ints, offsets: Ints, random: np.random.Generator
+    ) -> tuple[int, int] | None:
+        """Return two places of the order to be exchanged; ``None`` if nothing holds the top up.
+
+        One is of an item before one of the topmost, in conflict with it; the other too, or of an
+        item before some item in conflict with that, in conflict with it.
+        """
+        place = np.empty_like(order)
+        place[order] = np.arange(order.size)
+        ends = offsets + self.outline.units
+        topmost = np.flatnonzero(ends == ends.max())
+        top = int(topmost[random.integers(topmost.size)])
+        near = self.neighbours[top]
+        first = near[place[near] < place[top]]
+        if not first.size:
+            return None
+        lists = [(one, self.neighbours[one]) for one in near]
+        second = np.concatenate([seen[place[seen] < place[one]] for one, seen in lists])
+        one = int(first[random.integers(first.size)])
+        others = second if second.size and random.random() < SECOND else first
+        other = int(others[random.integers(others.size)])
+        return None if one == other else (int(place[one]), int(place[other]))
 
 
 def hill_climb(instance: Instance, clock: Clock, seed: int) -> Ints:
     """Return offsets in units; the same for the same seed unless the clock ends the search."""
-    conflicts, outline = _all_conflicts(instance), instance.outline
+    usmp, outline = _Usmp(instance), instance.outline
     random = np.random.default_rng(seed)
-    order = order_by(_keys_of_usmp(instance, conflicts), ("units", "conflicts"))
+    order = order_by(usmp.keys, ("units", "conflicts"))
     best = kept = place_in_order(outline, order, tightest=False)
     lowest = height = instance.height(kept)
     for attempt in range(1, ATTEMPTS):
         if clock.is_up:
             break
-        exchange = _exchange(instance, conflicts, order, kept, random)
+        exchange = usmp.exchange(order, kept, random)
         if exchange is None:
             continue
         tried = order.copy()
@@ -316,59 +341,9 @@ def hill_climb(instance: Instance, clock: Clock, seed: int) -> Ints:
 HEURISTICS: dict[str, Heuristic] = {
     "xla": _best_fit("size", "length"),
     "tflite": _best_fit("size"),
-    "usmp:greedy_by_size": _stacked("units", "conflicts"),
-    "usmp:greedy_by_conflicts": _stacked("conflicts", "units"),
+    "usmp:greedy_by_size": lambda one, clock, seed: _Usmp(one).stacked("units", "conflicts"),
+    "usmp:greedy_by_conflicts": lambda one, clock, seed: _Usmp(one).stacked("conflicts", "units"),
     "usmp:hill_climb": hill_climb,
 }
 """What others use alone, by name: XLA's heap (openxla/xla, the global best fit by decreasing size),
 TensorFlow Lite's greedy by size, and the three of TVM."""
-
-
-def _all_conflicts(instance: Instance) -> Conflicts:
-    conflicts = conflicts_of(instance, np.iinfo(np.int64).max)
-    if conflicts is None:
-        raise ValueError(f"{instance.count} items have too many conflicts")
-    return conflicts
-
-
-def _keys_of_usmp(instance: Instance, conflicts: Conflicts) -> Keys:
-    return {
-        "units": instance.outline.units.astype(float),
-        "conflicts": np.diff(conflicts.start).astype(float),
-    }
-
-
-def _neighbours(conflicts: Conflicts, item: int) -> Ints:
-    """Return the items that conflict with one."""
-    return conflicts.item[conflicts.start[item] : conflicts.start[item + 1]].astype(np.int64)
-
-
-def _exchange(
-    instance: Instance,
-    conflicts: Conflicts,
-    order: Ints,
-    offsets: Ints,
-    random: np.random.Generator,
-) -> tuple[int, int] | None:
-    """Return two places of the order to be exchanged; ``None`` where nothing holds the top up.
-
-    One is of an item before one of the topmost, in conflict with it; the other too, or of an item
-    before some item in conflict with that, in conflict with it.
-    """
-    place = np.empty_like(order)
-    place[order] = np.arange(order.size)
-    ends = offsets + instance.outline.units
-    topmost = np.flatnonzero(ends == ends.max())
-    top = int(topmost[random.integers(topmost.size)])
-    near = _neighbours(conflicts, top)
-    first = near[place[near] < place[top]]
-    if not first.size:
-        return None
-    lists = [_neighbours(conflicts, int(one)) for one in near]
-    second = np.concatenate(
-        [seen[place[seen] < place[one]] for one, seen in zip(near, lists, strict=True)]
-    )
-    one = int(first[random.integers(first.size)])
-    others = second if second.size and random.random() < SECOND else first
-    other = int(others[random.integers(others.size)])
-    return None if one == other else (int(place[one]), int(place[other]))

@@ -1,7 +1,6 @@
 """A packing problem as scaled integers, read by the bounds, the heuristics and the search."""
 
 from dataclasses import dataclass
-from itertools import combinations
 from math import gcd
 from typing import NamedTuple
 
@@ -248,16 +247,16 @@ class Conflicts(NamedTuple):
 
 def conflicts_of(instance: Instance, limit: int) -> Conflicts | None:
     """Return the conflicts, or ``None`` where there are more than ``limit``, each counted twice."""
-    steps = instance.count**2
+    none, steps = np.empty(0, dtype=np.int64), instance.count**2
     degree = np.zeros(instance.count, dtype=np.int64)
-    count_conflicts.in_about(steps)(instance.outline, degree, limit)
+    list_conflicts.in_about(steps)(instance.outline, degree, none.astype(np.int32), none, limit)
     if int(degree.sum()) > limit:
         return None
     start = np.concatenate(([0], np.cumsum(degree)))
     item = np.empty(start[-1], dtype=np.int32)
     varying = bool((instance.outline.run_units != instance.outline.units[instance.owner]).any())
     extent = np.empty(start[-1] if varying else 0, dtype=np.int64)
-    list_conflicts.in_about(steps)(instance.outline, start[:-1].copy(), item, extent)
+    list_conflicts.in_about(steps)(instance.outline, start[:-1].copy(), item, extent, limit)
     return Conflicts(start, item, extent)
 
 
@@ -282,33 +281,28 @@ def extent_over(outline: Outline, lower: int, upper: int) -> int:
 
 
 @standalone
-def count_conflicts(outline: Outline, degree: Ints, limit: int) -> None:
-    """Add each item's number of conflicts; stop soon after the total passes ``limit``."""
+def list_conflicts(outline: Outline, filled: Ints, other: Shorts, extent: Ints, limit: int) -> None:
+    """Fill in the conflicts of each item, or count them where there is no room for any.
+
+    ``filled`` is where the next one of each goes. It stops soon after ``limit`` were found.
+    """
     total = 0
-    for i in range(degree.size):
-        for j in range(i + 1, degree.size):
-            if extent_over(outline, i, j) > 0:
-                degree[i] += 1
-                degree[j] += 1
-                total += 2
-        if total > limit:
-            break
-
-
-@standalone
-def list_conflicts(outline: Outline, filled: Ints, other: Shorts, extent: Ints) -> None:
-    """Fill in the conflicts of each item; ``filled`` is where the next one of each goes."""
     for i in range(filled.size):
         for j in range(i + 1, filled.size):
             above_i = extent_over(outline, i, j)
-            if above_i > 0:
-                if extent.size > 0:
-                    extent[filled[i]] = above_i
-                    extent[filled[j]] = extent_over(outline, j, i)
+            if above_i == 0:
+                continue
+            if other.size > 0:
                 other[filled[i]] = j
                 other[filled[j]] = i
-                filled[i] += 1
-                filled[j] += 1
+            if extent.size > 0:
+                extent[filled[i]] = above_i
+                extent[filled[j]] = extent_over(outline, j, i)
+            filled[i] += 1
+            filled[j] += 1
+            total += 2
+        if total > limit:
+            break
 
 
 def live_units(instance: Instance) -> Ints:
@@ -365,18 +359,3 @@ def next_height(instance: Instance, height: int) -> int:
     residues = set((instance.bytes % unit).tolist())
     least = min(height + (residue - height) % unit for residue in residues)
     return fixed if height <= fixed < least else least
-
-
-def clash_of_obstacles(instance: Instance, capacity: int | None) -> tuple[int, ...] | None:
-    """Return the items of a fixed group that cannot be at its offset, and of one that blocks it."""
-    fixed = [o for o in instance.obstacles if o.group >= 0]
-    reserved = [o for o in instance.obstacles if o.group < 0]
-    for obstacle in fixed:
-        beyond = capacity is not None and obstacle.end > capacity
-        if beyond or any(r.start < obstacle.end and obstacle.start < r.end for r in reserved):
-            return instance.items_of(np.array([obstacle.group]))
-    for a, b in combinations(fixed, 2):
-        in_time = a.section_from < b.section_until and b.section_from < a.section_until
-        if a.group != b.group and in_time and a.start < b.end and b.start < a.end:
-            return instance.items_of(np.array([a.group, b.group]))
-    return None

@@ -1,13 +1,18 @@
 """A packing problem: items with lifetimes, one memory, and pairs of items that are bound."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import TypeAlias
 
 from spmilp.units import Bytes, Cycles
 
 LARGEST = 2**60
 """Bytes and times stay below this, so that sums over an instance stay inside 64 bits."""
+
+
+Pairs: TypeAlias = tuple[tuple[int, int], ...]
+"""Of items, by position."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,14 +82,14 @@ class PackingProblem:
     Raises
     ------
     ValueError
-        If a pair or a range is malformed, or two items that must lie together are fixed apart.
+        If a pair or a range is malformed.
     """
 
     items: tuple[Item, ...]
     capacity: Bytes | None
     reserved: tuple[tuple[Bytes, Bytes], ...] = ()
-    together: tuple[tuple[int, int], ...] = ()
-    apart: tuple[tuple[int, int], ...] = ()
+    together: Pairs = ()
+    apart: Pairs = ()
 
     def __post_init__(self) -> None:
         if self.capacity is not None and not 0 <= self.capacity < LARGEST:
@@ -92,13 +97,19 @@ class PackingProblem:
         for start, end in self.reserved:
             if not 0 <= start < end < LARGEST:
                 raise ValueError(f"reserved range [{start}, {end}) is empty or negative")
-        for pair in (*self.together, *self.apart):
-            _pair_names_two_items(pair, len(self.items))
+        count = len(self.items)
+        for first, second in (*self.together, *self.apart):
+            if first == second or not (0 <= first < count and 0 <= second < count):
+                raise ValueError(f"pair ({first}, {second}) does not name two of {count} items")
         if sum(item.size for item in self.items) >= LARGEST:
             raise ValueError(f"the sizes add up to {LARGEST} B or more")
 
-
-def _pair_names_two_items(pair: Sequence[int], count: int) -> None:
-    first, second = pair
-    if first == second or not (0 <= first < count and 0 <= second < count):
-        raise ValueError(f"pair ({first}, {second}) does not name two of {count} items")
+    def part(self, items: Sequence[int]) -> "PackingProblem":
+        """Return the problem of some of its items; pairs that lose one are dropped."""
+        number = {item: i for i, item in enumerate(items)}
+        together, apart = (
+            tuple((number[a], number[b]) for a, b in pairs if a in number and b in number)
+            for pairs in (self.together, self.apart)
+        )
+        some = tuple(self.items[item] for item in items)
+        return replace(self, items=some, together=together, apart=apart)

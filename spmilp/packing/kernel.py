@@ -23,7 +23,6 @@ from spmilp.packing.rules import (
     FLOORS,
     LOOKAHEAD,
     MEMO,
-    MEMO_HITS,
     NODES,
     PACKED,
     PAUSED,
@@ -154,13 +153,6 @@ def next_free(tables: Outline | Tables, item: int, offset: int) -> int:
             if alignment > 1:
                 offset = -(-offset // alignment) * alignment
     return offset
-
-
-@standalone
-def fill_lowest(tables: Tables) -> None:
-    """Set ``tables.lowest``: the lowest offset of each item in an empty memory."""
-    for item in range(tables.lowest.size):
-        tables.lowest[item] = next_free(tables, item, 0)
 
 
 @part
@@ -395,12 +387,10 @@ def open_frame(
     frames.pool[frame] = state.counters[POOL]
     if not rules & CANONICAL:
         frames.bound[frame] = 0
-    if is_worth_remembering(frames, frame, rules) and is_known_to_fail(
-        memo, key, check, frames.bound[frame]
-    ):
-        state.counters[MEMO_HITS] += 1
-        return False
-    return True
+    return not (
+        is_worth_remembering(frames, frame, rules)
+        and is_known_to_fail(memo, key, check, frames.bound[frame])
+    )
 
 
 @part

@@ -12,15 +12,14 @@ import io
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from math import lcm
 from pathlib import Path
-from typing import TypeAlias
 
 from spmilp.errors import FileError
-from spmilp.files import read_bytes, write_atomically
-from spmilp.packing.groups import first_of_each_set
-from spmilp.packing.items import LARGEST, Item
+from spmilp.files import read_bytes
+from spmilp.packing.groups import PairError, refuse_contradictions
+from spmilp.packing.items import LARGEST, Item, Pairs
 from spmilp.units import Bytes, Cycles
 
 MOST_BYTES = 2**29
@@ -37,11 +36,6 @@ OTHER_NAMES = {
 """Older names of columns, as MiniMalloc's converter knows them."""
 LONGEST_ID = 40
 """Characters of an id that a message shows."""
-
-Columns: TypeAlias = Mapping[str, int]
-"""The position of each column that means something."""
-Pairs: TypeAlias = tuple[tuple[int, int], ...]
-"""Rows of two buffers, counted from 0, the lower one first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,16 +94,14 @@ def parse_table(data: bytes, name: str) -> Table:
     number, header = next(lines, (1, ()))
     if not header:
         raise FileError(f"{name}: is empty; expected a first line such as id,lower,upper,size")
-    try:
+    with _blamed_on(name, number):
         columns = _columns_of(header)
-    except ValueError as error:
-        raise FileError(f"{name}, line {number}: {error}{_advice(header)}") from error
     # MiniMalloc reads a column named end as the last instant, and upper as the one after it.
     after = int(any(cell.strip().casefold() == "end" for cell in header))
     rows, items, total = [], [], 0
     line_of: dict[str, int] = {}
     for number, cells in lines:
-        try:
+        with _blamed_on(name, number):
             if len(cells) != len(header):
                 raise ValueError(f"{len(cells)} cells, but the first line has {len(header)}")
             buffer = _id_of(cells[columns["id"]])
@@ -120,27 +112,27 @@ def parse_table(data: bytes, name: str) -> Table:
             total += item.size + item.alignment - 1
             if total >= LARGEST:
                 raise ValueError(f"sizes with alignments add up to {total} B, 2^60 B or more")
-        except ValueError as error:
-            raise FileError(f"{name}, line {number}: {error}") from error
         line_of[buffer] = number
         rows.append(cells)
         items.append(item)
-    given = _Rows(tuple(line_of.values()), tuple(line_of), tuple(items))
+    ids, numbers = tuple(line_of), tuple(line_of.values())
+
+    def named(row: int) -> str:
+        return f"{_shown(ids[row])} of line {numbers[row]}"
+
     try:
         apart, together = (
-            given.pairs(column, [cells[columns[column]] for cells in rows])
-            if column in columns
-            else ()
+            _pairs(column, [row[columns[column]] for row in rows], ids) if column in columns else ()
             for column in ("apart", "together")
         )
-        given.require_consistent(together, apart)
-    except _PairError as error:
-        raise FileError(f"{name}, line {given.lines[error.row]}: {error}") from error
+        refuse_contradictions(items, together, apart, named)
+    except PairError as error:
+        raise FileError(f"{name}, line {numbers[error.item]}: {error}") from error
     return Table(
         header=header,
         rows=tuple(rows),
-        ids=given.ids,
-        items=given.items,
+        ids=ids,
+        items=tuple(items),
         apart=apart,
         together=together,
     )
@@ -164,18 +156,16 @@ def text_with_offsets(table: Table, offsets: Sequence[Bytes]) -> str:
     return text.getvalue()
 
 
-def write_table(table: Table, offsets: Sequence[Bytes], path: Path | str) -> None:
-    """Write the table with offsets, as a whole or not at all.
-
-    Raises
-    ------
-    FileError
-        If it cannot be written.
-    """
-    write_atomically(path, text_with_offsets(table, offsets))
+@contextmanager
+def _blamed_on(name: str, line: int) -> Iterator[None]:
+    """Let a message name the file and the line that it is about."""
+    try:
+        yield
+    except ValueError as error:
+        raise FileError(f"{name}, line {line}: {error}") from error
 
 
-def _columns_of(header: Sequence[str]) -> Columns:
+def _columns_of(header: Sequence[str]) -> dict[str, int]:
     """Return the position of each column; those with unknown names are left out."""
     columns: dict[str, int] = {}
     for position, cell in enumerate(header):
@@ -190,8 +180,18 @@ def _columns_of(header: Sequence[str]) -> Columns:
     if missing:
         names = " and ".join(filter(None, (", ".join(missing[:-1]), missing[-1])))
         some = f"is no column {names}" if len(missing) == 1 else f"are no columns {names}"
-        raise ValueError(f"there {some}; expected id,lower,upper,size in any order")
+        expected = "expected id,lower,upper,size in any order"
+        raise ValueError(f"there {some}; {expected}{_advice(header)}")
     return columns
+
+
+def _advice(header: Sequence[str]) -> str:
+    """Say what may be wrong with a first line."""
+    if len(header) == 1 and any(sign in header[0] for sign in ";\t"):
+        return "; cells are separated by commas"
+    if len(header) >= 4 and header[-1].strip().isdecimal():
+        return "; the first line must name the columns"
+    return ""
 
 
 def _id_of(cell: str) -> str:
@@ -211,19 +211,12 @@ def _item_of(cells: Mapping[str, str], after: int) -> Item:
     if lower >= upper:
         given = f"lower {lower} and upper {upper - after}"
         raise ValueError(f"{given} leave no time to live in; upper must be above lower")
-    size = _whole("size", cells["size"])
-    if size <= 0:
-        raise ValueError(f"size is {size} B, expected 1 or more")
     alignment, offset = (
         _whole(name, cells[name]) if cells.get(name, "").strip() else None
         for name in ("alignment", "offset")
     )
-    if alignment is not None and alignment <= 0:
-        raise ValueError(f"alignment is {alignment} B, expected 1 or more")
-    if offset is not None and offset < 0:
-        raise ValueError(f"offset is {offset} B, expected 0 or more, or an empty cell for any")
     return Item(
-        size=size,
+        size=_whole("size", cells["size"]),
         lifetimes=_without_gaps(lower, upper, cells.get("gaps", ""), after),
         alignment=1 if alignment is None else alignment,
         offset=offset,
@@ -280,75 +273,21 @@ def _gap(word: str, after: int) -> tuple[Cycles, Cycles]:
     return _whole("a gap's start", match[1]), _whole("a gap's end", match[2]) + after
 
 
-class _PairError(ValueError):
-    """A pair that cannot be; it knows the row to blame."""
-
-    def __init__(self, row: int, message: str) -> None:
-        super().__init__(message)
-        self.row = row
-
-
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    """What pairs are read against: of each row its line in the file, its id and its item."""
-
-    lines: tuple[int, ...]
-    ids: tuple[str, ...]
-    items: tuple[Item, ...]
-
-    def pairs(self, column: str, cells: Sequence[str]) -> Pairs:
-        """Return the pairs of a column; it is enough that one buffer names the other."""
-        row_of = {name: row for row, name in enumerate(self.ids)}
-        pairs: set[tuple[int, int]] = set()
-        for row, cell in enumerate(cells):
-            for name in _ids_in(cell.strip(), column, row):
-                other = row_of.get(name)
-                if other is None:
-                    message = f"{column} names {_shown(name)}, and no buffer has that id"
-                    raise _PairError(row, message)
-                if other == row:
-                    message = f"{column} names {_shown(name)}, the id of the line itself"
-                    raise _PairError(row, message)
-                pairs.add((min(row, other), max(row, other)))
-        return tuple(sorted(pairs))
-
-    def require_consistent(self, together: Pairs, apart: Pairs) -> None:
-        """Refuse buffers that must lie together and cannot.
-
-        They must not also lie apart, nor be fixed at two offsets or where one of them may not lie,
-        and some offset below 2^60 must be a multiple of all their alignments.
-        """
-        first_of = first_of_each_set(len(self.ids), together)
-        for a, b in apart:
-            if first_of[a] == first_of[b]:
-                message = f"{self._named(a)} must lie together with {self._named(b)}"
-                raise _PairError(b, f"{message}, and apart from it")
-        fixed: dict[int, tuple[int, Bytes]] = {}
-        for row, item in enumerate(self.items):
-            if item.offset is None:
-                continue
-            other, there = fixed.setdefault(first_of[row], (row, item.offset))
-            if there != item.offset:
-                both = (
-                    f"{self._named(other)} at {there} B and {self._named(row)} at {item.offset} B"
-                )
-                raise _PairError(row, f"{both} must lie together, and are fixed apart")
-        alignments: dict[int, int] = {}
-        for row, item in enumerate(self.items):
-            first = first_of[row]
-            other, there = fixed.get(first, (row, 0))
-            if there % item.alignment:
-                message = f"{self._named(row)} must lie together with {self._named(other)}, at"
-                raise _PairError(row, f"{message} {there} B, no multiple of {item.alignment} B")
-            alignments[first] = lcm(alignments.get(first, 1), item.alignment)
-            if alignments[first] >= LARGEST:
-                message = f"{self._named(row)} and those that must lie together with it need"
-                raise _PairError(
-                    row, f"{message} a multiple of {alignments[first]} B, 2^60 B or more"
-                )
-
-    def _named(self, row: int) -> str:
-        return f"{_shown(self.ids[row])} of line {self.lines[row]}"
+def _pairs(column: str, cells: Sequence[str], ids: Sequence[str]) -> Pairs:
+    """Return the pairs of a column; it is enough that one buffer names the other."""
+    row_of = {name: row for row, name in enumerate(ids)}
+    pairs: set[tuple[int, int]] = set()
+    for row, cell in enumerate(cells):
+        for name in _ids_in(cell.strip(), column, row):
+            other = row_of.get(name)
+            if other is None:
+                message = f"{column} names {_shown(name)}, and no buffer has that id"
+                raise PairError(row, message)
+            if other == row:
+                message = f"{column} names {_shown(name)}, the id of the line itself"
+                raise PairError(row, message)
+            pairs.add((min(row, other), max(row, other)))
+    return tuple(sorted(pairs))
 
 
 def _ids_in(cell: str, column: str, row: int) -> list[str]:
@@ -359,7 +298,7 @@ def _ids_in(cell: str, column: str, row: int) -> list[str]:
         (ids,) = csv.reader([cell], delimiter=" ", skipinitialspace=True, strict=True)
     except (ValueError, csv.Error) as error:
         message = f"{column} {_shown(cell)} is no list of ids separated by spaces"
-        raise _PairError(row, message) from error
+        raise PairError(row, message) from error
     return [name for name in ids if name]
 
 
@@ -394,12 +333,3 @@ def _lines(text: str, name: str) -> Iterator[tuple[int, tuple[str, ...]]]:
             return
         if any(cell.strip() for cell in cells):
             yield number, tuple(cells)
-
-
-def _advice(header: Sequence[str]) -> str:
-    """Say what may be wrong with a first line."""
-    if len(header) == 1 and any(sign in header[0] for sign in ";\t"):
-        return "; cells are separated by commas"
-    if len(header) >= 4 and header[-1].strip().isdecimal():
-        return "; the first line must name the columns"
-    return ""

@@ -1,9 +1,7 @@
 """Find offsets inside a capacity, or the least height; with a proof if possible."""
 
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 
 import numpy as np
 
@@ -11,22 +9,9 @@ from spmilp.packing.arrays import Ints
 from spmilp.packing.check import check_packing
 from spmilp.packing.decide import Decider, Verdict
 from spmilp.packing.heuristics import HEURISTICS, first_answers
-from spmilp.packing.instance import (
-    clash_of_obstacles,
-    height_bound,
-    instance_of,
-    next_height,
-    section_bounds,
-)
+from spmilp.packing.instance import height_bound, instance_of, next_height, section_bounds
 from spmilp.packing.items import PackingProblem
-from spmilp.packing.result import (
-    LIMITS,
-    Clock,
-    Packing,
-    PackingOptions,
-    PackingStatistics,
-    PackingStatus,
-)
+from spmilp.packing.result import LIMITS, Clock, Packing, PackingOptions, PackingStatus
 from spmilp.packing.search import Outcome
 
 DEFAULT_OPTIONS = PackingOptions()
@@ -48,15 +33,12 @@ def pack(problem: PackingProblem, options: PackingOptions = DEFAULT_OPTIONS) -> 
     for name, offsets in first_answers(call.instance):
         if call.instance.height(offsets) <= problem.capacity:
             return call.packed(offsets, name)
-    decider = Decider(call.instance, options, call.clock)
-    verdict = decider.decide(problem.capacity)
-    decider.forget_all()
+    verdict = Decider(call.instance, options, call.clock).decide(problem.capacity)
     if verdict.offsets is not None:
         return call.packed(verdict.offsets, verdict.source)
     if verdict.outcome is Outcome.EXHAUSTED:
-        call.bound = max(call.bound, next_height(call.instance, problem.capacity + 1))
-        return call.infeasible(call.items_of(verdict), verdict.source)
-    return call.unknown()
+        return call.disproved(problem.capacity, verdict)
+    return call.answer(PackingStatus.UNKNOWN)
 
 
 def minimise(problem: PackingProblem, options: PackingOptions = DEFAULT_OPTIONS) -> Packing:
@@ -104,23 +86,50 @@ def pack_by(
     offsets = HEURISTICS[name](call.instance, call.clock, options.seed)
     if problem.capacity is None or call.instance.height(offsets) <= problem.capacity:
         return call.packed(offsets, name)
-    return call.unknown(name)
+    return call.answer(PackingStatus.UNKNOWN, name)
 
 
 class _Call:
-    """A problem with its options, clock and bound, and the answers that there can be."""
+    """A problem with its options, clock and bound, and the answers that there can be.
+
+    Attributes
+    ----------
+    clash
+        Items that cannot be at the offsets at which they are fixed.
+    """
 
     def __init__(self, problem: PackingProblem, options: PackingOptions) -> None:
-        self.options, self.capacity = options, problem.capacity
+        self.problem, self.options, self.capacity = problem, options, problem.capacity
         self.clock = Clock(options)
         self.instance = instance_of(problem)
         self.bound = height_bound(self.instance)
-        self.clash = clash_of_obstacles(self.instance, problem.capacity)
+        groups = self.instance.groups
+        self._fixed = np.flatnonzero(groups.offset[groups.of_item] >= 0).tolist()
+        self.clash = self._clash()
 
     @property
     def is_refused(self) -> bool:
         """Whether the bound, or items that are fixed, leave no packing inside the capacity."""
         return self.clash is not None or (self.capacity is not None and self.bound > self.capacity)
+
+    def answer(
+        self,
+        status: PackingStatus,
+        source: str = "",
+        *,
+        offsets: tuple[int, ...] | None = None,
+        height: int | None = None,
+        conflict: tuple[int, ...] | None = None,
+    ) -> Packing:
+        """Return an answer with the bound and what was spent."""
+        return Packing(
+            status=status,
+            offsets=offsets,
+            height=height,
+            bound=self.bound,
+            conflict=conflict,
+            statistics=self.clock.statistics(source),
+        )
 
     def packed(self, offsets: Ints, source: str) -> Packing:
         """Return the offsets of all items, from those of free ones in units."""
@@ -128,40 +137,38 @@ class _Call:
         groups = self.instance.groups
         of_group = groups.offset.copy()
         of_group[self.instance.group] = offsets * self.instance.unit
-        return Packing(
-            status=PackingStatus.OPTIMAL if height <= self.bound else PackingStatus.FEASIBLE,
+        return self.answer(
+            PackingStatus.OPTIMAL if height <= self.bound else PackingStatus.FEASIBLE,
+            source if self.instance.count or not self._fixed else "given",
             offsets=tuple(of_group[groups.of_item].tolist()),
             height=height,
-            bound=self.bound,
-            statistics=self.clock.statistics(source),
         )
 
-    def unknown(self, source: str = "") -> Packing:
-        """Return that there are neither offsets nor a proof."""
-        return self._without_offsets(PackingStatus.UNKNOWN, source, None)
+    def disproved(self, height: int, verdict: Verdict) -> Packing:
+        """Return the proof that no packing has a height, and which items are behind it."""
+        self.bound = max(self.bound, next_height(self.instance, height + 1))
+        groups = self.instance.group
+        part = groups if verdict.part is None else groups[verdict.part]
+        suspects = sorted({*self.instance.items_of(part), *self._fixed})
+        return self.infeasible(suspects, verdict.source)
 
     def infeasible(self, suspects: Sequence[int] | None, source: str) -> Packing:
         """Return the proof, narrowed down to few items where that is asked for."""
         conflict = None
         if self.options.conflict and self.capacity is not None:
-            if suspects is None:
-                suspects = self._items_behind_the_bound()
-            conflict = infeasible_subset(self.instance.problem, suspects, self.options, self.clock)
+            conflict = self._infeasible_subset(suspects or self._items_behind_the_bound())
         elif self.options.conflict and suspects is not None:
             conflict = tuple(suspects)
-        return self._without_offsets(PackingStatus.INFEASIBLE, source, conflict)
+        return self.answer(PackingStatus.INFEASIBLE, source, conflict=conflict)
 
-    def _without_offsets(
-        self, status: PackingStatus, source: str, conflict: tuple[int, ...] | None
-    ) -> Packing:
-        return Packing(
-            status=status,
-            offsets=None,
-            height=None,
-            bound=self.bound,
-            conflict=conflict,
-            statistics=self.clock.statistics(source),
-        )
+    def _clash(self) -> tuple[int, ...] | None:
+        """Return the items of a rule that those break which are fixed."""
+        if not self._fixed:
+            return None
+        groups = self.instance.groups
+        offsets = groups.offset[groups.of_item[self._fixed]].tolist()
+        violations = check_packing(self.problem.part(self._fixed), offsets)
+        return tuple(self._fixed[i] for i in violations[0].items) if violations else None
 
     def _items_behind_the_bound(self) -> tuple[int, ...]:
         """Return the items of the section with the highest bound, or of the largest group."""
@@ -173,12 +180,43 @@ class _Call:
         lives = (instance.section_from <= section) & (section < instance.section_until)
         return instance.items_of(instance.groups.owner[lives])
 
-    def items_of(self, verdict: Verdict) -> tuple[int, ...]:
-        """Return the items of the free groups in a part, and all that are fixed."""
-        groups = self.instance.group
-        part = groups if verdict.part is None else groups[verdict.part]
-        fixed = np.flatnonzero(self.instance.groups.offset >= 0)
-        return self.instance.items_of(np.concatenate((part, fixed)))
+    def _infeasible_subset(self, suspects: Sequence[int]) -> tuple[int, ...]:
+        """Return a subset of items, which are known to conflict, that is proven to conflict.
+
+        Runs of items, ever shorter ones, are left out as long as the rest is proven to have no
+        packing within few nodes. Small items and those at the edges in time go first.
+        """
+        items = self.problem.items
+        few = PackingOptions(
+            seed=self.options.seed,
+            rules=self.options.rules,
+            node_limit=LIMITS.nodes_per_proof,
+            cliques=False,
+            conflict=False,
+        )
+
+        def conflict(some: Sequence[int]) -> bool:
+            return pack(self.problem.part(some), few).status is PackingStatus.INFEASIBLE
+
+        by_time = sorted(suspects, key=lambda i: items[i].lifetimes[0])
+        kept = self._shortened(by_time, conflict)
+        by_size = sorted(kept, key=lambda i: items[i].size)
+        return tuple(sorted(self._shortened(by_size, conflict)))
+
+    def _shortened(self, items: list[int], conflict: Callable[[Sequence[int]], bool]) -> list[int]:
+        length = len(items) // 2
+        proofs = 0
+        while length >= 1:
+            start = 0
+            while start < len(items) and proofs < LIMITS.proofs and not self.clock.is_up:
+                rest = items[:start] + items[start + length :]
+                proofs += 1
+                if rest and conflict(rest):
+                    items = rest
+                else:
+                    start += length
+            length //= 2
+        return items
 
 
 class _Minimiser:
@@ -199,11 +237,10 @@ class _Minimiser:
         call = self._call
         with suppress(KeyboardInterrupt):
             self._close_the_gap()
-        self._decider.forget_all()
         if self._disproved is not None and call.is_refused:
-            return call.infeasible(call.items_of(self._disproved), self._disproved.source)
+            return call.disproved(call.bound - 1, self._disproved)
         if call.capacity is not None and self._height > call.capacity:
-            return call.unknown()
+            return call.answer(PackingStatus.UNKNOWN)
         return call.packed(self._offsets, self._source)
 
     def _close_the_gap(self) -> None:
@@ -237,88 +274,5 @@ class _Minimiser:
             elif verdict.outcome is Outcome.EXHAUSTED:
                 call.bound = next_height(call.instance, height + 1)
                 self._disproved = verdict
-            else:
-                continue
-            self._decider.forget(height)
-            decided = True
+            decided |= verdict.outcome is not Outcome.PAUSED
         return decided
-
-
-def infeasible_subset(
-    problem: PackingProblem, suspects: Sequence[int], options: PackingOptions, clock: Clock
-) -> tuple[int, ...]:
-    """Return a subset of ``suspects``, which are known to conflict, that is proven to conflict.
-
-    Runs of items, ever shorter ones, are left out as long as the rest is proven to have no packing
-    within few nodes. Small items and those at the edges in time go first.
-    """
-    few = PackingOptions(
-        seed=options.seed,
-        rules=options.rules,
-        node_limit=LIMITS.nodes_per_proof,
-        cliques=False,
-        conflict=False,
-    )
-
-    def conflict(items: Sequence[int]) -> bool:
-        return pack(part_of(problem, items), few).status is PackingStatus.INFEASIBLE
-
-    by_time = sorted(suspects, key=lambda i: problem.items[i].lifetimes[0])
-    kept = _shortened(by_time, conflict, clock)
-    by_size = sorted(kept, key=lambda i: problem.items[i].size)
-    return tuple(sorted(_shortened(by_size, conflict, clock)))
-
-
-def _shortened(
-    items: list[int], conflict: Callable[[Sequence[int]], bool], clock: Clock
-) -> list[int]:
-    length = len(items) // 2
-    proofs = 0
-    while length >= 1:
-        start = 0
-        while start < len(items) and proofs < LIMITS.proofs and not clock.is_up:
-            rest = items[:start] + items[start + length :]
-            proofs += 1
-            if rest and conflict(rest):
-                items = rest
-            else:
-                start += length
-        length //= 2
-    return items
-
-
-def part_of(problem: PackingProblem, items: Sequence[int]) -> PackingProblem:
-    """Return the problem of some of its items; pairs that lose one are dropped."""
-    number = {item: i for i, item in enumerate(items)}
-
-    def kept(pairs: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
-        return tuple((number[a], number[b]) for a, b in pairs if a in number and b in number)
-
-    return replace(
-        problem,
-        items=tuple(problem.items[item] for item in items),
-        together=kept(problem.together),
-        apart=kept(problem.apart),
-    )
-
-
-def pack_fixed(problem: PackingProblem) -> Packing:
-    """Return the fixed offsets when they are valid, and else the items of the first violation.
-
-    Raises
-    ------
-    ValueError
-        If an item has no offset.
-    """
-    began = time.perf_counter()
-    offsets = tuple(item.offset for item in problem.items if item.offset is not None)
-    violations = check_packing(problem, offsets)
-    height = max(o + item.size for o, item in zip(offsets, problem.items, strict=True))
-    return Packing(
-        status=PackingStatus.INFEASIBLE if violations else PackingStatus.OPTIMAL,
-        offsets=None if violations else offsets,
-        height=None if violations else height,
-        bound=height,
-        conflict=violations[0].items if violations else None,
-        statistics=PackingStatistics(seconds=time.perf_counter() - began, source="given"),
-    )

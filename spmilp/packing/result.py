@@ -40,9 +40,6 @@ class PackingOptions:
         Items placed by the search, all branches counted; ``None`` for no limit.
     seed
         The same seed, options and problem give the same answer when no time limit strikes.
-    workers
-        With 2 or more, CP-SAT works in the background of the search instead of after it; offsets
-        may then depend on the machine, proven answers do not.
     rules
         Prunings that are on: a sum of switches of :mod:`spmilp.packing.rules`.
     cliques
@@ -54,7 +51,6 @@ class PackingOptions:
     time_limit: float | None = None
     node_limit: int | None = None
     seed: int = 0
-    workers: int = 1
     rules: int = ALL_RULES
     cliques: bool = True
     conflict: bool = True
@@ -66,8 +62,8 @@ class PackingStatistics:
 
     Parameters
     ----------
-    nodes, restarts, memo_hits
-        Items placed by the search over all branches, runs of it, and states it knew to fail.
+    nodes, restarts
+        Items placed by the search over all branches, and runs of it.
     seconds
         Wall seconds with those of preparation, without those of compiling.
     source
@@ -77,7 +73,6 @@ class PackingStatistics:
 
     nodes: int = 0
     restarts: int = 0
-    memo_hits: int = 0
     seconds: float = 0.0
     source: str = ""
 
@@ -113,7 +108,7 @@ class Clock:
     def __init__(self, options: PackingOptions) -> None:
         self._began = time.perf_counter() - Spent.seconds
         self._options = options
-        self.nodes = self.restarts = self.memo_hits = 0
+        self.nodes = self.restarts = 0
 
     @property
     def seconds(self) -> float:
@@ -140,11 +135,7 @@ class Clock:
     def statistics(self, source: str) -> PackingStatistics:
         """Return what was spent until now."""
         return PackingStatistics(
-            nodes=self.nodes,
-            restarts=self.restarts,
-            memo_hits=self.memo_hits,
-            seconds=self.seconds,
-            source=source,
+            nodes=self.nodes, restarts=self.restarts, seconds=self.seconds, source=source
         )
 
 
@@ -174,13 +165,11 @@ class Limits:
         time then (one or two). Both double each time.
     first_budget
         Nodes at one height before another is tried; doubled when no height could be decided.
-    together, longest, pieces
-        Groups with pairs apart of which each two are compared; where there are more, cliques are
-        looked for among as many that the pairs connect, with ``longest`` others that live longest.
-        Pieces of a group that are compared; more would find few more conflicts.
-    first_cliques, clique_steps
-        Cliques that are made first, from each of the heaviest groups one, and groups looked at in
-        the search for the heaviest clique.
+    in_cliques, longest
+        Groups with pairs apart that are covered by cliques, and others that live longest among
+        which cliques are looked for, too.
+    first_cliques
+        Cliques that are made first, from each of the heaviest groups one; the heaviest stays.
     nodes_per_proof, proofs
         Where a proof is narrowed down: nodes after which a smaller set counts as packable (a proof
         that is harder is of less use), and sets that are tried at most.
@@ -199,11 +188,9 @@ class Limits:
     first_nodes: int = 1_000_000
     first_time: float = 0.05
     first_budget: int = 40_000
-    together: int = 1_000
-    longest: int = 100
-    pieces: int = 3
+    in_cliques: int = 20_000
+    longest: int = 1_000
     first_cliques: int = 200
-    clique_steps: int = 20_000
     nodes_per_proof: int = 20_000
     proofs: int = 400
 

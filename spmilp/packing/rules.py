@@ -99,8 +99,8 @@ NAMES = {
 }
 
 # Positions in State.counters.
-DEPTH, AGENDA_HEAD, POOL, TRAIL, NODES, MEMO_HITS, STARTED = range(7)
-COUNTERS = 7
+DEPTH, AGENDA_HEAD, POOL, TRAIL, NODES, STARTED = range(6)
+COUNTERS = 6
 
 # Return values of the search.
 PACKED, EXHAUSTED, PAUSED = range(3)

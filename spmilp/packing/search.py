@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from spmilp.packing import rules as r
 from spmilp.packing.arrays import Agenda, Frames, Ints, Memo, Settings, Shorts, State, Tables
 from spmilp.packing.instance import Conflicts, Instance, conflicts_of, obstacles_by_section
-from spmilp.packing.kernel import fill_lowest, search
+from spmilp.packing.kernel import next_free, search
 from spmilp.packing.result import LIMITS
 
 STEPS_PER_ITEM = 50
@@ -35,7 +35,10 @@ def tables_of(instance: Instance) -> Tables | None:
     member_start, member, member_incidence, incidence_position = _members(instance, lengths)
     obstacle_start, obstacle_from, obstacle_until = obstacles_by_section(instance)
     free = (np.diff(outline.blocked_start) == 0) & (np.diff(outline.run_start) == 1)
-    tables = Tables(
+    lowest = np.zeros(instance.count, dtype=np.int64)
+    for item in np.flatnonzero(np.diff(outline.blocked_start)):
+        lowest[item] = next_free(outline, int(item), 0)
+    return Tables(
         **outline._asdict(),
         pair_start=conflicts.start,
         pair_item=conflicts.item,
@@ -48,15 +51,13 @@ def tables_of(instance: Instance) -> Tables | None:
         hull_from=outline.run_from[outline.run_start[:-1]],
         hull_until=outline.run_until[outline.run_start[1:] - 1],
         lift=_lifts(instance, conflicts),
-        lowest=np.zeros(instance.count, dtype=np.int64),
+        lowest=lowest,
         obstacle_start=obstacle_start,
         obstacle_from=obstacle_from,
         obstacle_until=obstacle_until,
         exchange_class=_classes(instance, free & (outline.alignment == 1), ()),
         twin_class=_classes(instance, free, (instance.bytes, instance.alignment_bytes)),
     )
-    fill_lowest.in_about(instance.count + tables.blocked_from.size)(tables)
-    return tables
 
 
 def _lifts(instance: Instance, conflicts: Conflicts) -> Ints:
@@ -183,11 +184,6 @@ class Run:
     def nodes(self) -> int:
         """Items placed so far, all branches counted."""
         return int(self._state.counters[r.NODES])
-
-    @property
-    def memo_hits(self) -> int:
-        """States that were known to fail."""
-        return int(self._state.counters[r.MEMO_HITS])
 
     @property
     def offsets(self) -> Ints:
