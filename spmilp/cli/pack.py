@@ -57,7 +57,6 @@ find better ones:  spmilp pack out.csv --minimise --ignore-offsets -o out.csv"""
     reserve=option(metavar="FROM-TO", show_default="none"),
     node_limit=option(min=1, metavar="N", show_default="none"),
     heuristic=option(metavar="NAME", show_default="none"),
-    workers=option(min=1),
 )
 def pack(
     file: Path,
@@ -70,7 +69,6 @@ def pack(
     node_limit: int | None = None,
     heuristic: str | None = None,
     seed: int = 0,
-    workers: int = 1,
     as_json: bool = False,
 ) -> None:
     """Find offsets for buffers with given lifetimes, or prove that there are none.
@@ -100,8 +98,6 @@ def pack(
     heuristic
         Pack by one published heuristic alone: xla, tflite, usmp:greedy_by_size,
         usmp:greedy_by_conflicts, usmp:hill_climb.
-    workers
-        With 2 or more, CP-SAT works beside the search.
     """
     if capacity is None and not minimise:
         raise typer.BadParameter("say --capacity BYTES, or --minimise, or both")
@@ -129,7 +125,6 @@ def pack(
             time_limit=None if math.isinf(time_limit) else time_limit,
             node_limit=node_limit,
             seed=seed,
-            workers=workers,
         )
         progress.say("packing (the first run that searches compiles it for some ten seconds)")
         found = _packing(problem, options, heuristic, minimise=minimise)
@@ -193,15 +188,12 @@ def _packing(
     problem: "PackingProblem", options: "PackingOptions", heuristic: str | None, *, minimise: bool
 ) -> "Packing":
     from spmilp import packing
-    from spmilp.packing.portfolio import pack_fixed
 
     if heuristic is not None:
         try:
             return packing.pack_by(heuristic, problem, options)
         except ValueError as error:
             raise typer.BadParameter(str(error)) from error
-    if problem.items and all(item.offset is not None for item in problem.items):
-        return pack_fixed(problem)
     return (packing.minimise if minimise else packing.pack)(problem, options)
 
 

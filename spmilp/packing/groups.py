@@ -85,17 +85,19 @@ def group_items(problem: PackingProblem) -> Groups:
         )
     ]
     table = np.array(pieces, dtype=np.int64).reshape(-1, 4)
-    size, offset = np.zeros((2, len(members)), dtype=np.int64)
-    alignment = np.ones(len(members), dtype=np.int64)
-    np.maximum.at(size, of_item, [item.size for item in items])
-    np.lcm.at(alignment, of_item, [item.alignment for item in items])
-    np.maximum.at(offset, of_item, [0 if o.offset is None else o.offset + 1 for o in items])
+    size, alignment = np.ones((2, len(members)), dtype=np.int64)
+    offset = np.full(len(members), -1, dtype=np.int64)
+    figures = [(i.size, i.alignment, -1 if i.offset is None else i.offset) for i in items]
+    of_items = np.array(figures, dtype=np.int64).reshape(-1, 3)
+    np.maximum.at(size, of_item, of_items[:, 0])
+    np.lcm.at(alignment, of_item, of_items[:, 1])
+    np.maximum.at(offset, of_item, of_items[:, 2])
     owner, start, end, bytes_ = (column.copy() for column in table.T)
     return Groups(
         of_item=of_item,
         size=size,
         alignment=alignment,
-        offset=offset - 1,
+        offset=offset,
         owner=owner,
         start=start,
         end=end,

@@ -1,76 +1,21 @@
-"""A second opinion on small packings: plain enumeration, and CP-SAT with a Boolean per pair.
+"""A second opinion on small packings: CP-SAT with a Boolean for each pair that clashes.
 
-Written without the package's search, sections or groups; both read the problem as it is stated.
+Written without the package's search, sections or groups; it reads the problem as it is stated.
 """
 
 from itertools import combinations
 
-from ortools.sat.python import cp_model
-
 from spmilp.packing import Item, PackingProblem
-
-NODES = 20_000
-
-
-class TooManyNodesError(Exception):
-    """Enumeration was given up."""
 
 
 def can_be_packed(problem: PackingProblem) -> bool:
-    """Decide by enumeration, and by CP-SAT where that takes too long."""
-    try:
-        return enumeration_packs(problem)
-    except TooManyNodesError:
-        return cp_sat_packs(problem)
+    """Ask CP-SAT: of each pair that clashes, one of the two lies above the other."""
+    from ortools.sat.python import cp_model
 
-
-def enumeration_packs(problem: PackingProblem) -> bool:
-    """Try every offset of every item, item by item, until two clash."""
-    items = problem.items
-    order = sorted(range(len(items)), key=lambda i: (items[i].offset is None, -_area(items[i])))
-    partners = _partners(problem)
-    clashing = {(i, j) for i, j in combinations(range(len(items)), 2) if _clash(problem, i, j)}
-    clashing -= {(i, j) for i, j in clashing if j in partners[i]}
-    offset: dict[int, int] = {}
-    nodes = 0
-
-    def fits(i: int) -> bool:
-        if not _inside(problem, items[i], offset[i]):
-            return False
-        for j in offset:
-            if j in partners[i]:
-                if offset[i] != offset[j]:
-                    return False
-            elif (min(i, j), max(i, j)) in clashing and (
-                offset[i] < offset[j] + items[j].size and offset[j] < offset[i] + items[i].size
-            ):
-                return False
-        return True
-
-    def place(position: int) -> bool:
-        nonlocal nodes
-        nodes += 1
-        if nodes > NODES:
-            raise TooManyNodesError
-        if position == len(order):
-            return True
-        i = order[position]
-        for candidate in _candidates(problem, items[i]):
-            offset[i] = candidate
-            if fits(i) and place(position + 1):
-                return True
-            del offset[i]
-        return False
-
-    return place(0)
-
-
-def cp_sat_packs(problem: PackingProblem) -> bool:
-    """Ask CP-SAT: for each pair that clashes, one of the two lies above the other."""
     model = cp_model.CpModel()
     offsets = []
     for item in problem.items:
-        inside = [o for o in _candidates(problem, item) if _inside(problem, item, o)]
+        inside = _offsets(problem, item)
         if not inside:
             return False
         offsets.append(model.new_int_var_from_domain(cp_model.Domain.from_values(inside), "offset"))
@@ -86,26 +31,20 @@ def cp_sat_packs(problem: PackingProblem) -> bool:
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
     status = solver.solve(model)
-    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE, cp_model.INFEASIBLE):
-        raise AssertionError(f"CP-SAT came to no end: {status}")
+    assert status in (cp_model.OPTIMAL, cp_model.FEASIBLE, cp_model.INFEASIBLE)
     return status != cp_model.INFEASIBLE
 
 
-def _area(item: Item) -> int:
-    return item.size * sum(end - start for start, end in item.lifetimes)
-
-
-def _candidates(problem: PackingProblem, item: Item) -> list[int]:
-    if item.offset is not None:
-        return [item.offset]
-    return list(range(0, (problem.capacity or 0) - item.size + 1, item.alignment))
-
-
-def _inside(problem: PackingProblem, item: Item, offset: int) -> bool:
-    end = offset + item.size
-    return end <= (problem.capacity or 0) and not any(
-        offset < until and start < end for start, until in problem.reserved
-    )
+def _offsets(problem: PackingProblem, item: Item) -> list[int]:
+    """Return the offsets of an item inside the capacity and outside reserved bytes."""
+    last = (problem.capacity or 0) - item.size
+    able = range(0, last + 1, item.alignment) if item.offset is None else [item.offset]
+    return [
+        offset
+        for offset in able
+        if offset <= last
+        and not any(offset < end and at < offset + item.size for at, end in problem.reserved)
+    ]
 
 
 def _clash(problem: PackingProblem, i: int, j: int) -> bool:

@@ -3,9 +3,18 @@
 from dataclasses import dataclass, replace
 from random import Random
 
-from spmilp.packing import PackingOptions, PackingProblem, PackingStatus, check_packing, minimise
+import numpy as np
+
+from spmilp.packing import (
+    PackingOptions,
+    PackingProblem,
+    PackingStatus,
+    check_packing,
+    minimise,
+    pack,
+)
 from spmilp.packing.decide import Decider
-from spmilp.packing.instance import clash_of_obstacles, height_bound, instance_of
+from spmilp.packing.instance import height_bound, instance_of
 from spmilp.packing.result import Clock
 from spmilp.packing.rules import ALL_RULES
 from spmilp.packing.search import Outcome
@@ -29,10 +38,10 @@ def search_alone(problem: PackingProblem, rules: int = ALL_RULES, seed: int = 0)
     """Search without bounds, heuristics and CP-SAT before it or beside it."""
     options = PackingOptions(rules=rules, seed=seed, cliques=False, node_limit=NODES)
     instance, clock = instance_of(problem), Clock(options)
-    capacity = problem.capacity or 0
-    if clash_of_obstacles(instance, capacity) is not None:
+    fixed = np.flatnonzero(instance.groups.offset[instance.groups.of_item] >= 0).tolist()
+    if pack(problem.part(fixed)).status is PackingStatus.INFEASIBLE:
         return Searched(outcome=Outcome.EXHAUSTED, offsets=None, restarts=0)
-    verdict = Decider(instance, options, clock).decide(capacity)
+    verdict = Decider(instance, options, clock).decide(problem.capacity or 0)
     if verdict.offsets is None:
         return Searched(outcome=verdict.outcome, offsets=None, restarts=clock.restarts)
     of_group = instance.groups.offset.copy()

@@ -10,7 +10,6 @@ import spmilp.packing.groups
 from spmilp.packing import Item, PackingProblem, PackingStatus, check_packing, minimise, pack
 from spmilp.packing.instance import height_bound, instance_of
 from spmilp.packing.result import LIMITS
-from spmilp.packing.search import parts_of, tables_of
 from tests.packing.oracle import can_be_packed
 from tests.packing.random_problems import plain_problem, rich_problem
 
@@ -90,10 +89,9 @@ def test_with_alignments_fixed_and_reserved_bytes_the_bound_stays_below_every_pa
 
 
 @pytest.mark.full
-def test_many_are_cut_into_sets_and_pairs_between_sets_still_hold(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(spmilp.packing.groups, "LIMITS", replace(LIMITS, together=3, longest=1))
+def test_pairs_of_too_many_still_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = replace(LIMITS, in_cliques=3, longest=1)
+    monkeypatch.setattr(spmilp.packing.groups, "LIMITS", limits)
     for seed in range(20):
         random = Random(f"sets {seed}")
         problem = with_pairs(plain_problem(random), random, 0.5)
@@ -103,14 +101,6 @@ def test_many_are_cut_into_sets_and_pairs_between_sets_still_hold(
         assert check_packing(problem, least.offsets) == []
         assert can_be_packed(replace(problem, capacity=least.height))
         assert not can_be_packed(replace(problem, capacity=least.height - 1))
-
-
-def test_stretches_of_time_that_no_pair_connects_are_still_searched_apart() -> None:
-    items = tuple(Item(size=3, lifetimes=((t, t + 2),)) for t in (0, 1, 3, 10, 11, 20, 30))
-    apart = instance_of(PackingProblem(items=items, capacity=9, apart=((0, 2), (3, 5))))
-    tables = tables_of(apart)
-    assert tables is not None
-    assert [part.items.tolist() for part in parts_of(tables)] == [[0, 1, 2], [3, 4, 5], [6]]
 
 
 @pytest.mark.full
