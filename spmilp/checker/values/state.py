@@ -1,7 +1,4 @@
-"""Memories while a plan runs: where its values lie, what the bytes stand for, what is written.
-
-Each memory is an array of bytes that knows which of them have been written.
-"""
+"""Memories while a plan runs: where its values lie, what the bytes stand for, what is written."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,7 +11,7 @@ from spmilp.checker.values.kernels.call import Array
 from spmilp.checker.values.kernels.products import accumulator_dtype
 from spmilp.errors import ExitCode, SpmilpError
 from spmilp.frontend.graph import Group, Network
-from spmilp.frontend.operators.boxes import extents
+from spmilp.frontend.operators.boxes import extents, intersect, slices, starts
 from spmilp.plan.plan import Plan, Residency
 from spmilp.problem.problem import Buffer, BufferKind, DramTensor, Problem, Tile
 from spmilp.problem.strides import (
@@ -24,7 +21,7 @@ from spmilp.problem.strides import (
     layout_in_slice,
     row_major_strides,
 )
-from spmilp.units import Box, Bytes, Cycles, Extents, ResidencyIdx, SliceIdx
+from spmilp.units import Box, Bytes, Cycles, Extents, MemoryIdx, ResidencyIdx, SliceIdx
 
 
 class ReplayError(SpmilpError):
@@ -182,19 +179,15 @@ def gather(reader: str, of: str, box: Box, pieces: Iterable[Piece]) -> Array:
     result: Array | None = None
     found = np.zeros(extents(box), dtype=np.bool_)
     for piece in pieces:
-        shared = tuple(
-            (max(a, c), min(b, d)) for (a, b), (c, d) in zip(box, piece.box, strict=True)
-        )
-        if any(start >= stop for start, stop in shared):
+        shared = intersect(box, piece.box)
+        if shared is None:
             continue
-        source = piece.values[
-            tuple(slice(a - c, b - c) for (a, b), (c, _) in zip(shared, piece.box, strict=True))
-        ]
+        source = piece.values[slices(shared, starts(piece.box))]
         if shared == box:
             return source
         if result is None:
             result = np.zeros(extents(box), dtype=piece.values.dtype)
-        target = tuple(slice(a - c, b - c) for (a, b), (c, _) in zip(shared, box, strict=True))
+        target = slices(shared, starts(box))
         result[target] = source
         found[target] = True
     if result is None or not found.all():
@@ -205,74 +198,21 @@ def gather(reader: str, of: str, box: Box, pieces: Iterable[Piece]) -> Array:
     return result
 
 
-POISON = 0xFF
-"""Bytes that make a NaN of every float."""
-
-
-class Memory:
-    """The addresses ``[first, end)`` of a memory. Nothing is written at the beginning.
-
-    A value is given as unsigned integers of its elements' size, so that every bit pattern is equal
-    to itself.
-    """
-
-    def __init__(self, name: str, first: Bytes, end: Bytes) -> None:
-        self.name = name
-        self._first = first
-        self._bytes = np.zeros(max(0, end - first), dtype=np.uint8)
-        self._written = np.zeros(max(0, end - first), dtype=np.bool_)
-
-    def read(self, address: Bytes, layout: Layout, extent: Extents, item: Bytes) -> Array:
-        """Return a copy of the elements of a box, packed."""
-        return self._view(address, layout, extent, item).copy()
-
-    def write(self, address: Bytes, layout: Layout, values: Array) -> None:
-        """Store the elements of a box; ``values`` are unsigned integers."""
-        extent, item = values.shape, values.dtype.itemsize
-        self._view(address, layout, extent, item)[...] = values
-        self._marks(address, layout, extent, item)[...] = True
-
-    def poison(self, address: Bytes, layout: Layout, extent: Extents, item: Bytes) -> None:
-        """Destroy the elements of a box."""
-        view = self._view(address, layout, extent, item)
-        view[...] = np.iinfo(view.dtype).max
-        self._marks(address, layout, extent, item)[...] = False
-
-    def missing(self, address: Bytes, layout: Layout, extent: Extents, item: Bytes) -> Bytes:
-        """Return how many bytes of a box have not been written, or were destroyed since."""
-        marks = self._marks(address, layout, extent, item)
-        return int(marks.size - np.count_nonzero(marks))
-
-    def holds(self, address: Bytes, layout: Layout, extent: Extents, item: Bytes) -> bool:
-        """Say whether a box lies inside the memory."""
-        first = address + layout.offset - self._first
-        return first >= 0 and first + footprint(extent, item, layout) <= self._bytes.size
-
-    def _view(self, address: Bytes, layout: Layout, extent: Extents, item: Bytes) -> Array:
-        offset = address + layout.offset - self._first
-        dtype = raw_dtype(item)
-        return np.ndarray(extent, dtype, self._bytes.data, offset, layout.strides)
-
-    def _marks(
-        self, address: Bytes, layout: Layout, extent: Extents, item: Bytes
-    ) -> NDArray[np.bool_]:
-        offset = address + layout.offset - self._first
-        strides = (*layout.strides, 1)
-        return np.ndarray((*extent, item), np.bool_, self._written.data, offset, strides)
-
-
 def raw_dtype(item: Bytes) -> np.dtype[Any]:
     """Return the unsigned integers of a size in bytes."""
     return np.dtype(f"u{item}")
 
 
 def raw(values: Array) -> Array:
-    """Return values as unsigned integers of the same bytes."""
+    """Return values as unsigned integers of the same bytes, of which each is equal to itself."""
     return np.ascontiguousarray(values).view(raw_dtype(values.dtype.itemsize)).reshape(values.shape)
 
 
 class State:
-    """One array of bytes for each memory, as large as what the plan uses of it."""
+    """The bytes of each memory, from the first to the last that the plan uses, and what is written.
+
+    Values are unsigned integers of their elements' size. Nothing is written at the beginning.
+    """
 
     def __init__(self, problem: Problem, plan: Plan, addresses: Addresses) -> None:
         self._problem = problem
@@ -283,37 +223,36 @@ class State:
             spans[residency.memory].append(addresses.span(residency))
         for tensor, address in zip(problem.tensors, plan.tensors, strict=True):
             spans[tensor.memory].append((address, address + tensor.bytes))
-        self._memories = tuple(
-            Memory(
-                memory.name,
-                min((first for first, _ in used), default=0),
-                max((end for _, end in used), default=0),
-            )
-            for memory, used in zip(problem.machine.memories, spans, strict=True)
-        )
+        self._first = [min((first for first, _ in used), default=0) for used in spans]
+        ends = [max((end for _, end in used), default=0) for used in spans]
+        sizes = [end - first for first, end in zip(self._first, ends, strict=True)]
+        self._bytes = [np.zeros(size, dtype=np.uint8) for size in sizes]
+        self._written = [np.zeros(size, dtype=np.bool_) for size in sizes]
 
     def read(self, reader: str, slice_: SliceIdx, index: ResidencyIdx, cycle: Cycles) -> Array:
-        """Return the bytes of a slice in a residency, as unsigned integers.
+        """Return a copy of a slice in a residency, packed.
 
         Raises
         ------
         ReplayError
-            If some of them are not there.
+            If some of its bytes are not there.
         """
-        residency = self._plan.residencies[index]
-        memory = self._memories[residency.memory]
-        layout, extent, item = self._shape(slice_, residency)
-        if not memory.holds(residency.offset, layout, extent, item):
+        residency, part = self._plan.residencies[index], self._problem.slices[slice_]
+        layout = self._addresses.layout(slice_, residency)
+        first = residency.offset + layout.offset - self._first[residency.memory]
+        last = first + footprint(part.extent, self._addresses.buffer(slice_).item, layout)
+        if first < 0 or last > self._bytes[residency.memory].size:
             raise ReplayError(
                 f"{reader}: {self.where(index)} is smaller than the slice it is read for"
             )
-        missing = memory.missing(residency.offset, layout, extent, item)
+        values, written = self._of(slice_, index)
+        missing = _count_false(written)
         if missing:
             raise ReplayError(
                 f"{reader} reads {self.where(index)}, but {missing} of "
-                f"{self._problem.slices[slice_].bytes} B are not there at cycle {cycle}"
+                f"{part.bytes} B are not there at cycle {cycle}"
             )
-        return memory.read(residency.offset, layout, extent, item)
+        return values.copy()
 
     def compare(
         self, reader: str, slice_: SliceIdx, index: ResidencyIdx, before: Array, cycle: Cycles
@@ -325,12 +264,9 @@ class State:
         ReplayError
             If some of them have changed or were destroyed.
         """
-        residency = self._plan.residencies[index]
-        memory = self._memories[residency.memory]
-        layout, extent, item = self._shape(slice_, residency)
-        lost = memory.missing(residency.offset, layout, extent, item)
-        now = memory.read(residency.offset, layout, extent, item)
-        changed = int(np.count_nonzero(now != before)) * item
+        now, written = self._of(slice_, index)
+        lost = _count_false(written)
+        changed = int(np.count_nonzero(now != before)) * now.dtype.itemsize
         if changed or lost:
             raise ReplayError(
                 f"{reader} reads {self.where(index)} until cycle {cycle}, but {max(changed, lost)} "
@@ -338,35 +274,37 @@ class State:
             )
 
     def write(self, index: ResidencyIdx, values: Array) -> None:
-        """Store the slice that a residency holds; ``values`` are unsigned integers."""
-        residency = self._plan.residencies[index]
-        if residency.slice is None:
+        """Store the slice that a residency holds."""
+        held = self._plan.residencies[index].slice
+        if held is None:
             raise ReplayError(f"{self.where(index)} is written, but holds no slice")
-        layout, extent, _ = self._shape(residency.slice, residency)
+        extent = self._problem.slices[held].extent
         if values.shape != extent:
             raise ReplayError(f"{self.where(index)} holds {extent} elements, not {values.shape}")
-        self._memories[residency.memory].write(residency.offset, layout, values)
+        self.restore(held, index, values)
 
     def restore(self, slice_: SliceIdx, index: ResidencyIdx, values: Array) -> None:
         """Put the bytes of a slice back into a residency of it or of its parent."""
-        residency = self._plan.residencies[index]
-        layout, _, _ = self._shape(slice_, residency)
-        self._memories[residency.memory].write(residency.offset, layout, values)
+        stored, written = self._of(slice_, index)
+        stored[...] = values
+        written[...] = True
 
     def destroy(self, index: ResidencyIdx) -> None:
-        """Destroy the bytes of a residency."""
+        """Destroy the bytes of a residency: all ones make a NaN of every float."""
         residency = self._plan.residencies[index]
-        memory = self._memories[residency.memory]
         if residency.slice is None:
-            memory.poison(residency.offset, Layout(0, (1,)), (residency.bytes,), 1)
-            return
-        memory.poison(residency.offset, *self._shape(residency.slice, residency))
+            packed = residency.memory, residency.offset, Layout(0, (1,)), (residency.bytes,), 1
+            stored, written = self._views(*packed)
+        else:
+            stored, written = self._of(residency.slice, index)
+        stored[...] = np.iinfo(stored.dtype).max
+        written[...] = False
 
     def write_tensor(self, tensor: DramTensor, values: Array) -> None:
         """Store a whole DRAM tensor, in the order in which it lies."""
-        layout = Layout(0, row_major_strides(tensor.shape, tensor.item))
-        address = self._plan.tensors[tensor.index]
-        self._memories[tensor.memory].write(address, layout, values)
+        stored, written = self._tensor(tensor)
+        stored[...] = values
+        written[...] = True
 
     def read_tensor(self, tensor: DramTensor) -> Array:
         """Return a whole DRAM tensor, in the order in which it lies.
@@ -376,25 +314,43 @@ class State:
         ReplayError
             If some of it has not been written.
         """
-        memory, address = self._memories[tensor.memory], self._plan.tensors[tensor.index]
-        layout = Layout(0, row_major_strides(tensor.shape, tensor.item))
-        missing = memory.missing(address, layout, tensor.shape, tensor.item)
+        values, written = self._tensor(tensor)
+        missing = _count_false(written)
         if missing:
+            memory = self._problem.machine.memories[tensor.memory].name
             raise ReplayError(
-                f"output {tensor.name}: {missing} of {tensor.bytes} B in {memory.name} at "
-                f"{address} have not been written at the end"
+                f"output {tensor.name}: {missing} of {tensor.bytes} B in {memory} at "
+                f"{self._plan.tensors[tensor.index]} have not been written at the end"
             )
-        return memory.read(address, layout, tensor.shape, tensor.item)
+        return values.copy()
 
     def where(self, index: ResidencyIdx) -> str:
         """Name a residency for people."""
         residency = self._plan.residencies[index]
-        what = "scratch"
-        if residency.slice is not None:
-            what = self._addresses.buffer(residency.slice).name
-        memory = self._memories[residency.memory].name
+        held, memory = residency.slice, self._problem.machine.memories[residency.memory].name
+        what = "scratch" if held is None else self._addresses.buffer(held).name
         return f"residency {index} ({what} in {memory} at {residency.offset})"
 
-    def _shape(self, slice_: SliceIdx, residency: Residency) -> tuple[Layout, Extents, Bytes]:
+    def _of(self, slice_: SliceIdx, index: ResidencyIdx) -> tuple[Array, NDArray[np.bool_]]:
+        residency = self._plan.residencies[index]
         layout = self._addresses.layout(slice_, residency)
-        return layout, self._problem.slices[slice_].extent, self._addresses.buffer(slice_).item
+        extent, item = self._problem.slices[slice_].extent, self._addresses.buffer(slice_).item
+        return self._views(residency.memory, residency.offset, layout, extent, item)
+
+    def _tensor(self, tensor: DramTensor) -> tuple[Array, NDArray[np.bool_]]:
+        layout = Layout(0, row_major_strides(tensor.shape, tensor.item))
+        address = self._plan.tensors[tensor.index]
+        return self._views(tensor.memory, address, layout, tensor.shape, tensor.item)
+
+    def _views(
+        self, memory: MemoryIdx, address: Bytes, layout: Layout, extent: Extents, item: Bytes
+    ) -> tuple[Array, NDArray[np.bool_]]:
+        """Return the elements of a box in a memory, and which of their bytes are written."""
+        at, strides = address + layout.offset - self._first[memory], layout.strides
+        stored = np.ndarray(extent, raw_dtype(item), self._bytes[memory].data, at, strides)
+        marks = self._written[memory].data
+        return stored, np.ndarray((*extent, item), np.bool_, marks, at, (*strides, 1))
+
+
+def _count_false(marks: NDArray[np.bool_]) -> int:
+    return int(marks.size - np.count_nonzero(marks))

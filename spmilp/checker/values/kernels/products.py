@@ -4,14 +4,13 @@ Floats are added in float32 (float64 for double operands). Quantised operands ar
 the sum wraps around in int32, so that the order of the parts of a split reduction does not matter.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from itertools import product
 from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
+from numpy.lib.stride_tricks import sliding_window_view
 
 from spmilp.checker.values.kernels.call import Array, Call
 from spmilp.checker.values.kernels.elementwise import along, saturate, scale_of_products
@@ -20,65 +19,50 @@ from spmilp.frontend.operators.products import letters
 from spmilp.frontend.operators.windows import Window, windows_of
 
 
-def padded(call: Call, windows: Sequence[Window], fill: Any) -> Array:
-    """Return the input that the windows of the output's box cover, padding filled in.
+def windows_over(call: Call, fill: Any) -> Array:
+    """Return the window of each output of the box, padding filled in.
 
-    The values begin at the first position of the first window along each spatial axis.
+    Axes are batch, channels, those of the outputs, and those of the positions in a window.
     """
-    outputs = call.box[2:]
-    origin = [
-        start * window.stride - window.pad
-        for (start, _), window in zip(outputs, windows, strict=True)
-    ]
-    spans = [
-        (stop - start - 1) * window.stride + window.span
-        for (start, stop), window in zip(outputs, windows, strict=True)
-    ]
-    values, read = call.array(0), call.read(0)
-    if all(
-        interval == (first, first + span)
-        for interval, first, span in zip(read[2:], origin, spans, strict=True)
+    windows, around = windows_of(call.operator, len(call.box) - 2), [(0, 0), (0, 0)]
+    for (start, stop), (low, high), window in zip(
+        call.box[2:], call.read(0)[2:], windows, strict=True
     ):
-        return values
-    canvas = np.full((*values.shape[:2], *spans), fill, dtype=values.dtype)
-    place = tuple(
-        slice(start - first, stop - first)
-        for (start, stop), first in zip(read[2:], origin, strict=True)
+        first = start * window.stride - window.pad
+        last = (stop - 1) * window.stride - window.pad + window.span
+        around.append((low - first, last - high))
+    return _views(np.pad(call.array(0), around, constant_values=fill), windows)
+
+
+def _views(canvas: Array, windows: Sequence[Window], every: Sequence[int] | None = None) -> Array:
+    """Return the windows over padded values; one in ``every`` so many, by default their strides."""
+    strides = [window.stride for window in windows] if every is None else every
+    views = sliding_window_view(
+        canvas, [window.span for window in windows], axis=tuple(range(2, canvas.ndim))
     )
-    canvas[(slice(None), slice(None), *place)] = values
-    return canvas
+    outputs = (slice(None, None, stride) for stride in strides)
+    inner = (slice(None, None, window.dilation) for window in windows)
+    return views[(slice(None), slice(None), *outputs, *inner)]
 
 
-def positions(
-    canvas: Array, windows: Sequence[Window], counts: Sequence[int]
-) -> Iterator[tuple[tuple[int, ...], Array]]:
-    """Yield each position of the window, and the values at it for all outputs."""
-    for position in product(*(range(window.kernel) for window in windows)):
-        place = []
-        for k, window, count in zip(position, windows, counts, strict=True):
-            first = k * window.dilation
-            place.append(slice(first, first + (count - 1) * window.stride + 1, window.stride))
-        yield position, canvas[(slice(None), slice(None), *place)]
+def _over_positions(call: Call) -> tuple[int, ...]:
+    """Return the axes of the positions in a window."""
+    return tuple(range(len(call.box), 2 * len(call.box) - 2))
 
 
 def max_pool(call: Call) -> Array:
     """Return the maximum of each window; padding never wins."""
-    windows = windows_of(call.operator, len(call.box) - 2)
-    lowest = _lowest(call.array(0).dtype)
-    result = np.full(call.extent, lowest, dtype=call.array(0).dtype)
-    for _, values in positions(padded(call, windows, lowest), windows, call.extent[2:]):
-        np.maximum(result, values, out=result)
-    return result
+    dtype = call.array(0).dtype
+    lowest = np.iinfo(dtype).min if np.issubdtype(dtype, np.integer) else -np.inf
+    return np.asarray(windows_over(call, lowest).max(axis=_over_positions(call)))
 
 
 def average_pool(call: Call) -> Array:
     """Return the average of each window, over the padding too where the operator says so."""
-    windows = windows_of(call.operator, len(call.box) - 2)
-    total = np.zeros(call.extent, dtype=np.float32)
-    for _, values in positions(padded(call, windows, 0), windows, call.extent[2:]):
-        total += values
+    values = windows_over(call, 0)
+    total = np.asarray(values.sum(axis=_over_positions(call), dtype=np.float32))
     include = bool(call.operator.integer("count_include_pad"))
-    for axis, window in enumerate(windows, start=2):
+    for axis, window in enumerate(windows_of(call.operator, len(call.box) - 2), start=2):
         counts = _counts(window, call.box[axis], call.shape(0)[axis], include)
         total /= counts.reshape(-1, *(1,) * (len(call.box) - axis - 1))
     return total
@@ -86,12 +70,9 @@ def average_pool(call: Call) -> Array:
 
 def lp_pool(call: Call) -> Array:
     """Return the p-norm of each window."""
-    windows = windows_of(call.operator, len(call.box) - 2)
     p = call.operator.integer("p")
-    total = np.zeros(call.extent, dtype=np.float32)
-    for _, values in positions(padded(call, windows, 0), windows, call.extent[2:]):
-        total += np.abs(values) ** p
-    return total ** np.float32(1 / p)
+    powers = np.abs(windows_over(call, 0)) ** p
+    return np.asarray(powers.sum(axis=_over_positions(call)) ** np.float32(1 / p))
 
 
 def global_average_pool(call: Call) -> Array:
@@ -112,10 +93,6 @@ def _counts(window: Window, outputs: tuple[int, int], length: int, include: bool
     places = first + np.arange(window.kernel) * window.dilation
     inside = (places >= low) & (places < high)
     return np.asarray(inside.sum(axis=1), dtype=np.float32)
-
-
-def _lowest(dtype: np.dtype[Any]) -> Any:
-    return np.iinfo(dtype).min if np.issubdtype(dtype, np.integer) else -np.inf
 
 
 POOLING: Mapping[str, Callable[[Call], Array]] = {
@@ -154,105 +131,54 @@ def conv(call: Call) -> Array:
     weight = call.array(1)
     if not call.there(0):
         return np.zeros(call.extent, dtype=weight.dtype)
-    windows = windows_of(call.operator, len(call.box) - 2)
-    canvas = padded(call, windows, 0)
-    outputs, first = call.shape(1)[0], call.box[1][0]
-    size = outputs // call.operator.integer("group")
-    groups = (call.box[1][1] - 1) // size - first // size + 1
-    if groups == 1:
-        return _dense(canvas, weight, windows, call.extent[2:])
-    if size == 1 and weight.shape[1] == 1:
-        return _depthwise(canvas, weight, windows, call.extent[2:])
-    depth = weight.shape[1]
-    parts = []
-    for group in range(groups):
-        own = slice(
-            max(0, (first // size + group) * size - first),
-            (first // size + group + 1) * size - first,
-        )
-        channels = canvas[:, group * depth : (group + 1) * depth]
-        parts.append(_dense(channels, weight[own], windows, call.extent[2:]))
-    return np.concatenate(parts, axis=1)
-
-
-def _dense(
-    canvas: Array, weight: Array, windows: tuple[Window, ...], counts: tuple[int, ...]
-) -> Array:
-    strides = [
-        stride * window.stride for stride, window in zip(canvas.strides[2:], windows, strict=True)
-    ]
-    inner = [
-        stride * window.dilation for stride, window in zip(canvas.strides[2:], windows, strict=True)
-    ]
-    kernel = [window.kernel for window in windows]
-    gathered = as_strided(
-        canvas,
-        shape=(*canvas.shape[:2], *kernel, *counts),
-        strides=(*canvas.strides[:2], *inner, *strides),
-        writeable=False,
-    )
-    columns = gathered.reshape(canvas.shape[0], canvas.shape[1] * prod(kernel), prod(counts))
-    result: Array = weight.reshape(weight.shape[0], -1) @ columns
-    return result.reshape(canvas.shape[0], weight.shape[0], *counts)
-
-
-def _depthwise(
-    canvas: Array, weight: Array, windows: tuple[Window, ...], counts: tuple[int, ...]
-) -> Array:
-    result = np.zeros((*canvas.shape[:2], *counts), dtype=np.result_type(canvas, weight))
-    ones = (1,) * len(windows)
-    by_position = np.moveaxis(weight[:, 0], 0, -1)
-    for position, values in positions(canvas, windows, counts):
-        result += values * by_position[position].reshape(1, -1, *ones)
-    return result
+    (first, stop), size = call.box[1], call.shape(1)[0] // call.operator.integer("group")
+    before, after = first % size, -stop % size
+    channels = [(before, after), *[(0, 0)] * (weight.ndim - 1)]
+    groups = np.pad(weight, channels).reshape(-1, size, *weight.shape[1:])
+    return _products(windows_over(call, 0), groups)[:, before : before + stop - first]
 
 
 def conv_transpose(call: Call) -> Array:
-    """Return the sum of products of a ConvTranspose."""
-    weight = call.array(1)
-    result = np.zeros(call.extent, dtype=weight.dtype)
+    """Return the sum of products of a ConvTranspose.
+
+    That is a Conv, with the kernel turned round, over the inputs set apart by the strides.
+    """
+    weight, size = call.array(1), call.shape(1)[1]
     if not call.there(0):
-        return result
-    values, read = call.array(0), call.read(0)
-    windows = windows_of(call.operator, len(call.box) - 2)
-    size = call.shape(1)[1]
+        return np.zeros(call.extent, dtype=weight.dtype)
+    values, windows = call.array(0), windows_of(call.operator, len(call.box) - 2)
     depth = call.shape(1)[0] // call.operator.integer("group")
-    first = call.box[1][0] // size
-    groups = values.shape[1] // depth
-    offset = 0 if groups == 1 else call.box[1][0] - first * size
-    scattered = [
-        _scatter(
-            values[:, group * depth : (group + 1) * depth],
-            weight[group * depth : (group + 1) * depth],
-            windows,
-        )
-        for group in range(groups)
-    ]
-    canvas = np.concatenate(scattered, axis=1)[:, offset : offset + call.extent[1]]
-    source, target = [slice(None), slice(None)], [slice(None), slice(None)]
-    for axis, window in enumerate(windows, start=2):
-        origin = read[axis][0] * window.stride - window.pad
-        start, stop = call.box[axis]
-        low, high = max(start, origin), min(stop, origin + canvas.shape[axis])
-        source.append(slice(low - origin, high - origin))
-        target.append(slice(low - start, high - start))
-    result[tuple(target)] = canvas[tuple(source)]
-    return result
+    lengths, places = [*values.shape[:2]], [slice(None), slice(None)]
+    for (start, stop), (low, high), window in zip(
+        call.box[2:], call.read(0)[2:], windows, strict=True
+    ):
+        origin = start + window.pad - window.span + 1
+        lengths.append(stop - start + window.span - 1)
+        first, last = low * window.stride - origin, (high - 1) * window.stride - origin
+        places.append(slice(first, last + 1, window.stride))
+    canvas = np.zeros(lengths, dtype=values.dtype)
+    canvas[tuple(places)] = values
+    groups = weight.reshape(-1, depth, *weight.shape[1:]).swapaxes(1, 2)
+    turned = np.flip(groups, axis=tuple(range(3, groups.ndim)))
+    offset = 0 if len(groups) == 1 else call.box[1][0] % size
+    result = _products(_views(canvas, windows, [1] * len(windows)), turned)
+    return result[:, offset : offset + call.extent[1]]
 
 
-def _scatter(values: Array, weight: Array, windows: tuple[Window, ...]) -> Array:
-    """Return all outputs to which the values of one group add."""
-    counts = values.shape[2:]
-    spans = [
-        (count - 1) * window.stride + window.span
-        for count, window in zip(counts, windows, strict=True)
-    ]
-    canvas = np.zeros((values.shape[0], weight.shape[1], *spans), dtype=values.dtype)
-    columns = values.reshape(*values.shape[:2], prod(counts))
-    by_position = np.moveaxis(weight, (0, 1), (-1, -2))
-    for position, view in positions(canvas, windows, counts):
-        view += (by_position[position] @ columns).reshape(view.shape)
-    return canvas
+def _products(views: Array, weight: Array) -> Array:
+    """Return the sums of products of windows and weights.
+
+    Parameters
+    ----------
+    weight
+        Of each group, output channel, input channel of the group and position.
+    """
+    batch, outputs = views.shape[0], views.shape[2 : views.ndim // 2 + 1]
+    spatial = len(outputs)
+    inner = np.moveaxis(views, range(2 + spatial, 2 + 2 * spatial), range(2, 2 + spatial))
+    columns = inner.reshape(batch, len(weight), -1, prod(outputs))
+    result: Array = weight.reshape(*weight.shape[:2], -1) @ columns
+    return result.reshape(batch, -1, *outputs)
 
 
 SUMS: Mapping[str, Callable[[Call], Array]] = {
