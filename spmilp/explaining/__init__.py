@@ -3,8 +3,8 @@
     explain     the front door: a result, a problem or a model in, text and data out; and what a
                 little more of what binds a plan saves
     slow        all analyses of a plan, and the same in words
-    subject     a plan as activities (tasks and transfers) with their times
-    chain       what each activity waited for, the critical chain, and what binds each cycle of it
+    chain       a plan as activities (tasks and transfers), what each waited for, the critical
+                chain, and what binds each cycle of it
     usage       phases, idle cores, live bytes of memories, DRAM traffic beyond the compulsory
     infeasible  what of a problem cannot be on its machine, proven without solving
     remedies    changes that make it fit, each tried by solving

@@ -1,43 +1,146 @@
 """What each activity had to wait for, the critical chain, and what binds each of its cycles.
 
-The conflicts on bytes are those by which command lists are made
-(:func:`spmilp.commands.order.predecessors`): a read waits for the write of what it reads, a write
-for the last use of the bytes that it overwrites, in scratchpads and in DRAM alike.
+Activities are tasks and transfers under one numbering. The conflicts on bytes are those by which
+command lists are made (:func:`spmilp.commands.order.predecessors`): a read waits for the write of
+what it reads, a write for the last use of the bytes that it overwrites, in scratchpads and in DRAM
+alike.
 """
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
+from functools import cached_property
 from itertools import accumulate, pairwise
+from math import lcm
+from typing import NamedTuple, TypeAlias
 
-from spmilp.commands.order import Activity
-from spmilp.explaining.subject import AnalysedPlan, Part
+from spmilp.commands.order import Activities, Activity, Before, activities_of, predecessors
+from spmilp.explaining.text import Worded
+from spmilp.machine.machine import MemoryKind
 from spmilp.machine.routes import multicast_route, routes_of
-from spmilp.plan.plan import Residency, Transfer
-from spmilp.units import Cycles, LinkIdx, MemoryIdx, ResidencyIdx
+from spmilp.plan.plan import Plan, Residency, Transfer
+from spmilp.problem.problem import Problem
+from spmilp.units import BufferIdx, Cycles, LinkIdx, ResidencyIdx
 
 
-class Wait(StrEnum):
+class Part(Worded):
+    """What is done in a cycle of the critical chain; ``UNUSED``: it need not have passed."""
+
+    COMPUTE = "compute", "computing"
+    LOAD = "load", "loading from DRAM"
+    STORE = "store", "storing to DRAM"
+    MOVE = "move", "moving data on chip"
+    UNUSED = "unused", "unused"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AnalysedPlan:
+    """A valid plan and its problem; what several analyses need is found once."""
+
+    problem: Problem
+    plan: Plan
+
+    @cached_property
+    def activities(self) -> Activities:
+        """Tasks and transfers in the lists of their cores and channels."""
+        return activities_of(self.problem, self.plan)
+
+    @cached_property
+    def before(self) -> Before:
+        """For each activity, others that must have ended before it starts."""
+        return predecessors(self.problem, self.plan, self.activities)
+
+    @cached_property
+    def starts(self) -> tuple[Cycles, ...]:
+        """The start of each activity."""
+        of_tasks = [placement.start for placement in self.plan.placements]
+        return (*of_tasks, *[move.start for move in self.plan.transfers])
+
+    @cached_property
+    def ends(self) -> tuple[Cycles, ...]:
+        """The end of each activity."""
+        of_tasks = [placement.end for placement in self.plan.placements]
+        return (*of_tasks, *[move.end for move in self.plan.transfers])
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """What each activity does."""
+        return (*[Part.COMPUTE] * len(self.plan.placements), *map(self._part, self.plan.transfers))
+
+    @cached_property
+    def rates(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The rates of all links and of all engines, in a part of a byte per cycle."""
+        machine = self.problem.machine
+        both = [each.rate for each in machine.links], [each.rate for each in machine.engines]
+        unit = lcm(*(rate.denominator for rates in both for rate in rates))
+        links, engines = (tuple(int(rate * unit) for rate in rates) for rates in both)
+        return links, engines
+
+    @cached_property
+    def held_rates(self) -> tuple[int, ...]:
+        """What each transfer holds of each link of its route, in the unit of ``rates``."""
+        links, engines = self.rates
+        return tuple(
+            min([engines[move.engine], *(links[link] for link in move.route)])
+            for move in self.plan.transfers
+        )
+
+    def transfer(self, activity: Activity) -> Transfer | None:
+        """Return the transfer that an activity is; ``None`` for a task."""
+        behind = activity - len(self.plan.placements)
+        return None if behind < 0 else self.plan.transfers[behind]
+
+    def reads(self, activity: Activity) -> tuple[ResidencyIdx, ...]:
+        """Return the residencies that an activity reads."""
+        move = self.transfer(activity)
+        return self.plan.placements[activity].reads if move is None else (move.source,)
+
+    def writes(self, activity: Activity) -> tuple[ResidencyIdx, ...]:
+        """Return the residencies that an activity writes, scratch included."""
+        move = self.transfer(activity)
+        if move is not None:
+            return move.destinations
+        placement = self.plan.placements[activity]
+        scratch = () if placement.scratch is None else (placement.scratch,)
+        return (*placement.writes, *scratch)
+
+    def filler(self, residency: ResidencyIdx) -> Activity | None:
+        """Return the activity that fills a residency, if any does."""
+        filled = self.plan.residencies[residency]
+        if filled.filled_by_transfer is not None:
+            return len(self.plan.placements) + filled.filled_by_transfer
+        return filled.filled_by_task
+
+    def is_dram(self, residency: ResidencyIdx) -> bool:
+        """Say whether a residency lies in a DRAM."""
+        memory = self.plan.residencies[residency].memory
+        return self.problem.machine.memories[memory].kind is MemoryKind.DRAM
+
+    def tensor_name(self, buffer: BufferIdx) -> str:
+        """Return the name of the tensor that a buffer is a part of, or its own."""
+        each = self.problem.buffers[buffer]
+        if each.place is not None:
+            return self.problem.tensors[each.place.tensor].name
+        return each.name if each.tile is None else each.tile.of
+
+    def _part(self, move: Transfer) -> Part:
+        if self.is_dram(move.source):
+            return Part.LOAD
+        return Part.STORE if any(map(self.is_dram, move.destinations)) else Part.MOVE
+
+
+class Wait(Worded):
     """What an activity waited for; where several end together, the first of these is named."""
 
-    CORE = "core"
-    """The core ran another task."""
-    WRITER = "writer"
-    """The task that computes an operand had not ended."""
-    ARRIVAL = "arrival"
-    """The transfer that brings an operand had not ended."""
-    STORED = "stored"
-    """What is to come from DRAM had not been stored there."""
-    CHANNEL = "channel"
-    """All channels of the DMA engine were busy."""
-    LINK = "link"
-    """A link of the route had not enough of its rate left."""
-    ROOM = "room"
-    """The bytes that it writes were still in use."""
-    ORDER = "order"
-    """The problem lets it run only after another task."""
+    CORE = "core", "its core ran {activity}"
+    WRITER = "writer", "{activity} had not computed {residency}"
+    ARRIVAL = "arrival", "{residency} was on its way by {activity}"
+    STORED = "stored", "{residency} was not in DRAM before {activity}"
+    CHANNEL = "channel", "all channels of its DMA engine were busy, until {activity} ended"
+    LINK = "link", "link {link} was taken, until {activity} ended"
+    ROOM = "room", "{activity} used the bytes it writes to, those of {residency}"
+    ORDER = "order", "it may only run after {activity}"
 
 
 _RANK = {wait: rank for rank, wait in enumerate(Wait)}
@@ -46,8 +149,7 @@ MOST = 4
 """Causes that are kept for each activity, the last to end first."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cause:
+class Cause(NamedTuple):
     """Something that kept an activity from starting earlier.
 
     Parameters
@@ -70,16 +172,14 @@ class Cause:
     link: LinkIdx | None = None
 
 
+_Uses: TypeAlias = list[tuple[Activity, Cycles, Cycles, int]]
+"""``(activity, start, end, amount)`` of everything that takes some of one resource."""
+
+
 class _Load:
-    """What is taken of one resource over time, as a step function.
+    """What is taken of one resource over time, as a step function."""
 
-    Parameters
-    ----------
-    uses
-        ``(activity, start, end, amount)`` of everything that takes some of it.
-    """
-
-    def __init__(self, uses: Iterable[tuple[Activity, Cycles, Cycles, int]]) -> None:
+    def __init__(self, uses: _Uses) -> None:
         changes: defaultdict[Cycles, int] = defaultdict(int)
         self._ended: dict[Cycles, Activity] = {}
         for activity, start, end, amount in uses:
@@ -119,14 +219,14 @@ class _Loads:
     def __init__(self, subject: AnalysedPlan) -> None:
         self._subject = subject
         machine, first = subject.problem.machine, len(subject.plan.placements)
-        engines: list[list[tuple[Activity, Cycles, Cycles, int]]] = [[] for _ in machine.engines]
-        links: list[list[tuple[Activity, Cycles, Cycles, int]]] = [[] for _ in machine.links]
+        engines: list[_Uses] = [[] for _ in machine.engines]
+        links: list[_Uses] = [[] for _ in machine.links]
         for move, held in zip(subject.plan.transfers, subject.held_rates, strict=True):
             engines[move.engine].append((first + move.index, move.start, move.end, 1))
             for link in move.route:
                 links[link].append((first + move.index, move.start, move.end, held))
-        self._engines = [_Load(uses) for uses in engines]
-        self._links = [_Load(uses) for uses in links]
+        self._engines = list(map(_Load, engines))
+        self._links = list(map(_Load, links))
 
     def causes(self, move: Transfer, not_before: Cycles) -> Iterator[Cause]:
         """Yield what a transfer waited for on its engine and links since ``not_before``.
@@ -137,14 +237,14 @@ class _Loads:
         others = self._subject.problem.machine.engines[move.engine].channels - 1
         freed = self._engines[move.engine].free_since(move.start, others, floor)
         if freed is not None:
-            yield Cause(wait=Wait.CHANNEL, until=freed[0], activity=freed[1])
+            yield Cause(Wait.CHANNEL, *freed)
         named = set()
         for link in move.route:
-            most = self._subject.link_rates[link] - self._subject.held_rates[move.index]
+            most = self._subject.rates[0][link] - self._subject.held_rates[move.index]
             freed = self._links[link].free_since(move.start, most, floor)
             if freed is not None and freed[1] not in named:
                 named.add(freed[1])
-                yield Cause(wait=Wait.LINK, until=freed[0], activity=freed[1], link=link)
+                yield Cause(Wait.LINK, *freed, link=link)
 
 
 def causes_of(subject: AnalysedPlan) -> tuple[tuple[Cause, ...], ...]:
@@ -153,16 +253,17 @@ def causes_of(subject: AnalysedPlan) -> tuple[tuple[Cause, ...], ...]:
     An activity that starts later than its binding cause ends could have started earlier; one
     without causes could have started at cycle 0.
     """
-    loads = _Loads(subject)
+    loads, activities = _Loads(subject), subject.activities
     found = []
     for activity, earlier in enumerate(subject.before):
         last = sorted(earlier, key=lambda each: (-subject.ends[each], each))[:MOST]
         causes = [_of_bytes_or_order(subject, activity, each) for each in last]
-        move = subject.transfer(activity)
-        if move is None:
-            causes += _on_its_core(subject, activity)
-        else:
+        move, position = subject.transfer(activity), activities.position[activity]
+        if move is not None:
             causes += loads.causes(move, max((cause.until for cause in causes), default=0))
+        elif position:
+            previous = activities.lists[activities.list_of[activity]][position - 1]
+            causes.append(Cause(Wait.CORE, subject.ends[previous], previous))
         causes.sort(key=lambda each: (-each.until, _RANK[each.wait], each.activity))
         found.append(tuple(causes[:MOST]))
     return tuple(found)
@@ -170,39 +271,24 @@ def causes_of(subject: AnalysedPlan) -> tuple[tuple[Cause, ...], ...]:
 
 def _of_bytes_or_order(subject: AnalysedPlan, activity: Activity, earlier: Activity) -> Cause:
     """Say why an activity must come after an earlier one with which it has a conflict."""
-    end = subject.ends[earlier]
+    end, is_task = subject.ends[earlier], subject.transfer(activity) is None
     for read in subject.reads(activity):
         if subject.filler(read) == earlier:
-            return Cause(
-                wait=_for_operand(subject, read, earlier),
-                until=end,
-                activity=earlier,
-                residency=read,
-            )
-    is_task = subject.transfer(activity) is None
+            by_task = subject.transfer(earlier) is None
+            wait = Wait.WRITER if by_task else Wait.ARRIVAL
+            return Cause(Wait.STORED if subject.is_dram(read) else wait, end, earlier, read)
     if is_task and earlier in subject.problem.tasks[activity].after:
-        return Cause(wait=Wait.ORDER, until=end, activity=earlier)
-    freed = _freed(subject, activity, earlier)
-    return Cause(wait=Wait.ROOM, until=end, activity=earlier, residency=freed)
-
-
-def _for_operand(subject: AnalysedPlan, read: ResidencyIdx, filler: Activity) -> Wait:
-    if subject.is_dram(read):
-        return Wait.STORED
-    return Wait.WRITER if subject.transfer(filler) is None else Wait.ARRIVAL
-
-
-def _freed(subject: AnalysedPlan, activity: Activity, earlier: Activity) -> ResidencyIdx | None:
-    """Return the residency that the earlier activity used, and whose bytes the later one takes."""
+        return Cause(Wait.ORDER, end, earlier)
     residencies = subject.plan.residencies
     taken = [residencies[index] for index in subject.writes(activity)]
-    for index in (*subject.reads(earlier), *subject.writes(earlier)):
-        if any(_shares_bytes(residencies[index], other) for other in taken):
-            return index
-    return None
+    used = (*subject.reads(earlier), *subject.writes(earlier))
+    freed = (
+        each for each in used if any(_share_bytes(residencies[each], other) for other in taken)
+    )
+    return Cause(Wait.ROOM, end, earlier, next(freed, None))
 
 
-def _shares_bytes(one: Residency, other: Residency) -> bool:
+def _share_bytes(one: Residency, other: Residency) -> bool:
     return (
         one.memory == other.memory
         and one.offset < other.offset + other.bytes
@@ -210,16 +296,7 @@ def _shares_bytes(one: Residency, other: Residency) -> bool:
     )
 
 
-def _on_its_core(subject: AnalysedPlan, task: Activity) -> Iterator[Cause]:
-    """Yield the task before it on its core."""
-    position = subject.activities.position[task]
-    if position:
-        previous = subject.activities.lists[subject.activities.list_of[task]][position - 1]
-        yield Cause(wait=Wait.CORE, until=subject.ends[previous], activity=previous)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChainLink:
+class ChainLink(NamedTuple):
     """An activity of the critical chain.
 
     Parameters
@@ -239,8 +316,7 @@ class ChainLink:
     unused: Cycles
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chain:
+class Chain(NamedTuple):
     """The critical chain, first activity first; links and unused cycles fill the makespan.
 
     To end earlier, a plan must break it: each link by shortening the activity or by removing what
@@ -260,63 +336,41 @@ class Chain:
 
 def critical_chain(subject: AnalysedPlan, causes: Sequence[Sequence[Cause]]) -> Chain:
     """Return the critical chain of a plan; of several that end last, that of the least index."""
-    if not subject.ends:
-        return Chain(links=())
-    activity: Activity | None = max(
-        range(len(subject.ends)), key=lambda each: (subject.ends[each], -each)
-    )
-    links = []
+    ends, links = subject.ends, list[ChainLink]()
+    last = max(range(len(ends)), key=lambda each: (ends[each], -each), default=None)
+    activity: Activity | None = last
     while activity is not None:
         cause = causes[activity][0] if causes[activity] else None
-        start = subject.starts[activity]
-        links.append(
-            ChainLink(
-                activity=activity,
-                start=start,
-                end=subject.ends[activity],
-                part=subject.parts[activity],
-                cause=cause,
-                unused=start if cause is None else start - cause.until,
-            )
-        )
+        start, part = subject.starts[activity], subject.parts[activity]
+        unused = start if cause is None else start - cause.until
+        links.append(ChainLink(activity, start, ends[activity], part, cause, unused))
         activity = None if cause is None else cause.activity
-    return Chain(links=tuple(reversed(links)))
+    return Chain(tuple(reversed(links)))
 
 
-class Holder(StrEnum):
+class Holder(Worded):
     """What kind of thing holds the chain up; indices are the machine's."""
 
-    CORE = "core"
-    ENGINE = "engine"
-    LINK = "link"
-    MEMORY = "memory"
+    CORE = "core", "core"
+    ENGINE = "engine", "DMA engine"
+    LINK = "link", "link"
+    MEMORY = "memory", "memory"
     NOTHING = "nothing"
 
 
-class Reason(StrEnum):
-    """How a resource holds the chain up."""
+class Reason(Worded):
+    """How a resource holds the chain up, by what comes next on it; ``docs/explain.md``."""
 
-    BUSY = "busy"
-    """The core computes, and what comes next on the chain waits for the core, or is the end."""
-    WRITER = "writer"
-    """The core computes an operand of what comes next."""
-    ORDER = "order"
-    """The core runs a task that the problem puts before the next one."""
-    RATE = "rate"
-    """Bytes that are needed next arrive at the rate of the link or engine, the slowest on the way.
-    """
-    SETUP = "setup"
-    """The engine sets a transfer up, or its first byte is on the way."""
-    CHANNELS = "channels"
-    """All channels of the engine are busy, and what comes next needs one."""
-    TAKEN = "taken"
-    """The link carries other transfers, and what comes next needs its rate."""
-    ROOM = "room"
-    """The bytes in the memory to which what comes next is to be written are in use."""
-    PINNED = "pinned"
-    """The task that comes next is pinned not to start before."""
-    UNUSED = "unused"
-    """Nothing does."""
+    BUSY = "busy", "{name} computes one task after another"
+    WRITER = "writer", "{name} computes operands that others wait for"
+    ORDER = "order", "{name} runs tasks that must come before others"
+    RATE = "rate", "bytes wait for the rate of {name}, {rate}"
+    SETUP = "setup", "transfers of {name} start: set-up and latency"
+    CHANNELS = "channels", "{name} has no channel free: {channels}"
+    TAKEN = "taken", "{name}, {rate}, is taken by other transfers"
+    ROOM = "room", "{name} has no room: bytes are in use, {size}"
+    PINNED = "pinned", "a task is pinned not to start any earlier"
+    UNUSED = "unused", "nothing is waited for: the plan could go on"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -328,19 +382,12 @@ class Binding:
     reason: Reason
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChainStep:
+class ChainStep(NamedTuple):
     """The cycles ``[start, end)`` of the critical chain, and what they are spent on."""
 
     start: Cycles
     end: Cycles
-    part: Part
-    activity: Activity
     binding: Binding
-
-
-NOTHING = Binding(Holder.NOTHING, 0, Reason.UNUSED)
-PINNED = Binding(Holder.NOTHING, 0, Reason.PINNED)
 
 
 def steps_of(subject: AnalysedPlan, chain: Chain) -> tuple[ChainStep, ...]:
@@ -350,24 +397,86 @@ def steps_of(subject: AnalysedPlan, chain: Chain) -> tuple[ChainStep, ...]:
     one needs its channel, the memory's where it needs its bytes, and else that of the slowest link
     or engine on its way.
     """
-    rates = _Rates(subject)
     pinned = {(pin.task, pin.not_before) for pin in subject.problem.pins.tasks}
+    use: Counter[LinkIdx] = Counter()
+    for move, held in zip(subject.plan.transfers, subject.held_rates, strict=True):
+        for link in move.route:
+            use[link] += held * (move.end - move.start)
     steps: list[ChainStep] = []
-    for link, following in pairwise((*chain.links, None)):
-        if link is None:
+    for each, following in pairwise((*chain.links, None)):
+        if each is None:
             continue
-        if link.unused:
-            steps.append(
-                ChainStep(
-                    start=link.start - link.unused,
-                    end=link.start,
-                    part=Part.UNUSED,
-                    activity=link.activity,
-                    binding=PINNED if (link.activity, link.start) in pinned else NOTHING,
-                )
-            )
-        steps += rates.steps(link, following)
-    return tuple(steps)
+        is_pinned = (each.activity, each.start) in pinned
+        nothing = Binding(Holder.NOTHING, 0, Reason.PINNED if is_pinned else Reason.UNUSED)
+        steps.append(ChainStep(each.start - each.unused, each.start, nothing))
+        steps += _steps(subject, use, each, following)
+    return tuple(step for step in steps if step.start < step.end)
+
+
+def _steps(
+    subject: AnalysedPlan, use: Counter[LinkIdx], link: ChainLink, following: ChainLink | None
+) -> Iterator[ChainStep]:
+    """Yield the steps of one activity, given the one that had to wait for it."""
+    cause, move = following and following.cause, subject.transfer(link.activity)
+    binding = None if following is None else _waited_for(subject, use, following)
+    if binding is not None or move is None:
+        if binding is None:
+            core = subject.plan.placements[link.activity].core
+            reason = _OF_TASKS.get(cause.wait if cause else Wait.CORE, Reason.BUSY)
+            binding = Binding(Holder.CORE, core, reason)
+        yield ChainStep(link.start, link.end, binding)
+        return
+    residencies, machine = subject.plan.residencies, subject.problem.machine
+    ends = [residencies[end].memory for end in move.destinations]
+    route = multicast_route(routes_of(machine), residencies[move.source].memory, ends)
+    before_bytes = machine.engines[move.engine].setup + (0 if route is None else route.latency)
+    flowing = min(link.end, link.start + before_bytes)
+    setup = Binding(Holder.ENGINE, move.engine, Reason.SETUP)
+    yield ChainStep(link.start, flowing, setup)
+    slowest = _slowest(subject, use, move.route)
+    if slowest is None or machine.engines[move.engine].rate < machine.links[slowest].rate:
+        yield ChainStep(flowing, link.end, Binding(Holder.ENGINE, move.engine, Reason.RATE))
+    else:
+        yield ChainStep(flowing, link.end, Binding(Holder.LINK, slowest, Reason.RATE))
+
+
+_OF_TASKS = {Wait.WRITER: Reason.WRITER, Wait.ORDER: Reason.ORDER, Wait.CORE: Reason.BUSY}
+
+
+def _waited_for(
+    subject: AnalysedPlan, use: Counter[LinkIdx], following: ChainLink
+) -> Binding | None:
+    """Return the resource that an activity waited for; ``None`` for its data.
+
+    Where a link cannot carry both the transfer and the one before it, one more channel would be of
+    no use: the link is waited for.
+    """
+    cause = following.cause
+    if cause is None:
+        return None
+    if cause.wait is Wait.LINK and cause.link is not None:
+        return Binding(Holder.LINK, cause.link, Reason.TAKEN)
+    if cause.wait is Wait.ROOM:
+        written = subject.writes(following.activity)[0]
+        freed = written if cause.residency is None else cause.residency
+        return Binding(Holder.MEMORY, subject.plan.residencies[freed].memory, Reason.ROOM)
+    move, before = subject.transfer(following.activity), subject.transfer(cause.activity)
+    if cause.wait is not Wait.CHANNEL or move is None or before is None:
+        return None
+    both = subject.held_rates[before.index] + subject.held_rates[move.index]
+    shared = [each for each in move.route if each in before.route and both > subject.rates[0][each]]
+    full = _slowest(subject, use, shared)
+    if full is not None:
+        return Binding(Holder.LINK, full, Reason.TAKEN)
+    return Binding(Holder.ENGINE, move.engine, Reason.CHANNELS)
+
+
+def _slowest(
+    subject: AnalysedPlan, use: Counter[LinkIdx], links: Sequence[LinkIdx]
+) -> LinkIdx | None:
+    """Return the slowest of some links, of several the most used one."""
+    rates = subject.rates[0]
+    return min(links, key=lambda link: (rates[link], -use[link], link), default=None)
 
 
 def cycles_by_binding(
@@ -380,89 +489,3 @@ def cycles_by_binding(
         if inside > 0:
             found[step.binding] += inside
     return tuple(sorted(found.items(), key=lambda each: (-each[1], each[0])))
-
-
-class _Rates:
-    """What is asked of a plan for each link of its chain."""
-
-    def __init__(self, subject: AnalysedPlan) -> None:
-        self._subject = subject
-        self._routes = routes_of(subject.problem.machine)
-        self._use: Counter[LinkIdx] = Counter()
-        for move, held in zip(subject.plan.transfers, subject.held_rates, strict=True):
-            for link in move.route:
-                self._use[link] += held * (move.end - move.start)
-
-    def steps(self, link: ChainLink, following: ChainLink | None) -> list[ChainStep]:
-        """Return the steps of one activity, given the one that had to wait for it."""
-        cause = None if following is None else following.cause
-        move = self._subject.transfer(link.activity)
-        named = None if cause is None or following is None else self._waited(cause, following)
-        if named is not None:
-            return [self._step(link, link.start, link.end, named)]
-        if move is None:
-            core = self._subject.plan.placements[link.activity].core
-            reason = _OF_TASKS.get(cause.wait if cause else Wait.CORE, Reason.BUSY)
-            return [self._step(link, link.start, link.end, Binding(Holder.CORE, core, reason))]
-        flowing = min(link.end, link.start + self._before_the_first_byte(move))
-        found = [
-            (link.start, flowing, Binding(Holder.ENGINE, move.engine, Reason.SETUP)),
-            (flowing, link.end, self._slowest(move)),
-        ]
-        return [self._step(link, start, end, why) for start, end, why in found if start < end]
-
-    def _step(self, link: ChainLink, start: Cycles, end: Cycles, binding: Binding) -> ChainStep:
-        return ChainStep(
-            start=start, end=end, part=link.part, activity=link.activity, binding=binding
-        )
-
-    def _waited(self, cause: Cause, following: ChainLink) -> Binding | None:
-        """Return the resource that the following activity waited for; ``None`` for its data."""
-        if cause.wait is Wait.LINK and cause.link is not None:
-            return Binding(Holder.LINK, cause.link, Reason.TAKEN)
-        if cause.wait is Wait.CHANNEL:
-            move = self._subject.transfer(following.activity)
-            before = self._subject.transfer(cause.activity)
-            if move is None or before is None:
-                return None
-            full = self._full_for_both(before, move)
-            if full is not None:
-                return Binding(Holder.LINK, full, Reason.TAKEN)
-            return Binding(Holder.ENGINE, move.engine, Reason.CHANNELS)
-        if cause.wait is Wait.ROOM:
-            return Binding(Holder.MEMORY, self._memory(cause, following), Reason.ROOM)
-        return None
-
-    def _full_for_both(self, before: Transfer, move: Transfer) -> LinkIdx | None:
-        """Return a link that cannot carry both, so that one more channel would be of no use."""
-        held, rates = self._subject.held_rates, self._subject.link_rates
-        both = held[before.index] + held[move.index]
-        shared = [link for link in move.route if link in before.route and both > rates[link]]
-        return min(shared, key=lambda link: (rates[link], -self._use[link], link), default=None)
-
-    def _memory(self, cause: Cause, following: ChainLink) -> MemoryIdx:
-        written = self._subject.writes(following.activity)[0]
-        freed = written if cause.residency is None else cause.residency
-        return self._subject.plan.residencies[freed].memory
-
-    def _before_the_first_byte(self, move: Transfer) -> Cycles:
-        residencies = self._subject.plan.residencies
-        ends = [residencies[end].memory for end in move.destinations]
-        route = multicast_route(self._routes, residencies[move.source].memory, ends)
-        setup = self._subject.problem.machine.engines[move.engine].setup
-        return setup + (0 if route is None else route.latency)
-
-    def _slowest(self, move: Transfer) -> Binding:
-        """Return the slowest link of a transfer's route, the most used one of several; or its
-        engine, where that is slower than all.
-        """
-        machine, rates = self._subject.problem.machine, self._subject.link_rates
-        slowest = min(
-            move.route, key=lambda link: (rates[link], -self._use[link], link), default=None
-        )
-        if slowest is None or machine.engines[move.engine].rate < machine.links[slowest].rate:
-            return Binding(Holder.ENGINE, move.engine, Reason.RATE)
-        return Binding(Holder.LINK, slowest, Reason.RATE)
-
-
-_OF_TASKS = {Wait.WRITER: Reason.WRITER, Wait.ORDER: Reason.ORDER, Wait.CORE: Reason.BUSY}

@@ -1,8 +1,9 @@
 """The front door of explanations: a plan, a problem or a model in, text and data out."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from spmilp import pipeline, quantities
 from spmilp.bounds.best import best_bound
@@ -29,7 +30,7 @@ from spmilp.explaining.remedies import (
 from spmilp.explaining.slow import analyse
 from spmilp.explaining.text import Explanation, network_name, paragraph, section
 from spmilp.frontend.graph import Network
-from spmilp.machine.machine import Engine, Link, Machine, MemoryKind
+from spmilp.machine.machine import Machine, MemoryKind
 from spmilp.machine.read import MachineFile, as_machine_file
 from spmilp.plan.plan import Plan
 from spmilp.problem.file import read_problem
@@ -120,8 +121,7 @@ def _of_result(result: Result, seconds: float, searched: str | float | None) -> 
     said = result.explain()
     if searched is None or result.plan is None:
         return said
-    answers = what_a_little_more_saves(result.problem, result.plan, quantities.duration(searched))
-    return said.with_part("what_if", answers.text(), answers.data())
+    return _with_savings(said, result.problem, result.plan, quantities.duration(searched))
 
 
 def _of_problem(problem: Problem, seconds: float, searched: str | float | None) -> Explanation:
@@ -262,51 +262,11 @@ class ChangedMakespan:
     saved: Cycles
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Savings:
-    """What a little more of what binds a plan saves.
+def _with_savings(said: Explanation, problem: Problem, plan: Plan, seconds: float) -> Explanation:
+    """Add what a little more of what binds a plan saves: better plans are searched for.
 
-    Parameters
-    ----------
-    seconds
-        Of the search for each, and for ``unchanged``: the makespan on the machine as it is.
-    """
-
-    seconds: float
-    unchanged: Cycles
-    changes: tuple[ChangedMakespan, ...]
-
-    def text(self) -> str:
-        """Return it as a section of an explanation."""
-        each = f"{self.seconds:g} s of search each, all from this plan"
-        return section(f"What a little more saves ({each})", self._lines())
-
-    def data(self) -> dict[str, object]:
-        """Return it as plain data."""
-        changes = [asdict(change) for change in self.changes]
-        return {"seconds": self.seconds, "unchanged": self.unchanged, "changes": changes}
-
-    def _lines(self) -> Iterator[str]:
-        yield f"- the machine as it is: {self.unchanged:,} cycles"
-        for answer in self.changes:
-            share = quantities.percent(answer.saved / self.unchanged)
-            saves = f"saves {answer.saved:,} ({share})" if answer.saved else "saves nothing"
-            if answer.saved < 0:
-                # A transfer reserves as much of each link as it can use.
-                why = "faster transfers hold more of each link, and fewer go side by side"
-                saves = f"{-answer.saved:,} more: {why}"
-            yield from paragraph(f"{answer.change}: {answer.makespan:,} cycles, {saves}", "- ")
-        if not self.changes:
-            yield from paragraph(
-                "No memory, DMA engine or link binds it: only fewer cycles of tasks or more cores "
-                "would help."
-            )
-
-
-def what_a_little_more_saves(problem: Problem, plan: Plan, seconds: float) -> Savings:
-    """Search for better plans on the machine as it is, and with a little more of what binds.
-
-    A plan of the machine as it is counts for a changed one too, as far as it can be run there.
+    Each search takes so many seconds, on the machine as it is and with each change. A plan of the
+    machine as it is counts for a changed one too, as far as it can be run there.
     """
     problem = replace(problem, objective=Objective.of(Quantity.MAKESPAN))
     options = SolveOptions(time_limit=seconds)
@@ -325,7 +285,26 @@ def what_a_little_more_saves(problem: Problem, plan: Plan, seconds: float) -> Sa
         if makespans:
             least = min(makespans)
             found.append(ChangedMakespan(change=change, makespan=least, saved=unchanged - least))
-    return Savings(seconds=seconds, unchanged=unchanged, changes=tuple(found))
+    heading = f"What a little more saves ({seconds:g} s of search each, all from this plan)"
+    data = {"seconds": seconds, "unchanged": unchanged, "changes": [asdict(each) for each in found]}
+    return said.with_part("what_if", section(heading, _savings(unchanged, found)), data)
+
+
+def _savings(unchanged: Cycles, found: Sequence[ChangedMakespan]) -> Iterator[str]:
+    yield f"- the machine as it is: {unchanged:,} cycles"
+    for each in found:
+        share = quantities.percent(each.saved / unchanged)
+        saves = f"saves {each.saved:,} ({share})" if each.saved else "saves nothing"
+        if each.saved < 0:
+            # A transfer reserves as much of each link as it can use.
+            why = "faster transfers hold more of each link, and fewer go side by side"
+            saves = f"{-each.saved:,} more: {why}"
+        yield from paragraph(f"{each.change}: {each.makespan:,} cycles, {saves}", "- ")
+    if not found:
+        yield from paragraph(
+            "No memory, DMA engine or link binds it: only fewer cycles of tasks or more cores "
+            "would help."
+        )
 
 
 def _changes(problem: Problem, plan: Plan) -> Iterator[tuple[str, Machine]]:
@@ -342,48 +321,52 @@ def _changes(problem: Problem, plan: Plan) -> Iterator[tuple[str, Machine]]:
 
 def _change(machine: Machine, binding: Binding) -> tuple[str, Machine] | None:
     """Return a little more of what binds, and of all that is alike; ``None`` for cores."""
+    index, kinds = binding.index, [memory.kind for memory in machine.memories]
+    drams = {each.name for each in machine.memories if each.kind is MemoryKind.DRAM}
     if binding.holder is Holder.MEMORY:
-        memories = alike_memories(machine, binding.index)
-        if memories[0].size is None:
-            return None
-        name = of_all(machine.memories[binding.index].name, len(memories), "memories")
-        return f"1 KiB more in {name}", grown(machine, memories, KIB)
+        alike = alike_memories(machine, index)
+        name = of_all(machine.memories[index].name, len(alike), "memories")
+        return (f"1 KiB more in {name}", grown(machine, alike, KIB)) if alike[0].size else None
     if binding.holder is Holder.ENGINE:
-        engine = machine.engines[binding.index]
-        alike = {e.index for e in machine.engines if _key(machine, e) == _key(machine, engine)}
-        name = of_all(engine.name, len(alike), "DMA engines")
         is_rate = binding.reason is Reason.RATE
-        engines = tuple(
-            replace(e, rate=e.rate + is_rate, channels=e.channels + (not is_rate))
-            if e.index in alike
-            else e
-            for e in machine.engines
+        engines, like = _more(
+            machine.engines,
+            index,
+            lambda e: (
+                *(e.channels, e.rate, e.setup, e.loads, e.stores),
+                None if e.owner is None else kinds[e.owner],
+            ),
+            lambda e: replace(e, rate=e.rate + is_rate, channels=e.channels + (not is_rate)),
         )
+        name = of_all(machine.engines[index].name, like, "DMA engines")
         more = "1 B/cycle" if is_rate else "1 channel"
         return f"{more} more for {name}", replace(machine, engines=engines)
     if binding.holder is Holder.LINK:
-        link = machine.links[binding.index]
-        like = {
-            each.index
-            for each in machine.links
-            if _key_of_link(machine, each) == _key_of_link(machine, link)
-        }
-        name = of_all(f"{link.source} → {link.target}", len(like), "links")
-        links = tuple(
-            replace(each, rate=each.rate + 1) if each.index in like else each
-            for each in machine.links
+        links, like = _more(
+            machine.links,
+            index,
+            lambda each: (each.rate, each.latency, each.source in drams, each.target in drams),
+            lambda each: replace(each, rate=each.rate + 1),
         )
+        link = machine.links[index]
+        name = of_all(f"{link.source} → {link.target}", like, "links")
         return f"1 B/cycle more on {name}", replace(machine, links=links)
     return None
 
 
-def _key(machine: Machine, engine: Engine) -> tuple[object, ...]:
-    """Return what engines have in common that are changed together."""
-    kind = None if engine.owner is None else machine.memories[engine.owner].kind
-    return engine.channels, engine.rate, engine.setup, engine.loads, engine.stores, kind
+_Part = TypeVar("_Part")
 
 
-def _key_of_link(machine: Machine, link: Link) -> tuple[object, ...]:
-    """Return what links have in common that are changed together: DRAM's are links of their own."""
-    drams = {each.name for each in machine.memories if each.kind is MemoryKind.DRAM}
-    return link.rate, link.latency, link.source in drams, link.target in drams
+def _more(
+    parts: Sequence[_Part],
+    index: int,
+    key: Callable[[_Part], object],
+    change: Callable[[_Part], _Part],
+) -> tuple[tuple[_Part, ...], int]:
+    """Return a machine's parts with all changed that are like one by a key, and how many these are.
+
+    Links of a DRAM, and engines of other kinds of memories, are changed by themselves.
+    """
+    like = [key(each) == key(parts[index]) for each in parts]
+    changed = (change(each) if is_like else each for each, is_like in zip(parts, like, strict=True))
+    return tuple(changed), sum(like)

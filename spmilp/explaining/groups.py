@@ -15,25 +15,11 @@ from spmilp.units import Bytes, Cycles, Extents
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupFigures:
-    """One fused group.
+    """One fused group: its ONNX operators, bytes, tasks, and lower bounds for it alone.
 
-    Parameters
-    ----------
-    operators
-        ONNX operator types, in order.
-    reads
-        Bytes of the tensors that it reads, constants left aside.
-    constants
-        Bytes of the constants that it reads.
-    writes
-        Bytes of its output.
-    tiles
-        Tasks that it becomes, and ``tiling`` how: tiles along each axis of the output.
-    compute_cycles, dram_cycles
-        Lower bounds for the group alone: its MACs on all cores that can run it, and what it must
-        bring from DRAM and store there.
-    bound_by
-        ``compute`` or ``dram``.
+    ``reads`` leaves constants aside. It becomes ``tiles`` tasks, ``tiling`` says how many along
+    each axis. ``compute_cycles`` are of its MACs on all cores that can run it, ``dram_cycles`` of
+    what it must bring from DRAM and store there; the larger one bounds it.
     """
 
     name: str
@@ -54,16 +40,9 @@ class GroupFigures:
 class Inspection:
     """A network on a machine before anything is solved.
 
-    Parameters
-    ----------
-    operators
-        How many of each ONNX type there are after clean-up.
-    parameters
-        Bytes of all constants.
-    intermediates
-        Bytes of the tensors between groups.
-    roofline_cycles
-        A lower bound on the makespan for every tiling, and ``bound_by`` what sets it.
+    ``operators`` counts each ONNX type after clean-up, ``parameters`` are bytes of constants,
+    ``intermediates`` bytes between groups. No tiling has a makespan below ``roofline_cycles``,
+    which ``bound_by`` sets.
     """
 
     network: str

@@ -1,8 +1,9 @@
 """What keeps every plan away, proven without solving; or what a search has found no room for."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cache
 
 from spmilp.bounds.best import Bound
 from spmilp.errors import DoesNotFitError, PinError, Shortage
@@ -30,28 +31,18 @@ MOST_STEPS = 20_000
 
 
 class Obstacle(StrEnum):
-    """What keeps every plan away."""
+    """What keeps every plan away; ``docs/explain.md`` says what each is."""
 
     CORE = "core"
-    """No core is of a kind that can run a task."""
     DRAM = "dram"
-    """Inputs, weights and outputs are more than the DRAM holds."""
     START = "start"
-    """What has to lie in an on-chip memory at the start, or at the end, is more than it holds."""
     TASK = "task"
-    """A task's operands, results and scratch are more than any memory of its cores holds."""
     PIECES = "pieces"
-    """They would fit by size, but reserved ranges leave no pieces that are long enough."""
     ROUTE = "route"
-    """No engine brings an operand to a core that can run the task, or a result to where it ends."""
     TILE = "tile"
-    """A group's tiles are more than any memory holds, however it is cut."""
     PINS = "pins"
-    """Pins that contradict each other, or leave a task no core that can run it."""
     ROOM = "room"
-    """The list scheduler has no room for a task beside what must stay, or for what it spills."""
     OTHER = "other"
-    """Nothing of that; what the solver says of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,14 +115,14 @@ def infeasibility_of_tiles(machine: Machine, error: DoesNotFitError) -> Infeasib
     memory = _memory_named(machine, short.memory)
     if memory.kind is MemoryKind.DRAM:
         said = f"inputs, weights and outputs up to it are more than {memory.name} holds"
-        return _of_shortage(machine, short, Obstacle.DRAM, said, is_proven=error.is_proven)
+        return _of_shortage(Obstacle.DRAM, memory, short, said, is_proven=error.is_proven)
     if error.is_proven:
-        return _of_shortage(machine, short, Obstacle.TILE)
+        return _of_shortage(Obstacle.TILE, memory, short, _of_largest(memory))
     said = (
         f"however it and what it reads were cut, some task needs more than {memory.name} holds; "
         "its smallest tile alone would fit"
     )
-    return _of_shortage(machine, short, Obstacle.TILE, said, is_proven=False)
+    return _of_shortage(Obstacle.TILE, memory, short, said, is_proven=False)
 
 
 def infeasibility_in_schedule(problem: Problem) -> Infeasibility | None:
@@ -153,19 +144,22 @@ def infeasibility_in_schedule(problem: Problem) -> Infeasibility | None:
         said = f"it needs more than {memory.name} holds, beside what must stay there"
     else:
         said = f"it fits {memory.name} by size, but not between the gaps that are left"
-    return _of_shortage(problem.machine, short, Obstacle.ROOM, said, is_proven=False)
+    return _of_shortage(Obstacle.ROOM, memory, short, said, is_proven=False)
+
+
+def _of_largest(memory: Memory) -> str:
+    largest = f"{memory.name} holds, the largest memory of a core that can run it"
+    return f"it needs more at one time than {largest}"
 
 
 def _of_shortage(
-    machine: Machine, short: Shortage, cause: Obstacle, said: str = "", *, is_proven: bool = True
+    cause: Obstacle, memory: Memory, short: Shortage, said: str, *, is_proven: bool = True
 ) -> Infeasibility:
-    """Return that something is larger than each memory that could hold it."""
-    largest = f"{short.memory} holds, the largest memory of a core that can run it"
     return Infeasibility(
         cause=cause,
         what=short.what,
-        said=said or f"it needs more at one time than {largest}",
-        memory=_memory_named(machine, short.memory).index,
+        said=said,
+        memory=memory.index,
         needed=short.needed,
         usable=short.usable,
         parts=_largest(short.parts),
@@ -178,7 +172,7 @@ def _memory_named(machine: Machine, name: str) -> Memory:
     return next(memory for memory in machine.memories if memory.name == name)
 
 
-def _largest(parts: Sequence[tuple[str, Bytes]]) -> tuple[tuple[str, Bytes], ...]:
+def _largest(parts: Iterable[tuple[str, Bytes]]) -> tuple[tuple[str, Bytes], ...]:
     return tuple(sorted(parts, key=lambda part: (-part[1], part[0]))[:MOST_PARTS])
 
 
@@ -195,10 +189,11 @@ def _no_core(problem: Problem) -> Iterator[Infeasibility]:
 def _too_much_in_a_memory(problem: Problem) -> Iterator[Infeasibility]:
     """Yield DRAMs that do not hold their tensors, then memories too small at the start or end."""
     for memory in problem.machine.memories:
-        there: list[tuple[Obstacle, str, list[tuple[str, Bytes]]]]
+        if memory.usable is None:
+            continue
         if memory.kind is MemoryKind.DRAM:
-            tensors = [(t.name, t.bytes) for t in problem.tensors if t.memory == memory.index]
-            there = [(Obstacle.DRAM, f"memory {memory.name}", tensors)]
+            here = [(t.name, t.bytes) for t in problem.tensors if t.memory == memory.index]
+            there = [(Obstacle.DRAM, f"memory {memory.name}", here)]
             said = "inputs, weights and outputs lie in it, and are more than it holds"
         else:
             first = [(b.name, b.bytes) for b in problem.buffers if b.starts_in == memory.index]
@@ -207,7 +202,7 @@ def _too_much_in_a_memory(problem: Problem) -> Iterator[Infeasibility]:
             said = f"what has to lie in {memory.name} then is more than it holds"
         for cause, what, parts in there:
             needed = sum(size for _, size in parts)
-            if memory.usable is not None and needed > memory.usable:
+            if needed > memory.usable:
                 yield Infeasibility(
                     cause=cause,
                     what=what,
@@ -222,7 +217,8 @@ def _too_much_in_a_memory(problem: Problem) -> Iterator[Infeasibility]:
 def _too_large_a_task(problem: Problem) -> Iterator[Infeasibility]:
     short = worst_shortage(problem)
     if short is not None:
-        yield _of_shortage(problem.machine, short, Obstacle.TASK)
+        memory = _memory_named(problem.machine, short.memory)
+        yield _of_shortage(Obstacle.TASK, memory, short, _of_largest(memory))
 
 
 def _no_pieces(problem: Problem) -> Iterator[Infeasibility]:
@@ -233,17 +229,19 @@ def _no_pieces(problem: Problem) -> Iterator[Infeasibility]:
             continue
         roomiest = max(memories, key=lambda memory: max(gaps_of(memory), default=0))
         gaps = " B, ".join(f"{gap:,}" for gap in gaps_of(roomiest))
-        yield Infeasibility(
-            cause=Obstacle.PIECES,
+        said = (
+            f"its operands and results fit {roomiest.name} by size, but reserved ranges leave "
+            f"pieces of {gaps} B, into which they do not go"
+        )
+        short = Shortage(
             what=f"task {task.name}",
-            said=f"its operands and results fit {roomiest.name} by size, but reserved ranges leave "
-            f"pieces of {gaps} B, into which they do not go",
-            memory=roomiest.index,
+            memory=roomiest.name,
             needed=sum(_items(problem, task)),
-            usable=roomiest.usable,
-            parts=_largest(tuple(parts_of(problem, task))),
+            usable=roomiest.usable or 0,
+            parts=tuple(parts_of(problem, task)),
             task=task.name,
         )
+        yield _of_shortage(Obstacle.PIECES, roomiest, short, said)
 
 
 def _fits_pieces(problem: Problem, task: Task, memory: Memory) -> bool:
@@ -321,7 +319,7 @@ class _Ways:
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
         self._routes = routes_of(machine)
-        self._known: dict[tuple[object, ...], bool] = {}
+        self._leads = cache(self._leads_there)
 
     def missing(
         self,
@@ -333,13 +331,10 @@ class _Ways:
     ) -> Iterator[Infeasibility]:
         """Yield that nothing brings a buffer of that size from a source to a target, if so."""
         able = tuple(e.longest is None or size <= e.longest for e in self._machine.engines)
-        key = sources, targets, able
-        if key not in self._known:
-            self._known[key] = self._leads(sources, targets, able)
-        if not self._known[key]:
+        if not self._leads(sources, targets, able):
             of, to = (
                 " or ".join(self._machine.memories[memory].name for memory in some[:2])
-                + (" or another" if len(some) > 2 else "")
+                + " or another" * (len(some) > 2)
                 for some in (sources, targets)
             )
             yield Infeasibility(
@@ -351,7 +346,7 @@ class _Ways:
                 ends=(size, sources, targets),
             )
 
-    def _leads(
+    def _leads_there(
         self,
         sources: tuple[MemoryIdx, ...],
         targets: tuple[MemoryIdx, ...],

@@ -108,6 +108,8 @@ class Trials:
     ) -> tuple[Bytes, Cycles] | None:
         """Return about the fewest bytes with which there is a plan, and its makespan.
 
+        They are doubled until there is one, then cut down between what does and what does not do.
+
         Parameters
         ----------
         change
@@ -117,23 +119,22 @@ class Trials:
         step
             Bytes are a multiple of it.
         """
-        low: Bytes = 0
-        size: Bytes = align_up(max(least, 1), step)
-        found: tuple[Bytes, Cycles] | None = None
-        for _ in range(MOST_DOUBLINGS):
-            makespan = self.plan_on(change(size))
-            if makespan is not None:
-                found = size, makespan
-                break
-            low, size = size, 2 * size
-        while found is not None and found[0] - low > max(step, found[0] // FINE) and low:
-            size = align_up((low + found[0]) // 2, step)
-            makespan = self.plan_on(change(size))
+        low, size = 0, align_up(max(least, 1), step)
+        makespan = self.plan_on(change(size))
+        for _ in range(MOST_DOUBLINGS - 1):
             if makespan is None:
-                low = size
+                low, size = size, 2 * size
+                makespan = self.plan_on(change(size))
+        if makespan is None:
+            return None
+        while low and size - low > max(step, size // FINE):
+            middle = align_up((low + size) // 2, step)
+            found = self.plan_on(change(middle))
+            if found is None:
+                low = middle
             else:
-                found = size, makespan
-        return found
+                size, makespan = middle, found
+        return size, makespan
 
 
 def remedies_for(machine: Machine, why: Infeasibility, trials: Trials) -> tuple[Remedy, ...]:

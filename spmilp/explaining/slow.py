@@ -1,34 +1,31 @@
 """Why a plan is as slow as it is: all analyses of it, and the same in words."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from spmilp import quantities
 from spmilp.explaining.chain import (
+    AnalysedPlan,
     Binding,
     Cause,
     Chain,
     ChainStep,
     Holder,
-    Reason,
-    Wait,
+    Part,
     causes_of,
     critical_chain,
     cycles_by_binding,
     steps_of,
 )
-from spmilp.explaining.subject import AnalysedPlan, Part
 from spmilp.explaining.text import Explanation, list_of, network_name, paragraph, section
 from spmilp.explaining.usage import (
-    Beyond,
     CoreTime,
     Excess,
     Idle,
     Phase,
     Space,
     TensorTraffic,
-    double_buffered,
     excess_of,
     in_place_pairs,
     phases_of,
@@ -43,8 +40,7 @@ from spmilp.problem.problem import Problem
 from spmilp.units import Cycles, ResidencyIdx
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Analysis:
+class Analysis(NamedTuple):
     """Why a plan takes what it takes.
 
     Parameters
@@ -53,8 +49,6 @@ class Analysis:
         For each activity, what it waited for, the binding cause first.
     in_place
         ``(operand, result)`` residencies that share their bytes.
-    double_buffered
-        Residencies that are filled while a task works on another part of their tensor.
     """
 
     subject: AnalysedPlan
@@ -64,7 +58,6 @@ class Analysis:
     cores: tuple[CoreTime, ...]
     spaces: tuple[Space, ...]
     in_place: tuple[tuple[ResidencyIdx, ResidencyIdx], ...]
-    double_buffered: tuple[ResidencyIdx, ...]
     traffic: tuple[TensorTraffic, ...]
     excess: tuple[Excess, ...]
 
@@ -82,53 +75,9 @@ def analyse(problem: Problem, plan: Plan) -> Analysis:
         cores=times_of_cores(subject, causes),
         spaces=spaces_of(subject),
         in_place=in_place_pairs(subject),
-        double_buffered=double_buffered(subject),
         traffic=traffic_of(subject),
         excess=excess_of(subject),
     )
-
-
-PARTS: dict[Part, str] = {
-    Part.COMPUTE: "computing",
-    Part.LOAD: "loading from DRAM",
-    Part.STORE: "storing to DRAM",
-    Part.MOVE: "moving data on chip",
-    Part.UNUSED: "unused",
-}
-
-WAITS: dict[Wait, str] = {
-    Wait.CORE: "its core ran {activity}",
-    Wait.WRITER: "{activity} had not computed {residency}",
-    Wait.ARRIVAL: "{residency} was on its way by {activity}",
-    Wait.STORED: "{residency} was not in DRAM before {activity}",
-    Wait.CHANNEL: "all channels of its DMA engine were busy, until {activity} ended",
-    Wait.LINK: "link {link} was taken, until {activity} ended",
-    Wait.ROOM: "{activity} used the bytes it writes to, those of {residency}",
-    Wait.ORDER: "it may only run after {activity}",
-}
-"""Why an activity did not start earlier; the fields are names."""
-
-IDLES: dict[Idle, str] = {
-    Idle.LOAD: "for a load from DRAM",
-    Idle.STORE: "for a store before its reload",
-    Idle.MOVE: "for a move on chip",
-    Idle.WRITER: "for tasks on other cores",
-    Idle.CHANNEL: "for a DMA channel",
-    Idle.LINK: "for a link",
-    Idle.ROOM: "for room in a memory",
-    Idle.ORDER: "for tasks whose turn is before",
-    Idle.UNUSED: "for nothing",
-    Idle.DONE: "no task left",
-}
-
-BEYOND: dict[Beyond, str] = {
-    Beyond.SPILL: "stored and loaded back",
-    Beyond.STORE: "stored, and not loaded again",
-    Beyond.RELOAD: "loaded again where it has been",
-    Beyond.COPY: "loaded again, into another memory",
-    Beyond.OVERLAP: "loaded twice where slices overlap",
-}
-"""Why bytes beyond the compulsory ones are moved."""
 
 
 def of_chain(chain: Chain) -> str:
@@ -137,11 +86,10 @@ def of_chain(chain: Chain) -> str:
     total = sum(cycles.values())
     if not total:
         return "There is nothing to run."
-    shares = sorted(
-        ((-cycles[part], part) for part in Part if cycles[part]), key=lambda each: each[0]
-    )
     spent = ", ".join(
-        f"{quantities.percent(-taken / total)} {PARTS[part]}" for taken, part in shares
+        f"{quantities.percent(cycles[part] / total)} {part.words}"
+        for part in sorted(Part, key=lambda part: -cycles[part])
+        if cycles[part]
     )
     links = "1 task" if len(chain.links) == 1 else f"{len(chain.links):,} tasks and transfers"
     return f"The critical chain of {links} takes the makespan: {spent}."
@@ -150,18 +98,11 @@ def of_chain(chain: Chain) -> str:
 def of_phase(phase: Phase, machine: Machine) -> str:
     """Say what bounds a phase, and how busy cores, engines and links are in it."""
     share = phase.chain[phase.part] / (phase.end - phase.start)
-    said = [f"{quantities.percent(share)} of the critical chain is {PARTS[phase.part]}"]
+    said = [f"{quantities.percent(share)} of the critical chain is {phase.part.words}"]
     said.append(f"cores {quantities.percent(phase.cores)} busy")
-    if phase.core is not None:
-        name = machine.cores[phase.core].name
-        said.append(f"most {name}, {quantities.percent(phase.core_use)}")
-    if phase.engine is not None:
-        name = machine.engines[phase.engine].name
-        said.append(f"busiest DMA engine {name}, {quantities.percent(phase.engine_use)}")
-    if phase.link is not None:
-        link = machine.links[phase.link]
-        name = f"{link.source} → {link.target}"
-        said.append(f"busiest link {name}, {quantities.percent(phase.link_use)}")
+    for holder, index, use in phase.busiest:
+        most = "most" if holder is Holder.CORE else f"busiest {holder.words}"
+        said.append(f"{most} {_name(machine, holder, index)}, {quantities.percent(use)}")
     return "; ".join(said)
 
 
@@ -173,20 +114,6 @@ MOST_IN_A_PHASE = 2
 
 MOST_EXCESS = 5
 """Lines of DRAM traffic beyond the compulsory; the rest is added up."""
-
-REASONS: dict[Reason, str] = {
-    Reason.BUSY: "{name} computes one task after another",
-    Reason.WRITER: "{name} computes operands that others wait for",
-    Reason.ORDER: "{name} runs tasks that must come before others",
-    Reason.RATE: "bytes wait for the rate of {name}, {rate}",
-    Reason.SETUP: "transfers of {name} start: set-up and latency",
-    Reason.CHANNELS: "{name} has no channel free: {channels}",
-    Reason.TAKEN: "{name}, {rate}, is taken by other transfers",
-    Reason.ROOM: "{name} has no room: bytes are in use, {size}",
-    Reason.PINNED: "a task is pinned not to start any earlier",
-    Reason.UNUSED: "nothing is waited for: the plan could go on",
-}
-"""How a resource holds the critical chain up."""
 
 
 def why_slow(analysis: Analysis) -> Explanation:
@@ -206,40 +133,32 @@ def why_slow(analysis: Analysis) -> Explanation:
     return Explanation(text="\n\n".join(parts), data=_data(analysis, steps))
 
 
-KINDS = {
-    Holder.CORE: "core",
-    Holder.ENGINE: "DMA engine",
-    Holder.LINK: "link",
-    Holder.MEMORY: "memory",
-}
-
-
-def name_of(machine: Machine, binding: Binding) -> str:
-    """Return the name of the resource that binds; empty where none does."""
-    if binding.holder is Holder.LINK:
-        link = machine.links[binding.index]
+def _name(machine: Machine, holder: Holder, index: int) -> str:
+    """Return the name of a resource; empty where there is none."""
+    if holder is Holder.LINK:
+        link = machine.links[index]
         return f"{link.source} → {link.target}"
-    parts: dict[Holder, Sequence[Core | Engine | Memory]] = {
+    parts: Mapping[Holder, Sequence[Core | Engine | Memory]] = {
         Holder.CORE: machine.cores,
         Holder.ENGINE: machine.engines,
         Holder.MEMORY: machine.memories,
     }
-    return parts[binding.holder][binding.index].name if binding.holder in parts else ""
+    return parts[holder][index].name if holder in parts else ""
 
 
 def _said(machine: Machine, binding: Binding) -> str:
-    kind, name = KINDS.get(binding.holder, ""), name_of(machine, binding)
-    fields = {"name": name if name.startswith(kind) else f"{kind} {name}"}
-    if binding.holder is Holder.LINK:
-        fields["rate"] = f"{machine.links[binding.index].rate} B/cycle"
-    if binding.holder is Holder.ENGINE:
-        engine = machine.engines[binding.index]
-        fields["rate"] = f"{engine.rate} B/cycle"
-        fields["channels"] = f"it has {engine.channels}"
-    if binding.holder is Holder.MEMORY:
-        usable = machine.memories[binding.index].usable
+    holder, index = binding.holder, binding.index
+    name = _name(machine, holder, index)
+    fields = {"name": name if name.startswith(holder.words) else f"{holder.words} {name}"}
+    if holder is Holder.LINK:
+        fields["rate"] = f"{machine.links[index].rate} B/cycle"
+    if holder is Holder.ENGINE:
+        fields["rate"] = f"{machine.engines[index].rate} B/cycle"
+        fields["channels"] = f"it has {machine.engines[index].channels}"
+    if holder is Holder.MEMORY:
+        usable = machine.memories[index].usable
         fields["size"] = "no limit" if usable is None else f"{quantities.size(usable)} usable"
-    return REASONS[binding.reason].format(**fields)
+    return binding.reason.words.format(**fields)
 
 
 def _title(analysis: Analysis) -> str:
@@ -278,7 +197,7 @@ def _chain(analysis: Analysis) -> Iterator[str]:
             else:
                 name = machine.engines[move.engine].name
             where[name] += link.end - link.start
-        said = PARTS[part]
+        said = part.words
         if part is Part.COMPUTE:
             said += f": {quantities.count(len(mine), 'task')} on {list_of(_most(where))}"
         elif part is not Part.UNUSED:
@@ -314,7 +233,7 @@ def _phases(analysis: Analysis, steps: Sequence[ChainStep]) -> Iterator[str]:
             continue
         length = phase.end - phase.start
         yield from paragraph(
-            f"cycles {phase.start:,} to {phase.end:,}: mostly {PARTS[phase.part]}, cores "
+            f"cycles {phase.start:,} to {phase.end:,}: mostly {phase.part.words}, cores "
             f"{quantities.percent(phase.cores)} busy"
         )
         for binding, cycles in cycles_by_binding(steps, phase.start, phase.end)[:MOST_IN_A_PHASE]:
@@ -339,15 +258,16 @@ def _idle(machine: Machine, cores: Sequence[CoreTime], makespan: Cycles) -> Iter
     )
     for idle in sorted(Idle, key=lambda each: -waits[each]):
         if waits[idle]:
-            yield from _share(waits[idle], total, IDLES[idle])
+            yield from _share(waits[idle], total, idle.words)
     idlest = min(cores, key=lambda core: (core.busy, core.core))
     if len(cores) > 1:
         mine = idlest.idle()
-        most = max(Idle, key=lambda each: mine[each])
+        most = max(Idle, key=mine.__getitem__)
+        waiting = f"with {most.words}" if most is Idle.DONE else f"waiting {most.words}"
         yield from paragraph(
             f"Most idle is {machine.cores[idlest.core].name}, "
             f"{makespan - idlest.busy:,} of {makespan:,} cycles, {mine[most]:,} of them "
-            f"{_as_wait(most)}."
+            f"{waiting}."
         )
 
 
@@ -359,20 +279,12 @@ def _beyond(analysis: Analysis) -> Iterator[str]:
         "avoids:"
     )
     for row in analysis.excess[:MOST_EXCESS]:
-        yield from paragraph(_excess(row), f"{row.bytes:>11,}  ")
+        who = f" ({row.operator})" if row.operator else ""
+        yield from paragraph(f"{row.data} {row.kind.words}{who}", f"{row.bytes:>11,}  ")
     rest = analysis.excess[MOST_EXCESS:]
     if rest:
         said = f"{quantities.count(len(rest), 'other')}, none more"
         yield from paragraph(said, f"{sum(row.bytes for row in rest):>11,}  ")
-
-
-def _excess(row: Excess) -> str:
-    who = f" ({row.operator})" if row.operator else ""
-    return f"{row.data} {BEYOND[row.kind]}{who}"
-
-
-def _as_wait(idle: Idle) -> str:
-    return "with no task left" if idle is Idle.DONE else f"waiting {IDLES[idle]}"
 
 
 def _data(analysis: Analysis, steps: Sequence[ChainStep]) -> dict[str, object]:
@@ -381,7 +293,7 @@ def _data(analysis: Analysis, steps: Sequence[ChainStep]) -> dict[str, object]:
 
     def bindings(start: Cycles, end: Cycles) -> list[dict[str, object]]:
         return [
-            {"kind": str(binding.holder), "name": name_of(machine, binding)}
+            {"kind": str(binding.holder), "name": _name(machine, binding.holder, binding.index)}
             | {"reason": str(binding.reason), "cycles": cycles}
             for binding, cycles in cycles_by_binding(steps, start, end)
         ]

@@ -1,13 +1,28 @@
-"""What ``explain`` answers: text for people, and the same as data."""
+"""What ``explain`` answers: text for people, and data; and kinds of things with their words."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from textwrap import wrap
+from typing import Self
 
 from spmilp.problem.problem import Problem
 
 WIDTH = 80
 """Columns of the text."""
+
+
+class Worded(StrEnum):
+    """A kind of something, and the ``words`` in which it is told."""
+
+    words: str
+
+    def __new__(cls, value: str, words: str = "") -> Self:
+        """Make a member of its value and its words."""
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.words = words
+        return member
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -38,14 +53,13 @@ def section(heading: str, lines: Iterable[str]) -> str:
     return "\n".join([heading, *(f"  {line}" for line in lines)])
 
 
-def paragraph(text: str, first: str = "", rest: str | None = None) -> list[str]:
-    """Return text as lines that fit into a section, the first and the others begun as said."""
-    rest = " " * len(first) if rest is None else rest
+def paragraph(text: str, first: str = "") -> list[str]:
+    """Return text as lines that fit into a section, the others indented as the first begins."""
     return wrap(
         text,
         WIDTH - 2,
         initial_indent=first,
-        subsequent_indent=rest,
+        subsequent_indent=" " * len(first),
         break_long_words=False,
         break_on_hyphens=False,
     )

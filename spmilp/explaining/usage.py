@@ -1,40 +1,27 @@
 """How a plan uses cores, memories and DRAM: phases, idle cycles, live bytes, traffic."""
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from itertools import pairwise
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from spmilp.commands.order import Activity
-from spmilp.explaining.chain import Cause, Chain, Wait
-from spmilp.explaining.subject import AnalysedPlan, Part, tensor_name
+from spmilp.explaining.chain import AnalysedPlan, Cause, Chain, Holder, Part, Wait
+from spmilp.explaining.text import Worded
 from spmilp.machine.machine import MemoryKind
 from spmilp.plan.measures import compulsory_loads_and_stores
 from spmilp.plan.memory import live_bytes
 from spmilp.plan.plan import Residency, Transfer
-from spmilp.problem.problem import Buffer, BufferKind, Task
-from spmilp.units import (
-    BufferIdx,
-    Bytes,
-    CoreIdx,
-    Cycles,
-    EngineIdx,
-    LinkIdx,
-    MemoryIdx,
-    ResidencyIdx,
-    SliceIdx,
-)
+from spmilp.problem.problem import BufferKind, Task
+from spmilp.units import BufferIdx, Bytes, CoreIdx, Cycles, MemoryIdx, ResidencyIdx, SliceIdx
 
 MOST = 16
 """Windows that the makespan is cut into; neighbours that the same part bounds are one phase."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Phase:
+class Phase(NamedTuple):
     """The cycles ``[start, end)``, in which one part takes most of the critical chain.
 
     Parameters
@@ -44,9 +31,9 @@ class Phase:
         length.
     cores
         Mean share of the cycles in which the cores are busy, 0 to 1.
-    core, engine, link
-        The busiest one, ``None`` where none is busy, and ``core_use``, ``engine_use``, ``link_use``
-        the share: of the cycles, of the cycles of all channels, of the rate.
+    busiest
+        The busiest core, engine and link, where one is busy, and the share: of the cycles, of the
+        cycles of all channels, of the rate.
     """
 
     start: Cycles
@@ -54,12 +41,7 @@ class Phase:
     part: Part
     chain: dict[Part, Cycles]
     cores: float
-    core: CoreIdx | None
-    core_use: float
-    engine: EngineIdx | None
-    engine_use: float
-    link: LinkIdx | None
-    link_use: float
+    busiest: tuple[tuple[Holder, int, float], ...]
 
 
 def phases_of(subject: AnalysedPlan, chain: Chain) -> tuple[Phase, ...]:
@@ -82,31 +64,27 @@ def phases_of(subject: AnalysedPlan, chain: Chain) -> tuple[Phase, ...]:
     of_links = _sums(
         edges, ((link, move.start, move.end, held) for move, held in moves for link in move.route)
     )
+    channels = [each.channels for each in machine.engines]
     phases = []
     for at, (start, end) in enumerate(pairwise(edges)):
-        core, core_use = _busiest(of_cores[at], [1] * len(machine.cores), end - start)
-        channels = [each.channels for each in machine.engines]
-        engine, engine_use = _busiest(of_engines[at], channels, end - start)
-        link, link_use = _busiest(of_links[at], subject.link_rates, end - start)
-        phases.append(
-            Phase(
-                start=start,
-                end=end,
-                part=max(Part, key=lambda part: parts[at][part]),
-                chain={each: parts[at][each] for each in Part},
-                cores=of_cores[at].total() / (len(machine.cores) * (end - start)),
-                core=core,
-                core_use=core_use,
-                engine=engine,
-                engine_use=engine_use,
-                link=link,
-                link_use=link_use,
-            )
-        )
+        busiest = []
+        for holder, used, full in (
+            (Holder.CORE, of_cores[at], [1] * len(machine.cores)),
+            (Holder.ENGINE, of_engines[at], channels),
+            (Holder.LINK, of_links[at], subject.rates[0]),
+        ):
+            shares = {index: used[index] / (full[index] * (end - start)) for index in sorted(used)}
+            if shares:
+                most_used = max(shares, key=shares.__getitem__)
+                busiest.append((holder, most_used, shares[most_used]))
+        cycles = {each: parts[at][each] for each in Part}
+        part = max(Part, key=cycles.__getitem__)
+        cores = of_cores[at].total() / (len(machine.cores) * (end - start))
+        phases.append(Phase(start, end, part, cycles, cores, tuple(busiest)))
     return tuple(phases)
 
 
-_Key = TypeVar("_Key", bound=int | str)
+_Key = TypeVar("_Key", bound=Hashable)
 
 
 def _sums(
@@ -129,45 +107,26 @@ def _sums(
     return found
 
 
-def _busiest(used: Counter[int], full: Sequence[int], length: Cycles) -> tuple[int | None, float]:
-    """Return the resource of which the largest share is used, and the share."""
-    if not used:
-        return None, 0.0
-    most = max(sorted(used), key=lambda index: used[index] / (full[index] * length))
-    return most, used[most] / (full[most] * length)
-
-
-class Idle(StrEnum):
+class Idle(Worded):
     """What a core waits for in an idle cycle, on the way back from the task that it runs next.
 
-    While something is done for that task, it is named; before that, what this had to wait for.
+    While something is done for that task, it is named; before that, what this had to wait for:
+    a channel, a link, room, or what comes before it on its core or by the problem's order.
     """
 
-    LOAD = "load"
-    """A transfer from DRAM for it is under way."""
-    STORE = "store"
-    """A transfer to DRAM is, whose data is to come back."""
-    MOVE = "move"
-    """A transfer between on-chip memories is."""
-    WRITER = "writer"
-    """Tasks on other cores compute its operands."""
-    CHANNEL = "channel"
-    """A transfer for it waits for a channel."""
-    LINK = "link"
-    """A transfer for it waits for a link."""
-    ROOM = "room"
-    """It, or a transfer for it, waits for bytes that are in use."""
-    ORDER = "order"
-    """A task on another core for it waits until that core has run others; or the problem puts a
-    task before it from which it needs no data."""
-    UNUSED = "unused"
-    """Nothing: the plan could have gone on."""
-    DONE = "done"
-    """It has no task left."""
+    LOAD = "load", "for a load from DRAM"
+    STORE = "store", "for a store before its reload"
+    MOVE = "move", "for a move on chip"
+    WRITER = "writer", "for tasks on other cores"
+    CHANNEL = "channel", "for a DMA channel"
+    LINK = "link", "for a link"
+    ROOM = "room", "for room in a memory"
+    ORDER = "order", "for tasks whose turn is before"
+    UNUSED = "unused", "for nothing"
+    DONE = "done", "no task left"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IdleSpan:
+class IdleSpan(NamedTuple):
     """The cycles ``[start, end)`` in which a core waits for one thing."""
 
     start: Cycles
@@ -175,8 +134,7 @@ class IdleSpan:
     idle: Idle
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CoreTime:
+class CoreTime(NamedTuple):
     """The cycles of one core: ``busy`` and, by what it waited for, idle; they fill the makespan."""
 
     core: CoreIdx
@@ -218,14 +176,12 @@ def times_of_cores(
         free = busy = 0
         mine = subject.activities.lists[core.index]
         for task in mine:
-            start, end = subject.starts[task], subject.ends[task]
-            if free < start:
-                spans += reversed(list(_waits(subject, causes, task, free)))
-            busy += end - start
-            free = end
+            spans += reversed(list(_waits(subject, causes, task, free)))
+            free = subject.ends[task]
+            busy += free - subject.starts[task]
         if free < makespan:
-            spans.append(IdleSpan(start=free, end=makespan, idle=Idle.DONE))
-        found.append(CoreTime(core=core.index, tasks=len(mine), busy=busy, spans=tuple(spans)))
+            spans.append(IdleSpan(free, makespan, Idle.DONE))
+        found.append(CoreTime(core.index, len(mine), busy, tuple(spans)))
     return tuple(found)
 
 
@@ -240,32 +196,25 @@ def _waits(
         cause = mine[0] if mine and mine[0].until > since else None
         until = since if cause is None else cause.until
         if until < end:
-            yield IdleSpan(start=until, end=end, idle=Idle.UNUSED)
+            yield IdleSpan(until, end, Idle.UNUSED)
         if cause is None:
             return
-        named = named or _NAMED.get(_wait(mine))
+        # Of a task that is both before on the core and a writer, the data is waited for.
+        of_data = any(
+            each.wait is Wait.WRITER and each.activity == cause.activity for each in mine[1:]
+        )
+        named = named or _NAMED.get(
+            Wait.WRITER if cause.wait is Wait.CORE and of_data else cause.wait
+        )
         activity, end = cause.activity, max(since, subject.starts[cause.activity])
-        what = named or _DOING[subject.parts[activity]]
-        yield IdleSpan(start=end, end=until, idle=what)
+        yield IdleSpan(end, until, named or _DOING[subject.parts[activity]])
 
 
-def _wait(causes: Sequence[Cause]) -> Wait:
-    """Return what is waited for: of a task that is both before and a writer, its data."""
-    first = causes[0]
-    writes = any(
-        each.wait is Wait.WRITER and each.activity == first.activity for each in causes[1:]
-    )
-    return Wait.WRITER if first.wait is Wait.CORE and writes else first.wait
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Space:
+class Space(NamedTuple):
     """How one memory is used.
 
     Parameters
     ----------
-    residencies
-        What lies in it, in order of start.
     cycles
         When the bytes in use change; from each one on, ``live`` are in use, and ``tops`` is the end
         of the highest residency. What of ``tops`` is not live is lost to fragmentation and to
@@ -277,7 +226,6 @@ class Space:
     """
 
     memory: MemoryIdx
-    residencies: tuple[ResidencyIdx, ...]
     cycles: tuple[Cycles, ...]
     live: tuple[Bytes, ...]
     tops: tuple[Bytes, ...]
@@ -289,33 +237,18 @@ class Space:
 def spaces_of(subject: AnalysedPlan) -> tuple[Space, ...]:
     """Return the use of each memory but the DRAMs, in order."""
     here: defaultdict[MemoryIdx, list[Residency]] = defaultdict(list)
-    for residency in subject.plan.residencies:
+    for residency in sorted(subject.plan.residencies, key=lambda each: each.start):
         here[residency.memory].append(residency)
     return tuple(
-        _space(memory.index, sorted(here[memory.index], key=lambda each: (each.start, each.index)))
+        _space(memory.index, here[memory.index])
         for memory in subject.problem.machine.memories
         if memory.kind is not MemoryKind.DRAM
     )
 
 
-def _space(memory: MemoryIdx, residencies: list[Residency]) -> Space:
+def _space(memory: MemoryIdx, residencies: Sequence[Residency]) -> Space:
+    """Return the use of a memory by its residencies, in order of start."""
     cycles, live = live_bytes(residencies)
-    tops = _tops(residencies, cycles)
-    peak = max(tops, default=0)
-    return Space(
-        memory=memory,
-        residencies=tuple(each.index for each in residencies),
-        cycles=tuple(cycles),
-        live=tuple(live),
-        tops=tuple(tops),
-        peak=peak,
-        peak_at=cycles[tops.index(peak)] if peak else 0,
-        live_peak=max(live, default=0),
-    )
-
-
-def _tops(residencies: Sequence[Residency], cycles: Sequence[Cycles]) -> list[Bytes]:
-    """Return the end of the highest residency from each of the cycles on."""
     alive: list[tuple[int, Cycles]] = []
     tops, following = [], 0
     for cycle in cycles:
@@ -326,7 +259,10 @@ def _tops(residencies: Sequence[Residency], cycles: Sequence[Cycles]) -> list[By
         while alive and alive[0][1] <= cycle:
             heappop(alive)
         tops.append(-alive[0][0] if alive else 0)
-    return tops
+    peak = max(tops, default=0)
+    peak_at = cycles[tops.index(peak)] if peak else 0
+    most = max(live, default=0)
+    return Space(memory, tuple(cycles), tuple(live), tuple(tops), peak, peak_at, most)
 
 
 def in_place_pairs(subject: AnalysedPlan) -> tuple[tuple[ResidencyIdx, ResidencyIdx], ...]:
@@ -343,34 +279,7 @@ def in_place_pairs(subject: AnalysedPlan) -> tuple[tuple[ResidencyIdx, Residency
     return tuple(found)
 
 
-def double_buffered(subject: AnalysedPlan) -> tuple[ResidencyIdx, ...]:
-    """Return what arrives while a task works on another part of the same tensor in that memory."""
-
-    def place(index: ResidencyIdx) -> tuple[MemoryIdx, str]:
-        each = subject.plan.residencies[index]
-        if each.slice is None:
-            return each.memory, ""
-        return each.memory, tensor_name(subject, subject.problem.slices[each.slice].buffer)
-
-    reads: defaultdict[tuple[MemoryIdx, str], list[tuple[Cycles, Cycles, ResidencyIdx]]]
-    reads = defaultdict(list)
-    for placement in sorted(subject.plan.placements, key=lambda each: each.start):
-        for read in placement.reads:
-            reads[place(read)].append((placement.start, placement.end, read))
-    longest = {key: max(end - start for start, end, _ in runs) for key, runs in reads.items()}
-    found = []
-    for move in subject.plan.transfers:
-        for end in move.destinations:
-            runs = reads.get(key := place(end), [])
-            first = bisect_left(runs, (move.start - longest.get(key, 0),))
-            during = runs[first : bisect_left(runs, (move.end,))]
-            if any(read != end and ended > move.start for _, ended, read in during):
-                found.append(end)
-    return tuple(found)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TensorTraffic:
+class TensorTraffic(NamedTuple):
     """Bytes of one tensor that leave DRAM (``loaded``) and enter it (``stored``).
 
     Parameters
@@ -395,7 +304,7 @@ def traffic_of(subject: AnalysedPlan) -> tuple[TensorTraffic, ...]:
     """Return the traffic of each tensor that has some, the most beyond the compulsory first."""
     problem = subject.problem
     loaded, stored, compulsory = Counter[str](), Counter[str](), Counter[str]()
-    names = [tensor_name(subject, buffer.index) for buffer in problem.buffers]
+    names = [subject.tensor_name(buffer.index) for buffer in problem.buffers]
     kinds: dict[str, BufferKind] = {}
     for buffer, (loads, stores) in zip(
         problem.buffers, compulsory_loads_and_stores(problem), strict=True
@@ -407,36 +316,24 @@ def traffic_of(subject: AnalysedPlan) -> tuple[TensorTraffic, ...]:
         loaded[names[part.buffer]] += part.bytes * subject.is_dram(move.source)
         stored[names[part.buffer]] += part.bytes * sum(map(subject.is_dram, move.destinations))
     rows = [
-        TensorTraffic(
-            tensor=name,
-            kind=kind,
-            loaded=loaded[name],
-            stored=stored[name],
-            compulsory=compulsory[name],
-        )
+        TensorTraffic(name, kind, loaded[name], stored[name], compulsory[name])
         for name, kind in kinds.items()
         if loaded[name] or stored[name] or compulsory[name]
     ]
     return tuple(sorted(rows, key=lambda row: (row.compulsory - row.bytes, -row.bytes, row.tensor)))
 
 
-class Beyond(StrEnum):
-    """Why bytes beyond the compulsory ones go to DRAM or come from there."""
+class Beyond(Worded):
+    """Why bytes beyond the compulsory ones go to DRAM or come from there; ``docs/explain.md``."""
 
-    SPILL = "spill"
-    """A result is stored and comes back: the store, and the first load of each slice."""
-    STORE = "store"
-    """A result is stored that nobody loads, or an output is stored again."""
-    RELOAD = "reload"
-    """It is loaded, again, into a memory in which it has been."""
-    COPY = "copy"
-    """It is loaded again, into another memory."""
-    OVERLAP = "overlap"
-    """Slices share it, and it is loaded with each of them."""
+    SPILL = "spill", "stored and loaded back"
+    STORE = "store", "stored, and not loaded again"
+    RELOAD = "reload", "loaded again where it has been"
+    COPY = "copy", "loaded again, into another memory"
+    OVERLAP = "overlap", "loaded twice where slices overlap"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Excess:
+class Excess(NamedTuple):
     """Bytes between DRAM and chip beyond the compulsory ones.
 
     Parameters
@@ -456,26 +353,45 @@ class Excess:
 
 def excess_of(subject: AnalysedPlan) -> tuple[Excess, ...]:
     """Return what a plan moves beyond the compulsory bytes, the most first; it adds up to them."""
-    problem = subject.problem
+    problem, residencies = subject.problem, subject.plan.residencies
     writers = {written: task for task in problem.tasks for written in task.writes}
     readers, arrivals = _readers(subject), _arrivals(subject)
     moves: defaultdict[BufferIdx, list[Transfer]] = defaultdict(list)
     for move in sorted(subject.plan.transfers, key=lambda each: (each.start, each.index)):
         if subject.parts[len(subject.plan.placements) + move.index] is not Part.MOVE:
             moves[problem.slices[move.slice].buffer].append(move)
-    found: Counter[tuple[Beyond, BufferKind, str]] = Counter()
     least = compulsory_loads_and_stores(problem)
+    found: Counter[tuple[Beyond, BufferKind, str]] = Counter()
     for index, mine in moves.items():
         buffer, (loads, stores) = problem.buffers[index], least[index]
-        for move, kind, size in _loaded(subject, arrivals, buffer, mine, loads):
-            found[kind, buffer.kind, _operator(readers.get(move.destinations[0]))] += size
-        for kind, size in _stored(subject, mine, stores):
-            found[kind, buffer.kind, _operator(writers.get(index))] += size
-    rows = [
-        Excess(kind=kind, data=data, operator=operator, bytes=size)
-        for (kind, data, operator), size in found.items()
-        if size
-    ]
+        loading = [move for move in mine if subject.is_dram(move.source)]
+        last_load = max((move.start for move in loading), default=-1)
+        seen: set[SliceIdx] = set()
+        for move in loading:
+            size, spared = problem.slices[move.slice].bytes, 0
+            if move.slice in seen or index in seen:
+                has_been = all(
+                    any(
+                        arrivals.get((residencies[end].memory, part), move.start) < move.start
+                        for part in (move.slice, index)
+                    )
+                    for end in move.destinations
+                )
+                kind = Beyond.RELOAD if has_been else Beyond.COPY
+            else:
+                kind = Beyond.SPILL if buffer.starts_in is None else Beyond.OVERLAP
+                spared = min(size, loads)
+            seen.add(move.slice)
+            loads -= spared
+            reader = _operator(readers.get(move.destinations[0]))
+            found[kind, buffer.kind, reader] += size - spared
+        for move in mine:
+            size = problem.slices[move.slice].bytes * sum(map(subject.is_dram, move.destinations))
+            spared = min(size, stores)
+            stores -= spared
+            kind = Beyond.SPILL if last_load >= move.end else Beyond.STORE
+            found[kind, buffer.kind, _operator(writers.get(index))] += size - spared
+    rows = [Excess(*key, size) for key, size in found.items() if size]
     return tuple(sorted(rows, key=lambda row: (-row.bytes, row.kind, row.data, row.operator)))
 
 
@@ -483,50 +399,6 @@ def _operator(task: Task | None) -> str:
     if task is None:
         return ""
     return task.name if task.tile is None else task.tile.of
-
-
-def _loaded(
-    subject: AnalysedPlan,
-    arrivals: dict[tuple[MemoryIdx, SliceIdx], Cycles],
-    buffer: Buffer,
-    moves: Sequence[Transfer],
-    compulsory: Bytes,
-) -> Iterator[tuple[Transfer, Beyond, Bytes]]:
-    """Yield the loads of a buffer in order of time, each with its bytes beyond the compulsory."""
-    whole, residencies = buffer.index, subject.plan.residencies
-    seen: set[SliceIdx] = set()
-    for move in moves:
-        if not subject.is_dram(move.source):
-            continue
-        size = subject.problem.slices[move.slice].bytes
-        if move.slice not in seen and whole not in seen:
-            spared = min(size, compulsory)
-            compulsory -= spared
-            kind = Beyond.SPILL if buffer.starts_in is None else Beyond.OVERLAP
-            yield move, kind, size - spared
-        else:
-            has_been = all(
-                any(
-                    arrivals.get((residencies[end].memory, part), move.start) < move.start
-                    for part in (move.slice, whole)
-                )
-                for end in move.destinations
-            )
-            yield move, Beyond.RELOAD if has_been else Beyond.COPY, size
-        seen.add(move.slice)
-
-
-def _stored(
-    subject: AnalysedPlan, moves: Sequence[Transfer], compulsory: Bytes
-) -> Iterator[tuple[Beyond, Bytes]]:
-    """Yield the stores of a buffer in order of time, each with its bytes beyond the compulsory."""
-    last_load = max((each.start for each in moves if subject.is_dram(each.source)), default=-1)
-    for move in moves:
-        size = subject.problem.slices[move.slice].bytes
-        size *= sum(map(subject.is_dram, move.destinations))
-        spared = min(size, compulsory)
-        compulsory -= spared
-        yield Beyond.SPILL if last_load >= move.end else Beyond.STORE, size - spared
 
 
 def _readers(subject: AnalysedPlan) -> dict[ResidencyIdx, Task]:
@@ -541,11 +413,9 @@ def _readers(subject: AnalysedPlan) -> dict[ResidencyIdx, Task]:
     return found
 
 
-def _arrivals(subject: AnalysedPlan) -> dict[tuple[MemoryIdx, SliceIdx], Cycles]:
+def _arrivals(subject: AnalysedPlan) -> dict[tuple[MemoryIdx, SliceIdx | None], Cycles]:
     """For each memory, and each slice that has been in it, when that was first."""
-    found: dict[tuple[MemoryIdx, SliceIdx], Cycles] = {}
-    for each in subject.plan.residencies:
-        if each.slice is not None:
-            key = each.memory, each.slice
-            found[key] = min(each.start, found.get(key, each.start))
+    found: dict[tuple[MemoryIdx, SliceIdx | None], Cycles] = {}
+    for each in sorted(subject.plan.residencies, key=lambda each: -each.start):
+        found[each.memory, each.slice] = each.start
     return found

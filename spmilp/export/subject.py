@@ -6,7 +6,7 @@ from functools import cached_property
 
 from spmilp.commands.build import build_commands
 from spmilp.commands.commands import CommandLists
-from spmilp.explaining.subject import AnalysedPlan
+from spmilp.explaining.chain import AnalysedPlan
 from spmilp.export.names import comment
 from spmilp.files import sha256_of
 from spmilp.frontend.graph import Network

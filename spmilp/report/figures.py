@@ -16,9 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from spmilp import quantities
 from spmilp.errors import ArgumentError, MissingExtraError
-from spmilp.explaining.chain import causes_of, critical_chain
-from spmilp.explaining.slow import PARTS
-from spmilp.explaining.subject import AnalysedPlan, Part
+from spmilp.explaining.chain import AnalysedPlan, Part, causes_of, critical_chain
 from spmilp.explaining.text import network_name
 from spmilp.explaining.usage import traffic_of
 from spmilp.files import write_atomically
@@ -272,7 +270,7 @@ def timeline(shown: Sequence[Shown]) -> "Figure":
     axes[-1].set_xlabel("cycle")
     channels = [row for panel in panels if not panel.of_cores for row in panel.rows.values()]
     used = {what for row in channels for _, _, what in row}
-    parts = [(PARTS[part], PART_COLOURS[part], "") for part in Part if part in used]
+    parts = [(part.words, PART_COLOURS[part], "") for part in Part if part in used]
     name_colours(figure, parts, "transfers", "outside upper right")
     named = [(without_markup(shortened(name)), *operators[name]) for name in operators]
     left_out = len(named) - MOST_NAMED

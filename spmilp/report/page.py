@@ -7,26 +7,16 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import astuple, dataclass
 from enum import StrEnum
 from html import escape
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from spmilp.explaining.chain import Wait
-from spmilp.explaining.slow import (
-    BEYOND,
-    IDLES,
-    PARTS,
-    WAITS,
-    Analysis,
-    analyse,
-    of_chain,
-    of_phase,
-)
-from spmilp.explaining.subject import Part, tensor_name
-from spmilp.explaining.usage import Excess, Idle, Space, TensorTraffic
+from spmilp.explaining.chain import Part, Wait
+from spmilp.explaining.slow import Analysis, analyse, of_chain, of_phase
+from spmilp.explaining.usage import Beyond, Excess, Idle, TensorTraffic
 from spmilp.files import write_atomically
 from spmilp.machine.machine import Memory
 from spmilp.plan.plan import Plan
@@ -55,7 +45,7 @@ def contents(analysis: Analysis) -> dict[str, Any]:
         "core_memory": [core.memory for core in machine.cores],
         "engines": [{"name": each.name, "channels": each.channels} for each in machine.engines],
         "links": [f"{link.source} → {link.target}" for link in machine.links],
-        "link_rates": analysis.subject.link_rates,
+        "link_rates": analysis.subject.rates[0],
         "memories": [_memory(each) for each in machine.memories],
         "operators": list(numbers),
         "tasks": _tasks(problem, plan, [numbers[operators[task.index]] for task in problem.tasks]),
@@ -80,14 +70,14 @@ def contents(analysis: Analysis) -> dict[str, Any]:
             | {"spans": [(span.start, span.end, _number(Idle, span.idle)) for span in each.spans]}
             for each in analysis.cores
         ],
-        "spaces": [_space(each) for each in analysis.spaces],
+        "spaces": [each._asdict() for each in analysis.spaces],
         "traffic": [_plain(row) for row in analysis.traffic],
         "excess": [_plain(row) for row in analysis.excess[:MOST_EXCESS]],
         "words": {
-            "parts": [PARTS[part] for part in Part],
-            "waits": [WAITS[wait] for wait in Wait],
-            "idles": [IDLES[idle] for idle in Idle],
-            "beyond": {kind.value: said for kind, said in BEYOND.items()},
+            "parts": [part.words for part in Part],
+            "waits": [wait.words for wait in Wait],
+            "idles": [idle.words for idle in Idle],
+            "beyond": {kind.value: kind.words for kind in Beyond},
         },
         "colours": {
             "operators": OPERATOR_COLOURS,
@@ -100,7 +90,7 @@ def contents(analysis: Analysis) -> dict[str, Any]:
 def _plain(row: TensorTraffic | Excess) -> dict[str, Any]:
     return {
         name: str(value) if isinstance(value, StrEnum) else value
-        for name, value in asdict(row).items()
+        for name, value in row._asdict().items()
     }
 
 
@@ -169,7 +159,6 @@ def _transfers(analysis: Analysis) -> dict[str, list[Any]]:
 def _residencies(analysis: Analysis) -> dict[str, list[Any]]:
     subject = analysis.subject
     below = {new: old for old, new in analysis.in_place}
-    ahead = set(analysis.double_buffered)
     rows = []
     for each in subject.plan.residencies:
         filler = subject.filler(each.index)
@@ -183,17 +172,16 @@ def _residencies(analysis: Analysis) -> dict[str, list[Any]]:
                 each.end,
                 NONE if filler is None else filler,
                 below.get(each.index, NONE),
-                int(each.index in ahead),
             )
         )
-    return _columns("slice memory offset bytes start end filler below ahead", rows)
+    return _columns("slice memory offset bytes start end filler below", rows)
 
 
 def _buffers(analysis: Analysis) -> dict[str, list[Any]]:
     kinds = {kind: number for number, kind in enumerate(BufferKind)}
     subject = analysis.subject
     rows = (
-        (each.name, kinds[each.kind], tensor_name(subject, each.index))
+        (each.name, kinds[each.kind], subject.tensor_name(each.index))
         for each in subject.problem.buffers
     )
     return _columns("name kind tensor", rows)
@@ -210,12 +198,6 @@ def _causes(analysis: Analysis) -> dict[str, list[Any]]:
             rows.append((waits[cause.wait], cause.until, cause.activity, residency, link))
         first.append(len(rows))
     return {"first": first, **_columns("wait until activity residency link", rows)}
-
-
-def _space(space: Space) -> dict[str, Any]:
-    fields = asdict(space)
-    del fields["residencies"]
-    return fields
 
 
 SCRIPTS = ("model", "view", "canvas", "timeline", "memory", "details", "tables", "main")

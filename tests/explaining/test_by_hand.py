@@ -3,9 +3,8 @@
 from dataclasses import replace
 
 from report.duo import duo_plan, duo_problem
-from spmilp.explaining.chain import Wait
+from spmilp.explaining.chain import AnalysedPlan, Wait
 from spmilp.explaining.slow import Analysis, analyse
-from spmilp.explaining.subject import AnalysedPlan
 from spmilp.explaining.usage import Beyond, Idle, excess_of
 from spmilp.plan.plan import Placement, Plan
 from spmilp.problem.problem import BufferKind

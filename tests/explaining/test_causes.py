@@ -6,9 +6,8 @@ from fractions import Fraction
 import pytest
 
 from explaining.plans import SIZES, analysed
-from spmilp.explaining.chain import Cause, Wait
+from spmilp.explaining.chain import AnalysedPlan, Cause, Wait
 from spmilp.explaining.slow import Analysis
-from spmilp.explaining.subject import AnalysedPlan
 from spmilp.plan.measures import compulsory_dram_traffic
 from spmilp.plan.plan import Transfer
 
@@ -79,7 +78,7 @@ def test_chain_idle_cycles_phases_and_traffic_add_up(tasks: int, cores: int) -> 
     for phase in analysis.phases:
         assert sum(phase.chain.values()) == phase.end - phase.start
         assert phase.chain[phase.part] == max(phase.chain.values())
-        assert max(phase.cores, phase.core_use, phase.engine_use, phase.link_use) <= 1
+        assert max(phase.cores, *(share for _, _, share in phase.busiest)) <= 1
     assert sum(row.bytes for row in analysis.traffic) == claim.dram_traffic
 
 

@@ -114,7 +114,6 @@ class Details {
       ["cycles", `[${exact(all.start[residency])}, ${exact(all.end[residency])})`]];
     if (by !== NONE) facts.push([model.isTask(by) ? "computed by" : "brought by", this.link(by, null)]);
     if (all.below[residency] !== NONE) facts.push(["in place of", this.link(null, all.below[residency])]);
-    if (all.ahead[residency]) facts.push(["double buffered", "it arrives while another part of its tensor is in use"]);
     const list = element("ul", {}, ...readers.slice(0, 40).map(each =>
       element("li", {}, this.link(each, null), ` at ${exact(model.start(each))}`)));
     if (readers.length > 40) list.append(element("li", {}, `and ${exact(readers.length - 40)} more`));

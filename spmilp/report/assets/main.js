@@ -66,7 +66,7 @@ function legends(model, view) {
   box.append(element("b", {}, "operators"), ...buttons, element("b", {}, "transfers"), ...moves);
   const kinds = byId("kinds");
   kinds.append(...Object.entries(model.colours.kinds).map(([kind, colour]) => element("span", {}, named(colour), kind)),
-    element("span", {}, "▨ double buffered"), element("span", {}, "◤ in place of an operand"),
+    element("span", {}, "◤ in place of an operand"),
     element("span", {}, "— live bytes"), element("span", {}, "┄ highest address in use"), element("span", {}, "▬ capacity"));
 }
 

@@ -85,7 +85,6 @@ class MemoryMap {
 
   drawResidencies(to, memory) {
     const {model, view} = this, all = model.residencies, colours = Object.values(model.colours.kinds);
-    if (!this.stripes) this.stripes = hatched(to, null, 1, "rgba(0,0,0,.5)");
     const touched = this.touched();
     for (const each of model.residenciesOf[memory]) {
       if (all.start[each] >= view.to) break;
@@ -98,7 +97,6 @@ class MemoryMap {
       to.fillStyle = colours[model.kind(each)];
       to.fillRect(left, top, wide, Math.max(high, 0.7));
       if (wide > 3 && high > 3) {
-        if (all.ahead[each]) { to.fillStyle = this.stripes; to.fillRect(left, top, wide, high); }
         to.strokeStyle = "rgba(0,0,0,.55)";
         to.lineWidth = 0.6;
         to.strokeRect(left, top, wide, high);
@@ -180,7 +178,6 @@ class MemoryMap {
       `${bytes(all.bytes[residency])} at [${exact(all.offset[residency])}, ${exact(all.offset[residency] + all.bytes[residency])})`,
       `cycles [${exact(all.start[residency])}, ${exact(all.end[residency])})`];
     if (all.below[residency] !== NONE) lines.push(`in place of ${this.model.residencyName(all.below[residency])}`);
-    if (all.ahead[residency]) lines.push("double buffered: arrives while another part of its tensor is in use");
     return lines;
   }
 
