@@ -110,18 +110,13 @@ class Result:
         ``None`` without a plan, where the network is not known, or where no tables can be made.
         """
         from spmilp.export.packed import footprint
-        from spmilp.export.subject import Subject, stamp_of
+        from spmilp.export.subject import Subject
 
         if self.plan is None or self.origin is None:
             return None
-        subject = Subject(
-            problem=self.problem,
-            plan=self.plan,
-            stamp=stamp_of(self.problem, self.plan),
-            network=self.origin.network,
-        )
+        network = self.origin.network
         try:
-            return footprint(subject)
+            return footprint(Subject(problem=self.problem, plan=self.plan, network=network))
         except SpmilpError:
             return None
 

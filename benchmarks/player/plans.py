@@ -7,7 +7,7 @@ import argparse
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from spmilp.export.subject import Subject, stamp_of
+from spmilp.export.subject import Subject
 from spmilp.frontend.load import load_network
 from spmilp.pipeline import solve
 
@@ -53,8 +53,6 @@ def _row(model: str, machine: str, cells: Callable[[Subject, str], Iterable[str]
     result = solve(path, machine, solver="list", tiles="first")
     if result.plan is None:
         return [f"no plan: {result.status.value}"]
-    problem, plan = result.problem, result.plan
-    network = load_network(path, kinds=problem.machine.kinds)
-    stamp = stamp_of(problem, plan)
-    subject = Subject(problem=problem, plan=plan, stamp=stamp, network=network)
+    network = load_network(path, kinds=result.problem.machine.kinds)
+    subject = Subject(problem=result.problem, plan=result.plan, network=network)
     return list(cells(subject, f"{model}-{machine}"))

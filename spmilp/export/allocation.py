@@ -1,18 +1,19 @@
 """The allocation: addresses and lifetimes as CSV, as Markdown, and for MiniMalloc."""
 
-import csv
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from io import StringIO
+from typing import NamedTuple
 
-from spmilp.export.names import cell, comment, field
+import numpy as np
+
+from spmilp.export.names import cell, comment, csv_file, field
 from spmilp.export.subject import Subject
 from spmilp.machine.machine import Memory
 from spmilp.plan.memory import live_bytes
 from spmilp.plan.plan import Residency
-from spmilp.units import Bytes, MemoryIdx, align_up
+from spmilp.units import Bytes, Cycles, MemoryIdx, align_up
 
 CSV = ("spmilp-allocation-csv", "1.0")
 MARKDOWN = ("spmilp-allocation-md", "1.0")
@@ -23,8 +24,6 @@ CSV_COLUMNS = (
     *("size", "alloc_size", "align", "bank", "live_bytes_max", "layout", "name"),
 )
 
-MINIMALLOC_COLUMNS = "id,lower,upper,size,offset"
-
 _MARKDOWN_HEAD = (
     "| start - end | first - end address | size | most live | kind | name |",
     "|---:|---|---:|---:|---|---|",
@@ -32,18 +31,13 @@ _MARKDOWN_HEAD = (
 """The columns of Vela's ``--verbose-allocation`` (ethos-u-vela, tensor_allocation.py)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AllocationRow:
+class AllocationRow(NamedTuple):
     """One residency.
 
     Parameters
     ----------
     end_offset
         The address behind the last.
-    allocated
-        Bytes with the padding up to the memory's alignment.
-    bank
-        Of the first byte; ``None`` where the memory states no banks.
     live
         Most bytes that are occupied in the memory at one cycle of the residency; ``None`` for what
         lies in a DRAM tensor, at the tensor's strides: it takes no space of its own.
@@ -53,8 +47,6 @@ class AllocationRow:
     name: str
     kind: str
     end_offset: Bytes
-    allocated: Bytes
-    bank: int | None
     live: Bytes | None
 
 
@@ -64,6 +56,8 @@ class Allocation:
 
     Parameters
     ----------
+    cores
+        Names of those that work in it.
     peak
         End of the highest residency (and DRAM tensor).
     bound
@@ -98,24 +92,23 @@ def allocations(subject: Subject) -> tuple[Allocation, ...]:
 def _allocation(
     subject: Subject, memory: Memory, residencies: Sequence[Residency], peak: Bytes
 ) -> Allocation:
-    cycles, totals = live_bytes(each for each in residencies if not subject.is_at_place(each))
-    highest = _Highest(totals)
-    tensors = sum(t.bytes for t in subject.problem.tensors if t.memory == memory.index)
+    ordered = sorted(residencies, key=lambda each: (each.start, each.offset, each.index))
+    packed = [each for each in ordered if not subject.is_at_place(each)]
+    cycles, totals = live_bytes(packed)
+    most = iter(_most_live(packed, cycles, totals))
     rows = []
-    for each in sorted(residencies, key=lambda each: (each.start, each.offset, each.index)):
-        at_place = subject.is_at_place(each)
-        first, end = max(0, bisect_right(cycles, each.start) - 1), bisect_left(cycles, each.end)
+    for each in ordered:
+        buffer = subject.buffer(each)
         rows.append(
             AllocationRow(
                 residency=each,
                 name=subject.name(each),
-                kind=subject.kind(each),
+                kind="scratch" if buffer is None else buffer.kind.value,
                 end_offset=each.offset + subject.span(each),
-                allocated=each.bytes if at_place else align_up(each.bytes, memory.alignment),
-                bank=_bank(memory, each.offset),
-                live=None if at_place else highest.of(first, end),
+                live=None if subject.is_at_place(each) else next(most),
             )
         )
+    tensors = sum(t.bytes for t in subject.problem.tensors if t.memory == memory.index)
     cores = subject.problem.machine.cores
     return Allocation(
         memory=memory,
@@ -126,28 +119,17 @@ def _allocation(
     )
 
 
-def _bank(memory: Memory, offset: Bytes) -> int | None:
-    if memory.banks is None or memory.size is None:
-        return None
-    return offset * memory.banks // memory.size
-
-
-class _Highest:
-    """Answers for the greatest of a range of numbers, from the greatest of 1, 2, 4, ... of them."""
-
-    def __init__(self, values: Sequence[int]) -> None:
-        self._of_runs = [list(values)]
-        width = 1
-        while 2 * width <= len(values):
-            last = self._of_runs[-1]
-            self._of_runs.append([max(a, b) for a, b in zip(last, last[width:], strict=False)])
-            width *= 2
-
-    def of(self, first: int, end: int) -> int:
-        """Return the greatest of the values ``[first, end)``, which is not empty."""
-        level = (end - first).bit_length() - 1
-        runs = self._of_runs[level]
-        return max(runs[first], runs[end - (1 << level)])
+def _most_live(
+    packed: Sequence[Residency], cycles: Sequence[Cycles], totals: Sequence[Bytes]
+) -> list[Bytes]:
+    """Return for each residency the most bytes that are occupied at one cycle of it."""
+    if not totals:
+        return [0] * len(packed)
+    spans = [
+        (max(0, bisect_right(cycles, each.start) - 1), bisect_left(cycles, each.end))
+        for each in packed
+    ]
+    return np.maximum.reduceat([*totals, 0], np.ravel(spans))[::2].tolist()
 
 
 def allocation_csv(subject: Subject) -> dict[str, bytes]:
@@ -155,30 +137,34 @@ def allocation_csv(subject: Subject) -> dict[str, bytes]:
 
     Lines that begin with ``#`` are its head, and the sums of each memory.
     """
-    out = StringIO()
-    out.writelines(f"# {line}\n" for line in subject.stamp.lines(*CSV))
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(CSV_COLUMNS)
-    for allocation in allocations(subject):
-        writer.writerows(_cells(allocation.memory, row) for row in allocation.rows)
-    for allocation in allocations(subject):
-        memory = allocation.memory
-        size = "unbounded" if memory.size is None else f"{memory.size} B"
-        out.write(
-            f"# memory {memory.index} ({comment(memory.name)}): peak {allocation.peak} B, lower "
-            f"bound {allocation.bound} B, overhead {allocation.overhead} B, size {size}\n"
-        )
-    return {"allocation.csv": out.getvalue().encode()}
+    found = allocations(subject)
+    rows = (_cells(each.memory, row) for each in found for row in each.rows)
+    content = csv_file(subject.head(CSV), CSV_COLUMNS, rows, map(_sums, found))
+    return {"allocation.csv": content}
+
+
+def _sums(allocation: Allocation) -> str:
+    memory = allocation.memory
+    size = "unbounded" if memory.size is None else f"{memory.size} B"
+    return (
+        f"memory {memory.index} ({comment(memory.name)}): peak {allocation.peak} B, lower "
+        f"bound {allocation.bound} B, overhead {allocation.overhead} B, size {size}"
+    )
 
 
 def _cells(memory: Memory, row: AllocationRow) -> tuple[object, ...]:
-    residency = row.residency
+    residency, bank = row.residency, None
+    if memory.banks is not None and memory.size is not None:
+        bank = residency.offset * memory.banks // memory.size
+    allocated = residency.bytes
+    if row.live is not None:
+        allocated = align_up(residency.bytes, memory.alignment)
     return (
         *(memory.index, field(memory.name), residency.index, row.kind),
         *(residency.start, residency.end),
         *(f"0x{residency.offset:x}", f"0x{row.end_offset:x}"),
-        *(residency.bytes, row.allocated, memory.alignment),
-        *("" if each is None else each for each in (row.bank, row.live)),
+        *(residency.bytes, allocated, memory.alignment),
+        *("" if each is None else each for each in (bank, row.live)),
         *("place" if row.live is None else "packed", field(row.name)),
     )
 
@@ -187,7 +173,7 @@ def allocation_md(subject: Subject) -> dict[str, bytes]:
     """Return ``allocation.md`` for people: a table of the memories, and one for each of them."""
     found = allocations(subject)
     lines = [f"# Allocation: {cell(subject.problem.name)}", ""]
-    lines += [f"- {line}" for line in subject.stamp.lines(*MARKDOWN)]
+    lines += [f"- {line}" for line in subject.head(MARKDOWN)]
     lines += ["", "Cycles and bytes; intervals are half-open.", "", *_overview(found)]
     for allocation in found:
         if allocation.rows:
@@ -204,8 +190,7 @@ def _overview(found: tuple[Allocation, ...]) -> Iterator[str]:
     yield "| memory | cores | residencies | peak | lower bound | overhead | reserved | size |"
     yield "|---|---|---:|---:|---:|---:|---:|---:|"
     for allocation in found:
-        memory = allocation.memory
-        cores = allocation.cores
+        memory, cores = allocation.memory, allocation.cores
         shown = ", ".join(map(cell, cores[:4])) + (f", ... ({len(cores)})" if cores[4:] else "")
         reserved = sum(taken.end - taken.start for taken in memory.reserved)
         size = "unbounded" if memory.size is None else f"{memory.size:,}"
@@ -237,30 +222,31 @@ def minimalloc(subject: Subject) -> dict[str, bytes]:
     ``upper`` is exclusive. Residencies that share bytes in place are one row, for they must lie
     together; DRAM tensors and reserved ranges are rows that live as long as the plan.
     """
-    packed = subject.packed_residencies()
-    return {
-        f"minimalloc-memory{memory}.csv": "\n".join(
-            (MINIMALLOC_COLUMNS, *_minimalloc_rows(subject, memory, residencies), "")
-        ).encode()
-        for memory, residencies in packed.items()
-    }
+    files = {}
+    for memory, residencies in subject.packed_residencies().items():
+        rows = _minimalloc_rows(subject, memory, residencies)
+        lines = ["id,lower,upper,size,offset", *(",".join(map(str, row)) for row in rows), ""]
+        files[f"minimalloc-memory{memory}.csv"] = "\n".join(lines).encode()
+    return files
 
 
 def _minimalloc_rows(
     subject: Subject, memory: MemoryIdx, residencies: list[Residency]
-) -> Iterator[str]:
+) -> Iterator[tuple[object, ...]]:
     until = max(subject.plan.claim.makespan, *(residency.end for residency in residencies))
     for number, taken in enumerate(subject.problem.machine.memories[memory].reserved):
-        yield f"reserved{number},0,{until},{taken.end - taken.start},{taken.start}"
+        yield f"reserved{number}", 0, until, taken.end - taken.start, taken.start
     for tensor, address in zip(subject.problem.tensors, subject.plan.tensors, strict=True):
         if tensor.memory == memory:
-            yield f"t{tensor.index},0,{until},{tensor.bytes},{address}"
+            yield f"t{tensor.index}", 0, until, tensor.bytes, address
     for together in _in_place(residencies):
-        name = "+".join(f"r{residency.index}" for residency in together)
-        lower = min(residency.start for residency in together)
-        upper = max(residency.end for residency in together)
-        size = max(residency.bytes for residency in together)
-        yield f"{name},{lower},{upper},{size},{together[0].offset}"
+        yield (
+            "+".join(f"r{residency.index}" for residency in together),
+            min(residency.start for residency in together),
+            max(residency.end for residency in together),
+            max(residency.bytes for residency in together),
+            together[0].offset,
+        )
 
 
 def _in_place(residencies: list[Residency]) -> list[list[Residency]]:

@@ -1,10 +1,12 @@
-"""Templates: what many rows of numbers have in common, as bits, and the numbers in their holes."""
+"""Bits and prefix codes; templates: what many rows have in common, and what fills their holes."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from heapq import heapify, heappop, heappush
+from itertools import combinations
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,16 +30,14 @@ LARGEST = 2**31 - 1
 
 
 class Bits:
-    """Bits in the order in which they are read, the lowest of each field first."""
+    """Bits in the order in which they are read, the lowest of each field first.
+
+    ``at`` is the position of the next one.
+    """
 
     def __init__(self) -> None:
-        self._whole = bytearray()
-        self._rest, self._length = 0, 0
-
-    @property
-    def at(self) -> int:
-        """Position of the next bit."""
-        return 8 * len(self._whole) + self._length
+        self.at = 0
+        self._digits: list[str] = []
 
     def put(self, value: int, width: int) -> None:
         """Append a field of ``width`` bits.
@@ -49,15 +49,22 @@ class Bits:
         """
         if not 0 <= value < 1 << width:
             raise ValueError(f"{value} does not fit {width} bits")
-        self._rest |= value << self._length
-        self._length += width
-        while self._length >= 8:
-            self._whole.append(self._rest & 255)
-            self._rest >>= 8
-            self._length -= 8
+        if width:
+            self.digits(f"{value:0{width}b}"[::-1])
+
+    def digits(self, digits: str) -> None:
+        """Append binary digits in the order in which they are read."""
+        self._digits.append(digits)
+        self.at += len(digits)
 
     def number(self, value: int) -> None:
-        """Append a number: its class, and what is left of it."""
+        """Append a number: its class, and what is left of it.
+
+        Raises
+        ------
+        ExportError
+            If it is negative or too large.
+        """
         if not 0 <= value <= LARGEST:
             raise ExportError(
                 f"packed tables: {value} is outside [0, {LARGEST}] of their numbers; {INSTEAD}"
@@ -75,17 +82,16 @@ class Bits:
 
     def append(self, other: "Bits") -> None:
         """Append all bits of another string."""
-        for byte in other._whole:
-            self.put(byte, 8)
-        self.put(other._rest, other._length)
+        self._digits += other._digits
+        self.at += other.at
 
     def content(self) -> bytes:
         """Return all bits as bytes, with zeros behind the last: C reads four bytes at once.
 
         Even behind the last bit: a field may have no bits.
         """
-        rest = bytes([self._rest]) if self._length else b""
-        return bytes(self._whole) + rest + bytes(READ_AT_ONCE)
+        whole = int("".join(self._digits)[::-1] or "0", 2)
+        return whole.to_bytes(-(-self.at // 8) + READ_AT_ONCE, "little")
 
 
 def _class_of(value: int) -> int:
@@ -122,38 +128,34 @@ class PrefixCode:
                 f"packed tables: a prefix code of {longest} bits > {LONGEST}, the most that are "
                 f"read at once; {INSTEAD}"
             )
-        self._symbols = sorted(lengths, key=lambda symbol: (lengths[symbol], symbol))
-        self._counts = [0] * (longest + 1)
-        for length in lengths.values():
-            self._counts[length] += 1
-        self._codes: dict[int, tuple[int, int]] = {}
-        code, before = 0, 0
-        for symbol in self._symbols:
+        counts = Counter(lengths.values())
+        self._counts = [counts[length] for length in range(longest + 1)]
+        self._codes: dict[int, str] = {}
+        code = before = 0
+        for symbol in sorted(lengths, key=lambda each: (lengths[each], each)):
             length = lengths[symbol]
             code <<= length - before
-            self._codes[symbol] = (code, length)
+            self._codes[symbol] = f"{code:0{length}b}" if length else ""
             code, before = code + 1, length
 
     def put_table(self, bits: Bits) -> None:
         """Append width of a symbol, longest code, how many there are of each length, symbols."""
-        width = max(self._symbols, default=0).bit_length()
-        count_bits = len(self._symbols).bit_length()
+        width = max(self._codes, default=0).bit_length()
+        count_bits = len(self._codes).bit_length()
         for value in (width, count_bits, len(self._counts) - 1):
             bits.put(value, WIDTH_BITS)
         for count in self._counts:
             bits.put(count, count_bits)
-        for symbol in self._symbols:
+        for symbol in self._codes:
             bits.put(symbol, width)
 
     def put(self, bits: Bits, symbol: int) -> None:
         """Append a symbol, the highest bit of its code first."""
-        code, length = self._codes[symbol]
-        for place in reversed(range(length)):
-            bits.put(code >> place & 1, 1)
+        bits.digits(self._codes[symbol])
 
 
 def _lengths(counts: Counter[int]) -> dict[int, int]:
-    """Return the length of each symbol's code; 0 for one that is alone."""
+    """Return the length of each symbol's code; 0 for one that is alone (Huffman, 1952)."""
     waiting: list[tuple[int, int, tuple[int, ...]]] = [
         (count, symbol, (symbol,)) for symbol, count in counts.items()
     ]
@@ -167,19 +169,60 @@ def _lengths(counts: Counter[int]) -> dict[int, int]:
     return lengths
 
 
-Ints = NDArray[np.int64]
+FIELD, SHAPE, LIKELY, LOOPS = 1, 2, 4, 8
+"""Roles of a number of a row, as bits: it is read; it decides how the fields are read, so that rows
+of different shapes share no template; equal tiles have it in common; it counts the loops that
+follow, and rows with fewer may get loops of one turn."""
+
+
+class Row(NamedTuple):
+    """Numbers of one transfer or task, by their roles in the order in which they are read.
+
+    Loops are where in the fields the loops of a copy begin, with their number.
+    """
+
+    shape: tuple[int, ...]
+    loops: tuple[tuple[int, int], ...]
+    likely: tuple[int, ...]
+    fields: tuple[int, ...]
+
+    @classmethod
+    def of(cls, numbers: Iterable[tuple[int, int]]) -> "Row":
+        """Return the row of numbers with their roles."""
+        shape, likely, fields = list[int](), list[int](), list[int]()
+        loops: list[tuple[int, int]] = []
+        for role, number in numbers:
+            if role & SHAPE:
+                shape.append(number)
+            if role & LIKELY:
+                likely.append(number)
+            if role & LOOPS:
+                loops.append((len(fields), number))
+            if role & FIELD:
+                fields.append(number)
+        return cls(tuple(shape), tuple(loops), tuple(likely), tuple(fields))
+
+
+Ints: TypeAlias = NDArray[np.int64]
 
 GROUP_BITS = 2
 MOST_GROUPS = (1 << GROUP_BITS) - 1
 """``SPMILP_PACKED_GROUPS`` of the sources."""
 
-_HEAD = 40
+_GROUP_HEAD = 40
 """Bits that a group takes besides its table, about."""
 
+HOLES = 64
+"""``SPMILP_PACKED_HOLES`` of the sources."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
-    """Some columns, and the different rows that they have.
+NEIGHBOURS = 24
+"""Templates of one shape that are compared each with each; more are compared as sorted."""
+
+_ONE_TURN = [1, 0, 0]
+
+
+class Group(NamedTuple):
+    """Some columns whose holes are filled together from a table of the different rows they have.
 
     Parameters
     ----------
@@ -189,10 +232,10 @@ class Group:
         For each member of the template the number of its row.
     """
 
-    columns: tuple[int, ...]
-    widths: tuple[int, ...]
-    rows: tuple[tuple[int, ...], ...]
-    row_of: tuple[int, ...]
+    columns: list[int]
+    widths: list[int]
+    rows: list[list[int]]
+    row_of: list[int]
 
     @property
     def index_bits(self) -> int:
@@ -200,7 +243,7 @@ class Group:
         return _index_bits(len(self.rows))
 
 
-def groups_of(raws: Ints, holes: Mapping[int, int]) -> list[Group]:
+def _groups_of(raws: Ints, holes: Mapping[int, int]) -> list[Group]:
     """Return groups of columns that take fewer bits in a table than in each row.
 
     Parameters
@@ -215,16 +258,9 @@ def groups_of(raws: Ints, holes: Mapping[int, int]) -> list[Group]:
         chosen = _best_columns(raws, left)
         if not chosen:
             break
-        widths = tuple(left.pop(column) for column in chosen)
+        widths = [left.pop(column) for column in chosen]
         rows, row_of = np.unique(raws[:, chosen], axis=0, return_inverse=True)
-        found.append(
-            Group(
-                columns=tuple(chosen),
-                widths=widths,
-                rows=tuple(map(tuple, rows.tolist())),
-                row_of=tuple(row_of.reshape(-1).tolist()),
-            )
-        )
+        found.append(Group(chosen, widths, rows.tolist(), row_of.reshape(-1).tolist()))
     return found
 
 
@@ -250,92 +286,14 @@ def _best_columns(raws: Ints, holes: Mapping[int, int]) -> list[int]:
 
 def _saved(members: int, rows: int, width: int) -> int:
     """Return the bits that a table of some rows saves."""
-    return (members - rows) * width - members * _index_bits(rows) - _HEAD
+    return (members - rows) * width - members * _index_bits(rows) - _GROUP_HEAD
 
 
 def _index_bits(rows: int) -> int:
     return (rows - 1).bit_length()
 
 
-HOLES = 64
-"""``SPMILP_PACKED_HOLES`` of the sources."""
-
-NEIGHBOURS = 24
-"""Templates of one shape that are compared each with each; more are compared as sorted."""
-
-_ONE_TURN = [1, 0, 0]
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """Fields of one transfer or task.
-
-    Parameters
-    ----------
-    shape
-        What decides how the fields are read, loops left out: rows of different shapes share no
-        template.
-    loops
-        Where in the fields the loops of a copy begin, with their number; rows that have fewer get
-        loops of one turn if that makes a template less.
-    likely
-        Fields that equal tiles have in common.
-    fields
-        All of them, in the order in which they are read.
-    """
-
-    shape: tuple[int, ...]
-    loops: tuple[tuple[int, int], ...]
-    likely: tuple[int, ...]
-    fields: tuple[int, ...]
-
-
-class RowBuilder:
-    """Collects the fields of a row."""
-
-    def __init__(self) -> None:
-        self._shape: list[int] = []
-        self._loops: list[tuple[int, int]] = []
-        self._likely: list[int] = []
-        self._fields: list[int] = []
-
-    def decides(self, value: int) -> None:
-        """Add a field that decides how the following are read."""
-        self._shape.append(value)
-        self._fields.append(value)
-
-    def has_loops(self, loops: Sequence[tuple[int, int, int]]) -> None:
-        """Add the loops of a copy: turns, and strides on both sides."""
-        self._loops.append((len(self._fields), len(loops)))
-        self._fields.append(len(loops))
-        for loop in loops:
-            self.is_likely(*loop)
-
-    def is_likely(self, *values: int) -> None:
-        """Add fields that equal tiles have in common."""
-        self._likely += values
-        self._fields += values
-
-    def begins_with(self, *values: bool) -> None:
-        """Say what equal tiles have in common, though it is no field."""
-        self._likely += values
-
-    def varies(self, *values: int) -> None:
-        """Add fields that are another for each tile."""
-        self._fields += values
-
-    def must_equal(self, value: int) -> None:
-        """Say something that rows of one template must have in common, though it is no field."""
-        self._shape.append(value)
-
-    def row(self) -> Row:
-        """Return the row."""
-        own = tuple(self._shape), tuple(self._loops), tuple(self._likely), tuple(self._fields)
-        return Row(*own)
-
-
-@dataclass(frozen=True, slots=True)
-class _Column:
+class _Column(NamedTuple):
     """A field: ``base + factor * raw``; ``raw`` has ``width`` bits, or is that of hole ``same``."""
 
     base: int
@@ -351,6 +309,7 @@ class _Column:
         return 2 + where + number_bits(self.base) + number_bits(self.factor)
 
 
+@dataclass(frozen=True, eq=False)
 class Template:
     """What rows of one shape have in common.
 
@@ -364,10 +323,9 @@ class Template:
         Where in the fields loops begin, with their number.
     """
 
-    def __init__(
-        self, values: Ints, members: Sequence[int], loops: Sequence[tuple[int, int]]
-    ) -> None:
-        self.values, self.members, self.loops = values, members, tuple(loops)
+    values: Ints
+    members: Sequence[int]
+    loops: tuple[tuple[int, int], ...]
 
     def with_loops(self, counts: Sequence[int]) -> "Template":
         """Return the template with loops of one turn before its own."""
@@ -380,7 +338,7 @@ class Template:
             parts.append(np.tile(np.array(head, np.int64), (len(self.values), 1)))
             first, added = at + 1, added + len(head) - 1
         parts.append(self.values[:, first:])
-        return Template(np.hstack(parts), self.members, loops)
+        return Template(np.hstack(parts), self.members, tuple(loops))
 
     def merged(self, other: "Template") -> "Template":
         """Return one template for the rows of both."""
@@ -393,78 +351,72 @@ class Template:
 
     @cached_property
     def columns(self) -> list[_Column]:
-        """Return how each field is made."""
+        """How each field is made."""
         known: dict[bytes, int] = {}
         found: list[_Column] = []
         lowest = self.values.min(axis=0)
         above = self.values - lowest
         factors = np.gcd.reduce(above, axis=0)
         raws = np.ascontiguousarray((above // np.maximum(factors, 1)).T)
-        largest = raws.max(axis=1).tolist()
-        for base, factor, raw, most in zip(
-            lowest.tolist(), factors.tolist(), raws, largest, strict=True
-        ):
+        for base, factor, raw in zip(lowest.tolist(), factors.tolist(), raws, strict=True):
+            key = raw.tobytes()
             if factor == 0:
                 found.append(_Column(base))
-                continue
-            key = raw.tobytes()
-            if key in known:
+            elif key in known:
                 found.append(_Column(base, factor, same=known[key]))
-                continue
-            if len(known) < HOLES:
-                known[key] = len(known)
-            found.append(_Column(base, factor, width=most.bit_length()))
+            else:
+                if len(known) < HOLES:
+                    known[key] = len(known)
+                found.append(_Column(base, factor, width=int(raw.max()).bit_length()))
         return found
 
     @cached_property
     def cost(self) -> int:
-        """Return the bits of the template and of all that fills its holes."""
-        columns = self.columns
-        holes = sum(column.width for column in columns)
-        return sum(column.bits for column in columns) + holes * len(self.values)
+        """The bits of the template and of all that fills its holes."""
+        holes = sum(column.width for column in self.columns)
+        return sum(column.bits for column in self.columns) + holes * len(self.values)
 
     @cached_property
     def _raws(self) -> Ints:
-        """Return what fills the holes, a row for each member and a column for each field."""
+        """What fills the holes, a row for each member and a column for each field."""
         bases = np.array([column.base for column in self.columns], np.int64)
         factors = np.array([max(1, column.factor) for column in self.columns], np.int64)
         return np.asarray((self.values - bases) // factors)
 
     @cached_property
     def _groups(self) -> list[Group]:
-        """Return the holes that are filled together from a table."""
+        """The holes that are filled together from a table."""
         holes = {at: column.width for at, column in enumerate(self.columns) if column.width}
-        return groups_of(self._raws, holes)
+        return _groups_of(self._raws, holes)
 
     def put(self, bits: Bits) -> int:
         """Append the template behind the tables of its groups; return where it begins."""
-        tables = [bits.at]
+        tables = []
         for group in self._groups:
+            tables.append(bits.at)
             for row in group.rows:
                 for value, width in zip(row, group.widths, strict=True):
                     bits.put(value, width)
-            tables.append(bits.at)
         start = bits.at
         bits.put(len(self._groups), GROUP_BITS)
-        group_of = {}
-        for number, group in enumerate(self._groups, start=1):
-            group_of.update(dict.fromkeys(group.columns, number))
-            bits.number(tables[number - 1])
+        group_of: dict[int, int] = {}
+        for number, (group, table) in enumerate(zip(self._groups, tables, strict=True), start=1):
+            group_of |= dict.fromkeys(group.columns, number)
+            bits.number(table)
             bits.number(sum(group.widths))
             bits.put(group.index_bits, WIDTH_BITS)
         for at, column in enumerate(self.columns):
             bits.put(int(column.factor != 0), 1)
-            if not column.factor:
-                bits.number(column.base)
-                continue
-            bits.put(int(column.same is not None), 1)
-            if column.same is None:
-                bits.put(column.width, WIDTH_BITS)
-                bits.put(group_of.get(at, 0), GROUP_BITS if self._groups else 0)
-            else:
-                bits.number(column.same)
+            if column.factor:
+                bits.put(int(column.same is not None), 1)
+                if column.same is None:
+                    bits.put(column.width, WIDTH_BITS)
+                    bits.put(group_of.get(at, 0), GROUP_BITS if self._groups else 0)
+                else:
+                    bits.number(column.same)
             bits.number(column.base)
-            bits.number(column.factor)
+            if column.factor:
+                bits.number(column.factor)
         return start
 
     def fill(self, bits: Bits, member: int) -> None:
@@ -486,23 +438,20 @@ class Templates:
     """
 
     def __init__(self, rows: Iterable[Row]) -> None:
-        first: dict[tuple[tuple[int, ...], ...], dict[tuple[int, ...], list[int]]] = {}
         made = tuple(rows)
+        alike: defaultdict[tuple[tuple[int, ...], ...], list[int]] = defaultdict(list)
         for number, row in enumerate(made):
-            own = first.setdefault((row.shape, tuple(n for _, n in row.loops)), {})
-            own.setdefault(row.likely, []).append(number)
-        shapes: dict[tuple[int, ...], list[Template]] = {}
-        for (shape, _), groups in sorted(first.items()):
-            templates = [
-                Template(
-                    np.array([made[each].fields for each in members], np.int64),
-                    members,
-                    made[members[0]].loops,
-                )
-                for _, members in sorted(groups.items())
-            ]
-            shapes.setdefault(shape, []).extend(_merged(templates))
-        self.all = [template for _, found in sorted(shapes.items()) for template in _merged(found)]
+            loops = tuple(count for _, count in row.loops)
+            alike[row.shape, loops, row.likely].append(number)
+        equal_loops: defaultdict[tuple[tuple[int, ...], ...], list[Template]] = defaultdict(list)
+        for (shape, loops, _), members in sorted(alike.items()):
+            values = np.array([made[each].fields for each in members], np.int64)
+            template = Template(values, members, made[members[0]].loops)
+            equal_loops[shape, loops].append(template)
+        shapes: defaultdict[tuple[int, ...], list[Template]] = defaultdict(list)
+        for (shape, _), templates in equal_loops.items():
+            shapes[shape] += _merged(templates)
+        self.all = [template for found in shapes.values() for template in _merged(found)]
         self._places = {
             member: (number, place)
             for number, template in enumerate(self.all)
@@ -523,36 +472,27 @@ class Templates:
         self.all[number].fill(bits, place)
 
 
-def _merged(made: list[Template]) -> list[Template]:
+def _merged(made: Sequence[Template]) -> list[Template]:
     """Return templates of one shape, some of them joined."""
-    joined: dict[tuple[int, int], Template] = {}
-    kept = list(made)
-    while len(made) > 1:
-        near = len(made) if len(made) <= NEIGHBOURS else 2
-        best: tuple[int, int, int, Template] | None = None
-        changed = False
-        first = 0
-        while first < len(made) - 1:
-            for second in range(first + 1, min(len(made), first + near)):
-                pair = made[first], made[second]
-                key = id(pair[0]), id(pair[1])
-                if key not in joined:
-                    joined[key] = pair[0].merged(pair[1])
-                both = joined[key]
-                saved = pair[0].cost + pair[1].cost - both.cost
-                if saved > 0 and near == 2:
-                    made[first : second + 1] = [both]
-                    kept.append(both)
-                    changed = True
-                    break
-                if saved > 0 and (best is None or saved > best[0]):
-                    best = (saved, first, second, both)
+    found, joined = list(made), cache(Template.merged)
+    while len(found) > NEIGHBOURS:
+        fewer = found[:1]
+        for other in found[1:]:
+            both = joined(fewer[-1], other)
+            if both.cost < fewer[-1].cost + other.cost:
+                fewer[-1] = both
             else:
-                first += 1
-        if best is not None:
-            _, first, second, made[first] = best
-            kept.append(made[first])
-            del made[second]
-        elif not changed:
-            break
-    return made
+                fewer.append(other)
+        if len(fewer) == len(found):
+            return found
+        found = fewer
+    while True:
+        most, chosen = 0, None
+        for one, other in combinations(found, 2):
+            saved = one.cost + other.cost - joined(one, other).cost
+            if saved > most:
+                most, chosen = saved, (one, other)
+        if chosen is None:
+            return found
+        found[found.index(chosen[0])] = joined(*chosen)
+        found.remove(chosen[1])

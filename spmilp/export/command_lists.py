@@ -4,23 +4,13 @@
 order anything.
 """
 
-import csv
 from collections.abc import Iterator
-from io import StringIO
 
-from spmilp.commands.commands import (
-    ChannelCommands,
-    Command,
-    CoreCommands,
-    Move,
-    Run,
-    Signal,
-    Wait,
-)
-from spmilp.export.names import field
+from spmilp.commands.commands import Command, CoreCommands, Move, Run, Signal, Wait
+from spmilp.export.names import csv_file, field
 from spmilp.export.subject import Subject
 
-NAME, VERSION = "spmilp-commands-csv", "1.0"
+TITLE = ("spmilp-commands-csv", "1.0")
 
 COLUMNS = (
     *("list", "runs_on", "channel", "position", "operation", "argument", "count"),
@@ -37,35 +27,32 @@ def command_lists(subject: Subject) -> dict[str, bytes]:
         If the machine has too few events.
     """
     lists = subject.lists
-    out = StringIO()
-    out.writelines(f"# {line}\n" for line in subject.stamp.lines(NAME, VERSION))
-    out.write(f"# events: {lists.events}, all 0 at the start, scheme {lists.scheme}\n")
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for number, one in enumerate(lists.lists):
-        owner, channel = _owner(subject, one)
-        for position, command in enumerate(one.commands):
-            writer.writerow((number, owner, channel, position, *_cells(subject, command)))
-    return {"commands.csv": out.getvalue().encode()}
+    events = f"events: {lists.events}, all 0 at the start, scheme {lists.scheme}"
+    head = [*subject.head(TITLE), events]
+    return {"commands.csv": csv_file(head, COLUMNS, _rows(subject))}
 
 
-def _owner(subject: Subject, one: CoreCommands | ChannelCommands) -> tuple[str, object]:
+def _rows(subject: Subject) -> Iterator[tuple[object, ...]]:
     machine = subject.problem.machine
-    if isinstance(one, CoreCommands):
-        return field(machine.cores[one.core].name), ""
-    return field(machine.engines[one.engine].name), one.channel
+    for number, one in enumerate(subject.lists.lists):
+        if isinstance(one, CoreCommands):
+            owner, channel = machine.cores[one.core].name, ""
+        else:
+            owner, channel = machine.engines[one.engine].name, str(one.channel)
+        for position, command in enumerate(one.commands):
+            yield (number, field(owner), channel, position, *_cells(subject, command))
 
 
-def _cells(subject: Subject, command: Command) -> Iterator[object]:
+def _cells(subject: Subject, command: Command) -> tuple[object, ...]:
     match command:
         case Wait(event, count):
-            yield from ("WAIT", event, count, "", "")
+            return "WAIT", event, count, "", ""
         case Signal(event):
-            yield from ("SIGNAL", event, "", "", "")
+            return "SIGNAL", event, "", "", ""
         case Run(task):
             start = subject.plan.placements[task].start
-            yield from ("RUN", task, "", start, field(subject.problem.tasks[task].name))
+            return "RUN", task, "", start, field(subject.problem.tasks[task].name)
         case Move(transfer):
             move = subject.plan.transfers[transfer]
             name = subject.name(subject.plan.residencies[move.source])
-            yield from ("MOVE", transfer, "", move.start, field(name))
+            return "MOVE", transfer, "", move.start, field(name)

@@ -13,16 +13,16 @@ its hardware words, beside an array of what each descriptor belongs to. Layouts:
     pulp-platform/dory dory/Hardware_targets/PULP/Common/Utils/mchan.h.
 """
 
-import csv
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import lru_cache, partial
-from io import StringIO
+from functools import partial
+from typing import NamedTuple
 
-from spmilp.export.c_text import Layout, Table, array, guarded, linkage, struct
+from spmilp.export.c_text import SECTION_MACRO, guarded, linkage, table
+from spmilp.export.codes import Layout
 from spmilp.export.errors import ExportError
-from spmilp.export.names import comment, field
+from spmilp.export.names import comment, csv_file, field
 from spmilp.export.subject import Subject
 from spmilp.machine.controllers import (
     CONTROLLERS,
@@ -34,9 +34,9 @@ from spmilp.machine.controllers import (
 from spmilp.plan.memory import layout_in_memory
 from spmilp.plan.plan import Transfer
 from spmilp.problem.strides import strided_copy
-from spmilp.units import MemoryIdx, ResidencyIdx
+from spmilp.units import MemoryIdx
 
-NAME, VERSION = "spmilp-dma", "1.0"
+TITLE = ("spmilp-dma", "1.0")
 
 COLUMNS = (
     *("descriptor", "transfer", "engine", "channel", "dir"),
@@ -57,21 +57,20 @@ GENERIC = Controller(
 """Loops of up to three dimensions, the run of bytes included, and nothing else limits it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TransferCopy:
-    """What goes to one destination of a transfer."""
+class Descriptor(NamedTuple):
+    """A block of what goes to one destination of a transfer.
+
+    Parameters
+    ----------
+    source, destination
+        The memories.
+    position
+        Counts from 0 the descriptors that go there; the last one is ``last``.
+    """
 
     transfer: Transfer
     source: MemoryIdx
     destination: MemoryIdx
-    block: Block
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Descriptor:
-    """A block of a copy; ``position`` counts the descriptors of its transfer from 0."""
-
-    copy: TransferCopy
     block: Block
     position: int
     last: bool
@@ -94,21 +93,12 @@ def dma_files(subject: Subject) -> dict[str, bytes]:
     ExportError
         If a controller cannot express a copy.
     """
-    files = {"dma.csv": generic(subject, subject.stamp.lines(NAME, VERSION))}
+    files = {"dma.csv": csv_file(subject.head(TITLE), COLUMNS, _generic_rows(subject))}
     found = controllers_of(subject)
     for name in sorted({controller.name for controller in found.values()} & ENCODINGS.keys()):
         own = {index: each for index, each in found.items() if each.name == name}
-        files |= _pair(subject, CONTROLLERS[name], chains(subject, own))
+        files |= _pair(subject, CONTROLLERS[name], descriptors_of(subject, own))
     return files
-
-
-@lru_cache(maxsize=1)
-def copies_of(subject: Subject) -> tuple[TransferCopy, ...]:
-    """Return the copies in the order of engines, channels and start."""
-    moves = sorted(
-        subject.plan.transfers, key=lambda move: (move.engine, move.channel, move.start, move.index)
-    )
-    return tuple(_copy(subject, move, end) for move in moves for end in move.destinations)
 
 
 def controllers_of(subject: Subject) -> dict[int, Controller]:
@@ -130,91 +120,77 @@ def controllers_of(subject: Subject) -> dict[int, Controller]:
     return {index: CONTROLLERS[name] for index, name in found.items() if name is not None}
 
 
-def chains(subject: Subject, controllers: Mapping[int, Controller]) -> list[Descriptor]:
-    """Return the descriptors of all engines that have a controller."""
+def descriptors_of(subject: Subject, controllers: Mapping[int, Controller]) -> list[Descriptor]:
+    """Return the descriptors of engines with their controllers: by engine, channel and start."""
+    problem, plan = subject.problem, subject.plan
     found: list[Descriptor] = []
-    for copy in copies_of(subject):
-        controller = controllers.get(copy.transfer.engine)
-        if controller is not None:
-            found += chain_of(copy, controller)
+    for move in sorted(plan.transfers, key=lambda e: (e.engine, e.channel, e.start, e.index)):
+        if move.engine not in controllers:
+            continue
+        part = problem.slices[move.slice]
+        item = problem.buffers[part.buffer].item
+        source = layout_in_memory(problem, plan, move.slice, move.source)
+        for end in move.destinations:
+            target = layout_in_memory(problem, plan, move.slice, end)
+            shape = strided_copy(part.extent, item, source, target)
+            memories = (plan.residencies[move.source].memory, plan.residencies[end].memory)
+            block = Block(
+                source=source.offset,
+                destination=target.offset,
+                run=shape.run,
+                loops=shape.loops,
+                loads=memories[1] == problem.machine.engines[move.engine].owner,
+            )
+            found += chain_of(move, memories, block, controllers[move.engine])
     return found
 
 
-def chain_of(copy: TransferCopy, controller: Controller) -> list[Descriptor]:
-    """Return the descriptors of one copy."""
-    blocks = blocks_of(copy.block, controller)
+def chain_of(
+    transfer: Transfer,
+    memories: tuple[MemoryIdx, MemoryIdx],
+    block: Block,
+    controller: Controller,
+) -> list[Descriptor]:
+    """Return the descriptors of a copy from a memory to another one."""
+    blocks = blocks_of(block, controller)
     return [
-        Descriptor(copy=copy, block=block, position=number, last=number == len(blocks) - 1)
-        for number, block in enumerate(blocks)
+        Descriptor(transfer, *memories, each, number, number == len(blocks) - 1)
+        for number, each in enumerate(blocks)
     ]
 
 
-def _copy(subject: Subject, move: Transfer, end: ResidencyIdx) -> TransferCopy:
-    problem, plan = subject.problem, subject.plan
-    part = problem.slices[move.slice]
-    source = layout_in_memory(problem, plan, move.slice, move.source)
-    target = layout_in_memory(problem, plan, move.slice, end)
-    shape = strided_copy(part.extent, problem.buffers[part.buffer].item, source, target)
-    memory = plan.residencies[end].memory
-    return TransferCopy(
-        transfer=move,
-        source=plan.residencies[move.source].memory,
-        destination=memory,
-        block=Block(
-            source=source.offset,
-            destination=target.offset,
-            run=shape.run,
-            loops=shape.loops,
-            loads=memory == problem.machine.engines[move.engine].owner,
-        ),
-    )
-
-
-def generic(subject: Subject, head: tuple[str, ...]) -> bytes:
-    """Return ``dma.csv``: descriptors of up to three dimensions for any controller.
+def _generic_rows(subject: Subject) -> Iterator[tuple[object, ...]]:
+    """Yield descriptors of up to three dimensions for any controller.
 
     A row moves ``planes`` times ``rows`` times ``row_bytes``; copies with more loops become several
     rows. The rows of a channel stand in the order in which it works; ``next`` is the row that
     follows in the channel, and ``last`` marks the end of a transfer (when it may be signalled).
     """
-    rows = [
-        (copy, block) for copy in copies_of(subject) for block in blocks_of(copy.block, GENERIC)
-    ]
-    followers = [*(copy for copy, _ in rows[1:]), None]
-    out = StringIO()
-    out.writelines(f"# {line}\n" for line in head)
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for number, ((copy, block), follower) in enumerate(zip(rows, followers, strict=True)):
-        cells = (*_cells(subject, copy, block), *_links(copy, follower, number))
-        name = field(subject.name(subject.plan.residencies[copy.transfer.source]))
-        writer.writerow((number, *cells, name))
-    return out.getvalue().encode()
-
-
-def _cells(subject: Subject, copy: TransferCopy, block: Block) -> Iterator[object]:
-    machine, move = subject.problem.machine, copy.transfer
-    engine = machine.engines[move.engine]
-    planes, rows = [(1, 0, 0)] * (2 - len(block.loops)) + list(block.loops)
-    yield from (move.index, field(engine.name), move.channel)
-    yield "move" if engine.owner is None else "load" if block.loads else "store"
-    for memory, address in ((copy.source, block.source), (copy.destination, block.destination)):
-        yield from (field(machine.memories[memory].name), f"0x{address:x}")
-    yield from (block.bytes, block.run, *rows, *planes, move.start, move.end - move.start)
-
-
-def _links(copy: TransferCopy, follower: TransferCopy | None, number: int) -> tuple[int, int]:
-    """Return whether a transfer ends with a row, and the next row of the channel."""
-    if follower is None:
-        return 1, -1
-    move, after = copy.transfer, follower.transfer
-    same_channel = (move.engine, move.channel) == (after.engine, after.channel)
-    return int(move.index != after.index), number + 1 if same_channel else -1
+    machine, plan = subject.problem.machine, subject.plan
+    rows = descriptors_of(subject, dict.fromkeys(range(len(machine.engines)), GENERIC))
+    followers = [*(each.transfer for each in rows[1:]), None]
+    for number, (each, after) in enumerate(zip(rows, followers, strict=True)):
+        move, block = each.transfer, each.block
+        engine = machine.engines[move.engine]
+        planes, turns = [(1, 0, 0)] * (2 - len(block.loops)) + list(block.loops)
+        direction = "move" if engine.owner is None else "load" if block.loads else "store"
+        last, following = 1, -1
+        if after is not None:
+            last = int(move.index != after.index)
+            if (move.engine, move.channel) == (after.engine, after.channel):
+                following = number + 1
+        yield (
+            *(number, move.index, field(engine.name), move.channel, direction),
+            *(field(machine.memories[each.source].name), f"0x{block.source:x}"),
+            *(field(machine.memories[each.destination].name), f"0x{block.destination:x}"),
+            *(block.bytes, block.run, *turns, *planes, move.start, move.end - move.start),
+            *(last, following, field(subject.name(plan.residencies[move.source]))),
+        )
 
 
 def _words(name: str, says: str, *columns: tuple[str, str]) -> Layout:
     """Return the layout of a descriptor: 32-bit words, written ``(name, meaning)``."""
-    return Layout(name, f"dma_{name}", says, tuple(("u32", *column) for column in columns))
+    return Layout(name, f"dma_{name}", says, tuple((32, *column) for column in columns))
 
 
 INFO = _words(
@@ -229,19 +205,11 @@ INFO = _words(
 )
 
 
-def tables_of(encoding: Encoding, descriptors: Sequence[Descriptor]) -> tuple[Table, Table]:
-    """Return the hardware words of descriptors, and what each of them belongs to."""
-    infos = (
-        (
-            *(each.copy.transfer.index, each.copy.transfer.engine, each.copy.transfer.channel),
-            *(each.copy.source, each.copy.destination, int(each.last)),
-        )
-        for each in descriptors
-    )
-    return (
-        Table(encoding.layout, tuple(map(encoding.row, descriptors))),
-        Table(INFO, tuple(infos)),
-    )
+def info_of(each: Descriptor) -> tuple[int, ...]:
+    """Return what a descriptor belongs to: a row of :data:`INFO`."""
+    move = each.transfer
+    ends = (each.source, each.destination, int(each.last))
+    return (move.index, move.engine, move.channel, *ends)
 
 
 def _pair(
@@ -249,26 +217,22 @@ def _pair(
 ) -> dict[str, bytes]:
     """Return header and source with the descriptors of a controller."""
     start, encoding = f"{subject.prefix}_dma_{controller.name}", ENCODINGS[controller.name]
-    tables = tables_of(encoding, descriptors)
-    names = (f"{subject.prefix}_dma_{encoding.layout.table}", f"{start}_info")
-    declarations = [
-        f"const struct spmilp_{table.layout.struct} {name}[{max(1, len(table.rows))}U]"
-        for table, name in zip(tables, names, strict=True)
-    ]
-    head = ["/*", f" * DMA descriptors for {controller.name} ({controller.source})."]
-    head += [" *", *(f" * {note}" for note in encoding.notes), " *"]
-    head += [*(f" * {line}" for line in subject.stamp.lines(NAME, VERSION)), " */"]
-    lines = [*head, "", "#include <stdint.h>", "", '#include "spmilp_types.h"', ""]
-    lines += [*struct(encoding.layout), ""]
-    lines += ["#ifndef SPMILP_DMA_INFO", "#define SPMILP_DMA_INFO", *struct(INFO), "#endif", ""]
-    lines += [f"#define {start.upper()}_COUNT {len(descriptors)}U", ""]
-    lines += linkage(f"extern {each};" for each in declarations)
-    source = [*head, "", f'#include "{start}.h"', ""]
-    source += ["#ifndef SPMILP_TABLE", "#define SPMILP_TABLE", "#endif"]
-    for declaration, table in zip(declarations, tables, strict=True):
-        source += ["", *array(f"SPMILP_TABLE {declaration}", table)]
+    arrays = (
+        table(start, encoding.layout, [encoding.row(each) for each in descriptors]),
+        table(f"{start}_info", INFO, [info_of(each) for each in descriptors]),
+    )
+    begin = ["/*", f" * DMA descriptors for {controller.name} ({controller.source})."]
+    begin += [" *", *(f" * {note}" for note in encoding.notes), " *"]
+    begin += [*(f" * {line}" for line in subject.head(TITLE)), " */"]
+    header = [*begin, "", "#include <stdint.h>", "", *encoding.layout.definition(), ""]
+    header += ["#ifndef SPMILP_DMA_INFO", "#define SPMILP_DMA_INFO", *INFO.definition(), "#endif"]
+    header += ["", f"#define {start.upper()}_COUNT {len(descriptors)}U", ""]
+    header += linkage(array.extern for array in arrays)
+    source = [*begin, "", f'#include "{start}.h"', "", *SECTION_MACRO]
+    for array in arrays:
+        source += ["", *array.definition()]
     return {
-        f"{start}.h": guarded(start, lines).encode(),
+        f"{start}.h": guarded(start, header).encode(),
         f"{start}.c": "\n".join([*source, ""]).encode(),
     }
 
@@ -292,7 +256,7 @@ def _epiphany(each: Descriptor) -> tuple[int, ...]:
         following = (each.position + 1) * _EPIPHANY_SIZE
         if following > 0xFFFF:
             raise ExportError(
-                f"dma: transfer {each.copy.transfer.index}: its chain has a descriptor at "
+                f"dma: transfer {each.transfer.index}: its chain has a descriptor at "
                 f"{following} B > {0xFFFF} B, the last that the pointer of an epiphany reaches"
             )
         config |= _CHAIN | following << 16

@@ -5,11 +5,13 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from spmilp.errors import ArgumentError, SpmilpError
 from spmilp.export import (
     allocation,
     c_text,
+    codes,
     command_lists,
     dma,
     linker,
@@ -22,7 +24,7 @@ from spmilp.export import (
 )
 from spmilp.export.errors import ExportError
 from spmilp.export.packed import Footprint, footprint
-from spmilp.export.subject import Subject, stamp_of
+from spmilp.export.subject import Subject, Title
 from spmilp.files import read_bytes, sha256_of, write_together
 from spmilp.formats import collector_paused
 from spmilp.frontend.load import load_network_of
@@ -39,94 +41,42 @@ MICROCONTROLLER_BYTES = 16 << 20
 """Bytes on chip up to which a machine is like a microcontroller."""
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
+class Format(NamedTuple):
     """One target of an export.
 
     Parameters
     ----------
     title
-        Of the files, with version, for their heads and the manifest.
+        Of the files, for their heads and the manifest.
     make
         Returns the files by name. Names are fixed or numbered; none comes from the model.
-    summary
-        One line for people.
     needs_model
         Whether it cannot be made without the model.
     with_format
         Another format whose files these need; it is made too.
     """
 
-    title: tuple[str, str]
+    title: Title
     make: Callable[[Subject], dict[str, bytes]]
-    summary: str
     needs_model: bool = False
     with_format: str | None = None
 
 
 FORMATS: Mapping[str, Format] = {
-    "c": Format(
-        (c_text.NAME, c_text.VERSION),
-        packed.packed_files,
-        "what runs, as packed tables in C99",
-        needs_model=True,
-    ),
-    "player": Format(
-        (player.NAME, player.VERSION),
-        player.player_files,
-        "a player in C99 that runs the packed tables, for a host and for bare metal",
-        needs_model=True,
-        with_format="c",
-    ),
-    "c-code": Format(
-        (straight.NAME, straight.VERSION),
-        straight.straight_files,
-        "straight code in C99: a function for each core and DMA channel",
-        needs_model=True,
-    ),
-    "commands": Format(
-        (command_lists.NAME, command_lists.VERSION),
-        command_lists.command_lists,
-        "command lists of cores and DMA channels: waits, signals, tasks, transfers",
-    ),
-    "dma": Format(
-        (dma.NAME, dma.VERSION),
-        dma.dma_files,
-        "DMA descriptors: a generic table, and chains for named controllers",
-    ),
-    "csv": Format(
-        allocation.CSV, allocation.allocation_csv, "allocation, one row for each residency"
-    ),
-    "md": Format(
-        allocation.MARKDOWN,
-        allocation.allocation_md,
-        "allocation for people, one table for each memory",
-    ),
-    "minimalloc": Format(
-        allocation.MINIMALLOC,
-        allocation.minimalloc,
-        "offset allocation of each memory for MiniMalloc",
-    ),
-    "ld": Format(
-        (linker.NAME, linker.VERSION),
-        linker.linker,
-        "fragment of a GNU ld script with a symbol for each residency",
-    ),
-    "tflm": Format(
-        (tflm.NAME, tflm.VERSION),
-        tflm.tflm,
-        "TensorFlow Lite Micro's offline memory allocation (one scratchpad)",
-    ),
-    "onnx": Format(
-        (netron.NAME, netron.VERSION),
-        netron.netron,
-        "the model with cores and addresses as metadata, for Netron",
-        needs_model=True,
-    ),
-    "perfetto": Format(
-        (perfetto.NAME, perfetto.VERSION), perfetto.perfetto, "timeline for ui.perfetto.dev"
-    ),
+    "c": Format(codes.TITLE, packed.packed_files, needs_model=True),
+    "player": Format(c_text.PLAYER, player.player_files, needs_model=True, with_format="c"),
+    "c-code": Format(straight.TITLE, straight.straight_files, needs_model=True),
+    "commands": Format(command_lists.TITLE, command_lists.command_lists),
+    "dma": Format(dma.TITLE, dma.dma_files),
+    "csv": Format(allocation.CSV, allocation.allocation_csv),
+    "md": Format(allocation.MARKDOWN, allocation.allocation_md),
+    "minimalloc": Format(allocation.MINIMALLOC, allocation.minimalloc),
+    "ld": Format(linker.TITLE, linker.linker),
+    "tflm": Format(tflm.TITLE, tflm.tflm),
+    "onnx": Format(netron.TITLE, netron.netron, needs_model=True),
+    "perfetto": Format(perfetto.TITLE, perfetto.perfetto),
 }
+"""``docs/exports.md`` says what each of them is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,11 +98,11 @@ class ExportRequest:
     """
 
     wanted: tuple[str, ...]
-    if_possible: tuple[str, ...] = ()
-    model: str | Path | None = None
+    if_possible: tuple[str, ...]
+    model: str | Path | None
     dims: Mapping[str, int]
-    prefix: str = "spmilp"
-    controllers: tuple[tuple[str, str], ...] = ()
+    prefix: str
+    controllers: tuple[tuple[str, str], ...]
 
     @classmethod
     def of(
@@ -178,39 +128,31 @@ class ExportRequest:
         ArgumentError
             If a name is unknown, or a format needs a model and there is none.
         """
-        named = _named(formats)
-        wanted = tuple(name for name in named if name != ALL)
-        for name in wanted:
-            if FORMATS[name].needs_model and model is None:
+        named = [name.strip() for text in formats for name in text.split(",") if name.strip()]
+        known = f"there are {', '.join(FORMATS)} and {ALL}"
+        if not named:
+            raise ArgumentError(f"format: {known}", is_option=True)
+        for name in named:
+            if name != ALL and name not in FORMATS:
+                raise ArgumentError(f"format {name}: {known}", is_option=True)
+            if name != ALL and FORMATS[name].needs_model and model is None:
                 raise ArgumentError(
                     f"format {name} needs the model: add --model MODEL.onnx", is_option=True
                 )
-        able = [name for name, each in FORMATS.items() if model is not None or not each.needs_model]
         if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,30}", prefix):
             raise ArgumentError(
                 f"prefix {prefix!r}: expected a letter, then at most 30 letters, digits or _",
                 is_option=True,
             )
+        able = [name for name, each in FORMATS.items() if model is not None or not each.needs_model]
         return cls(
-            wanted=wanted,
+            wanted=tuple(name for name in named if name != ALL),
             if_possible=tuple(able) if ALL in named else (),
             model=model,
             dims=dims,
             prefix=prefix,
             controllers=tuple(map(_controller, controllers)),
         )
-
-
-def _named(lists: Iterable[str]) -> list[str]:
-    """Return the names of lists like ``csv,md``; every name must be known."""
-    names = [name.strip() for text in lists for name in text.split(",") if name.strip()]
-    known = f"there are {', '.join(FORMATS)} and {ALL}"
-    if not names:
-        raise ArgumentError(f"format: {known}", is_option=True)
-    for name in names:
-        if name != ALL and name not in FORMATS:
-            raise ArgumentError(f"format {name}: {known}", is_option=True)
-    return names
 
 
 def _controller(text: str) -> tuple[str, str]:
@@ -248,8 +190,8 @@ class Exported:
 
     files: Mapping[str, bytes]
     left_out: tuple[tuple[str, str], ...]
-    failed: tuple[tuple[str, str], ...] = ()
-    footprint: Footprint | None = None
+    failed: tuple[tuple[str, str], ...]
+    footprint: Footprint | None
 
     @property
     def is_empty(self) -> bool:
@@ -285,7 +227,6 @@ def export_plan(problem: Problem, plan: Plan, request: ExportRequest) -> Exporte
     subject = Subject(
         problem=problem,
         plan=plan,
-        stamp=stamp_of(problem, plan),
         network=network,
         model=content,
         prefix=request.prefix,
@@ -320,15 +261,27 @@ def export(
     needed = set(wanted)
     needed |= {FORMATS[name].with_format or name for name in needed}
     asked = needed | set(only_if_possible)
-    for name in (known for known in FORMATS if known in asked):
+    for name, (title, make, *_) in FORMATS.items():
+        if name not in asked:
+            continue
         try:
-            made = FORMATS[name].make(subject)
+            made = make(subject)
         except SpmilpError as error:
             reasons[name] = str(error)
             continue
         files |= made
-        listed += [_entry(name, file, content) for file, content in made.items()]
-    manifest = {**subject.stamp.fields("spmilp-export", "1.1"), "files": listed}
+        listed += [
+            {
+                "file": file,
+                "export": name,
+                "format": title[0],
+                "format_version": title[1],
+                "bytes": len(content),
+                "sha256": sha256_of(content),
+            }
+            for file, content in made.items()
+        ]
+    manifest = {**subject.fields(("spmilp-export", "1.1")), "files": listed}
     files[MANIFEST] = (json.dumps(manifest, indent=2) + "\n").encode()
     return Exported(
         files=files,
@@ -349,15 +302,3 @@ def write_export(exported: Exported, folder: Path) -> tuple[Path, ...]:
         If one cannot be written.
     """
     return () if exported.is_empty else write_together(folder, exported.files)
-
-
-def _entry(name: str, file: str, content: bytes) -> dict[str, object]:
-    title, version = FORMATS[name].title
-    return {
-        "file": file,
-        "export": name,
-        "format": title,
-        "format_version": version,
-        "bytes": len(content),
-        "sha256": sha256_of(content),
-    }

@@ -10,31 +10,25 @@ from collections.abc import Iterator
 from spmilp.export.names import comment, identifier, numbered
 from spmilp.export.subject import Subject
 from spmilp.machine.machine import Memory
-from spmilp.plan.plan import Residency
 from spmilp.units import Bytes
 
-NAME, VERSION = "spmilp-ld", "1.0"
+TITLE = ("spmilp-ld", "1.0")
 
 
 def linker(subject: Subject) -> dict[str, bytes]:
     """Return the file."""
-    lines = ["/*", *(f" * {line}" for line in subject.stamp.lines(NAME, VERSION))]
+    memories = zip(subject.problem.machine.memories, subject.used(), strict=True)
+    touched = [(memory, used) for memory, used in memories if used]
+    lines = ["/*", *(f" * {line}" for line in subject.head(TITLE))]
     lines += [" *", " * Include it after MEMORY. Regions it needs:"]
-    memories = subject.problem.machine.memories
-    used = subject.used()
-    touched = [memory for memory in memories if used[memory.index]]
-    lines += [
-        f" *   {region(memory)}: {comment(memory.name)}, {used[memory.index]} B from its origin"
-        for memory in touched
-    ]
+    for memory, used in touched:
+        lines.append(f" *   {region(memory)}: {comment(memory.name)}, {used} B from its origin")
     lines += [" */", "SECTIONS", "{"]
-    for memory in touched:
-        lines += [f"  {line}" for line in _sections(memory, used[memory.index])]
+    for memory, used in touched:
+        lines += _sections(memory, used)
     lines += ["}", ""]
-    for memory in touched:
-        lines += _asserts(memory, used[memory.index])
-        lines += _symbols(subject, memory)
-        lines.append("")
+    for memory, used in touched:
+        lines += [*_asserts(memory, used), *_symbols(subject, memory), ""]
     return {"spmilp.ld": "\n".join(lines).encode()}
 
 
@@ -44,26 +38,19 @@ def region(memory: Memory) -> str:
 
 
 def _sections(memory: Memory, used: Bytes) -> Iterator[str]:
+    """Yield a section for each range of addresses below ``used`` that is not reserved."""
+    ends = [0, *(taken.end for taken in memory.reserved)]
+    starts = [*(min(taken.start, used) for taken in memory.reserved), used]
+    ranges = [pair for pair in zip(ends, starts, strict=True) if pair[0] < pair[1]]
     where = region(memory)
-    for number, (start, end) in enumerate(_ranges(memory, used)):
+    for number, (start, end) in enumerate(ranges):
         name = f"spmilp_memory{memory.index}_{number}"
-        yield f".{name} ORIGIN({where}) + {start:#x} (NOLOAD) :"
-        yield "{"
-        yield f"  __{name}_start = .;"
-        yield f"  . += {end - start:#x};"
-        yield f"  __{name}_end = .;"
-        yield f"}} > {where}"
-
-
-def _ranges(memory: Memory, used: Bytes) -> Iterator[tuple[Bytes, Bytes]]:
-    """Yield the addresses below ``used`` that are not reserved."""
-    start = 0
-    for taken in memory.reserved:
-        if start < min(taken.start, used):
-            yield start, min(taken.start, used)
-        start = taken.end
-    if start < used:
-        yield start, used
+        yield f"  .{name} ORIGIN({where}) + {start:#x} (NOLOAD) :"
+        yield "  {"
+        yield f"    __{name}_start = .;"
+        yield f"    . += {end - start:#x};"
+        yield f"    __{name}_end = .;"
+        yield f"  }} > {where}"
 
 
 def _asserts(memory: Memory, used: Bytes) -> Iterator[str]:
@@ -81,21 +68,14 @@ def _asserts(memory: Memory, used: Bytes) -> Iterator[str]:
 
 def _symbols(subject: Subject, memory: Memory) -> Iterator[str]:
     prefix = f"__spmilp_{identifier(memory.name) or 'memory'}_m{memory.index}"
-    yield f"{prefix}_base = ORIGIN({region(memory)});"
+    origin = f"ORIGIN({region(memory)})"
+    yield f"{prefix}_base = {origin};"
     for tensor, address in zip(subject.problem.tensors, subject.plan.tensors, strict=True):
         if tensor.memory == memory.index:
             name = numbered(f"{prefix}_t", tensor.index, tensor.name)
-            yield f"{name} = ORIGIN({region(memory)}) + {address:#x};"
-    yield from (
-        _symbol(subject, prefix, memory, residency)
-        for residency in subject.plan.residencies
-        if residency.memory == memory.index
-    )
-
-
-def _symbol(subject: Subject, prefix: str, memory: Memory, residency: Residency) -> str:
-    name = numbered(f"{prefix}_r", residency.index, subject.name(residency))
-    return (
-        f"{name} = ORIGIN({region(memory)}) + {residency.offset:#x}; "
-        f"/* {residency.bytes} B, {comment(subject.name(residency))} */"
-    )
+            yield f"{name} = {origin} + {address:#x};"
+    for each in subject.plan.residencies:
+        if each.memory == memory.index:
+            name = numbered(f"{prefix}_r", each.index, subject.name(each))
+            says = f"{each.bytes} B, {comment(subject.name(each))}"
+            yield f"{name} = {origin} + {each.offset:#x}; /* {says} */"

@@ -1,7 +1,10 @@
-"""Names from a model, which are untrusted text, as identifiers, comments, cells and fields."""
+"""Names from a model, untrusted text, as identifiers, comments, cells and fields; CSV files."""
 
+import csv
 import re
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from io import StringIO
 
 LONGEST_IDENTIFIER = 40
 LONGEST_COMMENT = 100
@@ -66,3 +69,19 @@ def field(name: str) -> str:
 def no_formula(text: str) -> str:
     """Return text that no spreadsheet takes for a formula: with an apostrophe where it would."""
     return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
+
+
+def csv_file(
+    head: Iterable[str],
+    columns: Sequence[str],
+    rows: Iterable[Iterable[object]],
+    sums: Iterable[str] = (),
+) -> bytes:
+    """Return a CSV file; the lines of its head and the sums at its end begin with ``#``."""
+    out = StringIO()
+    out.writelines(f"# {line}\n" for line in head)
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    out.writelines(f"# {line}\n" for line in sums)
+    return out.getvalue().encode()

@@ -7,17 +7,14 @@ removed gets none. Constants in files of their own are left where they are.
 
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from spmilp.export.errors import ExportError
 from spmilp.export.subject import Subject
-from spmilp.frontend.graph import Group, Network
+from spmilp.frontend.graph import Network
 from spmilp.plan.plan import Placement
 
-if TYPE_CHECKING:
-    from onnx import ModelProto
-
-NAME, VERSION = "onnx-metadata", "1.0"
+TITLE = ("onnx-metadata", "1.0")
 
 FIRST_WITH_METADATA = 10
 """The IR version that brought ``metadata_props`` to nodes and values."""
@@ -42,21 +39,15 @@ def netron(subject: Subject) -> dict[str, bytes]:
         raise ExportError("onnx: the model is not known; name it with --model")
     model = onnx.load_model_from_string(subject.model)
     model.ir_version = max(model.ir_version, FIRST_WITH_METADATA)
-    _add(model.metadata_props, subject.stamp.fields(NAME, VERSION))
-    _annotate(model, _of_operators(subject, subject.network), _of_tensors(subject))
-    return {"placed.onnx": model.SerializeToString(deterministic=True)}
-
-
-def _annotate(
-    model: "ModelProto", operators: Mapping[str, Properties], tensors: Mapping[str, Properties]
-) -> None:
-    for node in model.graph.node:
+    operators, tensors = _of_operators(subject, subject.network), _of_tensors(subject)
+    _add(model.metadata_props, subject.fields(TITLE))
+    graph = model.graph
+    for node in graph.node:
         found = (operators[name] for name in (*node.output, node.name) if name in operators)
         _add(node.metadata_props, next(found, {}))
-    for value in (*model.graph.input, *model.graph.output, *model.graph.value_info):
+    for value in (*graph.input, *graph.output, *graph.value_info, *graph.initializer):
         _add(value.metadata_props, tensors.get(value.name, {}))
-    for constant in model.graph.initializer:
-        _add(constant.metadata_props, tensors.get(constant.name, {}))
+    return {"placed.onnx": model.SerializeToString(deterministic=True)}
 
 
 def _add(entries: Any, found: Properties) -> None:
@@ -74,42 +65,37 @@ def _of_operators(subject: Subject, network: Network) -> dict[str, Properties]:
             placements[tile.of].append(placement)
     found: dict[str, Properties] = {}
     for group in network.groups:
-        properties = _of_group(subject, group, placements[group.name])
+        placed = placements[group.name]
+        properties = {"group": group.name, "tasks": str(len(placed))}
+        if placed:
+            cores = sorted({placement.core for placement in placed})
+            properties |= {
+                "cores": ", ".join(subject.problem.machine.cores[core].name for core in cores),
+                "start_cycle": str(min(placement.start for placement in placed)),
+                "end_cycle": str(max(placement.end for placement in placed)),
+            }
         for operator in group.operators:
             found[operator.output] = found[operator.name] = properties
     return found
 
 
-def _of_group(subject: Subject, group: Group, placements: list[Placement]) -> Properties:
-    if not placements:
-        return {"group": group.name, "tasks": "0"}
-    cores = sorted({placement.core for placement in placements})
-    return {
-        "group": group.name,
-        "tasks": str(len(placements)),
-        "cores": ", ".join(subject.problem.machine.cores[core].name for core in cores),
-        "start_cycle": str(min(placement.start for placement in placements)),
-        "end_cycle": str(max(placement.end for placement in placements)),
-    }
-
-
-def _of_tensors(subject: Subject) -> dict[str, Properties]:
+def _of_tensors(subject: Subject) -> dict[str, dict[str, str]]:
     """Return where each tensor lies: its address in DRAM, and its residencies elsewhere."""
     memories = subject.problem.machine.memories
     places: defaultdict[str, list[str]] = defaultdict(list)
     for residency in subject.plan.residencies:
-        if residency.slice is None or subject.is_at_place(residency):
+        buffer = subject.buffer(residency)
+        if buffer is None or buffer.tile is None or subject.is_at_place(residency):
             continue
-        tile = subject.problem.buffers[subject.problem.slices[residency.slice].buffer].tile
-        if tile is not None:
-            memory = memories[residency.memory].name
-            where = f"{memory}+{residency.offset:#x} [{residency.start}, {residency.end})"
-            places[tile.of].append(where)
-    found: dict[str, dict[str, str]] = {
+        places[buffer.tile.of].append(
+            f"{memories[residency.memory].name}+{residency.offset:#x} "
+            f"[{residency.start}, {residency.end})"
+        )
+    found = {
         name: {"residencies": str(len(listed)), "places": "; ".join(listed[:SHOWN])}
         for name, listed in places.items()
     }
     for tensor, address in zip(subject.problem.tensors, subject.plan.tensors, strict=True):
         properties = found.setdefault(tensor.name, {})
         properties["dram"] = f"{memories[tensor.memory].name}+{address:#x}"
-    return dict(found)
+    return found

@@ -1,14 +1,13 @@
 """A plan as a string of bits: what runs, without times and names (``docs/player.md``)."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.resources import files
 from itertools import count
 
 from spmilp.commands.commands import (
     ChannelCommands,
-    Command,
     CommandLists,
     CoreCommands,
     EventScheme,
@@ -17,43 +16,42 @@ from spmilp.commands.commands import (
     Signal,
     Wait,
 )
-from spmilp.export.actions import (
-    FIRST_SPACE,
-    WORKSPACE_SPACE,
-    Actions,
-    Address,
-    Call,
-    Kept,
-    Operand,
-    OperatorCode,
+from spmilp.export.actions import Actions, Call, Copy, Kept, Operand, OperatorCode
+from spmilp.export.bits import (
+    FIELD,
+    INSTEAD,
+    LIKELY,
+    LOOPS,
+    SHAPE,
+    Bits,
+    PrefixCode,
+    Row,
+    Templates,
 )
-from spmilp.export.bits import INSTEAD, Bits, PrefixCode, Row, RowBuilder, Templates
 from spmilp.export.c_text import (
-    LAYOUTS,
-    SECTION,
     SECTION_MACRO,
+    Array,
     KeptArrays,
     guarded,
     head,
     image_files,
+    integers,
     linkage,
-    numbers,
-    tables_of,
-    types_header,
+    source_of_all_plans,
 )
+from spmilp.export.codes import LAYOUTS, PORTS, SEGMENTS, SUMMARY, types_header
 from spmilp.export.errors import ExportError
 from spmilp.export.names import comment
+from spmilp.export.places import FIRST_SPACE, WORKSPACE_SPACE, Address
 from spmilp.export.subject import Subject
 from spmilp.problem.strides import StridedCopy
-from spmilp.units import Bytes
+from spmilp.units import Bytes, MemoryIdx
 
+MOST_ATTRIBUTES = 16
+"""``SPMILP_PACKED_ATTRIBUTES`` of the sources."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Index:
-    """A table of equally wide numbers in the bits: where it is, and bits of a number."""
-
-    at: int
-    width: int
+Numbers = Iterator[tuple[int, int]]
+"""Numbers of a row, each behind its roles."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,10 +60,8 @@ class PackedPlan:
 
     Parameters
     ----------
-    lists, commands
-        Positions of the heads of lists and of the first command.
-    widths
-        Bits of own memory, own event, number of commands and beginning in a head.
+    members
+        Lines that initialise ``struct spmilp_packed``, but for its bits.
     numbers
         Bytes behind the packed operands of a workspace, for the numbers of a step.
     inputs
@@ -73,14 +69,7 @@ class PackedPlan:
     """
 
     bits: bytes
-    lists: int
-    commands: int
-    tasks: Index
-    transfers: Index
-    operators: Index
-    codes: Index
-    totals: Index
-    widths: tuple[int, ...]
+    members: tuple[str, ...]
     kept: Kept
     numbers: Bytes
     inputs: int
@@ -95,61 +84,62 @@ def packed_plan(subject: Subject) -> PackedPlan:
     ExportError
         If the network is not known, a number is too large, or an operator has too many attributes.
     """
-    actions = Actions(subject)
-    rows = Rows(actions, actions.places.image)
-    tasks = Templates(
-        rows.task(command.task, own)
-        for own, command in _with_own_memory(subject)
+    actions, lists, bits = Actions(subject), subject.lists, Bits()
+    own_memory = [_own_memory(subject, one) for one in lists.lists]
+    runs = [
+        (own, actions.task(command.task))
+        for own, one in zip(own_memory, lists.cores, strict=False)
+        for command in one.commands
         if isinstance(command, Run)
-    )
-    transfers = Templates(
-        rows.transfer(command.transfer, own)
-        for own, command in _with_own_memory(subject)
-        if isinstance(command, Move)
-    )
-    kept = actions.kept()
-    bits = Bits()
-    operators = _index(bits, put_operators(bits, actions.operators))
-    task_index, transfer_index = (_index(bits, each.put(bits)) for each in (tasks, transfers))
-    commands = Commands(subject.lists, tasks, transfers)
-    codes = _index(bits, commands.put_codes(bits))
-    totals = _index(bits, commands.totals)
-    heads = [
-        (_own_memory(subject, one), *head)
-        for one, head in zip(subject.lists.lists, commands.heads, strict=True)
     ]
-    widths = tuple(max(fields).bit_length() for fields in zip(*heads, strict=True))
-    lists = bits.at
+    moves = [
+        (own, actions.transfer(command.transfer))
+        for own, one in zip(own_memory[len(lists.cores) :], lists.channels, strict=True)
+        for command in one.commands
+        if isinstance(command, Move)
+    ]
+    image, kept = actions.places.image, actions.kept()
+    tasks = Templates(Row.of(_RowsOf(own, image).task(calls)) for own, calls in runs)
+    transfers = Templates(Row.of(_RowsOf(own, image).transfer(copies)) for own, copies in moves)
+
+    def index(values: Sequence[int]) -> str:
+        """Append a table of equally wide numbers; return where it is and how wide they are."""
+        at, width = bits.at, max(values, default=0).bit_length()
+        for value in values:
+            bits.put(value, width)
+        return f"{{{at}U, {width}U}}"
+
+    operators = index(_put_operators(bits, actions.operators))
+    task_index, transfer_index = index(tasks.put(bits)), index(transfers.put(bits))
+    commands = Commands(lists, tasks, transfers)
+    codes = index(commands.put_codes(bits))
+    totals, first_head = index(commands.totals), bits.at
+    heads = [(own, *rest) for own, rest in zip(own_memory, commands.heads, strict=True)]
+    widths = [max(fields).bit_length() for fields in zip(*heads, strict=True)]
     for fields in heads:
         for value, width in zip(fields, widths, strict=True):
             bits.put(value, width)
-    first_command = bits.at
+    members = (
+        f".lists = {first_head}U, .commands = {bits.at}U,",
+        f".cores = {len(lists.cores)}U, .numbers = {kept.workspace}U,",
+        f".tasks = {task_index},",
+        f".transfers = {transfer_index},",
+        f".operators = {operators},",
+        f".codes = {codes}, .totals = {totals},",
+        f".head_bits = {{{', '.join(f'{width}U' for width in widths)}}}",
+    )
     bits.append(commands.bits)
+    every = [call for _, calls in runs for call in calls]
     return PackedPlan(
         bits=bits.content(),
-        lists=lists,
-        commands=first_command,
-        tasks=task_index,
-        transfers=transfer_index,
-        operators=operators,
-        codes=codes,
-        totals=totals,
-        widths=widths,
+        members=members,
         kept=kept,
-        numbers=rows.numbers,
-        inputs=rows.inputs,
+        numbers=max(map(_bytes_of_numbers, every), default=0),
+        inputs=max((len(call.inputs) for call in every), default=1),
     )
 
 
-def _with_own_memory(subject: Subject) -> Iterator[tuple[int, Command]]:
-    """Yield every command with its list's own memory, list by list."""
-    for one in subject.lists.lists:
-        own = _own_memory(subject, one)
-        for command in one.commands:
-            yield own, command
-
-
-def _own_memory(subject: Subject, one: CoreCommands | ChannelCommands) -> int:
+def _own_memory(subject: Subject, one: CoreCommands | ChannelCommands) -> MemoryIdx:
     """Return the memory of a list's core, or of the owner of its engine (0 without one)."""
     machine = subject.problem.machine
     if isinstance(one, CoreCommands):
@@ -157,22 +147,14 @@ def _own_memory(subject: Subject, one: CoreCommands | ChannelCommands) -> int:
     return machine.engines[one.engine].owner or 0
 
 
-def _index(bits: Bits, values: Sequence[int]) -> Index:
-    """Append a table of equally wide numbers."""
-    at, width = bits.at, max(values, default=0).bit_length()
-    for value in values:
-        bits.put(value, width)
-    return Index(at=at, width=width)
+def _bytes_of_numbers(call: Call) -> Bytes:
+    """Return the bytes of a call's boxes and shapes, which are decoded into the workspace."""
+    ranks = [each.rank for each in (*call.inputs, call.output) if each is not None]
+    return 4 * (sum(3 * rank for rank in ranks) + 2 * call.output.rank)
 
 
-MOST_ATTRIBUTES = 16
-"""``SPMILP_PACKED_ATTRIBUTES`` of the sources."""
-
-_INTEGER_BYTES = 4
-
-
-class Rows:
-    """Makes rows of fields.
+class _RowsOf:
+    """Gives the numbers of copies and calls in lists whose own memory is ``own``.
 
     Parameters
     ----------
@@ -180,86 +162,75 @@ class Rows:
         The space of constants.
     """
 
-    def __init__(self, actions: Actions, image: int) -> None:
-        self.numbers = 0
-        self.inputs = 1
-        self._actions, self._image = actions, image
+    def __init__(self, own: MemoryIdx, image: int) -> None:
+        self._own_space, self._image = FIRST_SPACE + own, image
 
-    def transfer(self, number: int, own: int) -> Row:
-        """Return the row of a transfer of an engine whose owner is memory ``own``."""
-        copies, made = self._actions.transfer(number), RowBuilder()
-        made.decides(len(copies))
+    def transfer(self, copies: Sequence[Copy]) -> Numbers:
+        """Yield the numbers of a transfer."""
+        yield FIELD | SHAPE, len(copies)
         for copy in copies:
-            self._address(made, copy.source, own)
-            self._address(made, copy.destination, own)
-            _add_runs(made, copy.shape)
-        return made.row()
+            yield from self._address(copy.source)
+            yield from self._address(copy.destination)
+            yield from _runs(copy.shape)
 
-    def task(self, number: int, own: int) -> Row:
-        """Return the row of a task of a core that works in memory ``own``."""
-        calls, made = self._actions.task(number), RowBuilder()
-        made.decides(len(calls))
+    def task(self, calls: Sequence[Call]) -> Numbers:
+        """Yield the numbers of a task."""
+        yield FIELD | SHAPE, len(calls)
         for call in calls:
-            self._call(made, call, own)
-        return made.row()
+            yield FIELD, call.operator
+            yield FIELD | LIKELY, call.part
+            yield SHAPE, len(call.inputs)
+            for operand in call.inputs:
+                yield SHAPE, -1 if operand is None else operand.rank
+                if operand is not None:
+                    yield from self._operand(operand)
+            yield FIELD | SHAPE, int(call.previous is not None)
+            if call.previous is not None:
+                yield from self._operand(call.previous)
+            yield SHAPE, call.output.rank
+            yield from self._operand(call.output, is_written=True)
 
-    def _address(self, made: RowBuilder, address: Address, own: int) -> None:
+    def _address(self, address: Address) -> Numbers:
         if address.space == WORKSPACE_SPACE:
-            made.is_likely(WORKSPACE_SPACE)
-            made.varies(address.offset)
+            yield FIELD | LIKELY, WORKSPACE_SPACE
+            yield FIELD, address.offset
             return
-        is_own = address.space == FIRST_SPACE + own
-        made.begins_with(is_own, address.space == self._image)
-        made.varies(0 if is_own else address.space, address.offset)
+        is_own = address.space == self._own_space
+        yield LIKELY, int(is_own)
+        yield LIKELY, int(address.space == self._image)
+        yield FIELD, 0 if is_own else address.space
+        yield FIELD, address.offset
 
-    def _call(self, made: RowBuilder, call: Call, own: int) -> None:
-        made.varies(call.operator)
-        made.is_likely(call.part)
-        made.must_equal(len(call.inputs))
-        for operand in call.inputs:
-            made.must_equal(-1 if operand is None else operand.rank)
-            if operand is not None:
-                self._operand(made, operand, own)
-        made.decides(int(call.previous is not None))
-        if call.previous is not None:
-            self._operand(made, call.previous, own)
-        made.must_equal(call.output.rank)
-        self._operand(made, call.output, own, is_written=True)
-        ranks = [each.rank for each in (*call.inputs, call.output) if each is not None]
-        room = sum(3 * rank for rank in ranks) + 2 * call.output.rank
-        self.numbers = max(self.numbers, _INTEGER_BYTES * room)
-        self.inputs = max(self.inputs, len(call.inputs))
-
-    def _operand(
-        self, made: RowBuilder, operand: Operand, own: int, *, is_written: bool = False
-    ) -> None:
-        made.decides(int(operand.copies is not None))
-        made.is_likely(operand.sums)
+    def _operand(self, operand: Operand, *, is_written: bool = False) -> Numbers:
+        yield FIELD | SHAPE, int(operand.copies is not None)
+        yield FIELD | LIKELY, operand.sums
         for start, length in zip(operand.box[::2], operand.box[1::2], strict=True):
-            made.varies(start)
-            made.is_likely(length)
+            yield FIELD, start
+            yield FIELD | LIKELY, length
         if operand.copies is None:
-            self._address(made, operand.place, own)
+            yield from self._address(operand.place)
             return
-        made.is_likely(operand.place.offset)
-        made.decides(len(operand.copies))
+        yield FIELD | LIKELY, operand.place.offset
+        yield FIELD | SHAPE, len(operand.copies)
         for copy in operand.copies:
             inside, there = copy.destination, copy.source
             if is_written:
                 inside, there = there, inside
-            self._address(made, there, own)
-            made.varies(inside.offset - operand.place.offset)
-            _add_runs(made, copy.shape)
+            yield from self._address(there)
+            yield FIELD, inside.offset - operand.place.offset
+            yield from _runs(copy.shape)
 
 
-def put_operators(bits: Bits, operators: Iterable[OperatorCode]) -> list[int]:
-    """Append operators and return where each begins.
+def _runs(shape: StridedCopy) -> Numbers:
+    yield FIELD | LIKELY, shape.run
+    yield FIELD | LOOPS, len(shape.loops)
+    for loop in shape.loops:
+        for number in loop:
+            yield FIELD | LIKELY, number
 
-    Raises
-    ------
-    ExportError
-        If one has too many attributes.
-    """
+
+def _put_operators(bits: Bits, operators: Iterable[OperatorCode]) -> list[int]:
+    """Append operators and return where each begins."""
     starts = []
     for operator in operators:
         if len(operator.attributes) > MOST_ATTRIBUTES:
@@ -279,8 +250,8 @@ def _numbers_of(operator: OperatorCode) -> Iterator[int]:
     if operator.low_and_high is not None:
         yield operator.low_and_high
     yield len(operator.attributes)
-    for each in operator.attributes:
-        yield from (each.name, each.type, each.count, each.first)
+    for attribute in operator.attributes:
+        yield from attribute
     for operand in (operator.output, *operator.inputs):
         if operand.rank is None:
             yield 0
@@ -293,11 +264,6 @@ def _numbers_of(operator: OperatorCode) -> Iterator[int]:
             yield from (1, scale.type, scale.axis + 1, scale.first, scale.zeros, scale.first_zero)
 
 
-def _add_runs(made: RowBuilder, shape: StridedCopy) -> None:
-    made.is_likely(shape.run)
-    made.has_loops(shape.loops)
-
-
 WAIT, SIGNAL, FIRST_TEMPLATE = range(3)
 """Symbols of commands; a task or a transfer has that of its template."""
 
@@ -305,7 +271,6 @@ AFTER_SIGNAL, AFTER_WAIT, AFTER_WORK, EVENT, COUNT, SIGNALLED, CODES = 0, 1, 3, 
 """Codes: of commands by what is before them in the list (a wait for the event of a core, or for
 another one), of events that are waited for, of counts (by the same), of events that are signalled.
 Lists of channels have as many of their own behind those of cores."""
-
 
 WORD = (1 << 32) - 1
 """What the sources multiply wraps around."""
@@ -327,27 +292,27 @@ class Commands:
         self._cores = len(lists.cores)
         self.totals = [0] * lists.events
         if lists.scheme is EventScheme.COUNTERS:
-            for event in (each.event for one in lists.lists for each in _signals(one)):
+            for event in (event for one in lists.lists for event in _signalled(one)):
                 self.totals[event] += 1
-        work = (tasks, count()), (transfers, count())
+        sides = (0, tasks, count(), lists.cores), (CODES, transfers, count(), lists.channels)
         streams = [
-            list(self._symbols(one, *work[number >= self._cores]))
-            for number, one in enumerate(lists.lists)
+            (one, work, [(base + code, *rest) for code, *rest in self._symbols(one, work, rows)])
+            for base, work, rows, some in sides
+            for one in some
         ]
-        written: list[list[int]] = [[] for _ in range(2 * CODES)]
-        for number, stream in enumerate(streams):
-            for code, value, _ in stream:
-                written[code + CODES * (number >= self._cores)].append(value)
-        self._codes = list(map(PrefixCode, written))
+        written: defaultdict[int, list[int]] = defaultdict(list)
+        for _, _, stream in streams:
+            for code, symbol, _ in stream:
+                written[code].append(symbol)
+        self._codes = [PrefixCode(written[code]) for code in range(2 * CODES)]
         self.bits = Bits()
         self.heads: list[tuple[int, int, int]] = []
-        for number, (one, stream) in enumerate(zip(lists.lists, streams, strict=True)):
+        for one, work, stream in streams:
             self.heads.append((_own_event(one), len(one.commands), self.bits.at))
-            is_channel = number >= self._cores
-            for code, value, row in stream:
-                self._codes[code + CODES * is_channel].put(self.bits, value)
+            for code, symbol, row in stream:
+                self._codes[code].put(self.bits, symbol)
                 if row is not None:
-                    work[is_channel][0].fill(self.bits, row)
+                    work.fill(self.bits, row)
 
     def put_codes(self, bits: Bits) -> list[int]:
         """Append the tables of all codes and return where each begins."""
@@ -383,12 +348,12 @@ class Commands:
 
 
 def _own_event(one: CoreCommands | ChannelCommands) -> int:
-    signalled = {each.event for each in _signals(one)}
+    signalled = set(_signalled(one))
     return min(signalled) + 1 if len(signalled) == 1 else 0
 
 
-def _signals(one: CoreCommands | ChannelCommands) -> Iterator[Signal]:
-    return (each for each in one.commands if isinstance(each, Signal))
+def _signalled(one: CoreCommands | ChannelCommands) -> Iterator[int]:
+    return (each.event for each in one.commands if isinstance(each, Signal))
 
 
 def _folded(value: int) -> int:
@@ -404,68 +369,33 @@ def packed_files(subject: Subject) -> dict[str, bytes]:
     ExportError
         If the network is not known, a number does not fit, or an operator cannot be expressed.
     """
-    plan, prefix = packed_plan(subject), subject.prefix
+    plan, name = packed_plan(subject), f"{subject.prefix}_plan"
     arrays = KeptArrays(subject, plan.kept, "plan")
+    packed = Array(
+        f"const struct spmilp_packed {name}_packed",
+        [f"    {line}" for line in (f".bits = {name}_bits,", *plan.members)],
+    )
+    bits = integers(f"{name}_bits", plan.bits)
+    begin = head(subject, "A plan as bits.")
+    header = [*begin, "", "/*", *(f" * {comment(line)}" for line in footprint(subject).lines())]
+    header += [" */", "", "#include <stdint.h>", ""]
+    header += ['#include "spmilp_packed.h"', '#include "spmilp_types.h"', ""]
+    start = f"#define {name.upper()}"
+    header += [f"{start}_WORKSPACE_BYTES UINT64_C({plan.kept.workspace + plan.numbers})"]
+    header += [f"{start}_TASKS {len(subject.problem.tasks)}U"]
+    header += [f"{start}_TRANSFERS {len(subject.plan.transfers)}U", *arrays.sizes(), ""]
+    header += linkage([packed.extern, bits.extern, *arrays.declarations()])
+    header += ["", *arrays.initialiser()]
+    source = [*begin, "", f'#include "{name}.h"', "", *SECTION_MACRO, ""]
+    for array in (packed, bits, *arrays.all):
+        source += [*array.definition(), ""]
     return {
-        "spmilp_types.h": types_header(subject.stamp.tool).encode(),
-        "spmilp_packed.h": files("spmilp.export").joinpath("c/spmilp_packed.h").read_bytes(),
-        f"{prefix}_plan.h": _header(subject, plan, arrays).encode(),
-        f"{prefix}_plan.c": _source(subject, plan, arrays).encode(),
+        "spmilp_types.h": types_header().encode(),
+        "spmilp_packed.h": source_of_all_plans("spmilp_packed.h"),
+        f"{name}.h": guarded(name, header).encode(),
+        f"{name}.c": "\n".join(source).encode(),
         **image_files(subject, plan.kept.image),
     }
-
-
-def _header(subject: Subject, plan: PackedPlan, arrays: KeptArrays) -> str:
-    prefix = subject.prefix
-    lines = head(subject.stamp, "A plan as bits.")
-    lines += ["", "/*", *(f" * {comment(line)}" for line in footprint(subject).lines()), " */"]
-    lines += ["", "#include <stdint.h>", ""]
-    lines += ['#include "spmilp_packed.h"', '#include "spmilp_types.h"', ""]
-    lines += [*_sizes(subject, plan), *arrays.sizes(), ""]
-    declared = [f"extern {each};" for each in _declarations(prefix, plan)]
-    lines += [*linkage([*declared, *arrays.declarations()]), "", *arrays.initialiser()]
-    return guarded(f"{prefix}_plan", lines)
-
-
-def _sizes(subject: Subject, plan: PackedPlan) -> Iterator[str]:
-    start = f"#define {subject.prefix.upper()}_PLAN"
-    yield f"{start}_WORKSPACE_BYTES UINT64_C({plan.kept.workspace + plan.numbers})"
-    yield f"{start}_TASKS {len(subject.problem.tasks)}U"
-    yield f"{start}_TRANSFERS {len(subject.plan.transfers)}U"
-
-
-def _declarations(prefix: str, plan: PackedPlan) -> tuple[str, str]:
-    return (
-        f"const struct spmilp_packed {prefix}_plan_packed",
-        f"const uint8_t {prefix}_plan_bits[{max(1, len(plan.bits))}U]",
-    )
-
-
-def _source(subject: Subject, plan: PackedPlan, arrays: KeptArrays) -> str:
-    prefix = subject.prefix
-    lines = head(subject.stamp, "A plan as bits.")
-    lines += ["", f'#include "{prefix}_plan.h"', "", *SECTION_MACRO, ""]
-    packed, bits = _declarations(prefix, plan)
-    lines += [*_packed(subject, plan, packed), ""]
-    lines += [*numbers(f"{SECTION} {bits}", plan.bits, None), "", *arrays.definitions()]
-    return "\n".join(lines)
-
-
-def _packed(subject: Subject, plan: PackedPlan, declaration: str) -> Iterator[str]:
-    yield f"{SECTION} {declaration} = {{"
-    yield f"    .bits = {subject.prefix}_plan_bits,"
-    yield f"    .lists = {plan.lists}U, .commands = {plan.commands}U,"
-    yield f"    .cores = {len(subject.problem.machine.cores)}U, .numbers = {plan.kept.workspace}U,"
-    yield f"    .tasks = {_index_in_c(plan.tasks)},"
-    yield f"    .transfers = {_index_in_c(plan.transfers)},"
-    yield f"    .operators = {_index_in_c(plan.operators)},"
-    yield f"    .codes = {_index_in_c(plan.codes)}, .totals = {_index_in_c(plan.totals)},"
-    yield f"    .head_bits = {{{', '.join(f'{width}U' for width in plan.widths)}}}"
-    yield "};"
-
-
-def _index_in_c(index: Index) -> str:
-    return f"{{{index.at}U, {index.width}U}}"
 
 
 _POINTER, _PACKED_HEAD, _TABLES_HEAD = 4, 64, 8 * (len(LAYOUTS) + 2) + 16
@@ -539,18 +469,17 @@ def footprint(subject: Subject) -> Footprint:
     ExportError
         If they cannot be made.
     """
-    plan = packed_plan(subject)
+    plan, lists = packed_plan(subject), subject.lists
     kept, memories = plan.kept, subject.problem.machine.memories
-    tables = sum(table.layout.stride * max(1, len(table.rows)) for table in tables_of(kept))
+    counts = ((SUMMARY, 1), (PORTS, len(kept.ports)), (SEGMENTS, len(kept.on_chip)))
+    tables = sum(layout.stride * max(1, rows) for layout, rows in counts)
     pools = len(plan.bits) + _POINTER * len(kept.words) + len(kept.texts)
-    events, lists = subject.lists.events, len(subject.lists.lists)
+    used = zip(memories, kept.used, strict=True)
     return Footprint(
         constants=len(kept.image),
         tables=tables + pools + _PACKED_HEAD + _TABLES_HEAD,
-        memories=tuple(
-            (memory.name, size) for memory, size in zip(memories, kept.used, strict=True) if size
-        ),
+        memories=tuple((memory.name, size) for memory, size in used if size),
         workspace=kept.workspace + plan.numbers,
-        state=_POINTER * (events + 1 + 3 * lists + 1),
+        state=_POINTER * (lists.events + 1 + 3 * len(lists.lists) + 1),
         alignment=max(memory.alignment for memory in memories),
     )

@@ -6,104 +6,91 @@ transfer to the tasks that read what it brings. The arguments of a slice are wha
 writes, where and how much, and what it had to wait for.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
+from typing import Any, TypeAlias
 
 import msgspec
 
 from spmilp.explaining.chain import Cause, causes_of
 from spmilp.export.subject import Subject
 from spmilp.plan.memory import live_bytes
-from spmilp.units import ResidencyIdx, TransferIdx
+from spmilp.plan.plan import Placement, Transfer
+from spmilp.units import ResidencyIdx
 
-NAME, VERSION = "chrome-trace", "1.1"
+TITLE = ("chrome-trace", "1.1")
 
 CORES, CHANNELS, MEMORIES = 1, 2, 3
 """Numbers of the processes that group the tracks."""
 
+Event: TypeAlias = dict[str, Any]
+Tracks: TypeAlias = Mapping[tuple[int, int], int]
+"""The number of each channel, of an engine, that moves something."""
+
 
 def perfetto(subject: Subject) -> dict[str, bytes]:
     """Return the file."""
-    causes = causes_of(subject.analysed)
-    tasks = len(subject.plan.placements)
+    used = sorted({(move.engine, move.channel) for move in subject.plan.transfers})
+    tracks = {channel: number for number, channel in enumerate(used)}
     events = [
-        *_names(subject),
-        *_tasks(subject, causes[:tasks]),
-        *_transfers(subject, causes[tasks:]),
-        *_arrows(subject),
+        *_names(subject, tracks),
+        *_work(subject, tracks),
+        *_arrows(subject, tracks),
         *_counters(subject),
     ]
     head = {
         "displayTimeUnit": "ms",
-        "otherData": {**subject.stamp.fields(NAME, VERSION), "unit": "1 us is 1 cycle"},
+        "otherData": {**subject.fields(TITLE), "unit": "1 us is 1 cycle"},
     }
     rows = b",\n".join(map(msgspec.json.encode, events))
     opening = msgspec.json.encode(head)[:-1]
     return {"trace.json": opening + b', "traceEvents": [\n' + rows + b"\n]}\n"}
 
 
-def _names(subject: Subject) -> Iterator[dict[str, Any]]:
+def _names(subject: Subject, tracks: Tracks) -> Iterator[Event]:
     machine = subject.problem.machine
     for pid, name in ((CORES, "cores"), (CHANNELS, "DMA channels"), (MEMORIES, "live bytes")):
         yield _meta("process_name", pid, 0, name)
         yield {"ph": "M", "name": "process_sort_index", "pid": pid, "args": {"sort_index": pid}}
     for core in machine.cores:
         yield _meta("thread_name", CORES, core.index, core.name)
-    tracks = _tracks(subject)
     for (engine, channel), tid in tracks.items():
         yield _meta("thread_name", CHANNELS, tid, f"{machine.engines[engine].name}:{channel}")
 
 
-def _meta(what: str, pid: int, tid: int, name: str) -> dict[str, Any]:
+def _meta(what: str, pid: int, tid: int, name: str) -> Event:
     return {"ph": "M", "name": what, "pid": pid, "tid": tid, "args": {"name": name}}
 
 
-def _tracks(subject: Subject) -> dict[tuple[int, int], int]:
-    """Number the channels that move something."""
-    used = sorted({(move.engine, move.channel) for move in subject.plan.transfers})
-    return {channel: number for number, channel in enumerate(used)}
-
-
-def _tasks(subject: Subject, causes: Sequence[Sequence[Cause]]) -> Iterator[dict[str, Any]]:
-    for placement in subject.plan.placements:
+def _work(subject: Subject, tracks: Tracks) -> Iterator[Event]:
+    """Yield a slice for each task and each transfer."""
+    plan, causes = subject.plan, causes_of(subject.analysed)
+    for placement in plan.placements:
         task = subject.problem.tasks[placement.task]
-        yield {
-            "ph": "X",
-            "name": task.name,
-            "cat": "task",
-            "pid": CORES,
-            "tid": placement.core,
-            "ts": placement.start,
-            "dur": placement.end - placement.start,
-            "args": {
-                "task": task.index,
-                "operator": task.tile.of if task.tile else task.name,
-                "reads": [_place(subject, read) for read in placement.reads],
-                "writes": [_place(subject, write) for write in placement.writes],
-                "waited for": _reasons(subject, causes[placement.task]),
-            },
+        says = {
+            "task": task.index,
+            "operator": task.tile.of if task.tile else task.name,
+            "reads": [_place(subject, read) for read in placement.reads],
+            "writes": [_place(subject, write) for write in placement.writes],
+            "waited for": _reasons(subject, causes[placement.task]),
         }
+        track = {"cat": "task", "pid": CORES, "tid": placement.core}
+        yield _slice(task.name, track, placement, says)
+    for move, waited in zip(plan.transfers, causes[len(plan.placements) :], strict=True):
+        says = {
+            "transfer": move.index,
+            "bytes": subject.problem.slices[move.slice].bytes,
+            "from": _place(subject, move.source),
+            "to": [_place(subject, end) for end in move.destinations],
+            "waited for": _reasons(subject, waited),
+        }
+        track = {"cat": "transfer", "pid": CHANNELS, "tid": tracks[move.engine, move.channel]}
+        yield _slice(subject.name(plan.residencies[move.source]), track, move, says)
 
 
-def _transfers(subject: Subject, causes: Sequence[Sequence[Cause]]) -> Iterator[dict[str, Any]]:
-    tracks = _tracks(subject)
-    for move in subject.plan.transfers:
-        yield {
-            "ph": "X",
-            "name": subject.name(subject.plan.residencies[move.source]),
-            "cat": "transfer",
-            "pid": CHANNELS,
-            "tid": tracks[move.engine, move.channel],
-            "ts": move.start,
-            "dur": move.end - move.start,
-            "args": {
-                "transfer": move.index,
-                "bytes": subject.problem.slices[move.slice].bytes,
-                "from": _place(subject, move.source),
-                "to": [_place(subject, end) for end in move.destinations],
-                "waited for": _reasons(subject, causes[move.index]),
-            },
-        }
+def _slice(name: str, track: Event, during: Placement | Transfer, says: Event) -> Event:
+    times = {"ts": during.start, "dur": during.end - during.start}
+    return {"ph": "X", "name": name, **track, **times, "args": says}
 
 
 def _place(subject: Subject, index: ResidencyIdx) -> str:
@@ -115,41 +102,30 @@ def _place(subject: Subject, index: ResidencyIdx) -> str:
 
 def _reasons(subject: Subject, causes: Sequence[Cause]) -> list[str]:
     """Return what kept a slice from starting earlier, the binding cause first."""
-    tasks = len(subject.plan.placements)
-    return [
-        f"{cause.wait}: "
-        + (
-            f"task {cause.activity}"
-            if cause.activity < tasks
-            else f"transfer {cause.activity - tasks}"
-        )
-        + f" until {cause.until}"
-        for cause in causes
-    ]
+    tasks, found = len(subject.plan.placements), []
+    for cause in causes:
+        number = cause.activity
+        who = f"task {number}" if number < tasks else f"transfer {number - tasks}"
+        found.append(f"{cause.wait}: {who} until {cause.until}")
+    return found
 
 
-def _arrows(subject: Subject) -> Iterator[dict[str, Any]]:
+def _arrows(subject: Subject, tracks: Tracks) -> Iterator[Event]:
     """Bind the end of each transfer to the tasks that read a residency it fills."""
-    filler: dict[ResidencyIdx, TransferIdx] = {
-        end: move.index for move in subject.plan.transfers for end in move.destinations
-    }
-    tracks = _tracks(subject)
-    number = 0
-    for placement in subject.plan.placements:
-        for move in sorted({filler[read] for read in placement.reads if read in filler}):
-            transfer = subject.plan.transfers[move]
-            start = {"pid": CHANNELS, "tid": tracks[transfer.engine, transfer.channel]}
+    plan, numbers = subject.plan, count()
+    filler = {end: move.index for move in plan.transfers for end in move.destinations}
+    for placement in plan.placements:
+        for index in sorted({filler[read] for read in placement.reads if read in filler}):
+            move, both = plan.transfers[index], {"name": "data", "cat": "data", "id": next(numbers)}
+            start = {"pid": CHANNELS, "tid": tracks[move.engine, move.channel]}
             end = {"pid": CORES, "tid": placement.core, "ts": placement.start, "bp": "e"}
-            both = {"name": "data", "cat": "data", "id": number}
             # An arrow begins at the event on its track that its time lies in.
-            yield {"ph": "s", **both, **start, "ts": transfer.end - 1}
+            yield {"ph": "s", **both, **start, "ts": move.end - 1}
             yield {"ph": "f", **both, **end}
-            number += 1
 
 
-def _counters(subject: Subject) -> Iterator[dict[str, Any]]:
+def _counters(subject: Subject) -> Iterator[Event]:
     for memory, residencies in subject.packed_residencies().items():
         name = subject.problem.machine.memories[memory].name
         for cycle, total in zip(*live_bytes(residencies), strict=True):
-            counted = {"name": name, "pid": MEMORIES, "ts": cycle, "args": {"bytes": total}}
-            yield {"ph": "C", **counted}
+            yield {"ph": "C", "name": name, "pid": MEMORIES, "ts": cycle, "args": {"bytes": total}}

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 from spmilp.commands.build import build_commands
 from spmilp.commands.commands import CommandLists
@@ -14,89 +15,21 @@ from spmilp.plan.file import plan_text
 from spmilp.plan.measures import claimed
 from spmilp.plan.plan import Plan, Residency
 from spmilp.problem.file import problem_sha256
-from spmilp.problem.problem import Problem
+from spmilp.problem.problem import Buffer, Problem
 from spmilp.problem.strides import footprint, layout_at_place
 from spmilp.units import Bytes, MemoryIdx
 from spmilp.version import __version__
 
-SCRATCH = "scratch"
+TOOL = f"spmilp {__version__}"
 
 UNKNOWN = "0" * 64
 """The SHA-256 of a file that the problem does not name."""
 
+_OF_VALUES = ("model_sha256", "problem_sha256", "plan_sha256")
+"""The hashes that another value of a weight changes."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stamp:
-    """The origin of an export; equal plans give equal stamps, whenever they are made.
-
-    Parameters
-    ----------
-    tool
-        Program and version.
-    network, machine_name
-        Their names, as they may stand in a comment.
-    model, machine, problem, plan
-        SHA-256 of the files, in lower-case hex; zeros where the problem does not name one.
-    status
-        The claimed quantity and its bound.
-    """
-
-    tool: str
-    network: str
-    machine_name: str
-    model: str
-    machine: str
-    problem: str
-    plan: str
-    status: str
-
-    def lines(self, name: str, version: str) -> tuple[str, ...]:
-        """Return ``key: value`` for the head of a file of format ``name``."""
-        return (
-            f"format: {name} {version}",
-            f"tool: {self.tool}",
-            f"network: {self.network}",
-            f"machine: {self.machine_name}",
-            f"model_sha256: {self.model}",
-            f"machine_sha256: {self.machine}",
-            f"problem_sha256: {self.problem}",
-            f"plan_sha256: {self.plan}",
-            f"plan: {self.status}",
-        )
-
-    def lines_of_tables(self, name: str, version: str) -> tuple[str, ...]:
-        """Return the same without the hashes that another value of a weight changes.
-
-        Files that hold no values stay as they are when only weights change.
-        """
-        changing = ("model_sha256", "problem_sha256", "plan_sha256")
-        return tuple(each for each in self.lines(name, version) if not each.startswith(changing))
-
-    def fields(self, name: str, version: str) -> dict[str, str]:
-        """Return the same as fields of a JSON object."""
-        pairs = [line.partition(": ") for line in self.lines(name, version)[1:]]
-        return {
-            "format": name,
-            "format_version": version,
-            **{key: value for key, _, value in pairs},
-        }
-
-
-def stamp_of(problem: Problem, plan: Plan) -> Stamp:
-    """Return the stamp of a plan; its hash is that of the file that spmilp writes for it."""
-    sources = dict(problem.sources)
-    first = problem.objective.first
-    value = claimed(plan.claim).of(first)
-    return Stamp(
-        tool=f"spmilp {__version__}",
-        network=comment(problem.name.removesuffix(f" on {problem.machine.name}")),
-        machine_name=comment(problem.machine.name),
-        model=sources.get("model") or UNKNOWN,
-        machine=sources.get("machine") or UNKNOWN,
-        problem=problem_sha256(problem),
-        plan=sha256_of(plan_text(plan, problem).encode()),
-        status=f"{first.value} {value}, bound {plan.claim.bound}",
-    )
+Title: TypeAlias = tuple[str, str]
+"""Name and version of a format."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -118,7 +51,6 @@ class Subject:
 
     problem: Problem
     plan: Plan
-    stamp: Stamp
     network: Network | None = None
     model: bytes | None = None
     prefix: str = "spmilp"
@@ -140,24 +72,55 @@ class Subject:
         """
         return build_commands(self.problem, self.plan, self.analysed.before)
 
+    @cached_property
+    def origin(self) -> dict[str, str]:
+        """What an export was made from: equal plans have equal origins, whenever they are made.
+
+        The plan's hash is that of the file that spmilp writes for it.
+        """
+        problem, plan = self.problem, self.plan
+        sources, first = dict(problem.sources), problem.objective.first
+        return {
+            "tool": TOOL,
+            "network": comment(problem.name.removesuffix(f" on {problem.machine.name}")),
+            "machine": comment(problem.machine.name),
+            "model_sha256": sources.get("model") or UNKNOWN,
+            "machine_sha256": sources.get("machine") or UNKNOWN,
+            "problem_sha256": problem_sha256(problem),
+            "plan_sha256": sha256_of(plan_text(plan, problem).encode()),
+            "plan": f"{first.value} {claimed(plan.claim).of(first)}, bound {plan.claim.bound}",
+        }
+
+    def head(self, title: Title, *, has_values: bool = True) -> list[str]:
+        """Return ``key: value`` for the head of a file of a format.
+
+        A file that holds no values leaves out the hashes that they change: it stays as it is when
+        only weights change.
+        """
+        kept = (each for each in self.origin.items() if has_values or each[0] not in _OF_VALUES)
+        return [f"format: {' '.join(title)}", *(f"{key}: {value}" for key, value in kept)]
+
+    def fields(self, title: Title) -> dict[str, str]:
+        """Return the same as fields of a JSON object."""
+        return {"format": title[0], "format_version": title[1], **self.origin}
+
+    def buffer(self, residency: Residency) -> Buffer | None:
+        """Return the buffer that lies in a residency; ``None`` if it is scratch."""
+        if residency.slice is None:
+            return None
+        return self.problem.buffers[self.problem.slices[residency.slice].buffer]
+
     def name(self, residency: Residency) -> str:
         """Return the name of the buffer that lies in a residency."""
-        if residency.slice is None:
-            return SCRATCH
-        return self.problem.buffers[self.problem.slices[residency.slice].buffer].name
-
-    def kind(self, residency: Residency) -> str:
-        """Return the kind of the buffer that lies in a residency."""
-        if residency.slice is None:
-            return SCRATCH
-        return self.problem.buffers[self.problem.slices[residency.slice].buffer].kind.value
+        buffer = self.buffer(residency)
+        return "scratch" if buffer is None else buffer.name
 
     def is_at_place(self, residency: Residency) -> bool:
         """Say whether a residency lies in a DRAM tensor, at the tensor's strides."""
-        if residency.slice is None:
+        buffer = self.buffer(residency)
+        if buffer is None or buffer.place is None:
             return False
-        place = self.problem.buffers[self.problem.slices[residency.slice].buffer].place
-        return place is not None and self.problem.tensors[place.tensor].memory == residency.memory
+        return self.problem.tensors[buffer.place.tensor].memory == residency.memory
 
     def packed_residencies(self) -> dict[MemoryIdx, list[Residency]]:
         """Return for each memory in which something lies packed what that is."""
@@ -178,10 +141,8 @@ class Subject:
     def used(self) -> list[Bytes]:
         """Return for each memory the end of the highest byte that the plan touches."""
         ends = [0] * len(self.problem.machine.memories)
-        for residency in self.plan.residencies:
-            ends[residency.memory] = max(
-                ends[residency.memory], residency.offset + self.span(residency)
-            )
+        for each in self.plan.residencies:
+            ends[each.memory] = max(ends[each.memory], each.offset + self.span(each))
         for tensor, address in zip(self.problem.tensors, self.plan.tensors, strict=True):
             ends[tensor.memory] = max(ends[tensor.memory], address + tensor.bytes)
         return ends

@@ -10,7 +10,7 @@ import numpy as np
 from checker.worked_example import PLAN, PROBLEM
 from spmilp.checker.values.inputs import random_inputs
 from spmilp.checker.values.replay import replay
-from spmilp.export.subject import Subject, stamp_of
+from spmilp.export.subject import Subject
 from spmilp.frontend.graph import Network
 from spmilp.frontend.load import load_network
 from spmilp.lowering.lower import lower
@@ -45,7 +45,7 @@ HOSTILE = (
 
 def subject(problem: Problem = PROBLEM, plan: Plan = PLAN, **more: Any) -> Subject:
     """Return what an export is given, without a model."""
-    return Subject(problem=problem, plan=plan, stamp=stamp_of(problem, plan), **more)
+    return Subject(problem=problem, plan=plan, **more)
 
 
 def with_hostile_names() -> Subject:

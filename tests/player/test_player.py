@@ -17,7 +17,7 @@ from player.kernel_network import KernelNetwork, integer_network, kernel_names, 
 from spmilp.checker.values.replay import replay
 from spmilp.commands.commands import CommandLists, EventScheme, Wait
 from spmilp.export.packed import footprint
-from spmilp.export.subject import Subject, stamp_of
+from spmilp.export.subject import Subject
 from spmilp.frontend.graph import Network
 from spmilp.frontend.load import load_network
 from spmilp.lowering.lower import lower
@@ -77,12 +77,7 @@ def planned(model: str, machine: str) -> Planned:
     mapped = solve(path, machine, solver="list", tiles="first")
     assert mapped.plan is not None
     network = load_network(path, kinds=mapped.problem.machine.kinds)
-    given = Subject(
-        problem=mapped.problem,
-        plan=mapped.plan,
-        stamp=stamp_of(mapped.problem, mapped.plan),
-        network=network,
-    )
+    given = Subject(problem=mapped.problem, plan=mapped.plan, network=network)
     inputs, wanted = programs.expected_outputs(mapped.problem, mapped.plan, network, seed=4)
     return Planned(given, network, inputs, wanted)
 
