@@ -489,17 +489,18 @@ class Result:
         ValueError
             If there is no such format, or it needs the model and that is not known.
         """
-        from spmilp.export.formats import ExportRequest, export_plan, write_export
+        from spmilp.export.formats import export_plan, write_export
 
         model, dim = self._model(model, dim)
-        request = ExportRequest.of(
+        made = export_plan(
+            self.problem,
+            self._there(),
             [format] if isinstance(format, str) else format,
             model=model,
             dims=dim,
             prefix=prefix,
             controllers=[controller] if isinstance(controller, str) else controller,
         )
-        made = export_plan(self.problem, self._there(), request)
         files = write_export(made, Path(folder))
         made.require_all()
         return files

@@ -376,20 +376,21 @@ def export(
         Kind of DMA controller of an engine (or of all); for the format dma (repeat).
     """
     from spmilp.export.errors import InvalidPlanError
-    from spmilp.export.formats import ALL, ExportRequest, export_plan, write_export
+    from spmilp.export.formats import ALL, export_plan, write_export
     from spmilp.result import read
 
-    request = ExportRequest.of(
+    dims, result = quantities.dimensions(dim), read(plan, problem=problem)
+    if result.plan is None:
+        raise InvalidPlanError(result.violations)
+    made = export_plan(
+        result.problem,
+        result.plan,
         formats or [ALL],
         model=model,
-        dims=quantities.dimensions(dim),
+        dims=dims,
         prefix=prefix,
         controllers=controller or (),
     )
-    result = read(plan, problem=problem)
-    if result.plan is None:
-        raise InvalidPlanError(result.violations)
-    made = export_plan(result.problem, result.plan, request)
     target = output or folder_of(plan) / "export"
     with writing(target):
         files = write_export(made, target)

@@ -17,12 +17,12 @@ from spmilp.checker.values.kernels.products import accumulator_dtype
 from spmilp.checker.values.state import Addresses, inverse
 from spmilp.export.codes import (
     ATTRIBUTES,
+    OPERATOR_CODES,
     SCHEMES,
     AttributeType,
     Bound,
     Direction,
     Part,
-    operator_code,
     type_code,
 )
 from spmilp.export.errors import ExportError
@@ -138,7 +138,7 @@ class Attribute(NamedTuple):
 
     name: int
     type: int
-    count: int
+    words: int
     first: int
 
 
@@ -371,7 +371,7 @@ class Actions:
             rounds_with_zero = scales[-1] is not None and scales[-1].rounds_with_zero
             quantised = 2 if rounds_with_zero else 1
         made = OperatorCode(
-            kind=operator_code(operator),
+            kind=OPERATOR_CODES[operator.kind],
             quantised=quantised,
             limits=limits,
             low_and_high=low_and_high,

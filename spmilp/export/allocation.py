@@ -129,7 +129,7 @@ def _most_live(
         (max(0, bisect_right(cycles, each.start) - 1), bisect_left(cycles, each.end))
         for each in packed
     ]
-    return np.maximum.reduceat([*totals, 0], np.ravel(spans))[::2].tolist()
+    return [int(most) for most in np.maximum.reduceat([*totals, 0], np.ravel(spans))[::2]]
 
 
 def allocation_csv(subject: Subject) -> dict[str, bytes]:

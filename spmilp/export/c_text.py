@@ -1,13 +1,16 @@
-"""Pieces of C source: heads, arrays, the constants' bytes, and what both kinds of program keep."""
+"""Sources in C: templates with marks, rows of numbers, and what both kinds of program keep."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import IntEnum
 from importlib.resources import files
 
+from spmilp.export import codes
 from spmilp.export.actions import Kept
-from spmilp.export.codes import PORTS, SEGMENTS, SUMMARY, TITLE, Layout
 from spmilp.export.names import comment
 from spmilp.export.subject import TOOL, Subject, Title
+
+TITLE: Title = ("spmilp-c", "2.0")
 
 PLAYER: Title = ("spmilp-player", "2.0")
 """Format of the sources that are the same for every plan."""
@@ -16,81 +19,67 @@ LARGEST_IMAGE_IN_C = 4 << 20
 """Bytes of constants that are written as an array of C too; compilers take long over more."""
 
 SECTION = "SPMILP_TABLE"
-SECTION_MACRO = (
-    "/* What comes before each definition, for example a section. */",
-    *(f"#ifndef {SECTION}", f"#define {SECTION}", "#endif"),
-)
 
 
-def head(
-    subject: Subject, summary: str, *, has_values: bool = False, title: Title = TITLE
-) -> list[str]:
-    """Return the comment that a file begins with; of one with values it names the model's hash."""
-    origin = subject.head(title, has_values=has_values)
-    return ["/*", f" * {summary}", " *", *(f" * {line}" for line in origin), " */"]
+def filled(name: str, marks: Mapping[str, object]) -> str:
+    """Return a template with what stands for its marks; that is not searched for marks again."""
+    text = files("spmilp.export").joinpath("templates", name).read_text("utf-8")
+    return re.sub(r"@([A-Z_]+)@", lambda mark: str(marks[mark[1]]), text)
 
 
-def source_of_all_plans(name: str) -> bytes:
-    """Return a source that is the same for every plan, with format and tool above it."""
-    text = files("spmilp.export").joinpath("c", name).read_text("utf-8")
-    if name.endswith((".c", ".h")):
-        lines = ["/*", f" * format: {' '.join(PLAYER)}", f" * tool: {TOOL}", " */", "", text]
-        text = "\n".join(lines)
-    return text.encode()
+def sources_of_all_plans(*folders: str) -> dict[str, bytes]:
+    """Return sources that are the same for every plan, by name, with format and tool above them."""
+    above = f"/*\n * format: {' '.join(PLAYER)}\n * tool: {TOOL}\n */\n\n"
+    found = {}
+    for folder in folders:
+        for file in files("spmilp.export").joinpath("c", folder).iterdir():
+            if file.is_file():
+                is_c = file.name.endswith((".c", ".h"))
+                found[file.name] = (above if is_c else "").encode() + file.read_bytes()
+    return dict(sorted(found.items()))
 
 
-def guarded(name: str, lines: Iterable[str]) -> str:
-    """Return the text of a header."""
-    guard = f"{name.upper()}_H"
-    return "\n".join([f"#ifndef {guard}", f"#define {guard}", "", *lines, "", "#endif", ""])
+def types_header() -> bytes:
+    """Return ``spmilp_types.h``: codes and tables, the same for every plan of a version."""
+    marks = {"FORMAT": " ".join(TITLE), "TOOL": TOOL, "CODES": "\n".join(_codes())}
+    return filled("types.h", marks).encode()
 
 
-def linkage(lines: Iterable[str]) -> list[str]:
-    """Return declarations that C++ sees as C."""
-    opening = ["#ifdef __cplusplus", 'extern "C" {', "#endif"]
-    return [*opening, "", *lines, "", "#ifdef __cplusplus", "}", "#endif"]
+def _codes() -> Iterator[str]:
+    schemes = ((scheme.name, number) for scheme, number in codes.SCHEMES.items())
+    for prefix, what, names in (
+        ("SCHEME", "What a wait does", schemes),
+        ("PORT", "Sides of the network", _members(codes.Direction)),
+        ("TYPE", "Types of elements (ONNX TensorProto.DataType)", _members(codes.Elements)),
+        ("PART", "Parts of a reduction", _members(codes.Part)),
+        ("LIMIT", "Limits of results: bits", _members(codes.Bound)),
+        ("VALUE", "What the words of an attribute are", _members(codes.AttributeType)),
+        ("OPERATOR", "ONNX operator types", _numbered(codes.OPERATORS)),
+        ("ATTRIBUTE", "Attributes", _numbered(codes.ATTRIBUTES)),
+    ):
+        yield f"/* {what}. */"
+        yield from (f"#define SPMILP_{prefix}_{name.upper()} {number}U" for name, number in names)
+        yield ""
 
 
-@dataclass(frozen=True, slots=True)
-class Array:
-    """An array of C: its declaration, what stands between its braces, and a comment on its rows."""
-
-    declaration: str
-    lines: Sequence[str]
-    says: str = ""
-
-    @property
-    def extern(self) -> str:
-        """The declaration of a header."""
-        return f"extern {self.declaration};"
-
-    def definition(self) -> Iterator[str]:
-        """Yield the definition."""
-        if self.says:
-            yield f"/* {self.says} */"
-        yield f"{SECTION} {self.declaration} = {{"
-        yield from self.lines
-        yield "};"
+def _members(names: Iterable[IntEnum]) -> Iterator[tuple[str, int]]:
+    return ((member.name, int(member)) for member in names)
 
 
-def table(name: str, layout: Layout, rows: Sequence[Sequence[int]]) -> Array:
-    """Return the rows of a layout; C has no empty arrays, so an empty one gets a row of 0.
+def _numbered(names: Iterable[str]) -> Iterator[tuple[str, int]]:
+    return ((name, number) for number, name in enumerate(names))
 
-    Raises
-    ------
-    ExportError
-        If a value does not fit its column.
-    """
-    layout.require_fit(rows)
-    lines = [
-        f"    {{{', '.join(map(_literal, row))}}}, /* {number} */"
-        for number, row in enumerate(rows)
-    ]
-    return Array(
-        f"const struct spmilp_{layout.struct} {name}[{max(1, len(rows))}U]",
-        lines or [f"    {{{', '.join(['0U'] * len(layout.columns))}}}"],
-        ", ".join(column for _, column, _ in layout.columns),
-    )
+
+def stamp(subject: Subject, title: Title, *, has_values: bool = False) -> str:
+    """Return the origin as lines of a comment; of a file with values it names the model's hash."""
+    return "\n".join(f" * {line}" for line in subject.head(title, has_values=has_values))
+
+
+def rows(values: Sequence[Sequence[int]], columns: int) -> str:
+    """Return rows of unsigned constants; C has no empty arrays, so of none a row of 0."""
+    if not values:
+        return f"    {{{', '.join(['0U'] * columns)}}}"
+    return "\n".join(f"    {{{', '.join(map(_literal, row))}}}," for row in values)
 
 
 def _literal(value: int) -> str:
@@ -98,15 +87,11 @@ def _literal(value: int) -> str:
     return f"UINT64_C({value})" if value >= 2**32 else f"{value}U"
 
 
-def integers(name: str, values: Sequence[int], type_: str = "uint8_t") -> Array:
-    """Return an array of bytes, or of signed words."""
-    per_line = 20 if type_ == "uint8_t" else 12
+def numbers(values: Sequence[int], per_line: int = 20) -> str:
+    """Return signed constants; one 0 if there are none."""
     texts = ["(-2147483647 - 1)" if value == -(2**31) else str(value) for value in values or [0]]
-    lines = [
-        f"    {', '.join(texts[first : first + per_line])},"
-        for first in range(0, len(texts), per_line)
-    ]
-    return Array(f"const {type_} {name}[{len(texts)}U]", lines)
+    starts = range(0, len(texts), per_line)
+    return "\n".join(f"    {', '.join(texts[first : first + per_line])}," for first in starts)
 
 
 def image_is_in_c(image: bytes) -> bool:
@@ -114,8 +99,8 @@ def image_is_in_c(image: bytes) -> bool:
     return len(image) <= LARGEST_IMAGE_IN_C
 
 
-def image_in_program(subject: Subject, image: bytes) -> str:
-    """Return what the constants' bytes are called in a program, which may link their file."""
+def image_name(subject: Subject, image: bytes) -> str:
+    """Return what the constants' bytes are called in C, or in the object file that is linked."""
     if image_is_in_c(image):
         return f"{subject.prefix}_plan_image"
     return f"_binary_{subject.prefix}_image_bin_start"
@@ -126,63 +111,43 @@ def image_files(subject: Subject, image: bytes) -> dict[str, bytes]:
     binary = {f"{subject.prefix}_image.bin": image}
     if not image_is_in_c(image):
         return binary
-    made = integers(f"{subject.prefix}_plan_image", image)
-    lines = head(subject, "Bytes of the constants, as they lie in flash.", has_values=True)
-    lines += ["", "#include <stdint.h>", "", *SECTION_MACRO, "", made.extern]
-    lines += [*made.definition(), ""]
-    return {f"{subject.prefix}_image.c": "\n".join(lines).encode()} | binary
+    marks = {
+        "STAMP": stamp(subject, TITLE, has_values=True),
+        "IMAGE": image_name(subject, image),
+        "IMAGE_ROOM": max(1, len(image)),
+        "BYTES": numbers(image),
+    }
+    return {f"{subject.prefix}_image.c": filled("image.c", marks).encode()} | binary
 
 
-class KeptArrays:
-    """What a program keeps, as arrays of C whose names begin with prefix and kind."""
-
-    def __init__(self, subject: Subject, kept: Kept, kind: str) -> None:
-        self._subject, self._kept = subject, kept
-        self._start = f"{subject.prefix}_{kind}"
-        self._tables = (
-            (SUMMARY, [kept.summary]),
-            (PORTS, kept.ports),
-            (SEGMENTS, [(*segment, 0) for segment in kept.on_chip]),
-        )
-        self.all = [
-            *(table(f"{self._start}_{each.table}", each, rows) for each, rows in self._tables),
-            integers(f"{self._start}_words", kept.words, "int32_t"),
-            integers(f"{self._start}_texts", kept.texts),
-        ]
-
-    def declarations(self) -> list[str]:
-        """Return a declaration for each array, that of the image too where it is in C."""
-        image = self._kept.image
-        found = [each.extern for each in self.all]
-        if image_is_in_c(image):
-            name = image_in_program(self._subject, image)
-            found.append(f"extern const uint8_t {name}[{max(1, len(image))}U];")
-        return found
-
-    def initialiser(self) -> Iterator[str]:
-        """Yield the macro that initialises a ``struct spmilp_tables``."""
-        start, kept = self._start, self._kept
-        image = "(const uint8_t *)0"
-        if image_is_in_c(kept.image):
-            image = image_in_program(self._subject, kept.image)
-        yield f"#define {start.upper()}_TABLES \\"
-        yield "    { \\"
-        sizes = [(layout.table, len(rows)) for layout, rows in self._tables]
-        for name, rows in sizes:
-            yield f"        .{name} = {start}_{name}, .{name}_count = {rows}U, \\"
-        yield f"        .lists_count = {len(self._subject.lists.lists)}U, \\"
-        for pool, size in (("words", len(kept.words)), ("texts", len(kept.texts))):
-            yield f"        .{pool} = {start}_{pool}, .{pool}_count = {size}U, \\"
-        yield f"        .image = {image}, .image_count = UINT64_C({len(kept.image)}) \\"
-        yield "    }"
-
-    def sizes(self) -> Iterator[str]:
-        """Yield macros of the sizes of a program."""
-        line, lists = f"#define {self._start.upper()}", self._subject.lists
-        yield f"{line}_IMAGE_BYTES UINT64_C({len(self._kept.image)})"
-        yield f"{line}_EVENTS {lists.events}U"
-        yield f"{line}_LISTS {len(lists.lists)}U"
-        memories = self._subject.problem.machine.memories
-        for memory, used in zip(memories, self._kept.used, strict=True):
-            name = f"{line}_MEMORY{memory.index}_USED_BYTES"
-            yield f"{name} UINT64_C({used}) /* {comment(memory.name)} */"
+def kept_marks(subject: Subject, kept: Kept, kind: str) -> dict[str, object]:
+    """Return the marks of what a program keeps besides code or bits: ``plan`` or ``code``."""
+    name, segments = f"{subject.prefix}_{kind}", [(*segment, 0) for segment in kept.on_chip]
+    memories = zip(subject.problem.machine.memories, kept.used, strict=True)
+    sizes = (
+        f"#define {name.upper()}_MEMORY{memory.index}_USED_BYTES UINT64_C({used}) "
+        f"/* {comment(memory.name)} */"
+        for memory, used in memories
+    )
+    return {
+        "NAME": name,
+        "UPPER": name.upper(),
+        "LISTS": len(subject.lists.lists),
+        "EVENTS": subject.lists.events,
+        "RUNNING": max(1, sum(1 for one in subject.lists.cores if one.commands)),
+        "MEMORY_SIZES": "\n".join(sizes),
+        "SUMMARY": rows([kept.summary], 5),
+        "PORTS": rows(kept.ports, 10),
+        "PORTS_COUNT": len(kept.ports),
+        "PORTS_ROOM": max(1, len(kept.ports)),
+        "SEGMENTS": rows(segments, 5),
+        "SEGMENTS_COUNT": len(segments),
+        "SEGMENTS_ROOM": max(1, len(segments)),
+        "WORDS": numbers(kept.words, 12),
+        "WORDS_COUNT": len(kept.words),
+        "WORDS_ROOM": max(1, len(kept.words)),
+        "TEXTS": numbers(kept.texts),
+        "TEXTS_COUNT": len(kept.texts),
+        "IMAGE": image_name(subject, kept.image),
+        "IMAGE_COUNT": len(kept.image),
+    }

@@ -13,14 +13,12 @@ its hardware words, beside an array of what each descriptor belongs to. Layouts:
     pulp-platform/dory dory/Hardware_targets/PULP/Common/Utils/mchan.h.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
 from typing import NamedTuple
 
-from spmilp.export.c_text import SECTION_MACRO, guarded, linkage, table
-from spmilp.export.codes import Layout
+from spmilp.export.c_text import filled, rows, stamp
 from spmilp.export.errors import ExportError
 from spmilp.export.names import comment, csv_file, field
 from spmilp.export.subject import Subject
@@ -74,15 +72,6 @@ class Descriptor(NamedTuple):
     block: Block
     position: int
     last: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Encoding:
-    """Descriptors of a controller: columns, a row for one of them, and notes for firmware."""
-
-    layout: Layout
-    row: Callable[[Descriptor], tuple[int, ...]]
-    notes: tuple[str, ...]
 
 
 def dma_files(subject: Subject) -> dict[str, bytes]:
@@ -188,53 +177,51 @@ def _generic_rows(subject: Subject) -> Iterator[tuple[object, ...]]:
         )
 
 
-def _words(name: str, says: str, *columns: tuple[str, str]) -> Layout:
-    """Return the layout of a descriptor: 32-bit words, written ``(name, meaning)``."""
-    return Layout(name, f"dma_{name}", says, tuple((32, *column) for column in columns))
-
-
-INFO = _words(
-    "info",
-    "What a descriptor belongs to, and what its addresses are relative to",
-    ("transfer", "number in the plan"),
-    ("engine", "that has it"),
-    ("channel", "of the engine"),
-    ("source_memory", "add its base to the source address"),
-    ("destination_memory", "add its base to the destination address"),
-    ("last", "1 for the last descriptor of its transfer"),
-)
-
-
 def info_of(each: Descriptor) -> tuple[int, ...]:
-    """Return what a descriptor belongs to: a row of :data:`INFO`."""
-    move = each.transfer
-    ends = (each.source, each.destination, int(each.last))
-    return (move.index, move.engine, move.channel, *ends)
+    """Return what a descriptor belongs to, as C has it."""
+    move, last = each.transfer, int(each.last)
+    return (move.index, move.engine, move.channel, each.source, each.destination, last)
+
+
+def words_of(descriptors: Iterable[Descriptor], controller: str) -> list[tuple[int, ...]]:
+    """Return the hardware words of descriptors.
+
+    Raises
+    ------
+    ExportError
+        If a word cannot hold a number.
+    """
+    found = []
+    for each in descriptors:
+        words = ENCODINGS[controller].words(each)
+        for word in words:
+            if not 0 <= word < 1 << 32:
+                raise ExportError(
+                    f"dma: transfer {each.transfer.index}: {word} is outside [0, {(1 << 32) - 1}] "
+                    f"of a word of {controller}"
+                )
+        found.append(words)
+    return found
 
 
 def _pair(
     subject: Subject, controller: Controller, descriptors: Sequence[Descriptor]
 ) -> dict[str, bytes]:
     """Return header and source with the descriptors of a controller."""
-    start, encoding = f"{subject.prefix}_dma_{controller.name}", ENCODINGS[controller.name]
-    arrays = (
-        table(start, encoding.layout, [encoding.row(each) for each in descriptors]),
-        table(f"{start}_info", INFO, [info_of(each) for each in descriptors]),
-    )
-    begin = ["/*", f" * DMA descriptors for {controller.name} ({controller.source})."]
-    begin += [" *", *(f" * {note}" for note in encoding.notes), " *"]
-    begin += [*(f" * {line}" for line in subject.head(TITLE)), " */"]
-    header = [*begin, "", "#include <stdint.h>", "", *encoding.layout.definition(), ""]
-    header += ["#ifndef SPMILP_DMA_INFO", "#define SPMILP_DMA_INFO", *INFO.definition(), "#endif"]
-    header += ["", f"#define {start.upper()}_COUNT {len(descriptors)}U", ""]
-    header += linkage(array.extern for array in arrays)
-    source = [*begin, "", f'#include "{start}.h"', "", *SECTION_MACRO]
-    for array in arrays:
-        source += ["", *array.definition()]
-    return {
-        f"{start}.h": guarded(start, header).encode(),
-        f"{start}.c": "\n".join([*source, ""]).encode(),
+    name, encoding = f"{subject.prefix}_dma_{controller.name}", ENCODINGS[controller.name]
+    marks: dict[str, object] = {
+        "NAME": name,
+        "UPPER": name.upper(),
+        "CONTROLLER": controller.name,
+        "SOURCE": controller.source,
+        "STAMP": stamp(subject, TITLE, has_values=True),
+        "COUNT": len(descriptors),
+        "ROOM": max(1, len(descriptors)),
+        "WORDS": rows(words_of(descriptors, controller.name), encoding.columns),
+        "INFO": rows([info_of(each) for each in descriptors], 6),
     }
+    marks["DESCRIPTOR"] = filled(encoding.template, marks)
+    return {f"{name}.{kind}": filled(f"dma.{kind}", marks).encode() for kind in "hc"}
 
 
 _EPIPHANY_SIZE = 24
@@ -292,54 +279,17 @@ def _mchan(bits: int, each: Descriptor) -> tuple[int, ...]:
     return (3 + len(arguments), command, local, external, *arguments, *[0] * (4 - len(arguments)))
 
 
-def _mchan_encoding(name: str, bits: int) -> Encoding:
-    layout = _words(
-        name,
-        "A command: write its first words to the command register, in order",
-        ("count", "how many of the following words are written"),
-        ("command", "length, direction, flags"),
-        ("local", "offset in the scratchpad; add its base"),
-        ("external", "offset in the other memory; add its base"),
-        *((f"argument{n}", "sizes and strides of two-dimensional sides") for n in range(4)),
-    )
-    return Encoding(
-        layout,
-        partial(_mchan, bits),
-        (
-            "Reading the command register gives a transfer identifier; then write the words of the",
-            "descriptors of one transfer, in order, and wait for the identifier. local is in the",
-            "engine's own memory, the source of a store and the destination of a load.",
-        ),
-    )
+class Encoding(NamedTuple):
+    """How a controller has descriptors: the template of their struct, its columns, and a row."""
+
+    template: str
+    columns: int
+    words: Callable[[Descriptor], tuple[int, ...]]
 
 
 ENCODINGS: Mapping[str, Encoding] = {
-    "mchan": _mchan_encoding("mchan", 17),
-    "mchan_v6": _mchan_encoding("mchan_v6", 16),
-    "epiphany": Encoding(
-        _words(
-            "epiphany",
-            "Descriptor of a transfer, 24 B",
-            (
-                "config",
-                "bits; if CHAIN, the upper half is the next one's offset from the transfer's first",
-            ),
-            (
-                "inner_stride",
-                "bytes between items: source in the lower, destination in the upper half",
-            ),
-            ("count", "items of a row in the lower, rows in the upper half"),
-            ("outer_stride", "bytes from a row's last item to the next row, as above"),
-            ("src_addr", "offset in the source memory; add its global address"),
-            ("dst_addr", "offset in the destination memory; add its global address"),
-        ),
-        _epiphany,
-        (
-            "Copy the descriptors of a transfer to the core's memory at a multiple of 8 B, add the",
-            "global addresses of the memories to src_addr and dst_addr, and the local address of",
-            "the copy to the upper halves of config that have CHAIN; then start it with",
-            "e_dma_start.",
-        ),
-    ),
+    "mchan": Encoding("dma_mchan.h", 8, partial(_mchan, 17)),
+    "mchan_v6": Encoding("dma_mchan.h", 8, partial(_mchan, 16)),
+    "epiphany": Encoding("dma_epiphany.h", 6, _epiphany),
 }
 """By the name of a controller; engines of others have the generic table alone."""

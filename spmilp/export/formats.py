@@ -11,7 +11,6 @@ from spmilp.errors import ArgumentError, SpmilpError
 from spmilp.export import (
     allocation,
     c_text,
-    codes,
     command_lists,
     dma,
     linker,
@@ -63,7 +62,7 @@ class Format(NamedTuple):
 
 
 FORMATS: Mapping[str, Format] = {
-    "c": Format(codes.TITLE, packed.packed_files, needs_model=True),
+    "c": Format(c_text.TITLE, packed.packed_files, needs_model=True),
     "player": Format(c_text.PLAYER, player.player_files, needs_model=True, with_format="c"),
     "c-code": Format(straight.TITLE, straight.straight_files, needs_model=True),
     "commands": Format(command_lists.TITLE, command_lists.command_lists),
@@ -77,93 +76,6 @@ FORMATS: Mapping[str, Format] = {
     "perfetto": Format(perfetto.TITLE, perfetto.perfetto),
 }
 """``docs/exports.md`` says what each of them is."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExportRequest:
-    """Formats and settings of one export.
-
-    Parameters
-    ----------
-    wanted
-        Formats that must be made.
-    if_possible
-        Formats that are left out where the plan exceeds a limit of their target.
-    model, dims
-        The source of the problem; some formats need it.
-    prefix
-        Beginning of the names of C objects.
-    controllers
-        ``(pattern of engine names, controller)``; by default those of the machine.
-    """
-
-    wanted: tuple[str, ...]
-    if_possible: tuple[str, ...]
-    model: str | Path | None
-    dims: Mapping[str, int]
-    prefix: str
-    controllers: tuple[tuple[str, str], ...]
-
-    @classmethod
-    def of(
-        cls,
-        formats: Iterable[str],
-        *,
-        model: str | Path | None,
-        dims: Mapping[str, int],
-        prefix: str,
-        controllers: Iterable[str],
-    ) -> "ExportRequest":
-        """Read a request as users write it.
-
-        Parameters
-        ----------
-        formats
-            Names, several in one with commas between them; ``all`` for each that can take the plan.
-        controllers
-            ``NAME`` for all engines, or ``ENGINE=NAME`` with ``*`` and ``?`` in the engine's name.
-
-        Raises
-        ------
-        ArgumentError
-            If a name is unknown, or a format needs a model and there is none.
-        """
-        named = [name.strip() for text in formats for name in text.split(",") if name.strip()]
-        known = f"there are {', '.join(FORMATS)} and {ALL}"
-        if not named:
-            raise ArgumentError(f"format: {known}", is_option=True)
-        for name in named:
-            if name != ALL and name not in FORMATS:
-                raise ArgumentError(f"format {name}: {known}", is_option=True)
-            if name != ALL and FORMATS[name].needs_model and model is None:
-                raise ArgumentError(
-                    f"format {name} needs the model: add --model MODEL.onnx", is_option=True
-                )
-        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,30}", prefix):
-            raise ArgumentError(
-                f"prefix {prefix!r}: expected a letter, then at most 30 letters, digits or _",
-                is_option=True,
-            )
-        able = [name for name, each in FORMATS.items() if model is not None or not each.needs_model]
-        return cls(
-            wanted=tuple(name for name in named if name != ALL),
-            if_possible=tuple(able) if ALL in named else (),
-            model=model,
-            dims=dims,
-            prefix=prefix,
-            controllers=tuple(map(_controller, controllers)),
-        )
-
-
-def _controller(text: str) -> tuple[str, str]:
-    engine, equals, name = text.rpartition("=")
-    if name not in dma.ENCODINGS or (equals and not engine):
-        raise ArgumentError(
-            f"controller {text}: expected NAME or ENGINE=NAME; there are "
-            f"{', '.join(dma.ENCODINGS)}",
-            is_option=True,
-        )
-    return engine or "*", name
 
 
 def is_like_microcontroller(machine: Machine) -> bool:
@@ -212,28 +124,86 @@ class Exported:
             raise ExportError("; ".join(reasons) + rest)
 
 
-def export_plan(problem: Problem, plan: Plan, request: ExportRequest) -> Exported:
+def export_plan(
+    problem: Problem,
+    plan: Plan,
+    formats: Iterable[str],
+    *,
+    model: str | Path | None,
+    dims: Mapping[str, int],
+    prefix: str,
+    controllers: Iterable[str],
+) -> Exported:
     """Make the files in memory, from a plan that the checker has accepted.
+
+    Parameters
+    ----------
+    formats
+        Names, several in one with commas between them; ``all`` for each that can take the plan.
+    model, dims
+        The source of the problem; some formats need it.
+    prefix
+        Beginning of the names of C objects.
+    controllers
+        ``NAME`` for all engines, or ``ENGINE=NAME`` with ``*`` and ``?`` in the engine's name.
 
     Raises
     ------
+    ArgumentError
+        If a name is unknown, or a format needs a model and there is none.
     FileError
         If the model cannot be used or is another one.
     """
+    named = _named(formats, has_model=model is not None)
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,30}", prefix):
+        raise ArgumentError(
+            f"prefix {prefix!r}: expected a letter, then at most 30 letters, digits or _",
+            is_option=True,
+        )
+    chosen = tuple(map(_controller, controllers))
     network, content = None, None
-    if request.model is not None:
-        file, network = load_network_of(problem, request.model, request.dims)
+    if model is not None:
+        file, network = load_network_of(problem, model, dims)
         content = read_bytes(file)
     subject = Subject(
         problem=problem,
         plan=plan,
         network=network,
         model=content,
-        prefix=request.prefix,
-        controllers=request.controllers,
+        prefix=prefix,
+        controllers=chosen,
     )
+    wanted = [name for name in named if name != ALL]
+    able = [name for name, each in FORMATS.items() if model is not None or not each.needs_model]
     with collector_paused():
-        return export(subject, request.wanted, request.if_possible)
+        return export(subject, wanted, able if ALL in named else ())
+
+
+def _named(formats: Iterable[str], *, has_model: bool) -> list[str]:
+    """Return the names of lists like ``csv,md``; every name must be known."""
+    named = [name.strip() for text in formats for name in text.split(",") if name.strip()]
+    known = f"there are {', '.join(FORMATS)} and {ALL}"
+    if not named:
+        raise ArgumentError(f"format: {known}", is_option=True)
+    for name in named:
+        if name != ALL and name not in FORMATS:
+            raise ArgumentError(f"format {name}: {known}", is_option=True)
+        if name != ALL and FORMATS[name].needs_model and not has_model:
+            raise ArgumentError(
+                f"format {name} needs the model: add --model MODEL.onnx", is_option=True
+            )
+    return named
+
+
+def _controller(text: str) -> tuple[str, str]:
+    engine, equals, name = text.rpartition("=")
+    if name not in dma.ENCODINGS or (equals and not engine):
+        raise ArgumentError(
+            f"controller {text}: expected NAME or ENGINE=NAME; there are "
+            f"{', '.join(dma.ENCODINGS)}",
+            is_option=True,
+        )
+    return engine or "*", name
 
 
 def export(

@@ -29,17 +29,15 @@ from spmilp.export.bits import (
     Templates,
 )
 from spmilp.export.c_text import (
-    SECTION_MACRO,
-    Array,
-    KeptArrays,
-    guarded,
-    head,
+    TITLE,
+    filled,
     image_files,
-    integers,
-    linkage,
-    source_of_all_plans,
+    kept_marks,
+    numbers,
+    sources_of_all_plans,
+    stamp,
+    types_header,
 )
-from spmilp.export.codes import LAYOUTS, PORTS, SEGMENTS, SUMMARY, types_header
 from spmilp.export.errors import ExportError
 from spmilp.export.names import comment
 from spmilp.export.places import FIRST_SPACE, WORKSPACE_SPACE, Address
@@ -60,8 +58,8 @@ class PackedPlan:
 
     Parameters
     ----------
-    members
-        Lines that initialise ``struct spmilp_packed``, but for its bits.
+    marks
+        What stands for the marks of ``struct spmilp_packed`` in its template.
     numbers
         Bytes behind the packed operands of a workspace, for the numbers of a step.
     inputs
@@ -69,7 +67,7 @@ class PackedPlan:
     """
 
     bits: bytes
-    members: tuple[str, ...]
+    marks: dict[str, object]
     kept: Kept
     numbers: Bytes
     inputs: int
@@ -109,30 +107,25 @@ def packed_plan(subject: Subject) -> PackedPlan:
             bits.put(value, width)
         return f"{{{at}U, {width}U}}"
 
-    operators = index(_put_operators(bits, actions.operators))
-    task_index, transfer_index = index(tasks.put(bits)), index(transfers.put(bits))
+    marks: dict[str, object] = {"CORES": len(lists.cores), "NUMBERS_AT": kept.workspace}
+    marks["OPERATORS"] = index(_put_operators(bits, actions.operators))
+    marks["TASKS"], marks["TRANSFERS"] = index(tasks.put(bits)), index(transfers.put(bits))
     commands = Commands(lists, tasks, transfers)
-    codes = index(commands.put_codes(bits))
-    totals, first_head = index(commands.totals), bits.at
+    marks["CODES"] = index(commands.put_codes(bits))
+    marks["TOTALS"] = index(commands.totals)
     heads = [(own, *rest) for own, rest in zip(own_memory, commands.heads, strict=True)]
     widths = [max(fields).bit_length() for fields in zip(*heads, strict=True)]
+    marks["HEAD_BITS"] = f"{{{', '.join(f'{width}U' for width in widths)}}}"
+    marks["LISTS_AT"] = bits.at
     for fields in heads:
         for value, width in zip(fields, widths, strict=True):
             bits.put(value, width)
-    members = (
-        f".lists = {first_head}U, .commands = {bits.at}U,",
-        f".cores = {len(lists.cores)}U, .numbers = {kept.workspace}U,",
-        f".tasks = {task_index},",
-        f".transfers = {transfer_index},",
-        f".operators = {operators},",
-        f".codes = {codes}, .totals = {totals},",
-        f".head_bits = {{{', '.join(f'{width}U' for width in widths)}}}",
-    )
+    marks["COMMANDS_AT"] = bits.at
     bits.append(commands.bits)
     every = [call for _, calls in runs for call in calls]
     return PackedPlan(
         bits=bits.content(),
-        members=members,
+        marks=marks,
         kept=kept,
         numbers=max(map(_bytes_of_numbers, every), default=0),
         inputs=max((len(call.inputs) for call in every), default=1),
@@ -294,12 +287,14 @@ class Commands:
         if lists.scheme is EventScheme.COUNTERS:
             for event in (event for one in lists.lists for event in _signalled(one)):
                 self.totals[event] += 1
-        sides = (0, tasks, count(), lists.cores), (CODES, transfers, count(), lists.channels)
-        streams = [
-            (one, work, [(base + code, *rest) for code, *rest in self._symbols(one, work, rows)])
-            for base, work, rows, some in sides
-            for one in some
-        ]
+        sides = (0, tasks, lists.cores), (CODES, transfers, lists.channels)
+        streams = []
+        for base, work, some in sides:
+            rows = count()
+            for one in some:
+                symbols = self._symbols(one, work, rows)
+                stream = [(base + code, symbol, row) for code, symbol, row in symbols]
+                streams.append((one, work, stream))
         written: defaultdict[int, list[int]] = defaultdict(list)
         for _, _, stream in streams:
             for code, symbol, _ in stream:
@@ -370,36 +365,32 @@ def packed_files(subject: Subject) -> dict[str, bytes]:
         If the network is not known, a number does not fit, or an operator cannot be expressed.
     """
     plan, name = packed_plan(subject), f"{subject.prefix}_plan"
-    arrays = KeptArrays(subject, plan.kept, "plan")
-    packed = Array(
-        f"const struct spmilp_packed {name}_packed",
-        [f"    {line}" for line in (f".bits = {name}_bits,", *plan.members)],
+    marks = {
+        **kept_marks(subject, plan.kept, "plan"),
+        **plan.marks,
+        "STAMP": stamp(subject, TITLE),
+        "FOOTPRINT": "\n".join(f" * {comment(line)}" for line in footprint(subject).lines()),
+        "WORKSPACE": plan.kept.workspace + plan.numbers,
+        "TASK_COUNT": len(subject.problem.tasks),
+        "TRANSFER_COUNT": len(subject.plan.transfers),
+        "BITS": numbers(plan.bits),
+        "BITS_COUNT": len(plan.bits),
+    }
+    header, source = (
+        filled(f"plan.{kind}", {**marks, "KEPT": filled(f"kept.{kind}", marks)}).encode()
+        for kind in "hc"
     )
-    bits = integers(f"{name}_bits", plan.bits)
-    begin = head(subject, "A plan as bits.")
-    header = [*begin, "", "/*", *(f" * {comment(line)}" for line in footprint(subject).lines())]
-    header += [" */", "", "#include <stdint.h>", ""]
-    header += ['#include "spmilp_packed.h"', '#include "spmilp_types.h"', ""]
-    start = f"#define {name.upper()}"
-    header += [f"{start}_WORKSPACE_BYTES UINT64_C({plan.kept.workspace + plan.numbers})"]
-    header += [f"{start}_TASKS {len(subject.problem.tasks)}U"]
-    header += [f"{start}_TRANSFERS {len(subject.plan.transfers)}U", *arrays.sizes(), ""]
-    header += linkage([packed.extern, bits.extern, *arrays.declarations()])
-    header += ["", *arrays.initialiser()]
-    source = [*begin, "", f'#include "{name}.h"', "", *SECTION_MACRO, ""]
-    for array in (packed, bits, *arrays.all):
-        source += [*array.definition(), ""]
     return {
-        "spmilp_types.h": types_header().encode(),
-        "spmilp_packed.h": source_of_all_plans("spmilp_packed.h"),
-        f"{name}.h": guarded(name, header).encode(),
-        f"{name}.c": "\n".join(source).encode(),
+        "spmilp_types.h": types_header(),
+        "spmilp_packed.h": sources_of_all_plans("plan")["spmilp_packed.h"],
+        f"{name}.h": header,
+        f"{name}.c": source,
         **image_files(subject, plan.kept.image),
     }
 
 
-_POINTER, _PACKED_HEAD, _TABLES_HEAD = 4, 64, 8 * (len(LAYOUTS) + 2) + 16
-"""Bytes on a processor of 32 bits: of the structs ``spmilp_packed`` and ``spmilp_tables``."""
+_POINTER, _PACKED, _TABLES, _SUMMARY, _PORT, _SEGMENT = 4, 64, 56, 32, 48, 32
+"""Bytes on a processor of 32 bits: of a pointer or a word, and of the sources' structs."""
 
 MOST_NAMED = 2
 """Memories that a line of text names."""
@@ -471,13 +462,13 @@ def footprint(subject: Subject) -> Footprint:
     """
     plan, lists = packed_plan(subject), subject.lists
     kept, memories = plan.kept, subject.problem.machine.memories
-    counts = ((SUMMARY, 1), (PORTS, len(kept.ports)), (SEGMENTS, len(kept.on_chip)))
-    tables = sum(layout.stride * max(1, rows) for layout, rows in counts)
+    tables = _PACKED + _TABLES + _SUMMARY
+    tables += _PORT * max(1, len(kept.ports)) + _SEGMENT * max(1, len(kept.on_chip))
     pools = len(plan.bits) + _POINTER * len(kept.words) + len(kept.texts)
     used = zip(memories, kept.used, strict=True)
     return Footprint(
         constants=len(kept.image),
-        tables=tables + pools + _PACKED_HEAD + _TABLES_HEAD,
+        tables=tables + pools,
         memories=tuple((memory.name, size) for memory, size in used if size),
         workspace=kept.workspace + plan.numbers,
         state=_POINTER * (lists.events + 1 + 3 * len(lists.lists) + 1),

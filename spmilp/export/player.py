@@ -1,15 +1,17 @@
 """What runs a plan in C: sources that all plans have, the memories of one, and a makefile."""
 
-from collections.abc import Iterator, Sequence
-from importlib.resources import files
+from collections.abc import Iterator, Mapping, Sequence
 
 from spmilp.export.actions import Kept
 from spmilp.export.c_text import (
     PLAYER,
-    head,
-    image_in_program,
+    TITLE,
+    filled,
     image_is_in_c,
-    source_of_all_plans,
+    image_name,
+    kept_marks,
+    sources_of_all_plans,
+    stamp,
 )
 from spmilp.export.codes import Elements
 from spmilp.export.errors import ExportError
@@ -17,22 +19,6 @@ from spmilp.export.names import comment, numbered
 from spmilp.export.packed import packed_plan
 from spmilp.export.subject import Subject
 from spmilp.frontend.graph import Network, Operator
-
-_HOST_ONLY = frozenset({"spmilp_threads.c", "spmilp_files.c"})
-"""Sources that the program for bare metal does not need."""
-
-_VENDORS = ("spmilp_cmsis_products.c", "spmilp_cmsis_others.c", "spmilp_pulp_nn.c")
-"""Sources that the makefile takes only with the library whose functions they call."""
-
-_OF_BITS = frozenset({"spmilp_bits.h", "spmilp_kernels.c", "spmilp_packed.c", "spmilp_packed.h"})
-_OF_CODE = frozenset(
-    {
-        *("spmilp_straight.c", "spmilp_straight.h", "spmilp_platform.h"),
-        *("spmilp_host.c", "spmilp_host.h", *_VENDORS),
-        *("spmilp_cmsis_nn.h", "spmilp_vendor.h"),
-    }
-)
-"""Sources that one kind of program alone has a use for."""
 
 
 def program_files(
@@ -51,131 +37,77 @@ def program_files(
     is_code
         Whether the program runs straight code; else packed bits.
     """
-    folder, others = files("spmilp.export"), _OF_BITS if is_code else _OF_CODE
-    runtime = sorted(item.name for item in folder.joinpath("c").iterdir() if item.is_file())
-    runtime = [name for name in runtime if name not in others]
-    makefile = "code.mk" if is_code else "player.mk"
-    prefix = f"{subject.prefix}_code" if is_code else subject.prefix
+    kind, program, makefile = "plan", subject.prefix, "player.mk"
+    folders = ["", "host", kind]
+    if is_code:
+        kind, program, makefile = "code", f"{subject.prefix}_code", "code.mk"
+        folders = ["", "host", kind, "vendors"]
+    # The makefile says where those of folders "host" and "vendors" are needed.
+    runtime = [name for name in sources_of_all_plans("", kind) if name.endswith(".c")]
+    image = f"{subject.prefix}_image"
+    in_c = image_is_in_c(kept.image)
     marks = {
-        **(_marks_of_code(subject, kept) if is_code else _marks_of_bits(subject, kept)),
-        **_marks_of_image(subject, kept, plan),
-        "RUNTIME": " ".join(
-            name
-            for name in runtime
-            if name.endswith(".c") and name not in _HOST_ONLY.union(_VENDORS)
-        ),
-        "INPUTS": str(max(LEAST_INPUTS, inputs)),
-        "LARGEST_PORT": str(max((row[1] for row in kept.ports), default=1)),
+        **kept_marks(subject, kept, kind),
+        "PROGRAM": program,
+        "UPPER_PROGRAM": program.upper(),
+        "STAMP": stamp(subject, TITLE),
         "MAKEFILE": makefile,
-        "PREFIX": prefix,
-        "UPPER": prefix.upper(),
+        "STAMP_OF_MAKEFILE": "\n".join(f"# {e}" for e in subject.head(PLAYER, has_values=False)),
+        "RUNTIME": " ".join(runtime),
+        "SOURCES": " ".join([*plan, *([f"{image}.c"] if in_c else [])]),
+        "IMAGE_BINARY": "" if in_c else f"{image}.bin",
+        "INPUTS": max(LEAST_INPUTS, inputs),
+        "LARGEST_PORT": max((row[1] for row in kept.ports), default=1),
     }
-
-    def filled(name: str, begin: Sequence[str]) -> bytes:
-        text = _template(name)
-        for mark, value in marks.items():
-            text = text.replace(f"@{mark}@", value)
-        return "\n".join([*begin, "", text]).encode()
-
-    stamp = head(subject, f"A program that runs a plan; {makefile} builds it.")
-    names = ("program.h", "main.c", "mps2.c", "program.c")
+    of_kind = _marks_of_code if is_code else _marks_of_bits
+    marks |= of_kind(subject, kept, marks)
+    own = {f"{program}_{name}": name for name in ("program.h", "main.c", "mps2.c", "program.c")}
+    own[makefile] = "player.mk"
     return {
-        **{name: source_of_all_plans(name) for name in runtime},
-        **{f"{prefix}_{name}": filled(name, stamp) for name in names},
-        makefile: filled("player.mk", [f"# {e}" for e in subject.head(PLAYER, has_values=False)]),
+        **sources_of_all_plans(*folders),
+        **{name: filled(template, marks).encode() for name, template in own.items()},
     }
 
 
-def _template(name: str) -> str:
-    return files("spmilp.export").joinpath("templates", name).read_text("utf-8")
-
-
-def _marks_of_image(subject: Subject, kept: Kept, plan: Sequence[str]) -> dict[str, str]:
-    """Return what depends on whether the constants' bytes are an array of C, or a file to link."""
-    image, file = image_in_program(subject, kept.image), f"{subject.prefix}_image"
-    if image_is_in_c(kept.image):
-        sources = " ".join([*plan, f"{file}.c"])
-        return {
-            "PLAN": sources,
-            "IMAGE_BINARY": "",
-            "EXTERN": "",
-            "CONST": "const ",
-            "SET_IMAGE": "",
-        }
-    return {
-        "PLAN": " ".join(plan),
-        "IMAGE_BINARY": f"{file}.bin",
-        "EXTERN": f"extern const uint8_t {image}[];\n\n",
-        "CONST": "",
-        "SET_IMAGE": f"    tables.image = {image};\n",
-    }
-
-
-def _marks_of_bits(subject: Subject, kept: Kept) -> dict[str, str]:
+def _marks_of_bits(subject: Subject, kept: Kept, marks: Mapping[str, object]) -> dict[str, object]:
     """Return what is packed bits' own: memories, workspaces of cores, and what runs."""
-    names, cores = [f"memory{number}" for number in range(len(kept.used))], subject.lists.cores
+    cores = subject.lists.cores
     running = [one.core for one in cores if one.commands]
-    workspaces = [
-        *workspace_count(len(running)),
-        "static uint64_t workspace[SPMILP_WORKSPACES][WORDS(@SIZES@_WORKSPACE_BYTES)];",
-        "#define WORKSPACE(number) (uint8_t *)workspace[(number) % SPMILP_WORKSPACES]",
-        "static uint8_t *const workspaces[] = {",
-        # Cores that never run get the first one.
-        *(f"    WORKSPACE({running.index(one.core) if one.commands else 0})," for one in cores),
-        "};",
-        "",
-    ]
-    sizes = f"{subject.prefix}_plan"
-    bases = [f"(uint8_t *){name}" for name in (*names, image_in_program(subject, kept.image))]
+    # Cores that never run get the first workspace.
+    places = [running.index(one.core) if one.commands else 0 for one in cores]
+    names = [f"memory{number}" for number in range(len(kept.used))]
+    bases = [f"(uint8_t *){name}" for name in (*names, image_name(subject, kept.image))]
+    of_cores = "\n".join(f"    WORKSPACE({place})," for place in places)
     return {
         "VENDORS": "",
         "HOST": "",
-        "MEMORIES": _memories("static ", names),
-        "BASES": ",\n".join(f"    {base}" for base in bases) + ",",
-        "WORKSPACES": "\n".join(workspaces),
-        "POSITIONS": "3",
-        "RUNS": f".workspaces = workspaces, .packed = &{subject.prefix}_plan_packed",
-        "HEADER": f"{sizes}.h",
-        "SIZES": sizes.upper(),
+        "MEMORIES": _memories("static ", names, marks["UPPER"]),
+        "BASES": "\n".join(f"    {base}," for base in bases),
+        "WORKSPACES": filled("workspaces_plan.c", {**marks, "WORKSPACES_OF_CORES": of_cores}),
+        "POSITIONS": 3,
+        "RUNS": f".workspaces = workspaces, .packed = &{marks['NAME']}_packed",
     }
 
 
-def _marks_of_code(subject: Subject, kept: Kept) -> dict[str, str]:
+def _marks_of_code(subject: Subject, kept: Kept, marks: Mapping[str, object]) -> dict[str, object]:
     """Return the same of straight code, whose header names memories and workspaces."""
-    sizes = f"{subject.prefix}_code"
-    names = [f"{sizes}_memory{number}" for number in range(len(kept.used))]
-    workspaces = (
-        f"uint64_t {sizes}_workspace[SPMILP_WORKSPACES][WORDS(@SIZES@_WORKSPACE_BYTES)];",
-        "static struct spmilp_queue queues[@SIZES@_CHANNELS + 1U];",
-        f"static const struct spmilp_code code = {{{sizes}_lists, queues}};",
-        "",
-    )
+    names = [f"{marks['NAME']}_memory{number}" for number in range(len(kept.used))]
     return {
-        "VENDORS": _template("vendors.mk"),
+        "VENDORS": filled("vendors.mk", marks),
         "HOST": '#include "spmilp_host.h"\n',
-        "MEMORIES": _memories("", names),
-        "BASES": ",\n".join(f"    {base}" for base in memory_macros(subject)) + ",",
-        "WORKSPACES": "\n".join(workspaces),
-        "POSITIONS": "1",
+        "MEMORIES": _memories("", names, marks["UPPER"]),
+        "BASES": "\n".join(f"    {base}," for base in memory_macros(subject)),
+        "WORKSPACES": filled("workspaces_code.c", marks),
+        "POSITIONS": 1,
         "RUNS": ".code = &code",
-        "HEADER": f"{sizes}.h",
-        "SIZES": sizes.upper(),
     }
 
 
-def _memories(storage: str, names: Sequence[str]) -> str:
-    return "".join(
-        f"{storage}SPMILP_MEMORY uint64_t {name}[WORDS(@SIZES@_MEMORY{number}_USED_BYTES)];\n"
+def _memories(storage: str, names: Sequence[str], upper: object) -> str:
+    return "\n".join(
+        f"{storage}SPMILP_MEMORY uint64_t {name}[WORDS({upper}_MEMORY{number}_USED_BYTES)];"
         for number, name in enumerate(names)
     )
-
-
-def workspace_count(cores: int) -> list[str]:
-    """Return the macro that says how many workspaces there are."""
-    return [
-        "/* As many as cores run at the same time. */",
-        *("#ifndef SPMILP_WORKSPACES", f"#define SPMILP_WORKSPACES {max(1, cores)}U", "#endif"),
-    ]
 
 
 def memory_macros(subject: Subject) -> list[str]:

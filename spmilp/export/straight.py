@@ -19,15 +19,13 @@ from spmilp.export.actions import (
 )
 from spmilp.export.c_text import (
     SECTION,
-    SECTION_MACRO,
-    KeptArrays,
-    guarded,
-    head,
+    filled,
     image_files,
-    image_in_program,
-    linkage,
+    kept_marks,
+    stamp,
+    types_header,
 )
-from spmilp.export.codes import ATTRIBUTES, OPERATORS, AttributeType, Elements, Part, types_header
+from spmilp.export.codes import ATTRIBUTES, OPERATORS, AttributeType, Elements, Part
 from spmilp.export.names import comment
 from spmilp.export.places import FIRST_SPACE, WORKSPACE_SPACE, Address
 from spmilp.export.player import (
@@ -35,7 +33,6 @@ from spmilp.export.player import (
     memory_macros,
     program_files,
     require_kernels,
-    workspace_count,
 )
 from spmilp.export.subject import Subject
 from spmilp.problem.strides import StridedCopy
@@ -108,7 +105,7 @@ class _Constants:
         rows.append(self._operand(output, are_sums=written != 0))
         attributes = [
             f"{{SPMILP_ATTRIBUTE_{ATTRIBUTES[each.name].upper()}, "
-            f"SPMILP_VALUE_{AttributeType(each.type).name}, {each.count}U, {each.first}U}}"
+            f"SPMILP_VALUE_{AttributeType(each.type).name}, {each.words}U, {each.first}U}}"
             for each in made.attributes
         ]
         named = self._attributes.name(*attributes) if attributes else "0"
@@ -199,7 +196,7 @@ def _kernel_macro(operator: OperatorCode) -> str:
 @cache
 def kernel_functions() -> dict[str, str]:
     """Return the reference kernel of each operator type in capitals."""
-    source = files("spmilp.export").joinpath("c/spmilp_kernels.c").read_text("utf-8")
+    source = files("spmilp.export").joinpath("c/plan/spmilp_kernels.c").read_text("utf-8")
     return dict(re.findall(r"\[SPMILP_OPERATOR_(\w+)\] = (\w+)", source))
 
 
@@ -270,54 +267,76 @@ class _StraightCode:
 
     def __init__(self, subject: Subject) -> None:
         self._subject = subject
-        self._start = f"{subject.prefix}_code"
-        self._lists = subject.lists
-        self._running = [one.core for one in self._lists.cores if one.commands]
+        self._name = f"{subject.prefix}_code"
+        self._running = [one.core for one in subject.lists.cores if one.commands]
         self._bases = [*memory_macros(subject), f"{subject.prefix.upper()}_IMAGE"]
-        actions = Actions(subject)
-        self._calls = [actions.task(task.index) for task in subject.problem.tasks]
-        self._copies = [actions.transfer(each.index) for each in subject.plan.transfers]
+        self._actions = Actions(subject)
+        self._calls = [self._actions.task(task.index) for task in subject.problem.tasks]
+        self._copies = [self._actions.transfer(each.index) for each in subject.plan.transfers]
         every = [call for task in self._calls for call in task]
-        self._constants = _Constants(self._start, actions.operators, actions.words, every)
-        self._functions = self._made_functions()
-        self._kept = actions.kept()
-        self._arrays = KeptArrays(subject, self._kept, "code")
+        operators, words = self._actions.operators, self._actions.words
+        self._constants = _Constants(self._name, operators, words, every)
 
     def files(self) -> dict[str, bytes]:
         """Return all files."""
-        subject, start = self._subject, self._start
-        own = {f"{start}_{name}.c": text for name, text in self._functions.items()}
-        own |= {
-            f"{start}.h": self._header(),
-            f"{start}.c": self._source(),
-            f"{start}_kernels.h": self._kernels(),
+        subject, name, lists = self._subject, self._name, self._subject.lists
+        functions = self._functions()
+        kept = self._actions.kept()
+        named = [self._list_name(one) if one.commands else "0" for one in lists.lists]
+        memories = zip(subject.problem.machine.memories, self._bases, strict=False)
+        marks = {
+            **kept_marks(subject, kept, "code"),
+            "STAMP": stamp(subject, TITLE),
+            "BASE": subject.prefix.upper(),
+            "CHANNELS": len(lists.channels),
+            "WORKSPACE": kept.workspace,
+            "SCHEME": lists.scheme.name,
+            "MEMORIES": "\n".join(
+                f"extern uint64_t {name}_memory{memory.index}[];\n"
+                f"#ifndef {macro} /* {comment(memory.name)}: or an address of your own */\n"
+                f"#define {macro} ((uint8_t *){name}_memory{memory.index})\n"
+                "#endif"
+                for memory, macro in memories
+            ),
+            "LISTS_DECLARED": "\n".join(f"SPMILP_LIST({e});" for e in named if e != "0"),
+            "LISTS_NAMED": "\n".join(f"    {each}," for each in named),
+            "CONSTANTS": "\n".join(self._constants.declarations()),
+            "CONSTANTS_DEFINED": "\n".join(self._constants.definitions()),
+            "KERNELS": "\n".join(self._constants.kernels()),
         }
-        plan = [name for name in own if name.endswith(".c")]
+        own = {
+            f"{name}_{part}.c": filled("code_lists.c", {**marks, "FUNCTIONS": "\n".join(lines)})
+            for part, lines in functions.items()
+        }
+        for kind in "hc":
+            marks["KEPT"] = filled(f"kept.{kind}", marks)
+            own[f"{name}.{kind}"] = filled(f"code.{kind}", marks)
+        own[f"{name}_kernels.h"] = filled("code_kernels.h", marks)
+        plan = [file for file in own if file.endswith(".c")]
         return {
-            "spmilp_types.h": types_header().encode(),
-            **image_files(subject, self._kept.image),
-            **{name: text.encode() for name, text in own.items()},
-            **program_files(subject, self._kept, plan, self._constants.inputs, is_code=True),
+            "spmilp_types.h": types_header(),
+            **image_files(subject, kept.image),
+            **{file: text.encode() for file, text in own.items()},
+            **program_files(subject, kept, plan, self._constants.inputs, is_code=True),
         }
 
-    def _made_functions(self) -> dict[str, str]:
-        """Return a source for each core and each engine that has commands."""
+    def _functions(self) -> dict[str, list[str]]:
+        """Return the functions of each core and of each engine that has commands."""
         found: dict[str, list[str]] = {}
-        for one in self._lists.cores:
+        for one in self._subject.lists.cores:
             if one.commands:
                 found[f"core{one.core}"] = [*self._list(one, self._running.index(one.core))]
-        for number, channel in enumerate(self._lists.channels):
+        for number, channel in enumerate(self._subject.lists.channels):
             if channel.commands:
                 lines = found.setdefault(f"engine{channel.engine}", [])
                 lines += [*([""] if lines else []), *self._list(channel, number)]
-        begin = [*self._head("A plan in straight code."), "", f'#include "{self._start}.h"', ""]
-        return {name: "\n".join([*begin, *lines, ""]) for name, lines in found.items()}
+        return found
 
-    def _name(self, one: CoreCommands | ChannelCommands) -> str:
+    def _list_name(self, one: CoreCommands | ChannelCommands) -> str:
         """Return the name of a list's function."""
         if isinstance(one, CoreCommands):
-            return f"{self._start}_core{one.core}"
-        return f"{self._start}_engine{one.engine}_channel{one.channel}"
+            return f"{self._name}_core{one.core}"
+        return f"{self._name}_engine{one.engine}_channel{one.channel}"
 
     def _list(self, one: CoreCommands | ChannelCommands, number: int) -> Iterator[str]:
         """Yield the function of a list, of a core with workspace ``number`` or of that channel.
@@ -330,7 +349,7 @@ class _StraightCode:
         else:
             engine = comment(problem.machine.engines[one.engine].name)
             yield f"/* Channel {one.channel} of engine {engine}. */"
-        yield from (f"SPMILP_LIST({self._name(one)})", "{", "    SPMILP_BEGIN")
+        yield from (f"SPMILP_LIST({self._list_name(one)})", "{", "    SPMILP_BEGIN")
         is_moving = False
         for command in one.commands:
             match command:
@@ -388,57 +407,3 @@ class _StraightCode:
         if address.space != WORKSPACE_SPACE:
             base = self._bases[address.space - FIRST_SPACE]
         return f"{base} + {address.offset}U"
-
-    def _head(self, summary: str) -> list[str]:
-        return head(self._subject, summary, title=TITLE)
-
-    def _header(self) -> str:
-        subject, start, upper = self._subject, self._start, self._start.upper()
-        prefix, workspace = subject.prefix.upper(), f"{start}_workspace"
-        lines = self._head("A plan in straight code: functions, memories and constants.")
-        lines += ["", '#include "spmilp_straight.h"', "", *self._arrays.sizes()]
-        lines += [f"#define {upper}_CHANNELS {len(self._lists.channels)}U"]
-        lines += [f"#define {upper}_WORKSPACE_BYTES UINT64_C({self._kept.workspace})"]
-        lines += [f"#define {upper}_SCHEME SPMILP_SCHEME_{self._lists.scheme.name}", ""]
-        lines += workspace_count(len(self._running))
-        words = f"{upper}_WORKSPACE_BYTES / 8U + 1U"
-        place = f"{workspace}[(number) % SPMILP_WORKSPACES]"
-        declared = [
-            f"extern uint64_t {workspace}[SPMILP_WORKSPACES][{words}];",
-            f"#define {prefix}_WORKSPACE(number) ((uint8_t *){place})",
-        ]
-        for memory, macro in zip(subject.problem.machine.memories, self._bases, strict=False):
-            name = f"{start}_memory{memory.index}"
-            declared += [f"extern uint64_t {name}[];"]
-            declared += [f"#ifndef {macro} /* {comment(memory.name)}: or an address of your own */"]
-            declared += [f"#define {macro} ((uint8_t *){name})", "#endif"]
-        image = image_in_program(subject, self._kept.image)
-        declared += [f"extern const uint8_t {image}[];", f"#define {prefix}_IMAGE {image}", ""]
-        declared += [f"SPMILP_LIST({self._name(e)});" for e in self._lists.lists if e.commands]
-        declared += [
-            "/* In the order of cores and channels; null for one without commands. */",
-            f"extern spmilp_function *const {start}_lists[];",
-            *self._arrays.declarations(),
-            *self._constants.declarations(),
-        ]
-        lines += [*linkage(declared), "", *self._arrays.initialiser()]
-        return guarded(start, lines)
-
-    def _source(self) -> str:
-        """Return the definitions of what functions have in common."""
-        start = self._start
-        lines = self._head("What the functions of a plan have in common.")
-        lines += ["", f'#include "{start}.h"', f'#include "{start}_kernels.h"', ""]
-        lines += [*SECTION_MACRO, ""]
-        for array in self._arrays.all:
-            lines += [*array.definition(), ""]
-        lines += [*self._constants.definitions(), ""]
-        lines += [f"spmilp_function *const {start}_lists[] = {{"]
-        lines += [f"    {self._name(e) if e.commands else '0'}," for e in self._lists.lists]
-        return "\n".join([*lines, "};", ""])
-
-    def _kernels(self) -> str:
-        """Return the header that says which function computes what."""
-        lines = self._head("Kernels of a plan: define a macro to put another one in place.")
-        lines += ["", '#include "spmilp_kernels.h"', "", *self._constants.kernels()]
-        return guarded(f"{self._start}_kernels", lines)

@@ -16,16 +16,15 @@ from hypothesis import strategies as st
 from checker.worked_example import CORE_DMA, L2_DMA, PLAN, PROBLEM, broken, with_engine
 from export.running_descriptors import Memories, epiphany, mchan
 from export.subjects import subject, with_hostile_names
-from spmilp.export.c_text import types_header
 from spmilp.export.dma import (
     ENCODINGS,
     Descriptor,
-    TransferCopy,
     chain_of,
-    chains,
     controllers_of,
+    descriptors_of,
     dma_files,
-    tables_of,
+    info_of,
+    words_of,
 )
 from spmilp.export.errors import ExportError
 from spmilp.machine.controllers import CONTROLLERS, Block, blocks_of, defects_of
@@ -81,8 +80,7 @@ def descriptors(block: Block, name: str) -> list[Descriptor]:
     transfer = Transfer(
         index=0, slice=0, source=0, destinations=(0,), engine=0, channel=0, start=0, end=1, route=()
     )
-    copy = TransferCopy(transfer=transfer, source=0, destination=1, block=block)
-    return chain_of(copy, CONTROLLERS[name])
+    return chain_of(transfer, (0, 1), block, CONTROLLERS[name])
 
 
 @pytest.mark.parametrize("name", sorted(RUNNERS))
@@ -91,8 +89,8 @@ def descriptors(block: Block, name: str) -> list[Descriptor]:
 def test_descriptors_move_what_the_copy_moves(name: str, block: Block) -> None:
     expected, found = fresh(), fresh()
     move(block, expected)
-    tables = tables_of(ENCODINGS[name], descriptors(block, name))
-    RUNNERS[name]({table.layout.table: table.rows for table in tables}, found)
+    chain = descriptors(block, name)
+    RUNNERS[name]({name: words_of(chain, name), "info": list(map(info_of, chain))}, found)
     np.testing.assert_array_equal(found[1], expected[1])
 
 
@@ -173,7 +171,7 @@ def test_the_last_choice_that_fits_an_engine_counts() -> None:
     assert found[L2_DMA].name == "epiphany"
     assert found[CORE_DMA].name == "mchan"
     of_l2 = {index: each for index, each in found.items() if index == L2_DMA}
-    assert {each.copy.transfer.engine for each in chains(given, of_l2)} == {L2_DMA}
+    assert {each.transfer.engine for each in descriptors_of(given, of_l2)} == {L2_DMA}
 
 
 def test_the_generic_table_has_every_copy_in_the_order_of_its_channel() -> None:
@@ -201,7 +199,7 @@ def test_descriptors_of_several_controllers_compile_together(tmp_path: Path) -> 
         with_hostile_names(),
         controllers=(("0*", "mchan"), ("1*", "mchan_v6"), ("2*", "epiphany")),
     )
-    files = dma_files(given) | {"spmilp_types.h": types_header("test").encode()}
+    files = dma_files(given)
     for name, content in files.items():
         (tmp_path / name).write_bytes(content)
     sources = [name for name in files if name.endswith(".c")]

@@ -39,7 +39,7 @@ def test_the_manifest_lists_every_file_with_format_version_and_hash() -> None:
         assert entry["bytes"] == len(made.files[name])
         assert entry["format_version"]
     assert manifest["model_sha256"] == "ab" * 32
-    assert manifest["plan_sha256"] == subject().stamp.plan
+    assert manifest["plan_sha256"] == subject().origin["plan_sha256"]
     assert manifest["network"] in made.files["allocation.csv"].decode()
     assert manifest["machine"] == subject().problem.machine.name
 

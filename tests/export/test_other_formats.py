@@ -143,7 +143,7 @@ def test_counters_of_the_trace_are_the_live_bytes() -> None:
     counted = [event for event in trace["traceEvents"] if event["ph"] == "C"]
     spm0 = [(event["ts"], event["args"]["bytes"]) for event in counted if event["name"] == "spm0"]
     assert spm0 == [(0, 64), (14, 128), (49, 192), (69, 32), (79, 32), (97, 0)]
-    assert trace["otherData"]["plan_sha256"] == subject().stamp.plan
+    assert trace["otherData"]["plan_sha256"] == subject().origin["plan_sha256"]
 
 
 def test_the_command_lists_name_every_task_and_transfer_once() -> None:

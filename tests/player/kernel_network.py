@@ -19,7 +19,7 @@ VIEWS = frozenset({"Flatten", "Reshape", "Slice", "Squeeze", "Unsqueeze"})
 
 def kernel_names() -> frozenset[str]:
     """Return the operator types that ``spmilp_kernels.c`` has a kernel for, in capitals."""
-    source = files("spmilp.export").joinpath("c/spmilp_kernels.c").read_text("utf-8")
+    source = files("spmilp.export").joinpath("c/plan/spmilp_kernels.c").read_text("utf-8")
     return frozenset(re.findall(r"\[SPMILP_OPERATOR_(\w+)\]", source))
 
 

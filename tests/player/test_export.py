@@ -14,12 +14,12 @@ import pytest
 from export.subjects import HOSTILE, lowered, subject
 from player.kernel_network import KernelNetwork, kernel_names, resized, scale_of
 from player.test_player import MODELS, needs_gcc, planned
-from spmilp.export.bits import Bits, PrefixCode
+from spmilp.export.bits import HOLES, MOST_GROUPS, Bits, PrefixCode
 from spmilp.export.c_text import LARGEST_IMAGE_IN_C
 from spmilp.export.codes import ATTRIBUTES, OPERATORS
 from spmilp.export.errors import ExportError
 from spmilp.export.formats import export
-from spmilp.export.packed import footprint, packed_files
+from spmilp.export.packed import MOST_ATTRIBUTES, footprint, packed_files
 from spmilp.export.player import INPUTS, RANK, WINDOW_AXES, require_kernels
 from spmilp.export.subject import Subject
 from spmilp.frontend.load import load_network
@@ -116,7 +116,7 @@ def test_a_large_image_is_a_file_only(monkeypatch: pytest.MonkeyPatch) -> None:
     smaller = packed_files(given)
     assert "spmilp_image.c" not in smaller
     assert smaller["spmilp_image.bin"] == made["spmilp_image.bin"]
-    assert b"(const uint8_t *)0" in smaller["spmilp_plan.h"]
+    assert b".image = _binary_spmilp_image_bin_start" in smaller["spmilp_plan.h"]
 
 
 def hostile() -> Subject:
@@ -199,13 +199,15 @@ def test_numbers_of_operators_and_attributes_stay_what_they_were() -> None:
 
 def test_limits_are_those_of_the_sources() -> None:
     folder = files("spmilp.export").joinpath("c")
-    defined = "".join(
-        folder.joinpath(f"spmilp_{name}.h").read_text() for name in ("kernels", "windows")
-    )
+    headers = ("spmilp_kernels.h", "spmilp_windows.h", "plan/spmilp_packed.h")
+    defined = "".join(folder.joinpath(name).read_text() for name in headers)
     for name, value in (
         ("SPMILP_MAX_RANK", RANK),
         ("SPMILP_MAX_INPUTS", INPUTS),
         ("SPMILP_WINDOW_AXES", WINDOW_AXES),
+        ("SPMILP_PACKED_HOLES", HOLES),
+        ("SPMILP_PACKED_GROUPS", MOST_GROUPS),
+        ("SPMILP_PACKED_ATTRIBUTES", MOST_ATTRIBUTES),
     ):
         assert f"#define {name} {value}U\n" in defined
 

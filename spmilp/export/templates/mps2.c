@@ -1,4 +1,10 @@
 /*
+ * A program that runs a plan; @MAKEFILE@ builds it.
+ *
+@STAMP@
+ */
+
+/*
  * Runs the plan in one loop on an Arm MPS2 (AN385, Cortex-M3) without an operating system. Inputs
  * come from input0.bin, input1.bin... and outputs go to output0.bin... by semihosting. A board of
  * one's own needs other vectors, another way in and out, and another linker script; what is between
@@ -8,7 +14,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "@PREFIX@_program.h"
+#include "@PROGRAM@_program.h"
 
 /* Semihosting for AArch32: operation in r0, address of its words in r1 (Arm IHI 0101). */
 enum { SYS_OPEN = 0x01, SYS_CLOSE = 0x02, SYS_WRITE0 = 0x04, SYS_WRITE = 0x05, SYS_READ = 0x06 };
@@ -56,7 +62,7 @@ static int open_file(char *name, uint32_t number, uintptr_t mode)
     return file;
 }
 
-static uint64_t packed[(@UPPER@_PROGRAM_LARGEST_PORT_BYTES + 7U) / 8U];
+static uint64_t packed[(@UPPER_PROGRAM@_PROGRAM_LARGEST_PORT_BYTES + 7U) / 8U];
 
 /* Read or write the file of a port through `packed`. */
 static void transfer(int operation, int file, size_t size)
@@ -69,10 +75,10 @@ static void transfer(int operation, int file, size_t size)
 
 int main(void)
 {
-    const struct spmilp_player *player = &@PREFIX@_program;
+    const struct spmilp_player *player = &@PROGRAM@_program;
     const struct spmilp_tables *tables = player->tables;
     const struct spmilp_port *port;
-    const char *wrong = @PREFIX@_program_prepare();
+    const char *wrong = @PROGRAM@_program_prepare();
     require(!wrong, wrong);
     for (uint32_t i = 0; (port = spmilp_find_port(tables, SPMILP_PORT_INPUT, i)); i++) {
         char name[] = "input#.bin";

@@ -1,7 +1,9 @@
+@STAMP_OF_MAKEFILE@
+
 # make -f @MAKEFILE@            the program for this host: PREFIX_play [--loop] INPUT... OUTPUT...
 # make -f @MAKEFILE@ mps2       a program without operating system for an Arm MPS2 (QEMU)
 
-PREFIX = @PREFIX@
+PREFIX = @PROGRAM@
 CFLAGS = -O2
 # Results are those of the value replay if every operation of float is rounded by itself.
 C99 = -std=c99 -ffp-contract=off -DSPMILP_MAX_INPUTS=@INPUTS@U
@@ -11,7 +13,7 @@ ARM_FLAGS = -mcpu=cortex-m3 -mthumb -ffunction-sections -fdata-sections
 
 RUNTIME = @RUNTIME@
 HOST = spmilp_threads.c spmilp_files.c
-PLAN = $(PREFIX)_program.c @PLAN@
+PLAN = $(PREFIX)_program.c @SOURCES@
 IMAGE = @IMAGE_BINARY@
 HEADERS = $(wildcard *.h)
 @VENDORS@

@@ -1,27 +1,34 @@
-#include "@HEADER@"
-#include "@PREFIX@_program.h"
+/*
+ * A program that runs a plan; @MAKEFILE@ builds it.
+ *
+@STAMP@
+ */
+
+#include "@NAME@.h"
+#include "@PROGRAM@_program.h"
 @HOST@
-@EXTERN@/* Whole words: every element is aligned where its offset is. SPMILP_MEMORY, if it is
+/* Whole words: every element is aligned where its offset is. SPMILP_MEMORY, if it is
    defined, stands before each definition, for example a section. */
 #ifndef SPMILP_MEMORY
 #define SPMILP_MEMORY
 #endif
 #define WORDS(bytes) ((bytes) / 8U + 1U)
 @MEMORIES@
+
 static uint8_t *const memories[] = {
 @BASES@
 };
 
 @WORKSPACES@
-static uint32_t events[@SIZES@_EVENTS + 1U];
-static uint32_t positions[@POSITIONS@U * @SIZES@_LISTS + 1U];
-static @CONST@struct spmilp_tables tables = @SIZES@_TABLES;
+static uint32_t events[@UPPER@_EVENTS + 1U];
+static uint32_t positions[@POSITIONS@U * @UPPER@_LISTS + 1U];
+static const struct spmilp_tables tables = @UPPER@_TABLES;
 
-const struct spmilp_player @PREFIX@_program = {
+const struct spmilp_player @PROGRAM@_program = {
     .tables = &tables, .memories = memories, .events = events, .positions = positions,
     @RUNS@};
 
-const char *@PREFIX@_program_prepare(void)
+const char *@PROGRAM@_program_prepare(void)
 {
-@SET_IMAGE@    return spmilp_prepare(&@PREFIX@_program);
+    return spmilp_prepare(&@PROGRAM@_program);
 }

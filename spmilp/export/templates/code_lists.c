@@ -1,0 +1,9 @@
+/*
+ * A plan in straight code.
+ *
+@STAMP@
+ */
+
+#include "@NAME@.h"
+
+@FUNCTIONS@

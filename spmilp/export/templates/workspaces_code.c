@@ -1,0 +1,3 @@
+uint64_t @NAME@_workspace[SPMILP_WORKSPACES][WORDS(@UPPER@_WORKSPACE_BYTES)];
+static struct spmilp_queue queues[@UPPER@_CHANNELS + 1U];
+static const struct spmilp_code code = {@NAME@_lists, queues};
