@@ -21,7 +21,7 @@ from spmilp.solvers.common.clock import Step
 from spmilp.solvers.common.context import SearchContext, rows_of
 from spmilp.source import MachineGiven, Model, Source, start_of
 from spmilp.tile_selection.tiled_problem import TiledProblem
-from spmilp.watch import SILENT, Observer, Stage, Watch, why_it_ends
+from spmilp.watch import SILENT, Observer, Stage, Watch
 
 SHARE_OF_ROOFLINE = 0.05
 """Of the time limit; a roofline that takes longer is not computed unless it is asked for."""
@@ -94,7 +94,7 @@ def solve(
         log=watch.log.entries,
         lock=lock,
         tiles_are_fallback=start.is_fallback,
-        stopped_by="" if watch.memory is None else why_it_ends(watch.memory),
+        stopped_by=watch.why_it_ends,
     )
 
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from threading import Event, Thread, current_thread, main_thread
 from time import perf_counter
 from types import FrameType
-from typing import Protocol
 
 from spmilp.errors import ArgumentError, NoPlanError
 from spmilp.options import Options
@@ -81,7 +80,9 @@ SILENT = Observer()
 class Watch:
     """A solve that is under way.
 
-    As a context it interrupts the solve when most of the memory limit is used.
+    As a context it interrupts the solve when the process uses most of the memory limit, and
+    whatever comes after the solve when it exceeds the limit. As long as there is no plan, most of
+    the limit is not enough to end it. The solve is that of the main thread.
 
     Attributes
     ----------
@@ -107,12 +108,8 @@ class Watch:
         self.log = SearchLog(lambda: self.clock.seconds_gone, observer.on_log)
         self.memory: tuple[Bytes, Bytes] | None = None
         self._memory_limit = options.memory_limit
+        self._ended = Event()
         self._stack = ExitStack()
-
-    @property
-    def has_plan(self) -> bool:
-        """Whether an interrupt would leave a plan."""
-        return any(entry.incumbent is not None for entry in self.log.entries[-1:])
 
     def better_tiles(self, value: int, tasks: int) -> None:
         """Note what the search for tiles has found."""
@@ -125,43 +122,59 @@ class Watch:
         if self.observer.on_progress is not None:
             self.observer.on_progress(news)
 
+    @property
+    def why_it_ends(self) -> str:
+        """Why the search has ended, where it is memory: both numbers; else empty."""
+        if self.memory is None:
+            return ""
+        in_use, limit = self.memory
+        return f"the memory limit of {size(limit)} ends the search: {size(in_use)} are in use"
+
     def __enter__(self) -> "Watch":
-        if self._memory_limit is not None and current_thread() is not main_thread():
+        if self._memory_limit is None:
+            return self
+        if current_thread() is not main_thread():
             raise ArgumentError("memory_limit: only a search in the main thread can be interrupted")
-        self._stack.enter_context(memory_watched(self._memory_limit, self))
+        self._stack.enter_context(self._interrupts_heeded())
+        watching = Thread(target=self._watch_memory, args=(self._memory_limit,), daemon=True)
+        watching.start()
+        self._stack.callback(watching.join)
+        self._stack.callback(self._ended.set)
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        try:
-            self._stack.close()
-        except KeyboardInterrupt:
-            # The watch of the memory interrupts again where the first interrupt may have been lost.
-            if self.memory is None:
-                raise
+        self._stack.close()
         if isinstance(error, KeyboardInterrupt) and self.memory is not None:
-            raise NoPlanError(f"{why_it_ends(self.memory)}; no plan is left") from error
+            raise NoPlanError(f"{self.why_it_ends}; no plan is left") from error
 
+    @contextmanager
+    def _interrupts_heeded(self) -> Iterator[None]:
+        """Interrupt also a process that ignores Ctrl-C, as those do that a script begins."""
 
-class Watched(Protocol):
-    """A search whose memory is watched.
+        def interrupt(number: int, frame: FrameType | None) -> None:
+            if self.memory is not None:
+                raise KeyboardInterrupt
 
-    Parameters
-    ----------
-    memory
-        The bytes in use and their limit, once that is what ends the search.
-    """
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            yield
+            return
+        signal.signal(signal.SIGINT, interrupt)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
 
-    memory: tuple[Bytes, Bytes] | None
-
-    @property
-    def has_plan(self) -> bool:
-        """Whether an interrupt of the search would leave a plan."""
-
-
-def why_it_ends(memory: tuple[Bytes, Bytes]) -> str:
-    """Say that the memory in use and its limit end a search."""
-    in_use, limit = memory
-    return f"the memory limit of {size(limit)} ends the search: {size(in_use)} are in use"
+    def _watch_memory(self, limit: Bytes) -> None:
+        main, left, pause = main_thread().ident or 0, ATTEMPTS, BETWEEN_LOOKS
+        while left and not self._ended.wait(pause):
+            used = memory_in_use()
+            has_plan = any(entry.incumbent is not None for entry in self.log.entries[-1:])
+            ends_search = has_plan and self.memory is None
+            if used > limit or (ends_search and used > SHARE_OF_SEARCH * limit):
+                self.memory = used, limit
+                signal.pthread_kill(main, signal.SIGINT)
+            left -= used > limit
+            pause = AGAIN if used > limit else BETWEEN_LOOKS
 
 
 def memory_in_use() -> Bytes:
@@ -171,66 +184,3 @@ def memory_in_use() -> Bytes:
     except OSError:
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return most if sys.platform == "darwin" else most * 1024
-
-
-@contextmanager
-def memory_watched(
-    limit: Bytes | None, watched: Watched, in_use: Callable[[], Bytes] = memory_in_use
-) -> Iterator[None]:
-    """Interrupt the search when the process uses most of a limit, and all else when it exceeds it.
-
-    The search is that of the main thread. As long as there is no plan, most of the limit is not
-    enough to end it.
-
-    Parameters
-    ----------
-    limit
-        ``None`` for none.
-    in_use
-        Tells the bytes in use.
-    """
-    if limit is None:
-        yield
-        return
-    ended = Event()
-    watch = Thread(target=_watch_memory, args=(limit, watched, in_use, ended), daemon=True)
-    with _interrupts_heeded(watched):
-        try:
-            watch.start()
-            yield
-        finally:
-            ended.set()
-            if watch.ident is not None:
-                watch.join()
-
-
-@contextmanager
-def _interrupts_heeded(watched: Watched) -> Iterator[None]:
-    """Let the watch interrupt a process that ignores Ctrl-C, as those do that a script begins."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        if watched.memory is not None:
-            raise KeyboardInterrupt
-
-    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-        yield
-        return
-    signal.signal(signal.SIGINT, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _watch_memory(
-    limit: Bytes, watched: Watched, in_use: Callable[[], Bytes], ended: Event
-) -> None:
-    main, left, pause = main_thread().ident or 0, ATTEMPTS, BETWEEN_LOOKS
-    while left and not ended.wait(pause):
-        used = in_use()
-        ends_search = watched.has_plan and watched.memory is None
-        if used > limit or (ends_search and used > SHARE_OF_SEARCH * limit):
-            watched.memory = used, limit
-            signal.pthread_kill(main, signal.SIGINT)
-        left -= used > limit
-        pause = AGAIN if used > limit else BETWEEN_LOOKS

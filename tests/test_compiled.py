@@ -95,7 +95,10 @@ except KeyboardInterrupt:
 """
 
 
-MODULES = ("compiled.py", "compiler.py", "machine_code.py", "code_cache.py", "interruptible.py")
+MODULES = (
+    *("compiled.py", "compiler.py", "machine_code.py", "code_cache.py"),
+    *("processes.py", "errors.py"),
+)
 
 
 class Package:

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
-from functools import partial
 from inspect import signature
 from pathlib import Path
 from threading import Thread
@@ -15,7 +14,7 @@ import pytest
 import spmilp
 from spmilp.cli.solve import solve as command
 from spmilp.errors import ArgumentError, NoPlanError
-from spmilp.watch import Observer, memory_watched
+from spmilp.watch import Observer
 
 MODELS = Path(__file__).parents[2] / "models"
 MODEL = MODELS / "autoencoder_int8.onnx"
@@ -153,8 +152,7 @@ def test_most_of_the_memory_limit_ends_the_search_with_the_plan_there_is(
         nonlocal used
         used = 9 << 27
 
-    watched = partial(memory_watched, in_use=in_use)
-    monkeypatch.setattr("spmilp.watch.memory_watched", watched)
+    monkeypatch.setattr("spmilp.watch.memory_in_use", in_use)
     observer = Observer(on_tiles=better)
     found = spmilp.solve(MODEL, "gap9", time_limit="60s", memory_limit="1.5GiB", observer=observer)
     assert found.plan is not None

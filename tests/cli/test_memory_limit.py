@@ -3,29 +3,22 @@
 import signal
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 from cli.fakes import FakeSolver, answer
 from spmilp.checker.check import check
-from spmilp.errors import ExitCode
+from spmilp.errors import ExitCode, NoPlanError
+from spmilp.options import Options
 from spmilp.plan.file import open_pair
-from spmilp.watch import SHARE_OF_SEARCH, memory_in_use, memory_watched
+from spmilp.watch import SHARE_OF_SEARCH, Watch, memory_in_use
 from tests.acceptance.doors import MODELS, Run
 
 pytestmark = pytest.mark.full
 
 LIMIT = 1 << 30
 MOST = int(SHARE_OF_SEARCH * LIMIT) + 1
-
-
-@dataclass
-class Search:
-    has_plan: bool = False
-    memory: tuple[int, int] | None = None
 
 
 @pytest.fixture(autouse=True)
@@ -35,36 +28,54 @@ def _heeding_ctrl_c() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
-def sleep(search: Search, in_use: Callable[[], int], seconds: float = 10.0) -> None:
-    with memory_watched(LIMIT, search, in_use):
+@pytest.fixture
+def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Let the process use so many bytes."""
+
+    def in_use(number: int) -> None:
+        monkeypatch.setattr("spmilp.watch.memory_in_use", lambda: number)
+
+    in_use(0)
+    return in_use
+
+
+def watch() -> Watch:
+    return Watch(Options.of({"memory_limit": LIMIT}))
+
+
+def sleep(seconds: float = 10.0, *, has_plan: bool = False) -> Watch:
+    with watch() as watched:
+        if has_plan:
+            watched.log.note("list", 7, None)
         time.sleep(seconds)
+    return watched
 
 
-def test_without_a_plan_the_search_may_use_all_of_it() -> None:
-    search = Search()
-    sleep(search, lambda: MOST, 0.5)
-    assert search.memory is None
-    with pytest.raises(KeyboardInterrupt):
-        sleep(search, lambda: LIMIT + 1)
-    with pytest.raises(KeyboardInterrupt):
-        sleep(found := Search(has_plan=True), lambda: MOST)
-    assert found.memory == (MOST, LIMIT)
+def test_without_a_plan_the_search_may_use_all_of_it(use: Callable[[int], None]) -> None:
+    use(MOST)
+    assert sleep(0.5).memory is None
+    with pytest.raises(NoPlanError, match="ends the search"):
+        sleep(has_plan=True)
+    use(LIMIT + 1)
+    with pytest.raises(NoPlanError, match=r"limit of 1\.0 GiB .* 1\.0 GiB are in use"):
+        sleep()
 
 
-def test_an_interrupt_that_is_lost_comes_again_where_the_limit_is_exceeded() -> None:
-    used, lost = 0, []
+def test_an_interrupt_that_is_lost_comes_again_where_the_limit_is_exceeded(
+    use: Callable[[int], None],
+) -> None:
+    lost = []
 
     def lose_the_first() -> None:
-        nonlocal used
-        with memory_watched(LIMIT, Search(), lambda: used):
+        with watch():
             try:
-                used = LIMIT + 1
+                use(LIMIT + 1)
                 time.sleep(10.0)
             except KeyboardInterrupt as first:
                 lost.append(first)
             time.sleep(10.0)
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(NoPlanError):
         lose_the_first()
     assert len(lost) == 1
 
@@ -76,18 +87,13 @@ def test_a_process_knows_how_much_memory_it_uses() -> None:
 
 
 def test_the_best_plan_so_far_is_written_and_the_limit_named(
-    run: Run, monkeypatch: pytest.MonkeyPatch
+    run: Run, monkeypatch: pytest.MonkeyPatch, use: Callable[[int], None]
 ) -> None:
     # Tiles were evaluated before: there is a plan when the solver begins to use too much.
-    used = 0
-
     def greedy() -> None:
-        nonlocal used
-        used = MOST
+        use(MOST)
         time.sleep(10.0)
 
-    watched = partial(memory_watched, in_use=lambda: used)
-    monkeypatch.setattr("spmilp.watch.memory_watched", watched)
     solver = FakeSolver(answer(), before=greedy)
     monkeypatch.setattr("spmilp.pipeline.find_solver", lambda name: solver)
     network = (MODELS / "ds_cnn_int8.onnx", "-m", "gap9", "--time-limit", "5s")
