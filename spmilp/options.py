@@ -24,9 +24,8 @@ from spmilp.tile_selection.settings import Tiles
 from spmilp.units import Bytes
 
 if TYPE_CHECKING:
-    from spmilp.lock import Lock
     from spmilp.problem.named_pins import NamedPins
-    from spmilp.warm_start import Hint
+    from spmilp.warm_start import Hint, Lock
 
 E = TypeVar("E", bound=StrEnum)
 F = TypeVar("F", bound=Callable[..., Any])
@@ -192,9 +191,8 @@ class Options:
         SpmilpError
             If a file cannot be used.
         """
-        from spmilp.lock import read_lock
         from spmilp.registry import hint_takers
-        from spmilp.warm_start import read_hint
+        from spmilp.warm_start import read_hint, read_lock
 
         known = {each.name: each for each in fields(cls)}
         for name in given.keys() - known.keys():

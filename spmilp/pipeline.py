@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any
 
 from spmilp.checker.check import Verdict
-from spmilp.lock import locked_answer
 from spmilp.options import Options, with_options
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
@@ -19,12 +18,10 @@ from spmilp.result import Origin, Result, checked
 from spmilp.solvers.base import Progress, SolveOptions, SolverResult
 from spmilp.solvers.common.clock import Step
 from spmilp.solvers.common.context import SearchContext, rows_of
-from spmilp.source import MachineGiven, Model, Source, start_of
+from spmilp.source import MachineGiven, Model, start_of, what_is_mapped
 from spmilp.tile_selection.tiled_problem import TiledProblem
+from spmilp.warm_start import locked_answer
 from spmilp.watch import SILENT, Observer, Stage, Watch
-
-SHARE_OF_ROOFLINE = 0.05
-"""Of the time limit; a roofline that takes longer is not computed unless it is asked for."""
 
 SECONDS_AFTER_AN_INTERRUPT = 1.0
 """For the solver, where an interrupt came before there was a schedule."""
@@ -79,10 +76,8 @@ def solve(
     """
     options = Options.of(given)
     with Watch(options, observer) as watch:
-        source = Source.of(model, machine, options, observer)
+        source = what_is_mapped(model, machine, options, observer)
         start = start_of(source, options, watch)
-        if has_time_for_roofline(source.origin, options.time_limit):
-            watch.clock.reserve(_seconds_for_roofline(source.origin))
         answer, lock = find_plan(start, options, watch)
         observer.on_stage(Stage.CHECKING)
         result = checked(start.problem, answer, asked=options.solver, origin=source.origin)
@@ -110,7 +105,7 @@ def tiled_problem(
 ) -> tuple[TiledProblem, Origin | None]:
     """Return the problem to solve, and the model that it was made from if there is one."""
     options = Options.of({"time_limit": None, "tiles": tiles, **given})
-    source = Source.of(model, machine, options)
+    source = what_is_mapped(model, machine, options)
     return start_of(source, options, Watch(options)), source.origin
 
 
@@ -119,19 +114,6 @@ def solve_problem(
 ) -> SolverResult:
     """Let the solver of that name find a plan; a plan that is known may be its hint."""
     return find_solver(solver).solve(problem, options, hint)
-
-
-def has_time_for_roofline(origin: Origin | None, time_limit: float) -> bool:
-    """Say whether the roofline of a network takes a small part of the time limit, if any."""
-    return _seconds_for_roofline(origin) <= SHARE_OF_ROOFLINE * time_limit
-
-
-def _seconds_for_roofline(origin: Origin | None) -> float:
-    if origin is None:
-        return 0.0
-    from spmilp.bounds.roofline import regions_asked
-
-    return Step.ROOFLINE.value * regions_asked(origin.network)
 
 
 def find_plan(
@@ -147,8 +129,8 @@ def find_plan(
 
     def solve_again(problem: Problem, known: Plan | None) -> SolverResult:
         limits = replace(_limits(options, watch), on_progress=None)
-        hint = known if options.solver in hint_takers() else None
-        return solve_problem(problem, options.solver, limits, hint)
+        takes_hint = options.solver in hint_takers()
+        return solve_problem(problem, options.solver, limits, known if takes_hint else None)
 
     try:
         return locked_answer(start.problem, free, options.lock, solve_again)
@@ -168,9 +150,7 @@ def _unlocked(
     known = start.result() if start.interrupted else None
     if known is not None:
         return known
-    clock, observer = watch.clock, watch.observer
-    verdict: Verdict | None = None
-    hint: Plan | None = None
+    clock, observer, verdict, hint = watch.clock, watch.observer, None, None
     try:
         observer.on_problem(start.problem)
         began = clock.without_compiling()
@@ -187,9 +167,7 @@ def _unlocked(
         if valid is not None:
             value, bound = start.value, valid.claim.bound
             watch.progress(Progress(incumbent=value, bound=bound, source=start.source))
-        limits = replace(
-            _limits(options, watch, share), verdicts=() if verdict is None else (verdict,)
-        )
+        limits = _limits(options, watch, share, () if verdict is None else (verdict,))
         if start.interrupted:
             limits = replace(limits, time_limit=SECONDS_AFTER_AN_INTERRUPT)
         answer = solve_problem(start.problem, options.solver, limits, hint)
@@ -201,7 +179,9 @@ def _unlocked(
         return known
 
 
-def _limits(options: Options, watch: Watch, share: float = 1.0) -> SolveOptions:
+def _limits(
+    options: Options, watch: Watch, share: float = 1.0, verdicts: tuple[Verdict, ...] = ()
+) -> SolveOptions:
     """Return the options as a solver knows them: with a share of the time that is left."""
     return SolveOptions(
         time_limit=watch.clock.seconds_left(share),
@@ -210,6 +190,7 @@ def _limits(options: Options, watch: Watch, share: float = 1.0) -> SolveOptions:
         workers=options.workers,
         on_progress=watch.progress,
         pace=watch.clock.pace,
+        verdicts=verdicts,
     )
 
 

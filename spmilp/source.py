@@ -15,19 +15,19 @@ from spmilp.lowering.learned import read_cost_model
 from spmilp.machine.machine import Machine
 from spmilp.machine.read import MachineFile, as_machine_file
 from spmilp.options import DEFAULT_SOLVER, Options
-from spmilp.plan.plan import Plan
 from spmilp.problem.file import read_problem
 from spmilp.problem.named_pins import refuse_unknown_names, with_pins
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.pins import NO_PINS
 from spmilp.problem.problem import Problem
 from spmilp.result import Origin
+from spmilp.solvers.common.clock import Step
 from spmilp.tile_selection.choose import choose_tiles
 from spmilp.tile_selection.first_choice import NetworkOnMachine
 from spmilp.tile_selection.given_tiles import pinned_tilings
 from spmilp.tile_selection.settings import TileOptions, Tiles
 from spmilp.tile_selection.tiled_problem import TiledProblem
-from spmilp.warm_start import Hint, tiles_of
+from spmilp.warm_start import tiles_of
 from spmilp.watch import SILENT, Observer, Stage, Watch
 
 Model: TypeAlias = str | Path | Problem
@@ -38,52 +38,103 @@ MachineGiven: TypeAlias = str | Path | MachineFile | Machine | None
 
 DEFAULT_MACHINE = "mesh4x4"
 
+SHARE_OF_ROOFLINE = 0.05
+"""Of the time limit; a roofline that takes longer is not computed unless it is asked for."""
+
 BREAKS_A_PIN = "the plan breaks a pin; the search begins without it"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Source:
-    """What is to be mapped: a :class:`ProblemSource` or a :class:`NetworkSource`."""
-
-    origin: Origin | None = None
-
-    @staticmethod
-    def of(
-        model: Model, machine: MachineGiven, options: Options, observer: Observer = SILENT
-    ) -> "ProblemSource | NetworkSource":
-        """Read a problem, or a model and a machine.
-
-        Raises
-        ------
-        ArgumentError
-            If options are for models and this is a problem, or it is energy that is to be small and
-            the machine states none.
-        SpmilpError
-            If a file cannot be used, an operator cannot be lowered, or pins cannot be kept.
-        """
-        if isinstance(model, Problem) or str(model).endswith(".json"):
-            return _problem_source(model, machine, options, observer)
-        return _network_source(str(model), machine, options, observer)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ProblemSource(Source):
+class ProblemSource:
     """A problem with its objective and all pins."""
 
     problem: Problem
 
+    @property
+    def origin(self) -> None:
+        """No network."""
+
+    def start(self, options: Options, watch: Watch) -> TiledProblem:
+        """Return it, with the hint's plan unless that breaks a pin."""
+        problem, hint = self.problem, options.hint
+        if hint is None:
+            return TiledProblem(problem=problem)
+        try:
+            return TiledProblem(problem=problem, known=hint.plan_of(problem))
+        except FileError:
+            if not problem.pins:
+                raise
+            hint.plan_of(replace(problem, pins=NO_PINS))
+            watch.observer.on_warning(f"{hint.name}: {BREAKS_A_PIN}")
+            return TiledProblem(problem=problem)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class NetworkSource(Source):
+class NetworkSource:
     """A network, and the machine that it is for."""
 
+    origin: Origin
     subject: NetworkOnMachine
     target: MachineFile
 
+    def start(self, options: Options, watch: Watch) -> TiledProblem:
+        """Return its problem once tiles are chosen, perhaps with a plan."""
+        warn, subject = watch.observer.on_warning, self.subject
+        watch.observer.on_stage(Stage.TILING)
+        start, planned = None, None
+        if options.hint is not None:
+            start, planned = tiles_of(options.hint, subject, self.target, warn)
+        # The schedules by which tiles are chosen know of no other pins than tiles.
+        on_better = watch.better_tiles if options.pins.are_of_tiles_alone else SILENT.on_tiles
+        how = TileOptions(
+            how=options.tiles,
+            time_limit=None if math.isinf(options.time_limit) else options.time_limit,
+            justifies=options.solver == DEFAULT_SOLVER,
+            on_better=on_better,
+        )
+        tiled: TiledProblem | None = None
+        if options.lock is not None:
+            tilings = options.lock.tilings(subject.network) | subject.pinned
+            within = replace(subject, pinned=tilings)
+            is_whole = len(tilings) == len(subject.network.groups)
+            try:
+                within_lock = replace(how, how=Tiles.FIRST) if is_whole else how
+                tiled = choose_tiles(within, within_lock, watch.clock, known=planned, start=start)
+            except (DoesNotFitError, PinError) as error:
+                name = options.lock.hint.name
+                warn(f"{name}: its tiles are none for this machine: {error}")
+        tiled = tiled or choose_tiles(subject, how, watch.clock, known=planned, start=start)
+        if options.cost_model is not None:
+            from spmilp.calibration import what_lies_outside
 
-def _problem_source(
-    model: Model, machine: MachineGiven, options: Options, observer: Observer
-) -> ProblemSource:
+            given = str(options.cost_model)
+            for warning in what_lies_outside(subject.network, tiled.problem, given):
+                warn(warning)
+        problem, known = with_pins(tiled.problem, options.pins), tiled.known
+        if problem is tiled.problem:
+            return tiled
+        if known is not None and check(problem, known):
+            warn(f"hint: {BREAKS_A_PIN}")
+            known = None
+        # Its schedule knows nothing of pins.
+        return replace(tiled, problem=problem, schedule=None, known=known)
+
+
+def what_is_mapped(
+    model: Model, machine: MachineGiven, options: Options, observer: Observer = SILENT
+) -> ProblemSource | NetworkSource:
+    """Read a problem, or a model and a machine.
+
+    Raises
+    ------
+    ArgumentError
+        If options are for models and this is a problem, or it is energy that is to be small and
+        the machine states none.
+    SpmilpError
+        If a file cannot be used, an operator cannot be lowered, or pins cannot be kept.
+    """
+    if not isinstance(model, Problem) and not str(model).endswith(".json"):
+        return _network_source(str(model), machine, options, observer)
     name = model.name if isinstance(model, Problem) else model
     if options.cost_model is not None:
         raise ArgumentError(
@@ -161,64 +212,22 @@ def _refuse_energy_that_is_not_stated(machine: Machine) -> None:
 
 
 def start_of(source: ProblemSource | NetworkSource, options: Options, watch: Watch) -> TiledProblem:
-    """Return the problem to solve, perhaps with a plan: of a network, once its tiles are chosen."""
-    warn = watch.observer.on_warning
-    if isinstance(source, ProblemSource):
-        problem, hint = source.problem, options.hint
-        plan = None if hint is None else _plan_within_pins(hint, problem, watch)
-        return TiledProblem(problem=problem, known=plan)
-    watch.observer.on_stage(Stage.TILING)
-    subject, target = source.subject, source.target
-    hinted = None if options.hint is None else tiles_of(options.hint, subject, target)
-    if hinted is not None and hinted.reason:
-        warn(f"{hinted.reason}; its tiles alone are tried")
-    how = _tile_options(options, watch)
-    planned, start = (None, None) if hinted is None else (hinted.tiled, hinted.tilings)
-    tiled: TiledProblem | None = None
-    if options.lock is not None:
-        tilings = options.lock.tilings(subject.network) | subject.pinned
-        within = replace(subject, pinned=tilings)
-        is_whole = len(tilings) == len(subject.network.groups)
-        try:
-            within_lock = replace(how, how=Tiles.FIRST) if is_whole else how
-            tiled = choose_tiles(within, within_lock, watch.clock, known=planned, start=start)
-        except (DoesNotFitError, PinError) as error:
-            warn(f"{options.lock.name}: its tiles are none for this machine: {error}")
-    tiled = tiled or choose_tiles(subject, how, watch.clock, known=planned, start=start)
-    if options.cost_model is not None and source.origin is not None:
-        from spmilp.calibration import what_lies_outside
-
-        given = str(options.cost_model)
-        for warning in what_lies_outside(source.origin.network, tiled.problem, given):
-            warn(warning)
-    problem, known = with_pins(tiled.problem, options.pins), tiled.known
-    if problem is tiled.problem:
-        return tiled
-    if known is not None and check(problem, known):
-        warn(f"hint: {BREAKS_A_PIN}")
-        known = None
-    # Its schedule knows nothing of pins.
-    return replace(tiled, problem=problem, schedule=None, known=known)
+    """Return the problem to solve, perhaps with a plan; keep time for the roofline."""
+    start = source.start(options, watch)
+    if has_time_for_roofline(source.origin, options.time_limit):
+        watch.clock.reserve(seconds_for_roofline(source.origin))
+    return start
 
 
-def _plan_within_pins(hint: Hint, problem: Problem, watch: Watch) -> Plan | None:
-    """Return the hint's plan, or ``None`` if it breaks a pin."""
-    try:
-        return hint.plan_of(problem)
-    except FileError:
-        if not problem.pins:
-            raise
-        hint.plan_of(replace(problem, pins=NO_PINS))
-        watch.observer.on_warning(f"{hint.name}: {BREAKS_A_PIN}")
-        return None
+def has_time_for_roofline(origin: Origin | None, time_limit: float) -> bool:
+    """Say whether the roofline of a network takes a small part of the time limit, if any."""
+    return seconds_for_roofline(origin) <= SHARE_OF_ROOFLINE * time_limit
 
 
-def _tile_options(options: Options, watch: Watch) -> TileOptions:
-    # The schedules by which tiles are chosen know of no other pins than tiles.
-    on_better = watch.better_tiles if options.pins.are_of_tiles_alone else SILENT.on_tiles
-    return TileOptions(
-        how=options.tiles,
-        time_limit=None if math.isinf(options.time_limit) else options.time_limit,
-        justifies=options.solver == DEFAULT_SOLVER,
-        on_better=on_better,
-    )
+def seconds_for_roofline(origin: Origin | None) -> float:
+    """Return how long a roofline is expected to take; 0 without a network."""
+    if origin is None:
+        return 0.0
+    from spmilp.bounds.roofline import regions_asked
+
+    return Step.ROOFLINE.value * regions_asked(origin.network)

@@ -95,6 +95,7 @@ def solve(
     from spmilp.files import require_room
     from spmilp.formats import collector_paused
     from spmilp.plan.file import room_for_pair
+    from spmilp.source import has_time_for_roofline
     from spmilp.watch import Observer, Stage
 
     if as_json and json_lines:
@@ -168,7 +169,7 @@ def solve(
             out.print_error(failure(result, files))
         interrupted = interrupts.code is not None
         # After an interrupt nobody wants to wait.
-        more = not interrupted and pipeline.has_time_for_roofline(result.origin, time_limit)
+        more = not interrupted and has_time_for_roofline(result.origin, time_limit)
         if as_json or json_lines:
             footprint = footprint_of(result) if more else None
             answer = {

@@ -23,7 +23,7 @@ from spmilp.frontend.find import find_model
 from spmilp.machine.machine import Machine
 from spmilp.machine.read import MachineFile, as_machine_file
 from spmilp.options import Options
-from spmilp.pipeline import find_plan, has_time_for_roofline, solve
+from spmilp.pipeline import find_plan, solve
 from spmilp.plan.file import open_pair, write_pair
 from spmilp.problem.named_pins import NO_NAMED_PINS
 from spmilp.problem.objective import Quantity
@@ -31,6 +31,7 @@ from spmilp.quantities import byte_count, shown_bytes
 from spmilp.result import Result, checked
 from spmilp.runs.jobs import Answer, Run, code_version, run_of
 from spmilp.solvers.base import SolveStatus
+from spmilp.source import has_time_for_roofline
 from spmilp.tile_selection.tiled_problem import TiledProblem
 from spmilp.warm_start import carried_over, handed_on, on_machine
 from spmilp.watch import Watch
