@@ -4,8 +4,8 @@ A copy that one descriptor cannot hold becomes a chain of them. What no chain ca
 defect: the checker reports it for engines that name their controller, and exports refuse it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
 from math import prod
@@ -45,18 +45,57 @@ class Block:
         return self.run * prod(count for count, _, _ in self.loops)
 
 
+def _edma(block: Block) -> bool:
+    """Rows are minor loops of at most 1023 B; one signed 20-bit offset follows each of them.
+
+    The offset is added to the source, to the destination, or to both: the gaps behind the rows are
+    equal, or one of them is 0.
+    """
+    ((_, source, destination),) = block.loops
+    gaps = {source - block.run, destination - block.run} - {0}
+    fits = all(-(2**19) <= gap < 2**19 for gap in gaps)
+    return block.run <= 1023 and len(gaps) <= 1 and fits
+
+
+def _epiphany(block: Block) -> bool:
+    """Outer strides are signed 16-bit numbers, from the last item of a row to the next row."""
+    ((_, source, destination),) = block.loops
+    item = item_size(block)
+    jumps = (source - block.run + item, destination - block.run + item)
+    return all(-(2**15) <= jump < 2**15 for jump in jumps)
+
+
+def _mchan_v6(block: Block) -> bool:
+    """Only the outer memory has a stride, of 16 bits; the scratchpad's side is contiguous."""
+    ((_, source, destination),) = block.loops
+    local, other = (destination, source) if block.loads else (source, destination)
+    return local == block.run and 0 <= other < 2**16
+
+
+def _mchan(block: Block) -> bool:
+    """Both sides have a stride, each a word of 32 bits."""
+    ((_, source, destination),) = block.loops
+    return 0 <= source < 2**32 and 0 <= destination < 2**32
+
+
+def _aie(block: Block) -> bool:
+    """Rows of at most 255 words when there are loops; steps of at most 8192 words."""
+    steps = [step for _, *both in block.loops for step in both]
+    return block.run <= 255 * 4 and all(4 <= step <= 8192 * 4 for step in steps)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Controller:
     """Limits of one descriptor.
 
     Parameters
     ----------
-    run
-        Bytes of a run at most.
-    total
-        Bytes of a descriptor at most.
+    run, total
+        Bytes of a run, and of a descriptor, at most.
     turns
         Turns at most of each loop that a descriptor has, the innermost first.
+    strides_fit
+        Whether a descriptor can hold the strides of a block with loops.
     granule
         Addresses, runs and strides are multiples of this.
     queue
@@ -69,66 +108,10 @@ class Controller:
     run: Bytes
     total: Bytes
     turns: tuple[int, ...] = ()
+    strides_fit: Callable[[Block], bool] = lambda _: True
     granule: Bytes = 1
     queue: int | None = None
     source: str
-
-    def strides_fit(self, block: Block) -> bool:
-        """Return whether a descriptor can hold the strides of a block with loops."""
-        return True
-
-
-class _Edma(Controller):
-    """Rows are minor loops of at most 1023 B; one signed 20-bit offset follows each of them.
-
-    The offset is added to the source, to the destination, or to both.
-    """
-
-    def strides_fit(self, block: Block) -> bool:
-        """Return whether the gaps behind the rows are equal, or one of them is 0."""
-        ((_, source, destination),) = block.loops
-        gaps = {source - block.run, destination - block.run} - {0}
-        fits = all(-(2**19) <= gap < 2**19 for gap in gaps)
-        return block.run <= 1023 and len(gaps) <= 1 and fits
-
-
-class _Epiphany(Controller):
-    """Outer strides are signed 16-bit numbers, from the last item of a row to the next row."""
-
-    def strides_fit(self, block: Block) -> bool:
-        """Return whether both outer strides fit."""
-        ((_, source, destination),) = block.loops
-        item = item_size(block)
-        jumps = (source - block.run + item, destination - block.run + item)
-        return all(-(2**15) <= jump < 2**15 for jump in jumps)
-
-
-class _MchanV6(Controller):
-    """Only the outer memory has a stride, of 16 bits; the scratchpad's side is contiguous."""
-
-    def strides_fit(self, block: Block) -> bool:
-        """Return whether the stride of the other memory fits and the local side has none."""
-        ((_, source, destination),) = block.loops
-        local, other = (destination, source) if block.loads else (source, destination)
-        return local == block.run and 0 <= other < 2**16
-
-
-class _Mchan(Controller):
-    """Both sides have a stride, each a word of 32 bits."""
-
-    def strides_fit(self, block: Block) -> bool:
-        """Return whether the strides fit."""
-        ((_, source, destination),) = block.loops
-        return 0 <= source < 2**32 and 0 <= destination < 2**32
-
-
-class _Aie(Controller):
-    """Rows of at most 255 words when there are loops; steps of at most 8192 words."""
-
-    def strides_fit(self, block: Block) -> bool:
-        """Return whether the run fits the innermost dimension and the strides fit their fields."""
-        steps = [step for _, *both in block.loops for step in both]
-        return block.run <= 255 * 4 and all(4 <= step <= 8192 * 4 for step in steps)
 
 
 CONTROLLERS: Mapping[str, Controller] = {
@@ -140,46 +123,50 @@ CONTROLLERS: Mapping[str, Controller] = {
             total=2**26 - 1,
             source="AMD PG021 AXI DMA, scatter/gather descriptor: 26-bit length",
         ),
-        _Edma(
+        Controller(
             name="edma_tcd",
             run=2**30 - 1,
             total=2**30 - 1,
             turns=(2**15 - 1,),
+            strides_fit=_edma,
             source="NXP eDMA TCD; Linux drivers/dma/fsl-edma-common.h: CITER of 15 bits, MLOFF",
         ),
-        _Mchan(
+        Controller(
             name="mchan",
             run=2**17 - 1,
             total=2**17 - 1,
             turns=(2**17 - 1,),
+            strides_fit=_mchan,
             source="pulp-platform/Deeploy TargetLibraries/PULPOpen/inc/mchan_v7.h: 17-bit length",
         ),
-        _MchanV6(
+        Controller(
             name="mchan_v6",
             run=2**16 - 1,
             total=2**16 - 1,
             turns=(2**16 - 1,),
+            strides_fit=_mchan_v6,
             source="pulp-platform/dory .../PULP/Common/Utils/mchan.h: version 6, 16-bit length",
         ),
-        _Epiphany(
+        Controller(
             name="epiphany",
             run=2**16 - 1,
             total=2**32 - 1,
             turns=(2**16 - 1,),
+            strides_fit=_epiphany,
             source="adapteva/epiphany-libs e-lib/include/e_dma.h: counts and strides of 16 bits",
         ),
-        _Aie(
+        Controller(
             name="aie_bd",
             run=(2**14 - 1) * 4,
             total=(2**14 - 1) * 4,
             turns=(255, 2**14 - 1),
+            strides_fit=_aie,
             granule=4,
             queue=16,
             source="docs.amd.com AM025, DMA_BD0_0 to DMA_BD0_5 of the AIE-ML memory module",
         ),
     )
 }
-
 
 PARTIAL = tuple(each for each in CONTROLLERS.values() if each.granule > 1 or each.queue is not None)
 """Those that cannot express every copy, not even by a chain."""
@@ -221,17 +208,27 @@ def blocks_of(copy: Block, controller: Controller) -> list[Block]:
         turns = _most_turns(copy.run, inner, controller)
         kept = Block(source=0, destination=0, run=copy.run, loops=inner, loads=copy.loads)
         if turns and controller.strides_fit(kept):
-            return [part for start in _starts(copy, outer) for part in _cut(start, inner, turns)]
+            (count, step, stride), *rest = inner
+            return [
+                replace(
+                    kept,
+                    source=source + first * step,
+                    destination=destination + first * stride,
+                    loops=((min(turns, count - first), step, stride), *rest),
+                )
+                for source, destination in _starts(copy, outer)
+                for first in range(0, count, turns)
+            ]
     longest = min(controller.run, controller.total)
     longest -= longest % controller.granule
     return [
         Block(
-            source=start.source + first,
-            destination=start.destination + first,
+            source=source + first,
+            destination=destination + first,
             run=min(longest, copy.run - first),
             loads=copy.loads,
         )
-        for start in _starts(copy, copy.loops)
+        for source, destination in _starts(copy, copy.loops)
         for first in range(0, copy.run, longest)
     ]
 
@@ -276,34 +273,16 @@ def item_size(block: Block) -> Bytes:
 def _most_turns(run: Bytes, loops: Sequence[Loop], controller: Controller) -> int:
     """Return how many turns of the outermost loop a descriptor can have; 0 if not even one."""
     *_, limit = controller.turns[: len(loops)]
-    inside = run * prod(count for count, _, _ in loops[1:])
     counts = [count for count, _, _ in reversed(loops[1:])]
     fits = all(count <= most for count, most in zip(counts, controller.turns, strict=False))
     if run > controller.run or not fits:
         return 0
-    return min(limit, controller.total // inside)
+    return min(limit, controller.total // (run * prod(counts)))
 
 
-def _starts(copy: Block, loops: Sequence[Loop]) -> Iterator[Block]:
-    """Yield the run at each turn of some loops."""
+def _starts(copy: Block, loops: Sequence[Loop]) -> Iterator[tuple[Bytes, Bytes]]:
+    """Yield the source and the destination of the run at each turn of some loops."""
     for turn in product(*(range(count) for count, _, _ in loops)):
-        yield Block(
-            source=copy.source + sum(i * s for i, (_, s, _) in zip(turn, loops, strict=True)),
-            destination=copy.destination
-            + sum(i * d for i, (_, _, d) in zip(turn, loops, strict=True)),
-            run=copy.run,
-            loads=copy.loads,
-        )
-
-
-def _cut(start: Block, loops: Sequence[Loop], turns: int) -> Iterator[Block]:
-    """Yield parts of at most ``turns`` turns of the outermost loop."""
-    (count, source, destination), *inner = loops
-    for first in range(0, count, turns):
-        yield Block(
-            source=start.source + first * source,
-            destination=start.destination + first * destination,
-            run=start.run,
-            loops=((min(turns, count - first), source, destination), *inner),
-            loads=start.loads,
-        )
+        steps = list(zip(turn, loops, strict=True))
+        source = copy.source + sum(i * step for i, (_, step, _) in steps)
+        yield source, copy.destination + sum(i * step for i, (_, _, step) in steps)

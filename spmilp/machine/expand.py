@@ -80,11 +80,11 @@ class _Expansion:
         for link in given.links:
             self._add_link(link.source, link.target, link, both_ways=link.both_ways)
         self._engines += [(engine, engine.name, None) for engine in given.engines]
-        hertz = given.frequency_mhz and int(given.frequency_mhz * 10**6)
+        megahertz, remote = given.frequency_mhz, given.remote_reads
         return Machine(
             **_same(given, Machine, "description", "events", "event_maximum"),
             name=given.name,
-            frequency=hertz,
+            frequency=None if megahertz is None else int(megahertz * 10**6),
             memories=tuple(self._memories),
             kinds=tuple(_kind_of(i, n, k) for i, (n, k) in enumerate(given.core_kinds.items())),
             cores=tuple(self._cores),
@@ -92,7 +92,7 @@ class _Expansion:
             engines=tuple(self._numbered_engines()),
             routing=topology.routing,
             positions=topology.positions,
-            remote=given.remote_reads and RemoteReads(**_same(given.remote_reads, RemoteReads)),
+            remote=None if remote is None else RemoteReads(**_same(remote, RemoteReads)),
         )
 
     def _add_ports(self, dram: DramFields) -> None:

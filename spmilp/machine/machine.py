@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import StrEnum
 from fractions import Fraction
+from operator import itemgetter
 from typing import Any, Protocol
 
 from spmilp.cached import Cache
@@ -81,9 +82,7 @@ class Memory:
     def __post_init__(self) -> None:
         if self.size is None and self.kind is not MemoryKind.DRAM:
             raise ValueError(f"memory {self.name}: only a DRAM may be without a size")
-        if self.size is not None and self.size <= 0:
-            raise ValueError(f"memory {self.name}: size is {self.size} B, expected > 0")
-        if self.alignment <= 0 or self.alignment.bit_count() != 1:
+        if self.alignment.bit_count() != 1:
             raise ValueError(f"memory {self.name}: alignment {self.alignment} B, no power of 2")
         last = 0
         for taken in self.reserved:
@@ -220,8 +219,6 @@ class Link:
             raise ValueError(f"link {self.source} -> {self.target}: leads from a node to itself")
         if self.rate <= 0:
             raise ValueError(f"link {self.source} -> {self.target}: rate {self.rate}, expected > 0")
-        if self.latency < 0:
-            raise ValueError(f"link {self.source} -> {self.target}: latency {self.latency} < 0")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -277,16 +274,8 @@ class Engine:
     controller: str | None = None
 
     def __post_init__(self) -> None:
-        if self.channels <= 0:
-            raise ValueError(f"engine {self.name}: {self.channels} channels, expected > 0")
         if self.rate <= 0:
             raise ValueError(f"engine {self.name}: rate {self.rate} B/cycle, expected > 0")
-        if self.setup < 0:
-            raise ValueError(f"engine {self.name}: setup {self.setup} cycles < 0")
-        if self.longest is not None and self.longest <= 0:
-            raise ValueError(f"engine {self.name}: longest transfer {self.longest} B, expected > 0")
-        if self.dimensions is not None and self.dimensions <= 0:
-            raise ValueError(f"engine {self.name}: {self.dimensions} dimensions, expected > 0")
         if self.controller is not None and self.controller not in CONTROLLERS:
             raise ValueError(
                 f"engine {self.name}: no controller {self.controller}; there are "
@@ -295,14 +284,12 @@ class Engine:
 
     def serves(self, source: MemoryIdx, destination: MemoryIdx) -> bool:
         """Return whether it may move data from ``source`` to ``destination``, routes left aside."""
+        from_there = self.reaches is None or source in self.reaches
+        to_there = self.reaches is None or destination in self.reaches
         if self.owner is None:
-            return self._reaches(source) and self._reaches(destination)
-        if destination == self.owner and self.loads and self._reaches(source):
-            return True
-        return source == self.owner and self.stores and self._reaches(destination)
-
-    def _reaches(self, memory: MemoryIdx) -> bool:
-        return self.reaches is None or memory in self.reaches
+            return from_there and to_there
+        loads = destination == self.owner and self.loads and from_there
+        return loads or (source == self.owner and self.stores and to_there)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -369,27 +356,20 @@ class Machine:
     cache: Cache = field(default_factory=Cache, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        indices_are_positions("memory", (memory.index for memory in self.memories))
-        indices_are_positions("kind", (kind.index for kind in self.kinds))
-        indices_are_positions("core", (core.index for core in self.cores))
-        indices_are_positions("link", (link.index for link in self.links))
-        indices_are_positions("engine", (engine.index for engine in self.engines))
-        self._names_are_unique()
-        self._references_exist()
-
-    def _names_are_unique(self) -> None:
-        names = {
-            "memory": [memory.name for memory in self.memories],
-            "kind": [kind.name for kind in self.kinds],
-            "core": [core.name for core in self.cores],
-            "engine": [engine.name for engine in self.engines],
+        named: dict[str, tuple[Memory | CoreKind | Core | Engine, ...]] = {
+            "memory": self.memories,
+            "kind": self.kinds,
+            "core": self.cores,
+            "engine": self.engines,
         }
-        for what, given in names.items():
-            for name, count in Counter(given).items():
-                if count > 1:
-                    raise ValueError(f"the {what} name {name} is given {count} times")
-
-    def _references_exist(self) -> None:
+        for what, rows in {**named, "link": self.links}.items():
+            indices_are_positions(what, (row.index for row in rows))
+        for what, owners in named.items():
+            name, count = max(
+                Counter(row.name for row in owners).items(), key=itemgetter(1), default=("", 0)
+            )
+            if count > 1:
+                raise ValueError(f"the {what} name {name} is given {count} times")
         if not self.cores:
             raise ValueError(f"machine {self.name} has no core")
         for core in self.cores:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 
 from spmilp.machine.machine import MemoryKind
 from spmilp.plan.plan import Claim, Placement, Residency, Transfer
@@ -23,12 +23,8 @@ class Measures:
 
     def of(self, quantity: Quantity) -> int:
         """Return one of the quantities, in its unit."""
-        return {
-            Quantity.MAKESPAN: self.makespan,
-            Quantity.DRAM_TRAFFIC: self.dram_traffic,
-            Quantity.ENERGY: self.energy,
-            Quantity.PEAK_SPM: self.peak_spm,
-        }[quantity]
+        found: int = getattr(self, quantity.value)
+        return found
 
 
 def measure(
@@ -67,24 +63,12 @@ def measure(
 
 def claimed(claim: Claim) -> Measures:
     """Return what a plan claims to cost."""
-    return Measures(
-        makespan=claim.makespan,
-        dram_traffic=claim.dram_traffic,
-        energy=claim.energy,
-        peak_spm=claim.peak_spm,
-    )
+    return Measures(**{one.name: getattr(claim, one.name) for one in fields(Measures)})
 
 
 def claim_of(measures: Measures, bound: int, bound_source: str) -> Claim:
     """Return the claim of a plan that costs this, with a proven bound and its name."""
-    return Claim(
-        makespan=measures.makespan,
-        dram_traffic=measures.dram_traffic,
-        energy=measures.energy,
-        peak_spm=measures.peak_spm,
-        bound=bound,
-        bound_source=bound_source,
-    )
+    return Claim(**asdict(measures), bound=bound, bound_source=bound_source)
 
 
 def compulsory_dram_traffic(problem: Problem) -> Bytes:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from math import prod
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from spmilp.errors import ArgumentError
 from spmilp.formats import near_matches
@@ -22,7 +22,7 @@ from spmilp.problem.problem import (
     Task,
     whole_slice,
 )
-from spmilp.units import Bytes, Extents, MemoryIdx, SliceIdx
+from spmilp.units import Bytes, Extents, MemoryIdx
 
 ITEMS: Mapping[str, Bytes] = {
     **dict.fromkeys(("bool", "int8", "uint8", "float8"), 1),
@@ -32,9 +32,12 @@ ITEMS: Mapping[str, Bytes] = {
 }
 """Bytes of an element of each data type."""
 
+Shape: TypeAlias = int | Sequence[int]
+Written: TypeAlias = tuple[str, Shape, str]
+"""Name, shape and data type of what a task writes."""
 
-@dataclass(frozen=True, slots=True, eq=False)
-class View:
+
+class View(NamedTuple):
     """A box of some data: what a task reads.
 
     Parameters
@@ -51,11 +54,6 @@ class View:
     def bytes(self) -> Bytes:
         """Size in bytes, packed."""
         return prod(self.extent) * ITEMS[self.data.dtype]
-
-    @property
-    def key(self) -> tuple[str, Extents, Extents]:
-        """Name, start and extent: equal for equal parts."""
-        return self.data.name, self.start, self.extent
 
     def __repr__(self) -> str:
         if self.extent == self.data.shape:
@@ -99,49 +97,27 @@ class Data:
         keys = key if isinstance(key, tuple) else (key,)
         if len(keys) > len(self.shape):
             raise ArgumentError(f"{self.name}: {len(keys)} slices, but {len(self.shape)} axes")
-        box = [
-            self._interval(axis, keys[axis] if axis < len(keys) else slice(None))
-            for axis in range(len(self.shape))
-        ]
-        return View(self, tuple(a for a, _ in box), tuple(b - a for a, b in box))
+        start, extent = [0] * len(self.shape), list(self.shape)
+        for axis, (part, length) in enumerate(zip(keys, self.shape, strict=False)):
+            part = slice(part, part + 1) if isinstance(part, int) else part
+            if part.step not in (None, 1):
+                raise ArgumentError(
+                    f"{self.name}: a step of {part.step} along axis {axis}, expected 1"
+                )
+            first = 0 if part.start is None else part.start
+            stop = length if part.stop is None else part.stop
+            if not 0 <= first < stop <= length:
+                raise ArgumentError(
+                    f"{self.name}: [{first}, {stop}) along axis {axis}, which is [0, {length})"
+                )
+            start[axis], extent[axis] = first, stop - first
+        return View(self, tuple(start), tuple(extent))
 
     def __repr__(self) -> str:
         return f"{self.name}: {self.dtype} {'x'.join(map(str, self.shape))}"
 
-    def _interval(self, axis: int, key: slice | int) -> tuple[int, int]:
-        length = self.shape[axis]
-        if isinstance(key, int):
-            key = slice(key, key + 1)
-        if key.step not in (None, 1):
-            raise ArgumentError(f"{self.name}: a step of {key.step} along axis {axis}, expected 1")
-        start, stop = (
-            0 if key.start is None else key.start,
-            length if key.stop is None else key.stop,
-        )
-        if not 0 <= start < stop <= length:
-            raise ArgumentError(
-                f"{self.name}: [{start}, {stop}) along axis {axis}, which is [0, {length})"
-            )
-        return start, stop
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NamedTask:
-    """A task as it was described, its references by name."""
-
-    name: str
-    reads: tuple[View, ...]
-    writes: tuple[Data, ...]
-    cycles: tuple[int | None, ...]
-    energy: tuple[int | None, ...]
-    scratch: Bytes
-    after: tuple[str, ...]
-    in_place: tuple[tuple[View, Data], ...]
-    partial: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Home:
+class _Home(NamedTuple):
     """The box of a DRAM tensor, or the memory, where some data starts or ends."""
 
     kind: BufferKind
@@ -152,152 +128,17 @@ class Home:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Described:
-    """Everything that a problem is made from, in the order in which it was added.
+class _NamedTask:
+    """A task as it was described, its references by name; other fields are those of a task."""
 
-    Parameters
-    ----------
-    starts, ends
-        By the name of the data: where it lies at cycle 0, and where it must lie at the end.
-    """
-
-    machine: Machine
-    data: Mapping[str, Data]
-    starts: Mapping[str, Home]
-    ends: Mapping[str, Home]
-    tasks: Mapping[str, NamedTask]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Assembled:
-    """The tables of a problem."""
-
-    tensors: tuple[DramTensor, ...]
-    buffers: tuple[Buffer, ...]
-    slices: tuple[Slice, ...]
-    tasks: tuple[Task, ...]
-
-
-def assemble(given: Described) -> Assembled:
-    """Return the tables of a problem.
-
-    Raises
-    ------
-    ValueError
-        If tiles of one tensor differ in what they say of it, or overlap.
-    """
-    tensors = _tensors(given)
-    numbers = {name: index for index, name in enumerate(given.data)}
-    buffers = tuple(_buffer(given, name, index, tensors) for name, index in numbers.items())
-    slices = _Slices(buffers, numbers)
-    positions = {name: index for index, name in enumerate(given.tasks)}
-    tasks = tuple(
-        Task(
-            index=positions[task.name],
-            name=task.name,
-            cycles=task.cycles,
-            reads=tuple(slices.number(view) for view in task.reads),
-            writes=tuple(numbers[data.name] for data in task.writes),
-            scratch=task.scratch,
-            in_place=tuple(
-                (slices.number(view), numbers[data.name]) for view, data in task.in_place
-            ),
-            after=tuple(positions[name] for name in dict.fromkeys(task.after)),
-            energy=task.energy,
-        )
-        for task in given.tasks.values()
-    )
-    return Assembled(
-        tensors=tuple(tensors.values()), buffers=buffers, slices=tuple(slices.all), tasks=tasks
-    )
-
-
-def _tensors(given: Described) -> dict[str, DramTensor]:
-    """Return the tensors of all that starts or ends in a DRAM, by name."""
-    found: dict[str, DramTensor] = {}
-    tiles: dict[str, list[tuple[str, Extents, Extents]]] = {}
-    for name, home in (*given.starts.items(), *given.ends.items()):
-        if given.machine.memories[home.memory].kind is not MemoryKind.DRAM:
-            continue
-        tensor = DramTensor(
-            index=len(found),
-            name=home.tensor,
-            kind=home.kind,
-            memory=home.memory,
-            shape=home.shape,
-            item=ITEMS[given.data[name].dtype],
-        )
-        known = found.setdefault(home.tensor, tensor)
-        for what in ("kind", "memory", "shape", "item"):
-            one, other = getattr(known, what), getattr(tensor, what)
-            if one != other:
-                raise ArgumentError(f"{name}: {what} {other} in {home.tensor}, which has {one}")
-        tiles.setdefault(home.tensor, []).append((name, home.start, given.data[name].shape))
-    for tensor_name, boxes in tiles.items():
-        _do_not_overlap(tensor_name, boxes)
-    return found
-
-
-def _do_not_overlap(tensor: str, boxes: Iterable[tuple[str, Extents, Extents]]) -> None:
-    for (one, start, extent), (other, other_start, other_extent) in combinations(boxes, 2):
-        sides = zip(start, extent, other_start, other_extent, strict=True)
-        if all(a < b + n and b < a + m for a, m, b, n in sides):
-            raise ArgumentError(f"{one} and {other} overlap in the tensor {tensor}")
-
-
-def _buffer(given: Described, name: str, index: int, tensors: Mapping[str, DramTensor]) -> Buffer:
-    data, start, end = given.data[name], given.starts.get(name), given.ends.get(name)
-    partial = any(task.partial and data in task.writes for task in given.tasks.values())
-    kind = BufferKind.PARTIAL if partial else BufferKind.INTERMEDIATE
-    home, place = start or end, None
-    if home is not None:
-        kind = home.kind
-        if given.machine.memories[home.memory].kind is MemoryKind.DRAM:
-            place = Place(tensors[home.tensor].index, home.start)
-    return Buffer(
-        index=index,
-        name=name,
-        kind=kind,
-        shape=data.shape,
-        item=ITEMS[data.dtype],
-        starts_in=None if start is None else start.memory,
-        ends_in=None if end is None else end.memory,
-        place=place,
-    )
-
-
-class _Slices:
-    """The slices of a problem: whole buffers first, then each part that is read, once."""
-
-    def __init__(self, buffers: Sequence[Buffer], numbers: Mapping[str, int]) -> None:
-        self.all = list(map(whole_slice, buffers))
-        self._buffers = buffers
-        self._numbers = numbers
-        self._parts: dict[tuple[int, Extents, Extents], SliceIdx] = {
-            (each.buffer, each.start, each.extent): each.index for each in self.all
-        }
-
-    def number(self, view: View) -> SliceIdx:
-        """Return the number of a part; a new one is added."""
-        buffer = self._buffers[self._numbers[view.data.name]]
-        key = (buffer.index, view.start, view.extent)
-        if key not in self._parts:
-            self._parts[key] = len(self.all)
-            self.all.append(
-                Slice(
-                    index=len(self.all),
-                    buffer=buffer.index,
-                    start=view.start,
-                    extent=view.extent,
-                    bytes=view.bytes,
-                )
-            )
-        return self._parts[key]
-
-
-Shape: TypeAlias = int | Sequence[int]
-Written: TypeAlias = tuple[str, Shape, str]
-"""Name, shape and data type of what a task writes."""
+    reads: tuple[View, ...]
+    writes: tuple[Data, ...]
+    in_place: tuple[tuple[View, Data], ...]
+    after: tuple[str, ...]
+    cycles: tuple[int | None, ...]
+    energy: tuple[int | None, ...]
+    scratch: Bytes
+    partial: bool
 
 
 class ProblemBuilder:
@@ -340,9 +181,9 @@ class ProblemBuilder:
         self._name = name
         self._objective = Objective.of(Quantity(objective))
         self._data: dict[str, Data] = {}
-        self._starts: dict[str, Home] = {}
-        self._ends: dict[str, Home] = {}
-        self._tasks: dict[str, NamedTask] = {}
+        self._starts: dict[str, _Home] = {}
+        self._ends: dict[str, _Home] = {}
+        self._tasks: dict[str, _NamedTask] = {}
 
     @property
     def machine(self) -> Machine:
@@ -378,6 +219,16 @@ class ProblemBuilder:
         The arguments are those of :meth:`input`.
         """
         return self._add_start(name, shape, dtype, memory, BufferKind.WEIGHT)
+
+    def _add_start(
+        self, name: str, shape: Shape, dtype: str, memory: str | None, kind: BufferKind
+    ) -> Data:
+        who = f"{kind} {name}"
+        data = self._fresh((name, shape, dtype), who)
+        origin = (0,) * len(data.shape)
+        self._data[name] = data
+        self._starts[name] = _Home(kind, self._memory(memory, who), name, data.shape, origin)
+        return data
 
     def task(
         self,
@@ -427,28 +278,28 @@ class ProblemBuilder:
             If a name is taken or not known, or a number is not possible.
         """
         who = f"task {name}"
-        self._is_new(name, "task", self._tasks)
+        _is_new(name, "task", self._tasks)
         one = isinstance(writes, tuple) and len(writes) == 3 and isinstance(writes[0], str)
         wanted: list[Any] = [writes] if one else list(writes)
         views = tuple(self._view(read, who) for read in _as_list(reads))
         written = tuple(self._fresh(each, who) for each in wanted)
         if scratch < 0:
             raise ArgumentError(f"{who}: scratch of {scratch} B, expected 0 or more")
-        _are_different(views, who)
+        twice = next((view for n, view in enumerate(views) if view in views[:n]), None)
+        if twice is not None:
+            raise ArgumentError(f"{who}: reads {twice!r} twice")
         if len({data.name for data in written}) < len(written):
             raise ArgumentError(f"{who}: writes {written[0].name} twice")
-        task = NamedTask(
-            name=name,
+        self._tasks[name] = _NamedTask(
             reads=views,
             writes=written,
             cycles=self._per_kind(cycles, who, "cycles", least=1),
             energy=() if energy is None else self._per_kind(energy, who, "energy", least=0),
             scratch=scratch,
-            after=tuple(self._earlier(each, who) for each in _as_list(after)),
+            after=tuple(dict.fromkeys(self._earlier(each, who) for each in _as_list(after))),
             in_place=tuple(self._pair(pair, views, written, who) for pair in in_place),
             partial=partial,
         )
-        self._tasks[name] = task
         self._data |= {data.name: data for data in written}
         return written[0] if one else written
 
@@ -481,9 +332,8 @@ class ProblemBuilder:
         found = self._known(data, "output")
         who = f"output {found.name}"
         if found.name in self._starts:
-            raise ArgumentError(
-                f"{who}: no task writes it, it is an {self._starts[found.name].kind}"
-            )
+            kind = self._starts[found.name].kind
+            raise ArgumentError(f"{who}: no task writes it, it is an {kind}")
         if found.name in self._ends:
             raise ArgumentError(f"{who}: is an output already")
         whole, shape = (found.name, found.shape) if tensor is None else tensor
@@ -499,13 +349,8 @@ class ProblemBuilder:
                     f"{who}: [{first}, {first + length}) along axis {axis} of {whole}, which is "
                     f"[0, {end})"
                 )
-        self._ends[found.name] = Home(
-            kind=BufferKind.OUTPUT,
-            memory=self._memory(memory, who),
-            tensor=whole,
-            shape=extents,
-            start=start,
-        )
+        home = _Home(BufferKind.OUTPUT, self._memory(memory, who), whole, extents, start)
+        self._ends[found.name] = home
 
     def build(self) -> Problem:
         """Return the problem.
@@ -519,22 +364,46 @@ class ProblemBuilder:
         if not self._tasks:
             raise ArgumentError(f"{self._name}: has no task")
         self._everything_is_used()
-        tables = assemble(
-            Described(
-                machine=self.machine,
-                data=self._data,
-                starts=self._starts,
-                ends=self._ends,
-                tasks=self._tasks,
+        tensors = self._tensors()
+        numbers = {name: index for index, name in enumerate(self._data)}
+        buffers = [self._buffer(name, index, tensors) for name, index in numbers.items()]
+        # Whole buffers come first, then each part that is read, once.
+        slices = list(map(whole_slice, buffers))
+        slice_of = {data[()]: index for index, data in enumerate(self._data.values())}
+        for view in (view for task in self._tasks.values() for view in task.reads):
+            if view not in slice_of:
+                slice_of[view] = len(slices)
+                slices.append(
+                    Slice(
+                        index=len(slices),
+                        buffer=numbers[view.data.name],
+                        start=view.start,
+                        extent=view.extent,
+                        bytes=view.bytes,
+                    )
+                )
+        positions = {name: index for index, name in enumerate(self._tasks)}
+        tasks = tuple(
+            Task(
+                index=positions[name],
+                name=name,
+                cycles=task.cycles,
+                reads=tuple(slice_of[view] for view in task.reads),
+                writes=tuple(numbers[data.name] for data in task.writes),
+                scratch=task.scratch,
+                in_place=tuple((slice_of[v], numbers[data.name]) for v, data in task.in_place),
+                after=tuple(positions[other] for other in task.after),
+                energy=task.energy,
             )
+            for name, task in self._tasks.items()
         )
         return Problem(
             name=f"{self._name} on {self.machine.name}",
             machine=self.machine,
-            tensors=tables.tensors,
-            buffers=tables.buffers,
-            slices=tables.slices,
-            tasks=tables.tasks,
+            tensors=tuple(tensors.values()),
+            buffers=tuple(buffers),
+            slices=tuple(slices),
+            tasks=tasks,
             objective=self._objective,
             sources=(("machine", self._file.sha256),),
         )
@@ -545,34 +414,73 @@ class ProblemBuilder:
             f"{len(self._data)} buffers>"
         )
 
-    def _add_start(
-        self, name: str, shape: Shape, dtype: str, memory: str | None, kind: BufferKind
-    ) -> Data:
-        data = self._fresh((name, shape, dtype), f"{kind} {name}")
-        self._data[name] = data
-        self._starts[name] = Home(
+    def _everything_is_used(self) -> None:
+        read = {view.data.name for task in self._tasks.values() for view in task.reads}
+        for name in self._data:
+            if name not in read and name not in self._ends:
+                start = self._starts.get(name)
+                if start is not None:
+                    raise ArgumentError(f"{start.kind} {name}: no task reads it")
+                raise ArgumentError(f"{name}: no task reads it, and it is no output")
+
+    def _tensors(self) -> dict[str, DramTensor]:
+        """Return the tensors of all that starts or ends in a DRAM, by name."""
+        found: dict[str, DramTensor] = {}
+        tiles: dict[str, list[View]] = {}
+        for name, home in (*self._starts.items(), *self._ends.items()):
+            if self.machine.memories[home.memory].kind is not MemoryKind.DRAM:
+                continue
+            data = self._data[name]
+            tensor = DramTensor(
+                index=len(found),
+                name=home.tensor,
+                kind=home.kind,
+                memory=home.memory,
+                shape=home.shape,
+                item=ITEMS[data.dtype],
+            )
+            known = found.setdefault(home.tensor, tensor)
+            for what in ("kind", "memory", "shape", "item"):
+                one, other = getattr(known, what), getattr(tensor, what)
+                if one != other:
+                    raise ArgumentError(f"{name}: {what} {other} in {home.tensor}, which has {one}")
+            tiles.setdefault(home.tensor, []).append(View(data, home.start, data.shape))
+        for tensor_name, boxes in tiles.items():
+            for a, b in combinations(boxes, 2):
+                sides = zip(a.start, a.extent, b.start, b.extent, strict=True)
+                if all(s < t + n and t < s + m for s, m, t, n in sides):
+                    names = f"{a.data.name} and {b.data.name}"
+                    raise ArgumentError(f"{names} overlap in the tensor {tensor_name}")
+        return found
+
+    def _buffer(self, name: str, index: int, tensors: Mapping[str, DramTensor]) -> Buffer:
+        data, start, end = self._data[name], self._starts.get(name), self._ends.get(name)
+        partial = any(task.partial and data in task.writes for task in self._tasks.values())
+        kind = BufferKind.PARTIAL if partial else BufferKind.INTERMEDIATE
+        home, place = start or end, None
+        if home is not None:
+            kind = home.kind
+            if self.machine.memories[home.memory].kind is MemoryKind.DRAM:
+                place = Place(tensors[home.tensor].index, home.start)
+        return Buffer(
+            index=index,
+            name=name,
             kind=kind,
-            memory=self._memory(memory, f"{kind} {name}"),
-            tensor=name,
             shape=data.shape,
-            start=(0,) * len(data.shape),
+            item=ITEMS[data.dtype],
+            starts_in=start and start.memory,
+            ends_in=end and end.memory,
+            place=place,
         )
-        return data
 
     def _fresh(self, given: Any, who: str) -> Data:
         if not isinstance(given, Sequence) or isinstance(given, str) or len(given) != 3:
             raise ArgumentError(f"{who}: writes {given!r}, expected (name, shape, dtype)")
         name, shape, dtype = given
-        self._is_new(name, "data", self._data)
+        _is_new(name, "data", self._data)
         if dtype not in ITEMS:
             raise ArgumentError(f"{name}: dtype {dtype!r}; there are {', '.join(ITEMS)}")
         return Data(name, _extents(shape, name), dtype)
-
-    def _is_new(self, name: Any, what: str, taken: Mapping[str, object]) -> None:
-        if not isinstance(name, str) or not name:
-            raise ArgumentError(f"{what} {name!r}: expected a name")
-        if name in taken:
-            raise ArgumentError(f"{what} {name}: there is one of this name already")
 
     def _known(self, given: Any, who: str) -> Data:
         name = given.name if isinstance(given, Data) else given
@@ -592,7 +500,7 @@ class ProblemBuilder:
     def _earlier(self, given: Any, who: str) -> str:
         if isinstance(given, Data):
             self._known(given, who)
-            writers = [task.name for task in self._tasks.values() if given in task.writes]
+            writers = [name for name, task in self._tasks.items() if given in task.writes]
             if not writers:
                 raise ArgumentError(f"{who}: after {given.name}, which no task writes")
             return writers[0]
@@ -606,17 +514,16 @@ class ProblemBuilder:
         if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
             raise ArgumentError(f"{who}: in_place {pair!r}, expected (read, written)")
         view, name = self._view(pair[0], who), pair[1]
-        read = next((each for each in views if each.key == view.key), None)
         data = next((each for each in written if each.name == name), None)
-        if read is None:
+        if view not in views:
             raise ArgumentError(f"{who}: in place of {view!r}, which it does not read")
         if data is None:
             raise ArgumentError(f"{who}: in place {name!r}, which it does not write")
-        if read.bytes != data.bytes:
+        if view.bytes != data.bytes:
             raise ArgumentError(
-                f"{who}: {name} of {data.bytes} B in place of {read!r} of {read.bytes} B"
+                f"{who}: {name} of {data.bytes} B in place of {view!r} of {view.bytes} B"
             )
-        return read, data
+        return view, data
 
     def _per_kind(
         self, given: int | Mapping[str, int], who: str, what: str, *, least: int
@@ -635,22 +542,21 @@ class ProblemBuilder:
         return tuple(table.get(kind) for kind in kinds)
 
     def _memory(self, name: str | None, who: str) -> MemoryIdx:
-        if name is None:
-            if not self.machine.drams:
-                raise ArgumentError(f"{who}: {self.machine.name} has no DRAM; name a memory")
+        if name is None and self.machine.drams:
             return self.machine.drams[0].index
+        if name is None:
+            raise ArgumentError(f"{who}: {self.machine.name} has no DRAM; name a memory")
         known = {memory.name: memory.index for memory in self.machine.memories}
         if name not in known:
             raise ArgumentError(f"{who}: no memory {name!r}{_near(name, known)}")
         return known[name]
 
-    def _everything_is_used(self) -> None:
-        read = {view.data.name for task in self._tasks.values() for view in task.reads}
-        for name in self._data:
-            if name not in read and name not in self._ends:
-                what = f"{self._starts[name].kind} {name}" if name in self._starts else name
-                hint = "" if name in self._starts else ", and it is no output"
-                raise ArgumentError(f"{what}: no task reads it{hint}")
+
+def _is_new(name: Any, what: str, taken: Mapping[str, object]) -> None:
+    if not isinstance(name, str) or not name:
+        raise ArgumentError(f"{what} {name!r}: expected a name")
+    if name in taken:
+        raise ArgumentError(f"{what} {name}: there is one of this name already")
 
 
 def _as_list(given: Any) -> list[Any]:
@@ -669,14 +575,6 @@ def _extents(shape: Shape, who: str) -> Extents:
     if not extents:
         raise ArgumentError(f"{who}: a shape without axes; write (1,)")
     return extents
-
-
-def _are_different(views: Sequence[View], who: str) -> None:
-    seen = set()
-    for view in views:
-        if view.key in seen:
-            raise ArgumentError(f"{who}: reads {view!r} twice")
-        seen.add(view.key)
 
 
 def _near(name: object, known: Iterable[str]) -> str:

@@ -5,9 +5,12 @@ from itertools import combinations
 
 from spmilp.errors import PinError
 from spmilp.machine.machine import Machine, Memory
-from spmilp.problem.pins import BufferPin, TaskPin
+from spmilp.problem.pins import BufferPin
 from spmilp.problem.problem import Problem, Task
 from spmilp.units import BufferIdx, Bytes, CoreIdx, Cycles, MemoryIdx, TaskIdx, align_up
+
+SHOWN = 4
+"""Names of one kind in a message; the others are counted."""
 
 
 def may_lie(machine: Machine, pin: BufferPin | None, memory: MemoryIdx) -> bool:
@@ -17,18 +20,18 @@ def may_lie(machine: Machine, pin: BufferPin | None, memory: MemoryIdx) -> bool:
     return machine.memories[memory].kind not in {machine.memories[m].kind for m in pin.memories}
 
 
-def pinned_operands(problem: Problem) -> dict[TaskIdx, list[BufferIdx]]:
-    """Return the pinned buffers that must lie in a task's own memory, for tasks that have any.
+def pinned_operands(problem: Problem) -> dict[TaskIdx, list[BufferPin]]:
+    """Return the pins of buffers that must lie in a task's own memory, for tasks that have any.
 
-    What it writes; and, unless cores read remotely, what it reads.
+    These are what it writes; and, unless cores read remotely, what it reads.
     """
-    pinned = {pin.buffer for pin in problem.pins.buffers}
-    found: dict[TaskIdx, list[BufferIdx]] = {}
+    pinned = {pin.buffer: pin for pin in problem.pins.buffers}
+    found: dict[TaskIdx, list[BufferPin]] = {}
     for task in problem.tasks if pinned else ():
         local = list(task.writes)
         if problem.machine.remote is None:
             local += [problem.slices[read].buffer for read in task.reads]
-        some = [buffer for buffer in dict.fromkeys(local) if buffer in pinned]
+        some = [pinned[buffer] for buffer in dict.fromkeys(local) if buffer in pinned]
         if some:
             found[task.index] = some
     return found
@@ -39,33 +42,20 @@ def cores_left(problem: Problem) -> dict[TaskIdx, tuple[CoreIdx, ...]]:
 
     That is one that names cores, or of a buffer that has to lie where the task runs.
     """
-    pins, machine = problem.pins, problem.machine
-    of_task = {pin.task: pin for pin in pins.tasks if pin.cores}
-    of_buffer = {pin.buffer: pin for pin in pins.buffers}
+    machine = problem.machine
+    of_task = {pin.task: pin.cores for pin in problem.pins.tasks if pin.cores}
     operands = pinned_operands(problem)
-
-    def left(task: Task, pin: TaskPin | None) -> Iterator[CoreIdx]:
-        for core in machine.cores:
-            able = task.cycles[core.kind] is not None and core.index not in pins.forbidden
-            wanted = pin is None or core.index in pin.cores
-            if (
-                able
-                and wanted
-                and all(
-                    may_lie(machine, of_buffer[buffer], core.memory)
-                    for buffer in operands.get(task.index, ())
-                )
-            ):
-                yield core.index
-
     return {
-        task: tuple(left(problem.tasks[task], of_task.get(task)))
+        task: tuple(
+            core.index
+            for core in machine.cores
+            if problem.tasks[task].cycles[core.kind] is not None
+            and core.index not in problem.pins.forbidden
+            and (task not in of_task or core.index in of_task[task])
+            and all(may_lie(machine, pin, core.memory) for pin in operands.get(task, ()))
+        )
         for task in sorted({*of_task, *operands})
     }
-
-
-SHOWN = 4
-"""Names of one kind in a message; the others are counted."""
 
 
 def refuse_contradictions(problem: Problem) -> None:
@@ -77,8 +67,7 @@ def refuse_contradictions(problem: Problem) -> None:
         With the first contradiction; it names both sides.
     """
     if problem.pins:
-        finder = _Contradictions(problem)
-        first = next(finder.all(), None)
+        first = next(_Contradictions(problem).all(), None)
         if first is not None:
             raise PinError(f"pins: {first}")
 
@@ -88,7 +77,8 @@ class _Contradictions:
         self._problem = problem
         self._machine = problem.machine
         self._pins = problem.pins
-        self._of_buffer = {pin.buffer: pin for pin in self._pins.buffers}
+        self._of_task = {pin.task: pin for pin in problem.pins.tasks}
+        self._operands = pinned_operands(problem)
         self._left = cores_left(problem)
 
     def all(self) -> Iterator[str]:
@@ -100,83 +90,66 @@ class _Contradictions:
         yield from self._end_too_late()
 
     def _no_core_is_left(self) -> Iterator[str]:
-        forbidden = frozenset(self._pins.forbidden)
-        cores: Sequence[CoreIdx]
-        if len(forbidden) == len(self._machine.cores):
+        cores, forbidden = self._machine.cores, frozenset(self._pins.forbidden)
+        if len(forbidden) == len(cores):
             yield f"all {len(forbidden)} cores are forbidden, and there are tasks to run"
-        ways: set[tuple[bool, ...]] = set()
+        first: dict[tuple[bool, ...], Task] = {}
         for task in self._problem.tasks if forbidden else ():
-            able = tuple(cycles is not None for cycles in task.cycles)
-            if able in ways:
-                continue
-            ways.add(able)
-            cores = [core.index for core in self._machine.cores if able[core.kind]]
-            if cores and forbidden.issuperset(cores):
+            first.setdefault(tuple(cycles is not None for cycles in task.cycles), task)
+        for kinds, task in first.items():
+            able = [core.index for core in cores if kinds[core.kind]]
+            if able and forbidden.issuperset(able):
                 yield (
-                    f"task {task.name} can run on {self._cores(cores)} only, and all of these are "
+                    f"task {task.name} can run on {self._cores(able)} only, and all of these are "
                     "forbidden"
                 )
-        for index, cores in self._left.items():
-            if not cores:
+        for index, left in self._left.items():
+            if not left:
                 yield self._why_none_is_left(self._problem.tasks[index])
 
     def _why_none_is_left(self, task: Task) -> str:
-        machine, forbidden = self._machine, self._pins.forbidden
-        pin = next((p for p in self._pins.tasks if p.task == task.index and p.cores), None)
-        wanted: Sequence[CoreIdx] = range(len(machine.cores)) if pin is None else pin.cores
+        cores, forbidden = self._machine.cores, self._pins.forbidden
+        pin = self._of_task.get(task.index)
+        wanted: Sequence[CoreIdx] = pin.cores if pin and pin.cores else range(len(cores))
+        able = [core for core in wanted if task.cycles[cores[core].kind] is not None]
+        allowed = [core for core in able if core not in forbidden]
+        here = list(dict.fromkeys(cores[core].memory for core in allowed))
         who = f"task {task.name}"
-        if pin is not None:
+        if pin and pin.cores:
             who += f" is pinned to {self._cores(pin.cores)}"
-            able = [c for c in wanted if task.cycles[machine.cores[c].kind] is not None]
             if not able:
-                kinds = {machine.kinds[machine.cores[core].kind].name for core in wanted}
+                kinds = {self._machine.kinds[cores[core].kind].name for core in wanted}
                 return f"{who}, of kind {', '.join(sorted(kinds))}, which cannot run it"
-            if set(able) <= set(forbidden):
+            if not allowed:
                 return f"{who}, and {self._cores(able)} is forbidden"
-        else:
-            able = [c for c in wanted if task.cycles[machine.cores[c].kind] is not None]
-        able = [core for core in able if core not in forbidden]
-        operands = pinned_operands(self._problem)[task.index]
-        here = list(dict.fromkeys(machine.cores[core].memory for core in able))
-        if pin is not None:
             who += f", which works in {self._memories(here)}"
-        for buffer in operands:
-            wrong = self._of_buffer[buffer]
-            if not any(may_lie(machine, wrong, memory) for memory in here):
+        operands = self._operands[task.index]
+        for wrong in operands:
+            if not any(may_lie(self._machine, wrong, memory) for memory in here):
                 return f"{who}, but it needs {self._pinned(wrong)}"
-        needs = " and ".join(self._pinned(self._of_buffer[b]) for b in operands[:SHOWN])
+        needs = " and ".join(map(self._pinned, operands[:SHOWN]))
         return f"{who}, but no memory of its cores may hold both {needs}"
 
     def _has_no_room(self, pin: BufferPin) -> Iterator[str]:
-        buffer = self._problem.buffers[pin.buffer]
-        if pin.resident and not any(
-            self._problem.slices[read].buffer == pin.buffer
-            for task in self._problem.tasks
-            for read in task.reads
-        ):
-            yield (
-                f"{self._pinned(pin)} to be resident until its last reader has ended, but no task "
-                "reads it"
-            )
-        for index in pin.memories:
-            memory = self._machine.memories[index]
+        size, who = self._problem.buffers[pin.buffer].bytes, self._pinned(pin)
+        reads = (read for task in self._problem.tasks for read in task.reads)
+        if pin.resident and all(self._problem.slices[r].buffer != pin.buffer for r in reads):
+            yield f"{who} to be resident until its last reader has ended, but no task reads it"
+        for memory in (self._machine.memories[index] for index in pin.memories):
             if pin.address is None:
                 room = largest_room(memory)
-                if room < buffer.bytes and (pin.resident or len(pin.memories) == 1):
-                    yield (
-                        f"{self._pinned(pin)}, and needs {buffer.bytes} B > {room} B, the longest "
-                        "free stretch there"
-                    )
+                if room < size and (pin.resident or len(pin.memories) == 1):
+                    yield f"{who}, and needs {size} B > {room} B, the longest free stretch there"
                 continue
-            end = pin.address + buffer.bytes
-            who = f"{self._pinned(pin)} at [{pin.address}, {end})"
+            end = pin.address + size
+            place = f"{who} at [{pin.address}, {end})"
             if pin.address % memory.alignment:
-                yield f"{who}, which is no multiple of its alignment of {memory.alignment} B"
+                yield f"{place}, which is no multiple of its alignment of {memory.alignment} B"
             if memory.size is not None and end > memory.size:
-                yield f"{who}, but it ends at {memory.size}"
+                yield f"{place}, but it ends at {memory.size}"
             for taken in memory.reserved:
                 if pin.address < taken.end and taken.start < end:
-                    yield f"{who}, of which [{taken.start}, {taken.end}) is reserved"
+                    yield f"{place}, of which [{taken.start}, {taken.end}) is reserved"
 
     def _begins_or_ends_elsewhere(self, pin: BufferPin) -> Iterator[str]:
         buffer = self._problem.buffers[pin.buffer]
@@ -186,69 +159,51 @@ class _Contradictions:
 
     def _share_bytes(self) -> Iterator[str]:
         """Two buffers with addresses that must be there at one time, on the same bytes."""
-        for one, other, why in self._together():
-            shared = [memory for memory in one.memories if memory in other.memories]
-            if not shared or one.address is None or other.address is None:
-                continue
-            sizes = [self._problem.buffers[pin.buffer].bytes for pin in (one, other)]
-            ends = one.address + sizes[0], other.address + sizes[1]
-            if one.address < ends[1] and other.address < ends[0]:
-                yield (
-                    f"{self._pinned(one)} at [{one.address}, {ends[0]}) and "
-                    f"{self._pinned(other)} at [{other.address}, {ends[1]}) share bytes, but both "
-                    f"are needed {why}"
-                )
+        buffers = self._problem.buffers
+        for pins, why, in_place in self._together():
+            for one, other in combinations(pins, 2):
+                start, second = one.address or 0, other.address or 0
+                end = start + buffers[one.buffer].bytes
+                last = second + buffers[other.buffer].bytes
+                as_one = start == second and {one.buffer, other.buffer} in in_place
+                if one.memories == other.memories and start < last and second < end and not as_one:
+                    yield (
+                        f"{self._pinned(one)} at [{start}, {end}) and {self._pinned(other)} at "
+                        f"[{second}, {last}) share bytes, but both are needed {why}"
+                    )
 
-    def _together(self) -> Iterator[tuple[BufferPin, BufferPin, str]]:
-        """Yield pins of buffers that have to lie in one memory at one time, and when."""
-        fixed = {
-            pin.buffer: pin
-            for pin in self._pins.buffers
-            if pin.address is not None and len(pin.memories) == 1
-        }
-        for task, operands in pinned_operands(self._problem).items():
-            pairs = {
-                (self._problem.slices[read].buffer, written)
-                for read, written in self._problem.tasks[task].in_place
-            }
-            some = [buffer for buffer in operands if buffer in fixed]
-            for a, b in combinations(some, 2):
-                in_place = (a, b) in pairs or (b, a) in pairs
-                if not (in_place and fixed[a].address == fixed[b].address):
-                    yield fixed[a], fixed[b], f"by task {self._problem.tasks[task].name}"
+    def _together(self) -> Iterator[tuple[list[BufferPin], str, list[set[BufferIdx]]]]:
+        """Yield pins with addresses that hold at one time, when, and pairs that may be in place."""
+        fixed = [p for p in self._pins.buffers if p.address is not None and len(p.memories) == 1]
+        for index, operands in self._operands.items():
+            task, slices = self._problem.tasks[index], self._problem.slices
+            in_place = [{slices[read].buffer, written} for read, written in task.in_place]
+            yield [pin for pin in operands if pin in fixed], f"by task {task.name}", in_place
         for edge, when in (("starts_in", "at cycle 0"), ("ends_in", "at the end")):
-            there = [
-                fixed[b.index]
-                for b in self._problem.buffers
-                if b.index in fixed and getattr(b, edge) in fixed[b.index].memories
-            ]
-            for one, other in combinations(there, 2):
-                yield one, other, when
+            homes = [getattr(buffer, edge) for buffer in self._problem.buffers]
+            yield [pin for pin in fixed if homes[pin.buffer] in pin.memories], when, []
 
     def _end_too_late(self) -> Iterator[str]:
         """A task that cannot have ended in time, by the least cycles of those before it."""
-        pins = {pin.task: pin for pin in self._pins.tasks}
-        if not any(pin.not_after is not None for pin in pins.values()):
+        if all(pin.not_after is None for pin in self._pins.tasks):
             return
         before = self._problem.predecessors()
         start = [0] * len(self._problem.tasks)
         end = [0] * len(self._problem.tasks)
-        cause: list[TaskIdx | None] = [None] * len(self._problem.tasks)
+        cause = list(range(len(self._problem.tasks)))
         for task in self._problem.topological_order():
-            pin = pins.get(task)
+            pin = self._of_task.get(task)
             last = max(before[task], key=end.__getitem__, default=None)
-            start[task], cause[task] = 0 if pin is None else pin.not_before, task
+            start[task] = 0 if pin is None else pin.not_before
             if last is not None and end[last] > start[task]:
                 start[task], cause[task] = end[last], cause[last]
             end[task] = start[task] + self._least_cycles(task)
             if pin is not None and pin.not_after is not None and end[task] > pin.not_after:
-                yield self._too_late(task, pin.not_after, start[task], cause[task] or 0)
+                yield self._too_late(task, pin.not_after, end[task], cause[task])
 
-    def _too_late(self, task: TaskIdx, wanted: Cycles, start: Cycles, cause: TaskIdx) -> str:
-        tasks = self._problem.tasks
-        least = start + self._least_cycles(task)
+    def _too_late(self, task: TaskIdx, wanted: Cycles, least: Cycles, cause: TaskIdx) -> str:
+        tasks, pin = self._problem.tasks, self._of_task.get(cause)
         who = f"task {tasks[task].name} is pinned to have ended by cycle {wanted}"
-        pin = next((pin for pin in self._pins.tasks if pin.task == cause), None)
         if pin is None or pin.not_before == 0:
             return f"{who}, but with what has to run before it it ends at {least} at the earliest"
         it = "it" if cause == task else f"task {tasks[cause].name}, before it,"
@@ -261,10 +216,8 @@ class _Contradictions:
         return min((found for kind in kinds if (found := cycles[kind]) is not None), default=0)
 
     def _pinned(self, pin: BufferPin) -> str:
-        return (
-            f"buffer {self._problem.buffers[pin.buffer].name} is pinned to "
-            f"{self._memories(pin.memories)}"
-        )
+        name = self._problem.buffers[pin.buffer].name
+        return f"buffer {name} is pinned to {self._memories(pin.memories)}"
 
     def _cores(self, cores: Sequence[CoreIdx]) -> str:
         return _listed([self._machine.cores[core].name for core in cores])

@@ -4,60 +4,51 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from enum import Enum
 from itertools import product
+from math import prod
 from typing import NamedTuple
 
 from spmilp.machine.machine import Machine
 from spmilp.problem.problem import Buffer, Problem, Slice
-from spmilp.units import Bytes, SliceIdx, TaskIdx
+from spmilp.units import BufferIdx, Bytes, SliceIdx, TaskIdx
+
+
+def _readers(problem: Problem) -> dict[BufferIdx, dict[SliceIdx, list[TaskIdx]]]:
+    """Return the slices of each buffer that tasks read, and the tasks."""
+    readers: dict[BufferIdx, dict[SliceIdx, list[TaskIdx]]] = {}
+    for task in problem.tasks:
+        for read in task.reads:
+            found = readers.setdefault(problem.slices[read].buffer, {})
+            found.setdefault(read, []).append(task.index)
+    return readers
 
 
 def bytes_read_of_buffers(problem: Problem) -> tuple[Bytes, ...]:
     """For each buffer, the bytes that at least one task reads; each byte counts once."""
-    read: dict[int, set[int]] = {}
-    for task in problem.tasks:
-        for index in task.reads:
-            read.setdefault(problem.slices[index].buffer, set()).add(index)
-    return tuple(
-        _union(problem, buffer.index, sorted(read.get(buffer.index, ())))
-        for buffer in problem.buffers
-    )
-
-
-def _union(problem: Problem, buffer: int, slices: list[int]) -> Bytes:
-    if buffer in slices:
-        return problem.buffers[buffer].bytes
-    if len(slices) < 2:
-        return sum(problem.slices[index].bytes for index in slices)
-    return _elements([problem.slices[index] for index in slices]) * problem.buffers[buffer].item
+    found = [0] * len(problem.buffers)
+    for index, slices in _readers(problem).items():
+        whole = [problem.slices[index]] if index in slices else None
+        boxes = whole or [problem.slices[each] for each in slices]
+        item = problem.buffers[index].item
+        found[index] = boxes[0].bytes if len(boxes) == 1 else _elements(boxes) * item
+    return tuple(found)
 
 
 def _elements(boxes: list[Slice]) -> int:
     """Count the elements of a union of boxes, on the grid of all their edges."""
-    axes = range(len(boxes[0].start))
-    edges = [
-        sorted({e for box in boxes for e in (box.start[a], box.start[a] + box.extent[a])})
-        for a in axes
-    ]
+    edges = []
+    for axis in range(len(boxes[0].start)):
+        sides = ((box.start[axis], box.start[axis] + box.extent[axis]) for box in boxes)
+        edges.append(sorted({edge for both in sides for edge in both}))
     covered: set[tuple[int, ...]] = set()
     for box in boxes:
-        covered.update(
-            product(
-                *(
-                    range(
-                        bisect_left(edges[a], box.start[a]),
-                        bisect_left(edges[a], box.start[a] + box.extent[a]),
-                    )
-                    for a in axes
-                )
-            )
-        )
-    total = 0
-    for cell in covered:
-        volume = 1
-        for axis, position in enumerate(cell):
-            volume *= edges[axis][position + 1] - edges[axis][position]
-        total += volume
-    return total
+        sides = zip(edges, box.start, box.extent, strict=True)
+        covered |= {
+            *product(*(range(bisect_left(e, a), bisect_left(e, a + n)) for e, a, n in sides))
+        }
+    return sum(
+        prod(edge[at + 1] - edge[at] for edge, at in zip(edges, cell, strict=True))
+        for cell in covered
+    )
 
 
 class Share(Enum):
@@ -100,33 +91,23 @@ def least_loads(problem: Problem) -> Iterator[Load]:
     less, the slices or the whole. Of these, the bytes of the largest slice have left before any
     task ends that reads as much.
     """
-    readers: dict[int, dict[SliceIdx, list[TaskIdx]]] = {}
-    for task in problem.tasks:
-        for read in task.reads:
-            found = readers.setdefault(problem.slices[read].buffer, {})
-            found.setdefault(read, []).append(task.index)
-    for index, some in sorted(readers.items()):
+    for index, readers in sorted(_readers(problem).items()):
         buffer = problem.buffers[index]
-        if buffer.starts_in is not None:
-            yield from _of_buffer(problem, buffer, some)
-
-
-def _of_buffer(
-    problem: Problem, buffer: Buffer, readers: dict[SliceIdx, list[TaskIdx]]
-) -> Iterator[Load]:
-    size = {read: problem.slices[read].bytes for read in sorted(readers)}
-    if buffer.index in size:
-        yield Load(buffer, buffer.index, buffer.bytes, tuple(readers[buffer.index]), Share.ONE)
-    elif len(size) == 1 or not _may_move_whole(problem.machine, buffer):
-        for read, own in size.items():
-            yield Load(buffer, read, own, tuple(readers[read]), Share.ONE)
-    else:
-        most = max(size.values())
-        every = tuple(sorted({task for some in readers.values() for task in some}))
-        most_readers = {task for read, own in size.items() if own == most for task in readers[read]}
-        yield Load(buffer, buffer.index, most, tuple(sorted(most_readers)), Share.BEGUN)
-        rest = min(buffer.bytes, sum(size.values())) - most
-        yield Load(buffer, buffer.index, rest, every, Share.REST)
+        if buffer.starts_in is None:
+            continue
+        size = {read: problem.slices[read].bytes for read in sorted(readers)}
+        if index in size:
+            yield Load(buffer, index, buffer.bytes, tuple(readers[index]), Share.ONE)
+        elif len(size) == 1 or not _may_move_whole(problem.machine, buffer):
+            for read, own in size.items():
+                yield Load(buffer, read, own, tuple(readers[read]), Share.ONE)
+        else:
+            most = max(size.values())
+            rest = min(buffer.bytes, sum(size.values())) - most
+            first = {task for read, own in size.items() if own == most for task in readers[read]}
+            every = {task for some in readers.values() for task in some}
+            yield Load(buffer, index, most, tuple(sorted(first)), Share.BEGUN)
+            yield Load(buffer, index, rest, tuple(sorted(every)), Share.REST)
 
 
 def _may_move_whole(machine: Machine, buffer: Buffer) -> bool:

@@ -2,7 +2,7 @@
 
 import fnmatch
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, TypeAlias, TypeVar
@@ -122,16 +122,58 @@ def with_pins(problem: Problem, named: NamedPins) -> Problem:
     PinError
         If a name is not known, or pins contradict each other or the problem.
     """
-    if not (named.forbid_cores or named.tasks or named.buffers):
-        refuse_contradictions(problem)
-        return problem
-    pins = _Resolver(problem).pins(named)
     try:
-        pinned = replace(problem, pins=pins)
+        pinned = (
+            problem if named.are_of_tiles_alone else replace(problem, pins=_both(problem, named))
+        )
     except ValueError as error:
         raise PinError(f"pins: {error}") from error
     refuse_contradictions(pinned)
     return pinned
+
+
+def _both(problem: Problem, named: NamedPins) -> Pins:
+    """Return the pins that a problem has and those that are named."""
+    cores, memories = _cores_of(problem.machine), _memories_of(problem.machine)
+    tasks_known = Known(
+        "task or group", [(one.name, one.tile.of if one.tile else "") for one in problem.tasks]
+    )
+    buffers_known = Known(
+        "buffer or tensor", [(one.name, one.tile.of if one.tile else "") for one in problem.buffers]
+    )
+    tasks = {pin.task: pin for pin in problem.pins.tasks}
+    for row in named.tasks:
+        allowed = cores.all(row.cores or ())
+        for index in tasks_known.all(row.task):
+            who = f"task {problem.tasks[index].name}"
+            old = tasks.get(index, TaskPin(task=index))
+            ends = [end for end in (old.not_after, row.not_after) if end is not None]
+            start, end = max(old.not_before, row.not_before), min(ends, default=None)
+            common = cores.common(f"{who} is pinned to", old.cores, allowed)
+            if end is not None and start >= end:
+                raise PinError(f"pins: {who}: not_before {start} >= not_after {end}")
+            tasks[index] = TaskPin(task=index, cores=common, not_before=start, not_after=end)
+    buffers = {pin.buffer: pin for pin in problem.pins.buffers}
+    for place in named.buffers:
+        wanted = memories.all(place.memory)
+        for index in buffers_known.all(place.buffer):
+            who = f"buffer {problem.buffers[index].name} is pinned to"
+            known = buffers.get(index, BufferPin(buffer=index, memories=wanted))
+            if None not in (known.address, place.address) and known.address != place.address:
+                raise PinError(
+                    f"pins: {who} address {known.address} and to address {place.address}"
+                )
+            buffers[index] = BufferPin(
+                buffer=index,
+                memories=memories.common(who, known.memories, wanted),
+                address=place.address if known.address is None else known.address,
+                resident=known.resident or place.resident,
+            )
+    return Pins(
+        forbidden=tuple(sorted({*problem.pins.forbidden, *cores.all(named.forbid_cores)})),
+        tasks=tuple(tasks[index] for index in sorted(tasks)),
+        buffers=tuple(buffers[index] for index in sorted(buffers)),
+    )
 
 
 def refuse_unknown_names(
@@ -182,84 +224,6 @@ def _memories_of(machine: Machine) -> "Known":
     return Known("scratchpad or shared memory", [(name or "", "") for name in able])
 
 
-class _Resolver:
-    def __init__(self, problem: Problem) -> None:
-        machine = problem.machine
-        self._problem = problem
-        self._cores = _cores_of(machine)
-        self._memories = _memories_of(machine)
-        self._tasks = Known(
-            "task or group", [(t.name, t.tile.of if t.tile else "") for t in problem.tasks]
-        )
-        self._buffers = Known(
-            "buffer or tensor", [(b.name, b.tile.of if b.tile else "") for b in problem.buffers]
-        )
-
-    def pins(self, named: NamedPins) -> Pins:
-        known = self._problem.pins
-        tasks = {pin.task: pin for pin in known.tasks}
-        for row in named.tasks:
-            for pin in self._task_pins(row):
-                old = tasks.get(pin.task)
-                tasks[pin.task] = pin if old is None else self._both_tasks(old, pin)
-        buffers = {pin.buffer: pin for pin in known.buffers}
-        for place in named.buffers:
-            for one in self._buffer_pins(place):
-                before = buffers.get(one.buffer)
-                buffers[one.buffer] = one if before is None else self._both_buffers(before, one)
-        forbidden = {*known.forbidden, *self._cores.all(named.forbid_cores)}
-        return Pins(
-            forbidden=tuple(sorted(forbidden)),
-            tasks=tuple(tasks[index] for index in sorted(tasks)),
-            buffers=tuple(buffers[index] for index in sorted(buffers)),
-        )
-
-    def _task_pins(self, row: TaskRow) -> Iterator[TaskPin]:
-        cores = self._cores.all(row.cores or ())
-        for task in self._tasks.all(row.task):
-            yield TaskPin(
-                task=task, cores=cores, not_before=row.not_before, not_after=row.not_after
-            )
-
-    def _buffer_pins(self, row: BufferRow) -> Iterator[BufferPin]:
-        memories = self._memories.all(row.memory)
-        for buffer in self._buffers.all(row.buffer):
-            yield BufferPin(
-                buffer=buffer, memories=memories, address=row.address, resident=row.resident
-            )
-
-    def _both_tasks(self, one: TaskPin, other: TaskPin) -> TaskPin:
-        who = f"task {self._problem.tasks[one.task].name}"
-        cores = self._both(f"{who} is pinned to", self._cores, one.cores, other.cores)
-        ends = [pin.not_after for pin in (one, other) if pin.not_after is not None]
-        start, end = max(one.not_before, other.not_before), min(ends, default=None)
-        if end is not None and start >= end:
-            raise PinError(f"pins: {who}: not_before {start} >= not_after {end}")
-        return TaskPin(task=one.task, cores=cores, not_before=start, not_after=end)
-
-    def _both_buffers(self, one: BufferPin, other: BufferPin) -> BufferPin:
-        who = f"buffer {self._problem.buffers[one.buffer].name} is pinned to"
-        if None not in (one.address, other.address) and one.address != other.address:
-            raise PinError(f"pins: {who} address {one.address} and to address {other.address}")
-        return BufferPin(
-            buffer=one.buffer,
-            memories=self._both(who, self._memories, one.memories, other.memories),
-            address=other.address if one.address is None else one.address,
-            resident=one.resident or other.resident,
-        )
-
-    def _both(
-        self, who: str, known: "Known", one: tuple[int, ...], other: tuple[int, ...]
-    ) -> tuple[int, ...]:
-        """Return what two lists of cores or memories have in common; an empty one is any."""
-        if not one or not other:
-            return one or other
-        common = tuple(index for index in one if index in other)
-        if not common:
-            raise PinError(f"pins: {who} {known.names(one)}, and to {known.names(other)}")
-        return common
-
-
 class Known:
     """Things that have names, and names of what they belong to.
 
@@ -282,6 +246,21 @@ class Known:
     def names(self, indices: Iterable[int]) -> str:
         """Return the names of some of them, as a list."""
         return ", ".join(self._names[index][0] for index in indices)
+
+    def common(self, who: str, one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
+        """Return what two lists of these things have in common; an empty one is any.
+
+        Raises
+        ------
+        PinError
+            If that is nothing.
+        """
+        if not one or not other:
+            return one or other
+        common = tuple(index for index in one if index in other)
+        if not common:
+            raise PinError(f"pins: {who} {self.names(one)}, and to {self.names(other)}")
+        return common
 
     def all(self, wanted: Iterable[str]) -> tuple[int, ...]:
         """Return what is meant, in ascending order.

@@ -1,5 +1,6 @@
 """The mapping problem: buffers, slices and tasks on a machine. Integers only, no ONNX."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
 from heapq import heapify, heappop, heappush
@@ -128,10 +129,6 @@ class Buffer:
     place: Place | None = None
     tile: Tile | None = None
 
-    def __post_init__(self) -> None:
-        if self.bytes <= 0:
-            raise ValueError(f"buffer {self.name}: size is {self.bytes} B, expected > 0")
-
     @property
     def bytes(self) -> Bytes:
         """Size in bytes, without alignment padding."""
@@ -208,11 +205,6 @@ class Task:
     def __post_init__(self) -> None:
         if all(cycles is None for cycles in self.cycles):
             raise ValueError(f"task {self.name}: no kind of core can run it")
-        for cycles in self.cycles:
-            if cycles is not None and cycles <= 0:
-                raise ValueError(f"task {self.name}: {cycles} cycles, expected > 0")
-        if self.scratch < 0:
-            raise ValueError(f"task {self.name}: scratch of {self.scratch} B, expected >= 0")
         if len(set(self.reads)) < len(self.reads) or len(set(self.writes)) < len(self.writes):
             raise ValueError(f"task {self.name}: reads or writes something twice")
         for read, written in self.in_place:
@@ -261,10 +253,14 @@ class Problem:
     cache: Cache = field(default_factory=Cache, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        indices_are_positions("tensor", (tensor.index for tensor in self.tensors))
-        indices_are_positions("buffer", (buffer.index for buffer in self.buffers))
-        indices_are_positions("slice", (slice_.index for slice_ in self.slices))
-        indices_are_positions("task", (task.index for task in self.tasks))
+        tables = {
+            "tensor": self.tensors,
+            "buffer": self.buffers,
+            "slice": self.slices,
+            "task": self.tasks,
+        }
+        for kind, rows in tables.items():
+            indices_are_positions(kind, (row.index for row in rows))
         self._tensors_lie_in_dram()
         self._whole_buffers_come_first()
         self._boxes_lie_in_their_parents()
@@ -321,11 +317,9 @@ class Problem:
     def _tensors_lie_in_dram(self) -> None:
         for tensor in self.tensors:
             who = f"tensor {tensor.name}"
-            memory = self._existing(tensor.memory, self.machine.memories, f"{who}: memory")
+            memory = _existing(tensor.memory, self.machine.memories, f"{who}: memory")
             if memory.kind is not MemoryKind.DRAM:
                 raise ValueError(f"{who}: lies in {memory.name}, which is {memory.kind}, not dram")
-            if tensor.bytes <= 0:
-                raise ValueError(f"{who}: size is {tensor.bytes} B, expected > 0")
 
     def _whole_buffers_come_first(self) -> None:
         if len(self.slices) < len(self.buffers):
@@ -337,72 +331,51 @@ class Problem:
     def _boxes_lie_in_their_parents(self) -> None:
         for slice_ in self.slices:
             if not 0 <= slice_.buffer < len(self.buffers):
-                self._existing(slice_.buffer, self.buffers, f"slice {slice_.index}: buffer")
-            parent = self.buffers[slice_.buffer]
-            outside = _why_outside(slice_.start, slice_.extent, parent.shape)
-            if outside:
-                raise ValueError(f"slice {slice_.index} of {parent.name}: {outside}")
-            if slice_.bytes != prod(slice_.extent) * parent.item:
-                raise ValueError(
-                    f"slice {slice_.index} of {parent.name}: {slice_.bytes} B, but its extent "
-                    f"holds {prod(slice_.extent) * parent.item} B"
-                )
+                _existing(slice_.buffer, self.buffers, f"slice {slice_.index}: buffer")
+            parent, size = self.buffers[slice_.buffer], prod(slice_.extent)
+            why = _why_outside(slice_.start, slice_.extent, parent.shape)
+            if slice_.bytes != size * parent.item:
+                why = why or f"{slice_.bytes} B, but its extent holds {size * parent.item} B"
+            if why:
+                raise ValueError(f"slice {slice_.index} of {parent.name}: {why}")
         for buffer in self.buffers:
             if buffer.place is not None:
-                tensor = self._existing(buffer.place.tensor, self.tensors, f"{buffer.name}: tensor")
-                outside = _why_outside(buffer.place.start, buffer.shape, tensor.shape)
-                if outside:
-                    raise ValueError(f"place of {buffer.name}: {outside}")
+                tensor = _existing(buffer.place.tensor, self.tensors, f"{buffer.name}: tensor")
+                why = _why_outside(buffer.place.start, buffer.shape, tensor.shape)
                 if tensor.item != buffer.item:
-                    raise ValueError(
-                        f"place of {buffer.name}: elements of {buffer.item} B in a tensor of "
-                        f"{tensor.item} B"
-                    )
+                    why = why or f"elements of {buffer.item} B in a tensor of {tensor.item} B"
+                if why:
+                    raise ValueError(f"place of {buffer.name}: {why}")
 
     def _tasks_refer_to_what_exists(self) -> None:
+        kinds = len(self.machine.kinds)
         for task in self.tasks:
-            if len(task.cycles) != len(self.machine.kinds):
-                raise ValueError(
-                    f"task {task.name}: cycles for {len(task.cycles)} kinds of core, but the "
-                    f"machine has {len(self.machine.kinds)}"
-                )
-            if task.energy and len(task.energy) != len(self.machine.kinds):
-                raise ValueError(
-                    f"task {task.name}: energy on {len(task.energy)} kinds of core, but the "
-                    f"machine has {len(self.machine.kinds)}"
-                )
-            self._all_exist(task, task.reads, self.slices, "slice")
-            self._all_exist(task, task.writes, self.buffers, "buffer")
-            self._all_exist(task, task.after, self.tasks, "task")
-
-    def _all_exist(
-        self, task: Task, indices: tuple[int, ...], owner: tuple[object, ...], what: str
-    ) -> None:
-        if indices and (min(indices) < 0 or max(indices) >= len(owner)):
-            for index in indices:
-                self._existing(index, owner, f"task {task.name}: {what}")
+            for what, given in (("cycles for", task.cycles), ("energy on", task.energy)):
+                if len(given) != kinds and (given or given is task.cycles):
+                    raise ValueError(
+                        f"task {task.name}: {what} {len(given)} kinds of core, but the machine has "
+                        f"{kinds}"
+                    )
+            _all_exist(task, task.reads, self.slices, "slice")
+            _all_exist(task, task.writes, self.buffers, "buffer")
+            _all_exist(task, task.after, self.tasks, "task")
 
     def _every_buffer_has_one_origin(self) -> None:
-        writers = [0] * len(self.buffers)
-        for task in self.tasks:
-            for buffer in task.writes:
-                writers[buffer] += 1
-        for buffer_ in self.buffers:
-            origins = writers[buffer_.index] + (buffer_.starts_in is not None)
+        writers = Counter(buffer for task in self.tasks for buffer in task.writes)
+        for buffer in self.buffers:
+            who = f"buffer {buffer.name}"
+            origins = writers[buffer.index] + (buffer.starts_in is not None)
             if origins != 1:
-                raise ValueError(
-                    f"buffer {buffer_.name}: {origins} origins, expected one writer or one start"
-                )
-            for memory in (buffer_.starts_in, buffer_.ends_in):
+                raise ValueError(f"{who}: {origins} origins, expected one writer or one start")
+            for memory in (buffer.starts_in, buffer.ends_in):
                 if memory is None:
                     continue
-                who = f"buffer {buffer_.name}"
-                kind = self._existing(memory, self.machine.memories, f"{who}: memory").kind
+                kind = _existing(memory, self.machine.memories, f"{who}: memory").kind
                 if kind is not MemoryKind.DRAM:
                     continue
-                if buffer_.place is None:
+                if buffer.place is None:
                     raise ValueError(f"{who}: starts or ends in DRAM, has no place")
-                home = self.tensors[buffer_.place.tensor].memory
+                home = self.tensors[buffer.place.tensor].memory
                 if home != memory:
                     raise ValueError(
                         f"{who}: starts or ends in memory {memory}, but its place is in {home}"
@@ -410,29 +383,37 @@ class Problem:
 
     def _order_is_acyclic(self) -> None:
         reached = set(self.topological_order())
-        if len(reached) < len(self.tasks):
-            stuck = next(task.name for task in self.tasks if task.index not in reached)
+        stuck = next((task.name for task in self.tasks if task.index not in reached), None)
+        if stuck is not None:
             raise ValueError(f"the order of the tasks is cyclic; task {stuck} waits for ever")
 
     def _pins_refer_to_what_exists(self) -> None:
         for core in self.pins.forbidden:
-            self._existing(core, self.machine.cores, "pins: forbidden core")
+            _existing(core, self.machine.cores, "pins: forbidden core")
         for task in self.pins.tasks:
-            name = self._existing(task.task, self.tasks, "pins: task").name
+            name = _existing(task.task, self.tasks, "pins: task").name
             for core in task.cores:
-                self._existing(core, self.machine.cores, f"pin of task {name}: core")
+                _existing(core, self.machine.cores, f"pin of task {name}: core")
         for pin in self.pins.buffers:
-            name = self._existing(pin.buffer, self.buffers, "pins: buffer").name
+            who = (
+                f"pin of buffer {_existing(pin.buffer, self.buffers, 'pins: buffer').name}: memory"
+            )
             for index in pin.memories:
-                who = f"pin of buffer {name}: memory"
-                memory = self._existing(index, self.machine.memories, who)
+                memory = _existing(index, self.machine.memories, who)
                 if memory.kind is MemoryKind.DRAM:
                     raise ValueError(f"{who} {memory.name} is a DRAM, expected none")
 
-    def _existing(self, index: int, owner: tuple[T, ...], who: str) -> T:
-        if not 0 <= index < len(owner):
-            raise ValueError(f"{who} {index} does not exist: there are {len(owner)}")
-        return owner[index]
+
+def _existing(index: int, owner: tuple[T, ...], who: str) -> T:
+    if not 0 <= index < len(owner):
+        raise ValueError(f"{who} {index} does not exist: there are {len(owner)}")
+    return owner[index]
+
+
+def _all_exist(task: Task, indices: tuple[int, ...], owner: tuple[object, ...], what: str) -> None:
+    if indices and (min(indices) < 0 or max(indices) >= len(owner)):
+        for index in indices:
+            _existing(index, owner, f"task {task.name}: {what}")
 
 
 def _why_outside(start: Extents, extent: Extents, shape: Extents) -> str:
