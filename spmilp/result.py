@@ -17,10 +17,9 @@ from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.quantities import relative_gap
-from spmilp.report import answer_table
 from spmilp.report.address_stability import AddressStability
 from spmilp.report.search_log import LogEntry, read_log
-from spmilp.report.summary import Summary, summarise
+from spmilp.report.summary import Summary, as_html, as_text, rows_of, summarise, title_of
 from spmilp.solvers.base import SolverResult, SolveStatus
 from spmilp.units import Bytes, Cycles, Femtojoules
 
@@ -516,7 +515,7 @@ class Result:
         if self.summary is None:
             return [("reason", self.reason, "")]
         ceiling = self.bound_of_any_tiles if any_tiles else None
-        made = answer_table.rows(self.summary, ceiling, self.solver, self.seconds)
+        made = rows_of(self.summary, ceiling, self.solver, self.seconds)
         if self.tiles_are_fallback:
             why = "there was no time to compare others: give more (time limit)"
             made.insert(-3, ("tiles", "a fallback", why))
@@ -555,16 +554,16 @@ class Result:
 
     def __str__(self) -> str:
         """Return the figures as a table for a terminal."""
-        return answer_table.as_text(self.title(), self.rows())
+        return as_text(self.title(), self.rows())
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return answer_table.as_html(self.title(), self.rows())
+        return as_html(self.title(), self.rows())
 
     def title(self, how: str = "") -> str:
         """Say what is mapped onto what, and how it ended."""
-        return answer_table.title(self.problem, self.status, self.summary is not None, how)
+        return title_of(self.problem, self.status, self.summary is not None, how)
 
     def _there(self) -> Plan:
         if self.plan is None:

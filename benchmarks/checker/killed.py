@@ -47,11 +47,11 @@ SAMPLE = 400
 LONGEST = 120
 """Seconds of processor time of one mutant."""
 TESTS = {
-    "rules": ("task_rules", "memory_rules", "transfer_rules", "claims_and_structure"),
+    "rules": ("rules",),
     "races": ("check", "waits"),
 }
 """Tests of each package, by the ends of their names."""
-MORE_TESTS = {"transfers": ("link_loads",), "memory": ("sweeps",)}
+MORE_TESTS = {"transfers": ("link_loads",), "sweeps": ("sweeps",)}
 """Tests of single modules, which take longer."""
 HOMES = {"rules": "tests/checker", "races": "tests/commands"}
 UNNOTICED, TEXTS = "", "texts"

@@ -36,7 +36,7 @@ def bound(source: str, machine: str | None = None, *, as_json: bool = False, **g
     from spmilp.bounds.best import Bound, all_bounds
     from spmilp.bounds.roofline import roofline
     from spmilp.problem.objective import Quantity
-    from spmilp.report.answer_table import UNITS
+    from spmilp.report.summary import UNITS
     from spmilp.solvers.common.fit import narrowed
 
     tiled, origin = pipeline.tiled_problem(source, machine, **given)

@@ -8,26 +8,27 @@ hatching.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from spmilp import quantities
+from spmilp.commands.order import Activity
 from spmilp.errors import ArgumentError, MissingExtraError
 from spmilp.explaining.chain import AnalysedPlan, Part, causes_of, critical_chain
 from spmilp.explaining.text import network_name
-from spmilp.explaining.usage import traffic_of
+from spmilp.explaining.usage import TensorTraffic, traffic_of
 from spmilp.files import write_atomically
 from spmilp.machine.machine import Memory, MemoryKind
 from spmilp.plan.memory import live_bytes
 from spmilp.plan.plan import Plan, Residency
 from spmilp.problem.problem import BufferKind, Problem
 from spmilp.quantities import size
-from spmilp.report.answer_table import UNITS
 from spmilp.report.search_log import LogEntry
-from spmilp.units import Bytes, Cycles, TaskIdx
+from spmilp.report.summary import UNITS
+from spmilp.units import TaskIdx
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -217,9 +218,6 @@ LETTER = 0.15
 MOST_NAMED = 40
 """Operators that a legend names."""
 
-Row: TypeAlias = list[tuple[Cycles, Cycles, str]]
-"""``(start, end, what)`` of what one core or channel does: an operator, or a part."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
@@ -239,6 +237,10 @@ class Shown:
     chain: bool = False
 
 
+Style: TypeAlias = tuple[str, str]
+"""A colour, and a hatching or nothing."""
+
+
 def timeline(shown: Sequence[Shown]) -> "Figure":
     """Draw tasks per core and transfers per DMA channel over time.
 
@@ -251,26 +253,37 @@ def timeline(shown: Sequence[Shown]) -> "Figure":
     MissingExtraError
         If matplotlib is not installed.
     """
-    operators = _styles(name for each in shown for name in operators_of(each.problem).values())
-    panels = [panel for each in shown for panel in _panels(each, operators)]
+    operators: dict[str, Style] = {}
+    for name in (name for each in shown for name in operators_of(each.problem).values()):
+        turn, colour = divmod(len(operators), len(OPERATOR_COLOURS))
+        operators.setdefault(name, (OPERATOR_COLOURS[colour], HATCHES[turn % len(HATCHES)]))
+    panels = [
+        _Panel(each, subject, label, rows)
+        for each in shown
+        for subject in [AnalysedPlan(problem=each.problem, plan=each.plan)]
+        for label, rows in zip(("core", "DMA channel"), rows_of(subject), strict=True)
+        if rows
+    ]
     is_alone = len(shown) == 1
     tall = ROW if is_alone else ROW_BESIDE_OTHERS
-    figure, axes = grid_of_axes(len(panels), 1, [_height(panel.rows, tall) for panel in panels])
-    heading = title(shown[0].problem) + (f": {_cycles(shown[0])}" if is_alone else "")
+    heights = [min(max(1.0, tall * len(panel.rows)), 12.0) for panel in panels]
+    figure, axes = grid_of_axes(len(panels), 1, heights)
+    heading = f"{title(shown[0].problem)}{_cycles(shown[0]) * is_alone}"
     figure.suptitle(heading, x=0.01, horizontalalignment="left")
     for axis, panel in zip(axes, panels, strict=True):
-        _draw_rows(axis, panel, tall)
-        if not is_alone and panel.of_cores:
-            label = without_markup(f"{panel.shown.label}: {_cycles(panel.shown)}")
-            axis.set_title(label, loc="left", fontsize="small")
-        if panel.shown.chain:
-            _frame_chain(axis, panel)
+        _draw_rows(axis, panel, operators, tall)
+        if not is_alone and panel.label == "core":
+            caption = without_markup(f"{panel.shown.label}{_cycles(panel.shown)}")
+            axis.set_title(caption, loc="left", fontsize="small")
     last = max(each.plan.claim.makespan for each in shown)
     axes[-1].set_xlim(0, max(last, 1))
     axes[-1].set_xlabel("cycle")
-    channels = [row for panel in panels if not panel.of_cores for row in panel.rows.values()]
-    used = {what for row in channels for _, _, what in row}
-    parts = [(part.words, PART_COLOURS[part], "") for part in Part if part in used]
+    used = {part for panel in panels for part in panel.subject.parts}
+    parts = [
+        (part.words, PART_COLOURS[part], "")
+        for part in Part
+        if part in used and part is not Part.COMPUTE
+    ]
     name_colours(figure, parts, "transfers", "outside upper right")
     named = [(without_markup(shortened(name)), *operators[name]) for name in operators]
     left_out = len(named) - MOST_NAMED
@@ -279,102 +292,59 @@ def timeline(shown: Sequence[Shown]) -> "Figure":
     return figure
 
 
-def rows_of_cores(problem: Problem, plan: Plan) -> dict[str, Row]:
-    """Return what each core runs, by name, in order of core."""
-    operators = operators_of(problem)
-    rows: dict[str, Row] = {core.name: [] for core in problem.machine.cores}
-    for placement in plan.placements:
-        row = rows[problem.machine.cores[placement.core].name]
-        row.append((placement.start, placement.end, operators[placement.task]))
-    return rows
+def _cycles(shown: Shown) -> str:
+    return f": {shown.plan.claim.makespan:,} cycles"
 
 
-def rows_of_channels(problem: Problem, plan: Plan) -> dict[str, Row]:
-    """Return what each channel that moves something does, by name."""
-    subject = AnalysedPlan(problem=problem, plan=plan)
-    by_channel: defaultdict[tuple[int, int], Row] = defaultdict(list)
-    parts = subject.parts[len(plan.placements) :]
-    for move, part in zip(plan.transfers, parts, strict=True):
-        by_channel[move.engine, move.channel].append((move.start, move.end, part))
-    engines = problem.machine.engines
-    return {
-        f"{engines[engine].name}:{channel}": by_channel[engine, channel]
-        for engine, channel in sorted(by_channel)
-    }
+Rows: TypeAlias = dict[str, list[Activity]]
+"""The activities of cores, or of channels, by name."""
 
 
-Style: TypeAlias = tuple[str, str]
-"""A colour, and a hatching or nothing."""
-
-OF_PARTS: dict[str, Style] = {part: (colour, "") for part, colour in PART_COLOURS.items()}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Panel:
+class _Panel(NamedTuple):
     """The rows of the cores, or of the channels, of one plan."""
 
     shown: Shown
-    of_cores: bool
-    rows: dict[str, Row]
-    styles: Mapping[str, Style]
+    subject: AnalysedPlan
+    label: str
+    rows: Rows
 
 
-def _panels(shown: Shown, operators: Mapping[str, Style]) -> Iterator[_Panel]:
-    rows = rows_of_cores(shown.problem, shown.plan)
-    yield _Panel(shown=shown, of_cores=True, rows=rows, styles=operators)
-    channels = rows_of_channels(shown.problem, shown.plan)
-    if channels:
-        yield _Panel(shown=shown, of_cores=False, rows=channels, styles=OF_PARTS)
+def rows_of(subject: AnalysedPlan) -> tuple[Rows, Rows]:
+    """Return what each core does, and each channel that moves something, in their order."""
+    machine, plan = subject.problem.machine, subject.plan
+    cores: Rows = {core.name: [] for core in machine.cores}
+    for placement in plan.placements:
+        cores[machine.cores[placement.core].name].append(placement.task)
+    channels: Rows = {}
+    for move in sorted(plan.transfers, key=lambda each: (each.engine, each.channel)):
+        name = f"{machine.engines[move.engine].name}:{move.channel}"
+        channels.setdefault(name, []).append(len(plan.placements) + move.index)
+    return cores, channels
 
 
-def _cycles(shown: Shown) -> str:
-    return f"{shown.plan.claim.makespan:,} cycles"
-
-
-def _styles(operators: Iterable[str]) -> dict[str, Style]:
-    """Give each operator a colour and a hatching, in the order in which they come."""
-    styles = {}
-    for number, operator in enumerate(dict.fromkeys(operators)):
-        turn, colour = divmod(number, len(OPERATOR_COLOURS))
-        styles[operator] = OPERATOR_COLOURS[colour], HATCHES[turn % len(HATCHES)]
-    return styles
-
-
-def _height(rows: Mapping[str, Row], tall: float) -> float:
-    return min(max(1.0, tall * len(rows)), 12.0)
-
-
-def _draw_rows(axis: "Axes", panel: _Panel, tall: float) -> None:
-    boxes: defaultdict[str, list[Box]] = defaultdict(list)
-    for height, row in enumerate(panel.rows.values()):
-        for start, end, what in row:
-            boxes[what].append((start, end, height - 0.4, height + 0.4))
-    for what, mine in boxes.items():
-        colour, hatch = panel.styles[what]
+def _draw_rows(axis: "Axes", panel: _Panel, operators: Mapping[str, Style], tall: float) -> None:
+    """Draw the rows, and frame what is of the critical chain."""
+    subject, names = panel.subject, operators_of(panel.shown.problem)
+    chain = critical_chain(subject, causes_of(subject)).links if panel.shown.chain else ()
+    framed = {link.activity for link in chain}
+    boxes: defaultdict[Style, list[Box]] = defaultdict(list)
+    frames: list[Box] = []
+    for height, activities in enumerate(panel.rows.values()):
+        for activity in activities:
+            part, name = subject.parts[activity], names.get(activity, "")
+            style = operators[name] if part is Part.COMPUTE else (PART_COLOURS[part], "")
+            span = subject.starts[activity], subject.ends[activity]
+            boxes[style].append((*span, height - 0.4, height + 0.4))
+            frames += boxes[style][-1:] if activity in framed else ()
+    for (colour, hatch), mine in boxes.items():
         draw_boxes(axis, mine, hatch, facecolors=colour, edgecolors="black", linewidths=0.2)
-    step = max(-(-len(panel.rows) // 72), round(LETTER / tall))
-    names = [without_markup(name) for name in panel.rows]
-    axis.set_yticks(range(0, len(names), step), labels=names[::step], fontsize=6)
-    axis.set_ylim(len(names) - 0.4, -0.6)
-    axis.set_ylabel("core" if panel.of_cores else "DMA channel")
-
-
-def _frame_chain(axis: "Axes", panel: _Panel) -> None:
-    """Frame the activities of the critical chain that lie in these rows."""
-    plan, machine = panel.shown.plan, panel.shown.problem.machine
-    subject = AnalysedPlan(problem=panel.shown.problem, plan=plan)
-    heights = {name: height for height, name in enumerate(panel.rows)}
-    frames = []
-    for link in critical_chain(subject, causes_of(subject)).links:
-        move = subject.transfer(link.activity)
-        if (move is None) == panel.of_cores:
-            if move is None:
-                name = machine.cores[plan.placements[link.activity].core].name
-            else:
-                name = f"{machine.engines[move.engine].name}:{move.channel}"
-            frames.append((link.start, link.end, heights[name] - 0.4, heights[name] + 0.4))
     if frames:
         draw_boxes(axis, frames, facecolors="none", edgecolors="black", linewidths=1.6)
+    step = max(-(-len(panel.rows) // 72), round(LETTER / tall))
+    labels = [without_markup(name) for name in panel.rows]
+    axis.set_yticks(range(0, len(labels), step), labels=labels[::step], fontsize=6)
+    axis.set_ylim(len(labels) - 0.4, -0.6)
+    axis.set_ylabel(panel.label)
 
 
 LIMIT, PEAK, OUTLINE = "#D55E00", "#AA3377", "#000000"
@@ -411,7 +381,9 @@ def memory_map(
     MissingExtraError
         If matplotlib is not installed.
     """
-    residencies = _by_memory(problem, plan)
+    residencies: list[list[Residency]] = [[] for _ in problem.machine.memories]
+    for residency in plan.residencies:
+        residencies[residency.memory].append(residency)
     drawn = _chosen(problem, memories, residencies)
     columns = 1 if len(drawn) <= 3 else 2 if len(drawn) <= 8 else 4
     rows = -(-len(drawn) // columns)
@@ -420,12 +392,19 @@ def memory_map(
     for position, (axis, memory) in enumerate(zip(axes, drawn, strict=True)):
         here = residencies[memory.index]
         peak = max((residency.offset + residency.bytes for residency in here), default=0)
+        top = max(peak, 1) if zoom else memory.size or max(peak, 1)
         axis.set_xlim(0, max(plan.claim.makespan, 1))
-        _scale_addresses(axis, max(peak, 1) if zoom else memory.size or max(peak, 1))
+        axis.set_ylim(0, top * 1.06)
+        axis.set_yticks([0, top / 2, top], labels=["0", size(top // 2), size(top)])
         _draw_limits(axis, memory)
         _draw_residencies(axis, problem, here, WIDTH / columns * 0.85 * LETTERS_PER_INCH)
-        _draw_usage(axis, here, peak)
-        axis.set_title(without_markup(_caption(memory, peak)), fontsize="small", loc="left")
+        if here:
+            cycles, totals = live_bytes(here)
+            axis.step(cycles, totals, where="post", color=OUTLINE, linewidth=1.0)
+            axis.axhline(peak, color=PEAK, linewidth=1.0, linestyle="--")
+        of = "" if memory.size is None else f" of {size(memory.size)}, {peak / memory.size:.0%}"
+        caption = without_markup(f"{memory.name}: peak {size(peak)}{of}")
+        axis.set_title(caption, fontsize="small", loc="left")
         if position % columns == 0:
             axis.set_ylabel("address")
         if position + columns >= len(drawn):
@@ -434,13 +413,6 @@ def memory_map(
     kinds = [(kind, colour, "") for kind, colour in KIND_COLOURS.items() if kind in shown]
     name_colours(figure, kinds)
     return figure
-
-
-def _by_memory(problem: Problem, plan: Plan) -> list[list[Residency]]:
-    by_memory: list[list[Residency]] = [[] for _ in problem.machine.memories]
-    for residency in plan.residencies:
-        by_memory[residency.memory].append(residency)
-    return by_memory
 
 
 def _chosen(
@@ -455,18 +427,6 @@ def _chosen(
         if name not in known:
             raise ValueError(f"no on-chip memory {name}; the machine has {', '.join(known)}")
     return [known[name] for name in names]
-
-
-def _scale_addresses(axis: "Axes", top: Bytes) -> None:
-    axis.set_ylim(0, top * 1.06)
-    axis.set_yticks([0, top / 2, top], labels=["0", size(top // 2), size(top)])
-
-
-def _caption(memory: Memory, peak: Bytes) -> str:
-    if memory.size is None:
-        return f"{memory.name}: peak {size(peak)}"
-    share = peak / memory.size
-    return f"{memory.name}: peak {size(peak)} of {size(memory.size)}, {share:.0%}"
 
 
 def _draw_limits(axis: "Axes", memory: Memory) -> None:
@@ -501,15 +461,6 @@ def _draw_residencies(
     draw_boxes(axis, boxes, facecolors=colours, edgecolors=OUTLINE, linewidths=0.25)
 
 
-def _draw_usage(axis: "Axes", residencies: Sequence[Residency], peak: Bytes) -> None:
-    """Draw the peak of the addresses, and the live bytes as a curve."""
-    if not residencies:
-        return
-    cycles, totals = live_bytes(residencies)
-    axis.step(cycles, totals, where="post", color=OUTLINE, linewidth=1.0)
-    axis.axhline(peak, color=PEAK, linewidth=1.0, linestyle="--")
-
-
 def _what(problem: Problem, residency: Residency) -> tuple[str, str]:
     """Return the name and the kind of what lies there."""
     if residency.slice is None:
@@ -533,30 +484,28 @@ def traffic(problem: Problem, plan: Plan) -> "Figure":
         If matplotlib is not installed.
     """
     rows = traffic_of(AnalysedPlan(problem=problem, plan=plan))
-    bars = [(row.tensor, row.loaded, row.stored, row.compulsory) for row in rows[:MOST]]
-    if len(rows) > MOST:
-        loads, stores, compulsory = zip(
-            *((row.loaded, row.stored, row.compulsory) for row in rows[MOST:]), strict=True
-        )
-        bars.append((f"{len(rows) - MOST} more", sum(loads), sum(stores), sum(compulsory)))
+    bars, rest = [*rows[:MOST]], rows[MOST:]
+    if rest:
+        loads, stores = sum(row.loaded for row in rest), sum(row.stored for row in rest)
+        least = sum(row.compulsory for row in rest)
+        bars.append(TensorTraffic(f"{len(rest)} more", rest[0].kind, loads, stores, least))
     figure, (axis,) = grid_of_axes(1, 1, [max(1.2, 0.2 * len(bars))])
     total, least = plan.claim.dram_traffic, sum(row.compulsory for row in rows)
-    of_compulsory = f", of which {quantities.size(least)} are compulsory"
-    figure.suptitle(f"{title(problem)}: {quantities.size(total)} of DRAM traffic{of_compulsory}")
+    of_compulsory = f", of which {size(least)} are compulsory"
+    figure.suptitle(f"{title(problem)}: {size(total)} of DRAM traffic{of_compulsory}")
     places = range(len(bars))
-    loaded = [bar[1] / 1024 for bar in bars]
+    loaded, stored = [bar.loaded / 1024 for bar in bars], [bar.stored / 1024 for bar in bars]
     axis.barh(places, loaded, color=PART_COLOURS[Part.LOAD], label="loaded")
-    stored = [bar[2] / 1024 for bar in bars]
     axis.barh(places, stored, left=loaded, color=PART_COLOURS[Part.STORE], label="stored")
     axis.barh(
         places,
-        [bar[3] / 1024 for bar in bars],
+        [bar.compulsory / 1024 for bar in bars],
         facecolor="none",
         edgecolor="black",
         linewidth=1.6,
         label="compulsory",
     )
-    names = [without_markup(shortened(bar[0], 48)) for bar in bars]
+    names = [without_markup(shortened(bar.tensor, 48)) for bar in bars]
     axis.set_yticks(places, labels=names, fontsize="small")
     axis.set_ylim(len(bars) - 0.4, -0.6)
     axis.set_xlabel("KiB")

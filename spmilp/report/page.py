@@ -6,24 +6,23 @@ import gzip
 import json
 import re
 from base64 import b64encode
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass
-from enum import StrEnum
 from html import escape
 from importlib.resources import files
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 from spmilp.explaining.chain import Part, Wait
 from spmilp.explaining.slow import Analysis, analyse, of_chain, of_phase
-from spmilp.explaining.usage import Beyond, Excess, Idle, TensorTraffic
+from spmilp.explaining.usage import Beyond, Idle
 from spmilp.files import write_atomically
-from spmilp.machine.machine import Memory
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import BufferKind, Problem
-from spmilp.report.answer_table import Row
 from spmilp.report.figures import KIND_COLOURS, OPERATOR_COLOURS, PART_COLOURS, operators_of
 from spmilp.report.search_log import LogEntry
+from spmilp.report.summary import Row
 
 NONE = -1
 """An index that there is not."""
@@ -34,45 +33,76 @@ MOST_EXCESS = 50
 
 def contents(analysis: Analysis) -> dict[str, Any]:
     """Return everything that the page shows of a plan."""
-    problem, plan = analysis.subject.problem, analysis.subject.plan
-    machine = problem.machine
+    subject = analysis.subject
+    problem, plan, machine = subject.problem, subject.plan, subject.problem.machine
+    causes = [cause for some in analysis.causes for cause in some]
+    below = {new: old for old, new in analysis.in_place}
+    parts, kinds = list(Part), list(BufferKind)
     operators = operators_of(problem)
     numbers = {name: number for number, name in enumerate(dict.fromkeys(operators.values()))}
     return {
-        "makespan": max(analysis.subject.ends, default=0),
+        "makespan": max(subject.ends, default=0),
         "frequency": machine.frequency,
         "cores": [core.name for core in machine.cores],
         "core_memory": [core.memory for core in machine.cores],
         "engines": [{"name": each.name, "channels": each.channels} for each in machine.engines],
         "links": [f"{link.source} → {link.target}" for link in machine.links],
-        "link_rates": analysis.subject.rates[0],
-        "memories": [_memory(each) for each in machine.memories],
+        "link_rates": subject.rates[0],
+        "memories": [
+            {"name": each.name, "kind": str(each.kind), "size": each.size, "banks": each.banks}
+            | {"reserved": [(taken.start, taken.end) for taken in each.reserved]}
+            for each in machine.memories
+        ],
         "operators": list(numbers),
-        "tasks": _tasks(problem, plan, [numbers[operators[task.index]] for task in problem.tasks]),
-        "transfers": _transfers(analysis),
-        "residencies": _residencies(analysis),
-        "slices": {
-            "buffer": [each.buffer for each in problem.slices],
-            "bytes": [each.bytes for each in problem.slices],
+        "tasks": {
+            **_columns(plan.placements, "core", "start", "end", "reads", "writes"),
+            "name": [each.name for each in problem.tasks],
+            "operator": [numbers[operators[each.index]] for each in problem.tasks],
+            "scratch": [_index(each.scratch) for each in plan.placements],
         },
-        "buffers": _buffers(analysis),
-        "causes": _causes(analysis),
+        "transfers": {
+            **_columns(plan.transfers, "slice", "source", "engine", "channel", "start", "end"),
+            **_columns(plan.transfers, "route"),
+            "ends": [each.destinations for each in plan.transfers],
+            "held": subject.held_rates,
+            "part": [parts.index(part) for part in subject.parts[len(plan.placements) :]],
+        },
+        "residencies": {
+            **_columns(plan.residencies, "memory", "offset", "bytes", "start", "end"),
+            "slice": [_index(each.slice) for each in plan.residencies],
+            "filler": [_index(subject.filler(each.index)) for each in plan.residencies],
+            "below": [below.get(each.index, NONE) for each in plan.residencies],
+        },
+        "slices": _columns(problem.slices, "buffer", "bytes"),
+        "buffers": {
+            "name": [each.name for each in problem.buffers],
+            "kind": [kinds.index(each.kind) for each in problem.buffers],
+            "tensor": [subject.tensor_name(each.index) for each in problem.buffers],
+        },
+        # All causes in one table; those of an activity begin at the row that ``first`` says.
+        "causes": {
+            "first": [*accumulate(map(len, analysis.causes), initial=0)],
+            "wait": [list(Wait).index(cause.wait) for cause in causes],
+            **_columns(causes, "until", "activity"),
+            "residency": [_index(cause.residency) for cause in causes],
+            "link": [_index(cause.link) for cause in causes],
+        },
         "chain": [link.activity for link in analysis.chain.links],
         "chain_cycles": list(analysis.chain.cycles().values()),
         "chain_text": of_chain(analysis.chain),
         "phases": [
-            {"start": each.start, "end": each.end, "part": _number(Part, each.part)}
+            {"start": each.start, "end": each.end, "part": parts.index(each.part)}
             | {"chain": list(each.chain.values()), "text": of_phase(each, machine)}
             for each in analysis.phases
         ],
         "core_times": [
             {"tasks": each.tasks, "busy": each.busy, "idle": list(each.idle().values())}
-            | {"spans": [(span.start, span.end, _number(Idle, span.idle)) for span in each.spans]}
+            | {"spans": [(*span[:2], list(Idle).index(span.idle)) for span in each.spans]}
             for each in analysis.cores
         ],
         "spaces": [each._asdict() for each in analysis.spaces],
-        "traffic": [_plain(row) for row in analysis.traffic],
-        "excess": [_plain(row) for row in analysis.excess[:MOST_EXCESS]],
+        "traffic": [each._asdict() for each in analysis.traffic],
+        "excess": [each._asdict() for each in analysis.excess[:MOST_EXCESS]],
         "words": {
             "parts": [part.words for part in Part],
             "waits": [wait.words for wait in Wait],
@@ -87,117 +117,13 @@ def contents(analysis: Analysis) -> dict[str, Any]:
     }
 
 
-def _plain(row: TensorTraffic | Excess) -> dict[str, Any]:
-    return {
-        name: str(value) if isinstance(value, StrEnum) else value
-        for name, value in row._asdict().items()
-    }
+def _columns(rows: Sequence[object], *names: str) -> dict[str, list[Any]]:
+    """Return fields of rows as a list for each."""
+    return {name: [getattr(row, name) for row in rows] for name in names}
 
 
-def _number(kind: type[StrEnum], member: StrEnum) -> int:
-    return list(kind).index(member)
-
-
-def _columns(names: str, rows: Iterable[Sequence[Any]]) -> dict[str, list[Any]]:
-    """Return a table as a list for each column."""
-    columns: dict[str, list[Any]] = {name: [] for name in names.split()}
-    for row in rows:
-        for column, value in zip(columns.values(), row, strict=True):
-            column.append(value)
-    return columns
-
-
-def _memory(memory: Memory) -> Mapping[str, Any]:
-    return {
-        "name": memory.name,
-        "kind": str(memory.kind),
-        "size": memory.size,
-        "reserved": [(taken.start, taken.end) for taken in memory.reserved],
-        "banks": memory.banks,
-    }
-
-
-def _tasks(problem: Problem, plan: Plan, operators: Sequence[int]) -> dict[str, list[Any]]:
-    rows = (
-        (
-            problem.tasks[each.task].name,
-            operators[each.task],
-            each.core,
-            each.start,
-            each.end,
-            each.reads,
-            each.writes,
-            NONE if each.scratch is None else each.scratch,
-        )
-        for each in plan.placements
-    )
-    return _columns("name operator core start end reads writes scratch", rows)
-
-
-def _transfers(analysis: Analysis) -> dict[str, list[Any]]:
-    subject = analysis.subject
-    first = len(subject.plan.placements)
-    parts = {part: number for number, part in enumerate(Part)}
-    rows = (
-        (
-            move.slice,
-            move.source,
-            move.destinations,
-            move.engine,
-            move.channel,
-            move.start,
-            move.end,
-            move.route,
-            subject.held_rates[move.index],
-            parts[subject.parts[first + move.index]],
-        )
-        for move in subject.plan.transfers
-    )
-    return _columns("slice source ends engine channel start end route held part", rows)
-
-
-def _residencies(analysis: Analysis) -> dict[str, list[Any]]:
-    subject = analysis.subject
-    below = {new: old for old, new in analysis.in_place}
-    rows = []
-    for each in subject.plan.residencies:
-        filler = subject.filler(each.index)
-        rows.append(
-            (
-                NONE if each.slice is None else each.slice,
-                each.memory,
-                each.offset,
-                each.bytes,
-                each.start,
-                each.end,
-                NONE if filler is None else filler,
-                below.get(each.index, NONE),
-            )
-        )
-    return _columns("slice memory offset bytes start end filler below", rows)
-
-
-def _buffers(analysis: Analysis) -> dict[str, list[Any]]:
-    kinds = {kind: number for number, kind in enumerate(BufferKind)}
-    subject = analysis.subject
-    rows = (
-        (each.name, kinds[each.kind], subject.tensor_name(each.index))
-        for each in subject.problem.buffers
-    )
-    return _columns("name kind tensor", rows)
-
-
-def _causes(analysis: Analysis) -> dict[str, list[Any]]:
-    """Return all causes in one table; ``first`` says at which row those of an activity begin."""
-    waits = {wait: number for number, wait in enumerate(Wait)}
-    first, rows = [0], []
-    for causes in analysis.causes:
-        for cause in causes:
-            residency = NONE if cause.residency is None else cause.residency
-            link = NONE if cause.link is None else cause.link
-            rows.append((waits[cause.wait], cause.until, cause.activity, residency, link))
-        first.append(len(rows))
-    return {"first": first, **_columns("wait until activity residency link", rows)}
+def _index(index: int | None) -> int:
+    return NONE if index is None else index
 
 
 SCRIPTS = ("model", "view", "canvas", "timeline", "memory", "details", "tables", "main")

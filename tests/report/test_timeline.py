@@ -2,28 +2,17 @@
 
 from dataclasses import replace
 
+from spmilp.explaining.chain import AnalysedPlan
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
-from spmilp.report.figures import (
-    Shown,
-    rows_of_channels,
-    rows_of_cores,
-    timeline,
-)
+from spmilp.report.figures import Shown, rows_of, timeline
 
 
-def test_a_row_holds_the_tasks_of_a_core_by_operator(problem: Problem, plan: Plan) -> None:
-    assert rows_of_cores(problem, plan) == {
-        "left": [(10, 30, "conv")],
-        "right": [(40, 60, "relu")],
-    }
-
-
-def test_a_row_holds_the_transfers_of_a_channel_by_direction(problem: Problem, plan: Plan) -> None:
-    assert rows_of_channels(problem, plan) == {
-        "dma:0": [(2, 10, "load"), (60, 72, "store")],
-        "dma:1": [(30, 40, "move")],
-    }
+def test_a_row_holds_what_a_core_or_channel_does(problem: Problem, plan: Plan) -> None:
+    assert rows_of(AnalysedPlan(problem=problem, plan=plan)) == (
+        {"left": [0], "right": [1]},
+        {"dma:0": [2, 4], "dma:1": [3]},
+    )
 
 
 def test_operators_and_transfers_have_legends_of_their_own(problem: Problem, plan: Plan) -> None:
