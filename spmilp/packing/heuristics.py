@@ -94,25 +94,20 @@ def place_lowest_first(outline: Outline, order: Ints, sections: int) -> Ints:
     """Return offsets in units: always the item that can lie lowest, the first in order of equals.
 
     No item goes below one that is already there, so one height per section describes what is
-    placed: a segment tree answers and updates it in logarithmic time.
+    placed.
     """
-    leaves = 1 << max(0, (sections - 1).bit_length())
-    items = order.size
-    rank = np.zeros(items, dtype=np.int64)
-    rank[order] = np.arange(items)
-    offset = np.zeros(items, dtype=np.int64)
-    most, whole = np.zeros(2 * leaves, dtype=np.int64), np.full(2 * leaves, -1, dtype=np.int64)
-    stack_all = _stack_all.in_about(4 * items * (items + leaves).bit_length() + 2 * leaves)
-    stack_all(outline, rank, np.arange(items), offset, most, whole)
+    rank = np.zeros(order.size, dtype=np.int64)
+    rank[order] = np.arange(order.size)
+    offset, top = np.zeros(order.size, dtype=np.int64), np.zeros(sections, dtype=np.int64)
+    lives = int((outline.run_until - outline.run_from).sum())
+    steps = 4 * order.size * order.size.bit_length() + 4 * lives
+    _stack_all.in_about(steps)(outline, rank, np.arange(order.size), offset, top)
     return offset
 
 
 @standalone
-def _stack_all(
-    outline: Outline, rank: Ints, heap: Ints, offset: Ints, most: Ints, whole: Ints
-) -> None:
-    """Set ``offset``, from the items in ``heap`` and arrays for a tree of sections."""
-    leaves = most.size // 2
+def _stack_all(outline: Outline, rank: Ints, heap: Ints, offset: Ints, top: Ints) -> None:
+    """Set ``offset``, from the items in ``heap`` and a height of 0 for each section."""
     waiting = heap.size
     for item in range(waiting):
         offset[item] = next_free(outline, item, 0)
@@ -120,10 +115,11 @@ def _stack_all(
         _sift(heap, waiting, slot, offset, rank)
     while waiting > 0:
         item = heap[0]
-        top = 0
+        low = offset[item]
         for k in range(outline.run_start[item], outline.run_start[item + 1]):
-            top = max(top, _highest(most, whole, leaves, outline.run_from[k], outline.run_until[k]))
-        low = next_free(outline, item, top)
+            for section in range(outline.run_from[k], outline.run_until[k]):
+                low = max(low, top[section])
+        low = next_free(outline, item, low)
         if low > offset[item]:
             offset[item] = low
             _sift(heap, waiting, 0, offset, rank)
@@ -132,14 +128,8 @@ def _stack_all(
         heap[0] = heap[waiting]
         _sift(heap, waiting, 0, offset, rank)
         for k in range(outline.run_start[item], outline.run_start[item + 1]):
-            _raise_to(
-                most,
-                whole,
-                leaves,
-                outline.run_from[k],
-                outline.run_until[k],
-                low + outline.run_units[k],
-            )
+            for section in range(outline.run_from[k], outline.run_until[k]):
+                top[section] = low + outline.run_units[k]
 
 
 @part
@@ -163,53 +153,6 @@ def _goes_first(one: int, other: int, offset: Ints, rank: Ints) -> bool:
     if offset[one] != offset[other]:
         return bool(offset[one] < offset[other])
     return bool(rank[one] < rank[other])
-
-
-@part
-def _highest(most: Ints, whole: Ints, leaves: int, first: int, until: int) -> int:
-    """Return the greatest height in ``[first, until)``.
-
-    ``most[node]`` is the greatest height below a node; ``whole[node]`` the height that was last
-    given to its whole range, or -1. Heights only grow, so the greatest of both is true without
-    pushing down.
-    """
-    top = 0
-    left, right = first + leaves, until + leaves
-    while left < right:
-        if left & 1:
-            top = max(top, most[left])
-            left += 1
-        if right & 1:
-            right -= 1
-            top = max(top, most[right])
-        left >>= 1
-        right >>= 1
-    for edge in (first + leaves, until - 1 + leaves):
-        node = edge >> 1
-        while node > 0:
-            top = max(top, whole[node])
-            node >>= 1
-    return top
-
-
-@part
-def _raise_to(most: Ints, whole: Ints, leaves: int, first: int, until: int, height: int) -> None:
-    """Set the height of ``[first, until)``, nowhere lower than it was."""
-    left, right = first + leaves, until + leaves
-    while left < right:
-        if left & 1:
-            most[left] = whole[left] = height
-            left += 1
-        if right & 1:
-            right -= 1
-            most[right] = whole[right] = height
-        left >>= 1
-        right >>= 1
-    for edge in (first + leaves, until - 1 + leaves):
-        node = edge >> 1
-        while node > 0:
-            most[node] = max(most[node], height)
-            node >>= 1
 
 
 def place_in_order(outline: Outline, order: Ints, *, tightest: bool) -> Ints:

@@ -227,34 +227,29 @@ def section_fits(
     """Return whether the section's remaining units fit above the item that can lie lowest.
 
     An item that can lie low enough is witness of that, and is kept in mind until it no longer is.
+    Where nothing fits, the weight of the unplaced items rises: preferring them later is the
+    failure-directed ordering of Boussemart et al. (ECAI 2004).
     """
     remaining = state.remaining[section]
+    if remaining == 0:
+        return True
     if tables.obstacle_start[section] == tables.obstacle_start[section + 1]:
         highest = capacity - remaining
     else:
         highest = highest_floor(tables, section, remaining, capacity)
-    if bound > highest:
-        return False
-    if can_lie(tables, state, state.witness[section], section, bound, step, highest):
-        return True
     first = tables.member_start[section]
-    for k in range(first, first + state.alive[section]):
-        item = state.member[k]
-        if can_lie(tables, state, item, section, bound, step, highest):
-            state.witness[section] = item
+    until = first + state.alive[section]
+    if bound <= highest:
+        if can_lie(tables, state, state.witness[section], section, bound, step, highest):
             return True
-    return False
-
-
-@part
-def blame(tables: Tables, state: State, section: int) -> None:
-    """Raise the weight of the unplaced items of a section that no longer fits.
-
-    Preferring them later is the failure-directed ordering of Boussemart et al. (ECAI 2004).
-    """
-    first = tables.member_start[section]
-    for k in range(first, first + state.alive[section]):
+        for k in range(first, until):
+            item = state.member[k]
+            if can_lie(tables, state, item, section, bound, step, highest):
+                state.witness[section] = item
+                return True
+    for k in range(first, until):
         state.weight[state.member[k]] += 1
+    return False
 
 
 @part
@@ -264,10 +259,7 @@ def items_sections_fit(
     """Return whether every section that the item lives in still fits."""
     for k in range(tables.run_start[item], tables.run_start[item + 1]):
         for section in range(tables.run_from[k], tables.run_until[k]):
-            if state.remaining[section] > 0 and not section_fits(
-                tables, state, section, bound, step, capacity
-            ):
-                blame(tables, state, section)
+            if not section_fits(tables, state, section, bound, step, capacity):
                 return False
     return True
 
@@ -288,10 +280,7 @@ def sections_fit(
     if not settings.rules & FLOORS:
         return items_sections_fit(tables, state, item, bound, step, capacity)
     for section in range(section_from, section_until):
-        if state.remaining[section] > 0 and not section_fits(
-            tables, state, section, bound, step, capacity
-        ):
-            blame(tables, state, section)
+        if not section_fits(tables, state, section, bound, step, capacity):
             return False
     return True
 
@@ -333,8 +322,11 @@ def is_known_to_fail(memo: Memo, key: np.uint64, check: np.uint64, bound: int) -
 
 
 @part
-def remember_failure(memo: Memo, key: np.uint64, check: np.uint64, bound: int) -> None:
-    """Store a failed state; forget another one when all probed slots are taken."""
+def remember(memo: Memo, frames: Frames, frame: int, rules: int) -> None:
+    """Note that the frame's state failed; forget another one when all probed slots are taken."""
+    if not is_worth_remembering(frames, frame, rules):
+        return
+    key, check = frames.key[frame], frames.check[frame]
     size = memo.key.size
     start = np.int64(key & np.uint64(size - 1))
     chosen = (start + np.int64(check & np.uint64(PROBES - 1))) & (size - 1)
@@ -347,7 +339,7 @@ def remember_failure(memo: Memo, key: np.uint64, check: np.uint64, bound: int) -
             break
     memo.key[chosen] = key
     memo.check[chosen] = check
-    memo.bound[chosen] = bound
+    memo.bound[chosen] = frames.bound[frame]
 
 
 @part
@@ -468,13 +460,6 @@ def choice_failed(
         remember(memo, frames, frame, rules)
         frame = frames.back_to[frame]
     return False
-
-
-@part
-def remember(memo: Memo, frames: Frames, frame: int, rules: int) -> None:
-    """Note that the frame's state failed."""
-    if is_worth_remembering(frames, frame, rules):
-        remember_failure(memo, frames.key[frame], frames.check[frame], frames.bound[frame])
 
 
 @part
