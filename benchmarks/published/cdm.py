@@ -1,6 +1,6 @@
 """CDM: one layer over 4 to 64 cores, by the full placement and by less of it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,7 +12,8 @@ from benchmarks.published.rows import Row, Source
 from spmilp.checker.check import check
 from spmilp.machine.read import MachineFile, read_machine
 from spmilp.pipeline import tiled_problem
-from spmilp.policies.cdm import Cdm, Freedom
+from spmilp.policies.cdm import Cdm
+from spmilp.policies.cdm_accesses import Accesses, Part, Placement, Role
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
 
@@ -22,12 +23,40 @@ MESHES = ((2, 2), (4, 2), (4, 4), (8, 4), (8, 8))
 EXACTLY = (4, 16)
 """Cores for which the program is solved; for others the algorithm."""
 
-LESS = {
-    "everything off chip": Freedom(private=False, shared=False),
-    "shared data off chip": Freedom(shared=False),
-    "without replication": Freedom(replication=False),
-    "without contention": Freedom(contention=False),
+Less = Callable[[Accesses, Part], bool]
+"""Says whether a part is left out of placements, to compare with all of them."""
+
+
+def _is_kept(accesses: Accesses, part: Part) -> bool:
+    from_dram = part.role is Role.STREAM and part.source == accesses.setting.dram
+    return part.role is not Role.STORE and not from_dram
+
+
+LESS: dict[str, Less] = {
+    "everything off chip": _is_kept,
+    "shared data off chip": lambda all_, one: _is_kept(all_, one) and all_.is_shared(one.buffer),
+    "without replication": lambda all_, one: one.role is Role.REPLICA,
 }
+
+
+def left_out(accesses: Accesses, less: Less | None) -> Placement:
+    """Return the parts that placements do not have."""
+    parts = accesses.parts if less else ()
+    return frozenset(part.index for part in parts if less and less(accesses, part))
+
+
+class CdmOfLess(Cdm):
+    """The policy with some parts left out of its placements."""
+
+    def __init__(self, *, exact: bool, less: Less | None) -> None:
+        super().__init__(exact=exact)
+        self._less = less
+
+    def forbidden(self, accesses: Accesses) -> Placement:
+        """Return what is left out."""
+        return left_out(accesses, self._less)
+
+
 SIDE = 128
 BOARD = "its figure is an average of unknown programs on a board with 16 cores"
 
@@ -38,7 +67,7 @@ def measure(data: Path) -> Iterator[Row]:
     for columns, rows in MESHES:
         problem, cores = one_layer(columns, rows), columns * rows
         exact = cores in EXACTLY
-        full = estimated_and_checked(problem, Freedom(), exact=exact)
+        full = estimated_and_checked(problem, None, exact=exact)
         first = first or full
         solver = "cdm:ilp" if exact else "cdm:iterative"
         yield Row(
@@ -46,8 +75,8 @@ def measure(data: Path) -> Iterator[Row]:
             published="none",
             ours=_ratios(first, full),
         )
-        for name, freedom in LESS.items():
-            less = estimated_and_checked(problem, freedom, exact=exact)
+        for name, one in LESS.items():
+            less = estimated_and_checked(problem, one, exact=exact)
             is_main = cores == 16 and "off chip" in name
             yield Row(
                 quantity=f"speed-up over {name}, {cores} cores, `{solver}`",
@@ -85,9 +114,9 @@ def mesh_of_epiphany(columns: int, rows: int) -> MachineFile:
     return read_machine(text.encode(), f"epiphany {columns}x{rows}")
 
 
-def estimated_and_checked(problem: Problem, freedom: Freedom, *, exact: bool) -> tuple[int, int]:
+def estimated_and_checked(problem: Problem, less: Less | None, *, exact: bool) -> tuple[int, int]:
     """Return the cycles that the placement counts, and the makespan of its checked plan."""
-    result = Cdm(exact=exact, freedom=freedom).solve(problem, SolveOptions())
+    result = CdmOfLess(exact=exact, less=less).solve(problem, SolveOptions())
     if result.plan is None or check(problem, result.plan):
         raise SystemExit(f"cdm on {problem.name}: no plan that passes the checker")
     return int(dict(result.plan.options)["estimated_cycles"]), result.plan.claim.makespan

@@ -35,7 +35,6 @@ that it waits for; and, with contention, as its busiest link. The sum over all w
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -51,35 +50,6 @@ from spmilp.solvers.exact.milp.program import Limits, Linear, Program, total
 from spmilp.units import BufferIdx, MemoryIdx
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Freedom:
-    """What placements may make use of; less of it for comparisons.
-
-    Parameters
-    ----------
-    private, shared
-        Whether buffers that one scratchpad's tasks use, or those of several, may be on chip.
-    replication
-        Whether a buffer may lie in several scratchpads.
-    contention
-        Whether the time of links is known.
-    """
-
-    private: bool = True
-    shared: bool = True
-    replication: bool = True
-    contention: bool = True
-
-    def allows(self, accesses: Accesses, part: Part) -> bool:
-        """Say whether a placement may have a part."""
-        from_dram = part.role is Role.STREAM and part.source == accesses.setting.dram
-        if part.role is Role.STORE or from_dram:
-            return True
-        if not (self.shared if accesses.is_shared(part.buffer) else self.private):
-            return False
-        return self.replication or part.role is not Role.REPLICA
-
-
 class Improvement:
     """A placement, and what its moves gain.
 
@@ -89,12 +59,9 @@ class Improvement:
         Parts that no placement may have.
     """
 
-    def __init__(self, accesses: Accesses, freedom: Freedom, apart: Placement) -> None:
+    def __init__(self, accesses: Accesses, apart: Placement = frozenset()) -> None:
         self._accesses = accesses
-        self._resources = accesses.resources(freedom.contention)
-        self._allowed = [
-            part.index not in apart and freedom.allows(accesses, part) for part in accesses.parts
-        ]
+        self._apart = apart
         variables = accesses.variables.values()
         self._moves = {one.buffer: tuple(dict.fromkeys(self._placements(one))) for one in variables}
         self.chosen = {one.buffer: one.off_chip for one in variables}
@@ -153,7 +120,7 @@ class Improvement:
         for home in (None, *one.homes):
             for role in (Role.STREAM, Role.REPLICA):
                 found = self._served_from(one, home, role)
-                if all(self._allowed[part] for part in found):
+                if found.isdisjoint(self._apart):
                     yield found
 
     def _served_from(self, one: Variable, home: int | None, role: Role) -> Placement:
@@ -186,9 +153,9 @@ class Improvement:
         width = self._accesses.width
         waves, row = np.unique(places // width, return_inverse=True)
         rows = self._busy[waves]
-        before = rows[:, : self._resources].max(axis=1).sum()
+        before = rows.max(axis=1).sum()
         np.add.at(rows.reshape(-1), row * width + places % width, cycles)
-        return int(before - rows[:, : self._resources].max(axis=1).sum())
+        return int(before - rows.max(axis=1).sum())
 
     def _more_blocks(self, now: Placement, move: Placement) -> Counter[Event]:
         more = Counter[Event]()
@@ -220,22 +187,18 @@ class PlacementProgram:
         Parts that no placement may have.
     """
 
-    def __init__(
-        self, accesses: Accesses, freedom: Freedom, apart: Placement = frozenset()
-    ) -> None:
+    def __init__(self, accesses: Accesses, apart: Placement = frozenset()) -> None:
         self._accesses = accesses
         self.program = Program()
         zero = Linear()
         self._chosen = [
-            self.program.binary(part.role)
-            if freedom.allows(accesses, part) and part.index not in apart
-            else zero
+            zero if part.index in apart else self.program.binary(part.role)
             for part in accesses.parts
         ]
         for one in accesses.variables.values():
             self._every_reader_is_served_once(one)
         self._memories_suffice()
-        self._waves_last_as_long_as_what_is_busiest(contention=freedom.contention)
+        self._waves_last_as_long_as_what_is_busiest()
 
     def solve(self, limits: Limits) -> Placement | None:
         """Return the best placement that was found within the limits; ``None`` without any."""
@@ -272,14 +235,14 @@ class PlacementProgram:
                 fixed = self._accesses.fixed.get(event, 0)
                 self.program.at_most(total((fixed, *some)), capacity)
 
-    def _waves_last_as_long_as_what_is_busiest(self, *, contention: bool) -> None:
-        accesses, count = self._accesses, self._accesses.resources(contention)
+    def _waves_last_as_long_as_what_is_busiest(self) -> None:
+        accesses = self._accesses
         busy: dict[int, list[Linear]] = defaultdict(list)
         for part, chosen in zip(accesses.parts, self._chosen, strict=True):
             for place, cycles in zip(part.places.tolist(), part.cycles.tolist(), strict=True):
                 busy[place].append(cycles * chosen)
         lasts = []
-        for wave, row in enumerate(accesses.base[:, :count].tolist()):
+        for wave, row in enumerate(accesses.base.tolist()):
             first = wave * accesses.width
             sums = [total((own, *busy[first + r])) for r, own in enumerate(row)]
             longest = max(self.program.high(one) for one in sums)
@@ -310,13 +273,10 @@ class Cdm(Policy):
     ----------
     exact
         Find the placement by a 0/1 program instead of the iterative algorithm.
-    freedom
-        What placements may make use of.
     """
 
-    def __init__(self, *, exact: bool, freedom: Freedom | None = None) -> None:
+    def __init__(self, *, exact: bool) -> None:
         self._exact = exact
-        self._freedom = freedom or Freedom()
         self.name = "cdm:ilp" if exact else "cdm:iterative"
 
     def find(self, context: SearchContext) -> SolverResult:
@@ -328,7 +288,7 @@ class Cdm(Policy):
                 f"cdm:ilp takes programs of {MOST_PARTS} variables; this one has "
                 f"{len(accesses.parts)}; use cdm:iterative or larger tiles"
             )
-        apart = Placement()
+        apart = self.forbidden(accesses)
         while True:
             placement = self._placement(context, accesses, apart)
             plan = taken_down(accesses, placement).plan()
@@ -346,13 +306,15 @@ class Cdm(Policy):
         )
         return self.answer(context, plan, options, keeps_transfers=True)
 
+    def forbidden(self, accesses: Accesses) -> Placement:
+        """Return parts that no placement may have: none. Comparisons with less forbid some."""
+        return Placement()
+
     def _placement(self, context: SearchContext, accesses: Accesses, apart: Placement) -> Placement:
         """Return the best placement that is found; that of the iterative algorithm at least."""
-        clock, contention = context.clock, self._freedom.contention
-        best = accesses.off_chip()
+        clock, best = context.clock, accesses.off_chip()
         with context.until_interrupted(lambda: True):
-            improvement = Improvement(accesses, self._freedom, apart)
-            best = improvement.run(lambda: clock.is_over(SHARE))
+            best = Improvement(accesses, apart).run(lambda: clock.is_over(SHARE))
             if self._exact and not clock.is_over(SHARE):
                 limits = Limits(
                     seconds=(seconds := clock.seconds_left(SHARE)),
@@ -360,11 +322,9 @@ class Cdm(Policy):
                     seed=context.options.seed,
                     nodes=NODES if seconds is None else None,
                 )
-                found = PlacementProgram(accesses, self._freedom, apart).solve(limits)
+                found = PlacementProgram(accesses, apart).solve(limits)
                 if found is not None:
-                    best = min(
-                        (best, found), key=lambda one: accesses.cost(one, contention=contention)
-                    )
+                    best = min((best, found), key=accesses.cost)
         return best
 
 

@@ -154,16 +154,12 @@ class Accesses:
         """Return the placement in which everything is in DRAM."""
         return frozenset().union(*(one.off_chip for one in self.variables.values()))
 
-    def cost(self, placement: Iterable[int], *, contention: bool = True) -> Cycles:
+    def cost(self, placement: Iterable[int]) -> Cycles:
         """Return the cycles of all waves: each as long as its busiest core, or link."""
         busy = self.base.copy()
         for index in placement:
             busy.reshape(-1)[self.parts[index].places] += self.parts[index].cycles
-        return int(busy[:, : self.resources(contention)].max(axis=1).sum())
-
-    def resources(self, contention: bool) -> int:
-        """Return how many resources count: all with contention, cores alone without."""
-        return self.width if contention else self.cores
+        return int(busy.max(axis=1).sum())
 
     def used(self, placement: Iterable[int]) -> dict[Event, int]:
         """Return the blocks that are taken at each event."""

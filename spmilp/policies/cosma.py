@@ -177,22 +177,12 @@ class CosmaModel:
 
     Parameters
     ----------
-    addresses
-        Without them (equations 9 to 11) the model is a relaxation of COSMA's.
-    fixed_order
-        Whether operators run in the order of the network, as in "COSMA FS".
     outside
         Tensors that lie in DRAM in any case, so that their spills move nothing and are free.
     """
 
     def __init__(
-        self,
-        network: Network,
-        budget: int,
-        *,
-        addresses: bool = True,
-        fixed_order: bool = False,
-        outside: frozenset[int] = frozenset(),
+        self, network: Network, budget: int, outside: frozenset[int] = frozenset()
     ) -> None:
         self.cp = self._model = CpModel()
         self._sizes = network.sizes
@@ -201,7 +191,7 @@ class CosmaModel:
         for operator in network.operators:
             self._read_by[operator.writes] = operator.reads
         self._order = tuple(self._read_by)
-        self._steps = _steps(self._read_by, fixed_order)
+        self._steps = _steps(self._read_by)
         last = {t: max(steps) for t, steps in self._steps.items()}
         for reader, reads in self._read_by.items():
             for tensor in reads:
@@ -217,8 +207,7 @@ class CosmaModel:
         self._operators_read_what_is_there()
         self._each_operator_runs_once_and_at_a_step_only_one()
         self._bytes_on_the_chip_are_within_the_budget()
-        if addresses:
-            self._addresses_are_disjoint_and_stay()
+        self._addresses_are_disjoint_and_stay()
         spills = [(t, v) for (t, _), v in self._spilled.items() if t not in outside]
         retrievals = [(t, v) for (t, _), v in self._retrieved.items()]
         moved = [(self._sizes[t], v) for t, v in (*spills, *retrievals)]
@@ -310,7 +299,7 @@ class CosmaModel:
         return [tensor for tensor, life in self._lives.items() if step in life]
 
 
-def _steps(read_by: dict[int, tuple[int, ...]], fixed_order: bool) -> dict[int, range]:
+def _steps(read_by: dict[int, tuple[int, ...]]) -> dict[int, range]:
     """Return the steps at which each tensor can be created.
 
     Parameters
@@ -319,8 +308,6 @@ def _steps(read_by: dict[int, tuple[int, ...]], fixed_order: bool) -> dict[int, 
         For each tensor, in an order in which they can be created, what its operator reads.
     """
     order = list(read_by)
-    if fixed_order:
-        return {tensor: range(step, step + 1) for step, tensor in enumerate(order)}
     before: dict[int, set[int]] = {}
     after: dict[int, int] = dict.fromkeys(order, 0)
     for tensor in order:
@@ -361,8 +348,7 @@ class Cosma(Policy):
                 f"cosma's model is for {MOST_TENSORS} buffers at most; there are "
                 f"{len(network.sizes)}; use larger tiles"
             )
-        outside = frozenset(network.inputs) | network.outputs
-        model = CosmaModel(network, capacity, outside=outside)
+        model = CosmaModel(network, capacity, frozenset(network.inputs) | network.outputs)
         solver, found = CpSolver(), False
         with context.until_interrupted(lambda: found):
             found = self._solve(context, model, solver)

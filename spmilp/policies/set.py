@@ -129,23 +129,22 @@ def shared_out(cores: Sequence[CoreIdx], work: Sequence[int]) -> list[Sequence[C
 MOST_ROUNDS = 64
 """Sub-batches of a cut, at most."""
 
-Move = Callable[[Tree, Path, Cut, np.random.Generator], Tree | None]
+Move = Callable[[Cut, np.random.Generator], Sequence[Tree] | None]
+"""What a cut becomes: one part, or several children of the cut above it; ``None`` if none fits."""
 
 
-def turn(tree: Tree, path: Path, cut: Cut, random: np.random.Generator) -> Tree | None:
+def turn(cut: Cut, random: np.random.Generator) -> Sequence[Tree] | None:
     """Make a cut in time one in space, or the other way round."""
-    return with_part(tree, path, [cut._replace(spatial=not cut.spatial)])
+    return [cut._replace(spatial=not cut.spatial)]
 
 
-def change_rounds(tree: Tree, path: Path, cut: Cut, random: np.random.Generator) -> Tree | None:
+def change_rounds(cut: Cut, random: np.random.Generator) -> Sequence[Tree] | None:
     """Double the sub-batches of a cut, or halve them."""
     rounds = cut.rounds * 2 if cut.rounds == 1 or random.random() < 0.5 else cut.rounds // 2
-    if rounds > MOST_ROUNDS:
-        return None
-    return with_part(tree, path, [cut._replace(rounds=rounds)])
+    return [cut._replace(rounds=rounds)] if rounds <= MOST_ROUNDS else None
 
 
-def group(tree: Tree, path: Path, cut: Cut, random: np.random.Generator) -> Tree | None:
+def group(cut: Cut, random: np.random.Generator) -> Sequence[Tree] | None:
     """Make a cut of the other kind out of neighbouring children."""
     if len(cut.children) < 3:
         return None
@@ -153,20 +152,20 @@ def group(tree: Tree, path: Path, cut: Cut, random: np.random.Generator) -> Tree
     first = int(random.integers(0, len(cut.children) - size + 1))
     own = Cut(not cut.spatial, 1, cut.children[first : first + size])
     children = (*cut.children[:first], own, *cut.children[first + size :])
-    return with_part(tree, path, [cut._replace(children=children)])
+    return [cut._replace(children=children)]
 
 
-def dissolve(tree: Tree, path: Path, cut: Cut, random: np.random.Generator) -> Tree | None:
+def dissolve(cut: Cut, random: np.random.Generator) -> Sequence[Tree] | None:
     """Give the children of a cut to the cut above it."""
-    return with_part(tree, path, cut.children) if path else None
+    return cut.children
 
 
-def swap(tree: Tree, path: Path, cut: Cut, random: np.random.Generator) -> Tree | None:
+def swap(cut: Cut, random: np.random.Generator) -> Sequence[Tree] | None:
     """Exchange two neighbouring children."""
     first = int(random.integers(0, len(cut.children) - 1))
     children = list(cut.children)
     children[first], children[first + 1] = children[first + 1], children[first]
-    return with_part(tree, path, [cut._replace(children=tuple(children))])
+    return [cut._replace(children=tuple(children))]
 
 
 MOVES: tuple[Move, ...] = (turn, change_rounds, group, dissolve, swap)
@@ -177,10 +176,9 @@ def neighbour_of(tree: Tree, random: np.random.Generator) -> Tree:
     cuts = list(cuts_in(tree))
     while cuts:
         path, cut = cuts[int(random.integers(len(cuts)))]
-        move = MOVES[int(random.integers(len(MOVES)))]
-        found = move(tree, path, cut, random)
-        if found is not None:
-            return found
+        found = MOVES[int(random.integers(len(MOVES)))](cut, random)
+        if found is not None and (path or len(found) == 1):
+            return with_part(tree, path, found)
     return tree
 
 

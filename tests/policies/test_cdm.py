@@ -7,8 +7,9 @@ from itertools import product
 
 import pytest
 
+from benchmarks.published.cdm import LESS, Less, left_out
 from spmilp.checker.check import check
-from spmilp.policies.cdm import Cdm, Freedom, Improvement, PlacementProgram
+from spmilp.policies.cdm import Cdm, Improvement, PlacementProgram
 from spmilp.policies.cdm_accesses import Accesses, Placement, Role, Variable
 from spmilp.policies.one_after_another import Setting
 from spmilp.problem.problem import Problem
@@ -18,12 +19,6 @@ from tests.policies.small_instances import QUICK, small_instance
 from tests.solvers.chains import chain, star
 
 NO_LIMITS = Limits(seconds=None, threads=1, seed=0)
-ABLATIONS = {
-    "off chip": Freedom(private=False, shared=False),
-    "private": Freedom(shared=False),
-    "without replication": Freedom(replication=False),
-    "without contention": Freedom(contention=False),
-}
 
 
 def accesses_of(problem: Problem) -> Accesses:
@@ -37,34 +32,30 @@ def fits(accesses: Accesses, placement: Placement) -> bool:
     return all(limits[event] is None or blocks <= (limits[event] or 0) for event, blocks in used)
 
 
-def exactly(accesses: Accesses, freedom: Freedom) -> Placement:
-    found = PlacementProgram(accesses, freedom).solve(NO_LIMITS)
+def exactly(accesses: Accesses, less: Less | None = None) -> Placement:
+    found = PlacementProgram(accesses, left_out(accesses, less)).solve(NO_LIMITS)
     assert found is not None
     return found
 
 
-def by_moves(accesses: Accesses, freedom: Freedom) -> Placement:
-    return Improvement(accesses, freedom, frozenset()).run(lambda: False)
-
-
-def all_of_one(accesses: Accesses, one: Variable, freedom: Freedom) -> Iterator[Placement]:
+def all_of_one(accesses: Accesses, one: Variable, less: Less | None) -> Iterator[Placement]:
     """Yield every placement of one buffer that makes sense, by the rules in words."""
-    allowed = {part.index for part in accesses.parts if freedom.allows(accesses, part)}
+    apart = left_out(accesses, less)
     for home in (None, *one.homes):
         for chosen in product(*(p for memory, p in one.readers.items() if memory != home)):
             needed = {accesses.parts[part].needs for part in chosen} - {None}
             own = set() if home is None else {one.homes[home]}
             if needed <= own | {one.store}:
                 placement = frozenset({*own, *chosen, *(n for n in needed if n is not None)})
-                if placement <= allowed:
+                if placement.isdisjoint(apart):
                     yield placement
 
 
-def least_cost(accesses: Accesses, freedom: Freedom) -> int:
-    every = (all_of_one(accesses, one, freedom) for one in accesses.variables.values())
+def least_cost(accesses: Accesses, less: Less | None) -> int:
+    every = (all_of_one(accesses, one, less) for one in accesses.variables.values())
     together = (frozenset[int]().union(*some) for some in product(*every))
     fitting = (one for one in together if fits(accesses, one))
-    return min(accesses.cost(one, contention=freedom.contention) for one in fitting)
+    return min(map(accesses.cost, fitting))
 
 
 def slow_links(problem: Problem, rate: Fraction) -> Problem:
@@ -79,21 +70,20 @@ def test_the_program_finds_what_trying_all_placements_finds(
 ) -> None:
     problem = slow_links(chain(star(2, spm), layers=layers, strips=strips), Fraction(2))
     accesses = accesses_of(problem)
-    for freedom in (Freedom(), *ABLATIONS.values()):
-        found = exactly(accesses, freedom)
-
+    for less in (None, *LESS.values()):
+        found = exactly(accesses, less)
         assert fits(accesses, found)
-        assert accesses.cost(found, contention=freedom.contention) == least_cost(accesses, freedom)
+        assert accesses.cost(found) == least_cost(accesses, less)
 
 
 @pytest.mark.full
 def test_the_program_is_never_worse_than_an_ablation_or_the_algorithm() -> None:
-    better = dict.fromkeys([*ABLATIONS, "by moves"], 0)
+    better = dict.fromkeys([*LESS, "by moves"], 0)
     for name in QUICK:
         accesses = accesses_of(small_instance(name))
-        best = accesses.cost(exactly(accesses, Freedom()))
-        others = {key: exactly(accesses, freedom) for key, freedom in ABLATIONS.items()}
-        others["by moves"] = by_moves(accesses, Freedom())
+        best = accesses.cost(exactly(accesses))
+        others = {key: exactly(accesses, less) for key, less in LESS.items()}
+        others["by moves"] = Improvement(accesses).run(lambda: False)
         for key, placement in others.items():
             assert fits(accesses, placement), (name, key)
             assert best <= accesses.cost(placement), (name, key)
@@ -107,12 +97,12 @@ def test_shared_data_is_replicated_where_each_core_reads_it_more_than_once() -> 
     accesses = accesses_of(slow_links(chain(star(2, 8192), layers=1, strips=4), Fraction(2)))
     weights = accesses.variables[max(accesses.variables)]
 
-    with_replicas = exactly(accesses, Freedom()) & frozenset().union(*weights.readers.values())
+    with_replicas = exactly(accesses) & frozenset().union(*weights.readers.values())
     roles = [accesses.parts[part].role for part in with_replicas]
     assert roles.count(Role.REPLICA) == 1
 
-    without = exactly(accesses, Freedom(replication=False))
-    assert accesses.cost(without) > accesses.cost(exactly(accesses, Freedom()))
+    without = exactly(accesses, LESS["without replication"])
+    assert accesses.cost(without) > accesses.cost(exactly(accesses))
 
 
 def test_a_late_limit_leaves_everything_off_chip_and_still_a_plan() -> None:

@@ -139,23 +139,9 @@ class Answer:
     bound: int
 
 
-def solve(
-    network: Network,
-    budget: int,
-    *,
-    seconds: float,
-    workers: int = 1,
-    addresses: bool = True,
-    fixed_order: bool = False,
-) -> Answer:
-    """Search for the fewest bytes that are spilled and retrieved, by COSMA's own model and count.
-
-    Parameters
-    ----------
-    addresses, fixed_order
-        Of :class:`CosmaModel`.
-    """
-    model = CosmaModel(network, budget, addresses=addresses, fixed_order=fixed_order)
+def solve(network: Network, budget: int, *, seconds: float, workers: int = 1) -> Answer:
+    """Search for the fewest bytes that are spilled and retrieved, as COSMA counts them."""
+    model = CosmaModel(network, budget)
     solver = CpSolver()
     solver.parameters.max_time_in_seconds = seconds
     solver.parameters.num_workers = workers
