@@ -7,13 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spmilp.checker.values.inputs import given_values
-from spmilp.checker.values.kernels.call import Array
-from spmilp.checker.values.state import Addresses
+from spmilp.checker.values.inputs import values_at_start
 from spmilp.export.errors import ExportError
 from spmilp.export.subject import Subject
 from spmilp.frontend.graph import Network
-from spmilp.frontend.operators.boxes import slices
 from spmilp.machine.machine import MemoryKind
 from spmilp.units import Bytes, MemoryIdx, align_up
 
@@ -51,41 +48,13 @@ def constants_of(subject: Subject, network: Network) -> tuple[tuple[Segment, ...
     """
     segments: list[Segment] = []
     image = bytearray()
-    for memory, address, values in _constants(subject, network):
+    for memory, address, values in values_at_start(subject.problem, subject.plan, network, None):
         content = np.ascontiguousarray(values).astype(values.dtype.newbyteorder("<")).tobytes()
         alignment = max(ALIGNMENT, subject.problem.machine.memories[memory].alignment)
         image += bytes(align_up(len(image), alignment) - len(image))
         segments.append(Segment(address, len(content), len(image), memory))
         image += content
     return tuple(segments), bytes(image)
-
-
-def _constants(subject: Subject, network: Network) -> Iterator[tuple[MemoryIdx, Bytes, Array]]:
-    """Yield memory, address and values of constants: DRAM tensors, then what lies packed at 0."""
-    problem, plan = subject.problem, subject.plan
-    addresses = Addresses(problem, plan, network)
-    starting = {
-        buffer.place.tensor
-        for buffer in problem.buffers
-        if buffer.place is not None and buffer.starts_in is not None
-    }
-    for tensor in problem.tensors:
-        if tensor.index in starting and tensor.name not in network.inputs:
-            values, axes = given_values(network, {}, tensor.name), addresses.axes(tensor)
-            ordered = values.transpose(axes) if axes else values
-            yield tensor.memory, plan.tensors[tensor.index], ordered
-    for each in plan.residencies:
-        is_filled = each.filled_by_task is not None or each.filled_by_transfer is not None
-        if each.slice is None or is_filled or subject.is_at_place(each):
-            continue
-        part, buffer = problem.slices[each.slice], addresses.buffer(each.slice)
-        tile = addresses.tile(buffer)
-        if tile.of not in network.inputs:
-            whole = given_values(network, {}, tile.of)
-            values = whole[slices(tile.box, (0,) * len(tile.box))]
-            sides = zip(part.start, part.extent, strict=True)
-            inside = tuple(slice(start, start + extent) for start, extent in sides)
-            yield each.memory, each.offset, addresses.in_memory_order(buffer, values)[inside]
 
 
 class Places:

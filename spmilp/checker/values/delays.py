@@ -201,14 +201,9 @@ class _Run:
         start = now + self._some_cycles(mine)
         end = start + 1 + self._some_cycles(mine)
         if isinstance(command, Run):
-            actor, which = Actor.TASK, command.task
+            self.events += _run(Actor.TASK, command.task, start, end)
         else:
-            actor, which = Actor.TRANSFER, command.transfer
-        self.events += [
-            Event(start, Step.START, actor, which),
-            Event(end, Step.FINISH, actor, which),
-            Event(end, Step.DELIVER, actor, which),
-        ]
+            self.events += _run(Actor.TRANSFER, command.transfer, start, end)
         heappush(self._agenda, (end, index))
 
     def _some_cycles(self, mine: _List) -> Cycles:

@@ -1,58 +1,62 @@
 """Values that a replay begins with: the model's constants, and inputs, random or of a file."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
 
+from spmilp.checker.rules.case import is_filled
 from spmilp.checker.values.kernels.call import Array
-from spmilp.checker.values.state import Addresses, State, ValuesError, raw
+from spmilp.checker.values.state import Addresses, ValuesError
 from spmilp.errors import FileError
 from spmilp.files import is_device
 from spmilp.frontend.graph import Network, Operator, Tensor
 from spmilp.frontend.operators.boxes import slices
-from spmilp.plan.plan import Plan, Residency
-from spmilp.problem.problem import Buffer, Problem
+from spmilp.plan.plan import Plan
+from spmilp.problem.problem import Problem
+from spmilp.units import Bytes, MemoryIdx
 
 
-def write_what_is_given(
-    problem: Problem,
-    plan: Plan,
-    network: Network,
-    inputs: Mapping[str, Array],
-    addresses: Addresses,
-    state: State,
-) -> None:
-    """Write every DRAM tensor that some buffer starts in, and every buffer that starts on chip.
+def values_at_start(
+    problem: Problem, plan: Plan, network: Network, inputs: Mapping[str, Array] | None
+) -> Iterator[tuple[MemoryIdx, Bytes, Array]]:
+    """Yield memory, address and values, as they lie packed, of what is there at cycle 0.
+
+    DRAM tensors in which some buffer starts come first, then buffers that start on chip.
+
+    Parameters
+    ----------
+    inputs
+        The values of the network's inputs; ``None`` passes these over.
 
     Raises
     ------
     ValuesError
         If a value is missing, or has another shape or type than the network's.
     """
+    addresses, given = Addresses(problem, plan, network), inputs or {}
+    passed_over = network.inputs if inputs is None else ()
     starting = {
         buffer.place.tensor
         for buffer in problem.buffers
         if buffer.place is not None and buffer.starts_in is not None
     }
     for tensor in problem.tensors:
-        if tensor.index in starting:
-            values = given_values(network, inputs, tensor.name)
-            axes = addresses.axes(tensor)
+        if tensor.index in starting and tensor.name not in passed_over:
+            values, axes = given_values(network, given, tensor.name), addresses.axes(tensor)
             ordered = values.transpose(axes) if axes else values
-            state.write_tensor(tensor, raw(ordered.reshape(tensor.shape)))
-    for residency in plan.residencies:
-        buffer = _starting_on_chip(addresses, residency)
-        if buffer is not None:
-            tile = addresses.tile(buffer)
-            values = given_values(network, inputs, tile.of)
-            part = values[slices(tile.box, (0,) * len(tile.box))]
-            box = problem.slices[residency.slice or 0]
-            inside = tuple(
-                slice(start, start + extent)
-                for start, extent in zip(box.start, box.extent, strict=True)
-            )
-            state.write(residency.index, raw(addresses.in_memory_order(buffer, part)[inside]))
+            yield tensor.memory, plan.tensors[tensor.index], ordered.reshape(tensor.shape)
+    for each in plan.residencies:
+        if each.slice is None or is_filled(each) or addresses.is_at_place(each):
+            continue
+        part, buffer = problem.slices[each.slice], addresses.buffer(each.slice)
+        tile = addresses.tile(buffer)
+        if buffer.starts_in == each.memory and each.start == 0 and tile.of not in passed_over:
+            whole = given_values(network, given, tile.of)
+            values = whole[slices(tile.box, (0,) * len(tile.box))]
+            sides = zip(part.start, part.extent, strict=True)
+            inside = tuple(slice(start, start + extent) for start, extent in sides)
+            yield each.memory, each.offset, addresses.in_memory_order(buffer, values)[inside]
 
 
 def given_values(network: Network, inputs: Mapping[str, Array], name: str) -> Array:
@@ -77,16 +81,6 @@ def given_values(network: Network, inputs: Mapping[str, Array], name: str) -> Ar
             f"shape {tensor.shape}"
         )
     return values
-
-
-def _starting_on_chip(addresses: Addresses, residency: Residency) -> Buffer | None:
-    """Return the buffer that is in a residency at cycle 0 without lying in a DRAM tensor."""
-    filled = residency.filled_by_task is not None or residency.filled_by_transfer is not None
-    if filled or residency.slice is None or addresses.is_at_place(residency):
-        return None
-    buffer = addresses.buffer(residency.slice)
-    starts = buffer.starts_in == residency.memory and residency.start == 0
-    return buffer if starts else None
 
 
 _PASSES_INTEGERS_ON = frozenset(
@@ -178,14 +172,12 @@ def _read_arrays(path: Path) -> dict[str, Array]:
 
 
 def _random(tensor: Tensor, limit: int | None, generator: np.random.Generator) -> Array:
-    if tensor.dtype == np.bool_:
-        return generator.integers(0, 2, size=tensor.shape).astype(np.bool_)
-    if not np.issubdtype(tensor.dtype, np.integer):
-        return np.asarray(generator.normal(size=tensor.shape)).astype(tensor.dtype)
     low, high = 0, 2
-    if limit is not None:
+    if tensor.dtype != np.bool_ and not np.issubdtype(tensor.dtype, np.integer):
+        return np.asarray(generator.normal(size=tensor.shape)).astype(tensor.dtype)
+    if tensor.dtype != np.bool_ and limit is not None:
         high = limit
-    elif tensor.dtype.itemsize == 1:
+    elif tensor.dtype != np.bool_ and tensor.dtype.itemsize == 1:
         range_ = np.iinfo(tensor.dtype.name)
         low, high = int(range_.min), int(range_.max) + 1
     return np.asarray(generator.integers(low, high, size=tensor.shape)).astype(tensor.dtype)

@@ -8,7 +8,7 @@ While a task or transfer runs, the bytes that it fills are destroyed (unless the
 operand) and the bytes that it reads must not change. A residency's bytes are destroyed at its end.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from typing import TypeAlias
@@ -17,7 +17,7 @@ import numpy as np
 
 from spmilp.checker.rules.structure import structure
 from spmilp.checker.values.delays import Actor, Event, Step, delayed_events, timed_events
-from spmilp.checker.values.inputs import write_what_is_given
+from spmilp.checker.values.inputs import values_at_start
 from spmilp.checker.values.kernels.call import Array, Call
 from spmilp.checker.values.kernels.registry import complete, compute, partial
 from spmilp.checker.values.state import (
@@ -221,22 +221,27 @@ class _Run:
         self._network = network
         self._addresses = Addresses(problem, plan, network)
         self._state = State(problem, plan, self._addresses)
-        write_what_is_given(problem, plan, network, inputs, self._addresses, self._state)
-        self._operands: dict[tuple[Actor, int], list[Array]] = {}
-        self._results: dict[tuple[Actor, int], list[Array]] = {}
+        for memory, address, values in values_at_start(problem, plan, network, inputs):
+            self._state.fill(memory, address, values)
+        self._values: dict[tuple[Actor, int], list[Array]] = {}
         self._released: set[ResidencyIdx] = set()
 
     def happen(self, event: Event) -> None:
         """Let one thing happen."""
-        match event.step:
-            case Step.START:
-                self._start(event)
-            case Step.FINISH:
-                self._finish(event)
-            case Step.DELIVER:
-                self._deliver(event)
-            case Step.RELEASE:
-                self._release(event.index)
+        if event.step is Step.RELEASE:
+            # What lies in a DRAM tensor stays.
+            if not self._addresses.is_at_place(self._plan.residencies[event.index]):
+                self._released.add(event.index)
+                self._state.destroy(event.index)
+        elif event.step is Step.START:
+            self._start(event)
+        elif event.step is Step.FINISH:
+            self._finish(event)
+        else:
+            results = self._values.pop((event.actor, event.index))
+            for target, values in zip(self._targets(event), results, strict=True):
+                if target not in self._released:
+                    self._state.write(target, values)
 
     def output(self, name: str) -> Array:
         """Return a network output from its place in DRAM."""
@@ -249,13 +254,13 @@ class _Run:
         return (values.transpose(inverse(axes)) if axes else values).reshape(known.shape)
 
     def _start(self, event: Event) -> None:
-        """Take note of the operands, then destroy what will be written."""
-        sources = self._sources(event)
-        operands = [
-            self._state.read(self._who(event), slice_, residency, event.cycle)
-            for slice_, residency in sources
-        ]
-        self._operands[event.actor, event.index] = operands
+        """Take note of the operands, then destroy what will be written, scratch included.
+
+        Operands whose bytes a result may take, and takes, stay.
+        """
+        who, sources = self._who(event), self._sources(event)
+        operands = [self._state.read(who, *source, event.cycle) for source in sources]
+        self._values[event.actor, event.index] = operands
         for target in self._targets(event):
             self._state.destroy(target)
         if event.actor is Actor.TASK:
@@ -267,29 +272,16 @@ class _Run:
 
     def _finish(self, event: Event) -> None:
         """Make sure that the operands are what they were, and compute the result."""
-        operands = self._operands.pop((event.actor, event.index))
-        sources = self._sources(event)
-        for (slice_, residency), before in zip(sources, operands, strict=True):
-            self._state.compare(self._who(event), slice_, residency, before, event.cycle)
+        operands, who = self._values[event.actor, event.index], self._who(event)
+        for source, before in zip(self._sources(event), operands, strict=True):
+            self._state.compare(who, *source, before, event.cycle)
         if event.actor is Actor.TRANSFER:
             results = operands * len(self._targets(event))
         else:
             task = self._problem.tasks[event.index]
             read = list(zip(task.reads, operands, strict=True))
             results = compute_task(self._problem, self._network, self._addresses, task, read)
-        self._results[event.actor, event.index] = results
-
-    def _deliver(self, event: Event) -> None:
-        results = self._results.pop((event.actor, event.index))
-        for target, values in zip(self._targets(event), results, strict=True):
-            if target not in self._released:
-                self._state.write(target, values)
-
-    def _release(self, index: ResidencyIdx) -> None:
-        """Destroy what a residency held, unless it lies in a DRAM tensor, which stays."""
-        if not self._addresses.is_at_place(self._plan.residencies[index]):
-            self._released.add(index)
-            self._state.destroy(index)
+        self._values[event.actor, event.index] = results
 
     def _sources(self, event: Event) -> list[tuple[SliceIdx, ResidencyIdx]]:
         """Return the slices that a task or transfer reads, and where."""
@@ -305,17 +297,15 @@ class _Run:
             return self._plan.transfers[event.index].destinations
         return self._plan.placements[event.index].writes
 
-    def _in_place(self, task: TaskIdx) -> list[int]:
-        """Return the positions of the operands whose bytes may be, and are, those of a result."""
+    def _in_place(self, task: TaskIdx) -> Iterator[int]:
+        """Yield the positions of the operands whose bytes may be, and are, those of a result."""
         placement, given = self._plan.placements[task], self._problem.tasks[task]
-        shared = []
         for slice_, buffer in given.in_place:
             position = given.reads.index(slice_)
             source = self._plan.residencies[placement.reads[position]]
             target = self._plan.residencies[placement.writes[given.writes.index(buffer)]]
             if (source.memory, source.offset) == (target.memory, target.offset):
-                shared.append(position)
-        return shared
+                yield position
 
     def _who(self, event: Event) -> str:
         if event.actor is Actor.TASK:

@@ -300,10 +300,12 @@ class State:
         stored[...] = np.iinfo(stored.dtype).max
         written[...] = False
 
-    def write_tensor(self, tensor: DramTensor, values: Array) -> None:
-        """Store a whole DRAM tensor, in the order in which it lies."""
-        stored, written = self._tensor(tensor)
-        stored[...] = values
+    def fill(self, memory: MemoryIdx, address: Bytes, values: Array) -> None:
+        """Store packed values at an address."""
+        packed = raw(values).reshape(-1)
+        layout = Layout(0, (packed.itemsize,))
+        stored, written = self._views(memory, address, layout, packed.shape, packed.itemsize)
+        stored[...] = packed
         written[...] = True
 
     def read_tensor(self, tensor: DramTensor) -> Array:
@@ -314,13 +316,15 @@ class State:
         ReplayError
             If some of it has not been written.
         """
-        values, written = self._tensor(tensor)
+        address = self._plan.tensors[tensor.index]
+        layout = Layout(0, row_major_strides(tensor.shape, tensor.item))
+        values, written = self._views(tensor.memory, address, layout, tensor.shape, tensor.item)
         missing = _count_false(written)
         if missing:
             memory = self._problem.machine.memories[tensor.memory].name
             raise ReplayError(
                 f"output {tensor.name}: {missing} of {tensor.bytes} B in {memory} at "
-                f"{self._plan.tensors[tensor.index]} have not been written at the end"
+                f"{address} have not been written at the end"
             )
         return values.copy()
 
@@ -336,11 +340,6 @@ class State:
         layout = self._addresses.layout(slice_, residency)
         extent, item = self._problem.slices[slice_].extent, self._addresses.buffer(slice_).item
         return self._views(residency.memory, residency.offset, layout, extent, item)
-
-    def _tensor(self, tensor: DramTensor) -> tuple[Array, NDArray[np.bool_]]:
-        layout = Layout(0, row_major_strides(tensor.shape, tensor.item))
-        address = self._plan.tensors[tensor.index]
-        return self._views(tensor.memory, address, layout, tensor.shape, tensor.item)
 
     def _views(
         self, memory: MemoryIdx, address: Bytes, layout: Layout, extent: Extents, item: Bytes
