@@ -6,8 +6,8 @@ there are too few by another list too.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 from spmilp.commands.commands import (
     ChannelCommands,
@@ -37,12 +37,11 @@ from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 
 
-@dataclass(frozen=True, slots=True)
-class _Semaphore:
+class _Semaphore(NamedTuple):
     """An event: each activity that signals it, and who waits for that, in the order of both."""
 
-    index: int
-    pairs: list[tuple[Activity, Activity]] = field(default_factory=list)
+    event: int
+    pairs: list[tuple[Activity, Activity]]
 
 
 def with_semaphores(
@@ -50,7 +49,7 @@ def with_semaphores(
     activities: Activities,
     before: Sequence[Sequence[Activity]],
     maximum: int | None,
-    enough: int | None = None,
+    enough: int,
 ) -> CommandLists:
     """Return lists in which every wait takes one signal that was sent for it alone.
 
@@ -68,7 +67,7 @@ def with_semaphores(
     maximum
         Signals that a semaphore may hold unanswered; ``None`` without limit.
     enough
-        Semaphores up to which lists have their own; ``None`` for any number.
+        Semaphores up to which lists have their own.
     """
     after: list[list[Activity]] = [[] for _ in activities.order]
     for later in activities.order:
@@ -93,41 +92,37 @@ class _Pool:
         activities: Activities,
         before: Sequence[Sequence[Activity]],
         maximum: int | None,
-        enough: int | None,
+        enough: int,
     ) -> None:
         self.clocks = Clocks(activities, before)
         self.size = 0
-        self._activities = activities
-        self._before = before
-        self._maximum = maximum
-        self._enough = enough
+        self._activities, self._before = activities, before
+        self._maximum, self._enough = maximum, enough
         self._of_list: list[list[_Semaphore]] = [[] for _ in activities.lists]
 
     def take(self, earlier: Activity, later: Activity, clock: Clock) -> int:
         """Return a semaphore by which ``later`` can wait for ``earlier``, which ends at a clock."""
-        mine = self._activities.list_of[later]
+        mine = self._of_list[self._activities.list_of[later]]
         position = self._activities.position
-        fitting = [e for e in self._of_list[mine] if self._allows(e, earlier, later, clock)]
+        fitting = [each for each in mine if self._allows(each, earlier, later, clock)]
         chosen = max(fitting, key=lambda each: position[each.pairs[-1][1]], default=None)
-        if chosen is None and self._enough is not None and self.size >= self._enough:
+        if chosen is None and self.size >= self._enough:
             chosen = self._from_others(earlier, later, clock)
         if chosen is None:
-            chosen = _Semaphore(self.size)
-            self._of_list[mine].append(chosen)
+            chosen = _Semaphore(self.size, [])
+            mine.append(chosen)
             self.size += 1
         chosen.pairs.append((earlier, later))
-        return chosen.index
+        return chosen.event
 
     def _from_others(self, earlier: Activity, later: Activity, clock: Clock) -> _Semaphore | None:
         """Return the semaphore that other lists have not waited for the longest, as this one's."""
-        rank, mine = self._activities.rank, self._activities.list_of[later]
-        others = (
-            each for number, own in enumerate(self._of_list) if number != mine for each in own
-        )
-        for each in sorted(others, key=lambda one: rank[one.pairs[-1][1]]):
+        rank, mine = self._activities.rank, self._of_list[self._activities.list_of[later]]
+        others = [(own, each) for own in self._of_list if own is not mine for each in own]
+        for own, each in sorted(others, key=lambda pair: rank[pair[1].pairs[-1][1]]):
             if self._allows(each, earlier, later, clock):
-                self._of_list[self._activities.list_of[each.pairs[-1][1]]].remove(each)
-                self._of_list[mine].append(each)
+                own.remove(each)
+                mine.append(each)
                 return each
         return None
 
@@ -215,9 +210,11 @@ def command_lists(
     for mine in activities.lists:
         commands: list[Command] = []
         for activity in mine:
+            is_task = activity < activities.tasks
+            work = Run(activity) if is_task else Move(activity - activities.tasks)
             before = sorted(waits[activity], key=lambda wait: wait.event)
             behind = sorted(signals[activity], key=lambda signal: signal.event)
-            commands += [*before, _of(activities, activity), *behind]
+            commands += [*before, work, *behind]
         lists.append(tuple(commands))
     channels = [(engine.index, c) for engine in machine.engines for c in range(engine.channels)]
     cores = len(machine.cores)
@@ -230,12 +227,6 @@ def command_lists(
         events=events,
         scheme=scheme,
     )
-
-
-def _of(activities: Activities, activity: Activity) -> Run | Move:
-    if activity < activities.tasks:
-        return Run(activity)
-    return Move(activity - activities.tasks)
 
 
 class TooManyEventsError(SpmilpError):
@@ -286,13 +277,3 @@ def build_commands(problem: Problem, plan: Plan, before: Before | None = None) -
         "fewer cores or larger tiles, or, if its firmware can wait for words of memory, remove the "
         "machine's limits on events"
     )
-
-
-def commands_as(scheme: EventScheme, problem: Problem, plan: Plan) -> CommandLists:
-    """Return the command lists of a valid plan in one scheme, however many events it takes."""
-    machine = problem.machine
-    activities = activities_of(problem, plan)
-    before = transitive_reduction(activities, predecessors(problem, plan, activities))
-    if scheme is EventScheme.COUNTERS:
-        return with_counters(machine, activities, before, machine.event_maximum)
-    return with_semaphores(machine, activities, before, machine.event_maximum)

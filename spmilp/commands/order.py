@@ -5,17 +5,19 @@ how far every list has come when an activity ends; the transitive reduction drop
 """
 
 from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cache
+from itertools import accumulate
 from operator import add
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spmilp.plan.plan import Plan
+from spmilp.plan.plan import Placement, Plan, Transfer
 from spmilp.problem.problem import Problem
 from spmilp.problem.strides import footprint, layout_in_slice
 from spmilp.units import Box, Bytes, MemoryIdx, ResidencyIdx, SliceIdx, TensorIdx
@@ -56,13 +58,14 @@ class Activities:
 
 def activities_of(problem: Problem, plan: Plan) -> Activities:
     """Return the tasks and transfers of a plan in the lists that will run them."""
-    first_channel = _first_list_of_each_engine(problem)
+    channels = (engine.channels for engine in problem.machine.engines)
+    first_list = list(accumulate(channels, initial=len(problem.machine.cores)))
     list_of = [placement.core for placement in plan.placements]
-    list_of += [first_channel[move.engine] + move.channel for move in plan.transfers]
+    list_of += [first_list[move.engine] + move.channel for move in plan.transfers]
     starts = [placement.start for placement in plan.placements]
     starts += [move.start for move in plan.transfers]
     order = sorted(range(len(starts)), key=lambda activity: (starts[activity], activity))
-    lists: list[list[Activity]] = [[] for _ in range(first_channel[-1])]
+    lists: list[list[Activity]] = [[] for _ in range(first_list[-1])]
     position, rank = [0] * len(order), [0] * len(order)
     for place, activity in enumerate(order):
         mine = lists[list_of[activity]]
@@ -76,14 +79,6 @@ def activities_of(problem: Problem, plan: Plan) -> Activities:
         position=tuple(position),
         rank=tuple(rank),
     )
-
-
-def _first_list_of_each_engine(problem: Problem) -> list[ListIdx]:
-    """Return the list of each engine's channel 0, and the number of lists behind them."""
-    firsts = [len(problem.machine.cores)]
-    for engine in problem.machine.engines:
-        firsts.append(firsts[-1] + engine.channels)
-    return firsts
 
 
 class Packed(NamedTuple):
@@ -103,70 +98,55 @@ class Placed(NamedTuple):
 
 Region: TypeAlias = Packed | Placed
 
+Touched: TypeAlias = tuple[Activity, tuple[Region, ...], tuple[Region, ...]]
+"""An activity, what it reads, and what it writes, scratch included."""
 
-class Accesses:
-    """Answers what each task and transfer of a valid plan touches.
+
+def touched(problem: Problem, plan: Plan, activities: Activities) -> list[Touched]:
+    """Return what each activity of a valid plan reads and writes, in their order.
 
     A slice at its buffer's place in a DRAM tensor is a box of elements, exactly. Anywhere else it
     counts with all bytes from its first to its last, whether or not its rows leave gaps: nobody
     else may use these gaps while its buffer is there.
     """
 
-    def __init__(self, problem: Problem, plan: Plan) -> None:
-        self._problem = problem
-        self._plan = plan
-        self._inside = cache(self._range_inside)
-        self._region = cache(self._find_region)
+    @cache
+    def inside(slice_: SliceIdx, held: SliceIdx) -> tuple[Bytes, Bytes]:
+        """Return the bytes of a slice, from the first byte of a residency that holds ``held``."""
+        part = problem.slices[slice_]
+        if slice_ == held:
+            return 0, part.bytes
+        layout = layout_in_slice(problem, slice_, held)
+        item = problem.buffers[part.buffer].item
+        return layout.offset, layout.offset + footprint(part.extent, item, layout)
 
-    def reads(self, activity: int) -> Iterator[Region]:
-        """Yield what an activity reads."""
-        task = self._task_of(activity)
-        if task is None:
-            move = self._plan.transfers[activity - len(self._plan.placements)]
-            yield self._region(move.slice, move.source)
-            return
-        slices = self._problem.tasks[task].reads
-        for slice_, residency in zip(slices, self._plan.placements[task].reads, strict=True):
-            yield self._region(slice_, residency)
-
-    def writes(self, activity: int) -> Iterator[Region]:
-        """Yield what an activity writes, scratch included."""
-        task = self._task_of(activity)
-        if task is None:
-            move = self._plan.transfers[activity - len(self._plan.placements)]
-            for index in move.destinations:
-                yield self._region(move.slice, index)
-            return
-        placement = self._plan.placements[task]
-        for buffer, index in zip(self._problem.tasks[task].writes, placement.writes, strict=True):
-            yield self._region(buffer, index)
-        if placement.scratch is not None:
-            residency = self._plan.residencies[placement.scratch]
-            yield Packed(residency.memory, residency.offset, residency.offset + residency.bytes)
-
-    def _task_of(self, activity: int) -> int | None:
-        return activity if activity < len(self._plan.placements) else None
-
-    def _find_region(self, slice_: SliceIdx, index: ResidencyIdx) -> Region:
-        residency = self._plan.residencies[index]
-        part = self._problem.slices[slice_]
-        place = self._problem.buffers[part.buffer].place
-        if place is not None and self._problem.tensors[place.tensor].memory == residency.memory:
+    @cache
+    def region(slice_: SliceIdx, index: ResidencyIdx) -> Region:
+        residency, part = plan.residencies[index], problem.slices[slice_]
+        place = problem.buffers[part.buffer].place
+        if place is not None and problem.tensors[place.tensor].memory == residency.memory:
             first = map(add, place.start, part.start)
             box = tuple((a, a + n) for a, n in zip(first, part.extent, strict=True))
             return Placed(place.tensor, box)
-        held = slice_ if residency.slice is None else residency.slice
-        low, high = self._inside(slice_, held)
+        low, high = inside(slice_, slice_ if residency.slice is None else residency.slice)
         return Packed(residency.memory, residency.offset + low, residency.offset + high)
 
-    def _range_inside(self, slice_: SliceIdx, held: SliceIdx) -> tuple[Bytes, Bytes]:
-        """Return the bytes of a slice, from the first byte of a residency that holds ``held``."""
-        part = self._problem.slices[slice_]
-        if slice_ == held:
-            return 0, part.bytes
-        layout = layout_in_slice(self._problem, slice_, held)
-        item = self._problem.buffers[part.buffer].item
-        return layout.offset, layout.offset + footprint(part.extent, item, layout)
+    found: list[Touched] = []
+    for activity in activities.order:
+        if activity < activities.tasks:
+            task, placement = problem.tasks[activity], plan.placements[activity]
+            reads = tuple(map(region, task.reads, placement.reads))
+            writes = tuple(map(region, task.writes, placement.writes))
+            if placement.scratch is not None:
+                scratch = plan.residencies[placement.scratch]
+                low, high = scratch.offset, scratch.offset + scratch.bytes
+                writes = (*writes, Packed(scratch.memory, low, high))
+        else:
+            move = plan.transfers[activity - activities.tasks]
+            reads = (region(move.slice, move.source),)
+            writes = tuple(region(move.slice, end) for end in move.destinations)
+        found.append((activity, reads, writes))
+    return found
 
 
 NOBODY = -1
@@ -265,9 +245,6 @@ def _overlapping_pairs(boxes: list[Box]) -> Iterator[tuple[Box, Box]]:
         alive.append(box)
 
 
-Touched: TypeAlias = tuple[Activity, tuple[Region, ...], tuple[Region, ...]]
-"""An activity, what it reads, and what it writes."""
-
 Before: TypeAlias = tuple[frozenset[Activity], ...]
 """For each activity, others that must have ended before it starts."""
 
@@ -282,14 +259,10 @@ def predecessors(problem: Problem, plan: Plan, activities: Activities) -> Before
     found: list[set[Activity]] = [set() for _ in activities.order]
     for task, placement in zip(problem.tasks, plan.placements, strict=True):
         found[placement.task].update(task.after)
-    accesses = Accesses(problem, plan)
-    touched = [
-        (activity, tuple(accesses.reads(activity)), tuple(accesses.writes(activity)))
-        for activity in activities.order
-    ]
+    accesses = touched(problem, plan, activities)
     intervals = [Intervals() for _ in problem.machine.memories]
-    boxes = {tensor: Boxes(where) for tensor, where in _boxes_of_written_tensors(touched).items()}
-    for activity, reads, writes in touched:
+    boxes = {tensor: Boxes(where) for tensor, where in _boxes_of_written_tensors(accesses).items()}
+    for activity, reads, writes in accesses:
         own, mine = activities.list_of[activity], found[activity]
         for region in reads:
             if isinstance(region, Packed):
@@ -306,19 +279,16 @@ def predecessors(problem: Problem, plan: Plan, activities: Activities) -> Before
     return tuple(map(frozenset, found))
 
 
-def _boxes_of_written_tensors(touched: list[Touched]) -> dict[TensorIdx, set[Box]]:
+def _boxes_of_written_tensors(accesses: list[Touched]) -> dict[TensorIdx, set[Box]]:
     """Return what is touched of the tensors that somebody writes; weights and inputs are not."""
-    boxes: dict[TensorIdx, set[Box]] = {
-        region.tensor: set()
-        for _, _, writes in touched
-        for region in writes
-        if isinstance(region, Placed)
-    }
-    for _, reads, writes in touched:
+    boxes: defaultdict[TensorIdx, set[Box]] = defaultdict(set)
+    written: set[TensorIdx] = set()
+    for _, reads, writes in accesses:
+        written.update(region.tensor for region in writes if isinstance(region, Placed))
         for region in (*reads, *writes):
-            if isinstance(region, Placed) and region.tensor in boxes:
+            if isinstance(region, Placed):
                 boxes[region.tensor].add(region.box)
-    return boxes
+    return {tensor: boxes[tensor] for tensor in written}
 
 
 def transitive_reduction(
@@ -350,12 +320,10 @@ def _reduced(
     clocks = Clocks(activities, instead)
     kept: list[tuple[Activity, ...]] = [()] * len(activities.order)
     for activity in activities.order:
-        clock = clocks.before_start(activity)
-        waits = []
-        pairs = zip(before[activity], instead[activity], strict=True)
-        for earlier, other in sorted(
-            pairs, key=lambda pair: activities.rank[pair[0]], reverse=True
-        ):
+        clock, waits = clocks.before_start(activity), list[Activity]()
+        pairs = [*zip(before[activity], instead[activity], strict=True)]
+        pairs.sort(key=lambda pair: activities.rank[pair[0]], reverse=True)
+        for earlier, other in pairs:
             if not clocks.covers(clock, earlier):
                 waits.append(other)
                 clocks.wait_for(clock, other)
@@ -380,29 +348,22 @@ def with_fewer_signals(
     waits
         A transitive reduction.
     """
-    starts = [each.start for each in plan.placements] + [move.start for move in plan.transfers]
-    ends = [each.end for each in plan.placements] + [move.end for move in plan.transfers]
-    of_list = [[ends[activity] for activity in mine] for mine in activities.lists]
+    work: tuple[Placement | Transfer, ...] = (*plan.placements, *plan.transfers)
+    of_list = [[work[activity].end for activity in mine] for mine in activities.lists]
     intervals: list[list[tuple[int, int, Activity]]] = [[] for _ in activities.lists]
     for later, mine in enumerate(waits):
         for earlier in mine:
             number = activities.list_of[earlier]
-            last = bisect_right(of_list[number], starts[later]) - 1
+            last = bisect_right(of_list[number], work[later].start) - 1
             intervals[number].append((last, activities.position[earlier], later))
-    instead: dict[tuple[int, int, Activity], Activity] = {}
-    for number, some in enumerate(intervals):
+    instead: dict[tuple[Activity, Activity], Activity] = {}
+    for mine, some in zip(activities.lists, intervals, strict=True):
         chosen = -1
         for last, first, later in sorted(some):
             if first > chosen:
                 chosen = last
-            instead[number, first, later] = activities.lists[number][chosen]
-    chosen_for = [
-        [
-            instead[activities.list_of[earlier], activities.position[earlier], later]
-            for earlier in mine
-        ]
-        for later, mine in enumerate(waits)
-    ]
+            instead[mine[first], later] = mine[chosen]
+    chosen_for = [[instead[earlier, later] for earlier in m] for later, m in enumerate(waits)]
     return _reduced(activities, waits, chosen_for)
 
 

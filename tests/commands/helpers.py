@@ -7,8 +7,14 @@ from functools import cache
 from solvers.chains import chain, star
 from solvers.tiny_problems import tiny_problem
 from spmilp.checker.check import check
-from spmilp.commands.build import TooManyEventsError, build_commands, commands_as
+from spmilp.commands.build import (
+    TooManyEventsError,
+    build_commands,
+    with_counters,
+    with_semaphores,
+)
 from spmilp.commands.commands import Command, CommandLists, EventScheme
+from spmilp.commands.order import activities_of, predecessors, transitive_reduction
 from spmilp.plan.plan import Claim, Placement, Plan, Residency, Transfer
 from spmilp.problem.problem import Problem
 from spmilp.registry import find_solver
@@ -133,6 +139,15 @@ def plan_of(
         placements=placements, residencies=residencies, transfers=transfers, tensors=tensors,
         claim=CLAIM, solver="by hand",
     )  # fmt: skip
+
+
+def commands_as(scheme: EventScheme, problem: Problem, plan: Plan) -> CommandLists:
+    """Return the command lists of a valid plan in one scheme, however many events it takes."""
+    machine, activities = problem.machine, activities_of(problem, plan)
+    before = transitive_reduction(activities, predecessors(problem, plan, activities))
+    if scheme is EventScheme.COUNTERS:
+        return with_counters(machine, activities, before, machine.event_maximum)
+    return with_semaphores(machine, activities, before, machine.event_maximum, enough=10**9)
 
 
 def in_scheme(scheme: EventScheme, problem: Problem, plan: Plan) -> CommandLists:

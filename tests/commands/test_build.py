@@ -7,12 +7,12 @@ import networkx as nx
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from commands.helpers import Mapped, planned, ten_plans, text, with_events
+from commands.helpers import Mapped, commands_as, planned, ten_plans, text, with_events
 from commands.oracle import conflicting_pairs, waits_of
 from commands.small import halves, load_run_store
 from solvers.random_problems import problems
 from spmilp.checker.races import check_commands
-from spmilp.commands.build import TooManyEventsError, build_commands, commands_as
+from spmilp.commands.build import TooManyEventsError, build_commands
 from spmilp.commands.commands import EventScheme, summary_of
 from spmilp.errors import ExitCode
 from spmilp.problem.problem import Problem

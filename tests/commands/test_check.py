@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from checker.worked_example import PLAN, PROBLEM
-from commands.helpers import changed, with_events
+from commands.helpers import changed, commands_as, with_events
 from commands.small import load_run_store, replaced_in_place
 from spmilp.checker import races
 from spmilp.checker.races import check_commands
-from spmilp.commands.build import build_commands, commands_as
+from spmilp.commands.build import build_commands
 from spmilp.commands.commands import (
     Command,
     CommandLists,

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from commands.helpers import Mapped, numbered, planned, with_events, without
+from commands.helpers import Mapped, commands_as, numbered, planned, with_events, without
 from commands.oracle import conflicting_pairs
 from solvers.chains import star
 from solvers.random_problems import problems
 from spmilp.checker.values.delays import Actor, Step, delayed_events
 from spmilp.checker.values.replay import compute_network, replay, replay_with_delays
 from spmilp.checker.values.state import ReplayError
-from spmilp.commands.build import commands_as
 from spmilp.commands.commands import CommandLists, EventScheme, Wait
 from spmilp.problem.problem import Problem
 from values.small_network import NETWORK, some_inputs, two_strips

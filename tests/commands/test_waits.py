@@ -4,9 +4,8 @@ from collections import Counter
 
 import pytest
 
-from commands.helpers import least_events, numbered, ten_plans, with_events, without
+from commands.helpers import commands_as, least_events, numbered, ten_plans, with_events, without
 from spmilp.checker.races import check_commands
-from spmilp.commands.build import commands_as
 from spmilp.commands.commands import Command, EventScheme, Signal, Wait
 
 SCHEMES = [
