@@ -6,10 +6,15 @@ from importlib.resources import files
 from typing import Any
 
 import numpy as np
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 
+from operators.elementwise import ONE_INPUT, TWO_INPUTS, one_input, two_inputs
+from operators.onnx_case import Case, geometry_of
+from operators.test_claims import STRATEGIES
 from spmilp.frontend.graph import Group, Network, Operator, Quantisation, Scale, Tensor
+from spmilp.frontend.operators.boxes import whole
 from spmilp.frontend.operators.registry import family_of
-from spmilp.frontend.operators.resize import COORDINATES, NEAREST
 
 FAR = 2**63 - 1
 """ONNX's "to the end" of a Slice."""
@@ -44,7 +49,7 @@ class KernelNetwork:
     def add(
         self,
         kind: str,
-        arrays: Sequence[np.ndarray],
+        arrays: Sequence[np.ndarray | None],
         attributes: Mapping[str, Any] | None = None,
         *,
         dtype: Any = None,
@@ -60,9 +65,10 @@ class KernelNetwork:
         number = len(self.groups)
         names = []
         for position, array in enumerate(arrays):
-            names.append(f"i{number}_{position}")
-            self.inputs[names[-1]] = array
-            self._tensor(names[-1], array.shape, array.dtype)
+            names.append("" if array is None else f"i{number}_{position}")
+            if array is not None:
+                self.inputs[names[-1]] = array
+                self._tensor(names[-1], array.shape, array.dtype)
         quantisation = None
         if scales or output:
             low, high = limits
@@ -75,7 +81,7 @@ class KernelNetwork:
             attributes=attributes or {},
             quantisation=quantisation,
         )
-        shape = family_of(kind)(first, [self.tensors[name] for name in names]).shape
+        shape = family_of(kind)(first, [self.tensors.get(name) for name in names]).shape
         if dtype is None and quantisation is not None:
             dtype = np.float32 if output is None else output.dtype
         self._tensor(first.output, shape, arrays[0].dtype if dtype is None else dtype)
@@ -96,7 +102,7 @@ class KernelNetwork:
                 name=first.name,
                 operators=tuple(operators),
                 anchor=len(operators) - 1,
-                inputs=tuple(names),
+                inputs=tuple(filter(None, names)),
                 output=operators[-1].output,
             )
         )
@@ -398,117 +404,41 @@ def _add_plain_integers(made: KernelNetwork) -> None:
     made.add("Cast", (made.reals(40, high=9.0),), dtype=np.int32)
 
 
-def real_network() -> tuple[Network, dict[str, np.ndarray]]:
-    """Return operators of reals."""
-    made = KernelNetwork(seed=5)
-    _add_unary(made)
-    image = made.reals(2, 6, 7, 5)
-    for group in (1, 2, 6):
-        made.add(
-            "Conv",
-            (image, made.reals(6, 6 // group, 3, 3), made.reals(6)),
-            windows((3, 3), (2, 1), (1, 0, 2, 1), group=group),
-        )
-    made.add(
-        "Conv", (made.reals(1, 2, 3, 4, 5), made.reals(3, 2, 2, 1, 3)), windows((2, 1, 3), group=1)
-    )
-    made.add(
-        "ConvTranspose",
-        (image, made.reals(6, 2, 3, 2), made.reals(4)),
-        windows((3, 2), (2, 3), (1, 0, 1, 1), group=2, output_padding=(1, 0)),
-    )
-    gemm = {"alpha": 0.5, "beta": 2.0, "transA": 0, "transB": 1}
-    made.add("Gemm", (made.reals(5, 20), made.reals(6, 20), made.reals(5, 1)), gemm)
-    for left, right in (((2, 1, 3, 9), (4, 9, 5)), ((9,), (9, 5)), ((2, 9), (9,))):
-        made.add("MatMul", (made.reals(*left), made.reals(*right)))
-    made.add("MaxPool", (image,), windows((2, 3), (2, 2), (0, 1, 1, 1), ceil_mode=0))
-    made.add("LpPool", (image,), windows((2, 2), p=2, ceil_mode=0))
-    for kind in ("Softmax", "LogSoftmax"):
-        for axis in (1, 3):
-            made.add(kind, (image,), {"axis": axis})
-    rows = made.reals(3, 4, 70)
-    made.add(
-        "LayerNormalization", (rows, made.reals(70), made.reals(70)), {"axis": 2, "epsilon": 1e-5}
-    )
-    made.add("LayerNormalization", (rows, made.reals(4, 70)), {"axis": 1, "epsilon": 1e-5})
-    made.add("RMSNormalization", (rows, made.reals(70)), {"axis": 2, "epsilon": 1e-5})
-    statistics = [made.reals(6, low=0.5) for _ in range(4)]
-    made.add("BatchNormalization", (image, *statistics), {"epsilon": 1e-5})
-    for kind in ("L1", "L2", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare"):
-        made.add(f"Reduce{kind}", (image,), {"axes": (1, 3), "keepdims": len(kind) % 2})
-    made.add("ReduceLogSum", (np.abs(image),), {"axes": (0,), "keepdims": 0})
-    for kind in ("Add", "Div", "Mul", "PRelu", "Sub", "Max", "Mean", "Min", "Sum"):
-        made.add(kind, (image, made.reals(6, 1, 5)))
-    made.add("Sum", (image, image[0], image[1, :1]))
-    for fmod in (0, 1):
-        made.add("Mod", (image, made.reals(6, 1, 5)), {"fmod": fmod})
-    made.add("CumSum", (image,), {"axis": 1, "exclusive": 1, "reverse": 1})
-    made.add(
-        "ArgMax", (image,), {"axes": (3,), "keepdims": 0, "select_last_index": 0}, dtype=np.int64
-    )
-    made.add("TopK", (image,), {"axis": 2, "k": 4, "largest": 1, "positions": 0})
-    channels = (made.reals(6), made.reals(6))
-    made.add("InstanceNormalization", (image, *channels), {"epsilon": 1e-5})
-    made.add("GroupNormalization", (image, *channels), {"epsilon": 1e-5, "num_groups": 2})
-    for size in (3, 4):
-        made.add("LRN", (image,), {"alpha": 0.3, "beta": 0.75, "bias": 1.5, "size": size})
-    made.add("Pow", (np.abs(image), made.reals(5)))
-    for kind in ("Greater", "GreaterOrEqual", "LessOrEqual"):
-        made.add(kind, (np.rint(image), np.rint(made.reals(5))), dtype=np.bool_)
-    _add_resizes(made)
-    _add_moves_by_indices(made, image)
-    for equation, *shapes in (
-        ("bhid,bhjd->bhij", (1, 2, 3, 7), (1, 2, 5, 7)),
-        ("abc->ca", (3, 4, 5)),
-        ("i,j,k->kij", (2,), (3,), (4,)),
-        ("ij,ij->", (3, 4), (3, 4)),
-    ):
-        arrays = [made.reals(*shape) for shape in shapes]
-        made.add("Einsum", arrays, {"equation": equation})
-    made.add("Cast", (image,), dtype=np.float16)
-    made.add("Add", (image.astype(np.float16), made.reals(5).astype(np.float16)))
-    made.add("Concat", (image, image[:, :2], image[:, :1]), {"axis": 1})
+def drawn_network() -> tuple[Network, dict[str, np.ndarray]]:
+    """Return the cases that operators are compared with onnxruntime on, most of them of reals."""
+    made = KernelNetwork()
+    strategies = [one_input(kind) for kind in ONE_INPUT] + [two_inputs(kind) for kind in TWO_INPUTS]
+    for strategy, count in [*((each, 2) for each in strategies), *((e(), 20) for e in STRATEGIES)]:
+        for case in drawn(strategy, count):
+            if all(array is None for array in unread(case)):
+                made.add(case.kind, case.arrays, case.attributes, dtype=case.expected().dtype)
+    made.add("ReduceLogSumExp", (made.reals(3, 4, 5),), {"axes": (1,), "keepdims": 0})
+    made.add("Add", (made.reals(3, 5).astype(np.float16), made.reals(5).astype(np.float16)))
     return made.network(), made.inputs
 
 
-def _add_resizes(made: KernelNetwork) -> None:
-    """Add every way to find coordinates, to round them and to weigh what is around them."""
-    image = made.reals(1, 3, 5, 7)
-    for coordinates in COORDINATES:
-        more: dict[str, Any] = {"coordinate_transformation_mode": coordinates}
-        if coordinates == "tf_crop_and_resize":
-            more["roi"] = (0.0, 0.0, 0.1, 0.25, 1.0, 1.0, 0.9, 1.25)
-        for mode, sizes in (("linear", (1, 3, 9, 1)), ("cubic", (1, 3, 4, 11))):
-            made.add("Resize", (image,), resized(sizes, image.shape, mode=mode, **more))
-    for rounding in NEAREST:
-        more = {"mode": "nearest", "nearest_mode": rounding}
-        made.add("Resize", (image,), resized((2, 3, 10, 4), image.shape, **more))
-    cubic = {"mode": "cubic", "exclude_outside": 1, "scales": (1.0, 1.0, 1.5, 0.75)}
-    made.add("Resize", (image,), resized((1, 3, 7, 5), image.shape, **cubic))
+def unread(case: Case) -> list[np.ndarray | None]:
+    """Return the inputs of a case that it does not read, be it that all windows lie on padding."""
+    tensors = case.tensors()
+    boxes = geometry_of(case.operator(), tensors).reads(whole(tensors["out"].shape))
+    return [array for array, box in zip(case.arrays, boxes, strict=True) if box is None]
 
 
-def _add_unary(made: KernelNetwork) -> None:
-    parameters = {
-        "Celu": {"alpha": 1.5},
-        "Clip": {"min": -0.5, "max": 1.0},
-        "Elu": {"alpha": 0.7},
-        "Gelu": {"approximate": "none"},
-        "HardSigmoid": {"alpha": 0.3, "beta": 0.4},
-        "LeakyRelu": {"alpha": 0.1},
-        "Selu": {"alpha": 1.6, "gamma": 1.1},
-        "Swish": {"alpha": 1.2},
-        "ThresholdedRelu": {"alpha": 0.5},
-    }
-    plain = (
-        *("Abs", "Ceil", "Cos", "Erf", "Exp", "Floor", "HardSwish", "Identity", "Mish", "Neg"),
-        *("Relu", "Round", "Sigmoid", "Sign", "Sin", "Softplus", "Softsign", "Tan", "Tanh"),
+def drawn(strategy: st.SearchStrategy[Case], count: int) -> list[Case]:
+    """Return some cases, the same each time."""
+    found: list[Case] = []
+
+    @settings(
+        max_examples=count,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
     )
-    data = made.reals(5, 11, low=-1.5, high=1.5)
-    for kind in (*plain, *parameters):
-        made.add(kind, (data,), parameters.get(kind))
-    made.add("Gelu", (data,), {"approximate": "tanh"})
-    for kind in ("Log", "Reciprocal", "Sqrt"):
-        made.add(kind, (made.reals(5, 11, low=0.1),))
-    odd = np.array([[np.nan, np.inf, -np.inf, 0.0, 1.0]], dtype=np.float32)
-    for kind in ("IsInf", "IsNaN"):
-        made.add(kind, (odd,), dtype=np.bool_)
+    @given(case=strategy)
+    def collect(case: Case) -> None:
+        found.append(case)
+
+    collect()
+    return found
