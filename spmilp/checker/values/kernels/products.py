@@ -6,6 +6,7 @@ the sum wraps around in int32, so that the order of the parts of a split reducti
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 from math import prod
 from typing import Any
 
@@ -50,6 +51,15 @@ def _over_positions(call: Call) -> tuple[int, ...]:
     return tuple(range(len(call.box), 2 * len(call.box) - 2))
 
 
+def _total(call: Call, values: Array) -> Array:
+    """Return the sum of each window, one position after the other, as exported C adds them.
+
+    The order in which NumPy adds depends on how many outputs there are.
+    """
+    by_position = np.moveaxis(values.reshape(*call.extent, -1), -1, 0)
+    return reduce(np.add, by_position, np.zeros(call.extent, dtype=np.float32))
+
+
 def max_pool(call: Call) -> Array:
     """Return the maximum of each window; padding never wins."""
     dtype = call.array(0).dtype
@@ -59,8 +69,7 @@ def max_pool(call: Call) -> Array:
 
 def average_pool(call: Call) -> Array:
     """Return the average of each window, over the padding too where the operator says so."""
-    values = windows_over(call, 0)
-    total = np.asarray(values.sum(axis=_over_positions(call), dtype=np.float32))
+    total = _total(call, windows_over(call, 0))
     include = bool(call.operator.integer("count_include_pad"))
     for axis, window in enumerate(windows_of(call.operator, len(call.box) - 2), start=2):
         counts = _counts(window, call.box[axis], call.shape(0)[axis], include)
@@ -72,7 +81,7 @@ def lp_pool(call: Call) -> Array:
     """Return the p-norm of each window."""
     p = call.operator.integer("p")
     powers = np.abs(windows_over(call, 0)) ** p
-    return np.asarray(powers.sum(axis=_over_positions(call)) ** np.float32(1 / p))
+    return np.asarray(_total(call, powers) ** np.float32(1 / p))
 
 
 def global_average_pool(call: Call) -> Array:
