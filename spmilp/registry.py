@@ -1,45 +1,32 @@
 """Solvers by name, and what each is; their libraries load slowly, so only what is asked for is."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
+from itertools import product
 from typing import Any
 
 from spmilp.errors import SpmilpError
 from spmilp.solvers.common.solver import Solver
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class SolverDescription:
-    """What a solver or policy is, in a few words each.
+    """What a solver or policy is, in a few words each, and how it is made.
 
     Parameters
     ----------
-    name
-        Words in capitals stand for others: ``milp:NAME``.
     source
         The publication of which it is the idea; ``own`` where it is none's alone.
     decides
         What it chooses; the rest follows.
     limits
         What it does not take or is not for.
+    home
+        The module and class that it is, and ``given`` what that is made with.
+    takes_hint
+        Whether it can begin with a plan.
     """
-
-    name: str
-    source: str
-    decides: str
-    limits: str
-
-    @property
-    def is_policy(self) -> bool:
-        """Whether it does what one publication describes."""
-        return _TABLE[self.name].home.startswith("spmilp.policies.")
-
-
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """A solver's description, the module and class that it is, and what that is made with."""
 
     source: str
     decides: str
@@ -48,7 +35,13 @@ class _Entry:
     given: dict[str, Any] = field(default_factory=dict)
     takes_hint: bool = False
 
+    @property
+    def is_policy(self) -> bool:
+        """Whether it does what one publication describes."""
+        return self.home.startswith("spmilp.policies.")
+
     def make(self, **given: object) -> Solver:
+        """Return the solver; its library is loaded."""
         module, _, name = self.home.partition(":")
         made: Solver = getattr(import_module(module), name)(**self.given, **given)
         return made
@@ -73,8 +66,8 @@ _CDM = "spmilp.policies.cdm:Cdm"
 _TVM = "spmilp.policies.tvm:Tvm"
 _ONSRAM = "spmilp.policies.onsram:OnSram"
 
-_TABLE: dict[str, _Entry] = {
-    "auto": _Entry(
+SOLVERS: dict[str, SolverDescription] = {
+    "auto": SolverDescription(
         "own",
         "which of the others take part, in turn, each from the best plan so far; stream where "
         "cores differ",
@@ -82,48 +75,48 @@ _TABLE: dict[str, _Entry] = {
         "spmilp.registry:portfolio",
         takes_hint=True,
     ),
-    "list": _Entry(
+    "list": SolverDescription(
         "own; fused bands after Alwani et al., MICRO 2016",
         "cores, order, addresses and times, task by task, by many rules",
         "no remote reads",
         _LIST,
     ),
-    "search": _Entry(
+    "search": SolverDescription(
         "own",
         "order and cores, changed at random, each change scheduled by the list scheduler",
         "no remote reads",
         "spmilp.solvers.schedule.restarts:PerturbedRestarts",
         takes_hint=True,
     ),
-    "lns": _Entry(
+    "lns": SolverDescription(
         "own",
         "times, addresses and cores of a plan anew, window by window",
         "the makespan only",
         "spmilp.solvers.improve.solver:LnsSolver",
         takes_hint=True,
     ),
-    "residency": _Entry(
+    "residency": SolverDescription(
         "own",
         "what stays in which memory, and the order of the tasks",
         "DRAM traffic or energy; one DRAM; no multicast, no remote reads",
         "spmilp.solvers.traffic.solver:Residency",
         takes_hint=True,
     ),
-    "peak": _Entry(
+    "peak": SolverDescription(
         "own",
         "everything, in scratchpads that are cut shorter",
         "the peak only",
         "spmilp.solvers.peak:PeakBisection",
         takes_hint=True,
     ),
-    "cpsat": _Entry(
+    "cpsat": SolverDescription(
         "own",
         "everything at once, with a proof",
         "for up to about a hundred tasks",
         "spmilp.solvers.exact.cpsat.solver:CpSatSolver",
         takes_hint=True,
     ),
-    "milp": _Entry(
+    "milp": SolverDescription(
         "own",
         "everything at once, as a mixed-integer program solved by HiGHS",
         "about ten tasks; 16 on one core",
@@ -131,86 +124,88 @@ _TABLE: dict[str, _Entry] = {
         {"backend": "highs"},
         takes_hint=True,
     ),
-    "milp:NAME": _Entry(
+    "milp:NAME": SolverDescription(
         "own",
         f"the same, solved by NAME: {', '.join(BACKENDS)}",
         "as milp; NAME has to be installed",
         _MILP,
         takes_hint=True,
     ),
-    "onsram": _Entry(
+    "onsram": SolverDescription(
         ONSRAM,
         "which buffers are pinned for their whole lives, by a figure of merit; the order",
         ONE_DRAM,
         _ONSRAM,
         {"exact": False},
     ),
-    "onsram:exact": _Entry(
+    "onsram:exact": SolverDescription(
         ONSRAM,
         "which buffers are pinned for their whole lives, by a 0/1 program; the order",
         ONE_DRAM,
         _ONSRAM,
         {"exact": True},
     ),
-    "onsram:eager": _Entry(
+    "onsram:eager": SolverDescription(
         ONSRAM,
         "which results are held, by what came of results like them; assumptions of our own",
         ONE_DRAM,
         "spmilp.policies.onsram_eager:EagerOnSram",
     ),
-    "cosma": _Entry(
+    "cosma": SolverDescription(
         "Li, Gupta and Malik, COSMA, arXiv 2311.18246",
         "order, addresses and spills, at once",
         "DRAM traffic; one core; one result for each task; no scratch; up to 400 buffers",
         "spmilp.policies.cosma:Cosma",
     ),
-    "toplib": _Entry(
+    "toplib": SolverDescription(
         "Li et al., TOpLib, NPC 2020, doi 10.1007/978-3-030-79478-1_1",
         "which buffers are kept beside the partitions of a coloured interference graph",
         ONE_DRAM,
         "spmilp.policies.toplib:TopLib",
     ),
-    "rammer": _Entry(
+    "rammer": SolverDescription(
         "Ma et al., Rammer, OSDI 2020",
         "waves of operators; the core of each task, by cycles of tasks alone",
         NO_REMOTE,
         "spmilp.policies.rammer:Rammer",
     ),
-    "cdm:ilp": _Entry(
+    "cdm:ilp": SolverDescription(
         CDM,
         "where buffers have homes and replicas, or stay in DRAM, by a 0/1 program",
         f"{ONE_DRAM}; up to 20,000 variables",
         _CDM,
         {"exact": True},
     ),
-    "cdm:iterative": _Entry(CDM, "the same, move by move", ONE_DRAM, _CDM, {"exact": False}),
-    "set": _Entry(
+    "cdm:iterative": SolverDescription(
+        CDM, "the same, move by move", ONE_DRAM, _CDM, {"exact": False}
+    ),
+    "set": SolverDescription(
         "Cai et al., SET, ISCA 2023, doi 10.1145/3579371.3589048",
         "cores and order of layers by a tree of cuts in time and space, by annealing",
         NO_REMOTE,
         "spmilp.policies.set:Set",
     ),
-    "stream": _Entry(
+    "stream": SolverDescription(
         "Symons et al., Stream, IEEE TC 2025, arXiv 2212.10612",
         "the set of cores of each layer, fused or not, by a genetic algorithm",
         NO_REMOTE,
         "spmilp.policies.stream:Stream",
     ),
-    "tvm": _Entry(
+    "tvm": SolverDescription(
         TVM,
         "times of loads, tasks and stores, by tokens between stages of two virtual threads",
         ONE_DRAM,
         _TVM,
         {"hides": True},
     ),
-    "tvm:serial": _Entry(
+    "tvm:serial": SolverDescription(
         TVM,
         "the same without latency hiding: one after another on each core",
         ONE_DRAM,
         _TVM,
         {"hides": False},
     ),
-    "belady": _Entry(
+    "belady": SolverDescription(
         "Belady, IBM Systems Journal 5(2), 1966",
         "what leaves a scratchpad: what is needed last, weighed by the way back; the rest is "
         f"greedy:{'/'.join(BELADY)}",
@@ -218,14 +213,17 @@ _TABLE: dict[str, _Entry] = {
         _LIST,
         {"greedy": BELADY},
     ),
-    "greedy:ASSIGNMENT/ORDER": _Entry(
+    "greedy:ASSIGNMENT/ORDER": SolverDescription(
         "list scheduling in one pass",
         "cores, order, addresses and times, by one rule of each kind",
         NO_REMOTE,
         _LIST,
     ),
 }
-"""Every solver, in the order in which they are listed; families of names have one entry."""
+"""Every solver, in the order in which they are listed; families of names have one entry.
+
+Words in capitals stand for others: ``milp:NAME``.
+"""
 
 
 def portfolio() -> Solver:
@@ -233,7 +231,7 @@ def portfolio() -> Solver:
     from spmilp.solvers.auto import Auto, Member
 
     return Auto(
-        starts=(Member(name="stream", until=0.4, make=lambda options: _TABLE["stream"].make()),)
+        starts=(Member(name="stream", until=0.4, make=lambda options: SOLVERS["stream"].make()),)
     )
 
 
@@ -244,25 +242,22 @@ def milp(backend: str) -> Solver:
     return MilpSolver(MilpOptions(backend=backend))
 
 
-def _named() -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Yield each name, that of its entry, and what is its own within a family."""
+@cache
+def _solvers() -> dict[str, tuple[str, dict[str, Any]]]:
+    """Return each name with that of its entry, and what is its own within a family."""
     from spmilp.solvers.schedule.assignments import ASSIGNMENTS
     from spmilp.solvers.schedule.portfolio import ORDERS
 
-    for name in _TABLE:
+    found: dict[str, tuple[str, dict[str, Any]]] = {}
+    for name in SOLVERS:
         if name == "milp:NAME":
-            yield from ((f"milp:{one}", name, {"backend": one}) for one in BACKENDS)
+            found |= {f"milp:{one}": (name, {"backend": one}) for one in BACKENDS}
         elif name == "greedy:ASSIGNMENT/ORDER":
-            for one in ASSIGNMENTS:
-                for other in ORDERS:
-                    yield f"greedy:{one}/{other}", name, {"greedy": (one, other)}
+            for rules in product(ASSIGNMENTS, ORDERS):
+                found[f"greedy:{'/'.join(rules)}"] = name, {"greedy": rules}
         else:
-            yield name, name, {}
-
-
-@cache
-def _solvers() -> dict[str, tuple[str, dict[str, Any]]]:
-    return {name: (entry, given) for name, entry, given in _named()}
+            found[name] = name, {}
+    return found
 
 
 def solver_names() -> tuple[str, ...]:
@@ -272,7 +267,7 @@ def solver_names() -> tuple[str, ...]:
 
 def hint_takers() -> tuple[str, ...]:
     """Return the names of the solvers that can begin with a plan."""
-    return tuple(name for name, (entry, _) in _solvers().items() if _TABLE[entry].takes_hint)
+    return tuple(name for name, (entry, _) in _solvers().items() if SOLVERS[entry].takes_hint)
 
 
 def find_solver(name: str) -> Solver:
@@ -286,14 +281,4 @@ def find_solver(name: str) -> Solver:
     if name not in _solvers():
         raise SpmilpError(f"no solver is named {name!r}; there are {', '.join(_solvers())}")
     entry, given = _solvers()[name]
-    return _TABLE[entry].make(**given)
-
-
-def list_solvers() -> tuple[SolverDescription, ...]:
-    """Return a description of every solver and policy; families of names have one."""
-    return tuple(
-        SolverDescription(
-            name=name, source=entry.source, decides=entry.decides, limits=entry.limits
-        )
-        for name, entry in _TABLE.items()
-    )
+    return SOLVERS[entry].make(**given)

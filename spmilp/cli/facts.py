@@ -154,12 +154,12 @@ def calibrate(
 @verb()
 def solvers(as_json: bool = False) -> None:
     """List the solvers and policies: source, what each decides, and its limits."""
-    from spmilp.registry import list_solvers
+    from spmilp.registry import SOLVERS
 
-    found = list_solvers()
-    rows = [(one.name, one.source, one.decides, one.limits) for one in found]
-    table = out.table(("name", "source", "decides", "limits"), rows)
-    out.print_answer({"solvers": [asdict(one) for one in found]}, [table], as_json=as_json)
+    headings = ("name", "source", "decides", "limits")
+    rows = [(name, one.source, one.decides, one.limits) for name, one in SOLVERS.items()]
+    data = {"solvers": [dict(zip(headings, row, strict=True)) for row in rows]}
+    out.print_answer(data, [out.table(headings, rows)], as_json=as_json)
 
 
 @verb(name=argument("[NAME|FILE.yaml]"))

@@ -26,10 +26,6 @@ SECONDS_TO_CONNECT = 10.0
 SECONDS_TO_COME_BACK = 120.0
 """For a scheduler that ran, and does not answer any more."""
 
-MOST_LOSSES = 5
-"""Times that a job is given to workers anew after Dask has given it up, because those that had it
-were lost again and again."""
-
 SHARE_OF_MEMORY = 0.9
 """Of a worker's memory that its jobs may use together."""
 
@@ -78,13 +74,9 @@ class Cluster:
 
         for name in ("distributed", "distributed.client"):  # what is lost is said here
             logging.getLogger(name).setLevel(logging.CRITICAL)
+        limits = {"timeout": SECONDS_TO_CONNECT, "set_as_default": False}
         try:
-            self._client = Client(
-                self.address,
-                timeout=SECONDS_TO_CONNECT,
-                set_as_default=False,
-                direct_to_workers=False,
-            )
+            self._client = Client(self.address, direct_to_workers=False, **limits)
         except (OSError, ValueError, TypeError) as error:
             raise SpmilpError(
                 f"no Dask scheduler answers at {self.address} within {SECONDS_TO_CONNECT:g} s: "
@@ -102,40 +94,27 @@ class Cluster:
     def _answers_until_lost(self, jobs: dict[str, Job]) -> Iterator[Answer]:
         from distributed import CancelledError, KilledWorker, as_completed
 
-        client, losses = self._client or self.connect(), dict.fromkeys(jobs, 0)
-
-        def submitted(key: str) -> Any:
-            name = f"spmilp-{key}-{losses[key]}"
-            return client.submit(_on_worker, jobs[key], key=name, pure=False)
-
-        keys: dict[Any, str] = {}
+        client = self._client or self.connect()
+        asked = {client.submit(_on_worker, job, pure=False): job for job in jobs.values()}
         try:
-            for key in list(jobs):
-                keys[submitted(key)] = key
-            arriving = as_completed(list(keys), loop=client.loop)
-            for future in arriving:
-                key = keys.pop(future)
+            for future in as_completed(list(asked), loop=client.loop):
+                job = asked.pop(future)
                 if future.status == "cancelled" or client.status != "running":
                     raise _SchedulerLostError
                 try:
                     answer = future.result()
-                except KilledWorker as error:
-                    losses[key] += 1
-                    if losses[key] <= MOST_LOSSES:
-                        keys[again := submitted(key)] = key
-                        arriving.add(again)
-                        continue
-                    answer = Answer(jobs[key].ended("killed", f"its workers were lost: {error}"))
+                except KilledWorker as error:  # again and again
+                    answer = Answer(job.ended("killed", f"its workers were lost: {error}"))
                 except (CancelledError, OSError) as error:
                     raise _SchedulerLostError from error
                 except Exception as error:  # whatever the worker's installation says
                     reason = f"the worker: {type(error).__name__}: {error}"
-                    answer = Answer(jobs[key].ended("failed", reason))
+                    answer = Answer(job.ended("failed", reason))
                 future.release()
                 yield answer
         finally:
             with suppress(Exception):  # the scheduler may be gone
-                client.cancel(list(keys), force=True)
+                client.cancel(list(asked), force=True)
 
     def _come_back(self) -> None:
         """Wait for the scheduler.

@@ -11,6 +11,7 @@ from spmilp.errors import ArgumentError
 from spmilp.options import with_options
 from spmilp.problem.problem import Problem
 from spmilp.registry import solver_names
+from spmilp.runs import frames
 from spmilp.runs.jobs import REJECTED, Run, run_of, warm_up
 from spmilp.source import MachineGiven, Model
 from spmilp.watch import SILENT, Observer, Stage
@@ -43,26 +44,18 @@ class Comparison:
 
     @cached_property
     def runs(self) -> "pd.DataFrame":
-        """A row per run, compared with all runs of its instance;
-        see :func:`~spmilp.runs.frames.compared_frame`."""
-        from spmilp.runs.frames import compared_frame
-
-        return compared_frame(self.all_runs)
+        """A row per run, compared with all runs of its instance; docs/cli.md has the columns."""
+        return frames.compared_frame(self.all_runs)
 
     @cached_property
     def summary(self) -> "pd.DataFrame":
-        """A row per solver: plans, proofs, means of ratios;
-        see :func:`~spmilp.runs.frames.summary_frame`."""
-        from spmilp.runs.frames import summary_frame
-
-        return summary_frame(self.runs)
+        """A row per solver: plans, proofs, means of ratios."""
+        return frames.summary_frame(self.runs)
 
     @property
     def defects(self) -> tuple[str, ...]:
         """Contradictions: valid plans below a bound that some solver claims to have proven."""
-        from spmilp.runs.frames import contradictions
-
-        return contradictions(self.runs)
+        return frames.contradictions(self.runs)
 
     @property
     def is_sound(self) -> bool:
@@ -79,9 +72,7 @@ class Comparison:
         ValueError
             If it has no run.
         """
-        from spmilp.runs.frames import sign_test_frame
-
-        return sign_test_frame(self.runs, solver)
+        return frames.sign_test_frame(self.runs, solver)
 
     def with_best(self, family: str, name: str) -> "Comparison":
         """Return these runs and the best run of a family on each instance as one more solver's.
@@ -123,10 +114,8 @@ class Comparison:
         MissingExtraError
             If matplotlib is not installed.
         """
-        from spmilp.runs.frames import performance_profile, profile_figure
-
-        profile = performance_profile(self.runs, column)
-        return profile_figure(profile if solvers is None else profile[list(solvers)])
+        profile = frames.performance_profile(self.runs, column)
+        return frames.profile_figure(profile if solvers is None else profile[list(solvers)])
 
     def __add__(self, other: "Comparison") -> "Comparison":
         """Return both, each run compared with all runs of its instance in either."""

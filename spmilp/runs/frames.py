@@ -11,7 +11,6 @@ import pandas as pd
 
 from spmilp.errors import ArgumentError
 from spmilp.export.names import no_formula
-from spmilp.quantities import relative_gap
 from spmilp.report.figures import CONTRASTING, grid_of_axes, without_markup
 from spmilp.runs.jobs import Run
 from spmilp.runs.points import Point
@@ -94,19 +93,9 @@ def ratio(one: pd.Series, to: pd.Series) -> pd.Series:
 def summary_frame(frame: pd.DataFrame) -> pd.DataFrame:
     """Return one row for each solver of a :func:`compared_frame`.
 
-    Columns
-    -------
-    runs, plans, proven
-        How many runs there were, ended with an accepted plan, and are proven optimal: the
-        objective equals the instance's bound, from any solver.
-    ratio_to_bound, ratio_to_best
-        Geometric means over the runs with a plan.
-    worst_ratio_to_best
-        The largest.
-    median_gap
-        Over the runs with a plan.
-    seconds
-        Shifted geometric mean of the wall seconds (shift 1 s), over all runs.
+    ``proven`` counts objectives that equal the instance's bound, from any solver. Ratios are
+    geometric means over the runs with a plan; ``seconds`` is the shifted geometric mean of the wall
+    seconds (shift 1 s) over all runs.
     """
     rows = []
     for solver, runs in frame.groupby("solver", sort=False):
@@ -161,13 +150,12 @@ def sign_test_frame(frame: pd.DataFrame, reference: str) -> pd.DataFrame:
         there = ", ".join(map(str, by_run.columns))
         raise ArgumentError(f"solver {reference}: has no run here; there are {there}")
     values = by_run.astype(float).fillna(np.inf)
-    rows = []
+    own, rows = values[reference], []
     for solver in frame["solver"].drop_duplicates():
         if solver == reference:
             continue
-        wins = int((values[reference] < values[solver]).sum())
-        losses = int((values[reference] > values[solver]).sum())
-        both = by_run[reference].notna() & by_run[solver].notna()
+        wins, losses = int((own < values[solver]).sum()), int((own > values[solver]).sum())
+        both = by_run[[solver, reference]].dropna()
         rows.append(
             {
                 "solver": solver,
@@ -175,9 +163,7 @@ def sign_test_frame(frame: pd.DataFrame, reference: str) -> pd.DataFrame:
                 "ties": len(values) - wins - losses,
                 "losses": losses,
                 "p_value": binomtest(wins, wins + losses).pvalue if wins + losses else 1.0,
-                "ratio": geometric_mean(
-                    ratio(by_run.loc[both, solver], by_run.loc[both, reference])
-                ),
+                "ratio": geometric_mean(ratio(both[solver], both[reference])),
             }
         )
     return pd.DataFrame(rows, columns=["solver", "wins", "ties", "losses", "p_value", "ratio"])
@@ -239,17 +225,13 @@ def swept_frame(points: Iterable[Point], runs: Mapping[str, Run]) -> pd.DataFram
         By the keys of points; points without one are left out.
     """
     there = [point for point in points if point.key in runs]
-    of_points = [runs[point.key] for point in there]
     about = pd.DataFrame([_columns(point) for point in there])
     if about.empty:
         return about
-    found = frame_of(of_points).rename(columns={"key": "row"})
+    found = frame_of(runs[point.key] for point in there).rename(columns={"key": "row"})
     found["seconds"] = found["seconds"].round(3)
-    gaps = [
-        None if run.objective is None else relative_gap(run.objective, run.bound or 0)
-        for run in of_points
-    ]
-    found["gap"] = pd.Series(gaps, dtype="Float64").round(6)
+    objective = found["objective"].astype("Float64")
+    found["gap"] = ((objective - found["bound"]) / objective.replace(0, 1)).round(6)
     types = {"spm": "Int64", "time_limit": "Float64"}
     return pd.concat([about, found[SWEPT]], axis=1).astype(types)
 

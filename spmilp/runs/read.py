@@ -18,9 +18,6 @@ from spmilp.units import Amount, Count
 
 SEVERAL = Meta(min_length=1, max_length=1000)
 Text: TypeAlias = Annotated[str, Meta(min_length=1, max_length=300)]
-SolverName: TypeAlias = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9:/*?_-]*$", max_length=100)]
-Workers: TypeAlias = Annotated[int, Meta(ge=1, le=1024)]
-Share: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
 Texts: TypeAlias = Annotated[tuple[Text, ...], SEVERAL]
 Values: TypeAlias = Annotated[tuple[int | float | bool | Text, ...], SEVERAL]
 
@@ -43,15 +40,15 @@ class SweepFields(FileRow, frozen=True, kw_only=True):
     dma_rate: Values | None = None
     dram_rate: Values | None = None
     set: dict[Text, Values] = field(default_factory=dict)
-    solver: Annotated[tuple[SolverName, ...], SEVERAL] | None = None
+    solver: Texts | None = None
     tiles: Tiles | None = None
     objective: Quantity | None = None
     pins: Text | None = None
     time_limit: int | float | Text | UnsetType | None = UNSET
     memory_limit: int | Text | None = None
-    gap: Share | None = None
+    gap: Annotated[float, Meta(ge=0, le=1)] | None = None
     seeds: Annotated[tuple[Amount, ...], SEVERAL] | None = None
-    workers: Workers | None = None
+    workers: Annotated[int, Meta(ge=1, le=1024)] | None = None
     pareto: Texts | None = None
     target: Text | None = None
 
@@ -71,31 +68,28 @@ def read_sweep(path: Path) -> dict[str, Any]:
     names = (*ONE_OR_MORE, *(several if isinstance(several, dict) else ()))
     try:
         given = converted(listed(content, names), SweepFields)
-        found = _keywords(given, path.parent)
+        fields = {name: getattr(given, name) for name in given.__struct_fields__}
+        # Only for the time limit, nothing is something: no limit.
+        found = {
+            key: each
+            for key, each in fields.items()
+            if key not in ("description", "set")
+            and each is not UNSET
+            and (each is not None or key == "time_limit")
+        }
+        found["fields"] = dict(given.set)
+        found["models"] = [
+            each if each.startswith(LIGHT_PREFIX) else str(path.parent / each)
+            for each in given.models
+        ]
+        if given.pins is not None:
+            found["pins"] = path.parent / given.pins
+        if given.machines is not None:
+            found["machines"] = [
+                str(path.parent / name) if name.endswith(SUFFIXES) else name
+                for name in given.machines
+            ]
         settings_of({name: found[name] for name in OPTIONS if name in found})
     except ValueError as error:
         raise FileError(f"{path}: {error}") from error
-    return found
-
-
-def _keywords(given: SweepFields, folder: Path) -> dict[str, Any]:
-    fields = {name: getattr(given, name) for name in given.__struct_fields__}
-    # Only for the time limit, nothing is something: no limit.
-    found = {
-        key: each
-        for key, each in fields.items()
-        if key not in ("description", "set")
-        and each is not UNSET
-        and (each is not None or key == "time_limit")
-    }
-    found["fields"] = dict(given.set)
-    found["models"] = [
-        model if model.startswith(LIGHT_PREFIX) else str(folder / model) for model in given.models
-    ]
-    if given.pins is not None:
-        found["pins"] = folder / given.pins
-    if given.machines is not None:
-        found["machines"] = [
-            str(folder / name) if name.endswith(SUFFIXES) else name for name in given.machines
-        ]
     return found
