@@ -47,7 +47,7 @@ import pandas as pd
 from IPython.display import display
 
 import spmilp
-from spmilp.registry import SOLVERS, solver_names
+from spmilp.registry import list_solvers, solver_names
 
 # %matplotlib inline
 pd.set_option("display.max_colwidth", None)
@@ -61,7 +61,7 @@ LIMITS = {
 MOST_TASKS = 80
 
 GREEDY = [name for name in solver_names() if name.startswith("greedy:")]
-POLICIES = [name for name, each in SOLVERS.items() if each.is_policy]
+POLICIES = [name for name, each in list_solvers().items() if each.is_policy]
 OWN = ["list", "milp", "cpsat", "auto"]
 SHOWN = ["best greedy", *POLICIES, *OWN]
 

@@ -122,7 +122,8 @@ class Options:
     seed
         Seed of the search.
     workers
-        Threads; 1 makes runs repeatable, unless the time limit cuts a search short.
+        Threads of CP-SAT and of MILP solvers; the search for tiles, list, search and lns have one.
+        1 makes runs repeatable, unless the time limit cuts a search short.
     cost_model
         Cycles of tiles as ``spmilp calibrate`` has learned them; those of tiles outside of the
         measurements are the machine's, which a warning says.

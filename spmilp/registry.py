@@ -1,5 +1,6 @@
 """Solvers by name, and what each is; their libraries load slowly, so only what is asked for is."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -66,7 +67,7 @@ _CDM = "spmilp.policies.cdm:Cdm"
 _TVM = "spmilp.policies.tvm:Tvm"
 _ONSRAM = "spmilp.policies.onsram:OnSram"
 
-SOLVERS: dict[str, SolverDescription] = {
+_TABLE: dict[str, SolverDescription] = {
     "auto": SolverDescription(
         "own",
         "which of the others take part, in turn, each from the best plan so far; stream where "
@@ -231,7 +232,7 @@ def portfolio() -> Solver:
     from spmilp.solvers.auto import Auto, Member
 
     return Auto(
-        starts=(Member(name="stream", until=0.4, make=lambda options: SOLVERS["stream"].make()),)
+        starts=(Member(name="stream", until=0.4, make=lambda options: _TABLE["stream"].make()),)
     )
 
 
@@ -249,7 +250,7 @@ def _solvers() -> dict[str, tuple[str, dict[str, Any]]]:
     from spmilp.solvers.schedule.portfolio import ORDERS
 
     found: dict[str, tuple[str, dict[str, Any]]] = {}
-    for name in SOLVERS:
+    for name in _TABLE:
         if name == "milp:NAME":
             found |= {f"milp:{one}": (name, {"backend": one}) for one in BACKENDS}
         elif name == "greedy:ASSIGNMENT/ORDER":
@@ -260,6 +261,11 @@ def _solvers() -> dict[str, tuple[str, dict[str, Any]]]:
     return found
 
 
+def list_solvers() -> Mapping[str, SolverDescription]:
+    """Return a description of every solver and policy by its name; families of names have one."""
+    return _TABLE
+
+
 def solver_names() -> tuple[str, ...]:
     """Return the names that :func:`find_solver` knows; ``greedy:…`` are one-pass baselines."""
     return tuple(_solvers())
@@ -267,7 +273,7 @@ def solver_names() -> tuple[str, ...]:
 
 def hint_takers() -> tuple[str, ...]:
     """Return the names of the solvers that can begin with a plan."""
-    return tuple(name for name, (entry, _) in _solvers().items() if SOLVERS[entry].takes_hint)
+    return tuple(name for name, (entry, _) in _solvers().items() if _TABLE[entry].takes_hint)
 
 
 def find_solver(name: str) -> Solver:
@@ -281,4 +287,4 @@ def find_solver(name: str) -> Solver:
     if name not in _solvers():
         raise SpmilpError(f"no solver is named {name!r}; there are {', '.join(_solvers())}")
     entry, given = _solvers()[name]
-    return SOLVERS[entry].make(**given)
+    return _TABLE[entry].make(**given)

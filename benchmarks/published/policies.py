@@ -14,7 +14,7 @@ from spmilp.checker.values.compare import replay_plan
 from spmilp.plan.measures import claimed
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
-from spmilp.registry import SOLVERS, find_solver, solver_names
+from spmilp.registry import find_solver, list_solvers, solver_names
 from spmilp.solvers.base import SolveOptions
 
 SECONDS = 4.0
@@ -73,7 +73,7 @@ class Outcome:
 def published_policies() -> tuple[str, ...]:
     """Return the solvers that are somebody else's idea, by name; not families of names."""
     names = solver_names()
-    described = (name for name, one in SOLVERS.items() if not one.source.startswith("own"))
+    described = (name for name, one in list_solvers().items() if not one.source.startswith("own"))
     return tuple(name for name in described if name in names)
 
 

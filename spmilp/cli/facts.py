@@ -154,10 +154,10 @@ def calibrate(
 @verb()
 def solvers(as_json: bool = False) -> None:
     """List the solvers and policies: source, what each decides, and its limits."""
-    from spmilp.registry import SOLVERS
+    from spmilp.registry import list_solvers
 
     headings = ("name", "source", "decides", "limits")
-    rows = [(name, one.source, one.decides, one.limits) for name, one in SOLVERS.items()]
+    rows = [(name, one.source, one.decides, one.limits) for name, one in list_solvers().items()]
     data = {"solvers": [dict(zip(headings, row, strict=True)) for row in rows]}
     out.print_answer(data, [out.table(headings, rows)], as_json=as_json)
 
