@@ -58,8 +58,7 @@ def bands() -> Iterable[Any]:
     """Groups whose results do not fit are not fused."""
     from spmilp.tile_selection.refine import _Search
 
-    yield patch.object(_Search, "_bands_on", lambda _, first: {})
-    yield patch.object(_Search, "_with_bands_of_single_runs", lambda _: iter(()))
+    yield patch.object(_Search, "_fused_on", lambda _, first: {})
 
 
 def coarse_tiles() -> Iterable[Any]:
@@ -67,13 +66,6 @@ def coarse_tiles() -> Iterable[Any]:
     from spmilp.tile_selection import refine
 
     yield patch.object(refine, "CoarseTilings", lambda *_: ())
-
-
-def stretches() -> Iterable[Any]:
-    """No stretch of the network is tiled as other estimates have it."""
-    from spmilp.tile_selection.refine import _Search
-
-    yield patch.object(_Search, "_with_stretches_of_others", lambda _: iter(()))
 
 
 def multicasts() -> Iterable[Any]:
@@ -106,7 +98,6 @@ PARTS: dict[str, Callable[[], Iterable[Any]]] = {
     "tiles for fewer cores": fewer_cores,
     "bands": bands,
     "coarse tiles": coarse_tiles,
-    "stretches": stretches,
     "multicasts": multicasts,
 }
 

@@ -106,9 +106,10 @@ class Computation:
 def overwritable_inputs(network: Network, group: Group) -> frozenset[str]:
     """Return the inputs of which element ``i`` is needed for element ``i`` of the output alone.
 
-    They reach the output through element-wise operators only, never broadcast, and are used by no
-    other operator of the group; their bytes may be overwritten by the output. What comes before an
-    anchor that is not element-wise is not among them. Without the pass ``sharing`` there are none.
+    They have its type, reach it through element-wise operators only, never broadcast, and are used
+    by no other operator of the group; their bytes may be overwritten by the output. What comes
+    before an anchor that is not element-wise is not among them. Without the pass ``sharing`` there
+    are none.
     """
     if not network.passes.sharing:
         return frozenset()
@@ -126,7 +127,8 @@ def overwritable_inputs(network: Network, group: Group) -> frozenset[str]:
                 found.add(name)
             else:
                 spoilt.add(name)
-    return frozenset((found - spoilt) & set(group.inputs))
+    found = (found - spoilt) & set(group.inputs)
+    return frozenset(name for name in found if network.tensors[name].dtype == output.dtype)
 
 
 def _is_elementwise(operator: Operator) -> bool:

@@ -1,10 +1,8 @@
 """A network, a machine and tilings become a problem: tasks, buffers, slices."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
-
-import numpy as np
 
 from spmilp.errors import SpmilpError
 from spmilp.formats import collector_paused
@@ -14,16 +12,8 @@ from spmilp.lowering.cost import cannot_run, cycles_by_kind, energy_by_kind
 from spmilp.lowering.groups import PARTIAL_ITEM, Computation, overwritable_inputs, reduction_length
 from spmilp.lowering.limits import FitTest, dma_limits
 from spmilp.lowering.rates import machine_rates
-from spmilp.lowering.storage import (
-    InitialGrids,
-    Piece,
-    SliceTable,
-    Storage,
-    Stored,
-    Value,
-    whole_below,
-)
-from spmilp.lowering.tiling import Grid, Interval, TileGrid, Tiling, box_name, tile_grid
+from spmilp.lowering.storage import SliceTable, Storage, Value, initial_grid, whole_below
+from spmilp.lowering.tiling import Grid, TileGrid, Tiling, box_name, tile_grid, whole_grid
 from spmilp.machine.machine import Machine
 from spmilp.problem.objective import DEFAULT_OBJECTIVE, Objective
 from spmilp.problem.problem import BufferKind, Problem, Task, Tile
@@ -57,43 +47,21 @@ class TiledGroup:
 
     Parameters
     ----------
-    length
-        Of the reduction that ``grid.parts`` splits.
     waves
         Parts of the first axis that are computed one after another; see :class:`Tiling`.
     """
 
     group: Group
     grid: TileGrid
-    length: int
     waves: int
     tasks: tuple[TileTask, ...]
 
     def tasks_of_wave(self, wave: int) -> Iterator[TileTask]:
         """Yield the tasks whose tiles begin in one part of the first axis."""
-        if self.waves == 1:
-            yield from self.tasks
-            return
-        length = self.grid.axes[0][-1][1]
+        length = self.grid.axes[0][-1][1] if self.waves > 1 else 1
         for task in self.tasks:
-            if task.box[0][0] * self.waves // length == wave:
+            if self.waves == 1 or task.box[0][0] * self.waves // length == wave:
                 yield task
-
-    def reduction_of(self, task: TileTask) -> Interval | None:
-        """Return the part of the reduction that a task covers; ``None`` for all of it."""
-        return self.grid.parts[task.part] if len(self.grid.parts) > 1 else None
-
-    def summed_before(self, task: TileTask) -> Interval:
-        """Return the part of the reduction that the partial sum before a task covers."""
-        return 0, self.grid.parts[task.part][0]
-
-    def summed_after(self, task: TileTask) -> Interval:
-        """Return the part of the reduction that the partial sum after a task covers."""
-        return 0, self.grid.parts[task.part][1]
-
-    def is_last(self, task: TileTask) -> bool:
-        """Return whether a task finishes its tile."""
-        return task.part == len(self.grid.parts) - 1
 
 
 def tile_group(
@@ -123,7 +91,7 @@ def tile_group(
             go_on()
             reads, work = computation.reads(box, part), computation.work(box, part)
             tasks.append(TileTask(box=box, part=number, reads=reads, work=work))
-    return TiledGroup(group=group, grid=grid, length=length, waves=tiling.waves, tasks=tuple(tasks))
+    return TiledGroup(group=group, grid=grid, waves=tiling.waves, tasks=tuple(tasks))
 
 
 MOST_TASKS_KEPT = 400_000
@@ -153,115 +121,6 @@ class TiledGroups:
                 self._known, self._kept = {}, len(found.tasks)
             self._known[key] = found
         return self._known[key]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Cost:
-    """Cycles and energy of some work on each kind of core."""
-
-    cycles: tuple[Cycles | None, ...]
-    energy: tuple[Femtojoules | None, ...]
-
-
-class TaskMaker:
-    """Makes the tasks of one group after another."""
-
-    def __init__(
-        self, network: Network, machine: Machine, storage: Storage, slices: SliceTable
-    ) -> None:
-        self._network = network
-        self._kinds = machine.kinds
-        self._storage = storage
-        self._slices = slices
-
-    def tasks(self, group: TiledGroup, wave: int, first: int) -> Iterator[Task]:
-        """Yield the tasks of one wave of a group, numbered from ``first``.
-
-        Raises
-        ------
-        SpmilpError
-            If no kind of core can run the group.
-        """
-        overwritable = self._overwritable(group)
-        costs: dict[Work, _Cost] = {}
-        for number, task in enumerate(group.tasks_of_wave(wave), start=first):
-            # Tiles of one group have few different sizes.
-            cost = costs.get(task.work)
-            if cost is None:
-                cost = costs[task.work] = self._cost(group, task.work)
-            yield self._task(group, task, number, overwritable, cost)
-
-    def _task(
-        self,
-        group: TiledGroup,
-        task: TileTask,
-        number: int,
-        overwritable: frozenset[str],
-        cost: _Cost,
-    ) -> Task:
-        part = group.reduction_of(task)
-        result = self._result(group, task)
-        written = {cell: result.first + k for k, cell, _ in result.grid.overlapping(task.box)}
-        reads: list[SliceIdx] = []
-        in_place: list[tuple[SliceIdx, BufferIdx]] = []
-        for stored, box in self._operands(group, task):
-            pieces = self._slices.covering(stored, box)
-            reads += (piece.index for piece in pieces)
-            adds_up = stored.value.reduction is not None
-            if (adds_up and stored.value.item == result.value.item) or (
-                stored.value.of in overwritable
-            ):
-                in_place += _pairs(pieces, written)
-        name = box_name(group.group.name, task.box, self._shape(group))
-        return Task(
-            index=number,
-            name=name if part is None else f"{name}/{part[0]}:{part[1]}",
-            cycles=cost.cycles,
-            reads=tuple(dict.fromkeys(reads)),
-            writes=tuple(written.values()),
-            in_place=tuple(in_place),
-            energy=cost.energy,
-            tile=Tile(of=group.group.name, box=task.box, reduction=part),
-        )
-
-    def _operands(self, group: TiledGroup, task: TileTask) -> Iterator[tuple[Stored, Box]]:
-        """Yield what a task reads: its operands, then the partial sum before it."""
-        for name, box in task.reads.items():
-            yield self._storage.find(name), box
-        if task.part > 0:
-            yield self._storage.find(group.group.name, group.summed_before(task)), task.box
-
-    def _result(self, group: TiledGroup, task: TileTask) -> Stored:
-        if group.is_last(task):
-            return self._storage.find(group.group.output)
-        return self._storage.find(group.group.name, group.summed_after(task))
-
-    def _overwritable(self, group: TiledGroup) -> frozenset[str]:
-        """Return the operands that may share their bytes with the group's output."""
-        tensors = self._network.tensors
-        return frozenset(
-            name
-            for name in overwritable_inputs(self._network, group.group)
-            if tensors[name].dtype == tensors[group.group.output].dtype
-        )
-
-    def _cost(self, group: TiledGroup, work: Work) -> _Cost:
-        cycles = cycles_by_kind(group.group, work, self._kinds)
-        if all(count is None for count in cycles):
-            raise cannot_run(group.group, work.dtype, self._kinds)
-        return _Cost(cycles=cycles, energy=energy_by_kind(group.group, work, self._kinds))
-
-    def _shape(self, group: TiledGroup) -> tuple[int, ...]:
-        return self._network.tensors[group.group.output].shape
-
-
-def _pairs(
-    pieces: Sequence[Piece], written: dict[Box, BufferIdx]
-) -> Iterator[tuple[SliceIdx, BufferIdx]]:
-    """Yield the whole buffers read that are the same boxes as buffers written."""
-    for piece in pieces:
-        if piece.whole is not None and piece.whole in written:
-            yield piece.index, written[piece.whole]
 
 
 @collector_paused()
@@ -308,12 +167,15 @@ def lower(
     for group in groups:
         _store_what_is_computed(network, group, storage)
     slices = SliceTable(storage.buffers, limits)
-    maker = TaskMaker(network, machine, storage, slices)
+    maker = _TaskMaker(network, machine, storage, slices)
     tasks: list[Task] = []
-    for group, wave in _in_waves(groups):
-        for task in maker.tasks(group, wave, first=len(tasks)):
-            go_on()
-            tasks.append(task)
+    for waves, stretch in groupby(groups, lambda group: group.waves):
+        members = list(stretch)
+        for wave in range(waves):
+            for group in members:
+                for task in maker.tasks(group, wave, first=len(tasks)):
+                    go_on()
+                    tasks.append(task)
     fit_test = FitTest(machine, slices.slices, storage.buffers)
     return Problem(
         name=f"{network.name} on {machine.name}",
@@ -325,13 +187,6 @@ def lower(
         objective=objective,
         sources=sources,
     )
-
-
-def _in_waves(groups: list[TiledGroup]) -> Iterator[tuple[TiledGroup, int]]:
-    """Yield groups with the wave that they compute, in order."""
-    for waves, stretch in groupby(groups, lambda group: group.waves):
-        members = list(stretch)
-        yield from ((group, wave) for wave in range(waves) for group in members)
 
 
 def _store_what_is_given(
@@ -346,13 +201,17 @@ def _store_what_is_given(
                 if name not in computed:
                     by_group = reads.setdefault(name, {})
                     by_group.setdefault(group.group.index, {})[box] = None
-    grids = InitialGrids(rates=machine_rates(machine), whole_below=whole_below(machine))
+    small, rates = whole_below(machine), machine_rates(machine)
     for name, by_group in reads.items():
-        if not by_group:
-            continue
-        kind = BufferKind.INPUT if name in network.inputs else BufferKind.WEIGHT
-        value = _value_of(network.tensors[name], kind)
-        grids.add(storage, value, [list(boxes) for boxes in by_group.values()])
+        if by_group:
+            tensor = network.tensors[name]
+            kind = BufferKind.INPUT if name in network.inputs else BufferKind.WEIGHT
+            value = _value_of(tensor, kind)
+            if tensor.bytes <= small:
+                storage.add(value, whole_grid(value.shape), read_whole=True)
+            else:
+                boxes = [list(some) for some in by_group.values()]
+                storage.add(value, initial_grid(storage, rates, value, boxes))
 
 
 def _store_what_is_computed(network: Network, group: TiledGroup, storage: Storage) -> None:
@@ -360,19 +219,18 @@ def _store_what_is_computed(network: Network, group: TiledGroup, storage: Storag
     tensor = network.tensors[group.group.output]
     is_output = tensor.name in network.outputs
     kind = BufferKind.OUTPUT if is_output else BufferKind.INTERMEDIATE
-    value = _value_of(tensor, kind)
     grid = Grid(group.grid.axes)
     for part, (_, stop) in enumerate(group.grid.parts[:-1]):
         partial = Value(
             name=f"{group.group.name}.part{part}",
             of=group.group.name,
             kind=BufferKind.PARTIAL,
-            shape=value.shape,
+            shape=tensor.shape,
             item=PARTIAL_ITEM,
             reduction=(0, stop),
         )
         storage.add(partial, grid)
-    storage.add(value, grid)
+    storage.add(_value_of(tensor, kind), grid)
 
 
 def _value_of(tensor: Tensor, kind: BufferKind) -> Value:
@@ -381,5 +239,81 @@ def _value_of(tensor: Tensor, kind: BufferKind) -> Value:
         of=tensor.name,
         kind=kind,
         shape=tensor.shape,
-        item=np.dtype(tensor.dtype).itemsize,
+        item=tensor.dtype.itemsize,
     )
+
+
+class _TaskMaker:
+    """Makes the tasks of one group after another."""
+
+    def __init__(
+        self, network: Network, machine: Machine, storage: Storage, slices: SliceTable
+    ) -> None:
+        self._network = network
+        self._kinds = machine.kinds
+        self._storage = storage
+        self._slices = slices
+
+    def tasks(self, tiled: TiledGroup, wave: int, first: int) -> Iterator[Task]:
+        """Yield the tasks of one wave of a group, numbered from ``first``.
+
+        Raises
+        ------
+        SpmilpError
+            If no kind of core can run the group.
+        """
+        group, parts = tiled.group, tiled.grid.parts
+        shape, find = self._network.tensors[group.output].shape, self._storage.find
+        overwritable = overwritable_inputs(self._network, group)
+        # Tiles of one group have few different sizes.
+        costs: dict[Work, tuple[tuple[Cycles | None, ...], tuple[Femtojoules | None, ...]]] = {}
+        for number, task in enumerate(tiled.tasks_of_wave(wave), start=first):
+            if task.work not in costs:
+                costs[task.work] = self._cost(group, task.work)
+            cycles, energy = costs[task.work]
+            start, stop = parts[task.part]
+            is_last = task.part == len(parts) - 1
+            result = find(group.output) if is_last else find(group.name, (0, stop))
+            written = {cell: result.first + k for k, cell, _ in result.grid.overlapping(task.box)}
+            operands = [(find(name), box) for name, box in task.reads.items()]
+            if task.part > 0:
+                operands.append((find(group.name, (0, start)), task.box))
+            reads: dict[SliceIdx, None] = {}
+            in_place: list[tuple[SliceIdx, BufferIdx]] = []
+            for stored, box in operands:
+                pieces = self._slices.covering(stored, box)
+                reads |= dict.fromkeys(piece.index for piece in pieces)
+                adds_up = stored.value.reduction is not None
+                if (adds_up and stored.value.item == result.value.item) or (
+                    stored.value.of in overwritable
+                ):
+                    # Whole buffers that are the same boxes as buffers written.
+                    in_place += (
+                        (piece.index, written[piece.whole])
+                        for piece in pieces
+                        if piece.whole is not None and piece.whole in written
+                    )
+            name = box_name(group.name, task.box, shape)
+            yield Task(
+                index=number,
+                name=name if len(parts) == 1 else f"{name}/{start}:{stop}",
+                cycles=cycles,
+                reads=tuple(reads),
+                writes=tuple(written.values()),
+                in_place=tuple(in_place),
+                energy=energy,
+                tile=Tile(
+                    of=group.name,
+                    box=task.box,
+                    reduction=None if len(parts) == 1 else (start, stop),
+                ),
+            )
+
+    def _cost(
+        self, group: Group, work: Work
+    ) -> tuple[tuple[Cycles | None, ...], tuple[Femtojoules | None, ...]]:
+        """Return the cycles and the energy of some work on each kind of core."""
+        cycles = cycles_by_kind(group, work, self._kinds)
+        if all(count is None for count in cycles):
+            raise cannot_run(group, work.dtype, self._kinds)
+        return cycles, energy_by_kind(group, work, self._kinds)

@@ -2,27 +2,19 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import product
 from math import gcd, lcm, prod
 
 from spmilp.errors import DoesNotFitError, Shortage, SpmilpError
+from spmilp.frontend.operators.boxes import volume
 from spmilp.lowering.limits import DmaLimits
 from spmilp.lowering.rates import MachineRates, least_capacity
-from spmilp.lowering.tiling import (
-    Grid,
-    Interval,
-    box_name,
-    covered_by,
-    grid_of_reads,
-    split,
-    whole_grid,
-)
+from spmilp.lowering.tiling import Grid, Interval, box_name, covered_by, grid_of_reads, split
 from spmilp.machine.machine import Machine
 from spmilp.problem.problem import Buffer, BufferKind, DramTensor, Place, Slice, Tile, whole_slice
 from spmilp.problem.strides import row_major_strides
 from spmilp.units import Box, BufferIdx, Bytes, Extents, MemoryIdx, SliceIdx, TensorIdx
-
-Key = tuple[str, Interval | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,63 +78,10 @@ class Stored:
         return row_major_strides(extent, self.value.item)
 
 
-class _DramChooser:
-    """Spreads tensors over a machine's DRAMs in proportion to what their links can send.
-
-    Raises
-    ------
-    SpmilpError
-        If the machine has no DRAM.
-    """
-
-    def __init__(self, machine: Machine) -> None:
-        if not machine.drams:
-            raise SpmilpError(
-                f"machine {machine.name} has no DRAM, but inputs, weights and outputs lie in one"
-            )
-        self._drams = machine.drams
-        self._used = {dram.index: 0 for dram in machine.drams}
-        self._rate = {
-            dram.index: float(sum(link.rate for link in machine.links if link.source == dram.name))
-            or 1.0
-            for dram in machine.drams
-        }
-
-    def __call__(self, name: str, size: Bytes) -> MemoryIdx:
-        """Return the DRAM that is least loaded, for its rate, with a tensor of ``size`` bytes.
-
-        Raises
-        ------
-        DoesNotFitError
-            If none has that many bytes left.
-        """
-        with_room = [
-            dram.index
-            for dram in self._drams
-            if dram.usable is None or self._used[dram.index] + size <= dram.usable
-        ]
-        if not with_room:
-            roomiest = max(self._drams, key=lambda one: (one.usable or 0) - self._used[one.index])
-            left = (roomiest.usable or 0) - self._used[roomiest.index]
-            raise DoesNotFitError(
-                f"tensor {name}: {size} B, but no DRAM has more than {left} B left; use "
-                "a machine with a larger DRAM",
-                Shortage(
-                    what=f"tensor {name}",
-                    memory=roomiest.name,
-                    needed=self._used[roomiest.index] + size,
-                    usable=roomiest.usable or 0,
-                    parts=((name, size),),
-                ),
-                is_proven=len(self._drams) == 1,
-            )
-        chosen = min(with_room, key=lambda dram: (self._used[dram] + size) / self._rate[dram])
-        self._used[chosen] += size
-        return chosen
-
-
 class Storage:
     """Collects buffers and DRAM tensors in the order in which values are added.
+
+    Tensors are spread over a machine's DRAMs in proportion to what their links can send.
 
     Raises
     ------
@@ -151,14 +90,30 @@ class Storage:
     """
 
     def __init__(self, machine: Machine, limits: DmaLimits) -> None:
+        if not machine.drams:
+            raise SpmilpError(
+                f"machine {machine.name} has no DRAM, but inputs, weights and outputs lie in one"
+            )
         self.limits = limits
         self.buffers: list[Buffer] = []
         self.tensors: list[DramTensor] = []
-        self._stored: dict[Key, Stored] = {}
-        self._choose_dram = _DramChooser(machine)
+        self._stored: dict[tuple[str, Interval | None], Stored] = {}
+        self._drams = machine.drams
+        self._used = {dram.index: 0 for dram in machine.drams}
+        self._rate = {
+            dram.index: float(sum(link.rate for link in machine.links if link.source == dram.name))
+            or 1.0
+            for dram in machine.drams
+        }
 
     def add(self, value: Value, grid: Grid, *, read_whole: bool = False) -> None:
-        """Make the buffers of a value: the cells of a grid, cut further to what DMA can move."""
+        """Make the buffers of a value: the cells of a grid, cut further to what DMA can move.
+
+        Raises
+        ------
+        DoesNotFitError
+            If it is to lie in DRAM, and none has that many bytes left.
+        """
         home = self._home(value)
         strides = None if home is None else row_major_strides(home.shape, home.item)
         refined = self.cut_to_limits(value, grid)
@@ -193,7 +148,7 @@ class Storage:
             return None
         index: TensorIdx = len(self.tensors)
         shape = value.in_memory(value.shape)
-        memory = self._choose_dram(value.name, prod(shape) * value.item)
+        memory = self._chosen_dram(value.name, prod(shape) * value.item)
         home = DramTensor(
             index=index,
             name=value.of,
@@ -204,6 +159,33 @@ class Storage:
         )
         self.tensors.append(home)
         return home
+
+    def _chosen_dram(self, name: str, size: Bytes) -> MemoryIdx:
+        """Return the DRAM that is least loaded, for its rate, with a tensor of ``size`` bytes."""
+        used = self._used
+        with_room = [
+            dram.index
+            for dram in self._drams
+            if dram.usable is None or used[dram.index] + size <= dram.usable
+        ]
+        if not with_room:
+            roomiest = max(self._drams, key=lambda one: (one.usable or 0) - used[one.index])
+            usable = roomiest.usable or 0
+            raise DoesNotFitError(
+                f"tensor {name}: {size} B, but no DRAM has more than "
+                f"{usable - used[roomiest.index]} B left; use a machine with a larger DRAM",
+                Shortage(
+                    what=f"tensor {name}",
+                    memory=roomiest.name,
+                    needed=used[roomiest.index] + size,
+                    usable=usable,
+                    parts=((name, size),),
+                ),
+                is_proven=len(self._drams) == 1,
+            )
+        chosen = min(with_room, key=lambda dram: (used[dram] + size) / self._rate[dram])
+        used[chosen] += size
+        return chosen
 
 
 HAVE_A_HOME = frozenset({BufferKind.INPUT, BufferKind.WEIGHT, BufferKind.OUTPUT})
@@ -242,9 +224,10 @@ def whole_below(machine: Machine) -> Bytes:
     return min(READ_WHOLE_BELOW, least // SHARE_OF_MEMORY)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InitialGrids:
-    """Chooses the buffers of tensors that lie in DRAM at the start.
+def initial_grid(
+    storage: Storage, rates: MachineRates, value: Value, reads: Sequence[Sequence[Box]]
+) -> Grid:
+    """Choose the buffers of a tensor that lies in DRAM at the start.
 
     The grid follows the tiling of one of the groups that read the tensor, without halos, so that
     neighbouring tasks share pieces; or it is one cell, and each task reads its own box in one go.
@@ -255,45 +238,21 @@ class InitialGrids:
 
     Parameters
     ----------
-    whole_below
-        Bytes up to which a tensor is always read as a whole.
+    reads
+        For each group that reads it, the distinct boxes that its tasks read.
     """
+    all_reads = [box for boxes in reads for box in boxes]
+    covered = covered_by(all_reads)
 
-    rates: MachineRates
-    whole_below: Bytes
-
-    def add(self, storage: Storage, value: Value, reads: Sequence[Sequence[Box]]) -> None:
-        """Add the buffers of one tensor.
-
-        Parameters
-        ----------
-        reads
-            For each group that reads it, the distinct boxes that its tasks read.
-        """
-        if prod(value.shape) * value.item <= self.whole_below:
-            storage.add(value, whole_grid(value.shape), read_whole=True)
-            return
-        covered = covered_by(box for boxes in reads for box in boxes)
-        grids = [grid_of_reads(boxes, covered) for boxes in reads]
-        candidates = list(dict.fromkeys([*grids, covered]))
-        best = min(
-            (storage.cut_to_limits(value, grid) for grid in candidates),
-            key=lambda grid: (self._effort(grid, value, reads), -grid.cells),
-        )
-        storage.add(value, best)
-
-    def _effort(self, grid: Grid, value: Value, reads: Sequence[Sequence[Box]]) -> float:
+    def effort(grid: Grid) -> float:
         """Return the bytes that DRAM sends, and could send instead of setting transfers up."""
-        transfers = sum(grid.count_overlapping(box) for boxes in reads for box in boxes)
-        if grid.cells > 1 and self.rates.pieces_are_shared:
-            elements = sum(map(_volume, grid.boxes()))
-        else:
-            elements = sum(_volume(box) for boxes in reads for box in boxes)
-        return transfers * self.rates.dram_setup + elements * value.item
+        transfers = sum(map(grid.count_overlapping, all_reads))
+        sent = grid.boxes() if grid.cells > 1 and rates.pieces_are_shared else all_reads
+        return transfers * rates.dram_setup + sum(map(volume, sent)) * value.item
 
-
-def _volume(box: Box) -> int:
-    return prod(stop - start for start, stop in box)
+    candidates = dict.fromkeys([*(grid_of_reads(boxes, covered) for boxes in reads), covered])
+    cut = [storage.cut_to_limits(value, grid) for grid in candidates]
+    return min(cut, key=lambda grid: (effort(grid), -grid.cells))
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,7 +277,7 @@ class SliceTable:
         self._slices = [whole_slice(buffer) for buffer in buffers]
         self._numbers: dict[tuple[BufferIdx, Extents, Extents], SliceIdx] = {}
         self._covering: dict[tuple[BufferIdx, Box], Sequence[Piece]] = {}
-        self._pieces: dict[tuple[Extents, int, Extents], tuple[int, ...]] = {}
+        self._pieces = cache(limits.pieces)
 
     @property
     def slices(self) -> tuple[Slice, ...]:
@@ -363,27 +322,15 @@ class SliceTable:
                 return box
         return cell
 
-    def _parts(self, stored: Stored, buffer: BufferIdx, cell: Box, shared: Box) -> list[Piece]:
-        order = stored.value.in_memory
+    def _parts(self, stored: Stored, buffer: BufferIdx, cell: Box, shared: Box) -> Iterator[Piece]:
+        order, item = stored.value.in_memory, stored.value.item
         start = order(a - b for (a, _), (b, _) in zip(shared, cell, strict=True))
         extent = order(stop - start for start, stop in shared)
-        item = stored.value.item
-        counts = self._counts(extent, item, stored.strides_around(cell))
-        if max(counts, default=1) == 1:
-            return [Piece(self._number(buffer, start, extent, item), None)]
-        intervals = map(split, extent, counts)
-        found = []
-        for part in product(*intervals):
+        counts = self._pieces(extent, item, stored.strides_around(cell))
+        for part in product(*map(split, extent, counts)):
             begin = tuple(s + first for s, (first, _) in zip(start, part, strict=True))
             size = tuple(last - first for first, last in part)
-            found.append(Piece(self._number(buffer, begin, size, item), None))
-        return found
-
-    def _counts(self, extent: Extents, item: int, strides: Extents) -> tuple[int, ...]:
-        key = extent, item, strides
-        if key not in self._pieces:
-            self._pieces[key] = self._limits.pieces(extent, item, strides)
-        return self._pieces[key]
+            yield Piece(self._number(buffer, begin, size, item), None)
 
     def _number(self, buffer: BufferIdx, start: Extents, extent: Extents, item: int) -> SliceIdx:
         key = buffer, start, extent

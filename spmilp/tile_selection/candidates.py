@@ -17,12 +17,12 @@ from spmilp.lowering.rates import MachineRates, usable_bytes
 from spmilp.lowering.tiling import TileGrid, Tiling, box_name
 from spmilp.machine.machine import Machine
 from spmilp.tile_selection.group_model import (
-    Boxes,
     Footprint,
     GroupModel,
     Reads,
     TileShrinker,
     tiles_of,
+    volumes,
 )
 from spmilp.units import Bytes, CoreIdx, Cycles, MemoryIdx
 
@@ -75,11 +75,10 @@ class CandidateMaker:
     The strategies are SMAUG's (Xi et al., ACM TACO 17(4), 2020): no cut, or cuts along the batch
     and at most two further axes of the output, so for convolutions N, C, H, W, CH, CW and HW with
     or without N. They make 1, 2 and 4 tiles per core, or fewer where the axes are short, or one for
-    each of a part of the cores where tasks would be short; sizes also rounded to the array's
-    dimensions. Where tiles are too large for a scratchpad, the axes (and, as alternatives, the
-    reduction too, or it alone) that shrink the working set most are cut further: until a tile fits,
-    until one fits beside what lies there for each core that shares the memory, and until the next
-    task's data can be fetched during a task.
+    each of a part of the cores where tasks would be short. Where tiles are too large for a
+    scratchpad, the axes (and, as alternatives, the reduction too, or it alone) that shrink the
+    working set most are cut further: until a tile fits, until one fits beside what lies there for
+    each core that shares the memory, and until the next task's data can be fetched during a task.
 
     What was found out about a group is remembered: other rooms lead to many of the same tilings.
     """
@@ -90,7 +89,7 @@ class CandidateMaker:
         self._sharers = max(rates.sharers)
         self._aggregate = rates.aggregate
         self._dma = dma_limits(machine)
-        self._shrinkers: dict[GroupModel, tuple[tuple[TileShrinker, TileShrinker], ...]] = {}
+        self._shrinkers: dict[GroupModel, list[tuple[TileShrinker, TileShrinker]]] = {}
         self._known: dict[tuple[GroupModel, Tiling], Candidate] = {}
 
     def candidates(
@@ -121,33 +120,39 @@ class CandidateMaker:
         DoesNotFitError
             If even the smallest tile exceeds the memory of every core that can run the group.
         """
-        able = self._cores_that_can_run(model)
+        machine = self._machine
+        able = tuple(core.index for core in machine.cores if model.able_kinds[core.kind])
         if not able:
-            raise cannot_run(model.group, model.dtype, self._machine.kinds)
-        sizes = sorted({usable_bytes(self._machine, self._machine.cores[core]) for core in able})
-        found: dict[TileGrid, Candidate] = {}
-        seen: set[Tiling] = set()
+            raise cannot_run(model.group, model.dtype, machine.kinds)
+        sizes = sorted({self._usable(core) for core in able})
+        fitting: dict[Tiling, None] = {}
         limits = self._limits(sizes, live, room)
         numbers = self._numbers_of_tiles(model, len(able), cores)
         if model not in self._shrinkers:
-            self._shrinkers[model] = tuple(_shrinkers(model))
+            self._shrinkers[model] = list(_shrinkers(model))
         for shrinkers in self._shrinkers[model]:
             for limit, with_next in limits:
-                shrinker = shrinkers[with_next]
                 for counts in _base_counts(model, numbers):
-                    for tiling in _rounded(model, counts, self._machine):
-                        go_on()
-                        fitting = shrinker.until_it_fits(tiling, limit)
-                        if fitting is not None and fitting not in seen:
-                            seen.add(fitting)
-                            self._note(model, fitting, able, found)
-        if not found:
-            largest = self._largest_that_fits(model, sizes[-1])
+                    go_on()
+                    found = shrinkers[with_next].until_it_fits(Tiling(counts=counts), limit)
+                    if found is not None:
+                        fitting[found] = None
+        if not fitting:
+            # Tiles that fit a memory if nothing is left free in it.
+            least = (TileShrinker(model, splits, model.least_bytes) for splits in (False, True))
+            found_all = (one.until_it_fits(model.uncut, sizes[-1]) for one in least)
+            largest = next(filter(None, found_all), None)
             if largest is None:
                 raise self._nothing_fits(model, able)
-            self._note(model, largest, able, found)
-        movable = self._movable(model, tuple(found.values()))
-        return self._sensible(movable, len(able))
+            fitting[largest] = None
+        by_grid: dict[TileGrid, Candidate] = {}
+        for tiling in fitting:
+            candidate = self._candidate(model, tiling, able)
+            by_grid.setdefault(candidate.grid, candidate)
+        return self._sensible(self._movable(model, tuple(by_grid.values())), len(able))
+
+    def _usable(self, core: CoreIdx) -> Bytes:
+        return usable_bytes(self._machine, self._machine.cores[core])
 
     def _numbers_of_tiles(self, model: GroupModel, cores: int, part: float) -> list[int]:
         """Return how many tiles to make, where they fit."""
@@ -157,11 +162,12 @@ class CandidateMaker:
 
     def _are_short(self, model: GroupModel, cores: int) -> bool:
         """Return whether tasks are short when each core has one."""
-        whole = model.cycles(model.grid(Tiling(counts=(1,) * len(model.shape))))
         begins = min((engine.setup for engine in self._machine.engines), default=0)
         return all(
             cycles is None or cycles < cores * SHORT * (kind.launch + begins)
-            for cycles, kind in zip(whole, self._machine.kinds, strict=True)
+            for cycles, kind in zip(
+                model.cycles(model.grid(model.uncut)), self._machine.kinds, strict=True
+            )
         )
 
     def _movable(self, model: GroupModel, found: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
@@ -184,74 +190,50 @@ class CandidateMaker:
         most = max(MOST_TIMES * fewest, max(TILES_PER_CORE) * cores)
         return tuple(one for one in found if one.tasks <= most)
 
-    def _cores_that_can_run(self, model: GroupModel) -> tuple[CoreIdx, ...]:
-        untiled = model.cycles(model.grid(Tiling(counts=(1,) * len(model.shape))))
-        return tuple(core.index for core in self._machine.cores if untiled[core.kind] is not None)
-
     def _limits(self, sizes: Sequence[Bytes], live: Bytes, room: float) -> list[tuple[Bytes, bool]]:
         """Return the bytes that a tile may take, and whether that includes what comes for the next.
 
         The room in a memory; a core's share of it without what lies there; the same for both.
         """
+
+        def less_padding(size: Bytes) -> Bytes:
+            return size - min(self._slack, size // 16)
+
         left = 1 - min(0.9, live / self._aggregate)
         limits = set()
         for size in {int(room * sizes[0]), int(room * sizes[-1])}:
             share = int(size // self._sharers * left)
-            limits |= {(self._less_padding(one), False) for one in (size, share)}
-            limits.add((2 * self._less_padding(share // 2), True))
+            limits |= {(less_padding(one), False) for one in (size, share)}
+            limits.add((2 * less_padding(share // 2), True))
         return sorted(limits, reverse=True)
 
-    def _less_padding(self, size: Bytes) -> Bytes:
-        return size - min(self._slack, size // 16)
-
-    def _note(
-        self,
-        model: GroupModel,
-        tiling: Tiling,
-        able: Sequence[CoreIdx],
-        found: dict[TileGrid, Candidate],
-    ) -> None:
+    def _candidate(self, model: GroupModel, tiling: Tiling, able: Sequence[CoreIdx]) -> Candidate:
         key = model, tiling
         if key not in self._known:
-            self._known[key] = self._candidate(model, tiling, able)
-        candidate = self._known[key]
-        found.setdefault(candidate.grid, candidate)
-
-    def _candidate(self, model: GroupModel, tiling: Tiling, able: Sequence[CoreIdx]) -> Candidate:
-        grid = model.grid(tiling)
-        footprint = model.footprint(tiling)
-        sizes = footprint.bytes, model.least_bytes(tiling)
-        cores = next(filter(None, (self._that_hold(size, able) for size in sizes)), ())
-        return Candidate(
-            tiling=tiling,
-            grid=grid,
-            footprint=footprint,
-            cycles=model.cycles(grid),
-            cores=cores,
-        )
-
-    def _that_hold(self, size: Bytes, cores: Sequence[CoreIdx]) -> tuple[CoreIdx, ...]:
-        machine = self._machine
-        return tuple(core for core in cores if size <= usable_bytes(machine, machine.cores[core]))
-
-    def _largest_that_fits(self, model: GroupModel, size: Bytes) -> Tiling | None:
-        """Return a tiling whose tiles fit a memory of that size if nothing is left free in it."""
-        whole = Tiling(counts=(1,) * len(model.shape))
-        shrinkers = (TileShrinker(model, splits, model.least_bytes) for splits in (False, True))
-        return next(filter(None, (one.until_it_fits(whole, size) for one in shrinkers)), None)
+            grid, footprint = model.grid(tiling), model.footprint(tiling)
+            for size in (footprint.bytes, model.least_bytes(tiling)):
+                cores = tuple(core for core in able if size <= self._usable(core))
+                if cores:
+                    break
+            self._known[key] = Candidate(
+                tiling=tiling,
+                grid=grid,
+                footprint=footprint,
+                cycles=model.cycles(grid),
+                cores=cores,
+            )
+        return self._known[key]
 
     def _nothing_fits(self, model: GroupModel, able: Sequence[CoreIdx]) -> DoesNotFitError:
         box, tiling = model.smallest()
         footprint, needed = model.footprint(tiling), model.least_bytes(tiling)
-        largest = max(
-            (self._machine.cores[core] for core in able),
-            key=lambda core: usable_bytes(self._machine, core),
-        )
-        capacity = usable_bytes(self._machine, largest)
+        largest = max(able, key=self._usable)
+        memory = self._machine.memories[self._machine.cores[largest].memory].name
+        capacity = self._usable(largest)
         operands = ", ".join(f"{name} {size} B" for name, size in footprint.parts)
         short = Shortage(
             what=f"group {model.group.name}",
-            memory=self._machine.memories[largest.memory].name,
+            memory=memory,
             needed=needed,
             usable=capacity,
             parts=footprint.parts,
@@ -259,7 +241,7 @@ class CandidateMaker:
         return DoesNotFitError(
             f"group {model.group.name}: its smallest tile, "
             f"{box_name(model.group.output, box, model.shape)}, needs {needed} B "
-            f"({operands}), but {self._machine.memories[largest.memory].name}, the largest memory "
+            f"({operands}), but {memory}, the largest memory "
             f"of a core that can run it, holds {capacity} B: {needed - capacity} B over; use "
             "a machine with larger scratchpads, a smaller data type, or a model with smaller "
             "dimensions",
@@ -284,20 +266,17 @@ def _shrinkers(model: GroupModel) -> Iterator[tuple[TileShrinker, TileShrinker]]
         )
 
 
-def _base_counts(model: GroupModel, numbers: Iterable[int]) -> Iterator[Counts]:
-    """Yield the tiles along each axis of every strategy and number of tiles."""
-    axes = [axis for axis, splits in enumerate(model.splittable) if splits]
-    batch = [axis for axis in axes if axis == 0 and len(model.shape) > 2]
-    others = [axis for axis in axes if axis not in batch]
-    seen = set()
+def _base_counts(model: GroupModel, numbers: Iterable[int]) -> Iterable[Counts]:
+    """Return the tiles along each axis of every strategy and number of tiles."""
+    batch = tuple(axis for axis in model.axes_to_cut if axis == 0 and len(model.shape) > 2)
+    others = [axis for axis in model.axes_to_cut if axis not in batch]
+    found: dict[Counts, None] = {}
     for tiles in numbers:
         for size in range(min(2, len(others)) + 1):
             for chosen in combinations(others, size):
-                for prefix in {(), tuple(batch)}:
-                    for counts in _factorised(tiles, (*prefix, *chosen), model.shape):
-                        if counts not in seen:
-                            seen.add(counts)
-                            yield counts
+                for prefix in {(), batch}:
+                    found |= dict.fromkeys(_factorised(tiles, (*prefix, *chosen), model.shape))
+    return found
 
 
 def _factorised(tiles: int, axes: Counts, shape: Counts) -> Iterator[Counts]:
@@ -324,26 +303,8 @@ def _with(axis: int, count: int, counts: Counts) -> Counts:
     return (*counts[:axis], count, *counts[axis + 1 :])
 
 
-def _rounded(model: GroupModel, counts: Counts, machine: Machine) -> Iterator[Tiling]:
-    """Yield a tiling, and the one with sizes rounded to what the arrays compute side by side."""
-    yield Tiling(counts=counts)
-    multiples = [1] * len(counts)
-    for axis, loop in model.loops.items():
-        sizes = [
-            size
-            for kind in machine.kinds
-            for array in kind.arrays
-            for name, size in array.unroll
-            if name == loop
-        ]
-        size = max(sizes, default=1)
-        if counts[axis] > 1 and size < model.shape[axis]:
-            multiples[axis] = size
-    if any(multiple > 1 for multiple in multiples):
-        yield Tiling(counts=counts, multiples=tuple(multiples))
-
-
 Ints: TypeAlias = NDArray[np.int64]
+Floats: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -416,6 +377,26 @@ class Profile:
     items: Sequence[Bytes]
     streamed: frozenset[int]
 
+    @classmethod
+    def of(cls, model: GroupModel, candidate: Candidate, homes: Sequence[MemoryIdx]) -> "Profile":
+        """Return the profile of one candidate tiling.
+
+        Parameters
+        ----------
+        homes
+            The memory in which each core works, by core.
+        """
+        position = {name: number for number, name in enumerate(model.group.inputs)}
+        own = tuple(homes[core] for core in candidate.cores)
+        drivers = model.drivers.items()
+        return cls(
+            candidate=candidate,
+            placement=placement_of(own, candidate.grid.tiles),
+            reads={position[name]: boxes for name, boxes in model.reads(candidate.grid).items()},
+            items=model.input_items,
+            streamed=frozenset(position[name] for name, axes in drivers if -1 in axes.values()),
+        )
+
     @property
     def tiles(self) -> int:
         """The number of output tiles."""
@@ -431,9 +412,9 @@ class Profile:
         return self.parts if number in self.streamed else 1
 
     @cached_property
-    def boxes(self) -> Boxes:
-        """The output tiles."""
-        return tiles_of(self.candidate.grid)
+    def volumes(self) -> Floats:
+        """The number of elements of each output tile."""
+        return volumes(tiles_of(self.candidate.grid))
 
     @cached_property
     def tiles_key(self) -> bytes:
@@ -448,25 +429,3 @@ class Profile:
         lengths = [[stop - start for start, stop in axis] for axis in self.candidate.grid.axes]
         mean = prod(map(sum, lengths)) / self.tiles
         return (1.0 + mean / prod(map(max, lengths))) / 2
-
-
-def profile_of(model: GroupModel, candidate: Candidate, homes: Sequence[MemoryIdx]) -> Profile:
-    """Return the profile of one candidate tiling.
-
-    Parameters
-    ----------
-    homes
-        The memory in which each core works, by core.
-    """
-    position = {name: number for number, name in enumerate(model.group.inputs)}
-    reads = model.reads(candidate.grid)
-    own = tuple(homes[core] for core in candidate.cores)
-    return Profile(
-        candidate=candidate,
-        placement=placement_of(own, candidate.grid.tiles),
-        reads={position[name]: boxes for name, boxes in reads.items()},
-        items=model.input_items,
-        streamed=frozenset(
-            position[name] for name, axes in model.drivers.items() if -1 in axes.values()
-        ),
-    )

@@ -5,16 +5,14 @@ from contextlib import suppress
 from dataclasses import replace
 
 from spmilp.errors import DoesNotFitError, SpmilpError
-from spmilp.lowering.groups import class_of
 from spmilp.lowering.limits import groups_that_do_not_fit
 from spmilp.lowering.tiling import Tilings
 from spmilp.problem.problem import Problem
-from spmilp.solvers.common.clock import ROWS_OF_A_READ, Clock, OutOfTimeError, Step
+from spmilp.solvers.common.clock import Clock, OutOfTimeError
 from spmilp.solvers.schedule.portfolio import EVALUATION_RULES, schedules_by
 from spmilp.tile_selection.coarse import (
     MOST_PIECES_EVER,
     CoarseTilings,
-    fast_initial_tilings,
     refuse_too_many_pieces,
     refuse_too_many_tiles,
     tasks_of,
@@ -44,7 +42,7 @@ def choose_tiles(
     The first choice is by an estimate; a search tries others and evaluates them by the list
     scheduler's plans, the best of which is kept. An interrupt ends that search; before the first
     schedule it passes on. Where there is no time for the first choice, tiles are as large as
-    memories allow.
+    memories allow; where that choice takes long, there is a plan with such tiles before it.
 
     Parameters
     ----------
@@ -72,8 +70,9 @@ def choose_tiles(
     has_hint = known is not None or start is not None
     quickest = CoarseTilings(subject.network, subject.machine)
     try:
-        if searches:
-            known = known or fast_initial_problem(subject, options, clock, quickest)
+        if searches and known is None and len({*quickest.counts.classes}) > SEARCH.soon_compared:
+            with suppress(SpmilpError):
+                known = coarse_problem(subject, quickest, options)
         first = first_choice_in_time(subject, clock, quickest, has_plan=known is not None)
     except KeyboardInterrupt:
         if known is None:
@@ -81,46 +80,12 @@ def choose_tiles(
         return replace(known, interrupted=True)
     if first is None:
         return replace(known or coarse_problem(subject, quickest, options), is_fallback=True)
-    if searches or known is not None or start is not None:
+    if searches or has_hint:
         limits = options if searches else TileOptions(problems=1 if start is None else 2)
         found = search_tilings(first, limits, known, clock, start)
         is_quick = known is not None and found.problem is known.problem
         return replace(found, is_fallback=is_quick and not has_hint)
     return TiledProblem(problem=first.lower(first.tilings))
-
-
-def fast_initial_problem(
-    subject: NetworkOnMachine, options: TileOptions, clock: Clock, quickest: CoarseTilings
-) -> TiledProblem | None:
-    """Return a problem and a schedule of it within seconds, in case of an early interrupt.
-
-    ``None`` where the first choice comes as soon, and where many more tiles are needed than cores.
-    Where there is no time for a plan of a tile for each core, it is one of the quickest tilings.
-    """
-    network = subject.network
-    if len({class_of(network, group) for group in network.groups}) <= SEARCH.soon_compared:
-        return None
-    tilings = fast_initial_tilings(quickest.counts)
-    if tilings is None:
-        return None
-    pace, tasks, reads = clock.pace, tasks_of(tilings), quickest.counts.of_all(tilings)
-    tiled: TiledProblem | None = None
-    if clock.has_seconds(pace.seconds_from_scratch(tasks, reads)):
-        problem = subject.lower(tilings)
-        if groups_that_do_not_fit(problem):
-            return None
-        with pace.measured(Step.SCHEDULE, reads):
-            schedules = schedules_by(problem, EVALUATION_RULES[:1])
-            found = (TiledProblem(problem=problem, schedule=schedule) for schedule in schedules)
-            tiled = next(found, None)
-    # Now it is known how quick this machine is.
-    finish = pace.seconds_to_finish(tasks + ROWS_OF_A_READ * reads)
-    if tiled is None or not clock.has_seconds(finish):
-        with suppress(SpmilpError):
-            return coarse_problem(subject, quickest, options)
-    if tiled is not None and tiled.value is not None:
-        options.on_better(tiled.value, len(tiled.problem.tasks))
-    return tiled
 
 
 def first_choice_in_time(
@@ -233,7 +198,4 @@ def search_tilings(
         if evaluation.best is None:
             raise
         evaluation.interrupted = True
-    found = evaluation.finish()
-    if found is not None:
-        return found
-    return TiledProblem(problem=first.lower(tilings))
+    return evaluation.finish() or TiledProblem(problem=first.lower(tilings))

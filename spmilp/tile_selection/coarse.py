@@ -6,7 +6,6 @@ from math import prod
 
 from spmilp.errors import DoesNotFitError, Shortage, SpmilpError
 from spmilp.frontend.graph import Group, Network
-from spmilp.lowering.groups import reduction_length, splittable_axes
 from spmilp.lowering.limits import groups_that_do_not_fit
 from spmilp.lowering.rates import machine_rates
 from spmilp.lowering.tiling import Tiling, Tilings
@@ -16,31 +15,19 @@ from spmilp.tile_selection.group_model import GroupModel, TileShrinker
 from spmilp.tile_selection.pieces import PieceCounts, WorkingSets
 from spmilp.units import Bytes
 
-FIRST_WORKING_SET = 0.7
-"""Part of a core's memory that a tile may need: larger tiles are fewer, and sooner scheduled."""
-
 MOST_TILES = 200_000
 """Of all groups, where memories can hold no larger ones: of more no plan could be made in hours."""
 
+MOST_PIECES = 1_000_000
+"""That tasks read where a plan is to be made quickly: of more it takes minutes, and gigabytes."""
 
-def fast_initial_tilings(counts: PieceCounts) -> Tilings | None:
-    """Return a tiling for each group, by index: a tile for each core, or as many as fit.
+MOST_PIECES_EVER = 10_000_000
+"""Of more a problem alone fills many gigabytes."""
 
-    The longest axes of the output are cut. ``None`` where a group does not fit in this way, and
-    where tiles become so many that the plan would not come soon.
-    """
-    machine = counts.machine
-    capacity = int(FIRST_WORKING_SET * machine_rates(machine).least_share)
-    choice = CoarseChoice(counts, capacity)
-    found: Tilings = {}
-    for group in counts.network.groups:
-        model = counts.model(group)
-        start = one_tile_for_each(model, len(machine.cores))
-        tiling = next(choice.fitting(model, [start]), None)
-        if tiling is None:
-            return None
-        found[group.index] = tiling
-    return None if counts.of_all(found) > MOST_PIECES else found
+
+def tasks_of(tilings: Mapping[int, Tiling]) -> int:
+    """Return about how many tasks a network has under tilings; never fewer than there are."""
+    return sum(prod(tiling.counts) * tiling.parts for tiling in tilings.values())
 
 
 def refuse_too_many_tiles(network: Network, machine: Machine) -> None:
@@ -62,71 +49,6 @@ def refuse_too_many_tiles(network: Network, machine: Machine) -> None:
             f"scratchpad holds {largest:,} B; give smaller dimensions (--dim), or use a machine "
             "with larger scratchpads"
         )
-
-
-def tasks_of(tilings: Mapping[int, Tiling]) -> int:
-    """Return about how many tasks a network has under tilings; never fewer than there are."""
-    return sum(prod(tiling.counts) * tiling.parts for tiling in tilings.values())
-
-
-def one_tile_for_each(model: GroupModel, cores: int) -> Tiling:
-    """Cut the longest axis into a tile for each core, or the next ones, too, if it is short."""
-    counts = [1] * len(model.shape)
-    # The batch, if it is one, is cut last: what its parts share is loaded again for each.
-    batch = 0 if len(model.shape) > 2 else -1
-    axes = [axis for axis, can_be_cut in enumerate(model.splittable) if can_be_cut]
-    missing = cores
-    for axis in sorted(axes, key=lambda axis: (axis == batch, -model.shape[axis], axis)):
-        counts[axis] = min(missing, model.shape[axis])
-        missing = -(-missing // counts[axis])
-    return Tiling(counts=tuple(counts))
-
-
-WORKING_SETS = (0.9, 0.75, 0.5, 0.25)
-"""Parts of a whole memory, however many cores share it."""
-
-SWEEPS = 3
-
-MOST_PIECES = 1_000_000
-"""That tasks read where a plan is to be made quickly: of more it takes minutes, and gigabytes."""
-
-MOST_PIECES_EVER = 10_000_000
-"""Of more a problem alone fills many gigabytes."""
-
-FEW_READS = 20_000
-"""Of so few a plan is made as soon as it could be made better."""
-
-MOST_PRODUCERS = 4
-"""Whose tiles those of one group are made to match; a concatenation may have a hundred."""
-
-READS_OF_A_TASK = 2
-"""A task takes about as long as so many reads, besides its own."""
-
-
-class CoarseTilings:
-    """Tilings whose tasks read few pieces: large enough to fill a memory, then smaller ones.
-
-    What a problem, its schedule and its plan take is in proportion to the pieces. They are few
-    where tiles are large, and where those of a group match those of the groups that it reads. Where
-    cores share a memory they may have to take turns: such plans are quickly there, but poor.
-    """
-
-    def __init__(self, network: Network, machine: Machine) -> None:
-        self.counts = PieceCounts(network, machine)
-        self._capacity = max(machine_rates(machine).capacity)
-        self._parts = iter(WORKING_SETS)
-        self._found: list[Tilings] = []
-
-    def __iter__(self) -> Iterator[Tilings]:
-        """Yield tilings; each is chosen only once."""
-        yield from self._found
-        for part in self._parts:
-            choice = CoarseChoice(self.counts, int(part * self._capacity))
-            if choice.fits():
-                if self.counts.of_all(choice.tilings) > FEW_READS:
-                    choice.improve()
-                self._found.append(choice.tilings)
-                yield choice.tilings
 
 
 def refuse_too_many_pieces(
@@ -161,36 +83,50 @@ def refuse_too_many_pieces(
         )
 
 
-class CoarseChoice:
-    """Chooses for one group after another what reads least, together with what reads it."""
+MOST_PRODUCERS = 4
+"""Whose tiles those of one group are made to match; a concatenation may have a hundred."""
 
-    def __init__(self, counts: PieceCounts, capacity: Bytes) -> None:
+READS_OF_A_TASK = 2
+"""A task takes about as long as so many reads, besides its own."""
+
+
+class CoarseChoice:
+    """Chooses for one group after another the tiling that costs least, its neighbours as they are.
+
+    The cost is about how many reads the group has and the groups that read it.
+
+    Parameters
+    ----------
+    limits
+        Bytes that the largest task of each group may need.
+    """
+
+    def __init__(self, counts: PieceCounts, limits: Mapping[int, Bytes]) -> None:
         self._counts = counts
         self._network = counts.network
-        self._capacity = capacity
-        self._cores = len(counts.machine.cores)
+        self._limits = dict(limits)
         self._shrinkers: dict[tuple[int, bool], TileShrinker] = {}
-        self._usual: dict[int, list[Tiling]] = {}
+        self._usual: dict[tuple[int, Bytes], list[Tiling]] = {}
         self._with_new_neighbours: set[int] = set()
         self.tilings: Tilings = {}
 
     def fits(self) -> bool:
         """Choose for each group in turn; ``False`` where one fits in no way."""
-        return all(map(self._choose, self._network.groups))
+        return all(map(self.choose, self._network.groups))
 
-    def improve(self) -> None:
+    def improve(self, sweeps: int) -> None:
         """Choose again where a neighbour has changed."""
-        for _ in range(SWEEPS):
+        for _ in range(sweeps):
             for group in self._network.groups:
                 if group.index in self._with_new_neighbours:
-                    self._choose(group)
+                    self.choose(group)
 
-    def _choose(self, group: Group) -> bool:
+    def choose(self, group: Group) -> bool:
         """Choose for a group, its neighbours as they are; ``False`` where it fits in no way."""
-        options = dict.fromkeys(self._options(group))
+        options = dict.fromkeys(self.options(group))
         if not options:
             return False
-        best = min(options, key=lambda tiling: self._effort(group, tiling))
+        best = min(options, key=lambda tiling: self.cost(group, tiling))
         self._with_new_neighbours.discard(group.index)
         if best != self.tilings.get(group.index):
             self.tilings[group.index] = best
@@ -199,17 +135,43 @@ class CoarseChoice:
             self._with_new_neighbours.update(readers, producers)
         return True
 
-    def _options(self, group: Group) -> Iterator[Tiling]:
+    def cost(self, group: Group, tiling: Tiling) -> tuple[float, ...]:
+        """Return what it costs if a group is tiled so."""
+        here: Mapping[int, Tiling] = {**self.tilings, group.index: tiling}
+        reads = float(READS_OF_A_TASK * prod(tiling.counts) * tiling.parts)
+        reads += self._counts.of_group(group, here)
+        for reader, position in self._counts.readers[group.index]:
+            if reader in self.tilings:
+                reads += self._counts.of_operand(self._network.groups[reader], position, here)
+        return (reads,)
+
+    def options(self, group: Group) -> Iterator[Tiling]:
         """Yield tilings that fit: as now, the usual ones, and those that match its neighbours'."""
-        model = self._counts.model(group)
-        now = self.tilings.get(group.index)
-        if now is not None:
-            yield now
-        key = id(model)
+        own = self.tilings.get(group.index)
+        if own is not None:
+            yield own
+        yield from self.fitting(group, self._limits[group.index])
+
+    def fitting(self, group: Group, limit: Bytes) -> Iterator[Tiling]:
+        """Yield the usual and matching tilings, cut further until their tiles fit a limit."""
+        model, key = self._counts.model(group), (self._counts.classes[group.index], limit)
         if key not in self._usual:
-            self._usual[key] = list(self.fitting(model, _usual(model, self._cores)))
+            usual = _usual(model, len(self._counts.machine.cores))
+            self._usual[key] = list(self.cut_further(group, usual, limit))
         yield from self._usual[key]
-        yield from self.fitting(model, dict.fromkeys(self._matching(group, model)))
+        matching = dict.fromkeys(self._matching(group, model))
+        yield from self.cut_further(group, matching, limit)
+
+    def cut_further(self, group: Group, starts: Iterable[Tiling], limit: Bytes) -> Iterator[Tiling]:
+        """Yield what becomes of tilings when they are cut further until their tiles fit."""
+        kind, model = self._counts.classes[group.index], self._counts.model(group)
+        for start in starts:
+            for splits in (False, True):
+                if (kind, splits) not in self._shrinkers:
+                    self._shrinkers[kind, splits] = TileShrinker(model, splits)
+                found = self._shrinkers[kind, splits].until_it_fits(start, limit)
+                if found is not None:
+                    yield found
 
     def _matching(self, group: Group, model: GroupModel) -> Iterator[Tiling]:
         """Yield tilings as large as those of the groups that it reads, or that read it."""
@@ -228,36 +190,20 @@ class CoarseChoice:
                 drivers = other.drivers.get(other.group.inputs[position], {})
                 yield _along(model, {axis: of_axes[drivers[axis]] for axis in drivers})
 
-    def fitting(self, model: GroupModel, starts: Iterable[Tiling]) -> Iterator[Tiling]:
-        """Yield what becomes of tilings when they are cut further until their tiles fit."""
-        for start in starts:
-            for splits_reduction in (False, True):
-                shrinker = self._shrinkers.setdefault(
-                    (id(model), splits_reduction), TileShrinker(model, splits_reduction)
-                )
-                found = shrinker.until_it_fits(start, self._capacity)
-                if found is not None:
-                    yield found
-
-    def _effort(self, group: Group, tiling: Tiling) -> float:
-        """Return about how many reads the group and its readers have, if it is tiled so."""
-        here: Mapping[int, Tiling] = {**self.tilings, group.index: tiling}
-        effort = float(READS_OF_A_TASK * prod(tiling.counts) * tiling.parts)
-        effort += self._counts.of_group(group, here)
-        for reader, position in self._counts.readers[group.index]:
-            if reader in self.tilings:
-                effort += self._counts.of_operand(self._network.groups[reader], position, here)
-        return effort
-
 
 def _usual(model: GroupModel, cores: int) -> Iterator[Tiling]:
     """Yield a tile for each core, the whole as one tile, and slices along each axis."""
-    yield one_tile_for_each(model, cores)
-    whole = Tiling(counts=(1,) * len(model.shape))
-    yield whole
-    for axis, can_be_cut in enumerate(model.splittable):
-        if can_be_cut and model.shape[axis] > 1:
-            yield whole.with_count(axis, model.shape[axis])
+    counts = [1] * len(model.shape)
+    # The batch, if it is one, is cut last: what its parts share is loaded again for each.
+    batch = 0 if len(model.shape) > 2 else -1
+    missing = cores
+    for axis in sorted(model.axes_to_cut, key=lambda one: (one == batch, -model.shape[one], one)):
+        counts[axis] = min(missing, model.shape[axis])
+        missing = -(-missing // counts[axis])
+    yield Tiling(counts=tuple(counts))
+    yield model.uncut
+    for axis in model.axes_to_cut:
+        yield model.uncut.with_count(axis, model.shape[axis])
 
 
 def _along(model: GroupModel, cuts: Mapping[int, int]) -> Tiling:
@@ -267,6 +213,43 @@ def _along(model: GroupModel, cuts: Mapping[int, int]) -> Tiling:
         if axis >= 0 and model.splittable[axis]:
             counts[axis] = min(count, model.shape[axis])
     return Tiling(counts=tuple(counts), parts=min(cuts.get(-1, 1), model.reduction))
+
+
+WORKING_SETS = (0.9, 0.75, 0.5, 0.25)
+"""Parts of a whole memory, however many cores share it."""
+
+SWEEPS = 3
+
+FEW_READS = 20_000
+"""Of so few a plan is made as soon as it could be made better."""
+
+
+class CoarseTilings:
+    """Tilings whose tasks read few pieces: large enough to fill a memory, then smaller ones.
+
+    What a problem, its schedule and its plan take is in proportion to the pieces. They are few
+    where tiles are large, and where those of a group match those of the groups that it reads. Where
+    cores share a memory they may have to take turns: such plans are quickly there, but poor.
+    """
+
+    def __init__(self, network: Network, machine: Machine) -> None:
+        self.counts = PieceCounts(network, machine)
+        self._capacity = max(machine_rates(machine).capacity)
+        self._parts = iter(WORKING_SETS)
+        self._found: list[Tilings] = []
+
+    def __iter__(self) -> Iterator[Tilings]:
+        """Yield tilings; each is chosen only once."""
+        yield from self._found
+        groups = range(len(self.counts.network.groups))
+        for part in self._parts:
+            limits = dict.fromkeys(groups, int(part * self._capacity))
+            choice = CoarseChoice(self.counts, limits)
+            if choice.fits():
+                if self.counts.of_all(choice.tilings) > FEW_READS:
+                    choice.improve(SWEEPS)
+                self._found.append(choice.tilings)
+                yield choice.tilings
 
 
 HALVINGS = 4
@@ -334,20 +317,17 @@ def tilings_that_fit(
     )
 
 
-def nearby(network: Network, group: Group, own: Tiling) -> Iterator[Tiling]:
+def nearby(model: GroupModel, own: Tiling) -> Iterator[Tiling]:
     """Yield tilings with twice or half as many parts of the reduction, or tiles along an axis.
 
     Tiles along one axis may be doubled while those along another are halved. The first axis stays
     as it is where waves cut it.
     """
-    shape, length = network.tensors[group.output].shape, reduction_length(network, group)
-    for parts in (min(2 * own.parts, length), max(1, own.parts // 2)):
+    for parts in (min(2 * own.parts, model.reduction), max(1, own.parts // 2)):
         yield replace(own, parts=parts)
-    first = 0 if own.waves == 1 else 1
-    cut = splittable_axes(network, group)
-    axes = [axis for axis in range(first, len(shape)) if cut[axis]]
+    axes = [axis for axis in model.axes_to_cut if axis > 0 or own.waves == 1]
     for axis in axes:
-        more = own.with_count(axis, min(2 * own.counts[axis], shape[axis]))
+        more = own.with_count(axis, min(2 * own.counts[axis], model.shape[axis]))
         yield more
         yield own.with_count(axis, max(1, own.counts[axis] // 2))
         for other in axes:
@@ -356,13 +336,15 @@ def nearby(network: Network, group: Group, own: Tiling) -> Iterator[Tiling]:
 
 
 class _FittingChoice(CoarseChoice):
-    """Chooses tilings for groups that need too many bytes, and for what they read."""
+    """Chooses tilings for groups that need too many bytes, and for what they read.
+
+    Bytes that a group and its readers need beyond their limits cost most, then reads.
+    """
 
     def __init__(self, sets: WorkingSets, start: Tilings, fixed: Collection[int]) -> None:
         groups = sets.counts.network.groups
+        super().__init__(sets.counts, {group.index: sets.capacity(group) for group in groups})
         self._sets, self._fixed = sets, fixed
-        self._limits = {group.index: sets.capacity(group) for group in groups}
-        super().__init__(sets.counts, max(self._limits.values()))
         self.tilings = dict(start)
 
     def descend(self) -> None:
@@ -378,64 +360,64 @@ class _FittingChoice(CoarseChoice):
         for group in groups:
             needed = self._sets.of_group(group, self.tilings)
             if needed <= self._limits[group.index]:
-                self._limits[group.index] = int(min(needed, self._limits[group.index]) * LESS)
+                self._limits[group.index] = int(LESS * needed)
                 is_news = True
         return is_news
 
     def _improves(self, group: Group) -> bool:
         """Choose for a group, for what it reads, then for two at once; say whether that helps."""
-        before = dict(self.tilings)
+        before, groups = dict(self.tilings), self._network.groups
         producers = [one for one in self._counts.producers[group.index] if one is not None]
-        for index in (group.index, *reversed(producers)):
+        producers.reverse()
+        for index in (group.index, *producers):
             if self._over(group, self.tilings):
-                self._choose(self._network.groups[index])
-        readers = [reader for reader, _ in self._readers(group)]
-        pairs = [(group.index, one) for one in reversed(producers)]
-        for reader, producer in (*pairs, *((reader, group.index) for reader in readers)):
+                self.choose(groups[index])
+        pairs = [(group.index, one) for one in producers]
+        pairs += [(reader, group.index) for reader, _ in self._counts.readers[group.index]]
+        for reader, producer in pairs:
             if self._over(group, self.tilings):
-                self._choose_both(self._network.groups[reader], self._network.groups[producer])
+                self._choose_both(groups[reader], groups[producer])
         return before != self.tilings
 
     def _choose_both(self, group: Group, producer: Group) -> None:
         """Choose for a group and one that it reads where neither alone can be changed."""
-        readers = {reader for one in (group, producer) for reader, _ in self._readers(one)}
-        around = {group.index, producer.index, *readers}
 
         def over() -> Bytes:
+            around = {group.index, producer.index, *self._readers(group), *self._readers(producer)}
             return sum(self._over(self._network.groups[one], self.tilings) for one in around)
 
         kept = best = dict(self.tilings)
         least = over()
-        for tiling in dict.fromkeys(self._options(producer)):
+        for tiling in dict.fromkeys(self.options(producer)):
             self.tilings = {**kept, producer.index: tiling}
-            self._choose(group)
+            self.choose(group)
             if over() < least:
                 least, best = over(), self.tilings
             if not least:
                 break
         self.tilings = best
 
-    def _effort(self, group: Group, tiling: Tiling) -> float:
+    def cost(self, group: Group, tiling: Tiling) -> tuple[float, ...]:
         """Return how many bytes are too many; then how many reads there are."""
         here: Mapping[int, Tiling] = {**self.tilings, group.index: tiling}
-        readers = {reader for reader, _ in self._readers(group)}
-        over = self._over(group, here)
-        over += sum(self._over(self._network.groups[reader], here) for reader in readers)
-        return over * 1e9 + super()._effort(group, tiling)
+        around = {group.index, *self._readers(group)}
+        over = sum(self._over(self._network.groups[one], here) for one in around)
+        return (over, *super().cost(group, tiling))
 
-    def _readers(self, group: Group) -> list[tuple[int, int]]:
-        return self._counts.readers[group.index]
+    def options(self, group: Group) -> Iterator[Tiling]:
+        """Yield steps from a group's own tiling, and tilings that fit less and less."""
+        own = self.tilings[group.index]
+        yield own
+        if group.index in self._fixed:
+            return
+        yield from nearby(self._counts.model(group), own)
+        for halving in range(HALVINGS):
+            limit = self._limits[group.index] >> halving
+            yield from self.fitting(group, limit)
+            yield from self.cut_further(group, [own], limit)
+
+    def _readers(self, group: Group) -> set[int]:
+        return {reader for reader, _ in self._counts.readers[group.index]}
 
     def _over(self, group: Group, tilings: Mapping[int, Tiling]) -> Bytes:
         return max(0, self._sets.of_group(group, tilings) - self._limits[group.index])
-
-    def _options(self, group: Group) -> Iterator[Tiling]:
-        if group.index in self._fixed:
-            yield self.tilings[group.index]
-            return
-        yield from nearby(self._network, group, self.tilings[group.index])
-        for halving in range(HALVINGS):
-            self._capacity = self._limits[group.index] >> halving
-            self._usual.clear()
-            yield from super()._options(group)
-            yield from self.fitting(self._counts.model(group), [self.tilings[group.index]])

@@ -1,16 +1,15 @@
 """Estimate of the cycles of a tiled group, given how its producers were tiled."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
 from spmilp.lowering.rates import MachineRates
 from spmilp.machine.machine import Machine
-from spmilp.tile_selection.candidates import Profile
-from spmilp.tile_selection.operand_traffic import Floats, Ints, OperandTraffic
+from spmilp.tile_selection.candidates import Floats, Ints, Profile
+from spmilp.tile_selection.operand_traffic import OperandTraffic
 from spmilp.units import Bytes
 
 HIDDEN = 0.1
@@ -20,6 +19,9 @@ is rarely hidden in full."""
 OCCUPANCY = 0.5
 """Where half of a working set and of what comes in for the next task is more than this part of what
 live tensors leave of a core's memory, there is no space for both."""
+
+OVERFULL = 2.0
+"""Factor by which tasks and transfers take longer where tensors must be moved out first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,13 +35,8 @@ class CostParameters:
     occupancy
         Tasks and transfers are taken to alternate where half of a working set and of what comes in
         for the next task occupies more than this part of a core's memory.
-    dram, exchange
-        How many times as long as its rate says it takes DRAM to send, and the links between
-        scratchpads to pass on.
-    prefetch
-        The part of the free memory that DRAM fills ahead of its use.
-    setups
-        How many set-ups of a transfer from DRAM a core waits for at each of its tasks.
+    exchange
+        How many times as long as its rate says it takes the links between scratchpads to pass on.
     room
         The part of a core's memory that a working set may take: what smaller tiles leave free lets
         later operands come early.
@@ -50,10 +47,7 @@ class CostParameters:
 
     hidden: float = HIDDEN
     occupancy: float = OCCUPANCY
-    dram: float = 1.0
     exchange: float = 1.0
-    prefetch: float = 1.0
-    setups: float = 0.0
     room: float = 1.0
     cores: float = 1.0
 
@@ -69,10 +63,7 @@ class CostParameters:
 STEPS = {
     "hidden": (0.03, HIDDEN, 0.3, 1.0),
     "occupancy": (0.25, 0.33, OCCUPANCY, 1.0),
-    "dram": (0.5, 1.0, 2.0),
     "exchange": (1.0, 2.0, 4.0),
-    "prefetch": (0.0, 0.3, 1.0),
-    "setups": (0.0, 0.5, 2.0),
     "room": (0.2, 0.4, 1.0),
 }
 """The values that each parameter may have, in order."""
@@ -87,95 +78,12 @@ ALTERNATIVES = (
     CostParameters(room=0.2, cores=0.25),
     CostParameters(hidden=0.3, exchange=2.0),
     CostParameters(room=0.4),
-    CostParameters(dram=0.5),
-    CostParameters(prefetch=0.3),
-    CostParameters(setups=2.0),
     CostParameters(hidden=0.3),
     CostParameters(hidden=1.0),
     CostParameters(hidden=0.03),
     CostParameters(occupancy=0.33),
 )
 """Different enough from the default, and from each other, to begin with."""
-
-
-OVERFULL = 2.0
-"""Factor by which tasks and transfers take longer where tensors must be moved out first."""
-
-
-@dataclass(frozen=True, slots=True)
-class GroupTime:
-    """Estimate of how long a group keeps the machine busy, in cycles.
-
-    Parameters
-    ----------
-    chip
-        Cores, their memories' ports and the links between them: whichever is busy longest.
-    last
-        Of ``chip``, from the arrival of the last operand on: one task of each core.
-    dram
-        DRAM, sending what the group loads.
-    prefetch
-        DRAM may send this long before the group before has ended: what free scratchpads hold.
-    work
-        All of these together, as if nothing was hidden behind anything; weighed as
-        :class:`CostParameters` says.
-    """
-
-    chip: float
-    last: float
-    dram: float
-    prefetch: float
-    work: float
-
-    @property
-    def alone(self) -> float:
-        """Cycles of the group alone, with a little for what is hidden, to break ties."""
-        return max(self.chip, self.dram) + HIDDEN * self.work
-
-
-class GroupSequence:
-    """Groups one after another, DRAM working ahead of them.
-
-    A flow shop of two machines with a limited buffer between them.
-    """
-
-    def __init__(self, times: Iterable[GroupTime]) -> None:
-        self._times = list(times)
-        self._before: list[tuple[float, float, float]] = [(0.0, 0.0, 0.0)]
-        self._go_on_from(0)
-
-    @property
-    def cycles(self) -> float:
-        """Estimated cycles of all of them."""
-        chip, _, work = self._before[-1]
-        return chip + HIDDEN * work
-
-    def with_changes(self, changed: Mapping[int, GroupTime]) -> float:
-        """Return about how many cycles they take if some of them took another time."""
-        first = min(changed)
-        chip, dram, work = self._before[first]
-        times = self._times
-        for number in range(first, len(times)):
-            group = changed.get(number) or times[number]
-            dram = max(dram, chip - group.prefetch) + group.dram
-            chip = max(chip + group.chip, dram + group.last)
-            work += group.work
-        return chip + HIDDEN * work
-
-    def change(self, changed: Mapping[int, GroupTime]) -> None:
-        """Let some of them take another time."""
-        for number, time in changed.items():
-            self._times[number] = time
-        self._go_on_from(min(changed))
-
-    def _go_on_from(self, first: int) -> None:
-        del self._before[first + 1 :]
-        chip, dram, work = self._before[first]
-        for group in self._times[first:]:
-            dram = max(dram, chip - group.prefetch) + group.dram
-            chip = max(chip + group.chip, dram + group.last)
-            work += group.work
-            self._before.append((chip, dram, work))
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,17 +94,11 @@ class _ProfileCosts:
     ----------
     compute
         Cycles of each used core's tasks.
-    longest
-        The most of these.
-    most_tasks
-        The most tasks of a core.
     least_share
         The least share of a memory among the cores that can run its tiles, in bytes.
     """
 
     compute: Floats
-    longest: float
-    most_tasks: float
     least_share: Bytes
 
 
@@ -218,24 +120,6 @@ class Source:
     kept: bool
 
 
-class _InputTraffic(NamedTuple):
-    """Sums over the inputs of a group, with a row for each time that is wanted.
-
-    Parameters
-    ----------
-    into, late
-        Bytes by memory, and those of operands that other groups have just computed.
-    most_given, from_dram, between_cores
-        As in :class:`.Traffic`.
-    """
-
-    into: Floats
-    late: Floats
-    most_given: Floats
-    from_dram: Floats
-    between_cores: Floats
-
-
 class Estimator:
     """Estimates groups on one machine; for choosing among tilings, not a bound."""
 
@@ -244,7 +128,6 @@ class Estimator:
         self._rates = rates
         self._traffic = OperandTraffic(rates)
         self._kinds = [core.kind for core in machine.cores]
-        self._memories = max(rates.homes) + 1
         self._cache: dict[Profile, _ProfileCosts] = {}
 
     def with_parameters(self, parameters: CostParameters) -> "Estimator":
@@ -253,18 +136,16 @@ class Estimator:
         other._parameters = parameters
         return other
 
-    def times(
-        self,
-        profile: Profile,
-        sources: Mapping[int, Source],
-        stored: Bytes,
-        live: Bytes,
-    ) -> list[GroupTime]:
+    def cycles(
+        self, profile: Profile, sources: Mapping[int, Source], stored: Bytes, live: Bytes
+    ) -> list[float]:
         """Return about how long a group takes, for one producer of an input or for several.
 
-        Where what comes for the next task does not fit beside a working set into what live tensors
-        leave of a core's memory, its tasks and its transfers alternate; where not even the working
-        set fits, tensors must be moved out first, and cores wait for each other.
+        It takes as long as cores, their memories' ports, the links between them or DRAM are busy,
+        and a little for all that is hidden behind the longest of these. Where what comes for the
+        next task does not fit beside a working set into what live tensors leave of a core's memory,
+        its tasks and its transfers alternate; where not even the working set fits, tensors must be
+        moved out first, and cores wait for each other.
 
         Parameters
         ----------
@@ -279,69 +160,73 @@ class Estimator:
         rates, parameters = self._rates, self._parameters
         fixed, placement = self._costs_of(profile), profile.placement
         footprint = profile.candidate.footprint
-        used, size = len(placement.used), footprint.bytes
         left = 1 - min(0.9, live / rates.aggregate)
-        occupancy = size / (left * fixed.least_share)
+        occupancy = footprint.bytes / (left * fixed.least_share)
         with_next = footprint.with_next / (left * fixed.least_share)
-        traffic = self._input_traffic(profile, sources)
+        into, late, given, from_dram, between = self._input_traffic(profile, sources)
         to_dram = stored + profile.tiles * rates.dram_setup if stored else 0.0
-        from_dram = traffic.from_dram
         if occupancy > 1:
-            moved = (occupancy - 1) * size * used
+            moved = (occupancy - 1) * footprint.bytes * len(placement.used)
             from_dram = from_dram + moved
             to_dram += moved
-        loading = traffic.into[:, placement.homes] / rates.inbound
+        loading = into[:, placement.homes] / rates.inbound
         if with_next <= 2 * parameters.occupancy:
             tasks = placement.tiles_per_core * profile.parts
-            waiting = traffic.late[:, placement.homes] / rates.inbound / tasks
+            waiting = late[:, placement.homes] / rates.inbound / tasks
             busy = np.maximum(fixed.compute + waiting, loading)
         else:
             busy = (fixed.compute + loading) * (1 if occupancy <= 1 else OVERFULL)
-        sent = from_dram / rates.dram_out * parameters.dram
+        sending = from_dram / rates.dram_out
         storing = to_dram / rates.dram_in
-        between = traffic.between_cores * parameters.exchange
-        exchange = between / rates.on_chip if rates.on_chip > 0 else np.zeros_like(between)
-        giving = traffic.most_given / rates.outbound
-        chip = np.maximum(np.maximum(busy.max(axis=1), storing), np.maximum(exchange, giving))
-        chip = chip + rates.start * (1 + parameters.setups * fixed.most_tasks)
-        last = chip / fixed.most_tasks
-        work = fixed.longest + loading.max(axis=1) + sent + (storing + exchange + giving)
-        work = work * (parameters.hidden / HIDDEN)
-        free = max(0.0, rates.aggregate - live - size * used)
-        prefetch = free / rates.dram_out * parameters.prefetch
-        return [
-            GroupTime(chip=chip, last=last, dram=dram, prefetch=prefetch, work=work)
-            for chip, last, dram, work in np.stack([chip, last, sent, work], axis=1).tolist()
-        ]
+        exchange = np.zeros_like(between)
+        if rates.on_chip > 0:
+            exchange = between * parameters.exchange / rates.on_chip
+        giving = given / rates.outbound
+        longest = np.maximum.reduce([busy.max(axis=1), exchange, giving])
+        longest = np.maximum(longest, storing) + rates.start
+        # Behind the arrival of the last operand comes one task of each core.
+        most_tasks = placement.tiles_per_core.max() * profile.parts
+        longest = np.maximum(longest, sending + longest / most_tasks)
+        work = fixed.compute.max() + loading.max(axis=1) + sending + (storing + exchange + giving)
+        found: list[float] = (longest + parameters.hidden * work).tolist()
+        return found
 
-    def _input_traffic(self, profile: Profile, sources: Mapping[int, Source]) -> _InputTraffic:
-        """Add up what the inputs bring, always in their order."""
+    def _input_traffic(
+        self, profile: Profile, sources: Mapping[int, Source]
+    ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+        """Add up what the inputs bring, always in their order, with a row for each wanted time.
+
+        Returns
+        -------
+        tuple
+            Bytes into each memory, and those of them that other groups have just computed; then
+            bytes as in :class:`.Traffic`: most given, from DRAM, between cores.
+        """
         wanted = max((len(source.producers) for source in sources.values()), default=1)
-        into, late = np.zeros((2, wanted, self._memories))
-        numbers = np.zeros((wanted, 3))
+        into, late = np.zeros((2, wanted, max(self._rates.homes) + 1))
+        numbers = np.zeros((3, wanted))
         for number in profile.reads:
-            source = sources[number]
-            known = [producer for producer in source.producers if producer is not None]
+            source, traffic = sources[number], self._traffic
             if not source.kept:
-                found = [self._traffic.from_dram(profile, number, one) for one in source.producers]
-            elif known:
-                found = self._traffic.from_cores(profile, number, known)
+                found = [traffic.from_dram(profile, number)]
             else:
-                continue
-            brought = np.array([one.into for one in found])
-            into += brought
-            if source.kept:
-                late += brought
-            numbers += [one[1:] for one in found]
-        return _InputTraffic(into, late, *numbers.T)
+                found = [
+                    traffic.from_cores(profile, number, one)
+                    for one in source.producers
+                    if one is not None
+                ]
+            if found:
+                brought = np.array([one.into for one in found])
+                into += brought
+                if source.kept:
+                    late += brought
+                numbers += np.array([one[1:] for one in found]).T
+        return into, late, numbers[0], numbers[1], numbers[2]
 
     def _costs_of(self, profile: Profile) -> _ProfileCosts:
         if profile not in self._cache:
-            compute = self._compute(profile)
             self._cache[profile] = _ProfileCosts(
-                compute=compute,
-                longest=float(compute.max()),
-                most_tasks=float(profile.placement.tiles_per_core.max() * profile.parts),
+                compute=self._compute(profile),
                 least_share=min(map(self._rates.share_of, profile.candidate.cores)),
             )
         return self._cache[profile]

@@ -1,7 +1,6 @@
 """What tilings are worth: by the list scheduler's plans, justified where that says more."""
 
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import replace
 from time import monotonic
 
@@ -55,13 +54,11 @@ class Evaluation:
         self.best = known
         self.interrupted = False
         self._said = None if known is None else known.value
-        self._has_planned = known is not None and known.has_plan
         self._least: dict[Rule, int] = {}
         self._shares: Shares | None = None
-        self._seconds_of_last = self._seconds_of_best = self._seconds_of_plans = 0.0
-        # The tilings that are worth most, and these again while their plan is to be made.
+        self._seconds_of_last = self._seconds_of_best = 0.0
+        # The tilings that are worth most, with their plan.
         self._promising: TiledProblem | None = None
-        self._unplanned: TiledProblem | None = None
         # Cycles of their schedule as it was made, and once it was justified.
         self._scheduled: Cycles = NEVER
         self._opened: Cycles = NEVER
@@ -69,18 +66,14 @@ class Evaluation:
     def is_over(self) -> bool:
         """Return whether a limit is reached."""
         clock, limit = self._clock, self._options.time_limit
-        share = SEARCH.share * (SEARCH.longer if self._is_large() else 1.0)
+        share = self._extended(SEARCH.share)
         late = limit is not None and monotonic() > self._began + share * limit
-        late = late or clock.is_over(self._share_at_most())
-        if self._unplanned is not None:
-            needed = self._seconds(Step.PACK, self._unplanned.problem)
-            late = late or not clock.has_seconds(needed, SEARCH.share_to_finish)
-        return self.interrupted or self._left <= 0 or late
+        return self.interrupted or self._left <= 0 or late or clock.is_over(self._share_at_most)
 
     def go_on(self) -> None:
         """Raise ``OutOfTimeError`` when the time is over and there is a schedule."""
         if self.best is not None:
-            self._clock.go_on(self._share_at_most())
+            self._clock.go_on(self._share_at_most)
 
     def affords(self, tilings: Tilings) -> bool:
         """Return whether there is time to evaluate tilings, and to write the plan they lead to.
@@ -94,7 +87,7 @@ class Evaluation:
             return True
         reads = self._counts.of_all(tilings)
         schedule = pace.seconds_to_schedule(tasks, reads)
-        is_soon = clock.has_seconds(schedule, self._share_at_most())
+        is_soon = clock.has_seconds(schedule, self._share_at_most)
         return is_soon and clock.has_seconds(pace.seconds_from_scratch(tasks, reads))
 
     def value_of(self, problem: Problem) -> Worth | None:
@@ -114,16 +107,7 @@ class Evaluation:
             return None if best is None else best.worth
 
     def finish(self) -> TiledProblem | None:
-        """Return the shortest plan, once there is one of the best tilings, too.
-
-        After an interrupt, or where there is not enough memory for that, it is what there is.
-        """
-        try:
-            if self._unplanned is not None and not self.interrupted:
-                with suppress(MemoryError):
-                    self._planned(self._unplanned, SEARCH.share_to_finish)
-        except KeyboardInterrupt:
-            self.interrupted = True
+        """Return the shortest plan; ``None`` where there is no schedule."""
         return None if self.best is None else replace(self.best, interrupted=self.interrupted)
 
     def delays(self) -> dict[str, int]:
@@ -141,17 +125,17 @@ class Evaluation:
 
         Where that by the best rule so far is not promising, those by the others are not, either.
         """
-        clock, reads = self._clock, reads_of(problem)
+        clock, reads, is_first = self._clock, reads_of(problem), not self._least
         is_makespan = problem.objective.first is Quantity.MAKESPAN
         is_open = self._options.justifies and is_makespan and can_be_open(problem)
         self._shares = whole_memories(problem) if is_open else None
         self._left -= len(problem.tasks)
         least = min(self._least.values(), default=NEVER)
         latest = int(SEARCH.promising * least) if is_makespan and least < NEVER else NEVER
-        is_first = not self._least
         seconds: float | None = None
         if self.best is not None and clock.is_limited:
             seconds = max(SEARCH.least_seconds, SEARCH.times_as_long * self._seconds_of_best)
+        share = SEARCH.share_of_first if is_first else self._share_at_most
         rules = self._rules_worth_asking()
         began = clock.without_compiling()
         for found in promising_schedules(problem, rules, latest, seconds, self._shares):
@@ -161,7 +145,8 @@ class Evaluation:
             self._seconds_of_last = clock.without_compiling() - began
             clock.pace.note(Step.SCHEDULE, reads, self._seconds_of_last)
             yield found
-            if not self._has_time_for_another_rule(is_first):
+            # Where one schedule takes seconds, justifying the best one gains more than another.
+            if not clock.has_seconds(self._seconds_of_last, share):
                 return
             began = clock.without_compiling()
 
@@ -174,40 +159,30 @@ class Evaluation:
         most = SEARCH.rules_when_open if is_later else len(near)
         return sorted(near, key=known.__getitem__)[:most]
 
-    def _has_time_for_another_rule(self, is_first: bool) -> bool:
-        """Return whether there is time for a schedule as long in the making as the last one."""
-        seconds, share, clock = self._seconds_of_last, self._share_at_most(), self._clock
-        if not is_first:
-            return clock.has_seconds(seconds, share)
-        is_early = clock.has_seconds(seconds, SEARCH.share_of_first)
-        return is_early or clock.has_seconds(seconds / SEARCH.little, share)
-
     def _value_once_opened(self, tiled: TiledProblem) -> Worth | None:
         """Return what a schedule is worth once it is justified with open addresses.
 
-        Of what seems to be the best it is what its plan takes, if that is made at once. What cannot
-        be the best, or has no time for that, is worth no less than the best.
+        Of what seems to be the best it is what its plan takes. What cannot be the best, or has no
+        time for that, is worth no less than the best.
         """
-        problem, share = tiled.problem, self._share_at_most()
+        problem, share = tiled.problem, self._share_at_most
         if not self._options.justifies or problem.objective.first is not Quantity.MAKESPAN:
             return tiled.worth
         least = None if self._promising is None else self._promising.worth
         has_time = self._clock.has_seconds(self._seconds(Step.OPEN, problem), share)
         if not has_time or not self._is_worth_opening(tiled):
             return _greater(self._expected(tiled), least)
-        opened = self._once_opened(tiled, share)
+        clock = Clock(self._clock.seconds_left(share), self._clock.now)
+        opened = self._once_opened(tiled, clock)
         if not _is_better(opened, self._promising):
             return opened.worth
-        unplanned: TiledProblem | None = opened
-        best = opened
-        if self._plans_soon(problem):
-            best, unplanned = self._planned(opened, share), None
-            if not _is_better(best, self._promising):
-                return _greater(best.worth, least)
-        self._promising, self._unplanned = best, unplanned
+        planned = self._planned(opened, clock)
+        if not _is_better(planned, self._promising):
+            return _greater(planned.worth, least)
+        self._promising = planned
         if opened.schedule is not None and opened.value is not None:
             self._scheduled, self._opened = opened.schedule.score[0], opened.value
-        return best.worth
+        return planned.worth
 
     def _is_worth_opening(self, tiled: TiledProblem) -> bool:
         """Return whether a schedule may become the shortest once it is justified."""
@@ -221,21 +196,18 @@ class Evaluation:
         cycles, *others = tiled.worth
         return (cycles * self._opened // self._scheduled, *others)
 
-    def _once_opened(self, tiled: TiledProblem, share: float) -> TiledProblem:
+    def _once_opened(self, tiled: TiledProblem, clock: Clock) -> TiledProblem:
         """Return it with its schedule at justified times, by which tilings are compared."""
         with self._clock.pace.measured(Step.OPEN, _rows_of_a_plan(tiled.problem)):
-            return tiled.once_opened(self._until(share))
+            return tiled.once_opened(clock)
 
-    def _planned(self, opened: TiledProblem, share: float) -> TiledProblem:
+    def _planned(self, opened: TiledProblem, clock: Clock) -> TiledProblem:
         """Return it with the plan of its schedule, or of another by the same rule, and keep that.
 
         Nearly always addresses are found for all of memory, and it takes no longer than before.
         """
-        began, clock = monotonic(), self._until(share)
         with self._clock.pace.measured(Step.PACK, _rows_of_a_plan(opened.problem)):
             planned = self._with_plan(opened, clock)
-        self._has_planned = True
-        self._seconds_of_plans += monotonic() - began
         self._keep_if_better(planned)
         return planned
 
@@ -243,45 +215,32 @@ class Evaluation:
         planned = opened.once_packed(clock)
         if planned.has_plan:
             return planned
-        if opened.is_open:
-            return opened.with_another_schedule(clock)
-        return replace(opened, opened=None).once_justified()
-
-    def _plans_soon(self, problem: Problem) -> bool:
-        """Return whether to make the plan of the best tilings so far at once.
-
-        Of the first ones, and until that has taken much of the time.
-        """
-        if not self._clock.is_limited or not self._has_planned:
-            return True
-        needed = self._seconds_of_plans + self._seconds(Step.PACK, problem)
-        return needed <= SEARCH.share_of_plans * (monotonic() - self._began)
-
-    def _is_large(self) -> bool:
-        """Return whether the search for tiles gains more than the one behind it.
-
-        Plans are large then, but soon justified.
-        """
-        best = self._promising
-        if self._shares is None or best is None or len(best.problem.tasks) <= SEARCH.large:
-            return False
-        return self._opens_soon(best.problem)
+        with_addresses = replace(opened, opened=None).with_addresses()
+        is_late = opened.is_open and clock.is_over()
+        return with_addresses if is_late else with_addresses.once_justified()
 
     def _opens_soon(self, problem: Problem) -> bool:
         """Return whether a schedule is soon justified, as far as there is a limit of time."""
         seconds = self._seconds(Step.OPEN, problem)
         return not self._clock.is_limited or seconds < SEARCH.seconds_to_open
 
+    def _extended(self, share: float) -> float:
+        """Return a share of the time, more where the search behind this one gains little.
+
+        Plans are large then, but soon justified.
+        """
+        best = self._promising
+        if self._shares is None or best is None or len(best.problem.tasks) <= SEARCH.large:
+            return share
+        return share * (SEARCH.longer if self._opens_soon(best.problem) else 1.0)
+
+    @property
     def _share_at_most(self) -> float:
-        return SEARCH.share_at_most * (SEARCH.longer if self._is_large() else 1.0)
+        return self._extended(SEARCH.share_at_most)
 
     def _seconds(self, step: Step, problem: Problem) -> float:
         """Return how long a step will take that grows with the rows of a plan."""
         return self._clock.pace.seconds(step, _rows_of_a_plan(problem))
-
-    def _until(self, share: float) -> Clock:
-        """Return a clock that is over when a share of the limit is used."""
-        return Clock(self._clock.seconds_left(share), self._clock.now)
 
     def _keep_if_better(self, tiled: TiledProblem) -> None:
         """Keep what is the best so far, and tell of a plan unless one as short was told of."""

@@ -1,13 +1,12 @@
 """A first choice of tilings: jointly along the network, by the estimate."""
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
 
 from spmilp.errors import DoesNotFitError, PinError
 from spmilp.formats import collector_paused
 from spmilp.frontend.graph import Group, Network
-from spmilp.lowering.groups import class_of
 from spmilp.lowering.limits import groups_that_do_not_fit
 from spmilp.lowering.lower import TiledGroups, lower
 from spmilp.lowering.rates import machine_rates, usable_bytes
@@ -16,23 +15,10 @@ from spmilp.machine.machine import Machine
 from spmilp.machine.read import MachineFile
 from spmilp.problem.objective import DEFAULT_OBJECTIVE, Objective, Quantity
 from spmilp.problem.problem import Problem
-from spmilp.tile_selection.candidates import (
-    SLACK_PIECES,
-    Candidate,
-    CandidateMaker,
-    Profile,
-    profile_of,
-)
+from spmilp.tile_selection.candidates import SLACK_PIECES, CandidateMaker, Profile
 from spmilp.tile_selection.coarse import tilings_that_fit
-from spmilp.tile_selection.estimate import (
-    DEFAULT_PARAMETERS,
-    CostParameters,
-    Estimator,
-    GroupSequence,
-    GroupTime,
-    Source,
-)
-from spmilp.tile_selection.group_model import GroupModel
+from spmilp.tile_selection.estimate import DEFAULT_PARAMETERS, CostParameters, Estimator, Source
+from spmilp.tile_selection.group_model import GroupModel, GroupModels
 from spmilp.tile_selection.residence import expected_residence
 from spmilp.tile_selection.waves import in_waves, parts_of_batch, waves_of_groups
 from spmilp.units import Bytes
@@ -43,12 +29,17 @@ MOST_PROFILES = 16
 TIGHT = 0.8
 """A padded working set above this part of a memory is checked against the lowered problem."""
 
+ROUNDS = 3
+"""Of dynamic programming, each with the side edges of the one before, at most."""
+
 Choice = Mapping[int, Profile]
 """A profile for each group, by the group's index."""
 
 
 class CandidateSpace:
-    """The candidates of every group; groups that are alike share theirs.
+    """The candidates of every group, and how long groups take with them.
+
+    Groups share their candidates that are alike, and have as much beside them in scratchpads.
 
     Parameters
     ----------
@@ -72,91 +63,85 @@ class CandidateSpace:
         self._rates = machine_rates(machine)
         self._estimator = Estimator(machine, self._rates)
         self._residence = expected_residence(network, self._rates.aggregate)
-        self._producer = {group.output: group.index for group in network.groups}
-        # A number stands for each class: it is hashed a thousand times as fast.
+        self.models = GroupModels(network, machine)
         numbers: dict[Hashable, int] = {}
         classes = map(self._class_of, network.groups)
         self._classes = [numbers.setdefault(one, len(numbers)) for one in classes]
-        self._read_from = [
-            tuple(self._producer.get(name) for name in group.inputs) for group in network.groups
-        ]
-        self._cache: dict[tuple[Profile, tuple[Profile | None, ...]], GroupTime] = {}
-        # Shared by all estimates: of each class its model, and its candidates by the room in
-        # memories and the part of the cores that they are made for.
-        self._models: dict[Hashable, GroupModel] = {}
+        # What all estimates share: candidates by the room and the part of cores they are made for.
         self._maker = CandidateMaker(machine, self._rates)
         self._profile_of: dict[tuple[GroupModel, Tiling], Profile] = {}
-        self._candidates: dict[tuple[float, float], dict[Hashable, tuple[Profile, ...]]] = {}
-        self._all_profiles = self._candidates_for(DEFAULT_PARAMETERS)
-        self._profiles = self._promising_of_all()
-
-    def profiles(self, group: Group) -> list[Profile]:
-        """Return the candidates of a group that are worth comparing, the most promising first."""
-        return self._profiles[self.class_of(group)]
-
-    def class_of(self, group: Group) -> Hashable:
-        """Return a value that is equal for groups that share their candidates."""
-        return self._classes[group.index]
-
-    def producers(self, group: Group) -> list[int]:
-        """Return the groups that compute what a group reads, that of the largest operand first."""
-        names = [name for name in group.inputs if name in self._producer]
-        names.sort(key=lambda name: -self.network.tensors[name].bytes)
-        return [self._producer[name] for name in names]
-
-    def time(self, group: Group, profile: Profile, chosen: Choice) -> GroupTime:
-        """Return about how long a group takes with one of its profiles, others as chosen."""
-        return self.times(group, profile, chosen)[0]
-
-    def times(
-        self, group: Group, profile: Profile, chosen: Choice, parent: int | None = None
-    ) -> list[GroupTime]:
-        """Return about how long a group takes with one of its profiles.
-
-        With a ``parent`` that is one time for each profile that this group may have, with the
-        others as chosen.
-        """
-        producers = [
-            None if producer is None else chosen[producer]
-            for producer in self._read_from[group.index]
-        ]
-        if parent is None:
-            keys = [(profile, tuple(producers))]
-        else:
-            place = self._read_from[group.index].index(parent)
-            before, after = tuple(producers[:place]), tuple(producers[place + 1 :])
-            options = self.profiles(self.network.groups[parent])
-            keys = [(profile, (*before, option, *after)) for option in options]
-        missing = [key for key in keys if key not in self._cache]
-        if missing:
-            self._go_on()
-            self._cache.update(zip(missing, self._estimated(group, profile, missing), strict=True))
-        return [self._cache[key] for key in keys]
-
-    def _estimated(
-        self,
-        group: Group,
-        profile: Profile,
-        cases: Iterable[tuple[Profile, tuple[Profile | None, ...]]],
-    ) -> list[GroupTime]:
-        """Estimate a group for several choices of the producers of its inputs."""
-        kept = self._residence.kept
-        columns = zip(*(producers for _, producers in cases), strict=True)
-        sources = {
-            number: Source(column if len(set(column)) > 1 else column[:1], name in kept)
-            for number, (name, column) in enumerate(zip(group.inputs, columns, strict=True))
-        }
-        stored, live = self._stored(group), self._residence.live[group.index]
-        return self._estimator.times(profile, sources, stored, live)
+        self._candidates: dict[tuple[float, float, int], list[Profile]] = {}
+        self._use(DEFAULT_PARAMETERS)
 
     def with_parameters(self, parameters: CostParameters) -> "CandidateSpace":
         """Return the candidates for other parameters, under an estimate with these."""
         other = copy(self)
         other._estimator = self._estimator.with_parameters(parameters)
-        other._cache = {}
-        other._all_profiles = self._candidates_for(parameters)
-        other._profiles = other._promising_of_all()
+        other._use(parameters)
         return other
+
+    def _use(self, parameters: CostParameters) -> None:
+        self._known: dict[tuple[Profile, tuple[Profile | None, ...]], float] = {}
+        self._profiles: dict[int, list[Profile]] = {}
+        for group in self.network.groups:
+            if self.class_of(group) not in self._profiles:
+                self._profiles[self.class_of(group)] = self._promising(group, parameters)
+
+    def class_of(self, group: Group) -> int:
+        """Return a number that is equal for groups that share their candidates."""
+        return self._classes[group.index]
+
+    def profiles(self, group: Group) -> list[Profile]:
+        """Return the candidates of a group that are worth comparing, the most promising first."""
+        return self._profiles[self.class_of(group)]
+
+    def main_producer(self, group: Group) -> int | None:
+        """Return the group that computes the largest operand of a group, if one does."""
+        computed = zip(group.inputs, self.models.producers[group.index], strict=True)
+        able = [
+            (self.network.tensors[name].bytes, one) for name, one in computed if one is not None
+        ]
+        return max(able, key=lambda pair: pair[0])[1] if able else None
+
+    def cycles(self, group: Group, profile: Profile, chosen: Choice) -> float:
+        """Return about how many cycles a group takes with one of its profiles, others as chosen."""
+        return self.cycles_by(group, profile, chosen, None)[0]
+
+    def cycles_by(
+        self, group: Group, profile: Profile, chosen: Choice, parent: int | None
+    ) -> list[float]:
+        """Return about how many cycles a group takes with one of its profiles.
+
+        With a ``parent`` that is one number for each profile that this group may have, with the
+        others as chosen.
+        """
+        producers = self.models.producers[group.index]
+        known = tuple(None if one is None else chosen[one] for one in producers)
+        cases = [known]
+        if parent is not None:
+            place = producers.index(parent)
+            options = self.profiles(self.network.groups[parent])
+            cases = [(*known[:place], option, *known[place + 1 :]) for option in options]
+        missing = [case for case in cases if (profile, case) not in self._known]
+        if missing:
+            self._go_on()
+            columns = [list(dict.fromkeys(column)) for column in zip(*missing, strict=True)]
+            found = self._estimated(group, profile, columns)
+            for case, cycles in zip(missing, found, strict=True):
+                self._known[profile, case] = cycles
+        return [self._known[profile, case] for case in cases]
+
+    def _estimated(
+        self, group: Group, profile: Profile, producers: list[list[Profile | None]]
+    ) -> list[float]:
+        """Estimate a group for the producers of each input, several of one of them."""
+        kept = self._residence.kept
+        sources = {
+            number: Source(column, name in kept)
+            for number, (name, column) in enumerate(zip(group.inputs, producers, strict=True))
+        }
+        live = self._residence.live[group.index]
+        return self._estimator.cycles(profile, sources, self._stored(group), live)
 
     def is_tight(self, profile: Profile) -> bool:
         """Return whether a candidate's tiles come close to the size of a memory they may lie in."""
@@ -165,81 +150,37 @@ class CandidateSpace:
         cores = (self._machine.cores[core] for core in profile.candidate.cores)
         return any(size > TIGHT * usable_bytes(self._machine, core) for core in cores)
 
-    def without(self, chosen: Choice, too_large: Mapping[str, str]) -> "CandidateSpace | None":
-        """Return it without the candidates whose tiles are as large as some that do not fit.
-
-        ``None`` where a group has no candidate left.
-
-        Parameters
-        ----------
-        too_large
-            Why a group's tiles do not fit, by the group's name.
-        """
-        fewer = copy(self)
-        fewer._profiles = dict(self._profiles)
-        for group in self.network.groups:
-            if group.name not in too_large:
-                continue
-            size = chosen[group.index].candidate.footprint.bytes
-            profiles = fewer.profiles(group)
-            left = [one for one in profiles if one.candidate.footprint.bytes < size]
-            if not left:
-                return None
-            fewer._profiles[self.class_of(group)] = left
-        return fewer
-
-    def _class_of(self, group: Group) -> tuple[Hashable, ...]:
+    def _class_of(self, group: Group) -> Hashable:
         kept = tuple(name in self._residence.kept for name in group.inputs)
-        stored = self._stored(group) > 0
-        return class_of(self.network, group), kept, stored, self._residence.live[group.index]
+        live, stored = self._residence.live[group.index], self._stored(group) > 0
+        return self.models.classes[group.index], kept, stored, live
 
-    def _candidates_for(self, parameters: CostParameters) -> dict[Hashable, tuple[Profile, ...]]:
-        """Return all candidates of each class for the room and the part of the cores."""
-        room, cores = key = parameters.room, parameters.cores
-        if key not in self._candidates:
-            found: dict[Hashable, tuple[Profile, ...]] = {}
-            for kind, group in self._group_of_each_class():
-                if kind not in self._models:
-                    self._models[kind] = GroupModel(self.network, group, self._machine)
-                model = self._models[kind]
-                live = self._residence.live[group.index]
-                candidates = self._maker.candidates(model, live, room, cores, self._go_on)
-                found[kind] = tuple(self._profile(model, one) for one in candidates)
-            self._candidates[key] = found
-        return self._candidates[key]
-
-    def _profile(self, model: GroupModel, candidate: Candidate) -> Profile:
-        key = model, candidate.tiling
-        if key not in self._profile_of:
-            self._profile_of[key] = profile_of(model, candidate, self._rates.homes)
-        return self._profile_of[key]
-
-    def _group_of_each_class(self) -> Iterable[tuple[Hashable, Group]]:
-        first: dict[Hashable, Group] = {}
-        for group in self.network.groups:
-            first.setdefault(self.class_of(group), group)
-        return first.items()
-
-    def _promising_of_all(self) -> dict[Hashable, list[Profile]]:
-        return {kind: self._promising(group) for kind, group in self._group_of_each_class()}
-
-    def _promising(self, group: Group) -> list[Profile]:
+    def _promising(self, group: Group, parameters: CostParameters) -> list[Profile]:
         """Return the best candidates, and the best one for each set of axes that may be cut."""
-        kept = self._residence.kept
-        near = {number: Source([None], name in kept) for number, name in enumerate(group.inputs)}
-        stored, live = self._stored(group), self._residence.live[group.index]
+        unknown: list[list[Profile | None]] = [[None] for _ in group.inputs]
 
         def effort(profile: Profile) -> tuple[float, int]:
             self._go_on()
-            time = self._estimator.times(profile, near, stored, live)[0]
-            return time.alone, profile.candidate.tasks
+            return self._estimated(group, profile, unknown)[0], profile.candidate.tasks
 
-        ranked = sorted(self._all_profiles[self.class_of(group)], key=effort)
+        ranked = sorted(self._all_candidates(group, parameters), key=effort)
         first_of = {one.candidate.split_axes: one for one in reversed(ranked)}
         best = ranked[: MOST_PROFILES // 2]
         others = [one for one in ranked if one in first_of.values() and one not in best]
         smallest = min(ranked, key=lambda one: one.candidate.footprint.bytes)
         return list(dict.fromkeys([*best, *others[: MOST_PROFILES // 2], smallest]))
+
+    def _all_candidates(self, group: Group, parameters: CostParameters) -> list[Profile]:
+        room, cores, model = parameters.room, parameters.cores, self.models.model(group)
+        key = room, cores, self.class_of(group)
+        if key not in self._candidates:
+            live = self._residence.live[group.index]
+            profiles = self._profile_of
+            for one in (found := self._maker.candidates(model, live, room, cores, self._go_on)):
+                if (model, one.tiling) not in profiles:
+                    profiles[model, one.tiling] = Profile.of(model, one, self._rates.homes)
+            self._candidates[key] = [profiles[model, one.tiling] for one in found]
+        return self._candidates[key]
 
     def _stored(self, group: Group) -> Bytes:
         """Return the bytes of a group's output that go to DRAM."""
@@ -249,9 +190,49 @@ class CandidateSpace:
         return 0
 
 
-ROUNDS = 3
-MOST_STEPS = 1 << 21
-"""Group times that one pass of the descent adds up at most."""
+def choose(space: CandidateSpace) -> Choice:
+    """Return the best choice found among the candidates."""
+    best: dict[int, Profile] = {}
+    for group in space.network.groups:
+        # What is best after the choices before it.
+        cycles = [space.cycles(group, one, best) for one in space.profiles(group)]
+        best[group.index] = space.profiles(group)[cycles.index(min(cycles))]
+    for _ in range(ROUNDS):
+        found = _jointly(space, best)
+        if sum(cycles_of_groups(space, found)) >= sum(cycles_of_groups(space, best)):
+            break
+        best = found
+    return best
+
+
+def cycles_of_groups(space: CandidateSpace, chosen: Choice) -> list[float]:
+    """Return about how many cycles each group takes under a choice."""
+    return [space.cycles(one, chosen[one.index], chosen) for one in space.network.groups]
+
+
+def _jointly(space: CandidateSpace, current: Choice) -> dict[int, Profile]:
+    """Choose for all groups at once by dynamic programming, with side edges as currently chosen."""
+    groups = space.network.groups
+    parents = [space.main_producer(group) for group in groups]
+    after = {group.index: [0.0] * len(space.profiles(group)) for group in groups}
+    answers: dict[int, list[int]] = {}
+    for group in reversed(groups):
+        parent = parents[group.index]
+        totals = [
+            [cycles + rest for cycles in space.cycles_by(group, one, current, parent)]
+            for one, rest in zip(space.profiles(group), after[group.index], strict=True)
+        ]
+        answers[group.index] = []
+        for number, of_option in enumerate(zip(*totals, strict=True)):
+            best = of_option.index(min(of_option))
+            answers[group.index].append(best)
+            if parent is not None:
+                after[parent][number] += of_option[best]
+    numbers: list[int] = []
+    for group in groups:
+        parent = parents[group.index]
+        numbers.append(answers[group.index][0 if parent is None else numbers[parent]])
+    return {g.index: space.profiles(g)[numbers[g.index]] for g in groups}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -343,26 +324,23 @@ class FirstChoice:
 
     def with_parameters(self, parameters: CostParameters) -> "FirstChoice | None":
         """Return what another estimate chooses; ``None`` where that does not fit."""
-        spaces = self.spaces.items()
-        return self._among({number: one.with_parameters(parameters) for number, one in spaces})
-
-    def in_equal_waves(self) -> Iterator["FirstChoice"]:
-        """Yield choices in which all groups compute in equally many waves."""
-        if len(self.spaces) > 1:
-            for number, space in self.spaces.items():
-                choice = self._among({number: space})
-                if choice is not None:
-                    yield replace(choice, spaces=self.spaces)
-
-    def _among(self, spaces: Mapping[int, CandidateSpace]) -> "FirstChoice | None":
         try:
+            spaces = {n: one.with_parameters(parameters) for n, one in self.spaces.items()}
             return _choice_among(self.subject, spaces)
         except DoesNotFitError:
             return None
 
+    def in_equal_waves(self) -> Iterator["FirstChoice"]:
+        """Yield choices in which all groups compute in equally many waves."""
+        for number, space in self.spaces.items() if len(self.spaces) > 1 else ():
+            try:
+                yield replace(_choice_among(self.subject, {number: space}), spaces=self.spaces)
+            except DoesNotFitError:
+                continue
+
 
 def choose_tilings(network: Network, machine: Machine) -> Tilings:
-    """Choose a tiling for each group, by index; see :func:`first_choice`."""
+    """Choose a tiling for each group, by index; see :func:`first_choice_of`."""
     return first_choice(network, machine).tilings
 
 
@@ -376,14 +354,14 @@ def first_choice_of(subject: NetworkOnMachine) -> FirstChoice:
     """Choose a tiling for each group.
 
     For each group the candidates are estimated (:mod:`spmilp.tile_selection.estimate`), and one is
-    chosen for all groups together. First by dynamic programming along the edges to each group from
-    what computes its largest operand, a forest, with the other edges as they were chosen last, so
-    that successive groups get tilings that match where that pays; this takes groups to run one
-    after another. Then by descent, group by group, on the time of all groups with DRAM working
-    ahead.
+    chosen for all groups together: by dynamic programming along the edges to each group from what
+    computes its largest operand, a forest, with the other edges as they were chosen last, so that
+    successive groups get tilings that match where that pays. This takes groups to run one after
+    another.
 
     Of a batch that is too large for the scratchpads, parts are considered as well, and groups may
-    compute in waves (:mod:`spmilp.tile_selection.waves`).
+    compute in waves (:mod:`spmilp.tile_selection.waves`). Where tasks of the problem turn out not
+    to fit, because operands come in many pieces, their groups are cut anew.
 
     Raises
     ------
@@ -401,50 +379,31 @@ def first_choice_of(subject: NetworkOnMachine) -> FirstChoice:
 
 
 def _choice_among(subject: NetworkOnMachine, spaces: Mapping[int, CandidateSpace]) -> FirstChoice:
-    """Choose from candidates, by the number of waves, until all tiles of the problem fit.
-
-    Where a group has none left that fits, what was chosen first is cut anew.
-    """
-    network, rates = subject.network, machine_rates(subject.machine)
-    left = dict(spaces)
-    best: Tilings = {}
-    while True:
-        chosen = {number: choose(space) for number, space in left.items()}
-        times = {
-            number: [time.alone for time in group_times(space, chosen[number])]
-            for number, space in left.items()
-        }
-        waves = waves_of_groups(network, rates, times)
-        tilings = {
-            group.index: in_waves(chosen[number][group.index].candidate.tiling, number)
-            for group, number in zip(network.groups, waves, strict=True)
-        } | subject.pinned
-        problem: Problem | None = None
-        too_large: Mapping[str, str] = {}
-        tight = any(left[n].is_tight(chosen[n][index]) for index, n in enumerate(waves))
-        if tight or subject.pinned:
-            problem = subject.lower(tilings)
-            too_large = groups_that_do_not_fit(problem)
-            _refuse_pinned(subject, too_large)
-        if not too_large:
-            return FirstChoice(subject=subject, spaces=spaces, tilings=tilings, problem=problem)
-        best = best or tilings
-        for number, space in left.items():
-            here = {group.name for group in network.groups if waves[group.index] == number}
-            some = {name: reason for name, reason in too_large.items() if name in here}
-            fewer = space.without(chosen[number], some)
-            if fewer is None:
-                starts = (best, tilings)
-                tilings, problem = tilings_that_fit(
-                    network,
-                    subject.machine,
-                    starts,
-                    subject.lower,
-                    fixed=subject.pinned,
-                    go_on=subject.go_on,
-                )
-                return FirstChoice(subject=subject, spaces=spaces, tilings=tilings, problem=problem)
-            left[number] = fewer
+    """Choose from candidates, by the number of waves."""
+    network, machine = subject.network, subject.machine
+    chosen = {number: choose(space) for number, space in spaces.items()}
+    cycles = {number: cycles_of_groups(space, chosen[number]) for number, space in spaces.items()}
+    waves = waves_of_groups(network, machine_rates(machine), cycles)
+    tilings = {
+        index: in_waves(chosen[number][index].candidate.tiling, number)
+        for index, number in enumerate(waves)
+    } | subject.pinned
+    problem: Problem | None = None
+    is_tight = any(spaces[n].is_tight(chosen[n][index]) for index, n in enumerate(waves))
+    if is_tight or subject.pinned:
+        problem = subject.lower(tilings)
+        too_large = groups_that_do_not_fit(problem)
+        _refuse_pinned(subject, too_large)
+        if too_large:
+            tilings, problem = tilings_that_fit(
+                network,
+                machine,
+                [tilings],
+                subject.lower,
+                fixed=subject.pinned,
+                go_on=subject.go_on,
+            )
+    return FirstChoice(subject=subject, spaces=spaces, tilings=tilings, problem=problem)
 
 
 def _refuse_pinned(subject: NetworkOnMachine, too_large: Mapping[str, str]) -> None:
@@ -452,95 +411,3 @@ def _refuse_pinned(subject: NetworkOnMachine, too_large: Mapping[str, str]) -> N
         name = subject.network.groups[index].name
         if name in too_large:
             raise PinError(f"pins: tiles {tiling.describe()} of group {name}: {too_large[name]}")
-
-
-def choose(space: CandidateSpace) -> Choice:
-    """Return the best choice found among the candidates."""
-    best = _greedy(space)
-    for _ in range(ROUNDS):
-        found = _dynamic_programming(space, best)
-        if _alone(space, found) >= _alone(space, best):
-            break
-        best = found
-    return _descent(space, best)
-
-
-def group_times(space: CandidateSpace, chosen: Choice) -> list[GroupTime]:
-    """Return about how long each group takes under a choice."""
-    return [space.time(g, chosen[g.index], chosen) for g in space.network.groups]
-
-
-def _alone(space: CandidateSpace, chosen: Choice) -> float:
-    return sum(time.alone for time in group_times(space, chosen))
-
-
-def _greedy(space: CandidateSpace) -> Choice:
-    """Choose for each group in turn what is best after the choices before it."""
-    chosen: dict[int, Profile] = {}
-    for group in space.network.groups:
-        times = [(space.time(group, p, chosen).alone, p) for p in space.profiles(group)]
-        chosen[group.index] = min(times, key=lambda pair: pair[0])[1]
-    return chosen
-
-
-def _dynamic_programming(space: CandidateSpace, current: Choice) -> Choice:
-    """Choose for all groups at once, with side edges as currently chosen."""
-    groups = space.network.groups
-    parents = [next(iter(space.producers(group)), None) for group in groups]
-    after = {group.index: [0.0] * len(space.profiles(group)) for group in groups}
-    answers: dict[int, list[int]] = {}
-    for group in reversed(groups):
-        parent = parents[group.index]
-        totals = [
-            [time.alone + rest for time in space.times(group, one, current, parent)]
-            for one, rest in zip(space.profiles(group), after[group.index], strict=True)
-        ]
-        answers[group.index] = []
-        for number, of_option in enumerate(zip(*totals, strict=True)):
-            best = min(range(len(of_option)), key=of_option.__getitem__)
-            answers[group.index].append(best)
-            if parent is not None:
-                after[parent][number] += of_option[best]
-    numbers: list[int] = []
-    for group in groups:
-        parent = parents[group.index]
-        numbers.append(answers[group.index][0 if parent is None else numbers[parent]])
-    return {g.index: space.profiles(g)[numbers[g.index]] for g in groups}
-
-
-def _descent(space: CandidateSpace, chosen: Choice) -> Choice:
-    """Change one group after another where that shortens the time of all."""
-    groups = space.network.groups
-    readers = _readers(space)
-    best = dict(chosen)
-    all_groups = GroupSequence(group_times(space, best))
-    passes = max(1, min(ROUNDS, MOST_STEPS // (16 * len(groups) ** 2 + 1)))
-    for _ in range(passes):
-        before = all_groups.cycles
-        for group in groups:
-            for reader in readers[group.index]:
-                # All that will be asked of it, together, which is quicker.
-                space.times(reader, best[reader.index], best, group.index)
-            for profile in space.profiles(group):
-                kept = best[group.index]
-                best[group.index] = profile
-                changed = {
-                    g.index: space.time(g, best[g.index], best)
-                    for g in (group, *readers[group.index])
-                }
-                if all_groups.with_changes(changed) < all_groups.cycles:
-                    all_groups.change(changed)
-                else:
-                    best[group.index] = kept
-        if all_groups.cycles >= before:
-            break
-    return best
-
-
-def _readers(space: CandidateSpace) -> Mapping[int, list[Group]]:
-    """Return the groups that read what each group computes."""
-    readers: dict[int, list[Group]] = {group.index: [] for group in space.network.groups}
-    for group in space.network.groups:
-        for producer in dict.fromkeys(space.producers(group)):
-            readers[producer].append(group)
-    return readers

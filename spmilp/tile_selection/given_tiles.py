@@ -92,11 +92,10 @@ def tilings_still_there(problem: Problem, network: Network) -> Tilings:
     tiles, turns = _tiles_of(problem)
     found: Tilings = {}
     for group in network.groups:
-        shape = network.tensors[group.output].shape
-        boxes = [tile.box for tile in tiles[group.name]]
+        boxes = (tile.box for tile in tiles[group.name])
         ends = tuple(max(end for _, end in axis) for axis in zip(*boxes, strict=False))
-        with suppress(SpmilpError):
-            if ends == tuple(shape):
+        if ends == network.tensors[group.output].shape:
+            with suppress(SpmilpError):
                 tiling = _tiling(group, tiles[group.name], network, turns[group.name])
                 found[group.index] = tiling
     is_whole = len(found) == len(network.groups)
@@ -118,14 +117,14 @@ def _tiling(group: Group, tiles: Sequence[Tile], network: Network, turns: int) -
     if not boxes or any(len(box) != len(shape) for box in boxes):
         raise SpmilpError(f"it has no tiles of {group.name}, whose shape is {shape}")
     axes = [sorted(set(axis)) for axis in zip(*boxes, strict=True)]
-    multiples = [
+    multiples = tuple(
         1 if split(length, len(axis)) == tuple(axis) else gcd(*(start for start, _ in axis)) or 1
         for length, axis in zip(shape, axes, strict=True)
-    ]
+    )
     counts = tuple(map(len, axes))
     return Tiling(
         counts=counts,
         parts=len({tile.reduction for tile in tiles}),
-        multiples=tuple(multiples) if max(multiples, default=1) > 1 else (),
+        multiples=multiples if max(multiples, default=1) > 1 else (),
         waves=turns if counts and counts[0] % turns == 0 else 1,
     )

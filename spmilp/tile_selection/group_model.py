@@ -1,6 +1,7 @@
 """What the tiles of one group read, hold and cost under any tiling; tilings cut until they fit."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
@@ -16,6 +17,7 @@ from spmilp.lowering.cost import cycles_by_kind
 from spmilp.lowering.groups import (
     PARTIAL_ITEM,
     Computation,
+    class_of,
     overwritable_inputs,
     reduction_length,
     splittable_axes,
@@ -29,45 +31,36 @@ from spmilp.units import Box, Bytes, Cycles, Extents, align_up
 Boxes: TypeAlias = NDArray[np.int64]
 """Boxes of one tensor, one per tile: ``[tile, axis, (start, stop)]``."""
 
-Read: TypeAlias = Callable[[Box], Mapping[str, Box]]
-"""Gives the box of each tensor that one tile reads; tensors of which it reads nothing are left
-out."""
+Columns: TypeAlias = tuple[tuple[int, int, Boxes], ...]
+"""Axes of a tensor that follow an axis of the output: its number, the output's, and the interval
+for each of the tiles along that; an empty one where these read nothing of the tensor."""
 
 
 @dataclass(frozen=True, eq=False)
 class Reads:
     """The box that each tile of a grid reads of one tensor.
 
-    Where an axis of the tensor is read as one axis of the output says, the array is made only when
-    it is asked for.
-
     Parameters
     ----------
     key
-        The same for equal arrays, as a rule.
+        The same for equal boxes, as a rule.
     counts
         Tiles along each axis of the output.
     base
         What is read where no axis of the output says otherwise.
-    columns
-        The axes of the tensor that follow an axis of the output: its number, the output's, and the
-        interval for each of the tiles along that.
-    masks
-        The axes of the output along which some tiles read nothing, and which tiles read something.
     given
-        The array itself, where it has no such form.
+        The boxes themselves, where single axes of the output do not tell.
     """
 
     key: bytes
     counts: tuple[int, ...] = ()
     base: Box = ()
-    columns: tuple[tuple[int, int, Boxes], ...] = ()
-    masks: tuple[tuple[int, NDArray[np.bool_]], ...] = ()
+    columns: Columns = ()
     given: Boxes | None = None
 
     @cached_property
     def boxes(self) -> Boxes:
-        """One box per tile, in row-major order; an empty one for a tile that reads nothing."""
+        """One box per tile, in row-major order; all zeros for a tile that reads nothing."""
         if self.given is not None:
             return self.given
         rank = len(self.base)
@@ -77,29 +70,27 @@ class Reads:
             shape = [1] * len(self.counts) + [2]
             shape[driver] = len(intervals)
             result[..., axis, :] = intervals.reshape(shape)
-        for driver, something in self.masks:
-            np.moveaxis(result, driver, 0)[~something] = 0
-        return result.reshape(prod(self.counts), rank, 2)
+        boxes: Boxes = result.reshape(prod(self.counts), rank, 2)
+        boxes[np.any(boxes[:, :, 0] >= boxes[:, :, 1], axis=1)] = 0
+        return boxes
 
     @property
     def is_the_same_for_all(self) -> bool:
         """Whether all tiles read the same box, ``base``."""
-        return self.given is None and not self.columns and not self.masks
+        return self.given is None and not self.columns
 
     @property
-    def is_something(self) -> bool:
-        """Whether any tile reads some of the tensor."""
-        return all(something.any() for _, something in self.masks)
+    def are_partly_empty(self) -> bool:
+        """Whether some tiles read nothing."""
+        return any((column[:, 0] >= column[:, 1]).any() for _, _, column in self.columns)
 
     def at(self, place: Sequence[int]) -> Box | None:
         """Return the box of the tile at a place of the grid; ``None`` if it reads nothing."""
-        if not all(something[place[driver]] for driver, something in self.masks):
-            return None
         box = list(self.base)
         for axis, driver, intervals in self.columns:
             start, stop = intervals[place[driver]].tolist()
             box[axis] = (start, stop)
-        return tuple(box)
+        return tuple(box) if all(start < stop for start, stop in box) else None
 
 
 def tiles_of(grid: TileGrid) -> Boxes:
@@ -108,70 +99,51 @@ def tiles_of(grid: TileGrid) -> Boxes:
     return np.array(rows, dtype=np.int64).reshape(len(rows), len(grid.axes), 2)
 
 
+def volumes(boxes: Boxes) -> NDArray[np.float64]:
+    """Return the number of elements of each box."""
+    sizes: NDArray[np.float64] = np.prod(boxes[:, :, 1] - boxes[:, :, 0], axis=1, dtype=np.float64)
+    return sizes
+
+
 class AxisReads:
     """Derives the reads of any grid from those along each axis of a group's output.
 
     The intervals of an input's axis nearly always depend on one axis of the output. What a slab of
     the output reads, an interval of one axis and all of the others, then tells all tiles in it; a
-    slab is asked once for all grids. Whether that is so is seen from the middle tile of the first
-    grid that cuts the same axes, and from more tiles where some read nothing.
+    slab is asked once for all grids. Whether that is so is seen from the middle tile and those at
+    the ends of the first grid that cuts the same axes.
+
+    Parameters
+    ----------
+    read
+        Gives the box of each tensor that a tile reads, without those of which it reads nothing.
     """
 
-    def __init__(self, whole: Box, read: Read) -> None:
+    def __init__(self, whole: Box, read: Callable[[Box], Mapping[str, Box]]) -> None:
         self._whole = whole
         self._read = read
         self._slabs: dict[tuple[int, Interval], Mapping[str, Box]] = {}
-        self._along: dict[tuple[int, tuple[Interval, ...]], Mapping[str, _Along]] = {}
-        self._right: dict[tuple[bool, ...], bool] = {}
+        self._along: dict[tuple[int, tuple[Interval, ...]], Mapping[str, Columns]] = {}
+        self._are_right: dict[tuple[bool, ...], bool] = {}
 
     def of(self, grid: TileGrid) -> Mapping[str, Reads] | None:
-        """Return what the tiles read; ``None`` where slabs do not tell.
-
-        Where all tiles read all that the middle one reads, there is nothing else.
-        """
-        along = [self._slabs_along(number, axis) for number, axis in enumerate(grid.axes)]
+        """Return what the tiles read; ``None`` where slabs do not tell."""
+        along = [self._columns_along(number, axis) for number, axis in enumerate(grid.axes)]
         found = {}
-        for name in self._everything:
-            reads = self._composed(name, grid.counts, along)
-            if reads is None:
-                return None
-            found[name] = reads
-        middle = [count // 2 for count in grid.counts]
+        for name, base in self._everything.items():
+            columns = tuple(one for of_axis in along for one in of_axis[name])
+            if len({axis for axis, _, _ in columns}) < len(columns):
+                return None  # Two axes of the output drive one of the tensor.
+            key = repr((base, columns and grid.counts)).encode()
+            key += b"".join(b"%d,%d:%s" % (a, d, each.tobytes()) for a, d, each in columns)
+            found[name] = Reads(key=key, counts=grid.counts, base=base, columns=columns)
         cut = tuple(count > 1 for count in grid.counts)
-        if cut not in self._right:
-            self._right[cut] = self._is_right_at(middle, grid, found)
-        if not self._right[cut]:
-            return None
-        of_middle = {name: reads for name, reads in found.items() if reads.at(middle) is not None}
-        if not any(reads.masks for reads in of_middle.values()):
-            return of_middle
-        ends = ([0] * len(grid.counts), [count - 1 for count in grid.counts])
-        if not all(self._is_right_at(end, grid, found) for end in ends):
-            return None
-        return {name: reads for name, reads in found.items() if reads.is_something}
+        if cut not in self._are_right:
+            places = zip(*((0, count // 2, count - 1) for count in grid.counts), strict=True)
+            self._are_right[cut] = all(self._are_right_at(place, grid, found) for place in places)
+        return found if self._are_right[cut] else None
 
-    def _composed(
-        self, name: str, counts: tuple[int, ...], along: Sequence[Mapping[str, "_Along"]]
-    ) -> Reads | None:
-        """Return what tiles read of a tensor; ``None`` where two axes drive one of its axes."""
-        base = self._everything[name]
-        parts = [of_axis[name] for of_axis in along]
-        columns = tuple(
-            (axis, driver, intervals)
-            for driver, part in enumerate(parts)
-            for axis, intervals in part.columns
-        )
-        if len({axis for axis, _, _ in columns}) < len(columns):
-            return None
-        masks = tuple(
-            (driver, part.mask) for driver, part in enumerate(parts) if part.mask is not None
-        )
-        key = repr(base).encode()
-        if columns or masks:
-            key = b"|".join([key, repr(counts).encode(), *(part.key for part in parts)])
-        return Reads(key=key, counts=counts, base=base, columns=columns, masks=masks)
-
-    def _is_right_at(
+    def _are_right_at(
         self, place: Sequence[int], grid: TileGrid, found: Mapping[str, Reads]
     ) -> bool:
         """Return whether the tile at some place reads what was found."""
@@ -179,66 +151,51 @@ class AxisReads:
         read = self._read(tile)
         return all(reads.at(place) == read.get(name) for name, reads in found.items())
 
-    def _slabs_along(self, number: int, axis: tuple[Interval, ...]) -> Mapping[str, "_Along"]:
-        """Return how the slabs of one axis differ in what they read."""
-        asked = number, axis
-        if asked not in self._along:
+    def _columns_along(self, number: int, axis: tuple[Interval, ...]) -> Mapping[str, Columns]:
+        """Return the axes of each tensor of which not all slabs of one axis read everything."""
+        if (number, axis) not in self._along:
             slabs = [self._slab(number, interval) for interval in axis]
-            self._along[asked] = {
-                name: _along(base, [slab.get(name) for slab in slabs])
+            self._along[number, axis] = {
+                name: tuple(_columns(base, number, [slab.get(name) for slab in slabs]))
                 for name, base in self._everything.items()
             }
-        return self._along[asked]
+        return self._along[number, axis]
 
     def _slab(self, number: int, interval: Interval) -> Mapping[str, Box]:
         if interval == self._whole[number]:
             return self._everything
-        asked = number, interval
-        if asked not in self._slabs:
+        if (number, interval) not in self._slabs:
             box = (*self._whole[:number], interval, *self._whole[number + 1 :])
-            self._slabs[asked] = self._read(box)
-        return self._slabs[asked]
+            self._slabs[number, interval] = self._read(box)
+        return self._slabs[number, interval]
 
     @cached_property
     def _everything(self) -> Mapping[str, Box]:
         return self._read(self._whole)
 
 
-@dataclass(frozen=True, slots=True)
-class _Along:
-    """Differences between the slabs of one axis of the output in what they read of a tensor.
+def _columns(
+    base: Box, driver: int, slabs: Sequence[Box | None]
+) -> Iterator[tuple[int, int, Boxes]]:
+    """Yield the axes of which slabs read different intervals; one of them where some read nothing.
 
-    Parameters
-    ----------
-    columns
-        The axes of the tensor of which not all slabs read everything, and what they read.
-    mask
-        Which slabs read something; ``None`` if all do.
-    key
-        The same for equal ones.
+    For these the first axis that differs says so, or the last of all.
     """
-
-    columns: tuple[tuple[int, Boxes], ...]
-    mask: NDArray[np.bool_] | None
-    key: bytes
-
-
-def _along(base: Box, slabs: Sequence[Box | None]) -> _Along:
-    nothing = ((0, 0),) * len(base)
-    columns = tuple(
-        (axis, np.array([(slab or nothing)[axis] for slab in slabs], dtype=np.int64))
-        for axis, interval in enumerate(base)
-        if any(slab is not None and slab[axis] != interval for slab in slabs)
-    )
-    mask = np.array([slab is not None for slab in slabs])
-    key = b";".join(b"%d:%s" % (axis, intervals.tobytes()) for axis, intervals in columns)
-    if mask.all():
-        return _Along(columns, None, key)
-    return _Along(columns, mask, key + b"!" + mask.tobytes())
+    read = [slab for slab in slabs if slab is not None]
+    axes = [axis for axis, all_ in enumerate(base) if any(slab[axis] != all_ for slab in read)]
+    if len(read) < len(slabs) and not axes:
+        axes = [len(base) - 1]
+    for axis in axes:
+        rows = [(0, 0) if slab is None else slab[axis] for slab in slabs]
+        yield axis, driver, np.array(rows, dtype=np.int64)
 
 
 SUMS = "the partial sum"
 SUMS_BEFORE = "the partial sum before"
+
+Parts: TypeAlias = tuple[tuple[str, Bytes], ...]
+"""``(name, bytes)`` of each operand, partial sum and output of a task, aligned. A partial sum is
+written over the one before."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -248,14 +205,13 @@ class Footprint:
     Parameters
     ----------
     parts
-        ``(name, bytes)`` of each operand, partial sum and output, aligned. A partial sum is written
-        over the one before.
+        What it needs.
     ahead
         Bytes of what comes in for the next task during this one. Where the next task adds to the
         same partial sum that is its operands, else another working set.
     """
 
-    parts: tuple[tuple[str, Bytes], ...]
+    parts: Parts
     ahead: Bytes
 
     @cached_property
@@ -277,17 +233,14 @@ class GroupModel:
         self.shape = network.tensors[group.output].shape
         self.splittable = splittable_axes(network, group)
         self.reduction = reduction_length(network, group)
+        self.input_items = tuple(network.tensors[name].dtype.itemsize for name in group.inputs)
         self._tensors = network.tensors
-        made = network.tensors[group.output].dtype
-        self._item = made.itemsize
-        self._overwritable = {
-            name
-            for name in overwritable_inputs(network, group)
-            if network.tensors[name].dtype == made
-        }
+        self._item = network.tensors[group.output].dtype.itemsize
+        self._overwritable = overwritable_inputs(network, group)
         self._kinds = machine.kinds
         self._alignment = machine_rates(machine).alignment
         self._computation = Computation(network, group, self.reduction)
+        self._box, self._part = whole(self.shape), (0, self.reduction)
         computed = {other.output for other in network.groups}
         small = whole_below(machine)
         self._small = {
@@ -295,27 +248,61 @@ class GroupModel:
             for name in group.inputs
             if name not in computed and network.tensors[name].bytes <= small
         }
-        self.input_items = tuple(network.tensors[name].dtype.itemsize for name in group.inputs)
-        self._axis_reads = AxisReads(whole(self.shape), self._read)
+        self._axis_reads = AxisReads(self._box, self._read)
         self._footprints: dict[Tiling, Footprint] = {}
 
     def grid(self, tiling: Tiling) -> TileGrid:
         """Return the tiles of a tiling."""
         return tile_grid(tiling, self.shape, self.reduction)
 
+    @property
+    def uncut(self) -> Tiling:
+        """The tiling with one tile."""
+        return Tiling(counts=(1,) * len(self.shape))
+
+    @property
+    def axes_to_cut(self) -> list[int]:
+        """The axes of the output that tiles may split."""
+        return [axis for axis, splits in enumerate(self.splittable) if splits]
+
     def footprint(self, tiling: Tiling) -> Footprint:
         """Return the needs of the largest tile: the longest intervals, inner ones before outer."""
         if tiling not in self._footprints:
             grid = self.grid(tiling)
-            box = tuple(map(_longest, grid.axes))
             parts = dict.fromkeys((grid.parts[0], grid.parts[len(grid.parts) // 2], grid.parts[-1]))
-            needs = [self._needs(box, part, grid) for part in parts]
-            largest = max(needs, key=lambda found: sum(size for _, size in found))
-            ahead = sum(size for _, size in largest)
+            needs = [self.needs(grid, part) for part in parts]
+            largest = max(needs, key=total_of)
+            ahead = total_of(largest)
             if len(grid.parts) > 1:
                 ahead = sum(size for name, size in needs[1] if name != SUMS)
             self._footprints[tiling] = Footprint(parts=largest, ahead=ahead)
         return self._footprints[tiling]
+
+    def needs(
+        self,
+        grid: TileGrid,
+        part: Interval,
+        bytes_of: Callable[[str, Box], Bytes] | None = None,
+    ) -> Parts:
+        """Return what the largest tile's task for one part of the reduction needs.
+
+        Parameters
+        ----------
+        bytes_of
+            Of a box of an operand, aligned; those of the box as one piece by default.
+        """
+        bytes_of = bytes_of or self._bytes_of
+        box = largest_box(grid)
+        found = [
+            (name, bytes_of(name, read))
+            for name, read in self._computation.reads(box, part).items()
+        ]
+        sums = self.aligned(volume(box) * PARTIAL_ITEM)
+        if part != grid.parts[-1]:
+            return (*found, (SUMS, sums))
+        if part != grid.parts[0] and self._item != PARTIAL_ITEM:
+            found.append((SUMS_BEFORE, sums))
+        return (*found, (self.group.output, self.aligned(volume(box) * self._item)))
 
     def least_bytes(self, tiling: Tiling) -> Bytes:
         """Return what the largest task needs at least, with its result written over an operand.
@@ -329,22 +316,35 @@ class GroupModel:
         over = max((sizes.get(name, 0) for name in self._overwritable), default=0)
         return footprint.bytes - min(over, footprint.parts[-1][1])
 
+    def aligned(self, size: Bytes) -> Bytes:
+        """Return the bytes that a piece takes in a core's memory."""
+        return align_up(size, self._alignment)
+
     def cycles(self, grid: TileGrid) -> tuple[Cycles | None, ...]:
         """Return the cycles of the largest tile on each kind of core, its parts added up.
 
         ``None`` where a kind cannot run it.
         """
-        box = tuple(map(_longest, grid.axes))
-        ends = {grid.parts[0], grid.parts[-1]}
+        box, ends = largest_box(grid), {grid.parts[0], grid.parts[-1]}
         # Of parts between, those of one length are alike; a product may be cut into thousands.
-        alike: dict[Interval | int, list[Interval]] = {}
-        for part in grid.parts:
-            alike.setdefault(part if part in ends else part[1] - part[0], []).append(part)
-        by_length: list[list[Cycles | None]] = []
-        for same in alike.values():
-            each = cycles_by_kind(self.group, self._computation.work(box, same[0]), self._kinds)
-            by_length.append([None if one is None else len(same) * one for one in each])
-        return tuple(map(_sum, zip(*by_length, strict=True)))
+        first_like: dict[Interval | int, Interval] = {}
+        alike = [part if part in ends else part[1] - part[0] for part in grid.parts]
+        for like, part in zip(alike, grid.parts, strict=True):
+            first_like.setdefault(like, part)
+        total: list[Cycles | None] = [0] * len(self._kinds)
+        for like, times in Counter(alike).items():
+            work = self._computation.work(box, first_like[like])
+            each = cycles_by_kind(self.group, work, self._kinds)
+            total = [
+                None if sum_ is None or one is None else sum_ + times * one
+                for sum_, one in zip(total, each, strict=True)
+            ]
+        return tuple(total)
+
+    @cached_property
+    def able_kinds(self) -> tuple[bool, ...]:
+        """Whether each kind of core can run the group."""
+        return tuple(cycles is not None for cycles in self.cycles(self.grid(self.uncut)))
 
     def reads(self, grid: TileGrid) -> Mapping[str, Reads]:
         """Return what each tile reads of each input, all parts together.
@@ -375,7 +375,7 @@ class GroupModel:
         found = self.axis_reads(replace(grid, axes=tuple(map(some, grid.axes)))) or {}
         result: dict[str, tuple[Sequence[Interval], ...]] = {}
         for name, reads in found.items():
-            if not reads.masks:
+            if not reads.are_partly_empty:
                 along: list[Sequence[Interval]] = [[interval] for interval in reads.base]
                 for axis, _, column in reads.columns:
                     along[axis] = [(start, stop) for start, stop in column.tolist()]
@@ -385,7 +385,7 @@ class GroupModel:
     def middle_reads(self, grid: TileGrid, *, is_last: bool = False) -> Mapping[str, Box]:
         """Return what the largest tile reads for a part in the middle, or for the last part."""
         part = grid.parts[-1 if is_last else len(grid.parts) // 2]
-        return self._computation.reads(tuple(map(_longest, grid.axes)), part)
+        return self._computation.reads(largest_box(grid), part)
 
     def touched(self, grid: TileGrid) -> Iterator[tuple[Box, Extents, Bytes]]:
         """Yield a box, the shape of its tensor and the bytes of an element, of what tiles touch.
@@ -396,8 +396,11 @@ class GroupModel:
         reads = self.axis_reads(grid) or {}
         ends = [sorted({0, min(1, len(axis) - 1), len(axis) - 1}) for axis in grid.axes]
         for place in product(*ends):
-            box = tuple(axis[at] for axis, at in zip(grid.axes, place, strict=True))
-            yield box, self.shape, self._item
+            yield (
+                tuple(axis[at] for axis, at in zip(grid.axes, place, strict=True)),
+                self.shape,
+                self._item,
+            )
             for name, read in reads.items():
                 tensor, found = self._tensors[name], read.at(place)
                 if found is not None:
@@ -406,18 +409,16 @@ class GroupModel:
     @cached_property
     def drivers(self) -> Mapping[str, Mapping[int, int]]:
         """For each input its axes that an axis of the output drives, or the reduction (as -1)."""
-        box, part = whole(self.shape), (0, self.reduction)
-        halves = {
-            axis: ((*box[:axis], (0, length // 2), *box[axis + 1 :]), part)
-            for axis, (length, split) in enumerate(zip(self.shape, self.splittable, strict=True))
-            if split
-        }
+        box, halves = self._box, dict[int, tuple[Box, Interval]]()
+        for axis in self.axes_to_cut:
+            half = (*box[:axis], (0, self.shape[axis] // 2), *box[axis + 1 :])
+            halves[axis] = half, self._part
         if self.reduction > 1:
             halves[-1] = box, (0, self.reduction // 2)
-        full = self._computation.reads(box, part)
+        full = self._computation.reads(box, self._part)
         found: dict[str, dict[int, int]] = {name: {} for name in full}
-        for driver, (tile, some) in halves.items():
-            for name, read in self._computation.reads(tile, some).items():
+        for driver, (tile, part) in halves.items():
+            for name, read in self._computation.reads(tile, part).items():
                 for axis, (one, other) in enumerate(zip(read, full[name], strict=True)):
                     if one != other:
                         found[name].setdefault(axis, driver)
@@ -434,46 +435,21 @@ class GroupModel:
         )
         tilings = (Tiling(counts=counts, parts=parts) for parts in (1, self.reduction))
         tiling = min(tilings, key=self.least_bytes)
-        return tuple(map(_longest, self.grid(tiling).axes)), tiling
+        return largest_box(self.grid(tiling)), tiling
 
     @property
     def dtype(self) -> str:
         """The data type in which the group computes."""
-        return self._computation.work(whole(self.shape), (0, self.reduction)).dtype
+        return self._computation.work(self._box, self._part).dtype
 
-    @cached_property
-    def loops(self) -> dict[int, str]:
-        """The loop of the MACs that each axis of the output drives, where it drives one."""
-        box, part = whole(self.shape), (0, self.reduction)
-        full = dict(self._computation.work(box, part).loops)
-        found = {}
-        for axis, (length, split) in enumerate(zip(self.shape, self.splittable, strict=True)):
-            if split:
-                halved = (*box[:axis], (0, length // 2), *box[axis + 1 :])
-                loops = dict(self._computation.work(halved, part).loops)
-                changed = [loop for loop, trip in full.items() if loops.get(loop) != trip]
-                if len(changed) == 1:
-                    found[axis] = changed[0]
-        return found
-
-    def _needs(self, box: Box, part: Interval, grid: TileGrid) -> tuple[tuple[str, Bytes], ...]:
-        found = []
-        for name, read in self._computation.reads(box, part).items():
-            tensor = self._tensors[name]
-            elements = prod(tensor.shape) if name in self._small else volume(read)
-            found.append((name, self._aligned(elements * tensor.dtype.itemsize)))
-        sums = self._aligned(volume(box) * PARTIAL_ITEM)
-        if part != grid.parts[-1]:
-            return (*found, (SUMS, sums))
-        if part != grid.parts[0] and self._item != PARTIAL_ITEM:
-            found.append((SUMS_BEFORE, sums))
-        return (*found, (self.group.output, self._aligned(volume(box) * self._item)))
-
-    def _aligned(self, size: Bytes) -> Bytes:
-        return align_up(size, self._alignment)
+    def _bytes_of(self, name: str, read: Box) -> Bytes:
+        """Return the bytes of an operand's box, or of all of it where it is always read whole."""
+        tensor = self._tensors[name]
+        elements = prod(tensor.shape) if name in self._small else volume(read)
+        return self.aligned(elements * tensor.dtype.itemsize)
 
     def _read(self, box: Box) -> dict[str, Box]:
-        return self._computation.reads(box, (0, self.reduction))
+        return self._computation.reads(box, self._part)
 
     def _all_reads(self, grid: TileGrid) -> Mapping[str, Reads]:
         """Ask every tile; it has an empty box for an input of which it reads nothing."""
@@ -482,26 +458,66 @@ class GroupModel:
         found = {}
         for name in names:
             rank = len(self._tensors[name].shape)
-            nothing = ((0, 0),) * rank
-            rows = [read.get(name, nothing) for read in reads]
+            rows = [read.get(name, ((0, 0),) * rank) for read in reads]
             boxes = np.array(rows, dtype=np.int64).reshape(len(reads), rank, 2)
             found[name] = Reads(key=boxes.tobytes(), given=boxes)
         return found
 
 
-def _sum(values: tuple[Cycles | None, ...]) -> Cycles | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if len(known) == len(values) else None
+def total_of(parts: Parts) -> Bytes:
+    """Return the bytes of all parts."""
+    return sum(size for _, size in parts)
 
 
-def _longest(axis: tuple[Interval, ...]) -> Interval:
-    """Return the longest interval, the one nearest the middle: halos are clipped at the ends."""
-    middle = (len(axis) - 1) / 2
-    best = min(
-        range(len(axis)),
-        key=lambda i: (axis[i][0] - axis[i][1], abs(i - middle)),
-    )
-    return axis[best]
+def largest_box(grid: TileGrid) -> Box:
+    """Return the largest tile: the longest interval along each axis.
+
+    Of equal ones that nearest the middle, for halos are clipped at the ends.
+    """
+
+    def longest(axis: tuple[Interval, ...]) -> Interval:
+        middle = (len(axis) - 1) / 2
+        best = min(range(len(axis)), key=lambda i: (axis[i][0] - axis[i][1], abs(i - middle)))
+        return axis[best]
+
+    return tuple(map(longest, grid.axes))
+
+
+class GroupModels:
+    """The models of a network's groups, where groups that are alike share one; and their edges.
+
+    The operands of a group that is like the model's go by the names of that one.
+
+    Attributes
+    ----------
+    producers
+        For each group the ones that compute its inputs; ``None`` for what is given.
+    readers
+        For each group the ones that read its output, and as which of their inputs.
+    """
+
+    def __init__(self, network: Network, machine: Machine) -> None:
+        self.network = network
+        self.machine = machine
+        # A number stands for each class: it is hashed a thousand times as fast.
+        numbers: dict[Hashable, int] = {}
+        classes = (class_of(network, group) for group in network.groups)
+        self.classes = [numbers.setdefault(one, len(numbers)) for one in classes]
+        self._models: dict[int, GroupModel] = {}
+        computed = {group.output: group.index for group in network.groups}
+        self.producers = [[computed.get(name) for name in one.inputs] for one in network.groups]
+        self.readers: list[list[tuple[int, int]]] = [[] for _ in network.groups]
+        for index, producers in enumerate(self.producers):
+            for position, producer in enumerate(producers):
+                if producer is not None:
+                    self.readers[producer].append((index, position))
+
+    def model(self, group: Group) -> GroupModel:
+        """Return the model of a group, or of one that is like it."""
+        kind = self.classes[group.index]
+        if kind not in self._models:
+            self._models[kind] = GroupModel(self.network, group, self.machine)
+        return self._models[kind]
 
 
 class TileShrinker:
@@ -513,10 +529,10 @@ class TileShrinker:
     ----------
     splits_reduction
         Whether the reduction may be cut.
-    axes
-        Those of the output that may be cut; all of them by default.
     bytes_of
         The working set of a tiling; that of its footprint by default.
+    axes
+        Those of the output that may be cut; all of them by default.
     """
 
     def __init__(
@@ -530,7 +546,7 @@ class TileShrinker:
         self._model = model
         self._bytes_of = bytes_of or (lambda tiling: model.footprint(tiling).bytes)
         self._splits_reduction = splits_reduction
-        self._axes = range(len(model.shape)) if axes is None else axes
+        self._axes = [axis for axis in model.axes_to_cut if axes is None or axis in axes]
         self._next: dict[Tiling, Tiling | None] = {}
 
     def until_it_fits(self, tiling: Tiling, limit: Bytes) -> Tiling | None:
@@ -545,14 +561,12 @@ class TileShrinker:
     def _one_step(self, tiling: Tiling) -> Iterator[Tiling]:
         """Yield the tilings with twice the tiles along one axis, or twice the parts."""
         model = self._model
-        for axis, splits in enumerate(model.splittable):
+        for axis in self._axes:
             length, count = model.shape[axis], tiling.counts[axis]
-            if axis in self._axes and splits and count < length:
-                more = tiling.with_count(axis, min(2 * count, length))
-                multiples = tiling.multiples
+            if count < length:
+                more, multiples = tiling.with_count(axis, min(2 * count, length)), tiling.multiples
                 if multiples and 2 * count * multiples[axis] > length:
                     multiples = (*multiples[:axis], 1, *multiples[axis + 1 :])
-                yield Tiling(counts=more.counts, parts=tiling.parts, multiples=multiples)
+                yield replace(more, multiples=multiples)
         if self._splits_reduction and tiling.parts < model.reduction:
-            parts = min(2 * tiling.parts, model.reduction)
-            yield Tiling(counts=tiling.counts, parts=parts, multiples=tiling.multiples)
+            yield replace(tiling, parts=min(2 * tiling.parts, model.reduction))

@@ -1,51 +1,23 @@
 """Bytes that the cores' memories take in of one operand of a tiled group."""
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from math import prod
 from operator import mul
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spmilp.frontend.operators.boxes import volume
 from spmilp.lowering.rates import MachineRates
 from spmilp.lowering.tiling import Interval
-from spmilp.tile_selection.candidates import Profile
-from spmilp.tile_selection.group_model import Boxes
+from spmilp.tile_selection.candidates import Floats, Ints, Profile
+from spmilp.tile_selection.group_model import Boxes, volumes
 from spmilp.units import Bytes, CoreIdx
-
-Ints: TypeAlias = NDArray[np.int64]
-Floats: TypeAlias = NDArray[np.float64]
-
-MANY_PAIRS = 1 << 12
-"""From so many pairs of boxes on, looking for equal intervals costs less than it saves."""
 
 PAIRS_AT_ONCE = 1 << 18
 """Of a box and a tile that share something, about: what is in memory at one time."""
-
-
-def volumes(boxes: Boxes) -> Floats:
-    """Return the number of elements of each box."""
-    sizes: Floats = np.prod(boxes[:, :, 1] - boxes[:, :, 0], axis=1, dtype=np.float64)
-    return sizes
-
-
-def overlaps(a: Boxes, b: Boxes) -> Floats:
-    """Return the elements that each box of ``a`` shares with each box of ``b``, as a matrix."""
-    result = np.ones((len(a), len(b)))
-    for axis in range(a.shape[1]):
-        if len(a) * len(b) < MANY_PAIRS:
-            result *= _shared(a[:, axis], b[:, axis])
-            continue
-        # Many boxes have the same interval along an axis, so only distinct ones are compared.
-        first, of_a = _distinct(a[:, axis])
-        second, of_b = _distinct(b[:, axis])
-        shared = _shared(first, second)
-        result *= shared if shared.size == 1 else shared[np.ix_(of_a, of_b)]
-    return result
 
 
 class GridOverlaps:
@@ -75,12 +47,6 @@ class GridOverlaps:
             after = np.searchsorted(axis[:, 0], stop, side="left")
             self._counts[number] = np.where(stop > start, after - self._first[number], 0)
 
-    @property
-    def tiles_of_each(self) -> Ints:
-        """The number of tiles with which each box shares something."""
-        found: Ints = np.prod(self._counts, axis=0, dtype=np.int64)
-        return found
-
     def shared_by(self, takers: Ints, among: int) -> Floats:
         """Return the elements of each tile that the boxes of each taker share with it, added up.
 
@@ -101,12 +67,12 @@ class GridOverlaps:
             boxes = first[some]
             pair, tiles, elements = self._pairs(boxes)
             cells = takers[boxes][pair] * self._tiles + tiles
-            np.add.at(result, cells, elements * times[some][pair])
+            result += np.bincount(cells, elements * times[some][pair], minlength=len(result))
         return result.reshape(among, self._tiles)
 
     def _in_portions(self, boxes: Ints) -> Iterator[slice]:
         """Yield successive ones of some boxes whose pairs are not too many, where possible."""
-        ends = np.cumsum(self.tiles_of_each[boxes])
+        ends = np.cumsum(np.prod(self._counts[:, boxes], axis=0, dtype=np.int64))
         begin, done = 0, 0
         while begin < len(ends):
             end = int(np.searchsorted(ends, done + PAIRS_AT_ONCE, side="right"))
@@ -147,27 +113,6 @@ def distinct_rows(rows: Ints) -> tuple[Ints, Ints]:
     return np.unique(keys, return_index=True, return_counts=True)[1:]
 
 
-def _shared(first: Ints, second: Ints) -> Floats:
-    """Return the lengths that each interval of ``first`` shares with each of ``second``."""
-    start = np.maximum(first[:, None, 0], second[None, :, 0])
-    stop = np.minimum(first[:, None, 1], second[None, :, 1])
-    shared: Floats = np.maximum(stop - start, 0).astype(np.float64)
-    return shared
-
-
-def _distinct(intervals: Ints) -> tuple[Ints, Ints]:
-    """Return the distinct ones of some intervals, and for each one its position among them."""
-    keys = intervals[:, 0] << 32 | intervals[:, 1]
-    _, first, position = np.unique(keys, return_index=True, return_inverse=True)
-    return intervals[first], position
-
-
-_Key = TypeVar("_Key", bound=Hashable)
-
-MOST_PAIRS = 1 << 17
-"""Pairs of a producer's and a consumer's tiles that are compared; beyond, some memories."""
-
-
 class Traffic(NamedTuple):
     """Bytes that the cores' memories take in of one operand, set-up of transfers included.
 
@@ -175,9 +120,9 @@ class Traffic(NamedTuple):
     ----------
     into
         Bytes by memory, without what lies there already.
-    out
+    most_given
         Bytes that the memory that gives most of it gives, or could give while it waits.
-    far, near
+    from_dram, between_cores
         Bytes from DRAM, and between the cores' memories.
     """
 
@@ -202,8 +147,6 @@ class _Loads:
         By memory, each change of its box.
     part
         The bytes of the different boxes of all memories, as a part of those of each memory.
-    givers
-        Memories that load some of it.
     copies
         Memories that load a box, in the mean.
     largest
@@ -215,7 +158,6 @@ class _Loads:
     changing_bytes: Floats
     changing_boxes: Floats
     part: float
-    givers: int
     copies: float
     largest: float
 
@@ -225,47 +167,28 @@ class OperandTraffic:
 
     def __init__(self, rates: MachineRates) -> None:
         self._rates = rates
+        self._is_shared = rates.on_chip > 0
         self._memories = max(rates.homes) + 1
         self._cache: dict[Hashable, Traffic] = {}
         self._loads_cache: dict[Hashable, _Loads] = {}
-        self._pieces_cache: dict[Hashable, float] = {}
         self._capacities: dict[tuple[CoreIdx, ...], set[tuple[Bytes, int]]] = {}
 
-    def from_dram(self, profile: Profile, number: int, producer: Profile | None = None) -> Traffic:
-        """Return the traffic of an input that comes from DRAM.
-
-        Parameters
-        ----------
-        producer
-            Whose tiles lie there, where a group has computed it.
-        """
-        pieces = 1.0 if producer is None else self._pieces(profile, number, producer)
-        key = _operand_key(profile, number), self._free(profile), pieces
+    def from_dram(self, profile: Profile, number: int) -> Traffic:
+        """Return the traffic of an input that comes from DRAM."""
+        key = _operand_key(profile, number), self._free(profile)
         if key not in self._cache:
-            self._cache[key] = self._from_dram(profile, number, pieces)
+            self._cache[key] = self._from_dram(profile, number)
         return self._cache[key]
 
-    def from_cores(
-        self, profile: Profile, number: int, producers: Sequence[Profile]
-    ) -> list[Traffic]:
-        """Return the traffics of an input that tiles of a producer have left in the memories.
+    def from_cores(self, profile: Profile, number: int, producer: Profile) -> Traffic:
+        """Return the traffic of an input that tiles of a producer have left in the memories."""
+        key = _operand_key(profile, number), producer.tiles_key, producer.placement
+        if key not in self._cache:
+            self._cache[key] = self._from_cores(profile, number, producer)
+        return self._cache[key]
 
-        There is one for each of the producers that there may be.
-        """
-        taken = _operand_key(profile, number)
-        keys = [(taken, producer.tiles_key, producer.placement) for producer in producers]
-        missing = {
-            key: producer
-            for key, producer in zip(keys, producers, strict=True)
-            if key not in self._cache
-        }
-        for some in _in_batches(profile, missing):
-            traffics = self._from_cores(profile, number, list(some.values()))
-            self._cache.update(zip(some, traffics, strict=True))
-        return [self._cache[key] for key in keys]
-
-    def _from_dram(self, profile: Profile, number: int, pieces: float) -> Traffic:
-        """Return the traffic of an operand that lies in DRAM, each tile's box in some pieces.
+    def _from_dram(self, profile: Profile, number: int) -> Traffic:
+        """Return the traffic of an operand that lies in DRAM.
 
         A memory keeps a box from one of its tiles to the next, and loads each of its boxes once if
         all of them fit beside one working set; a box of which tasks read one part after another is
@@ -279,27 +202,27 @@ class OperandTraffic:
         keeps = loads.kept_bytes <= self._free(profile)
         into = np.where(keeps, loads.kept_bytes, loads.changing_bytes)
         parts = profile.pieces_of(number)
-        transfers = pieces * parts * np.where(keeps, loads.kept_boxes, loads.changing_boxes)
-        shared = self._rates.on_chip > 0
-        part = loads.part if shared else 1.0
+        transfers = parts * np.where(keeps, loads.kept_boxes, loads.changing_boxes)
+        part = loads.part if self._is_shared else 1.0
         dram_setup = self._rates.dram_setup * part
         core_setup = self._rates.core_setup * (1 - part)
         all_bytes, all_transfers = float(into.sum()), float(transfers.sum())
         from_others = all_bytes * (1 - part) + all_transfers * core_setup
         largest = loads.largest / parts
-        passed_on = self._rates.passing_on(largest, loads.copies) if shared else 0.0
+        passed_on = self._rates.passing_on(largest, loads.copies) if self._is_shared else 0.0
         return Traffic(
             into=into + transfers * (dram_setup + core_setup),
-            most_given=max(from_others / loads.givers, passed_on),
+            most_given=max(from_others / len(profile.placement.givers), passed_on),
             from_dram=all_bytes * part + all_transfers * dram_setup,
             between_cores=from_others,
         )
 
     def _loads(self, profile: Profile, number: int) -> _Loads:
         reads, placement = profile.reads[number], profile.placement
+        streams = profile.pieces_of(number) > 1
         if reads.is_the_same_for_all:
             size = float(volume(reads.base) * profile.items[number])
-            again = placement.changes if profile.pieces_of(number) == 1 else slice(None)
+            again = slice(None) if streams else placement.changes
             changes = self._by_memory(placement.memories[again])
             once = self._by_memory(placement.givers)
             return _Loads(
@@ -308,15 +231,14 @@ class OperandTraffic:
                 changing_bytes=changes * size,
                 changing_boxes=changes,
                 part=size / max(1.0, len(placement.givers) * size),
-                givers=len(placement.givers),
                 copies=float(len(placement.givers)),
                 largest=size,
             )
-        boxes, homes = profile.reads[number].boxes, profile.placement.memories
+        boxes, homes = reads.boxes, placement.memories
         sizes = volumes(boxes) * profile.items[number]
         flat = boxes.reshape(len(boxes), -1)
         changed = np.ones(len(flat), dtype=bool)
-        if profile.pieces_of(number) == 1:
+        if not streams:
             changed[1:] = np.any(flat[1:] != flat[:-1], axis=1) | (homes[1:] != homes[:-1])
         first = distinct_rows(np.column_stack([homes, flat]))[0]
         unique = distinct_rows(flat)[0]
@@ -327,7 +249,6 @@ class OperandTraffic:
             changing_bytes=self._by_memory(homes[changed], sizes[changed]),
             changing_boxes=self._by_memory(homes[changed]),
             part=float(sizes[unique].sum() / max(1.0, kept.sum())),
-            givers=len(profile.placement.givers),
             copies=len(first) / len(unique),
             largest=float(sizes.max()),
         )
@@ -344,95 +265,28 @@ class OperandTraffic:
             self._capacities[cores] = {(rates.capacity[c], rates.sharers[c]) for c in cores}
         return max(0, min(total - sharers * size for total, sharers in self._capacities[cores]))
 
-    def _pieces(self, profile: Profile, number: int, producer: Profile) -> float:
-        """Return the mean number of a producer's tiles of which a tile reads a share."""
-        key = profile.reads[number].key, profile.placement, producer.tiles_key
-        if key not in self._pieces_cache:
-            chosen = _compared_tiles(profile, producer)
-            boxes = profile.reads[number].boxes[chosen]
-            shared = GridOverlaps(boxes, producer.candidate.grid.axes)
-            self._pieces_cache[key] = float(shared.tiles_of_each.sum()) / len(chosen)
-        return self._pieces_cache[key]
-
-    def _from_cores(
-        self, profile: Profile, number: int, producers: Sequence[Profile]
-    ) -> list[Traffic]:
-        """Compute traffics for producers whose tiles are compared with the same tiles."""
-        chosen = _compared_tiles(profile, producers[0])
-        memories = profile.placement.memories
-        boxes = profile.reads[number].boxes[chosen]
-        takers, taker = np.unique(memories[chosen], return_inverse=True)
-        scale = len(profile.placement.givers) / len(takers)
-        made = np.concatenate([producer.boxes for producer in producers])
-        givers = np.concatenate([producer.placement.memories for producer in producers])
-        if len(boxes) * len(made) > MOST_PAIRS:
-            grids = [GridOverlaps(boxes, one.candidate.grid.axes) for one in producers]
-            taken = np.hstack([grid.shared_by(taker, len(takers)) for grid in grids])
-        else:
-            taken = _sums(overlaps(boxes, made), taker)
+    def _from_cores(self, profile: Profile, number: int, producer: Profile) -> Traffic:
+        boxes, givers = profile.reads[number].boxes, producer.placement.memories
+        takers, taker = np.unique(profile.placement.memories, return_inverse=True)
+        overlaps = GridOverlaps(boxes, producer.candidate.grid.axes)
+        taken = overlaps.shared_by(taker, len(takers))
         if profile.pieces_of(number) == 1:
-            taken = np.minimum(taken, volumes(made)[None, :])
-        remote = np.where(takers[:, None] == givers[None, :], 0, taken)
-        remote *= profile.items[number]
-        shared = self._rates.on_chip > 0
+            taken = np.minimum(taken, producer.volumes[None, :])
+        remote = np.where(takers[:, None] == givers[None, :], 0, taken) * profile.items[number]
+        shared = self._is_shared
         remote += (remote > 0) * (self._rates.core_setup if shared else self._rates.dram_setup)
-        ends = list(accumulate(producer.tiles for producer in producers))
-        found = []
-        for start, end in zip([0, *ends], ends, strict=False):
-            bytes_ = np.ascontiguousarray(remote[:, start:end])
-            given = self._by_memory(givers[start:end], bytes_.sum(axis=0)) * scale
-            total = float(bytes_.sum()) * scale
-            into = np.zeros(self._memories)
-            into[takers] = bytes_.sum(axis=1)
-            found.append(
-                Traffic(
-                    into=into,
-                    most_given=float(given.max()),
-                    from_dram=0.0 if shared else total,
-                    between_cores=total if shared else 0.0,
-                )
-            )
-        return found
-
-
-def _sums(shared: Floats, taker: Ints) -> Floats:
-    """Add up the rows of each taker; the takers are numbered from 0 on."""
-    order = np.argsort(taker, kind="stable")
-    starts = np.searchsorted(taker[order], np.arange(int(taker.max()) + 1))
-    sums: Floats = np.add.reduceat(shared[order], starts, axis=0)
-    return sums
+        into = np.zeros(self._memories)
+        into[takers] = remote.sum(axis=1)
+        total = float(remote.sum())
+        return Traffic(
+            into=into,
+            most_given=float(self._by_memory(givers, remote.sum(axis=0)).max()),
+            from_dram=0.0 if shared else total,
+            between_cores=total if shared else 0.0,
+        )
 
 
 def _operand_key(profile: Profile, number: int) -> Hashable:
     """Return a value that is equal for what is taken into the same memories alike."""
     operand = profile.reads[number].key, profile.placement, profile.items[number]
     return *operand, profile.pieces_of(number)
-
-
-def _in_batches(
-    profile: Profile, producers: Mapping[_Key, Profile]
-) -> Iterator[dict[_Key, Profile]]:
-    """Divide producers into batches whose pairs of tiles are not too many, as far as possible."""
-    batch: dict[_Key, Profile] = {}
-    tiles = 0
-    for key, producer in producers.items():
-        if batch and profile.tiles * (tiles + producer.tiles) > MOST_PAIRS:
-            yield batch
-            batch, tiles = {}, 0
-        batch[key] = producer
-        tiles += producer.tiles
-    if batch:
-        yield batch
-
-
-def _compared_tiles(profile: Profile, producer: Profile) -> Ints:
-    """Return the tiles of some evenly spread memories; all where the pairs are not too many."""
-    everything = np.arange(profile.tiles)
-    pairs = profile.tiles * producer.tiles
-    if pairs <= MOST_PAIRS:
-        return everything
-    memories = profile.placement.memories
-    homes = profile.placement.givers
-    wanted = max(1, MOST_PAIRS * len(homes) // pairs)
-    some = homes[:: -(-len(homes) // wanted)]
-    return everything[np.isin(memories, some)]

@@ -2,22 +2,20 @@
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import product
 from math import prod
 
 from spmilp.errors import Shortage
 from spmilp.frontend.graph import Group, Network
-from spmilp.lowering.groups import PARTIAL_ITEM, class_of
 from spmilp.lowering.limits import dma_limits
-from spmilp.lowering.rates import machine_rates, usable_bytes
+from spmilp.lowering.rates import usable_bytes
 from spmilp.lowering.storage import whole_below
 from spmilp.lowering.tiling import Grid, Interval, Tiling, covered_by, grid_of_reads, split
 from spmilp.machine.machine import Core, Machine
 from spmilp.problem.strides import row_major_strides
-from spmilp.tile_selection.group_model import SUMS, SUMS_BEFORE, GroupModel
-from spmilp.units import Box, Bytes, Extents, align_up
+from spmilp.tile_selection.group_model import GroupModels, Parts, total_of
+from spmilp.units import Box, Bytes, Extents
 
 INTERVALS_ASKED = 16
 """Along one axis of the output; what is read for others in between is much the same."""
@@ -25,7 +23,7 @@ INTERVALS_ASKED = 16
 Tilings = Mapping[int, Tiling]
 
 
-class PieceCounts:
+class PieceCounts(GroupModels):
     """Counts the slices that all tasks of a group read, under its tiling and those of producers.
 
     An estimate: intervals along different axes are taken to be independent, and what the limits of
@@ -33,40 +31,12 @@ class PieceCounts:
     """
 
     def __init__(self, network: Network, machine: Machine) -> None:
-        self.network = network
-        self.machine = machine
+        super().__init__(network, machine)
         self.small = whole_below(machine)
         self._limits = dma_limits(machine)
-        numbers: dict[Hashable, int] = {}
-        classes = (class_of(network, group) for group in network.groups)
-        self._classes = [numbers.setdefault(one, len(numbers)) for one in classes]
-        self._models: dict[int, GroupModel] = {}
         self._grids: dict[tuple[int, Tiling], Grid] = {}
         self._reads: dict[tuple[int, Tiling], Mapping[str, tuple[Sequence[Interval], ...]]] = {}
         self._counts: dict[Hashable, float] = {}
-
-    def model(self, group: Group) -> GroupModel:
-        """Return the model of a group, or of one that is like it."""
-        kind = self._classes[group.index]
-        if kind not in self._models:
-            self._models[kind] = GroupModel(self.network, group, self.machine)
-        return self._models[kind]
-
-    @cached_property
-    def producers(self) -> list[list[int | None]]:
-        """For each group the ones that compute its inputs; ``None`` for what is given."""
-        computed = {group.output: group.index for group in self.network.groups}
-        return [[computed.get(name) for name in group.inputs] for group in self.network.groups]
-
-    @cached_property
-    def readers(self) -> list[list[tuple[int, int]]]:
-        """For each group the ones that read its output, and as which of their inputs."""
-        found: list[list[tuple[int, int]]] = [[] for _ in self.network.groups]
-        for index, producers in enumerate(self.producers):
-            for position, producer in enumerate(producers):
-                if producer is not None:
-                    found[producer].append((index, position))
-        return found
 
     def of_all(self, tilings: Tilings) -> int:
         """Return the pieces that the tasks of a network read."""
@@ -89,8 +59,8 @@ class PieceCounts:
         """Return those that are of one input, by its position."""
         tiling, producer = tilings[group.index], self.producers[group.index][position]
         before = None if producer is None else tilings.get(producer)
-        of = None if producer is None else self._classes[producer]
-        key = self._classes[group.index], tiling, position, of, before
+        of = None if producer is None else self.classes[producer]
+        key = self.classes[group.index], tiling, position, of, before
         if key not in self._counts:
             self._counts[key] = self._of_operand(group, position, tiling, before)
         return self._counts[key]
@@ -122,7 +92,6 @@ class PieceCounts:
         self, group: Group, position: int, tiling: Tiling, before: Tiling | None
     ) -> float:
         producer, model = self.producers[group.index][position], self.model(group)
-        # The operands of groups that are alike go by the names of the model's.
         name, grid = model.group.inputs[position], model.grid(tiling)
         middle = model.middle_reads(grid)
         box = middle.get(name, model.middle_reads(grid, is_last=True).get(name))
@@ -137,9 +106,8 @@ class PieceCounts:
             return float(times * self._cut(read, tensor.shape, tensor.dtype.itemsize))
         cells = self._cells(producer, before)
         found = self._cut_further(box, cells, tensor.dtype.itemsize)
-        for cell_axis, some in zip(
-            cells.axes, self._intervals(group, position, tiling, box), strict=True
-        ):
+        intervals = self._intervals(group, position, tiling, box)
+        for cell_axis, some in zip(cells.axes, intervals, strict=True):
             found *= sum(len(_shares(cell_axis, one)) for one in some) / len(some)
         return times * found
 
@@ -153,7 +121,7 @@ class PieceCounts:
         box
             What one of the tasks reads; where single axes do not tell, it stands for all.
         """
-        key, model = (self._classes[group.index], tiling), self.model(group)
+        key, model = (self.classes[group.index], tiling), self.model(group)
         if key not in self._reads:
             self._reads[key] = model.intervals_read(model.grid(tiling), INTERVALS_ASKED)
         columns = self._reads[key].get(model.group.inputs[position])
@@ -186,12 +154,10 @@ class PieceCounts:
 
     def _cells(self, producer: int, tiling: Tiling | None) -> Grid:
         """Return the buffers of what a group computes."""
-        group = self.network.groups[producer]
-        shape = self.network.tensors[group.output].shape
-        tiling = tiling or Tiling(counts=(1,) * len(shape))
-        key = self._classes[producer], tiling
+        model = self.model(self.network.groups[producer])
+        key = self.classes[producer], tiling or model.uncut
         if key not in self._grids:
-            self._grids[key] = Grid(self.model(group).grid(tiling).axes)
+            self._grids[key] = Grid(model.grid(key[1]).axes)
         return self._grids[key]
 
 
@@ -236,23 +202,22 @@ class WorkingSets:
     def __init__(self, counts: PieceCounts, go_on: Callable[[], None] = lambda: None) -> None:
         self.counts = counts
         self._go_on = go_on
-        self._machine = counts.machine
-        self._alignment = machine_rates(counts.machine).alignment
         self._known: dict[Hashable, Bytes] = {}
 
     def capacity(self, group: Group) -> Bytes:
         """Return the usable bytes of the largest memory of a core that can run a group."""
-        return usable_bytes(self._machine, self._roomiest(group))
+        return usable_bytes(self.counts.machine, self._roomiest(group))
 
     def shortage(self, group: Group, tilings: Tilings) -> Shortage | None:
         """Return what a group needs and has; ``None`` where its largest task fits."""
-        parts = self.parts(group, tilings)
-        needed, usable = sum(size for _, size in parts), self.capacity(group)
-        if needed <= usable:
+        parts, usable = self.parts(group, tilings), self.capacity(group)
+        if total_of(parts) <= usable:
             return None
-        memory = self._machine.memories[self._roomiest(group).memory].name
+        memory = self.counts.machine.memories[self._roomiest(group).memory].name
         what = f"group {group.name}"
-        return Shortage(what=what, memory=memory, needed=needed, usable=usable, parts=parts)
+        return Shortage(
+            what=what, memory=memory, needed=total_of(parts), usable=usable, parts=parts
+        )
 
     def of_group(self, group: Group, tilings: Tilings) -> Bytes:
         """Return the bytes that the largest task of a group needs at one time."""
@@ -261,50 +226,33 @@ class WorkingSets:
         key = group.index, tilings[group.index], before
         if key not in self._known:
             self._go_on()
-            self._known[key] = sum(size for _, size in self.parts(group, tilings))
+            self._known[key] = total_of(self.parts(group, tilings))
         return self._known[key]
 
-    def parts(self, group: Group, tilings: Tilings) -> tuple[tuple[str, Bytes], ...]:
+    def parts(self, group: Group, tilings: Tilings) -> Parts:
         """Return ``(name, bytes)`` of what the largest task of a group needs."""
-        tiling, model = tilings[group.index], self.counts.model(group)
-        grid = model.grid(tiling)
-        tile = prod(max(stop - start for start, stop in axis) for axis in grid.axes)
-        item = self.counts.network.tensors[group.output].dtype.itemsize
-        sums, result = self._aligned(tile * PARTIAL_ITEM), self._aligned(tile * item)
-        last = [(group.output, result)]
-        if tiling.parts > 1 and item != PARTIAL_ITEM:
-            last.append((SUMS_BEFORE, sums))
-        found = []
-        for is_last in {tiling.parts == 1, True}:
-            # A partial sum is written over the one before.
-            written = last if is_last else [(SUMS, sums)]
-            boxes = model.middle_reads(grid, is_last=is_last)
-            found.append((*self._operands(group, tilings, boxes), *written))
-        return max(found, key=lambda parts: sum(size for _, size in parts))
-
-    def _operands(
-        self, group: Group, tilings: Tilings, boxes: Mapping[str, Box]
-    ) -> Iterator[tuple[str, Bytes]]:
         model = self.counts.model(group)
-        for position, name in enumerate(group.inputs):
-            # The operands of groups that are alike go by the names of the model's.
-            box = boxes.get(model.group.inputs[position])
-            if box is None:
-                continue
-            tensor = self.counts.network.tensors[name]
-            is_given = self.counts.producers[group.index][position] is None
-            if is_given and tensor.bytes <= self.counts.small:
-                yield name, self._aligned(tensor.bytes)
-                continue
-            pieces = self.counts.largest_pieces(group, position, tilings, box)
-            lengths = (prod(piece) * tensor.dtype.itemsize for piece in product(*pieces))
-            yield name, sum(map(self._aligned, lengths))
+        grid, position = model.grid(tilings[group.index]), model.group.inputs.index
+
+        def padded(name: str, box: Box) -> Bytes:
+            return self._padded(group, position(name), tilings, box)
+
+        parts = dict.fromkeys((grid.parts[len(grid.parts) // 2], grid.parts[-1]))
+        largest = max((model.needs(grid, part, padded) for part in parts), key=total_of)
+        names = dict(zip(model.group.inputs, group.inputs, strict=True))
+        names[model.group.output] = group.output
+        return tuple((names.get(name, name), size) for name, size in largest)
+
+    def _padded(self, group: Group, position: int, tilings: Tilings, box: Box) -> Bytes:
+        """Return the bytes of an operand with the padding of its pieces."""
+        counts, aligned = self.counts, self.counts.model(group).aligned
+        tensor = counts.network.tensors[group.inputs[position]]
+        if counts.producers[group.index][position] is None and tensor.bytes <= counts.small:
+            return aligned(tensor.bytes)
+        pieces = counts.largest_pieces(group, position, tilings, box)
+        return sum(aligned(prod(piece) * tensor.dtype.itemsize) for piece in product(*pieces))
 
     def _roomiest(self, group: Group) -> Core:
-        model = self.counts.model(group)
-        untiled = model.cycles(model.grid(Tiling(counts=(1,) * len(model.shape))))
-        able = (core for core in self._machine.cores if untiled[core.kind] is not None)
-        return max(able, key=lambda core: usable_bytes(self._machine, core))
-
-    def _aligned(self, size: Bytes) -> Bytes:
-        return align_up(size, self._alignment)
+        able, machine = self.counts.model(group).able_kinds, self.counts.machine
+        cores = (core for core in machine.cores if able[core.kind])
+        return max(cores, key=lambda core: usable_bytes(machine, core))

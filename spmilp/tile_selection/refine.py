@@ -1,13 +1,13 @@
 """Better tilings by trying others, each once: the neighbourhoods of the search for tile sizes."""
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
 from math import inf
 
 from spmilp.formats import collector_paused
-from spmilp.frontend.graph import Group, Network
+from spmilp.frontend.graph import Group
 from spmilp.lowering.groups import reduction_length
 from spmilp.lowering.limits import groups_that_do_not_fit
 from spmilp.lowering.tiling import Tiling, Tilings, tile_grid
@@ -17,8 +17,7 @@ from spmilp.solvers.common.operator_selection import ByCredit
 from spmilp.tile_selection.coarse import CoarseTilings, nearby
 from spmilp.tile_selection.estimate import ALTERNATIVES, DEFAULT_PARAMETERS, CostParameters
 from spmilp.tile_selection.first_choice import CandidateSpace, FirstChoice
-from spmilp.tile_selection.fused import FusedReductions
-from spmilp.tile_selection.residence import FusedBands
+from spmilp.tile_selection.fused import FusedBands, FusedReductions
 from spmilp.tile_selection.settings import SEARCH
 from spmilp.tile_selection.tiled_problem import Worth
 from spmilp.tile_selection.waves import in_waves
@@ -30,7 +29,7 @@ Evaluate = Callable[[Problem], Worth | None]
 Pass = Callable[[], Iterator[Tilings]]
 """Yields all that a neighbourhood holds around the best tilings so far."""
 
-Changes = Callable[[Network, Group, Tiling], Iterator[Tiling]]
+Changes = Callable[[Group, Tiling], Iterator[Tiling]]
 """Yields other tilings of a group."""
 
 
@@ -47,16 +46,12 @@ def refine_tilings(
     """Improve tilings: in bands, by other estimates, by what those agree on, then group by group.
 
     The first tilings are evaluated first, then those of the quickest plans
-    (:mod:`spmilp.tile_selection.coarse`); with the first ones, blocks where results do not fit that
-    are added up (:mod:`spmilp.tile_selection.fused`) and bands of others
-    (:mod:`spmilp.tile_selection.residence`); what estimates with very different parameters choose,
-    and all these with the blocks and bands that were better. From the best on, these neighbourhoods
-    are searched in turn, those that pay more often, until nothing in them is better:
+    (:mod:`spmilp.tile_selection.coarse`); with the first ones, blocks and bands where results do
+    not fit (:mod:`spmilp.tile_selection.fused`); what estimates with very different parameters
+    choose, and all these with the blocks and bands that were better. From the best on, these
+    neighbourhoods are searched in turn, those that pay more often, until nothing in them is better:
 
     - what further estimates choose, and those that are near the best one,
-    - bands of one run of groups whose results do not fit,
-    - stretches of the network as another estimate has them, which changes neighbouring groups
-      together,
     - one of its candidates, or a step from its own tiling (:func:`nearby`), for all groups of a
       class of like ones, those first that delay the plan most; or for one group.
 
@@ -176,15 +171,14 @@ class Trials:
         return tuple(self._first_like(index, tilings[index]) for index in sorted(tilings))
 
     def _first_like(self, group: int, tiling: Tiling) -> Tiling:
-        found = self._same.get((group, tiling))
-        if found is None:
+        if (group, tiling) not in self._same:
             found = self._first.setdefault((group, self._cuts(group, tiling)), tiling)
             self._same[group, tiling] = found
-        return found
+        return self._same[group, tiling]
 
 
-class NeighbourhoodSearch:
-    """Tries the tilings of several neighbourhoods until nothing in any of them is better.
+def take_turns(trials: Trials, neighbourhoods: Sequence[tuple[float, Pass]]) -> None:
+    """Try the tilings of several neighbourhoods until nothing in any of them is better.
 
     Each has trials in proportion to how often it has found something better of late.
 
@@ -193,42 +187,29 @@ class NeighbourhoodSearch:
     neighbourhoods
         What each is expected to be worth, and its pass.
     """
+    selection = ByCredit({number: worth for number, (worth, _) in enumerate(neighbourhoods)})
+    left: list[Iterator[Tilings]] = [iter(()) for _ in neighbourhoods]
+    around: list[Tilings | None] = [None] * len(neighbourhoods)
 
-    def __init__(self, trials: Trials, neighbourhoods: Iterable[tuple[float, Pass]]) -> None:
-        self._trials = trials
-        self._selection = ByCredit({_Around(trials, one): worth for worth, one in neighbourhoods})
-
-    def run(self) -> None:
-        """Go on until everything is tried, or a limit is reached."""
-        while not self._trials.are_over:
-            for one in self._selection.in_turn():
-                tilings = one.next()
-                if tilings is not None:
-                    self._selection.learn(one, self._trials.is_better(tilings))
-                    break
-            else:
-                return
-
-
-class _Around:
-    """A neighbourhood of the best tilings, and how far it was searched."""
-
-    def __init__(self, trials: Trials, whole_pass: Pass) -> None:
-        self._trials = trials
-        self._whole_pass = whole_pass
-        self._left: Iterator[Tilings] = iter(())
-        self._best: Tilings | None = None
-
-    def next(self) -> Tilings | None:
+    def next_of(number: int) -> Tilings | None:
         """Return the next tilings that are new; ``None`` where all around the best are known."""
         while True:
-            for tilings in self._left:
-                if self._trials.are_new(tilings):
+            for tilings in left[number]:
+                if trials.are_new(tilings):
                     return tilings
-            if self._best is self._trials.best:
+            if around[number] is trials.best:
                 return None
-            self._best = self._trials.best
-            self._left = self._whole_pass()
+            around[number] = trials.best
+            left[number] = neighbourhoods[number][1]()
+
+    while not trials.are_over:
+        for number in selection.in_turn():
+            tilings = next_of(number)
+            if tilings is not None:
+                selection.learn(number, trials.is_better(tilings))
+                break
+        else:
+            return
 
 
 class _Search:
@@ -247,7 +228,6 @@ class _Search:
         self._place: dict[str, float] = {}
         self._tried = {DEFAULT_PARAMETERS}
         self._choices: list[tuple[CostParameters, FirstChoice]] = []
-        self._bands = FusedBands(self._network, self._machine)
 
     def run(self) -> None:
         """Try tilings that are far apart, then what is near the best of them."""
@@ -259,31 +239,29 @@ class _Search:
                 return
         first = trials.best
         coarse = trials.try_all(CoarseTilings(self._network, self._machine))
-        bands = self._bands_on(first)
+        fused = self._fused_on(first)
         chosen = trials.try_all(self._chosen_with(ALTERNATIVES[: SEARCH.estimates_at_once]))
         others = sorted([*chosen, *coarse], key=trials.value_of)
-        trials.try_all(_with_cuts(tilings, bands) for tilings in others)
+        trials.try_all(_with_cuts(tilings, fused) for tilings in others)
         self._stay_in_a_room()
-        neighbourhoods = (
+        neighbourhoods: Sequence[tuple[float, Pass]] = (
             (0.2, lambda: self._chosen_with((*ALTERNATIVES, *self._choices[0][0].nearby()))),
-            (0.1, self._with_bands_of_single_runs),
-            (0.1, self._with_stretches_of_others),
             (0.4, lambda: self._with_changes(self._candidates, self._classes())),
-            (0.1, lambda: self._with_changes(nearby, self._classes())),
+            (0.1, lambda: self._with_changes(self._steps, self._classes())),
             (0.05, lambda: self._with_changes(self._candidates, self._single_groups())),
-            (0.05, lambda: self._with_changes(nearby, self._single_groups())),
+            (0.05, lambda: self._with_changes(self._steps, self._single_groups())),
         )
-        NeighbourhoodSearch(trials, neighbourhoods).run()
+        take_turns(trials, neighbourhoods)
 
-    def _bands_on(self, first: Tilings) -> Tilings:
+    def _fused_on(self, first: Tilings) -> Tilings:
         """Try blocks and bands where results do not fit, and return the groups that gain by them.
 
         They are tried with the first choice, for what other groups gain by other tiles does not
         show beside results that leave the scratchpads and come back.
         """
         best = first
-        reductions = FusedReductions(self._network, self._machine)
-        for cuts in (reductions.tilings(), self._bands.bands()):
+        for fused in (FusedReductions, FusedBands):
+            cuts = fused(self._network, self._machine).tilings()
             tried = self._trials.try_all(map(partial(_with_cuts, best), cuts))
             best = min([best, *tried], key=self._trials.value_of)
         return {group: tiling for group, tiling in best.items() if tiling != first[group]}
@@ -293,10 +271,6 @@ class _Search:
         best = self._choices[0][0]
         self._place = {"room": best.room, "cores": best.cores}
         self._choices = [one for one in self._choices if replace(one[0], **self._place) == one[0]]
-
-    def _with_bands_of_single_runs(self) -> Iterator[Tilings]:
-        for cut in self._bands.bands_of_single_runs():
-            yield _with_cuts(self._trials.best, cut)
 
     def _chosen_with(self, estimates: Iterable[CostParameters]) -> Iterator[Tilings]:
         """Yield what other estimates choose; afterwards the best of all choices comes first."""
@@ -311,17 +285,11 @@ class _Search:
                 self._choices.append((parameters, choice))
                 self._choices.sort(key=lambda pair: self._trials.value_of(pair[1].tilings))
 
-    def _with_stretches_of_others(self) -> Iterator[Tilings]:
-        """Yield the best tilings with stretches of the network tiled as somewhere else."""
-        for _, choice in list(self._choices):
-            for stretch in stretches(len(self._network.groups)):
-                yield {**self._trials.best, **{one: choice.tilings[one] for one in stretch}}
-
     def _with_changes(self, changes: Changes, sets: list[list[int]]) -> Iterator[Tilings]:
         """Yield the best tilings with each change of each set of groups."""
         for members in sets:
             group, own = self._network.groups[members[0]], self._trials.best[members[0]]
-            for tiling in changes(self._network, group, own):
+            for tiling in changes(group, own):
                 yield {**self._trials.best, **dict.fromkeys(members, tiling)}
 
     def _classes(self) -> list[list[int]]:
@@ -342,24 +310,18 @@ class _Search:
         delays = self._delays()
         return sorted(sets, key=lambda members: -sum(delays.get(names[one], 0) for one in members))
 
-    def _candidates(self, network: Network, group: Group, own: Tiling) -> Iterator[Tiling]:
+    def _candidates(self, group: Group, own: Tiling) -> Iterator[Tiling]:
         """Yield what estimates compare for a group, the most promising first."""
-        for profile in self._space(own.waves).profiles(network.groups[group.index]):
+        for profile in self._space(own.waves).profiles(group):
             yield in_waves(profile.candidate.tiling, own.waves)
+
+    def _steps(self, group: Group, own: Tiling) -> Iterator[Tiling]:
+        return nearby(self._space(1).models.model(group), own)
 
     def _space(self, waves: int) -> CandidateSpace:
         """Return the candidates that the estimate compared whose choice was the best."""
         spaces = self._choices[0][1].spaces
         return spaces.get(waves, spaces[1])
-
-
-def stretches(groups: int) -> Iterator[range]:
-    """Yield stretches of successive groups: halves of a network, then quarters, then eighths."""
-    count = 2
-    while count <= min(groups, SEARCH.most_stretches):
-        for number in range(count):
-            yield range(groups * number // count, groups * (number + 1) // count)
-        count *= 2
 
 
 def _with_cuts(tilings: Tilings, cuts: Tilings) -> Tilings:

@@ -1,4 +1,8 @@
-"""Options of the choice of tile sizes, and numbers that stand for judgement."""
+"""Options of the choice of tile sizes, and numbers that stand for judgement.
+
+Where a number was measured, ``benchmarks/notes/tiles.md`` says how and on what, unless it is stated
+here.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +19,7 @@ class Tiles(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchSettings:
-    """Limits and thresholds of the search; measured as ``docs/tiles.md`` says unless stated here.
+    """Limits and thresholds of the search.
 
     Parameters
     ----------
@@ -31,17 +35,11 @@ class SearchSettings:
         Of the time limit, for the search that goes before the solver.
     share_at_most
         Of the time limit, by which tile sizes are chosen, however long all before has taken.
-    share_of_first, little
-        Of the time limit, after which no further rule is asked about the first tilings unless it
-        takes so little of what is left: where one schedule takes seconds, justifying the best one
-        gains more.
+    share_of_first
+        Of the time limit, after which no further rule is asked about the first tilings.
     large, longer
         Tasks from which on, where schedules with open addresses are soon justified, steps of
         large-neighbourhood search gain little, and how many times as long the search takes then.
-    share_to_finish
-        Of the time limit, until which addresses are looked for in the end.
-    share_of_plans
-        Of the time of the search, at most, for plans of tilings that are the best so far.
     margin
         A rule whose best schedule takes so many times as long as the best of all is asked no more.
     rules_when_open
@@ -60,8 +58,6 @@ class SearchSettings:
         within so many seconds: the search after this one would have few steps for such plans.
     estimates_at_once
         So many other estimates are asked before anything else is tried.
-    most_stretches
-        The most into which a network is cut.
     """
 
     tasks: int = 120_000
@@ -71,11 +67,8 @@ class SearchSettings:
     share: float = 0.4
     share_at_most: float = 0.55
     share_of_first: float = 0.25
-    little: float = 0.1
     large: int = 1_000
     longer: float = 1.4
-    share_to_finish: float = 0.85
-    share_of_plans: float = 0.4
     margin: float = 1.05
     rules_when_open: int = 2
     promising: float = 1.1
@@ -83,11 +76,74 @@ class SearchSettings:
     seconds_to_open: float = 2.0
     times_as_long: float = 5.0
     least_seconds: float = 1.0
-    estimates_at_once: int = 8
-    most_stretches: int = 8
+    estimates_at_once: int = 7
 
 
 SEARCH = SearchSettings()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BandSettings:
+    """How runs of groups whose results do not fit are cut into bands.
+
+    Parameters
+    ----------
+    shares
+        Parts of all scratchpads beyond which waiting results are fused.
+    room
+        Parts of what weights leave of the scratchpads that line buffers may take.
+    more
+        Times as many bands may be made so that all are of one height.
+    more_work
+        Times the least cycles of all tiles that those along an axis of bands may take.
+    least_width
+        Elements of a tile along the axis on which the cores share a band.
+    working_set
+        Of a core's memory, so that the next tile's data can come during a task.
+    """
+
+    shares: tuple[float, ...] = (0.5, 1.0)
+    room: tuple[float, ...] = (0.72, 0.5)
+    more: float = 1.35
+    more_work: float = 1.05
+    least_width: int = 8
+    working_set: float = 0.45
+
+
+BANDS = BandSettings()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockSettings:
+    """How chains of groups are cut whose results are added up block by block.
+
+    Parameters
+    ----------
+    too_large
+        Part of all scratchpads beyond which the results of a chain are not expected to stay.
+    small
+        A chain does not begin with a result of less than this part of what its results are to
+        exceed.
+    usable
+        Of a core's memory; the rest is for gaps between pieces, and for what comes early. More is
+        used only where nothing fits otherwise.
+    staying
+        Of what sums leave, that operands of the members may take which stay from block to block.
+    most_tried
+        Ways to cut chains that are tried.
+    least_width
+        Elements of a block that one core computes at least, where there are as many.
+    """
+
+    too_large: float = 0.5
+    small: float = 0.1
+    usable: tuple[float, ...] = (0.75, 0.9)
+    staying: float = 0.7
+    most_tried: int = 4
+    least_width: int = 16
+
+
+BLOCKS = BlockSettings()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,16 +8,9 @@ then, of all triples of tiles along these axes, the one with the largest sum is 
 
 What it leaves open here, and what is done: a core's share of its memory stands for its three
 scratchpads. Groups of operators that are no convolution of one group with two axes are cut along
-the first of its sets of axes along which tiles fit. A tile of a convolution at the edge has rows of
-padding there; here all have as many rows as those without. Where operands beside these three do not
-fit, tiles are cut further.
-
-What SMAUG leaves open here, and what is done: a core's share of its memory stands for its three
-scratchpads. Its rules are those for convolutions of one group
-with two axes; any other group of operators is cut along the first of its sets of axes along which
-tiles fit, into the largest that do. A tile of a convolution at the edge has rows of padding there;
-here all have as many rows as those without. Where operands beside these three do not fit, tiles are
-cut further.
+the first of its sets of axes along which tiles fit, into the largest that do. A tile of a
+convolution at the edge has rows of padding there; here all have as many rows as those without.
+Where operands beside these three do not fit, tiles are cut further.
 """
 
 from collections.abc import Iterator
@@ -26,10 +19,10 @@ from math import prod
 
 from spmilp.errors import DoesNotFitError
 from spmilp.frontend.graph import Group, Network
-from spmilp.lowering.limits import groups_that_do_not_fit
 from spmilp.lowering.rates import machine_rates
 from spmilp.lowering.tiling import Tiling
 from spmilp.problem.problem import Problem
+from spmilp.tile_selection.coarse import tilings_that_fit
 from spmilp.tile_selection.first_choice import NetworkOnMachine
 from spmilp.tile_selection.group_model import GroupModel, TileShrinker
 from spmilp.units import Bytes
@@ -38,35 +31,27 @@ SCRATCHPADS = 3
 CHANNELS, FEATURES = 32, 8
 """Steps in which input and output channels are cut: multipliers of each unit, and units."""
 
-LESS = 0.75
-"""Of what tiles take that turn out not to fit, that the next ones may."""
-
 Shape = tuple[int, int, int, int]
 
 BATCH, ROWS, COLUMNS, LAST = range(4)
 """Axes of tensors with channels last; of weights, output channels, rows, columns, channels."""
 
-PREFERENCE = tuple(
-    map(
-        frozenset,
-        (
-            (),
-            (BATCH,),
-            (BATCH, LAST),
-            (BATCH, ROWS),
-            (BATCH, COLUMNS),
-            (BATCH, ROWS, COLUMNS),
-            (BATCH, LAST, ROWS),
-            (BATCH, LAST, COLUMNS),
-        ),
-    )
+PREFERENCE: tuple[frozenset[int], ...] = (
+    frozenset(),
+    frozenset({BATCH}),
+    frozenset({BATCH, LAST}),
+    frozenset({BATCH, ROWS}),
+    frozenset({BATCH, COLUMNS}),
+    frozenset({BATCH, ROWS, COLUMNS}),
+    frozenset({BATCH, LAST, ROWS}),
+    frozenset({BATCH, LAST, COLUMNS}),
 )
 """Sets of axes in the order in which they are tried."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Convolution:
-    """A convolution of one group.
+class TileShapes:
+    """Shapes of the three tensors of a convolution of one group, or of tiles of them.
 
     Parameters
     ----------
@@ -76,26 +61,43 @@ class Convolution:
         Output channels, rows, columns, channels.
     results
         Batch, rows, columns, output channels.
+    """
+
+    inputs: Shape
+    weights: Shape
+    results: Shape
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Convolution(TileShapes):
+    """A convolution of one group.
+
+    Parameters
+    ----------
     stride
         Of rows.
     is_padded
         Whether results have as many rows as inputs, but for the stride.
     """
 
-    inputs: Shape
-    weights: Shape
-    results: Shape
     stride: int = 1
     is_padded: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TileShapes:
-    """Shapes of the tiles of a convolution's three tensors; axes as in :class:`Convolution`."""
+def smaug_problem(subject: NetworkOnMachine) -> Problem:
+    """Return the problem of SMAUG's tiles; groups of which tasks do not fit have smaller ones.
 
-    inputs: Shape
-    weights: Shape
-    results: Shape
+    Raises
+    ------
+    DoesNotFitError
+        If the smallest tile of a group fits no core's share of a memory, or no tiles are found
+        that do.
+    """
+    network, machine = subject.network, subject.machine
+    share = machine_rates(machine).least_share
+    models = [GroupModel(network, group, machine) for group in network.groups]
+    tilings = {model.group.index: _tiling(network, model, share) for model in models}
+    return tilings_that_fit(network, machine, [tilings], subject.lower, go_on=subject.go_on)[1]
 
 
 def tile_shapes(convolution: Convolution, most: int) -> TileShapes | None:
@@ -111,45 +113,6 @@ def tile_shapes(convolution: Convolution, most: int) -> TileShapes | None:
         return sum(map(prod, (one.inputs, one.weights, one.results)))
 
     return max(_all_tile_shapes(convolution, most), key=elements, default=None)
-
-
-def smaug_problem(subject: NetworkOnMachine) -> Problem:
-    """Return the problem of SMAUG's tiles; groups of which tasks do not fit have smaller ones.
-
-    Raises
-    ------
-    DoesNotFitError
-        If the smallest tile of a group fits no core's share of a memory.
-    """
-    network = subject.network
-    share = machine_rates(subject.machine).least_share
-    models = {group.name: GroupModel(network, group, subject.machine) for group in network.groups}
-    limits = dict.fromkeys(models, share)
-    while True:
-        subject.go_on()
-        tilings = {
-            model.group.index: _tiling(network, model, share, limits[name])
-            for name, model in models.items()
-        }
-        problem = subject.lower(tilings)
-        too_large = groups_that_do_not_fit(problem)
-        if not too_large:
-            return problem
-        for name, reason in too_large.items():
-            model = models[name]
-            taken = model.footprint(tilings[model.group.index]).bytes
-            limits[name] = int(LESS * min(limits[name], taken))
-            if model.footprint(model.smallest()[1]).bytes > limits[name]:
-                raise DoesNotFitError(reason)
-
-
-def _first_axes(shape: Shape, least: Shape, most: int) -> frozenset[int] | None:
-    """Return the first set of axes along which a tile can be so small that it fits."""
-    for axes in PREFERENCE:
-        tile = (min(least[axis], shape[axis]) if axis in axes else shape[axis] for axis in range(4))
-        if prod(tile) <= most:
-            return axes
-    return None
 
 
 def _all_tile_shapes(one: Convolution, most: int) -> Iterator[TileShapes]:
@@ -183,6 +146,15 @@ def _all_tile_shapes(one: Convolution, most: int) -> Iterator[TileShapes]:
                         yield TileShapes(inputs=inputs, weights=weights, results=results)
 
 
+def _first_axes(shape: Shape, least: Shape, most: int) -> frozenset[int] | None:
+    """Return the first set of axes along which a tile can be so small that it fits."""
+    for axes in PREFERENCE:
+        tile = (min(least[axis], shape[axis]) if axis in axes else shape[axis] for axis in range(4))
+        if prod(tile) <= most:
+            return axes
+    return None
+
+
 def _input_tiles(one: Convolution, axes: frozenset[int], most: int) -> Iterator[Shape]:
     """Yield the tiles of inputs that fit: whole along all but some axes."""
     batch, rows, columns, last = one.inputs
@@ -199,23 +171,23 @@ def _steps(length: int, step: int, least: int | None = None) -> list[int]:
     return sorted({*range(min(least or step, length), length, step), length})
 
 
-def _tiling(network: Network, model: GroupModel, share: Bytes, limit: Bytes) -> Tiling:
-    """Return the tiling of a group: SMAUG's own, or smaller tiles where the limit demands it."""
+def _tiling(network: Network, model: GroupModel, share: Bytes) -> Tiling:
+    """Return the tiling of a group: SMAUG's own, cut further where the share demands it."""
     convolution = _convolution_of(network, model.group)
     found: Tiling | None = None
     if convolution is not None:
-        item = model.input_items[0]
-        shapes = tile_shapes(convolution, share // SCRATCHPADS // item)
+        most = share // SCRATCHPADS // model.input_items[0]
+        shapes = tile_shapes(convolution, most)
         found = None if shapes is None else _tiling_of(convolution, shapes)
-    found = found or _along_preferred_axes(model, limit) or Tiling(counts=(1,) * len(model.shape))
+    found = found or _along_preferred_axes(model, share) or model.uncut
     for splits_reduction in (False, True):
-        fitting = TileShrinker(model, splits_reduction).until_it_fits(found, limit)
+        fitting = TileShrinker(model, splits_reduction).until_it_fits(found, share)
         if fitting is not None:
             return fitting
     box, smallest = model.smallest()
     needed = model.footprint(smallest).bytes
     raise DoesNotFitError(
-        f"group {model.group.name}: its smallest tile {box} needs {needed} B > {limit} B, "
+        f"group {model.group.name}: its smallest tile {box} needs {needed} B > {share} B, "
         "a core's share of its memory; use a machine with larger scratchpads"
     )
 
@@ -256,7 +228,7 @@ def _tiling_of(convolution: Convolution, shapes: TileShapes) -> Tiling:
     return Tiling(counts=tuple(counts), parts=parts, multiples=sizes)
 
 
-def _along_preferred_axes(model: GroupModel, limit: Bytes) -> Tiling | None:
+def _along_preferred_axes(model: GroupModel, share: Bytes) -> Tiling | None:
     """Return tiles that fit, cut along the first set of axes along which some do."""
     rank = len(model.shape)
     # Batch first; the channels are behind it in pictures, and last in sequences.
@@ -265,7 +237,7 @@ def _along_preferred_axes(model: GroupModel, limit: Bytes) -> Tiling | None:
         if rank == 4 or COLUMNS not in axes:
             chosen = [place[axis] for axis in axes if 0 <= place[axis] < rank]
             shrinker = TileShrinker(model, splits_reduction=False, axes=chosen)
-            found = shrinker.until_it_fits(Tiling(counts=(1,) * rank), limit)
+            found = shrinker.until_it_fits(model.uncut, share)
             if found is not None:
                 return found
     return None

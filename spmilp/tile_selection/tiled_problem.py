@@ -28,10 +28,6 @@ JUSTIFIED = "justified"
 """The source of a schedule's plan at other times."""
 
 
-LESS_FULL = 0.8
-"""Of each memory, where no addresses were found for a schedule that fills it."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TiledProblem:
     """A problem, and what is known of its plans before a solver begins.
@@ -128,28 +124,6 @@ class TiledProblem:
         """Return it with addresses for its schedule at justified times, if some are found."""
         found = None if self.opened is None else self.opened.packed(clock)
         return self if found is None else replace(self, justified=found)
-
-    @collector_paused()
-    def with_another_schedule(self, clock: Clock) -> "TiledProblem":
-        """Return it with another schedule by the same rule, for whose plan there are addresses.
-
-        It is the better of two: one that fills memories less, and one with addresses from the
-        beginning. When the time is over there is none but that.
-        """
-        if self.schedule is None or self.schedule.shares is None:
-            return self
-        best = self.with_addresses()
-        if clock.is_over():
-            return best
-        best = best.once_justified()
-        roomy = self.schedule.filled(self.problem, LESS_FULL * self.schedule.shares)
-        if roomy is None:
-            return best
-        columns = columns_of(self.problem, roomy.state)
-        found = OpenSchedule(self.problem, columns, clock, LESS_FULL).packed(clock)
-        if found is None or (best.value is not None and best.value <= found.makespan):
-            return best
-        return replace(self, schedule=roomy, justified=found)
 
     @collector_paused()
     def with_addresses(self) -> "TiledProblem":

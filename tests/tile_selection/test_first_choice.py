@@ -3,21 +3,20 @@ from math import prod
 
 import pytest
 
-from spmilp.errors import DoesNotFitError, SpmilpError
+from spmilp.errors import DoesNotFitError
 from spmilp.frontend.graph import Network
 from spmilp.lowering.limits import groups_that_do_not_fit, working_set
 from spmilp.lowering.lower import lower
 from spmilp.lowering.rates import machine_rates
-from spmilp.lowering.tiling import Tiling
+from spmilp.lowering.tiling import Tiling, Tilings
 from spmilp.machine.machine import CoreKind, Machine
 from spmilp.machine.read import load_machine
-from spmilp.problem.problem import Problem
 from spmilp.solvers.schedule.portfolio import schedules_by
 from spmilp.tile_selection.candidates import Candidate, CandidateMaker
+from spmilp.tile_selection.coarse import tasks_of
+from spmilp.tile_selection.estimate import CostParameters
 from spmilp.tile_selection.first_choice import choose_tilings, first_choice
 from spmilp.tile_selection.group_model import GroupModel
-from spmilp.tile_selection.refine import refine_tilings
-from spmilp.tile_selection.tiled_problem import Worth
 from tests.lowering.builders import NetworkBuilder, star_machine
 
 
@@ -69,12 +68,6 @@ def test_what_fits_nowhere_is_told_with_its_bytes() -> None:
         candidates_of(network, star_machine(2, 1 << 13))
 
 
-def test_what_no_kind_can_run_is_told() -> None:
-    kind = CoreKind(index=0, name="pool", operators=frozenset({"MaxPool"}))
-    with pytest.raises(SpmilpError, match=r"conv3 \(Conv, Relu; float32\): none of"):
-        candidates_of(small_network(), star_machine(2, kinds=[kind]))
-
-
 @pytest.mark.parametrize("spm", [1 << 13, 1 << 16, 1 << 20])
 def test_chosen_tilings_give_tasks_that_fit(spm: int) -> None:
     network, machine = small_network(), star_machine(4, spm, dimensions=2)
@@ -111,21 +104,6 @@ def test_a_kind_whose_memories_are_too_small_for_a_task_does_not_run_it() -> Non
     assert None not in nowhere.tasks[0].cycles
 
 
-@pytest.mark.full
-def test_refining_never_makes_it_worse_and_keeps_to_its_budget() -> None:
-    network, machine = small_network(), star_machine(4, 1 << 16)
-    first = first_choice(network, machine)
-    values: list[int] = []
-
-    def evaluate(problem: Problem) -> Worth:
-        values.append(len(problem.tasks))
-        return (values[-1],)
-
-    refined = refine_tilings(first, evaluate, budget=20)
-    assert len(values) <= 20
-    assert len(lower(network, machine, refined).tasks) == min(values)
-
-
 def test_a_large_product_is_added_up_in_place_while_its_weights_stream_past() -> None:
     # 16 MiB of weights, and 2 MiB of scratchpads: each weight should leave DRAM once all the same.
     machine = load_machine("mesh4x4").replace(spm="128KiB", dram_rate=16).machine
@@ -139,3 +117,42 @@ def test_a_large_product_is_added_up_in_place_while_its_weights_stream_past() ->
     tiling = chosen.tilings[0]
     assert (prod(tiling.counts), tiling.parts > 1) == (len(machine.cores), True)
     assert traffic < 1.1 * 4 * (64 * 2048 + 2048 * 2048 + 64 * 2048)
+
+
+def chain(batch: int = 1) -> Network:
+    builder = NetworkBuilder()
+    data = builder.conv(builder.input((batch, 3, 16, 16)), 16)
+    for _ in range(4):
+        data = builder.conv(data, 16, residual=data)
+    return builder.network(builder.conv(builder.pool(data), 32, kernel=1))
+
+
+def test_in_a_part_of_the_room_working_sets_are_as_small() -> None:
+    machine = star_machine(4, 1 << 14)
+    first = first_choice(chain(), machine)
+
+    def largest(tilings: Tilings) -> int:
+        problem = lower(chain(), machine, tilings)
+        return max(working_set(one, problem.slices, problem.buffers, 4) for one in problem.tasks)
+
+    found = first.with_parameters(CostParameters(room=0.4))
+
+    assert found is not None
+    assert largest(found.tilings) <= 0.4 * (1 << 14) < largest(first.tilings)
+
+
+def test_a_batch_may_compute_in_equally_many_waves_throughout() -> None:
+    first = first_choice(chain(batch=8), star_machine(4, 1 << 14))
+    numbers = [{one.waves for one in found.tilings.values()} for found in first.in_equal_waves()]
+    assert len(numbers) == len(first.spaces) > 1
+    assert numbers == [{number} for number in first.spaces]
+
+
+def test_where_tasks_would_be_short_there_are_fewer_for_a_part_of_the_cores() -> None:
+    builder = NetworkBuilder()
+    network = builder.network(builder.matmul(builder.matmul(builder.input((64, 8)), 64), 8))
+    first = first_choice(network, star_machine(64, 1 << 16))
+    found = first.with_parameters(CostParameters(cores=0.25))
+    assert found is not None
+    assert max(tasks_of({0: tiling}) for tiling in first.tilings.values()) >= 64
+    assert max(tasks_of({0: tiling}) for tiling in found.tilings.values()) == 16

@@ -1,35 +1,20 @@
 """Choosing tiles when time is short: what is cut, what is not begun, what is then the answer."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from spmilp.checker.check import check
 from spmilp.errors import DoesNotFitError, SpmilpError
-from spmilp.lowering.tiling import Tilings
 from spmilp.solvers.common.clock import Clock, Pace, Step
 from spmilp.source import load
-from spmilp.tile_selection import choose
-from spmilp.tile_selection.choose import (
-    choose_tiles,
-    fast_initial_problem,
-    first_choice_in_time,
-)
-from spmilp.tile_selection.coarse import CoarseTilings, fast_initial_tilings, tasks_of
+from spmilp.tile_selection.choose import choose_tiles, first_choice_in_time
+from spmilp.tile_selection.coarse import CoarseTilings, tasks_of
 from spmilp.tile_selection.first_choice import NetworkOnMachine, first_choice
-from spmilp.tile_selection.settings import SEARCH, TileOptions, Tiles
+from spmilp.tile_selection.settings import TileOptions, Tiles
 from tests.lowering.builders import NetworkBuilder, star_machine
 
 MODEL = Path(__file__).parents[2] / "models" / "resnet8_int8.onnx"
-NETWORK, TARGET = load(MODEL, "gap9")
-SUBJECT = NetworkOnMachine(network=NETWORK, machine=TARGET.machine)
-QUICKEST = CoarseTilings(NETWORK, TARGET.machine)
-
-
-def size_of(tilings: Tilings) -> tuple[int, int]:
-    """Return the tasks and their reads, as they are forecast."""
-    return tasks_of(tilings), QUICKEST.counts.of_all(tilings)
 
 
 class Ticking:
@@ -44,39 +29,17 @@ class Ticking:
         return self.seconds
 
 
-def test_where_there_is_no_time_for_a_tile_for_each_core_there_are_fewer_tiles(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(choose, "SEARCH", replace(SEARCH, soon_compared=0))
-    network, target = load(MODEL, "mesh4x4")
-    subject = NetworkOnMachine(network=network, machine=target.machine)
-    quickest = CoarseTilings(network, target.machine)
-    tilings = fast_initial_tilings(quickest.counts)
-    assert tilings is not None
-    most, fewest = tasks_of(tilings), tasks_of(next(iter(quickest)))
-    assert fewest < most
-    needed = Pace().seconds_from_scratch(most, quickest.counts.of_all(tilings))
-
-    for seconds, tasks in ((1.01 * needed, most), (0.99 * needed, fewest)):
-        said: list[tuple[int, int]] = []
-        limits = TileOptions(
-            how=Tiles.SEARCH, on_better=lambda value, tasks, said=said: said.append((value, tasks))
-        )
-        clock = Clock(seconds, Ticking(0.0))
-        tiled = fast_initial_problem(subject, limits, clock, quickest)
-        assert tiled is not None
-        assert len(tiled.problem.tasks) == tasks
-        assert said == [(tiled.value, tasks)]
-
-
 def test_the_first_choice_leaves_time_for_the_quickest_plan_where_there_is_none() -> None:
-    pace = Pace()
-    tasks, reads = size_of(next(iter(QUICKEST)))
+    network, target = load(MODEL, "gap9")
+    quickest, pace = CoarseTilings(network, target.machine), Pace()
+    tilings = next(iter(quickest))
+    tasks, reads = tasks_of(tilings), quickest.counts.of_all(tilings)
     pace.note(Step.LOWER, tasks, 2.0)
     now = Ticking(0.01)
     clock = Clock(pace.seconds_from_scratch(tasks, reads) + 1.0, now, pace=pace)
 
-    assert first_choice_in_time(SUBJECT, clock, QUICKEST, has_plan=False) is None
+    subject = NetworkOnMachine(network=network, machine=target.machine)
+    assert first_choice_in_time(subject, clock, quickest, has_plan=False) is None
     assert now.seconds == pytest.approx(1.0, abs=0.1)
 
 
@@ -97,19 +60,17 @@ def test_without_any_time_there_is_a_valid_plan_of_few_tasks(machine: str) -> No
 def test_what_fits_nowhere_is_said_though_there_is_no_time() -> None:
     builder = NetworkBuilder()
     network = builder.network(builder.conv(builder.input((1, 3, 64, 64)), 16))
-    target = replace(TARGET, machine=star_machine(4, 64))
+    subject = NetworkOnMachine(network=network, machine=star_machine(4, 64))
     with pytest.raises(DoesNotFitError):
-        choose_tiles(
-            NetworkOnMachine.of(network, target), TileOptions(how=Tiles.SEARCH), Clock(0.0)
-        )
+        choose_tiles(subject, TileOptions(how=Tiles.SEARCH), Clock(0.0))
 
 
 def test_results_that_can_only_have_too_many_tiles_are_refused_with_both_numbers() -> None:
     builder = NetworkBuilder()
     network = builder.network(builder.conv(builder.input((1_000_000, 3, 64, 64)), 16))
-    target = replace(TARGET, machine=star_machine(4, 1 << 16))
+    subject = NetworkOnMachine(network=network, machine=star_machine(4, 1 << 16))
     with pytest.raises(
         SpmilpError, match=r"4,000,000 tiles at least, expected at most 200,000"
     ) as said:
-        choose_tiles(NetworkOnMachine.of(network, target))
+        choose_tiles(subject)
     assert "--dim" in str(said.value)

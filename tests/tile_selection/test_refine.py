@@ -1,14 +1,19 @@
 """Tilings are searched for: what is tried, in which order, and what is kept."""
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 import pytest
 
 from spmilp.frontend.graph import Network
 from spmilp.lowering.lower import lower, tile_group
-from spmilp.lowering.tiling import Tiling
+from spmilp.lowering.tiling import Tiling, Tilings, tile_grid
 from spmilp.problem.problem import BufferKind, Problem
+from spmilp.tile_selection.coarse import nearby
 from spmilp.tile_selection.estimate import CostParameters
 from spmilp.tile_selection.first_choice import first_choice
-from spmilp.tile_selection.refine import nearby, refine_tilings
+from spmilp.tile_selection.group_model import GroupModel
+from spmilp.tile_selection.refine import Evaluate, Pass, Trials, refine_tilings, take_turns
 from spmilp.tile_selection.tiled_problem import Worth
 from tests.lowering.builders import NetworkBuilder, star_machine
 
@@ -17,7 +22,7 @@ Tiles = dict[str, set[tuple[object, object]]]
 MACHINE = star_machine(4, 1 << 14)
 
 
-def network(batch: int = 1) -> Network:
+def residuals(batch: int = 1) -> Network:
     builder = NetworkBuilder()
     data = builder.conv(builder.input((batch, 3, 16, 16)), 16)
     for _ in range(2):
@@ -42,27 +47,26 @@ def tiles(problem: Problem) -> Tiles:
     return found
 
 
-def test_stretches_are_taken_from_tilings_that_are_worse_as_a_whole(no_others: None) -> None:
-    first = first_choice(network(), MACHINE)
-    groups, space = network().groups, first.spaces[1]
-    start = {one.index: space.profiles(one)[-1].candidate.tiling for one in groups}
-    half = len(groups) // 2
-    mixed = {one: (start if one < half else first.tilings)[one] for one in start}
-    assert mixed not in (start, first.tilings)
-    wanted = lower(network(), MACHINE, mixed)
+@pytest.mark.full
+def test_refining_never_makes_it_worse_and_keeps_to_its_budget() -> None:
+    first = first_choice(residuals(), MACHINE)
+    values: list[int] = []
 
     def evaluate(problem: Problem) -> Worth:
-        return (0,) if problem == wanted else (1,)
+        values.append(len(problem.tasks))
+        return (values[-1],)
 
-    assert refine_tilings(first, evaluate, start=start, budget=12) == mixed
+    refined = refine_tilings(first, evaluate, budget=20)
+    assert len(values) <= 20
+    assert len(lower(residuals(), MACHINE, refined).tasks) == min(values)
 
 
 @pytest.mark.parametrize("waves", [1, 2])
 def test_a_step_from_a_tiling_is_a_tiling(waves: int) -> None:
-    some = network(batch=4)
+    some = residuals(batch=4)
     group = some.groups[1]
     own = Tiling(counts=(2, 2, 4, 1), parts=2, waves=waves)
-    found = list(nearby(some, group, own))
+    found = list(nearby(GroupModel(some, group, MACHINE), own))
     assert {one.parts for one in found} == {1, 2, 4}
     assert {one.waves for one in found} == {waves}
     assert {one.counts[0] for one in found} == ({1, 2, 4} if waves == 1 else {2})
@@ -71,8 +75,7 @@ def test_a_step_from_a_tiling_is_a_tiling(waves: int) -> None:
 
 
 def test_a_reduction_may_be_split_where_nothing_forces_it(no_others: None) -> None:
-    machine = star_machine(4, 1 << 20)
-    first = first_choice(network(), machine)
+    first = first_choice(residuals(), star_machine(4, 1 << 20))
     assert {tiling.parts for tiling in first.tilings.values()} == {1}
 
     def evaluate(problem: Problem) -> Worth:
@@ -83,8 +86,8 @@ def test_a_reduction_may_be_split_where_nothing_forces_it(no_others: None) -> No
 
 
 def test_the_groups_that_a_plan_waits_for_are_changed_first(no_others: None) -> None:
-    first = first_choice(network(), MACHINE)
-    for waited_for in [group.name for group in network().groups]:
+    first = first_choice(residuals(), MACHINE)
+    for waited_for in [group.name for group in residuals().groups]:
         seen: list[Tiles] = []
 
         def evaluate(problem: Problem, seen: list[Tiles] = seen) -> Worth:
@@ -96,3 +99,74 @@ def test_the_groups_that_a_plan_waits_for_are_changed_first(no_others: None) -> 
 
         refine_tilings(first, evaluate, budget=2, delays=delays)
         assert waited_for in {name for name in seen[0] if seen[0][name] != seen[1][name]}
+
+
+def rectifiers(count: int) -> Network:
+    """Return operators that can be cut into 1 to 8 tiles each."""
+    builder = NetworkBuilder()
+    data = builder.input((1, 8))
+    for _ in range(count):
+        data = builder.relu(data)
+    return builder.network(data)
+
+
+def trials_of(network: Network, evaluate: Evaluate, budget: int) -> Trials:
+    trials = Trials(lambda some: lower(network, MACHINE, some), evaluate, budget)
+    trials.is_better({group.index: Tiling(counts=(1, 1)) for group in network.groups})
+    return trials
+
+
+def cuts(trials: Trials, group: int, tried: list[int]) -> Pass:
+    """Return the pass that cuts one group into 2, 3, ... tiles, and notes its number each time."""
+
+    def whole_pass() -> Iterator[Tilings]:
+        for count in range(2, 9):
+            tried.append(group)
+            cut = replace(trials.best[group], counts=(1, count))
+            yield {**trials.best, group: cut}
+
+    return whole_pass
+
+
+def test_what_pays_has_more_trials() -> None:
+    network = rectifiers(2)
+    names = [group.name for group in network.groups]
+
+    def evaluate(problem: Problem) -> Worth:
+        return (-sum(task.tile is not None and task.tile.of == names[1] for task in problem.tasks),)
+
+    trials = trials_of(network, evaluate, 9)
+    tried: list[int] = []
+    take_turns(trials, [(0.2, cuts(trials, one, tried)) for one in (0, 1)])
+    assert tried.count(1) > tried.count(0) > 0
+
+
+def test_of_equal_makespans_the_one_with_less_traffic_is_better() -> None:
+    traffic = {1: 9, 2: 8, 4: 8}
+    trials = trials_of(rectifiers(1), lambda problem: (7, traffic[len(problem.tasks)]), 9)
+
+    assert trials.is_better({0: Tiling(counts=(1, 2))})
+    assert not trials.is_better({0: Tiling(counts=(1, 4))})
+    assert trials.least == (7, 8)
+
+
+def test_tilings_that_cut_alike_are_one_trial() -> None:
+    network = rectifiers(1)
+    lowered: list[Tilings] = []
+
+    def lower_noted(tilings: Tilings) -> Problem:
+        lowered.append(tilings)
+        return lower(network, MACHINE, tilings)
+
+    trials = Trials(
+        lower_noted,
+        lambda problem: (len(problem.tasks),),
+        cuts=lambda group, tiling: tile_grid(tiling, (1, 8), 1),
+    )
+    plain, rounded = Tiling(counts=(1, 4)), Tiling(counts=(1, 8), multiples=(1, 2))
+    assert trials.is_better({0: plain})
+    assert not trials.are_new({0: rounded})
+    assert trials.value_of({0: rounded}) == (4,)
+    assert not trials.is_better({0: rounded})
+    assert trials.are_new({0: Tiling(counts=(1, 8), multiples=(1, 4))})
+    assert lowered == [{0: plain}]
