@@ -15,7 +15,7 @@ from spmilp.packing.arrays import Ints, Tables
 from spmilp.packing.heuristics import Keys, keys_of, order_by
 from spmilp.packing.instance import Instance
 from spmilp.packing.result import LIMITS, Clock, PackingOptions
-from spmilp.packing.search import Outcome, Question, Run, empty_memo, parts_of, tables_of
+from spmilp.packing.search import Outcome, Question, Run, questions_of, tables_of
 from spmilp.processes import interruptibly
 
 ORDERS = (
@@ -48,7 +48,7 @@ def solve_by_cp_sat(
     # Importing OR-Tools takes longer than most packings do.
     from ortools.sat.python import cp_model
 
-    tables, items = question.tables, question.part.items.tolist()
+    tables, items = question.tables, question.items.tolist()
     domains = {i: _offsets_in_steps(tables, i, int(question.latest[i])) for i in items}
     if not all(domains.values()):
         return Outcome.EXHAUSTED, None
@@ -98,12 +98,12 @@ def _offsets_in_steps(tables: Tables, item: int, latest: int) -> list[list[int]]
 
 def _sections_are_disjoint(model: Any, question: Question, offset: Expressions) -> None:
     """Add one ``no_overlap`` for the items, and the obstacles, of each section."""
-    tables, part = question.tables, question.part
+    tables = question.tables
     run_of_incidence = (
         np.searchsorted(tables.incidence_start, tables.member_incidence, side="right") - 1
     )
     runs: dict[int, Any] = {}
-    for section in range(part.section_from, part.section_until):
+    for section in range(question.section_from, question.section_until):
         intervals = []
         for k in range(tables.member_start[section], tables.member_start[section + 1]):
             item, run = int(tables.member[k]), int(run_of_incidence[k])
@@ -157,7 +157,7 @@ class PartSearch:
         self._nodes = self._started = 0
         self._slices = self._restarts()
         self._next_cp_sat, self._cp_sat_time = LIMITS.first_nodes, LIMITS.first_time
-        self.items = question.part.items
+        self.items = question.items
         self.outcome = Outcome.PAUSED
         self.offsets: Ints | None = None
         self.source = ""
@@ -245,7 +245,11 @@ class Decider:
         if self.tables is None:
             return Verdict(outcome=Outcome.PAUSED)
         if capacity not in self._searches:
-            self._searches[capacity] = tuple(self._searches_at(capacity, self.tables))
+            keys, rules = keys_of(self._instance), self._options.rules
+            self._searches[capacity] = tuple(
+                PartSearch(question, keys, self._options, self._clock)
+                for question in questions_of(self._instance, self.tables, capacity, rules)
+            )
         searches, spent = self._searches[capacity], 0
         while not self._clock.is_up and (nodes is None or spent < nodes):
             undecided = [search for search in searches if search.outcome is Outcome.PAUSED]
@@ -269,16 +273,3 @@ class Decider:
                 offsets[search.items] = search.offsets[search.items]
         source = "cliques" if any(search.source == "cliques" for search in searches) else "search"
         return Verdict(outcome=Outcome.PACKED, offsets=offsets, source=source)
-
-    def _searches_at(self, capacity: int, tables: Tables) -> Iterator[PartSearch]:
-        keys, memo = keys_of(self._instance), empty_memo()
-        for part in parts_of(tables):
-            question = Question(
-                tables=tables,
-                part=part,
-                latest=self._instance.latest(capacity),
-                capacity=self._instance.capacity_units(capacity),
-                rules=self._options.rules,
-                memo=memo,
-            )
-            yield PartSearch(question, keys, self._options, self._clock)

@@ -1,5 +1,6 @@
 """From an instance to the arrays of the search, and one run of it; it can be paused and resumed."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -94,16 +95,41 @@ def _classes(instance: Instance, eligible: NDArray[np.bool_], also: tuple[Ints, 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
-    """Items and sections of one sub-problem that time separates from the others."""
+class Question:
+    """Whether a part of an instance, which time separates from the rest, fits at one capacity.
 
+    Parameters
+    ----------
+    items, section_from, section_until
+        The items of the part and its sections.
+    latest, capacity
+        Highest offset of each item of the instance, and the capacity, in units.
+    rules
+        Prunings that are on: a sum of switches of :mod:`spmilp.packing.rules`.
+    memo
+        Failed states, which the parts of one instance at one capacity share.
+    """
+
+    tables: Tables
     items: Ints
     section_from: int
     section_until: int
+    latest: Ints
+    capacity: int
+    rules: int
+    memo: Memo
 
 
-def parts_of(tables: Tables) -> tuple[Part, ...]:
-    """Cut an instance where no item ties the two sides together."""
+def questions_of(
+    instance: Instance, tables: Tables, capacity: int, rules: int
+) -> Iterator[Question]:
+    """Cut an instance where no item ties the two sides together; the capacity is in bytes."""
+    states = LIMITS.memo_states
+    memo = Memo(
+        key=np.zeros(states, dtype=np.uint64),
+        check=np.zeros(states, dtype=np.uint64),
+        bound=np.zeros(states, dtype=np.int64),
+    )
     sections = tables.member_start.size - 1
     spanning = np.zeros(sections + 1, dtype=np.int64)
     np.add.at(spanning, tables.hull_from + 1, 1)
@@ -112,48 +138,17 @@ def parts_of(tables: Tables) -> tuple[Part, ...]:
     cuts = cuts[(cuts > 0) & (cuts < sections)]
     number = np.searchsorted(cuts, tables.hull_from, side="right")
     bounds = [0, *cuts.tolist(), sections]
-    return tuple(
-        Part(
+    for k in np.unique(number).tolist():
+        yield Question(
+            tables=tables,
             items=np.flatnonzero(number == k),
             section_from=bounds[k],
             section_until=bounds[k + 1],
+            latest=instance.latest(capacity),
+            capacity=instance.capacity_units(capacity),
+            rules=rules,
+            memo=memo,
         )
-        for k in sorted(set(number.tolist()))
-    )
-
-
-def empty_memo() -> Memo:
-    """Return a memo without failed states."""
-    states = LIMITS.memo_states
-    return Memo(
-        key=np.zeros(states, dtype=np.uint64),
-        check=np.zeros(states, dtype=np.uint64),
-        bound=np.zeros(states, dtype=np.int64),
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """Whether a part of an instance fits at one capacity.
-
-    Parameters
-    ----------
-    tables, part
-        The instance, and the part of it to pack.
-    latest, capacity
-        Highest offset of each item of the instance, and the capacity, in units.
-    rules
-        Prunings that are on: a sum of switches of :mod:`spmilp.packing.rules`.
-    memo
-        Failed states; questions about one capacity of one instance may share it.
-    """
-
-    tables: Tables
-    part: Part
-    latest: Ints
-    capacity: int
-    rules: int
-    memo: Memo
 
 
 class Run:
@@ -168,7 +163,7 @@ class Run:
     """
 
     def __init__(self, question: Question, order: Ints, weight: Ints) -> None:
-        tables, items, latest = question.tables, question.part.items, question.latest
+        tables, items, latest = question.tables, question.items, question.latest
         rules = question.rules
         if rules & r.STACKED and bool((latest != question.capacity - tables.units)[items].any()):
             # Exchanging two items could leave the upper one above its latest offset.
@@ -176,7 +171,7 @@ class Run:
         self._question = question
         self._settings = Settings(question.capacity, rules)
         self._state = _first_state(question, order, weight)
-        self._frames = _first_frames(question.part)
+        self._frames = _first_frames(question)
         self._agenda = Agenda(*(np.zeros(items.size + 2, np.int64) for _ in Agenda._fields))
         self._fits = bool((self._state.low <= latest)[items].all())
 
@@ -195,7 +190,7 @@ class Run:
         if not self._fits:
             return Outcome.EXHAUSTED
         limit = self.nodes + nodes
-        steps = STEPS_PER_ITEM * self._question.part.items.size
+        steps = STEPS_PER_ITEM * self._question.items.size
         for_python = min(nodes, search.steps_for_python(nodes * steps) // steps)
         outcome = self._search(for_python, steps) if for_python > 0 else Outcome.PAUSED
         if outcome is Outcome.PAUSED and self.nodes < limit:
@@ -218,9 +213,9 @@ class Run:
 
 
 def _first_state(question: Question, order: Ints, weight: Ints) -> State:
-    tables, part = question.tables, question.part
+    tables, part = question.tables, question.items
     items, sections = tables.units.size, tables.member_start.size - 1
-    conflicts = tables.pair_start[part.items + 1] - tables.pair_start[part.items]
+    conflicts = tables.pair_start[part + 1] - tables.pair_start[part]
     trail = int(conflicts.sum()) + items + 1
 
     def zeros(size: int) -> Ints:
@@ -233,7 +228,7 @@ def _first_state(question: Question, order: Ints, weight: Ints) -> State:
         low=tables.lowest.copy(),
         barred=zeros(items),
         offset=np.full(items, -1, dtype=np.int64),
-        order=part.items.copy(),
+        order=part.copy(),
         position=zeros(items),
         remaining=zeros(sections),
         alive=np.diff(tables.member_start),
@@ -247,18 +242,18 @@ def _first_state(question: Question, order: Ints, weight: Ints) -> State:
         counters=zeros(r.COUNTERS),
     )
     state.rank[order] = np.arange(order.size)
-    state.position[part.items] = np.arange(part.items.size)
+    state.position[part] = np.arange(part.size)
     state.counters[r.AGENDA_HEAD] = -1
     return state
 
 
-def _first_frames(part: Part) -> Frames:
-    size = part.items.size + 2
+def _first_frames(question: Question) -> Frames:
+    size = question.items.size + 2
     types = {name: np.uint64 if name in ("key", "check") else np.int64 for name in Frames._fields}
     columns: dict[str, Any] = {name: np.zeros(size, dtype) for name, dtype in types.items()}
     frames = Frames(**columns)
-    frames.last[0] = part.items.size
-    frames.section_from[0] = part.section_from
-    frames.section_until[0] = part.section_until
+    frames.last[0] = question.items.size
+    frames.section_from[0] = question.section_from
+    frames.section_until[0] = question.section_until
     frames.back_to[0] = -1
     return frames
