@@ -101,16 +101,3 @@ def test_pairs_of_too_many_still_hold(monkeypatch: pytest.MonkeyPatch) -> None:
         assert check_packing(problem, least.offsets) == []
         assert can_be_packed(replace(problem, capacity=least.height))
         assert not can_be_packed(replace(problem, capacity=least.height - 1))
-
-
-@pytest.mark.full
-def test_the_work_grows_with_the_number_of_buffers_and_pairs() -> None:
-    """Twenty thousand buffers with as many pairs: an added instant for each pair at most."""
-    random = Random(0)
-    starts = [random.randrange(20_000) for _ in range(20_000)]
-    items = tuple(Item(size=random.randint(1, 64), lifetimes=((s, s + 30),)) for s in starts)
-    pairs = {(i, i + random.randint(1, 5_000)) for i in range(15_000)}
-    without = PackingProblem(items=items, capacity=None)
-    instance = instance_of(replace(without, apart=tuple(sorted(pairs))))
-    assert 0 < instance.sections - instance_of(without).sections <= len(pairs)
-    assert height_bound(instance) >= height_bound(instance_of(without))
