@@ -48,13 +48,13 @@ def _plans(problem: Problem) -> Iterator[Plan]:
 
 @pytest.mark.full
 def test_list_plans_with_multicasts_are_valid() -> None:
-    found = [(problem, plan) for problem in _problems(40) for plan in _plans(problem)]
+    found = [(problem, plan) for problem in _problems(60) for plan in _plans(problem)]
 
     assert len(found) >= 40
     assert all(check(problem, plan) == () for problem, plan in found)
 
 
-@pytest.mark.parametrize("number", [52, 112, 120, 244, 288, 460, 476])
+@pytest.mark.parametrize("number", [52, 112, 244, 288, 460, 476])
 def test_no_list_plan_with_multicasts_is_better_than_the_optimum(number: int) -> None:
     problem = tiny_problem(number)
     optimum = CpSatSolver().solve(problem, SolveOptions())

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.bench.suite import SOLVE, ModelOnMachine, ProblemFile, list_suites, load_suite
+from benchmarks.scaled import load_scaled
 from spmilp.frontend.find import find_model
-from spmilp.machine.read import load_machine
 
 ROOT = Path(__file__).parents[2]
 
@@ -20,7 +20,7 @@ def test_models_machines_and_problems_of_the_suites_are_there(
     for row in load_suite(name).rows:
         if isinstance(row.source, ModelOnMachine):
             assert find_model(row.source.model).exists()
-            assert load_machine(row.source.machine, row.source.scale).machine.cores
+            assert load_scaled(row.source.machine, row.source.scale).machine.cores
         elif isinstance(row.source, ProblemFile):
             assert row.source.path.exists()
 

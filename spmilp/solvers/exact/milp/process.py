@@ -13,7 +13,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from functools import cache
-from typing import Any
+from typing import IO, Any
 
 from spmilp.errors import SpmilpError
 from spmilp.processes import Background
@@ -95,10 +95,9 @@ class _Worker:
         try:
             if into is None or out is None:
                 raise EOFError
-            pickle.dump((function, arguments), into)
-            into.flush()
-            # A thread reads, so that an interrupt never comes in the middle of an answer.
-            answer = Background(lambda: pickle.load(out))
+            # A thread writes and reads: no interrupt comes in the middle of an answer, and nobody
+            # waits for a process that does not even read.
+            answer = Background(lambda: _answer(into, out, (function, arguments)))
             try:
                 answer.ended.wait(longest)
             except KeyboardInterrupt:
@@ -126,6 +125,12 @@ class _Worker:
         """Give the process up; the next call starts another."""
         self.process.kill()
         _worker.cache_clear()
+
+
+def _answer(into: IO[bytes], out: IO[bytes], question: tuple[str, tuple[object, ...]]) -> Any:
+    pickle.dump(question, into)
+    into.flush()
+    return pickle.load(out)
 
 
 @cache
