@@ -42,7 +42,7 @@ from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.exact.cpsat import inquiry
-from spmilp.solvers.exact.cpsat.options import CpSatOptions
+from spmilp.solvers.exact.cpsat.phases import CpSatOptions
 from spmilp.solvers.exact.cpsat.solver import CpSatSolver
 from spmilp.solvers.improve.options import LnsOptions
 from spmilp.solvers.improve.solver import Candidate, LnsSolver, Search
@@ -76,11 +76,9 @@ LNS = {
 MEMBERS = ("search", "lns", "residency", "cpsat")
 CUTS = ("energy_of_cores", "energy_of_links", "working_sets", "known_heads")
 SYMMETRY = ("cores_in_order", "disjoint_residencies", "residencies_are_used")
-RELAXATIONS = ("load_relaxation", "retention")
 SWITCHES = {
     "cuts": CUTS,
     "symmetry": SYMMETRY,
-    "both load relaxations": RELAXATIONS,
 } | {
     field.name: (field.name,)
     for field in fields(CpSatOptions)

@@ -124,7 +124,7 @@ def _peak(options: SolveOptions) -> Solver:
 
 
 def _cpsat(options: SolveOptions) -> Solver:
-    from spmilp.solvers.exact.cpsat.options import CpSatOptions
+    from spmilp.solvers.exact.cpsat.phases import CpSatOptions
     from spmilp.solvers.exact.cpsat.solver import CpSatSolver
 
     limit = WITHOUT_LIMIT if options.time_limit is None else None

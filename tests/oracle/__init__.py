@@ -1,12 +1,13 @@
-"""An exhaustive search for the best plans of tiny problems: the oracle for the other solvers.
+"""An exhaustive search for the best plans of tiny problems: the oracle for the solvers.
 
-It shares nothing with them: it has its own timing and its own memories. It knows the machine's
-routes and the strides of a copy, which define the meaning of a problem. It covers every valid plan
-of ``docs/format.md``: reloads and spills, transfers between any two memories an engine serves
-(copies inside one memory included), multicast, remote reads, slices served by their own residency
-or their parent's, pairs in place, congruent addresses. Only two freedoms of the format are left
-out, which mean nothing on a real machine: a packed buffer that is there at cycle 0 lies at one
-address, not at several; and nothing is in place of anything at a place in a DRAM tensor.
+It shares nothing with them: it has its own timing, its own memories, and its own statement of what
+a transfer can be. It knows the machine's routes and the strides of a copy, which define the meaning
+of a problem. It covers every valid plan of ``docs/format.md``: reloads and spills, transfers
+between any two memories an engine serves (copies inside one memory included), multicast, remote
+reads, slices served by their own residency or their parent's, pairs in place, congruent addresses.
+Only two freedoms of the format are left out, which mean nothing on a real machine: a packed buffer
+that is there at cycle 0 lies at one address, not at several; and nothing is in place of anything at
+a place in a DRAM tensor.
 
 **The candidates are finitely many, and an optimum is among them.**
 
@@ -22,27 +23,26 @@ brings something that is used, to each of its destinations; and of two valid cop
 one memory only one serves anything that starts later, unless some task may write in place of one.
 The search gives up a path as soon as a transfer on it turns out to be redundant.
 
-*Addresses.* :mod:`.capacity` shows that finitely many addresses are enough, and that contents need
-to leave only when something is put on their bytes. A state of the search holds *all* layouts that
-its past allows, so that no decision about time depends on an address chosen too early.
+*Addresses.* Lower the residencies of a valid plan one by one as long as one can go down by the
+least step that keeps alignment and residue. It stays valid, and its peak does not rise. In the end
+each (with those in place of each other, which move together) has below it, at less than that step,
+address 0, the end of a reserved range, of a tensor or of another residency. So only addresses are
+tried that are reached from 0 or the end of a reserved range by adding sizes and rounding up. What
+is pinned to an address stays there, and others may lie above it. Where all that could ever lie in a
+memory fits side by side, everything has an address of its own.
+
+*Eviction.* A residency may end after its last use, and letting it stay costs nothing but bytes. So
+contents leave a memory only when something is put on their bytes.
 
 *The end.* A state holds the tasks that have run, what runs and for how long yet, and the contents
-of memories, times counted from now. There are finitely many, and the search meets none of them
-twice at the same cost. If it ends without a complete plan there is none.
+of memories, times counted from now, with *all* layouts that the past allows: no decision about time
+depends on an address chosen too early. There are finitely many states, and the search meets none of
+them twice at the same cost. If it ends without a complete plan there is none.
 
-``tables``, ``transfer_options``
-    Tables of the problem; the transfers that the machine can make.
-``state``, ``contents``, ``capacity``
-    The state at one cycle; the contents of a memory while a step changes them, and which of them
-    are still wanted; where they can lie.
-``task_starts``, ``transfer_starts``, ``advance``
-    The successors of a state: a task or a transfer starts, time passes.
-``lower_bounds``
-    Lower bounds on the cost to go.
+``rules``
+    What the machine can do with the problem, and where things can lie.
 ``search``
-    A*, the most promising state first.
-``reconstruct``, ``addresses``
-    From the path found to a plan.
+    The states and what can follow each of them, the cheapest first.
 ``solver``
-    One quantity of the objective after the other; or why there is no plan.
+    One quantity of the objective after the other; from the path found to a plan.
 """

@@ -14,7 +14,7 @@ from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.common import clock as clock_module
 from spmilp.solvers.common.clock import Clock, OutOfTimeError, Pace, Step
 from spmilp.solvers.common.context import KnownBounds, SearchContext, rows_of
-from spmilp.solvers.exact.cpsat.options import CpSatOptions
+from spmilp.solvers.exact.cpsat.phases import CpSatOptions
 from spmilp.solvers.exact.cpsat.solver import CpSatSolver
 from spmilp.solvers.exact.formulation.candidates import Structure
 from spmilp.solvers.exact.formulation.model import StructureBuilder

@@ -32,7 +32,7 @@ from spmilp.solvers.auto import Auto
 from spmilp.solvers.base import Progress, SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
-from spmilp.solvers.exact.cpsat.options import CpSatOptions
+from spmilp.solvers.exact.cpsat.phases import CpSatOptions
 from spmilp.solvers.exact.cpsat.solver import CpSatSolver
 from spmilp.solvers.exact.milp.solver import MilpSolver
 from spmilp.solvers.improve.solver import LnsSolver
@@ -40,7 +40,6 @@ from spmilp.solvers.peak import PeakBisection
 from spmilp.solvers.schedule.restarts import PerturbedRestarts
 from spmilp.solvers.schedule.solver import ListScheduler
 from spmilp.solvers.traffic.solver import Residency
-from tests.oracle.solver import BruteForce
 from tests.solvers.chains import chain, star
 from tests.solvers.random_problems import problems
 from tests.solvers.tiny_problems import tiny_problem
@@ -100,7 +99,6 @@ def steps(count: int) -> PerturbedRestarts:
     ),
     Case(solver=CpSatSolver(), problem=lambda: tiny_problem(64)),
     Case(solver=MilpSolver(), problem=lambda: tiny_problem(16)),
-    Case(solver=BruteForce(), problem=lambda: tiny_problem(101)),
     Case(solver=Cosma(), problem=lambda: largest_fits(12, 3)),
     Case(solver=OnSram(), problem=lambda: SHORT_CHAIN),
     Case(solver=Rammer(), problem=lambda: SHORT_CHAIN),
@@ -253,7 +251,7 @@ def test_a_gap_that_is_wide_enough_ends_the_search_at_once(case: Case) -> None:
             PerturbedRestarts(),
         ),
         *(LnsSolver(), Residency(), PeakBisection(), CpSatSolver(), MilpSolver()),
-        *(BruteForce(), Auto(), OnSram(), OnSram(exact=True), Cosma(), Rammer()),
+        *(Auto(), OnSram(), OnSram(exact=True), Cosma(), Rammer()),
         *(Cdm(exact=False), Cdm(exact=True), Set(), Stream()),
         *(EagerOnSram(), TopLib()),
     ],

@@ -2,10 +2,9 @@
 
 The model is that of :mod:`spmilp.solvers.exact.formulation`. The search, from the outside in:
 
-- :mod:`.solver`: the order of its steps; :mod:`.options`: its settings and switches.
-- :mod:`.phases`: the steps that find plans, those that prove bounds, and what is searched around
-  the best plan in turns, each within a budget.
+- :mod:`.solver`: the order of its steps.
+- :mod:`.phases`: its settings and switches; the steps that find plans, those that prove bounds, and
+  what is searched around the best plan in turns, each within a budget.
 - :mod:`.inquiry`: one run of CP-SAT, as questions with targets, in one go or by its own
   neighbourhoods; its parameters.
-- :mod:`.relaxation`: a small relaxation beside the model, for cheaper proofs.
 """

@@ -5,15 +5,14 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from math import ceil, inf
 from time import monotonic
-from typing import Protocol
 
 from ortools.sat.python import cp_model
 
 from spmilp.solvers.common.context import Reports
 from spmilp.solvers.exact.formulation.extraction import Decisions
+from spmilp.solvers.exact.formulation.model import Model
 from spmilp.solvers.exact.formulation.state import Found
 from spmilp.solvers.exact.formulation.translation import read_decisions
-from spmilp.solvers.exact.formulation.variables import Variables
 
 STRATEGIES: dict[str, dict[str, object]] = {
     "quick_restart_no_lp": {
@@ -144,23 +143,8 @@ KEPT = 8
 """Solutions kept: if the best has no addresses, an earlier one may."""
 
 
-class Searchable(Protocol):
-    """A model that can be run.
-
-    Attributes
-    ----------
-    low, high
-        What is known of the value looked for: a lower bound, and the best value so far.
-    """
-
-    cp: cp_model.CpModel
-    variables: Variables
-    low: int
-    high: int | None
-
-
 def run(
-    model: Searchable,
+    model: Model,
     limits: Limits,
     reports: Reports,
     *,
@@ -197,7 +181,7 @@ class _Inquiry:
 
     def __init__(
         self,
-        model: Searchable,
+        model: Model,
         limits: Limits,
         on_solution: Callable[[int], None],
         on_bound: Callable[[int], None],
@@ -367,7 +351,7 @@ class _Inquiry:
 class _Watcher(cp_model.CpSolverSolutionCallback):
     """Reads every solution, and ends the search when one is good enough."""
 
-    def __init__(self, model: Searchable, take: Callable[[int, Decisions], bool]) -> None:
+    def __init__(self, model: Model, take: Callable[[int, Decisions], bool]) -> None:
         super().__init__()
         self._model = model
         self._take = take

@@ -1,20 +1,19 @@
 """The phases of a search: for plans, and for proofs.
 
-Plans come from new times and later objectives; proofs from the small relaxations of loads and the
-one with open candidates. Each phase runs models within a budget; what they find goes into the state
-of the search.
+Plans come from new times, later objectives and neighbourhoods of the best plan; proofs from the
+relaxation with open candidates. Each phase runs models within a budget; what they find goes into
+the state of the search.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from random import Random
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.solvers.common.operator_selection import OperatorSelection
 from spmilp.solvers.exact.cpsat.inquiry import Limits, Way, run
-from spmilp.solvers.exact.cpsat.options import CpSatState
-from spmilp.solvers.exact.cpsat.relaxation import LoadRelaxation, can_relax
 from spmilp.solvers.exact.formulation.candidates import (
     Scope,
     Structure,
@@ -23,9 +22,9 @@ from spmilp.solvers.exact.formulation.candidates import (
     scope_of_residencies,
     structure_of,
 )
-from spmilp.solvers.exact.formulation.extraction import Decisions
 from spmilp.solvers.exact.formulation.model import Model
-from spmilp.solvers.exact.formulation.state import Found
+from spmilp.solvers.exact.formulation.state import Found, SearchState
+from spmilp.solvers.exact.formulation.strengthen import ModelOptions
 from spmilp.units import TaskIdx
 
 ROUNDS = 12
@@ -33,6 +32,44 @@ ROUNDS = 12
 
 LITERALS_PER_SECOND = 10_000
 """What of a model is built in a second; one that takes more than half of the time left is not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CpSatOptions(ModelOptions):
+    """Settings of the search: what it may spend, and a switch for each of its phases.
+
+    Parameters
+    ----------
+    retime
+        First keep the decisions of the list scheduler's plan, and choose all times anew.
+    relax
+        Prove with open candidates where the number of residencies limits the model.
+    round_robin
+        With few workers several strategies alternate in proofs, and none looks for solutions.
+    neighbourhoods
+        Improve the best plan with most of it kept (:mod:`~spmilp.solvers.exact.cpsat.phases`).
+    literals
+        The largest model that is tried.
+    deterministic_limit
+        Limit on the solver's own deterministic time, all models together; ``None`` for none.
+    tie_breaks
+        Deterministic time for each objective behind the first.
+    log
+        Print the solver's own log.
+    """
+
+    retime: bool = True
+    relax: bool = True
+    round_robin: bool = True
+    neighbourhoods: bool = True
+    literals: int = 2_000_000
+    deterministic_limit: float | None = None
+    tie_breaks: float = 3.0
+    log: bool = False
+
+
+CpSatState: TypeAlias = SearchState[CpSatOptions]
+"""What every step of one search reads and changes."""
 
 
 class Budget(NamedTuple):
@@ -90,16 +127,9 @@ def has_time_to_build(state: CpSatState, structure: Structure, budget: Budget) -
     return left is None or structure.literals <= LITERALS_PER_SECOND * left / 2
 
 
-def prove(state: CpSatState, model: Model | LoadRelaxation, budget: Budget) -> Found:
-    """Search a relaxation for anything better than the incumbent, and take its bounds."""
-    found = _run(state, model, budget, proves=True)
-    state.conclude(found)
-    return found
-
-
 def _run(
     state: CpSatState,
-    model: Model | LoadRelaxation,
+    model: Model,
     budget: Budget,
     *,
     finds: bool = False,
@@ -163,76 +193,28 @@ def break_ties(state: CpSatState) -> None:
 
 PROOF = Budget(0.95)
 
-AT_FIRST = {False: 0.2, True: 0.3}
-"""Shares of the time limit by which the small relaxations end, without and with retention."""
 
-AT_LAST = {False: 0.82, True: PROOF.share}
-"""Those when plans have been looked for."""
+def prove(state: CpSatState) -> bool:
+    """Search the relaxation for anything better; say whether more candidates may help.
 
-ALONE = 20.0
-"""Deterministic time for a small relaxation where nothing else limits it."""
-
-FOLLOWED = 2
-"""Solutions of each small relaxation whose pools are tried."""
-
-
-class ProofPhase:
-    """Proves bounds, and says what of its solutions may lead to plans."""
-
-    def __init__(self, state: CpSatState) -> None:
-        self._state = state
-        self._unfinished: set[bool] = set()
-
-    def relax_loads(self) -> list[tuple[int, ...]]:
-        """Prove what the small relaxations can; return the pools of their best solutions, last."""
-        solutions = [
-            decisions
-            for retention, share in AT_FIRST.items()
-            for decisions in self._relax_loads(retention, share)[-FOLLOWED:]
-        ]
-        return [tuple(run.pool for run in decisions.runs) for decisions in solutions]
-
-    def _relax_loads(self, retention: bool, share: float) -> list[Decisions]:
-        """Search a small relaxation for anything better than the incumbent."""
-        state, settings = self._state, self._state.settings
-        wanted = settings.retention if retention else settings.load_relaxation
-        able = wanted and can_relax(state.tables, state.order[0])
-        if not able or state.is_done or state.clock.is_over(share):
-            return []
-        aim = state.aim(state.builder.structure(relaxed=True), 0)
-        model = LoadRelaxation(state.tables, aim, retention=retention)
-        found = prove(state, model, Budget(share, None if state.clock.is_limited else ALONE))
-        self._unfinished.discard(retention)
-        if not found.complete:
-            self._unfinished.add(retention)
-        return found.solutions
-
-    def prove(self) -> bool:
-        """Search the relaxation for anything better; say whether more candidates may help.
-
-        A solution that is better and uses nothing late would be a plan if it had addresses. Those
-        that have none get addresses into the plans' model as into this one, and the search begins
-        again. As long as the small relaxations are not through, they are worth more time than this.
-        """
-        state = self._state
-        if self._unfinished and state.clock.is_limited:
-            for retention in sorted(self._unfinished):
-                self._relax_loads(retention, AT_LAST[retention])
+    A solution that is better and uses nothing late would be a plan if it had addresses. Those that
+    have none get addresses into the plans' model as into this one, and the search begins again.
+    """
+    for _ in range(ROUNDS):
+        structure = state.structure(relaxed=True)
+        if not has_time_to_build(state, structure, PROOF):
             return False
-        for _ in range(ROUNDS):
-            structure = state.structure(relaxed=True)
-            if not has_time_to_build(state, structure, PROOF):
-                return False
-            found = prove(state, state.model(structure, 0), PROOF)
-            conflict = state.take(found)
-            if state.is_done or not found.solutions or not found.complete:
-                return False
-            late = found.solutions[-1].late
-            if late:
-                return state.builder.add_candidates(late)
-            if conflict is None or not state.learn(conflict):
-                return False
-        return False
+        found = _run(state, state.model(structure, 0), PROOF, proves=True)
+        state.conclude(found)
+        conflict = state.take(found)
+        if state.is_done or not found.solutions or not found.complete:
+            return False
+        late = found.solutions[-1].late
+        if late:
+            return state.builder.add_candidates(late)
+        if conflict is None or not state.learn(conflict):
+            return False
+    return False
 
 
 SHARE = 0.75
@@ -240,9 +222,6 @@ SHARE = 0.75
 
 FIRST, MOST = 0.1, 0.4
 """Deterministic time of a turn, at first and at most; a unit takes 10 to 30 seconds."""
-
-IN_POOLS = 0.1
-"""Deterministic time for plans in given pools."""
 
 LITERALS = 200_000
 """What of a model is built in a unit of deterministic time."""
@@ -253,14 +232,6 @@ neighbourhood when another turn of it is."""
 
 WINDOW = 8
 """Tasks whose cores are free together; the next window begins half as many tasks later."""
-
-
-def plan_in_pools(state: CpSatState, pools: tuple[int, ...]) -> None:
-    """Look for plans in which tasks run in these pools."""
-    if not _is_over(state):
-        whole = state.builder.scope(relaxed=False)
-        scope = scope_around(state.tables, whole, pools, frozenset())
-        _search(state, scope, Budget(SHARE, IN_POOLS))
 
 
 def improve_around(state: CpSatState) -> None:

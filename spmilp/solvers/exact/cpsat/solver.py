@@ -6,15 +6,15 @@ from spmilp.solvers.common.clock import Step
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.exact.cpsat.inquiry import Way
-from spmilp.solvers.exact.cpsat.options import CpSatOptions, CpSatState
 from spmilp.solvers.exact.cpsat.phases import (
     PROOF,
     Budget,
-    ProofPhase,
+    CpSatOptions,
+    CpSatState,
     break_ties,
     find_plans,
     improve_around,
-    plan_in_pools,
+    prove,
     retime,
 )
 from spmilp.solvers.exact.formulation.model import SMALL
@@ -43,24 +43,21 @@ class CpSatSolver(Solver):
     first objective:
 
     1. *Retiming*: the plan's decisions are kept, its times chosen anew.
-    2. *Loads*: a small relaxation (:mod:`~spmilp.solvers.exact.cpsat.load_relaxation`) is asked for
-       anything better; where it puts the tasks, a plan is looked for.
-    3. *Neighbourhoods* of the best plan (:mod:`~spmilp.solvers.exact.cpsat.phases`), each kind
+    2. *Neighbourhoods* of the best plan (:mod:`~spmilp.solvers.exact.cpsat.phases`), each kind
        as often as it pays.
-    4. *Plans*: everything is free, but a slice has only so many residencies in a memory. Addresses
+    3. *Plans*: everything is free, but a slice has only so many residencies in a memory. Addresses
        are found by packing; a set of residencies that has none gets its addresses into the model.
-    5. *Proof*: a relaxation that no number of residencies limits (see
+    4. *Proof*: a relaxation that no number of residencies limits (see
        :class:`~spmilp.solvers.exact.formulation.candidates.Lifecycle`), without addresses, is
        searched for anything better. Where its best solution needs more residencies than the plans
-       may have, they get them, and the search begins again. As long as the small relaxation is not
-       through, that goes on instead.
+       may have, they get them, and the search begins again.
 
-    Bounds come from the two relaxations, and ``optimal`` and ``infeasible`` rest on them alone.
-    Where nothing limits the model of plans, steps 4 and 5 are all. Problems of a dozen tasks begin
-    with step 4, and come to step 3 if that leads to no end.
+    Bounds come from the relaxation, and ``optimal`` and ``infeasible`` rest on it alone. Where
+    nothing limits the model of plans, steps 3 and 4 are one. Problems of a dozen tasks begin with
+    step 3, and come to step 2 if that leads to no end.
 
     The objectives behind the first are made small in turn, each with those before it held, within
-    the scope of step 4 and the time that is left; nothing is claimed of them.
+    the scope of step 3 and the time that is left; nothing is claimed of them.
     """
 
     name = NAME
@@ -101,15 +98,12 @@ class CpSatSolver(Solver):
         retime(state)
         if state.note:
             return
-        proofs = ProofPhase(state)
         if len(state.problem.tasks) > SMALL and not state.builder.is_exact():
-            for pools in reversed(proofs.relax_loads()):
-                plan_in_pools(state, pools)
             improve_around(state)
-        self._find_and_prove(state, proofs)
+        self._find_and_prove(state)
         break_ties(state)
 
-    def _find_and_prove(self, state: CpSatState, proofs: ProofPhase) -> None:
+    def _find_and_prove(self, state: CpSatState) -> None:
         """Search plans and proofs in turn, with more candidates each time a proof needs them."""
         small = len(state.problem.tasks) <= SMALL
         while not state.is_done and not state.clock.is_over(PROOF.share):
@@ -119,7 +113,7 @@ class CpSatSolver(Solver):
                 improve_around(state)
             if found is not None and state.builder.is_exact():
                 state.conclude(found)
-            if state.is_done or not self._settings.relax or not proofs.prove():
+            if state.is_done or not self._settings.relax or not prove(state):
                 return
 
 

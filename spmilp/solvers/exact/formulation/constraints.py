@@ -30,7 +30,7 @@ class _Branch(NamedTuple):
     rate: Fraction
 
 
-def add_multicasts(variables: Variables) -> None:
+def _add_multicasts(variables: Variables) -> None:
     """Tie members to their roots, and lengthen the roots' transfers.
 
     A transfer with several destinations belongs to the residency in the lowest memory among these,
@@ -161,7 +161,7 @@ Shares: TypeAlias = dict[tuple[CandidateResidency, TransferOption, object], Frac
 """How large a part of a link each transfer holds."""
 
 
-class Held(NamedTuple):
+class _Held(NamedTuple):
     """A part of a link that a transfer holds while it is one of some options.
 
     Parameters
@@ -182,7 +182,7 @@ class Held(NamedTuple):
         return frozenset(option.engine for option in self.options)
 
 
-def cores_run_one_task_at_a_time(variables: Variables) -> None:
+def _cores_run_one_task_at_a_time(variables: Variables) -> None:
     """The cores of a pool are alike: at most as many tasks at once as there are cores."""
     for pool in variables.tables.pools:
         runs = [task.runs[pool.index] for task in variables.tasks if pool.index in task.runs]
@@ -192,7 +192,7 @@ def cores_run_one_task_at_a_time(variables: Variables) -> None:
             variables.model.add_cumulative(runs, [1] * len(runs), len(pool.cores))
 
 
-def add_engines_and_links(variables: Variables) -> None:
+def _add_engines_and_links(variables: Variables) -> None:
     """Never more transfers of an engine than channels, nor more on a link than its rate.
 
     Channels are alike, so that their number is enough: intervals of which at most ``c`` overlap can
@@ -200,30 +200,25 @@ def add_engines_and_links(variables: Variables) -> None:
     """
     model, tables = variables.model, variables.tables
     on_engine: dict[EngineIdx, list[Interval]] = defaultdict(list)
-    on_link: dict[LinkIdx, list[Held]] = defaultdict(list)
+    on_link: dict[LinkIdx, list[_Held]] = defaultdict(list)
     for key, residency in variables.residencies.items():
         for engine, some in _by_engine(residency.options).items():
             on_engine[engine].append(variables.transfer_by(key, some))
         for (link, rate), some in _by_link(variables, key).items():
-            on_link[link].append(Held(key, some, None, variables.transfer_by(key, some), rate))
+            on_link[link].append(_Held(key, some, None, variables.transfer_by(key, some), rate))
         for option in residency.options:
             rate = variables.rate(key, option)
             for link, literal in variables.extra_links.get((key, option), {}).items():
                 branch = model.new_optional_interval_var(
                     residency.start, residency.cycles, residency.valid, literal, ""
                 )
-                on_link[link].append(Held(key, frozenset([option]), literal, branch, rate))
+                on_link[link].append(_Held(key, frozenset([option]), literal, branch, rate))
     for engine, intervals in sorted(on_engine.items()):
         channels = tables.machine.engines[engine].channels
         if channels == 1:
             model.add_no_overlap(intervals)
         elif len(intervals) > channels:
             model.add_cumulative(intervals, [1] * len(intervals), channels)
-    add_links(variables, on_link)
-
-
-def add_links(variables: Variables, on_link: Mapping[LinkIdx, list[Held]]) -> None:
-    """On no link do transfers hold more than its rate at one time."""
     for link in _that_matter(variables.tables, on_link):
         _add_link(variables, link, on_link[link])
 
@@ -248,7 +243,7 @@ def _by_link(
     return {held: frozenset(some) for held, some in found.items()}
 
 
-def _that_matter(tables: ProblemTables, on_link: Mapping[LinkIdx, list[Held]]) -> list[LinkIdx]:
+def _that_matter(tables: ProblemTables, on_link: Mapping[LinkIdx, list[_Held]]) -> list[LinkIdx]:
     """Return the links that can be too narrow though no other link is.
 
     A link is left out if another one carries all that it carries, and each transfer takes at least
@@ -277,7 +272,7 @@ def _covers(wide: Shares, narrow: Shares) -> bool:
     )
 
 
-def _add_link(variables: Variables, link: LinkIdx, held: list[Held]) -> None:
+def _add_link(variables: Variables, link: LinkIdx, held: list[_Held]) -> None:
     """Rates are counted in a unit of which all are whole multiples."""
     rate = variables.tables.machine.links[link].rate
     unit = lcm(rate.denominator, *(one.rate.denominator for one in held))
@@ -289,7 +284,7 @@ def _add_link(variables: Variables, link: LinkIdx, held: list[Held]) -> None:
         variables.model.add_cumulative([one.interval for one in held], demands, capacity)
 
 
-def _most_at_once(tables: ProblemTables, held: list[Held]) -> Fraction:
+def _most_at_once(tables: ProblemTables, held: list[_Held]) -> Fraction:
     """Return a sum that these transfers cannot exceed, for their engines have so many channels.
 
     A transfer that several engines can make counts for each of them.
@@ -318,7 +313,7 @@ class Constraints:
 
     def add_all(self) -> None:
         """Add all families; the pairs in place come before the uses that they exempt."""
-        cores_run_one_task_at_a_time(self._vars)
+        _cores_run_one_task_at_a_time(self._vars)
         self._tasks_follow_their_predecessors()
         self._tasks_end_in_time()
         self._capacity.add_pairs_in_place()
@@ -332,8 +327,8 @@ class Constraints:
         self._outputs_are_there_at_the_end()
         self._boxes_of_a_tensor_keep_apart()
         self._the_makespan_is_the_last_end()
-        add_multicasts(self._vars)
-        add_engines_and_links(self._vars)
+        _add_multicasts(self._vars)
+        _add_engines_and_links(self._vars)
         self._capacity.add_capacities()
         self._capacity.add_addresses()
 

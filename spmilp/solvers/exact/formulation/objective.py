@@ -38,7 +38,7 @@ class Objectives:
 
     def _energy(self) -> Number:
         """Of each task in its pool, and of the transfers' memories and links."""
-        terms = energy_of_tasks(self._vars)
+        terms = _energy_of_tasks(self._vars)
         for residency in self._vars.residencies.values():
             terms += [(taken, option.energy) for option, taken in residency.options.items()]
             terms += self._energy_of_multicasts(residency)
@@ -75,7 +75,7 @@ class Objectives:
         return peak
 
 
-def energy_of_tasks(variables: Variables) -> list[tuple[Literal, int]]:
+def _energy_of_tasks(variables: Variables) -> list[tuple[Literal, int]]:
     """Return what each task takes in each of its pools."""
     tables = variables.tables
     return [

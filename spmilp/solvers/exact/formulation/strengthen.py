@@ -9,11 +9,10 @@ from math import lcm
 from operator import attrgetter
 from typing import NamedTuple
 
-from ortools.sat.python import cp_model
-
 from spmilp.solvers.exact.formulation.candidates import CandidateResidency, Reading
+from spmilp.solvers.exact.formulation.objective import weighted
 from spmilp.solvers.exact.formulation.tables import ProblemTables
-from spmilp.solvers.exact.formulation.variables import Interval, Literal, Number, Variables
+from spmilp.solvers.exact.formulation.variables import Interval, Literal, Variables
 from spmilp.units import Cycles, MemoryIdx, SliceIdx
 
 MOST_SETS = 6
@@ -71,14 +70,6 @@ class Share(NamedTuple):
     taken: Literal
 
 
-class Demand(NamedTuple):
-    """Blocks of a memory that something has for itself for some time."""
-
-    memory: MemoryIdx
-    interval: Interval
-    blocks: int
-
-
 def strengthen(variables: Variables, settings: ModelOptions, *, addressed: bool) -> None:
     """Add the rows that the settings ask for.
 
@@ -88,26 +79,20 @@ def strengthen(variables: Variables, settings: ModelOptions, *, addressed: bool)
         Whether some addresses are in the model, so that a copy beside the original can be of use.
     """
     if settings.known_heads:
-        tasks_keep_to_their_heads_and_tails(variables)
+        _tasks_keep_to_their_heads_and_tails(variables)
     if settings.energy_of_cores:
-        cores_have_time_for_their_work(variables)
+        _cores_have_time_for_their_work(variables)
     if settings.energy_of_links:
         _links_and_engines_have_time_for_their_transfers(variables)
     if settings.working_sets:
-        tables = variables.tables
-        arriving = [
-            Demand(key.memory, residency.transfer, tables.blocks_of(key.slice, key.memory))
-            for key, residency in variables.residencies.items()
-            if residency.transfer is not None and not tables.at_place(key.slice, key.memory)
-        ]
-        working_sets_and_others_share_a_memory(variables, arriving)
+        _working_sets_and_arrivals_share_a_memory(variables)
     if settings.residencies_are_used:
         _what_nothing_uses_does_not_exist(variables)
     if settings.disjoint_residencies and variables.structure.scope.relaxed and not addressed:
         _residencies_of_a_slice_follow_each_other(variables)
 
 
-def tasks_keep_to_their_heads_and_tails(variables: Variables) -> None:
+def _tasks_keep_to_their_heads_and_tails(variables: Variables) -> None:
     """A task starts after its head and leaves its tail (:mod:`spmilp.bounds.paths`)."""
     paths = variables.tables.paths
     for task, head, tail in zip(variables.tasks, paths.head, paths.tail, strict=True):
@@ -115,7 +100,7 @@ def tasks_keep_to_their_heads_and_tails(variables: Variables) -> None:
         variables.model.add(task.start + tail <= variables.makespan)
 
 
-def cores_have_time_for_their_work(variables: Variables) -> None:
+def _cores_have_time_for_their_work(variables: Variables) -> None:
     """Some tasks of a pool fit between their least head and the least time after their ends.
 
     Fernandez and Bussell, "Bounds on the number of processors and time for multiprocessor optimal
@@ -134,7 +119,7 @@ def cores_have_time_for_their_work(variables: Variables) -> None:
             for task, times in enumerate(variables.tasks)
             if pool.index in times.pools
         ]
-        shares_fit(variables, shares, len(pool.cores))
+        _shares_fit(variables, shares, len(pool.cores))
 
 
 def _tops(items: Sequence[int], values: Sequence[int]) -> set[frozenset[int]]:
@@ -154,19 +139,19 @@ def _links_and_engines_have_time_for_their_transfers(variables: Variables) -> No
     engines: dict[int, list[Share]] = defaultdict(list)
     links: dict[int, list[Share]] = defaultdict(list)
     for key, residency in variables.residencies.items():
-        head, tail = head_and_tail(variables.tables, key.slice)
+        head, tail = _head_and_tail(variables.tables, key.slice)
         for option, taken in residency.options.items():
             engines[option.engine].append(Share(head, tail, option.cycles, taken))
             for link in option.links:
                 part = variables.rate(key, option) / machine.links[link].rate
                 links[link].append(Share(head, tail, option.cycles * part, taken))
     for engine, shares in sorted(engines.items()):
-        shares_fit(variables, shares, machine.engines[engine].channels)
+        _shares_fit(variables, shares, machine.engines[engine].channels)
     for _, shares in sorted(links.items()):
-        shares_fit(variables, shares, 1)
+        _shares_fit(variables, shares, 1)
 
 
-def head_and_tail(tables: ProblemTables, slice_: SliceIdx) -> tuple[Cycles, Cycles]:
+def _head_and_tail(tables: ProblemTables, slice_: SliceIdx) -> tuple[Cycles, Cycles]:
     """Return cycles before and after every useful transfer of a slice."""
     paths, buffer = tables.paths, tables.problem.slices[slice_].buffer
     writer = tables.writers[buffer]
@@ -179,7 +164,7 @@ def head_and_tail(tables: ProblemTables, slice_: SliceIdx) -> tuple[Cycles, Cycl
     return head, min(tails, default=0)
 
 
-def shares_fit(variables: Variables, shares: list[Share], capacity: int) -> None:
+def _shares_fit(variables: Variables, shares: list[Share], capacity: int) -> None:
     """What some tasks or transfers hold fits into the capacity between their heads and tails."""
     items = range(len(shares))
     unit = lcm(*(Fraction(share.amount).denominator for share in shares))
@@ -188,31 +173,30 @@ def shares_fit(variables: Variables, shares: list[Share], capacity: int) -> None
     for some in sorted(heads | tails, key=sorted):
         head = min(shares[index].head for index in some)
         tail = min(shares[index].tail for index in some)
-        terms = [(int(shares[i].amount * unit), shares[i].taken) for i in sorted(some)]
+        terms = [(shares[i].taken, int(shares[i].amount * unit)) for i in sorted(some)]
         time = variables.makespan - head - tail
-        variables.model.add(_sum(terms) <= capacity * unit * time)
+        variables.model.add(weighted(terms) <= capacity * unit * time)
 
 
-def working_sets_and_others_share_a_memory(variables: Variables, others: Sequence[Demand]) -> None:
-    """While a task runs its operands and results are there; what arrives or waits is none of them.
+def _working_sets_and_arrivals_share_a_memory(variables: Variables) -> None:
+    """While a task runs its operands and results are there; what arrives is none of them.
 
     The residencies say so one by one; here each task has its whole working set as one demand, with
     times that are known much better than theirs. Operands count in the memory of a single core
     only, where no two tasks share one at the same time, and where cores do not read remotely.
     """
     tables = variables.tables
+    demands: dict[MemoryIdx, list[tuple[Interval, int]]] = defaultdict(list)
+    for key, residency in variables.residencies.items():
+        if residency.transfer is not None:
+            demands[key.memory].append((residency.transfer, tables.own_blocks(*key[:2])))
+    for task, times in enumerate(variables.tasks):
+        for pool, run in times.runs.items():
+            memory = tables.pools[pool].memory
+            demands[memory].append((run, tables.working_set(task, memory)))
     for memory, capacity in enumerate(tables.capacity):
-        if capacity is None:
-            continue
-        demands: list[tuple[Interval, int]] = [
-            (one.interval, one.blocks) for one in others if one.memory == memory
-        ]
-        for task, times in enumerate(variables.tasks):
-            for pool, run in times.runs.items():
-                if tables.pools[pool].memory == memory:
-                    demands.append((run, tables.working_set(task, memory)))
-        wanted = [(interval, blocks) for interval, blocks in demands if blocks]
-        if sum(blocks for _, blocks in wanted) > capacity:
+        wanted = [(interval, blocks) for interval, blocks in demands[memory] if blocks]
+        if capacity is not None and sum(blocks for _, blocks in wanted) > capacity:
             intervals = [interval for interval, _ in wanted]
             variables.model.add_cumulative(intervals, [blocks for _, blocks in wanted], capacity)
 
@@ -252,12 +236,6 @@ def _residencies_of_a_slice_follow_each_other(variables: Variables) -> None:
         one, other = variables.residencies[key], variables.residencies[following]
         if key.slice not in paired and one.end is not None:
             variables.model.add(one.end <= other.start).only_enforce_if(other.present)
-
-
-def _sum(terms: list[tuple[int, Literal]]) -> Number:
-    return cp_model.LinearExpr.weighted_sum(
-        [literal for _, literal in terms], [weight for weight, _ in terms]
-    )
 
 
 MOST_MEMORIES = 40

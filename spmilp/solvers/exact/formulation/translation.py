@@ -106,11 +106,6 @@ def add_hints(variables: Variables, reading: Reading) -> None:
     _Hints(variables, reading).add()
 
 
-def add_hints_of_tasks(variables: Variables, reading: Reading) -> None:
-    """Hint when and where tasks run."""
-    _Hints(variables, reading).add_tasks()
-
-
 class _Hints:
     def __init__(self, variables: Variables, reading: Reading) -> None:
         self._model = variables.model
@@ -130,7 +125,7 @@ class _Hints:
     def add(self) -> None:
         """Hint everything."""
         self._hint(self._vars.makespan, self._plan.claim.makespan)
-        self.add_tasks()
+        self._add_tasks()
         self._add_reads()
         self._add_pairs()
         self._add_ends_of_transfers()
@@ -147,8 +142,7 @@ class _Hints:
             key = key._replace(number=0)
         return key if key in self._vars.residencies else None
 
-    def add_tasks(self) -> None:
-        """Hint the tasks alone."""
+    def _add_tasks(self) -> None:
         for task, placement in zip(self._vars.tasks, self._plan.placements, strict=True):
             self._hint(task.start, placement.start)
             self._hint(task.size, placement.end - placement.start)

@@ -10,7 +10,7 @@ from spmilp.checker.check import check
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.common.context import SearchContext
-from spmilp.solvers.exact.cpsat.options import CpSatOptions
+from spmilp.solvers.exact.cpsat.phases import CpSatOptions
 from spmilp.solvers.exact.cpsat.solver import CpSatSolver
 from tests.solvers.chains import chain, star
 from tests.solvers.tiny_problems import tiny_problem

@@ -9,8 +9,7 @@ from spmilp.plan.file import plan_bytes
 from spmilp.solvers.base import SolveOptions, SolverResult
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.exact.cpsat import phases
-from spmilp.solvers.exact.cpsat.options import CpSatOptions, CpSatState
-from spmilp.solvers.exact.cpsat.phases import SHARE, improve_around
+from spmilp.solvers.exact.cpsat.phases import SHARE, CpSatOptions, CpSatState, improve_around
 from spmilp.solvers.exact.cpsat.solver import CpSatSolver
 from spmilp.solvers.schedule.solver import ListScheduler
 from tests.solvers.chains import chain, star
@@ -70,9 +69,7 @@ def test_an_interrupt_keeps_what_earlier_turns_have_found(monkeypatch: pytest.Mo
         return find_plans(state, *arguments)
 
     monkeypatch.setattr(phases, "find_plans", interrupted)
-    options = CpSatOptions(
-        deterministic_limit=2 * LIMIT, retime=False, load_relaxation=False, retention=False
-    )
+    options = CpSatOptions(deterministic_limit=2 * LIMIT, retime=False)
     result = CpSatSolver(options).solve(PROBLEM, SolveOptions())
 
     assert result.interrupted
