@@ -15,27 +15,62 @@ from spmilp.solvers.common.solver import NARROWING, Solver
 from spmilp.solvers.justify.shortening import excess_of, with_less_traffic
 from spmilp.solvers.schedule.kernels.run import can_be_open
 
-SMALL = {True: 150, False: 400}
-"""Tasks up to which the exact solver is worth most of the time: for the makespan, and for bytes."""
 
-WITHOUT_LIMIT = 5.0
-"""Deterministic time for each solver that uses it, where no time limit ends it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strategy:
+    """Thresholds of the portfolio, in tasks, seconds and shares of the time limit.
 
-LEAST_SECONDS = 0.5
-"""For a member, besides what it needs before it can search."""
+    They come from runs on the instances (``benchmarks/notes/ablation.md``), unless another reason
+    is given.
 
-TIES, MOST_FOR_TIES = 0.95, 0.1
-"""Shares of the time limit: by the first all members have ended where more bytes are moved than
-must be, the second is the most that is spent on that."""
+    Parameters
+    ----------
+    small_for_makespan, small_for_others
+        Tasks up to which the exact solver is worth most of the time; where bytes count, its models
+        of more tasks still end.
+    without_limit
+        Deterministic time of each solver that uses it, where no time limit ends it: some seconds.
+    least_seconds
+        For a member, besides what it needs before it can search; with less CP-SAT finds nothing.
+    passes
+        Of the list scheduler: about as long a member takes before it can search.
+    ties, most_for_ties
+        Shares: by the first all members have ended where more bytes are moved than must be, the
+        second is the most that is spent on that.
+    until_starts
+        Share by which the first member has ended where others bring starts.
+    most_for_starts
+        Tasks: of more, a population of schedules takes too long.
+    """
 
-UNTIL_STARTS = 0.2
-"""Share of the time limit by which the first member has ended where others bring starts."""
+    small_for_makespan: int = 150
+    small_for_others: int = 400
+    without_limit: float = 5.0
+    least_seconds: float = 0.5
+    passes: int = 3
+    ties: float = 0.95
+    most_for_ties: float = 0.1
+    until_starts: float = 0.2
+    most_for_starts: int = 3_000
 
-MOST_FOR_STARTS = 3_000
-"""Tasks: of more, a population of schedules takes too long."""
 
-PASSES = 3
-"""Of the list scheduler: about as long a member takes before it can search."""
+STRATEGY = Strategy()
+
+SHARES = {
+    "pinned": {"search": 0.3, "cpsat": 1.0},
+    "small, short": {"search": 0.15, "lns": 0.3, "cpsat": 1.0, "rest: lns": 1.0},
+    "small, few bytes": {"search": 0.1, "residency": 0.6, "cpsat": 1.0},
+    "small, low peak": {"search": 0.15, "peak": 0.5, "cpsat": 1.0},
+    "large, short, open addresses": {"lns": 1.0},
+    "large, short": {"search": 0.1, "lns": 1.0},
+    "large, few bytes": {"search": 0.5, "residency": 1.0},
+    "large, low peak": {"search": 0.3, "peak": 1.0},
+}
+"""The members for each class of problems, with the shares of the time limit by which they end.
+
+On nine whole networks plans were 0.5 % shorter, in the mean, with a tenth of the time for the
+search than with 0.3. A *rest* is what the exact solver leaves where its models are too large.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,38 +100,23 @@ def members_for(problem: Problem) -> tuple[Member, ...]:
     scratchpads are cut shorter.
     Pins that those which improve plans do not take are left to restarts and the exact solver.
     """
+    names = ((key.removeprefix("rest: "), until) for key, until in SHARES[_class(problem)].items())
+    return tuple(Member(name=name, until=until, make=_MAKERS[name]) for name, until in names)
+
+
+def _class(problem: Problem) -> str:
+    """Return which of the classes in ``SHARES`` a problem belongs to."""
     if not problem.pins.kinds() <= NARROWING:
-        start = Member(name="search", until=0.3, make=_search)
-        return (start, Member(name="cpsat", until=1.0, make=_cpsat))
+        return "pinned"
     first = problem.objective.first
-    makes_short = first is Quantity.MAKESPAN
-    moves_little = first in (Quantity.DRAM_TRAFFIC, Quantity.ENERGY)
-    if len(problem.tasks) <= SMALL[makes_short]:
-        exact = Member(name="cpsat", until=1.0, make=_cpsat)
-        start = Member(name="search", until=0.1 if moves_little else 0.15, make=_search)
-        if makes_short:
-            some, rest = (Member(name="lns", until=until, make=_lns) for until in (0.3, 1.0))
-            return (start, some, exact, rest)
-        if moves_little:
-            return (start, Member(name="residency", until=0.6, make=_residency), exact)
-        return (start, Member(name="peak", until=0.5, make=_peak), exact)
-    if makes_short and can_be_open(problem):
-        return (Member(name="lns", until=1.0, make=_lns),)
-    if makes_short:
-        # On nine whole networks plans were 0.5 % shorter, in the mean, than with 0.3 of the time.
-        return (
-            Member(name="search", until=0.1, make=_search),
-            Member(name="lns", until=1.0, make=_lns),
-        )
-    if moves_little:
-        return (
-            Member(name="search", until=0.5, make=_search),
-            Member(name="residency", until=1.0, make=_residency),
-        )
-    return (
-        Member(name="search", until=0.3, make=_search),
-        Member(name="peak", until=1.0, make=_peak),
-    )
+    is_short = first is Quantity.MAKESPAN
+    small = STRATEGY.small_for_makespan if is_short else STRATEGY.small_for_others
+    size = "small" if len(problem.tasks) <= small else "large"
+    if is_short and size == "large" and can_be_open(problem):
+        return "large, short, open addresses"
+    if is_short:
+        return f"{size}, short"
+    return f"{size}, low peak" if first is Quantity.PEAK_SPM else f"{size}, few bytes"
 
 
 def _search(options: SolveOptions) -> Solver:
@@ -114,7 +134,7 @@ def _lns(options: SolveOptions) -> Solver:
 def _residency(options: SolveOptions) -> Solver:
     from spmilp.solvers.traffic.solver import Residency
 
-    return Residency(patience=WITHOUT_LIMIT)
+    return Residency(patience=STRATEGY.without_limit)
 
 
 def _peak(options: SolveOptions) -> Solver:
@@ -127,8 +147,17 @@ def _cpsat(options: SolveOptions) -> Solver:
     from spmilp.solvers.exact.cpsat.phases import CpSatOptions
     from spmilp.solvers.exact.cpsat.solver import CpSatSolver
 
-    limit = WITHOUT_LIMIT if options.time_limit is None else None
+    limit = STRATEGY.without_limit if options.time_limit is None else None
     return CpSatSolver(CpSatOptions(deterministic_limit=limit))
+
+
+_MAKERS: dict[str, Callable[[SolveOptions], Solver]] = {
+    "search": _search,
+    "lns": _lns,
+    "residency": _residency,
+    "peak": _peak,
+    "cpsat": _cpsat,
+}
 
 
 class Auto(Solver):
@@ -188,7 +217,7 @@ class Auto(Solver):
         members = members_for(problem)
         if not self._starts or not is_for_starts(problem):
             return members
-        first = Member(name="search", until=UNTIL_STARTS, make=_search)
+        first = Member(name="search", until=STRATEGY.until_starts, make=_search)
         rest = (member for member in members if member.name != "search")
         return (first, *self._starts, *rest)
 
@@ -201,7 +230,7 @@ def is_for_starts(problem: Problem) -> bool:
     """
     return (
         problem.objective.first is Quantity.MAKESPAN
-        and SMALL[True] < len(problem.tasks) <= MOST_FOR_STARTS
+        and STRATEGY.small_for_makespan < len(problem.tasks) <= STRATEGY.most_for_starts
         and len({core.kind for core in problem.machine.cores}) > 1
         and not problem.pins.kinds()
     )
@@ -217,19 +246,19 @@ def _context_of(
     plan = None if result is None else result.plan
     if plan is not None and not _has_time(context, plan):
         return None
-    until = min(member.until, TIES) if moves_too_much(context, plan) else member.until
+    until = min(member.until, STRATEGY.ties) if moves_too_much(context, plan) else member.until
     limit = context.clock.seconds_left(until)
     if limit is not None:
-        limit = max(LEAST_SECONDS, limit)
+        limit = max(STRATEGY.least_seconds, limit)
     return context.member(limit, plan or context.hint)
 
 
 def _has_time(context: SearchContext, plan: Plan) -> bool:
     """Say whether a member can do anything about a plan: check it, schedule anew, and search."""
     pace = context.clock.pace
-    needed = PASSES * pace.seconds(Step.SCHEDULE, context.reads)
+    needed = STRATEGY.passes * pace.seconds(Step.SCHEDULE, context.reads)
     needed += pace.seconds(Step.CHECK, rows_of(plan)) + pace.seconds(Step.PLAN, rows_of(plan))
-    return context.clock.has_seconds(LEAST_SECONDS + needed)
+    return context.clock.has_seconds(STRATEGY.least_seconds + needed)
 
 
 def moves_too_much(context: SearchContext, plan: Plan | None) -> bool:
@@ -253,7 +282,7 @@ def ended(context: SearchContext, result: SolverResult) -> SolverResult:
         return result
     limit, left = context.options.time_limit, context.clock.seconds_left()
     if limit is not None and left is not None:
-        left = min(left, MOST_FOR_TIES * limit)
+        left = min(left, STRATEGY.most_for_ties * limit)
     try:
         better = with_less_traffic(context.member(left, None), plan)
     except (KeyboardInterrupt, MemoryError):

@@ -91,20 +91,17 @@ class State(NamedTuple):
         ``WAITING``, ``DONE`` or the cycles left of each task; and its group of cores.
     tensors
         The address of each tensor modulo the engines' congruences.
-    now
-        The cycle, where tasks have to end by one; otherwise 0.
     """
 
     tasks: tuple[tuple[Cycles, int], ...]
     transfers: tuple[RunningTransfer, ...]
     memories: tuple[Contents, ...]
     tensors: tuple[int, ...]
-    now: Cycles = 0
 
     def key(self) -> object:
         """Return what tells states apart: not the names."""
         memories = tuple((tuple(one[:-1] for one in m.lives), m.layouts) for m in self.memories)
-        return self.tasks, self.transfers, memories, self.tensors, self.now
+        return self.tasks, self.transfers, memories, self.tensors
 
 
 class TaskStart(NamedTuple):
@@ -218,7 +215,12 @@ class Search:
         return path.cost._replace(makespan=path.cost.makespan + left)
 
     def _is_as_good(self, one: Cost, other: Cost) -> bool:
-        """Say whether a state reached at one cost need not be reached at another one."""
+        """Say whether a state reached at one cost need not be reached at another one.
+
+        Where tasks have to end by some cycle, only if it is reached no later.
+        """
+        if self._rules.not_after and one.makespan > other.makespan:
+            return False
         return self._rank(one) <= self._rank(other) and all(
             one.of(quantity) <= other.of(quantity) for quantity in self._ceilings
         )
@@ -334,8 +336,7 @@ class Search:
         transfers = tuple(
             one._replace(left=one.left - cycles) for one in state.transfers if one.left > cycles
         )
-        now = state.now + cycles if self._rules.not_after else 0
-        later = state._replace(tasks=tasks, transfers=transfers, now=now)
+        later = state._replace(tasks=tasks, transfers=transfers)
         memories = []
         for memory, contents in enumerate(state.memories):
             lives = [

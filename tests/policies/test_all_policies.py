@@ -1,5 +1,6 @@
 """Every published policy on one network: accepted plans, right numbers, or a reason."""
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -120,7 +121,7 @@ class Unlucky(Solver):
 def test_starts_are_asked_for_where_cores_differ_and_may_find_nothing(
     instance: str, asked: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(auto.SMALL, True, 20)
+    monkeypatch.setattr(auto, "STRATEGY", replace(auto.STRATEGY, small_for_makespan=20))
     start = Unlucky()
     portfolio = auto.Auto(starts=(auto.Member(name="s", until=0.4, make=lambda options: start),))
 
@@ -134,7 +135,7 @@ def test_starts_are_asked_for_where_cores_differ_and_may_find_nothing(
 def test_a_better_start_is_what_the_next_member_goes_on_from(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(auto.SMALL, True, 20)
+    monkeypatch.setattr(auto, "STRATEGY", replace(auto.STRATEGY, small_for_makespan=20))
     problem = small_instance("layers-60t-6c-3kinds")
     stream = auto.Member(name="stream", until=0.9, make=lambda options: Stream(generations=2))
     alone = Stream(generations=2).solve(problem, SolveOptions()).plan

@@ -14,7 +14,7 @@ from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.registry import find_solver
 from spmilp.solvers import auto as module
-from spmilp.solvers.auto import SMALL, TIES, Auto, Member, members_for
+from spmilp.solvers.auto import STRATEGY, Auto, Member, members_for
 from spmilp.solvers.base import Progress, SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.common.context import KnownBounds, SearchContext
 from spmilp.solvers.common.fit import why_it_cannot_fit
@@ -159,7 +159,7 @@ def test_a_member_gets_what_those_before_it_left(play: Callable[..., list[object
     Auto().solve(PROBLEM, SolveOptions(time_limit=100.0))
 
     # The plan moves more bytes than it must: a little time is kept for that.
-    assert [round(limit) for _, _, limit in log] == [50, 100 * TIES]
+    assert [round(limit) for _, _, limit in log] == [50, 100 * STRATEGY.ties]
 
 
 def test_progress_never_goes_back(play: Callable[..., list[object]]) -> None:
@@ -183,7 +183,7 @@ def test_the_gap_asked_for_ends_it(play: Callable[..., list[object]]) -> None:
 @pytest.mark.parametrize("quantity", list(Quantity))
 def test_members_suit_the_problem(quantity: Quantity) -> None:
     small = replace(PROBLEM, objective=Objective.of(quantity))
-    large = chain(star(2, 2_048), layers=max(SMALL.values()) // 2 + 1, strips=2)
+    large = chain(star(2, 2_048), layers=STRATEGY.small_for_others // 2 + 1, strips=2)
     large = replace(large, objective=Objective.of(quantity))
     names = [[member.name for member in members_for(each)] for each in (small, large)]
 
@@ -294,7 +294,7 @@ def test_small_problems_are_searched_and_improved_before_they_are_decided() -> N
 def test_without_a_time_limit_the_portfolio_says_the_same_each_time_on_one_core(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(module, "WITHOUT_LIMIT", 1.0)
+    monkeypatch.setattr(module, "STRATEGY", replace(module.STRATEGY, without_limit=1.0))
     one = chain(star(1, 1_400), layers=2, strips=2)
 
     first, again = (Auto().solve(one, SolveOptions()) for _ in range(2))

@@ -88,7 +88,7 @@ def ending_in_a_scratchpad(number: int) -> Problem:
 def test_outputs_that_end_in_the_scratchpad_of_another_core_need_no_hint() -> None:
     """The list scheduler has no plan for these: nothing says how many residencies it takes."""
     elsewhere = 0
-    for number in (20, 26, 84, 116, 119, 142, 172, 193, 244, 261):
+    for number in (20, 26, 116, 119, 142, 172, 193, 261):
         problem = ending_in_a_scratchpad(number)
         assert ListScheduler().solve(problem, SolveOptions()).plan is None
         best = BruteForce().solve(problem, SolveOptions())

@@ -78,7 +78,7 @@ def test_a_dram_with_little_room_for_spills_counts(number: int) -> None:
 
 @pytest.mark.full
 @pytest.mark.parametrize("most_sets", [rows.MOST_SETS, 0])
-@pytest.mark.parametrize("number", [104, 112, 115])
+@pytest.mark.parametrize("number", [104, 112])
 def test_channels_and_links_that_are_shared_are_those_of_the_brute_force(
     monkeypatch: pytest.MonkeyPatch, number: int, most_sets: int
 ) -> None:
