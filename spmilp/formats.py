@@ -176,6 +176,13 @@ def decoded(data: bytes, kind: type[K]) -> K:
         return msgspec.json.decode(data, type=kind, dec_hook=_decoded)
     except msgspec.ValidationError as error:
         raise ValueError(_what_is_wrong(error, kind, msgspec.json.decode(data))) from error
+    except msgspec.DecodeError as error:
+        place = re.search(r"byte (\d+)", str(error))
+        number = place and re.compile(rb"NaN|Infinity").match(data, int(place[1]))
+        if not number:
+            raise
+        said = f"{number[0].decode()} at byte {number.start()}"
+        raise ValueError(f"{said} is no number of JSON; expected a finite one") from error
 
 
 def converted(content: object, kind: type[K]) -> K:
