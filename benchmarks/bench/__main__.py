@@ -22,7 +22,6 @@ import pandas as pd
 from benchmarks.bench.run import (
     about,
     against,
-    as_described,
     defects,
     described,
     jobs_of,
@@ -56,7 +55,7 @@ def main() -> int:
         return ExitCode.OK
     rows = list(wanted(given))
     if given.list:
-        print(shown(pd.DataFrame([as_described(row, described(row, given.data)) for row in rows])))
+        print(shown(pd.DataFrame([described(row, given.data) for row in rows])))
         return ExitCode.OK
     folder = given.output or Path("out") / f"bench-{Path(given.suite).stem}"
     store, jobs = Store(folder), {job.key: job for job in jobs_of(rows, given.data)}

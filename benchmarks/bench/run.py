@@ -1,7 +1,7 @@
 """Runs of a suite: each a job in a process of its own; their table and their summary."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 import pandas as pd
 
-from benchmarks.bench.kinds import Character, character_of
 from benchmarks.bench.suite import GREEDY, SOLVE, ModelOnMachine, Row, make_problem, solve_of
 from benchmarks.peers.stream import MissingDataError
 from spmilp.files import sha256_of
@@ -107,25 +106,12 @@ def about(job: BenchJob) -> dict[str, object]:
     return found
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Described:
-    """What a row's problem is, whoever solves it."""
-
-    sha256: str
-    tasks: int
-    cores: int
-    character: Character
-
-
-def described(row: Row, data: Path | None) -> Described:
-    """Return what the problem of a row is."""
+def described(row: Row, data: Path | None) -> dict[str, object]:
+    """Return what the problem of a row is, whoever solves it."""
     problem, _ = make_problem(row.source, row.objective, data)
-    return Described(
-        sha256=sha256_of(problem_text(problem).encode()),
-        tasks=len(problem.tasks),
-        cores=len(problem.machine.cores),
-        character=character_of(problem),
-    )
+    sha256 = sha256_of(problem_text(problem).encode())
+    sizes = {"tasks": len(problem.tasks), "cores": len(problem.machine.cores)}
+    return {"row": row.name, **sizes, "sha256": sha256}
 
 
 def runs_frame(lines: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
@@ -291,15 +277,3 @@ def keep_best(path: Path, frame: pd.DataFrame) -> None:
     )
     both["bound"] = both.groupby("row")["bound"].transform("max")
     both.drop_duplicates("row").to_csv(path, index=False, lineterminator="\n")
-
-
-def as_described(row: Row, found: Described) -> dict[str, object]:
-    """Return a row of the list of a suite's problems."""
-    character = found.character
-    return {
-        "row": row.name,
-        "tasks": found.tasks,
-        "cores": found.cores,
-        "class": f"{character.kind}{', tight' if character.tight else ''}",
-        **asdict(character),
-    }

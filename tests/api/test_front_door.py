@@ -14,7 +14,6 @@ import pytest
 import spmilp
 from spmilp.cli.solve import solve as command
 from spmilp.errors import ArgumentError, NoPlanError
-from spmilp.watch import Observer
 
 MODELS = Path(__file__).parents[2] / "models"
 MODEL = MODELS / "autoencoder_int8.onnx"
@@ -72,11 +71,6 @@ def test_names_are_text_in_a_notebook(result: spmilp.Result) -> None:
     assert "&lt;script&gt;alert(1)&lt;/script&gt;&amp;" in shown
 
 
-def test_figures_are_drawn(result: spmilp.Result) -> None:
-    assert len(result.timeline().axes) == 2
-    assert len(result.memory_map(["spm_0_0"], zoom=True).axes) == 1
-
-
 def test_a_replay_knows_the_model(result: spmilp.Result, folder: Path) -> None:
     assert result.replay()["within"].all()
     read = spmilp.read(folder)
@@ -113,18 +107,6 @@ def test_a_problem_by_hand_is_solved_checked_and_compared(by_hand: spmilp.Proble
     assert len(found.profile().axes) == 1
 
 
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        ({"objective": "speed"}, "objective speed: there are makespan, dram_traffic"),
-        ({"gap": 2}, "gap: '2' is no share"),
-    ],
-)
-def test_a_wrong_argument_is_named(wrong: dict[str, object], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        spmilp.solve(MODEL, "mesh4x4", **wrong)
-
-
 def test_without_a_plan_the_reason_is_said(tmp_path: Path) -> None:
     b = spmilp.ProblemBuilder("mesh4x4", name="large")
     x = b.input("x", (1024, 1024), "int8")
@@ -137,26 +119,6 @@ def test_without_a_plan_the_reason_is_said(tmp_path: Path) -> None:
     for ask in (lambda: none.tasks, none.timeline, lambda: none.save(tmp_path), none.replay):
         with pytest.raises(spmilp.SpmilpError, match="1048"):
             ask()
-
-
-@pytest.mark.full
-def test_most_of_the_memory_limit_ends_the_search_with_the_plan_there_is(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    used = 0
-
-    def in_use() -> int:
-        return used
-
-    def better(value: int, tasks: int) -> None:
-        nonlocal used
-        used = 9 << 27
-
-    monkeypatch.setattr("spmilp.watch.memory_in_use", in_use)
-    observer = Observer(on_tiles=better)
-    found = spmilp.solve(MODEL, "gap9", time_limit="60s", memory_limit="1.5GiB", observer=observer)
-    assert found.plan is not None
-    assert found.interrupted
 
 
 @pytest.mark.full

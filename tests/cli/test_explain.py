@@ -62,12 +62,6 @@ def test_a_model_whose_smallest_tile_is_too_large_is_told_the_memory_that_it_nee
     assert spmilp.solve(tmp_path / "s.onnx", larger, solver="list").plan is not None
 
 
-def test_a_file_that_is_neither_is_said(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "x.json").write_text("{")
-    assert run("explain", "x.json").code == 3
-    assert run("explain", "nothing.json").code == 3
-
-
 def test_groups_are_shown_with_their_work_and_what_bounds_them(run: Run) -> None:
     ended = run("explain", MODELS / "resnet8_int8.onnx", "--groups")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from checker.worked_example import PLAN, PROBLEM, changed
+from checker.worked_example import PLAN, PROBLEM
 from spmilp.errors import ExitCode
 from spmilp.export.formats import FORMATS
 from spmilp.plan.file import write_plan
@@ -39,14 +39,6 @@ def test_a_format_that_was_named_and_is_impossible_is_exit_code_8_and_the_others
     assert Path("out/allocation.csv").exists()
     assert run("export", plan, "-f", "tflm", "-o", "none").code == ExitCode.EXPORT_IMPOSSIBLE
     assert not Path("none").exists()
-
-
-def test_an_invalid_plan_is_not_exported(run: Run, plan: Path) -> None:
-    write_plan(changed(PLAN, residencies={7: {"offset": 70}}), PROBLEM, plan)
-    ended = run("export", plan, "-f", "csv", "-o", "out")
-    assert ended.code == ExitCode.PLAN_INVALID
-    assert "the plan is invalid and is not exported: " in ended.err
-    assert not Path("out").exists()
 
 
 @pytest.mark.parametrize(

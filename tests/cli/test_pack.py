@@ -14,11 +14,9 @@ from typing import Any
 
 import pytest
 
-from benchmarks.convert import read_lifetimes
 from spmilp import packing
 from spmilp.packing import Packing, PackingProblem, PackingStatus
 from spmilp.packing.minimalloc import read_table
-from spmilp.problem.file import write_problem
 from tests.acceptance.doors import Run
 
 EXAMPLE = "id,lower,upper,size\nb1,0,3,4\nb2,3,9,4\nb3,0,9,4\nb4,9,21,4\nb5,0,21,4\n"
@@ -142,13 +140,6 @@ def test_a_packed_file_is_validated(run: Run, file: Path) -> None:
     assert "beyond the capacity of 8 B" in beyond.err
 
 
-def test_one_buffer_that_is_too_large_is_named(run: Run, file: Path) -> None:
-    file.write_text("id,lower,upper,size\nsmall,0,9,1\nlarge,0,9,70\n")
-    ended = run("pack", file, "-c", "64")
-    assert ended.code == 4
-    assert "buffer large takes 70 B in [0, 9), 6 B more than the capacity of 64 B" in ended.err
-
-
 def test_fragmentation_is_proven_and_the_buffers_named(run: Run, file: Path) -> None:
     file.write_text(FRAGMENTED)
     ended = run("pack", file, "-c", "11", "--json")
@@ -251,19 +242,7 @@ def test_an_interrupt_before_there_are_offsets_leaves_nothing(
 
 
 @pytest.mark.parametrize(
-    "content",
-    [
-        b"",
-        b"id,lower,upper\nb1,0,3\n",
-        b"id,lower,upper,size\nb1,0,3,-4\n",
-        b"id,lower,upper,size\nb1,0,3,four\n",
-        b"id,lower,upper,size\nb1,3,0,4\n",
-        b"id,lower,upper,size\nb1,0,3,4\nb1,0,3,4\n",
-        b"id,lower,upper,size\nb1,0,3,99999999999999999999\n",
-        b"id,lower,upper,size\n\xff\xfe\xfd,0,3,4\n",
-        bytes(range(256)) * 40_000,
-    ],
-    ids=lambda content: repr(content[-20:]),
+    "content", [b"id,lower,upper,size\n\xff\xfe\xfd,0,3,4\n", bytes(range(256)) * 40_000], ids=len
 )
 def test_a_bad_file_gives_one_message_and_writes_nothing(
     content: bytes, run: Run, file: Path, tmp_path: Path
@@ -308,19 +287,6 @@ def test_no_buffers_need_no_bytes(run: Run, file: Path, tmp_path: Path) -> None:
     assert ended.code == 0
     assert (tmp_path / "out.csv").read_text() == "id,lower,upper,size,offset\n"
     assert run("pack", file, "-c", "1").code == 0
-
-
-def test_solve_names_the_few_buffers_that_do_not_fit(run: Run, file: Path) -> None:
-    others = "".join(f"late{i},{30 + i},{31 + i},1\n" for i in range(20))
-    file.write_text(EXAMPLE + others)
-    write_problem(read_lifetimes(file, 11), file.with_name("problem.json"))
-    ended = run("solve", "problem.json", "-o", "out")
-
-    assert (ended.code, ended.out) == (4, "")
-    assert "12 B > 11 B" in ended.err
-    assert "late" not in ended.err
-    for name in ("b1", "b3", "b5"):
-        assert name in ended.err
 
 
 PAIRS = """\

@@ -32,15 +32,6 @@ def plan_file(solved: Result, tmp_path: Path) -> Path:
     return plan
 
 
-def test_random_delays_change_no_bit(run: Run, plan_file: Path) -> None:
-    ended = run("replay", plan_file, "--model", MODEL, "--delays", "7", "--runs", "2")
-    assert (ended.code, ended.err) == (0, "")
-    assert ended.out.splitlines()[-1] == "2 runs with random delays: the same outputs, bit for bit"
-
-    found = run("replay", plan_file, "--model", MODEL, "--delays", "7", "--json").json
-    assert found["delayed_runs"] == 1
-
-
 def test_an_output_that_delays_change_has_the_same_exit_code(
     run: Run, plan_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

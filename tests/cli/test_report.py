@@ -23,14 +23,6 @@ def plan(tmp_path: Path) -> Path:
     return tmp_path / "plan"
 
 
-@pytest.mark.parametrize("kind", ["timeline", "memory", "traffic"])
-def test_each_kind_of_figure_is_written(run: Run, plan: Path, kind: str) -> None:
-    ended = run("report", plan, "--kind", kind, "-o", "figure.svg")
-    assert (ended.code, ended.err) == (0, "")
-    assert ended.out == "written: figure.svg\n"
-    assert "<svg" in Path("figure.svg").read_text()
-
-
 def test_several_plans_are_compared_and_the_chain_is_framed(run: Run, plan: Path) -> None:
     ended = run("report", plan, plan, "--chain", "-o", "f.pdf", "--json")
     assert ended.code == 0, ended.err

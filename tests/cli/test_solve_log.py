@@ -66,13 +66,6 @@ def test_lines_of_json_end_with_the_answer(run: Run, problem: Path) -> None:
     assert last["objective"] == whole["objective"]
 
 
-def test_an_error_is_the_last_line_of_json(run: Run) -> None:
-    ended = run("solve", "absent.json", "--json-lines")
-    assert ended.code == 3
-    last = objects(ended.out)[-1]
-    assert (last["event"], last["status"], last["exit_code"]) == ("answer", "error", 3)
-
-
 def test_two_forms_of_json_exclude_each_other(run: Run, problem: Path) -> None:
     assert run("solve", problem, "--json", "--json-lines").code == 2
 

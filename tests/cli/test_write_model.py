@@ -26,12 +26,3 @@ def test_a_suffix_of_no_model_ends_the_command_before_it_solves(run: Run) -> Non
     assert ended.code == 3
     assert "model.xml: a model is written as .mps or .lp" in ended.err
     assert not Path("out").exists()
-
-
-def test_a_solver_that_is_not_installed_ends_the_command_with_its_name(run: Run) -> None:
-    write_problem(tiny_problem(4), Path("problem.json"))
-
-    ended = run("solve", "problem.json", "--solver", "milp:mosek")
-
-    assert ended.code == 3
-    assert "the solver mosek is not installed" in ended.err
