@@ -1,13 +1,11 @@
-"""Problems and plans of any shape for the tests of files; the plans need not be valid."""
+"""Problems of any shape for the tests of files."""
 
-from dataclasses import replace
 from math import prod
 from typing import Any
 
 from hypothesis import strategies as st
 
 from checker.worked_example import MACHINE
-from spmilp.plan.plan import Claim, Placement, Plan, Residency, Transfer
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import (
     Buffer,
@@ -22,7 +20,6 @@ from spmilp.problem.problem import (
 
 NAMES = st.text(max_size=8)
 SMALL = st.integers(0, 9)
-AMOUNTS = st.integers(0, 2**48)
 
 
 @st.composite
@@ -121,54 +118,3 @@ def problems(draw: st.DrawFn) -> Problem:
         slices=tuple(slices), tasks=tuple(tasks), objective=Objective(tuple(order)),
         sources=tuple(sources),
     )  # fmt: skip
-
-
-@st.composite
-def plans(draw: st.DrawFn) -> Plan:
-    """Any numbers that the format can hold; references often lead nowhere."""
-    some = st.lists(SMALL, max_size=3).map(tuple)
-
-    def interval() -> tuple[int, int]:
-        start = draw(AMOUNTS)
-        return start, start + draw(st.integers(1, 99))
-
-    placements, residencies, moves = [], [], []
-    for _ in range(draw(st.integers(0, 3))):
-        start, end = interval()
-        placements.append(
-            Placement(
-                task=draw(SMALL), core=draw(SMALL), start=start, end=end, reads=draw(some),
-                writes=draw(some), scratch=draw(st.none() | SMALL),
-            )
-        )  # fmt: skip
-    for _ in range(draw(st.integers(0, 4))):
-        start, end = draw(SMALL), draw(st.integers(1, 9))
-        residencies.append(
-            Residency(
-                index=draw(SMALL), slice=draw(st.none() | SMALL), memory=draw(SMALL),
-                offset=draw(AMOUNTS), bytes=draw(st.integers(1, 99)), start=start, end=end,
-                filled_by_task=draw(st.none() | SMALL), filled_by_transfer=draw(st.none() | SMALL),
-            )
-        )  # fmt: skip
-    for _ in range(draw(st.integers(0, 4))):
-        start, end = interval()
-        moves.append(
-            Transfer(
-                index=draw(SMALL), slice=draw(SMALL), source=draw(SMALL), destinations=draw(some),
-                engine=draw(SMALL), channel=draw(SMALL), start=start, end=end, route=draw(some),
-            )
-        )  # fmt: skip
-    claim = Claim(
-        makespan=draw(AMOUNTS), dram_traffic=draw(AMOUNTS), energy=draw(st.integers(0, 2**63 - 1)),
-        peak_spm=draw(AMOUNTS), bound=draw(st.integers(-5, 2**63 - 1)), bound_source=draw(NAMES),
-    )  # fmt: skip
-    return Plan(
-        placements=tuple(placements), residencies=tuple(residencies), transfers=tuple(moves),
-        tensors=draw(st.lists(AMOUNTS, max_size=3).map(tuple)), claim=claim, solver=draw(NAMES),
-        options=tuple(draw(st.lists(st.tuples(NAMES, NAMES), max_size=2))),
-    )  # fmt: skip
-
-
-def naming(plan: Plan, sha256: str) -> Plan:
-    """Return the plan that names its problem."""
-    return replace(plan, problem_sha256=sha256)

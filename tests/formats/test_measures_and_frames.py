@@ -28,14 +28,9 @@ def _measure(problem: Problem, plan: Plan) -> Measures:
 
 
 def test_the_worked_example_is_measured_as_by_hand() -> None:
-    assert _measure(PROBLEM, PLAN) == Measures(
-        makespan=196, dram_traffic=288, energy=38_248, peak_spm=320
-    )
-
-
-def test_a_measure_is_found_by_its_quantity() -> None:
     measures = _measure(PROBLEM, PLAN)
     assert [measures.of(quantity) for quantity in Quantity] == [196, 288, 38_248, 320]
+    assert {measure(PROBLEM, (), (), ()).of(quantity) for quantity in Quantity} == {0}
 
 
 def test_what_the_machine_does_not_state_costs_nothing() -> None:
@@ -43,12 +38,6 @@ def test_what_the_machine_does_not_state_costs_nothing() -> None:
     links = tuple(replace(link, energy_per_byte=None) for link in MACHINE.links)
     silent = with_machine(memories=memories, links=links)
     assert _measure(silent, PLAN).energy == 1000
-
-
-def test_an_empty_plan_costs_nothing() -> None:
-    assert measure(PROBLEM, (), (), ()) == Measures(
-        makespan=0, dram_traffic=0, energy=0, peak_spm=0
-    )
 
 
 def test_compulsory_traffic_is_what_is_read_and_what_must_be_stored() -> None:
@@ -77,11 +66,6 @@ def test_compulsory_traffic_counts_slices_that_overlap_or_their_buffer() -> None
 def _without(task: Task, slice_: SliceIdx) -> Task:
     reads = tuple(read for read in task.reads if read != slice_)
     return replace(task, reads=reads)
-
-
-def test_what_nobody_reads_need_not_be_loaded() -> None:
-    unread = with_task(3, reads=(8,))
-    assert compulsory_dram_traffic(unread) == 64 + 32 + 32
 
 
 def test_a_core_that_works_in_dram_needs_no_traffic() -> None:

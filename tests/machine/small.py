@@ -1,6 +1,7 @@
 """Small machines for the tests, written as their users write them."""
 
 from fractions import Fraction
+from typing import Any
 
 import networkx as nx
 import yaml
@@ -88,3 +89,15 @@ def as_graph(machine: Machine) -> nx.DiGraph:
     for link in sorted(machine.links, key=lambda link: (-link.latency, -link.index)):
         graph.add_edge(link.source, link.target, link=link.index, latency=link.latency)
     return graph
+
+
+def with_field(fields: dict, path: str, value: object, gone: object = None) -> dict:
+    """Return fields in which one has another value; it is left out if the value is ``gone``."""
+    holder: Any = fields
+    *parts, last = (int(part) if part.isdecimal() else part for part in path.split("."))
+    for part in parts:
+        holder = holder[part]
+    holder[last] = value
+    if value is gone and gone is not None:
+        del holder[last]
+    return fields

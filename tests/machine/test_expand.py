@@ -1,19 +1,96 @@
-"""From templates to memories, cores, links and engines."""
+"""From templates to memories, cores, links and engines; networks of routers."""
 
 from fractions import Fraction
+from typing import Any
 
+import networkx as nx
+import pytest
+
+from spmilp.machine.description import (
+    AnyTopology,
+    Bus,
+    Crossbar,
+    Level,
+    Mesh,
+    OpposedTori,
+    Ring,
+    Routers,
+    Topology,
+    Torus,
+    Tree,
+    Wire,
+)
 from spmilp.machine.machine import ByteRange, MacArray, MemoryKind
-from tests.machine.small import content, described, index_of, small
+from tests.machine.small import content, described, index_of, small, with_field
+
+WIRE: dict[str, Any] = {"rate": Fraction(8), "latency": 1}
+
+
+def tree(*children: int) -> Tree:
+    return Tree(levels=tuple(Level(children=count, **WIRE) for count in children))
+
+
+def graph(topology: Topology) -> nx.DiGraph:
+    return nx.DiGraph([(link.source, link.target) for link in topology.links])
+
+
+@pytest.mark.parametrize(
+    ("given", "sites", "links", "is_joined"),
+    [
+        (Mesh(columns=4, rows=3, **WIRE), 12, 2 * (3 * 3 + 4 * 2), True),
+        (Mesh(columns=1, rows=1, **WIRE), 1, 0, False),
+        (Torus(columns=4, rows=3, **WIRE), 12, 2 * (4 * 3 + 4 * 3), True),
+        (Torus(columns=2, rows=3, **WIRE), 6, 2 * (3 + 2 * 3), True),
+        (OpposedTori(columns=4, rows=3, **WIRE), 12, 2 * (4 * 3 + 4 * 3), False),
+        (OpposedTori(columns=1, rows=3, **WIRE), 3, 2 * 3, False),
+        (Ring(routers=5, **WIRE), 5, 10, True),
+        (Ring(routers=2, **WIRE), 2, 2, True),
+        (Ring(routers=1, **WIRE), 1, 0, False),
+        (Bus(**WIRE), 1, 1, False),
+        (Crossbar(**WIRE), 1, 0, False),
+        (tree(2, 3), 6 + 3, 2 * (2 + 6), True),
+        (Routers(routers=("a", "b")), 2, 0, False),
+    ],
+)
+def test_a_topology_has_its_sites_and_links_each_once(
+    given: AnyTopology, sites: int, links: int, is_joined: bool
+) -> None:
+    made = given.laid_out()
+    assert len(made.sites) == sites
+    assert len(made.links) == graph(made).number_of_edges() == links
+    if is_joined:
+        assert nx.is_strongly_connected(graph(made))
+        assert frozenset(graph(made)) == made.routers
+
+
+def test_opposed_tori_are_two_networks_of_one_way_links() -> None:
+    network = graph(OpposedTori(columns=4, rows=3, **WIRE).laid_out())
+    assert nx.number_strongly_connected_components(network) == 2
+    assert not any(network.has_edge(b, a) for a, b in network.edges)
+    assert network.has_edge("n0_3_0", "n0_0_0")
+    assert network.has_edge("n1_0_0", "n1_3_0")
+
+
+def test_inner_nodes_of_a_tree_are_sites_when_named_and_levels_have_their_own_links() -> None:
+    levels = (Level(children=2, rate=Fraction(2)), Level(children=2, **WIRE))
+    made = Tree(levels=levels).laid_out()
+    rates = {(link.source, link.target): link.wire.rate for link in made.links}
+    assert [site.name for site in made.sites if site.inner] == ["t", "t_0", "t_1"]
+    assert [site.label for site in made.sites if not site.inner] == ["0_0", "0_1", "1_0", "1_1"]
+    assert (rates["t", "t_1"], rates["t_1", "t_1_0"]) == (2, 8)
+    assert made.outward == Wire(Fraction(8))
 
 
 def test_a_template_is_written_out_on_every_site() -> None:
     machine = small()
     assert len(machine.cores) == len(machine.engines) == len(machine.spms) == 12
-    core = machine.cores[5]
+    core, engine = machine.cores[5], machine.engines[5]
     assert (core.name, core.position) == ("core_1_1", (1, 1))
     assert machine.memories[core.memory].name == "spm_1_1"
-    assert machine.engines[5].owner == core.memory
-    assert machine.engines[5].name == "dma_1_1"
+    assert (engine.owner, engine.name) == (core.memory, "dma_1_1")
+    assert machine.kinds[0].arrays == (MacArray(dtype="int8", unroll=(("K", 4),)),)
+    assert machine.kinds[0].operators is None
+    assert machine.drams[0].size is None
 
 
 def test_cores_share_a_scratchpad() -> None:
@@ -31,74 +108,47 @@ def test_cores_share_a_scratchpad() -> None:
     assert [machine.kinds[core.kind].name for core in machine.cores[2:4]] == ["core", "helper"]
 
 
-def test_sizes_are_given_in_one_of_three_units() -> None:
-    for given, size in (
-        ({"size_bytes": 1000}, 1000),
-        ({"size_kib": 3}, 3072),
-        ({"size_mib": 1}, 2**20),
-    ):
-        fields = content()
-        del fields["scratchpads"][0]["size_kib"]
-        fields["scratchpads"][0].update(given)
-        assert described(fields).spms[0].size == size
+@pytest.mark.parametrize(
+    ("given", "size"),
+    [({"size_bytes": 1000}, 1000), ({"size_kib": 3}, 3072), ({"size_mib": 1}, 2**20)],
+)
+def test_sizes_are_given_in_one_of_three_units(given: dict[str, int], size: int) -> None:
+    fields = content()
+    del fields["scratchpads"][0]["size_kib"]
+    fields["scratchpads"][0].update(given)
+    fields["dram"][0].update(given)
+    machine = described(fields)
+    assert machine.spms[0].size == machine.drams[0].size == size
 
 
 def test_reserved_bytes_are_not_usable() -> None:
-    fields = content()
-    fields["scratchpads"][0]["reserved_byte_ranges"] = [[0, 256], [1024, 2048]]
+    fields = with_field(content(), "scratchpads.0.reserved_byte_ranges", [[0, 256], [1024, 2048]])
     spm = described(fields).spms[0]
     assert spm.reserved == (ByteRange(0, 256), ByteRange(1024, 2048))
     assert spm.usable == 65536 - 256 - 1024
 
 
-def test_a_dram_may_be_bounded_and_is_not_by_default() -> None:
-    assert small().drams[0].size is None
-    fields = content()
-    fields["dram"][0]["size_mib"] = 32
-    assert described(fields).drams[0].size == 2**25
-
-
 def test_rates_are_exact() -> None:
     for given, rate in ((3, Fraction(3)), (23.5, Fraction(47, 2)), ("47/2", Fraction(47, 2))):
-        fields = content()
-        fields["dram"][0]["rate_bytes_per_cycle"] = given
-        machine = described(fields)
-        port = next(link for link in machine.links if link.source == "dram")
-        assert port.rate == rate
-
-
-def test_a_frequency_is_in_cycles_per_second() -> None:
-    fields = content()
-    fields["frequency_mhz"] = "1333/2"
-    assert described(fields).frequency == 666_500_000
-
-
-def test_arrays_leave_out_loops_that_they_do_not_spread() -> None:
-    assert small().kinds[0].arrays == (MacArray(dtype="int8", unroll=(("K", 4),)),)
-    assert small().kinds[0].operators is None
+        machine = described(with_field(content(), "dram.0.rate_bytes_per_cycle", given))
+        assert next(link for link in machine.links if link.source == "dram").rate == rate
+    assert described(with_field(content(), "frequency_mhz", "1333/2")).frequency == 666_500_000
 
 
 def test_patterns_choose_sites_in_the_order_of_the_topology() -> None:
-    fields = content()
-    fields["scratchpads"][0]["sites"] = ["r_3_*", "r_[01]_0", "r_0_?"]
-    names = [core.name for core in described(fields).cores]
-    assert names == [
-        "core_0_0",
-        "core_1_0",
-        "core_3_0",
-        "core_0_1",
-        "core_3_1",
-        "core_0_2",
-        "core_3_2",
-    ]
+    fields = with_field(content(), "scratchpads.0.sites", ["r_3_*", "r_[01]_0", "r_0_?"])
+    names = [core.name.removeprefix("core_") for core in described(fields).cores]
+    assert names == ["0_0", "1_0", "3_0", "0_1", "3_1", "0_2", "3_2"]
 
 
-def test_shared_memories_stand_at_their_sites() -> None:
-    fields = content()
+def test_shared_memories_stand_at_their_sites_and_engines_reach_what_they_name() -> None:
+    fields = with_field(content(), "scratchpads.0.dma.0.reaches", ["dram", "spm_0_*"])
     fields["shared"] = [{"name": "tile", "sites": ["r_*_0"], "size_kib": 512}]
     machine = described(fields)
     shared = [memory.name for memory in machine.memories if memory.kind is MemoryKind.SHARED]
     assert shared == ["tile_0_0", "tile_1_0", "tile_2_0", "tile_3_0"]
+    reached = [machine.memories[memory].name for memory in machine.engines[7].reaches or ()]
+    assert reached == ["dram", "spm_0_0", "spm_0_1", "spm_0_2"]
 
 
 def test_links_of_their_own_join_any_two_nodes() -> None:
@@ -111,18 +161,7 @@ def test_links_of_their_own_join_any_two_nodes() -> None:
     assert ends == [("spm_0_0", "spm_3_2"), ("spm_3_2", "spm_0_0"), ("r_0_0", "r_3_2")]
 
 
-def test_engines_reach_the_memories_that_they_name() -> None:
-    fields = content()
-    fields["scratchpads"][0]["dma"][0]["reaches"] = ["dram", "spm_0_*"]
-    machine = described(fields)
-    expected = ["dram", "spm_0_0", "spm_0_1", "spm_0_2"]
-    reached = machine.engines[7].reaches or ()
-    assert [machine.memories[memory].name for memory in reached] == expected
-
-
 def test_only_links_between_routers_have_the_energy_of_a_hop() -> None:
-    fields = content()
-    fields["topology"]["energy_fj_per_byte"] = 5600
-    for link in described(fields).links:
+    for link in described(with_field(content(), "topology.energy_fj_per_byte", 5600)).links:
         between_routers = link.source.startswith("r_") and link.target.startswith("r_")
         assert link.energy_per_byte == (5600 if between_routers else None)

@@ -1,18 +1,34 @@
-"""Routes, by hand on small machines."""
+"""Routes, engines and staging paths, by hand and on random machines; what links carry."""
 
+from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 
+import networkx as nx
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from spmilp.lowering.rates import dram_rate, shared_dram_rate
 from spmilp.machine.machine import Engine, Machine, Routing
+from spmilp.machine.read import load_machine
 from spmilp.machine.routes import (
     Route,
     Routes,
+    most_in_use,
     multicast_route,
     transfer_cycles,
     transfer_rate,
 )
-from tests.machine.small import content, described, index_of, linked, nodes_between, small
+from tests.machine.small import (
+    as_graph,
+    content,
+    described,
+    index_of,
+    linked,
+    nodes_between,
+    small,
+)
 
 
 def path(machine: Machine, source: str, destination: str) -> list[str]:
@@ -20,84 +36,58 @@ def path(machine: Machine, source: str, destination: str) -> list[str]:
     return [] if route is None else nodes_between(machine, route.links)
 
 
-def test_xy_goes_along_x_and_then_along_y() -> None:
-    there = path(small(), "spm_0_0", "spm_2_1")
-    assert there == ["spm_0_0", "r_0_0", "r_1_0", "r_2_0", "r_2_1", "spm_2_1"]
-    back = path(small(), "spm_2_1", "spm_0_0")
-    assert back == ["spm_2_1", "r_2_1", "r_1_1", "r_0_1", "r_0_0", "spm_0_0"]
+GRID = {"type": "torus", "columns": 5, "rows": 4}
+SQUARE = {"type": "torus", "columns": 4, "rows": 4}
+TORI = {"type": "opposed_tori", "columns": 4, "rows": 4}
+
+
+@pytest.mark.parametrize(
+    ("topology", "source", "destination", "routers"),
+    [
+        ({}, "spm_0_0", "spm_2_1", "r_0_0 r_1_0 r_2_0 r_2_1"),
+        ({}, "spm_2_1", "spm_0_0", "r_2_1 r_1_1 r_0_1 r_0_0"),
+        (GRID, "spm_0_0", "spm_4_3", "r_0_0 r_4_0 r_4_3"),
+        (GRID, "spm_0_0", "spm_2_0", "r_0_0 r_1_0 r_2_0"),
+        # The increasing way when both are equally long.
+        (SQUARE, "spm_3_0", "spm_1_0", "r_3_0 r_0_0 r_1_0"),
+        (SQUARE, "spm_0_1", "spm_0_3", "r_0_1 r_0_2 r_0_3"),
+        # From x to y, and from y to x.
+        (TORI, "spm_0_0", "spm_1_1", "n0_0_0 n0_1_0 n0_1_1"),
+        (TORI, "spm_1_1", "spm_0_0", "n1_1_1 n1_1_0 n1_0_0"),
+        ({"type": "ring", "routers": 5}, "spm_0", "spm_2", "r_0 r_1 r_2"),
+        ({"type": "ring", "routers": 5}, "spm_0", "spm_3", "r_0 r_4 r_3"),
+    ],
+)
+def test_a_route_takes_its_topologys_way(
+    topology: dict, source: str, destination: str, routers: str
+) -> None:
+    machine = small("r_0" if topology.get("type") == "ring" else "r_0_0", **topology)
+    assert path(machine, source, destination)[1:-1] == routers.split()
 
 
 def test_a_route_adds_latencies_and_has_the_rate_of_its_slowest_link() -> None:
     machine = small()
     route = Routes(machine).between(index_of(machine, "dram"), index_of(machine, "spm_2_0"))
     assert route is not None
-    assert route.latency == 30 + 2 + 2
-    assert route.rate == 6
-    assert route.hops == 6
+    assert (route.latency, route.rate, route.hops) == (30 + 2 + 2, 6, 6)
 
 
-def test_a_torus_wraps_where_that_is_shorter() -> None:
-    torus = small(type="torus", columns=5, rows=4)
-    assert path(torus, "spm_0_0", "spm_4_3")[1:-1] == ["r_0_0", "r_4_0", "r_4_3"]
-    assert path(torus, "spm_0_0", "spm_2_0")[1:-1] == ["r_0_0", "r_1_0", "r_2_0"]
-
-
-def test_a_torus_goes_the_increasing_way_when_both_are_equally_long() -> None:
-    torus = small(type="torus", columns=4, rows=4)
-    assert path(torus, "spm_3_0", "spm_1_0")[1:-1] == ["r_3_0", "r_0_0", "r_1_0"]
-    assert path(torus, "spm_0_1", "spm_0_3")[1:-1] == ["r_0_1", "r_0_2", "r_0_3"]
-
-
-def test_opposed_tori_turn_from_x_to_y_and_from_y_to_x() -> None:
-    tori = small(type="opposed_tori", columns=4, rows=4)
-    assert path(tori, "spm_0_0", "spm_1_1")[1:-1] == ["n0_0_0", "n0_1_0", "n0_1_1"]
-    assert path(tori, "spm_1_1", "spm_0_0")[1:-1] == ["n1_1_1", "n1_1_0", "n1_0_0"]
-
-
-def test_a_ring_takes_the_shorter_way() -> None:
-    ring = small("r_0", type="ring", routers=5)
-    assert path(ring, "spm_0", "spm_2")[1:-1] == ["r_0", "r_1", "r_2"]
-    assert path(ring, "spm_0", "spm_3")[1:-1] == ["r_0", "r_4", "r_3"]
-
-
-def test_a_tree_climbs_to_the_common_ancestor_only() -> None:
+@pytest.mark.parametrize(
+    ("kind", "site", "latency", "hops"), [("bus", "bus", 5, 3), ("crossbar", "xbar", 5, 2)]
+)
+def test_a_bus_is_shared_by_all_and_a_crossbar_by_none(
+    kind: str, site: str, latency: int, hops: int
+) -> None:
     fields = content()
-    level = {"rate_bytes_per_cycle": 8, "latency_cycles": 1}
-    fields["topology"] = {
-        "type": "tree",
-        "levels": [{"children": 2, **level}, {"children": 3, **level}],
-    }
-    fields["dram"][0]["sites"] = ["t"]
-    tree = described(fields)
-    assert path(tree, "spm_0_0", "spm_0_2")[1:-1] == ["t_0_0", "t_0", "t_0_2"]
-    assert path(tree, "spm_0_0", "spm_1_1")[1:-1] == ["t_0_0", "t_0", "t", "t_1", "t_1_1"]
-
-
-def test_all_transfers_on_a_bus_share_one_link() -> None:
-    fields = content()
-    fields["topology"] = {"type": "bus", "rate_bytes_per_cycle": 8}
-    fields["scratchpads"][0]["count"] = 3
-    fields["dram"][0]["sites"] = ["bus"]
-    machine = described(fields)
-    routes = Routes(machine)
-    shared = next(link.index for link in machine.links if link.source == "bus_in")
-    for source in machine.memories:
-        for destination in machine.memories:
-            if source != destination:
-                route = routes.between(source.index, destination.index)
-                assert route is not None
-                assert shared in route.links
-
-
-def test_a_crossbar_is_crossed_with_one_latency() -> None:
-    fields = content()
-    fields["topology"] = {"type": "crossbar", "rate_bytes_per_cycle": 8, "latency_cycles": 5}
-    fields["scratchpads"][0]["count"] = 3
-    fields["dram"][0]["sites"] = ["xbar"]
-    machine = described(fields)
-    route = Routes(machine).between(index_of(machine, "spm_0"), index_of(machine, "spm_2"))
-    assert route is not None
-    assert (route.latency, route.hops, route.rate) == (5, 2, 8)
+    fields["topology"] = {"type": kind, "rate_bytes_per_cycle": 8, "latency_cycles": 5}
+    fields["scratchpads"][0]["count"] = 4
+    fields["dram"][0]["sites"] = [site]
+    routes = Routes(described(fields))
+    one, other = routes.between(1, 2), routes.between(3, 4)
+    assert one is not None
+    assert other is not None
+    assert (one.latency, one.hops, one.rate) == (latency, hops, 8)
+    assert bool(set(one.links) & set(other.links)) == (kind == "bus")
 
 
 def test_reads_and_writes_of_a_dram_share_its_port_unless_it_is_full_duplex() -> None:
@@ -118,12 +108,6 @@ def test_a_dram_with_several_ports_uses_the_nearest() -> None:
     machine = described(fields)
     assert "r_0_0" in path(machine, "dram", "spm_1_0")
     assert "r_0_0" not in path(machine, "dram", "spm_3_1")
-
-
-def test_no_path_leads_through_a_memory() -> None:
-    machine = linked("a b c", [("a", "b", 8, 0), ("b", "c", 8, 0)])
-    assert path(machine, "a", "b") == ["a", "b"]
-    assert path(machine, "a", "c") == []
 
 
 def test_no_xy_path_leads_through_a_memory_between_routers() -> None:
@@ -175,12 +159,6 @@ def test_of_links_side_by_side_the_quicker_is_used() -> None:
     assert route == Route(links=(1,), latency=1, rate=Fraction(4))
 
 
-def test_without_links_there_is_no_route_but_to_itself() -> None:
-    routes = Routes(linked("a b", []))
-    assert routes.between(0, 1) is None
-    assert routes.between(0, 0) == Route(links=(), latency=0, rate=None)
-
-
 def test_two_routers_at_one_position_are_an_error() -> None:
     machine = linked("a", [], routing=Routing.XY, positions=(("r", (0, 0)), ("q", (0, 0))))
     with pytest.raises(ValueError, match="two routers share a position"):
@@ -198,12 +176,8 @@ def test_a_transfer_takes_setup_latency_and_its_bytes_rounded_up() -> None:
     assert transfer_cycles(engine(), route, 101) == 10 + 7 + 26
     assert transfer_cycles(engine(rate=Fraction(3, 2)), route, 10) == 10 + 7 + 7
     assert transfer_cycles(engine(rate=Fraction(100)), route, 100) == 10 + 7 + 13
-
-
-def test_the_rate_is_the_lesser_of_engine_and_route() -> None:
-    assert transfer_rate(engine(), Route(links=(0,), latency=0, rate=Fraction(3))) == 3
-    assert transfer_rate(engine(), Route(links=(0,), latency=0, rate=Fraction(5))) == 4
-    assert transfer_rate(engine(), Route(links=(), latency=0, rate=None)) == 4
+    rates = [transfer_rate(engine(), replace(route, rate=rate)) for rate in (3, 5, None)]
+    assert rates == [3, 4, 4]
 
 
 def test_a_multicast_holds_each_link_of_its_tree_once() -> None:
@@ -223,5 +197,264 @@ def test_a_multicast_holds_each_link_of_its_tree_once() -> None:
     assert both.rate == 8
 
 
-def test_a_multicast_needs_a_route_to_each_destination() -> None:
-    assert multicast_route(Routes(linked("a b c", [("a", "b", 8, 0)])), 0, (1, 2)) is None
+def two_levels() -> Machine:
+    """Return a machine whose scratchpads are filled from two second-level memories only."""
+    fields = content()
+    fields["topology"] = {"type": "ring", "routers": 4, "rate_bytes_per_cycle": 8}
+    fields["topology"]["latency_cycles"] = 3
+    engine = {"rate_bytes_per_cycle": 4}
+    fields["shared"] = [
+        {"name": "l2", "sites": ["r_0", "r_2"], "size_kib": 256, "dma": [{**engine}]}
+    ]
+    fields["shared"][0]["dma"][0]["reaches"] = ["dram"]
+    fields["scratchpads"][0]["dma"] = [{**engine, "reaches": ["l2_*"]}]
+    fields["dram"][0]["sites"] = ["r_0"]
+    return described(fields)
+
+
+def names(machine: Machine, path: tuple[int, ...] | None) -> list[str]:
+    return [machine.memories[memory].name for memory in path or ()]
+
+
+def test_the_engines_of_both_ends_serve_a_pair() -> None:
+    machine = small()
+    routes = Routes(machine)
+    serving = routes.engines_for(index_of(machine, "spm_0_0"), index_of(machine, "spm_1_0"))
+    assert [machine.engines[engine].name for engine in serving] == ["dma_0_0", "dma_1_0"]
+    serving = routes.engines_for(index_of(machine, "dram"), index_of(machine, "spm_1_0"))
+    assert [machine.engines[engine].name for engine in serving] == ["dma_1_0"]
+    dram, spm = index_of(machine, "dram"), index_of(machine, "spm_3_2")
+    assert routes.staging_path(dram, spm) == (dram, spm)
+    assert routes.staging_path(spm, spm) == (spm,)
+    assert routes.between(spm, spm) == Route(links=(), latency=0, rate=None)
+
+
+def test_an_engine_that_only_loads_serves_one_direction() -> None:
+    fields = content()
+    rate = {"rate_bytes_per_cycle": 4}
+    fields["scratchpads"][0]["dma"] = [
+        {"name": "in", "stores": False, **rate},
+        {"name": "out", "loads": False, "reaches": ["dram"], **rate},
+    ]
+    machine = described(fields)
+    routes, a, b = Routes(machine), index_of(machine, "spm_0_0"), index_of(machine, "spm_1_0")
+    dram = index_of(machine, "dram")
+    assert [machine.engines[e].name for e in routes.engines_for(a, b)] == ["in_1_0"]
+    assert [machine.engines[e].name for e in routes.engines_for(a, dram)] == ["out_0_0"]
+
+
+def test_a_central_engine_serves_what_it_reaches() -> None:
+    fields = content()
+    fields["scratchpads"][0]["dma"] = []
+    fields["engines"] = [{"name": "mover", "channels": 4, "rate_bytes_per_cycle": 8}]
+    machine = described(fields)
+    routes = Routes(machine)
+    spm = index_of(machine, "spm_3_2")
+    assert routes.engines_for(index_of(machine, "dram"), spm) == (0,)
+    assert routes.staging_path(index_of(machine, "spm_0_0"), spm) == (1, spm)
+
+
+def test_without_a_route_no_engine_serves() -> None:
+    fields = content()
+    fields["topology"] = {"type": "links", "routers": ["hub"]}
+    fields["scratchpads"][0]["link"] = {"rate_bytes_per_cycle": 8}
+    fields["shared"] = [{"name": "island", "sites": [], "size_kib": 1}]
+    fields["dram"][0]["sites"] = ["hub"]
+    machine = described(fields)
+    routes = Routes(machine)
+    assert machine.engines[0].serves(index_of(machine, "island"), index_of(machine, "spm"))
+    assert routes.engines_for(index_of(machine, "island"), index_of(machine, "spm")) == ()
+    assert routes.staging_path(index_of(machine, "island"), index_of(machine, "spm")) is None
+
+
+@pytest.mark.parametrize(
+    ("source", "destination", "stop"),
+    [
+        *(("dram", "spm_1", "l2_0"), ("dram", "spm_2", "l2_0")),
+        *(("spm_2", "dram", "l2_0"), ("spm_3", "spm_2", "l2_2")),
+    ],
+)
+def test_data_is_staged_where_the_latency_is_least(
+    source: str, destination: str, stop: str
+) -> None:
+    machine = two_levels()
+    found = Routes(machine).staging_path(index_of(machine, source), index_of(machine, destination))
+    assert names(machine, found) == [source, stop, destination]
+
+
+def test_a_second_level_is_preferred_to_another_scratchpad() -> None:
+    fields = content()
+    fields["topology"] = {"type": "ring", "routers": 3, "rate_bytes_per_cycle": 8}
+    fields["topology"]["latency_cycles"] = 3
+    rate = {"rate_bytes_per_cycle": 4}
+    fields["dram"][0]["sites"] = ["r_0"]
+    fields["shared"] = [
+        {"name": "l2", "sites": ["r_2"], "size_kib": 1, "dma": [{"reaches": ["dram"], **rate}]}
+    ]
+    near = {"name": "near", "sites": ["r_0"], "cores": {"core": 1}, "size_kib": 1}
+    far = {"name": "far", "sites": ["r_1"], "cores": {"core": 1}, "size_kib": 1}
+    near["dma"] = [{"reaches": ["dram"], **rate}]
+    far["dma"] = [{"reaches": ["near_*", "l2"], **rate}]
+    fields["scratchpads"] = [near, far]
+    machine = described(fields)
+    path = Routes(machine).staging_path(index_of(machine, "dram"), index_of(machine, "far_1"))
+    assert names(machine, path) == ["dram", "l2", "far_1"]
+
+
+ONE_RATE = {"rate_bytes_per_cycle": 8, "latency_cycles": 1}
+QUICK = settings(max_examples=25, deadline=None, derandomize=True)
+
+sides = st.integers(1, 6)
+
+
+def on(topology: dict) -> Machine:
+    fields = content()
+    fields["topology"] = {**ONE_RATE, **topology}
+    return described(fields)
+
+
+@st.composite
+def spots(draw: st.DrawFn) -> tuple[int, int, tuple[int, int], tuple[int, int]]:
+    columns, rows = draw(sides), draw(sides)
+    spot = st.tuples(st.integers(0, columns - 1), st.integers(0, rows - 1))
+    return columns, rows, draw(spot), draw(spot)
+
+
+def hops_across(machine: Machine, start: tuple[int, int], end: tuple[int, int]) -> int:
+    by_position = {core.position: core.memory for core in machine.cores}
+    route = Routes(machine).between(by_position[start], by_position[end])
+    assert route is not None
+    return max(0, route.hops - 2)
+
+
+@QUICK
+@given(spots())
+def test_an_xy_route_is_as_long_as_the_manhattan_distance(case: tuple) -> None:
+    columns, rows, start, end = case
+    machine = on({"type": "mesh", "columns": columns, "rows": rows})
+    distance = abs(start[0] - end[0]) + abs(start[1] - end[1])
+    assert hops_across(machine, start, end) == distance
+
+
+@QUICK
+@given(spots())
+def test_a_torus_route_is_as_long_as_the_distance_around(case: tuple) -> None:
+    columns, rows, start, end = case
+    machine = on({"type": "torus", "columns": columns, "rows": rows})
+    along = [abs(a - b) for a, b in zip(start, end, strict=True)]
+    distance = sum(min(d, n - d) for d, n in zip(along, (columns, rows), strict=True))
+    assert hops_across(machine, start, end) == distance
+    assert hops_across(machine, end, start) == distance
+
+
+@st.composite
+def networks(draw: st.DrawFn) -> Machine:
+    """Four memories and five routers with random links."""
+    nodes = ["a", "b", "c", "d", "r0", "r1", "r2", "r3", "r4"]
+    pairs = [(s, t) for s in nodes for t in nodes if s != t]
+    ends = draw(st.lists(st.sampled_from(pairs), max_size=24, unique=True))
+    links = [(s, t, draw(st.integers(1, 9)), draw(st.integers(0, 3))) for s, t in ends]
+    positions = tuple((f"r{i}", (i % 2, i // 2)) for i in range(5))
+    routing = draw(st.sampled_from(Routing))
+    return linked("a b c d", links, routing=routing, positions=positions)
+
+
+@QUICK
+@given(networks())
+def test_the_links_of_every_route_connect_its_memories_through_routers(machine: Machine) -> None:
+    routes = Routes(machine)
+    names = [memory.name for memory in machine.memories]
+    for source in range(4):
+        for destination in range(4):
+            route = routes.between(source, destination)
+            if source == destination or route is None:
+                continue
+            nodes = nodes_between(machine, route.links)
+            assert (nodes[0], nodes[-1]) == (names[source], names[destination])
+            assert not set(nodes[1:-1]) & set(names)
+            taken = [machine.links[link] for link in route.links]
+            assert [link.source for link in taken] == nodes[:-1]
+            assert route.latency == sum(link.latency for link in taken)
+            assert route.rate == min(link.rate for link in taken)
+            assert len(set(route.links)) == route.hops
+
+
+@QUICK
+@given(networks())
+def test_there_is_a_route_whenever_routers_connect_two_memories(machine: Machine) -> None:
+    routes, graph = Routes(machine), as_graph(machine)
+    names = [memory.name for memory in machine.memories]
+    for source in range(4):
+        for destination in range(4):
+            if source == destination:
+                continue
+            kept = [n for n in graph if n not in names or n in (names[source], names[destination])]
+            linked_up = nx.has_path(graph.subgraph(kept), names[source], names[destination])
+            assert (routes.between(source, destination) is not None) == linked_up
+
+
+@QUICK
+@given(networks())
+def test_no_path_is_better_than_the_shortest_route(machine: Machine) -> None:
+    if machine.routing is not Routing.SHORTEST:
+        return
+    routes, graph = Routes(machine), as_graph(machine)
+    names = [memory.name for memory in machine.memories]
+    kept = graph.subgraph([n for n in graph if n not in names[2:]])
+    route = routes.between(0, 1)
+    ways = []
+    for way in nx.all_simple_paths(kept, names[0], names[1]):
+        edges = [kept.edges[pair] for pair in nx.utils.pairwise(way)]
+        links = tuple(edge["link"] for edge in edges)
+        ways.append((sum(edge["latency"] for edge in edges), len(links), links))
+    assert min(ways, default=None) == (route and (route.latency, route.hops, route.links))
+
+
+@QUICK
+@given(networks())
+def test_a_multicast_tree_enters_each_router_once(machine: Machine) -> None:
+    if machine.routing is not Routing.SHORTEST:
+        return
+    routes = Routes(machine)
+    reached = [d for d in range(1, 4) if routes.between(0, d) is not None]
+    tree = multicast_route(routes, 0, reached)
+    assert tree is not None
+    targets = [machine.links[link].target for link in tree.links]
+    assert len(targets) == len(set(targets))
+    rates = [machine.links[link].rate for link in tree.links]
+    assert tree.rate == min(rates, default=None)
+    assert tree.rate is None or isinstance(tree.rate, Fraction)
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(
+    capacity=st.integers(0, 30),
+    rates=st.sets(st.integers(1, 12), max_size=3),
+    unit=st.sampled_from([Fraction(1), Fraction(1, 3), Fraction(5, 4)]),
+)
+def test_no_transfers_side_by_side_use_more_and_some_use_as_much(
+    capacity: int, rates: set[int], unit: Fraction
+) -> None:
+    counts = product(*(range(capacity // rate + 1) for rate in rates))
+    sums = {sum(n * rate for n, rate in zip(some, rates, strict=True)) for some in counts}
+
+    found = most_in_use(capacity * unit, {rate * unit for rate in rates})
+
+    assert found == max(each for each in sums if each <= capacity) * unit
+
+
+def test_where_there_are_too_many_sums_only_the_common_divisor_counts() -> None:
+    assert most_in_use(Fraction(10**9 + 5), {Fraction(6 * 10**8), Fraction(10)}) == 10**9
+
+
+@pytest.mark.parametrize(
+    ("name", "ports", "used"),
+    [("wormhole", 6 * 48, 6 * 32), ("ipu_mk2", 15, 12), ("mesh4x4", 128, 128)],
+)
+def test_a_port_of_dram_carries_whole_transfers(name: str, ports: int, used: int) -> None:
+    machine = load_machine(name).machine
+    drams = {memory.name for memory in machine.drams}
+
+    assert sum(link.rate for link in machine.links if link.source in drams) == ports
+    assert dram_rate(machine, outgoing=True) == used
+    assert shared_dram_rate(machine) == used

@@ -11,10 +11,9 @@ from spmilp.explaining.slow import analyse, why_slow
 from spmilp.plan.measures import claimed
 from spmilp.problem.builder import ProblemBuilder
 from spmilp.problem.named_pins import read_pins, with_pins
-from spmilp.problem.pins import NO_PINS, PinKind
+from spmilp.problem.pins import PinKind
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
-from spmilp.solvers.common.fit import narrowed
 from tests.oracle.solver import solver_named
 from tests.pins.pinned_problems import pinned_problem
 from tests.solvers.chains import star
@@ -81,14 +80,6 @@ def test_auto_takes_every_pin(kind: str) -> None:
     assert solved(problem, "auto", SolveOptions(time_limit=2.0)).plan is not None
 
 
-def test_a_pin_can_cost_cycles_but_never_gain_any() -> None:
-    free = best(two_cores(), "cpsat")[1]
-    values = [best(with_pins(two_cores(), read_pins(pins)), "cpsat")[1] for pins in EACH.values()]
-    assert all(value is not None and free is not None and value >= free for value in values)
-    assert values[2] is not None
-    assert values[2] >= 300 + 40 + 40
-
-
 @pytest.mark.parametrize("solver", ["list", "search", "lns", "residency", "peak", "rammer"])
 def test_heuristics_keep_to_cores_and_to_starts(solver: str) -> None:
     pins = {
@@ -127,13 +118,6 @@ def test_what_a_heuristic_finds_without_a_pin_is_settled(solver: str, kind: str)
     assert solved(problem, solver, SolveOptions(time_limit=2.0)).plan is not None
 
 
-def test_what_cannot_be_settled_is_said() -> None:
-    problem = with_pins(two_cores(), read_pins(EACH["resident"]))
-    result = solved(problem, "greedy:contiguous/critical_path")
-    assert result.plan is None
-    assert "no single copy of w serves all that read it in spm" in result.reason
-
-
 def test_what_is_read_in_slices_is_settled_as_a_whole() -> None:
     b = ProblemBuilder(star(1, 1024), name="halves")
     x = b.input("x", (4, 64), "int8")
@@ -155,11 +139,6 @@ def test_a_settled_plan_is_valid_or_there_is_none(number: int) -> None:
     assert result.plan is not None or result.reason
 
 
-def test_without_pins_a_problem_is_not_narrowed() -> None:
-    problem = two_cores()
-    assert narrowed(problem).problem is problem
-
-
 def test_waiting_for_a_pinned_start_is_explained() -> None:
     problem = with_pins(two_cores(), read_pins(EACH["not before"]))
     plan = solved(problem, "list").plan
@@ -176,7 +155,6 @@ def test_a_plan_for_pins_is_a_hint_for_them() -> None:
     again = solver_named("lns").solve(problem, limited, plan).plan
     assert again is not None
     assert again.claim.makespan <= plan.claim.makespan
-    assert replace(problem, pins=NO_PINS).pins == NO_PINS
 
 
 @pytest.mark.parametrize("solver", ["list", "auto"])
