@@ -1,0 +1,911 @@
+"""Kinds of damage to plans: of tasks, addresses, residencies, transfers, claims and files."""
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from tests.checker.mutations.mutant import KINDS, READ_WITH_PROBLEM, Change, Fields, Mutant, kind
+
+
+def memory_of(mutant: Mutant, row: Fields) -> Fields:
+    """Return the memory of a residency."""
+    found: Fields = mutant.subject.machine["memories"][row["memory"]]
+    return found
+
+
+def always(row: Fields) -> bool:
+    return True
+
+
+def is_filled(row: Fields) -> bool:
+    return "filled_by_task" in row or "filled_by_transfer" in row
+
+
+def lasts(row: Fields) -> bool:
+    return bool(row["end"] - row["start"] > 1)
+
+
+def machine(mutant: Mutant, table: str) -> int:
+    """Return how many of a kind the machine has."""
+    return len(mutant.subject.machine[table])
+
+
+def alignment(mutant: Mutant, row: Fields) -> int:
+    return int(memory_of(mutant, row)["alignment"])
+
+
+Where: TypeAlias = Callable[[Fields], Any]
+Value: TypeAlias = Callable[[Mutant, Fields], Any]
+
+
+def above(**least: int) -> Where:
+    return lambda row: all(row[field] > value for field, value in least.items())
+
+
+def put(name: str, table: str, where: Where = always, **fields: int | Value) -> None:
+    """Add a kind: a row of a table, for which something holds, has so much more, or values."""
+
+    def change(mutant: Mutant) -> None:
+        row = mutant.row(table, where)
+        for field, new in fields.items():
+            row[field] = row[field] + new if isinstance(new, int) else new(mutant, row)
+
+    KINDS[name] = change
+
+
+def two(name: str, table: str, field: str, *, alike: Where = always, swap: bool = True) -> None:
+    """Add a kind: a row has what another one has that is alike in something, and the other its."""
+
+    def change(mutant: Mutant) -> None:
+        one, other = mutant.two(table, alike)
+        one[field], other[field] = other[field], one[field] if swap else other[field]
+
+    KINDS[name] = change
+
+
+def gone(name: str, table: str, where: Where, field: str) -> None:
+    """Add a kind: a row has a field no more."""
+    KINDS[name] = lambda mutant: mutant.row(table, where).pop(field)
+
+
+def _row_is_there_twice(table: str) -> Change:
+    def change(mutant: Mutant) -> None:
+        rows = mutant.plan[table]
+        rows.append(dict(mutant.row(table), index=len(rows)))
+
+    return change
+
+
+def _row_is_missing(table: str) -> Change:
+    return lambda mutant: mutant.plan[table].remove(mutant.row(table))
+
+
+for one in ("task", "residency", "transfer"):
+    rows = {"residency": "residencies"}.get(one, f"{one}s")
+    KINDS[f"a_{one}_is_there_twice"] = _row_is_there_twice(rows)
+    KINDS[f"a_{one}_is_missing"] = _row_is_missing(rows)
+
+put("a_task_starts_a_cycle_earlier", "tasks", above(start=0), start=-1)
+put("a_task_starts_a_cycle_later", "tasks", start=1)
+put("a_task_takes_a_cycle_more", "tasks", cycles=1)
+put("a_task_takes_a_cycle_less", "tasks", above(cycles=1), cycles=-1)
+put(
+    "a_task_runs_on_another_core",
+    "tasks",
+    core=lambda m, r: m.other(machine(m, "cores"), r["core"]),
+)
+put("a_task_runs_on_no_core", "tasks", core=lambda m, r: machine(m, "cores"))
+put(
+    "a_task_has_any_residency_for_scratch",
+    "tasks",
+    scratch=lambda m, r: m.other(len(m.plan["residencies"]), r.get("scratch")),
+)
+put("an_offset_is_a_byte_higher", "residencies", offset=1)
+put(
+    "an_offset_is_an_alignment_higher",
+    "residencies",
+    offset=lambda m, r: r["offset"] + alignment(m, r),
+)
+put("a_residency_has_a_byte_more", "residencies", bytes=1)
+put("a_residency_has_a_byte_less", "residencies", above(bytes=1), bytes=-1)
+put(
+    "scratch_has_twice_the_bytes",
+    "residencies",
+    lambda r: "slice" not in r,
+    bytes=lambda m, r: r["bytes"] * 2,
+)
+put("a_tensor_is_a_byte_higher", "tensors", address=1)
+put("a_tensor_has_another_number", "tensors", index=1)
+put("a_residency_starts_a_cycle_earlier", "residencies", above(start=0), start=-1)
+put("a_residency_starts_a_cycle_later", "residencies", lasts, start=1)
+put("a_residency_starts_at_cycle_0", "residencies", above(start=0), start=lambda m, r: 0)
+put("a_residency_ends_a_cycle_earlier", "residencies", lasts, end=-1)
+put("a_residency_ends_a_cycle_later", "residencies", end=1)
+put("a_residency_ends_at_any_cycle", "residencies", end=lambda m, r: max(r["start"] + 1, m.cycle()))
+put("a_residency_lasts_to_the_end", "residencies", end=lambda m, r: m.plan["solve"]["makespan"] + 1)
+put("a_residency_ends_when_it_starts", "residencies", above(start=0), end=lambda m, r: r["start"])
+put(
+    "a_residency_is_in_another_memory",
+    "residencies",
+    memory=lambda m, r: m.other(machine(m, "memories"), r["memory"]),
+)
+put("a_residency_is_in_no_memory", "residencies", memory=lambda m, r: machine(m, "memories"))
+put(
+    "a_residency_holds_any_slice",
+    "residencies",
+    slice=lambda m, r: m.other(m.subject.slices(), r.get("slice")),
+)
+put(
+    "a_residency_names_another_task",
+    "residencies",
+    lambda r: "filled_by_task" in r,
+    filled_by_task=lambda m, r: m.other(len(m.plan["tasks"]), r["filled_by_task"]),
+)
+put(
+    "a_residency_names_another_transfer",
+    "residencies",
+    lambda r: "filled_by_transfer" in r,
+    filled_by_transfer=lambda m, r: m.other(len(m.plan["transfers"]), r["filled_by_transfer"]),
+)
+put(
+    "a_residency_names_a_task_and_a_transfer",
+    "residencies",
+    lambda r: "filled_by_transfer" in r,
+    filled_by_task=lambda m, r: 0,
+)
+put(
+    "what_is_there_at_the_start_names_a_task",
+    "residencies",
+    lambda r: not is_filled(r),
+    filled_by_task=lambda m, r: m.random.randrange(len(m.plan["tasks"])),
+)
+put("a_transfer_starts_a_cycle_earlier", "transfers", above(start=0), start=-1)
+put("a_transfer_starts_a_cycle_later", "transfers", start=1)
+put("a_transfer_takes_a_cycle_more", "transfers", cycles=1)
+put("a_transfer_takes_a_cycle_less", "transfers", above(cycles=1), cycles=-1)
+put(
+    "a_transfer_goes_through_another_engine",
+    "transfers",
+    engine=lambda m, r: m.other(machine(m, "engines"), r["engine"]),
+)
+put("a_transfer_goes_through_no_engine", "transfers", engine=lambda m, r: machine(m, "engines"))
+put(
+    "a_transfer_goes_through_a_channel_too_many",
+    "transfers",
+    channel=lambda m, r: m.subject.machine["engines"][r["engine"]]["channels"],
+)
+put(
+    "a_transfer_comes_from_any_residency",
+    "transfers",
+    source=lambda m, r: m.other(len(m.plan["residencies"]), r["source"]),
+)
+put(
+    "a_transfer_comes_from_where_it_goes",
+    "transfers",
+    lambda r: r["destinations"],
+    source=lambda m, r: r["destinations"][0],
+)
+put("a_transfer_goes_nowhere", "transfers", destinations=lambda m, r: [])
+put("a_route_goes_over_no_link", "transfers", lambda r: r["route"], route=lambda m, r: [])
+put(
+    "a_transfer_moves_any_slice",
+    "transfers",
+    slice=lambda m, r: m.other(m.subject.slices(), r["slice"]),
+)
+two("two_tasks_of_a_core_swap_their_starts", "tasks", "start", alike=lambda r: r["core"])
+two("a_task_takes_what_another_one_takes", "tasks", "cycles", swap=False)
+two("two_tasks_swap_their_cores", "tasks", "core")
+two("two_tasks_stand_in_another_order", "tasks", "index")
+two(
+    "an_offset_is_that_of_a_neighbour",
+    "residencies",
+    "offset",
+    alike=lambda r: r["memory"],
+    swap=False,
+)
+two("two_offsets_are_swapped", "residencies", "offset", alike=lambda r: r["memory"])
+two(
+    "two_offsets_of_equal_sizes_are_swapped",
+    "residencies",
+    "offset",
+    alike=lambda r: (r["memory"], r["bytes"]),
+)
+two("a_tensor_lies_where_another_one_lies", "tensors", "address", swap=False)
+two("two_residencies_stand_in_another_order", "residencies", "index")
+two("a_transfer_starts_when_another_one_does", "transfers", "start", swap=False)
+two("two_transfers_swap_their_destinations", "transfers", "destinations")
+two(
+    "two_transfers_of_a_slice_swap_their_destinations",
+    "transfers",
+    "destinations",
+    alike=lambda r: r["slice"],
+)
+two("two_transfers_stand_in_another_order", "transfers", "index")
+gone("a_task_writes_nothing", "tasks", lambda r: r.get("writes"), "writes")
+gone("a_task_has_no_scratch", "tasks", lambda r: r.get("scratch") is not None, "scratch")
+gone("a_residency_holds_no_slice", "residencies", lambda r: "slice" in r, "slice")
+
+
+@kind
+def a_task_starts_at_any_cycle(mutant: Mutant) -> None:
+    mutant.row("tasks")["start"] = mutant.cycle()
+
+
+@kind
+def a_task_starts_when_another_one_ends(mutant: Mutant) -> None:
+    one, other = mutant.two("tasks")
+    one["start"] = other["start"] + other["cycles"]
+
+
+@kind
+def a_task_runs_on_another_core_of_the_same_memory(mutant: Mutant) -> None:
+    row, cores = mutant.row("tasks"), mutant.subject.machine["cores"]
+    memory = cores[row["core"]]["memory"]
+    row["core"] = mutant.one_of(
+        core["index"] for core in cores if core["memory"] == memory and core["index"] != row["core"]
+    )
+
+
+@kind
+def a_task_reads_any_residency(mutant: Mutant) -> None:
+    row = mutant.row("tasks", lambda row: row.get("reads"))
+    place = mutant.random.randrange(len(row["reads"]))
+    row["reads"][place] = mutant.other(len(mutant.plan["residencies"]), row["reads"][place])
+
+
+@kind
+def a_task_reads_another_residency_of_the_same_slice(mutant: Mutant) -> None:
+    row = mutant.row("tasks", lambda row: row.get("reads"))
+    place = mutant.random.randrange(len(row["reads"]))
+    old = mutant.residency(row["reads"][place])
+    row["reads"][place] = mutant.row(
+        "residencies", lambda new: new is not old and new.get("slice") == old.get("slice")
+    )["index"]
+
+
+@kind
+def a_task_reads_another_slice_of_the_same_memory(mutant: Mutant) -> None:
+    row = mutant.row("tasks", lambda row: row.get("reads"))
+    place = mutant.random.randrange(len(row["reads"]))
+    old = mutant.residency(row["reads"][place])
+    row["reads"][place] = mutant.row(
+        "residencies", lambda new: new is not old and new["memory"] == old["memory"]
+    )["index"]
+
+
+@kind
+def the_reads_of_a_task_are_swapped(mutant: Mutant) -> None:
+    reads = mutant.row("tasks", lambda row: len(row.get("reads", ())) > 1)["reads"]
+    reads.append(reads.pop(0))
+
+
+@kind
+def a_task_reads_less(mutant: Mutant) -> None:
+    mutant.row("tasks", lambda row: row.get("reads"))["reads"].pop()
+
+
+@kind
+def a_task_reads_more(mutant: Mutant) -> None:
+    row = mutant.row("tasks", lambda row: row.get("reads"))
+    row["reads"].append(row["reads"][0])
+
+
+@kind
+def a_task_writes_another_residency(mutant: Mutant) -> None:
+    row = mutant.row("tasks", lambda row: row.get("writes"))
+    row["writes"][0] = mutant.other(len(mutant.plan["residencies"]), row["writes"][0])
+
+
+@kind
+def a_task_writes_what_it_reads(mutant: Mutant) -> None:
+    row = mutant.row("tasks", lambda row: row.get("writes") and row.get("reads"))
+    row["writes"][0] = row["reads"][0]
+
+
+@kind
+def two_tasks_swap_what_they_write(mutant: Mutant) -> None:
+    one = mutant.row("tasks", lambda row: row.get("writes"))
+    other = mutant.row("tasks", lambda row: row.get("writes") and row is not one)
+    one["writes"], other["writes"] = other["writes"], one["writes"]
+
+
+@kind
+def two_tasks_share_their_scratch(mutant: Mutant) -> None:
+    one = mutant.row("tasks", lambda row: row.get("scratch") is not None)
+    other = mutant.row("tasks", lambda row: row.get("scratch") is not None and row is not one)
+    other["scratch"] = one["scratch"]
+
+
+@kind
+def the_last_task_is_missing(mutant: Mutant) -> None:
+    mutant.row("tasks")
+    mutant.plan["tasks"].pop()
+
+
+@kind
+def a_task_goes_to_another_core_with_its_results(mutant: Mutant) -> None:
+    """As it would be if nothing of its operands mattered."""
+    row, cores = mutant.row("tasks"), mutant.subject.machine["cores"]
+    row["core"] = mutant.other(len(cores), row["core"])
+    for index in (*row.get("writes", ()), *([] if "scratch" not in row else [row["scratch"]])):
+        mutant.residency(index)["memory"] = cores[row["core"]]["memory"]
+
+
+@kind
+def a_task_and_its_results_come_a_cycle_later(mutant: Mutant) -> None:
+    row = mutant.row("tasks", lambda row: row.get("writes"))
+    row["start"] += 1
+    for index in row["writes"]:
+        mutant.residency(index)["start"] += 1
+
+
+@kind
+def an_offset_is_an_alignment_lower(mutant: Mutant) -> None:
+    row = mutant.row("residencies", lambda r: r["offset"] >= memory_of(mutant, r)["alignment"])
+    row["offset"] -= memory_of(mutant, row)["alignment"]
+
+
+@kind
+def an_offset_is_any_aligned_address(mutant: Mutant) -> None:
+    row = mutant.row("residencies")
+    memory = memory_of(mutant, row)
+    most = max(1, ((memory["size"] or 4096) - row["bytes"]) // memory["alignment"])
+    row["offset"] = mutant.random.randrange(most) * memory["alignment"]
+
+
+@kind
+def a_residency_begins_where_its_memory_ends(mutant: Mutant) -> None:
+    row = mutant.row("residencies", lambda r: memory_of(mutant, r)["size"] is not None)
+    row["offset"] = memory_of(mutant, row)["size"]
+
+
+@kind
+def a_residency_leaves_its_memory(mutant: Mutant) -> None:
+    row = mutant.row("residencies", lambda r: memory_of(mutant, r)["size"] is not None)
+    memory = memory_of(mutant, row)
+    row["offset"] = memory["size"] // memory["alignment"] * memory["alignment"]
+    row["offset"] -= (row["bytes"] - 1) // memory["alignment"] * memory["alignment"]
+
+
+@kind
+def a_residency_lies_on_reserved_bytes(mutant: Mutant) -> None:
+    row = mutant.row("residencies", lambda r: memory_of(mutant, r)["reserved"])
+    row["offset"] = memory_of(mutant, row)["reserved"][0]["start"]
+
+
+@kind
+def a_residency_begins_where_a_neighbour_ends(mutant: Mutant) -> None:
+    one, other = mutant.two("residencies", lambda row: row["memory"])
+    one["offset"] = other["offset"] + other["bytes"]
+
+
+@kind
+def a_tensor_is_an_alignment_higher(mutant: Mutant) -> None:
+    row = mutant.row("tensors")
+    memory = mutant.subject.problem["tensors"][row["index"]]["memory"]
+    row["address"] += mutant.subject.machine["memories"][memory]["alignment"]
+
+
+@kind
+def a_tensor_moves_with_what_lies_in_it(mutant: Mutant) -> None:
+    """Behind all others, or onto them."""
+    row = mutant.row("tensors")
+    memory = mutant.subject.problem["tensors"][row["index"]]["memory"]
+    alignment = mutant.subject.machine["memories"][memory]["alignment"]
+    _move(mutant, row, mutant.random.choice([alignment, 1 << 20]))
+
+
+@kind
+def a_tensor_leaves_its_memory(mutant: Mutant) -> None:
+    memories = mutant.subject.machine["memories"]
+    drams = {t["index"]: memories[t["memory"]] for t in mutant.subject.problem["tensors"]}
+    row = mutant.row("tensors", lambda row: drams[row["index"]]["size"] is not None)
+    _move(mutant, row, drams[row["index"]]["size"] - row["address"])
+
+
+@kind
+def a_tensor_moves_into_another_one(mutant: Mutant) -> None:
+    one, other = mutant.two("tensors")
+    _move(mutant, one, other["address"] + mutant.random.choice([0, 8, 64]) - one["address"])
+
+
+def _move(mutant: Mutant, row: Fields, step: int) -> None:
+    memory = mutant.subject.problem["tensors"][row["index"]]["memory"]
+    row["address"] += step
+    for kept in mutant.plan["residencies"]:
+        if kept["memory"] == memory and _tensor_of(mutant, kept) == row["index"]:
+            kept["offset"] += step
+
+
+def _tensor_of(mutant: Mutant, kept: Fields) -> int | None:
+    problem = mutant.subject.problem
+    if "slice" not in kept:
+        return None
+    index = kept["slice"]
+    whole = len(problem["buffers"])
+    buffer = problem["buffers"][
+        index if index < whole else problem["slices"][index - whole]["buffer"]
+    ]
+    place = buffer.get("place")
+    return None if place is None else int(place["tensor"])
+
+
+@kind
+def a_tensor_is_missing(mutant: Mutant) -> None:
+    mutant.row("tensors")
+    mutant.plan["tensors"].pop()
+
+
+@kind
+def there_is_a_tensor_too_many(mutant: Mutant) -> None:
+    rows = mutant.plan["tensors"]
+    rows.append({"index": len(rows), "address": 1 << 30})
+
+
+@kind
+def a_residency_starts_when_its_filler_ends(mutant: Mutant) -> None:
+    row = mutant.row("residencies", lambda row: "filled_by_transfer" in row)
+    move = mutant.plan["transfers"][row["filled_by_transfer"]]
+    row["start"] = move["start"] + move["cycles"]
+
+
+@kind
+def an_operand_ends_early_and_a_copy_with_its_reader(mutant: Mutant) -> None:
+    """The value is not lost, and yet not where it is read."""
+    run = mutant.row("tasks", lambda row: row.get("reads"))
+    old = mutant.residency(mutant.one_of(run["reads"]))
+    end = run["start"] + run["cycles"]
+    copy = mutant.row(
+        "residencies",
+        lambda r: r is not old and r.get("slice") == old.get("slice") and r["start"] < end - 1,
+    )
+    old["end"], copy["end"] = end - 1, end + mutant.random.choice([-1, 0, 1])
+
+
+@kind
+def a_residency_comes_at_another_time(mutant: Mutant) -> None:
+    row = mutant.row("residencies")
+    long = row["end"] - row["start"]
+    row["start"] = mutant.cycle()
+    row["end"] = row["start"] + long
+
+
+@kind
+def a_residency_holds_the_whole_buffer(mutant: Mutant) -> None:
+    whole = len(mutant.subject.problem["buffers"])
+    row = mutant.row("residencies", lambda row: row.get("slice", 0) >= whole)
+    row["slice"] = mutant.subject.problem["slices"][row["slice"] - whole]["buffer"]
+
+
+@kind
+def a_residency_holds_a_slice_of_its_buffer(mutant: Mutant) -> None:
+    slices = mutant.subject.problem["slices"]
+    row = mutant.row("residencies", lambda r: any(s["buffer"] == r.get("slice") for s in slices))
+    part = mutant.one_of(s for s in slices if s["buffer"] == row["slice"])
+    row["slice"], row["bytes"] = part["index"], part["bytes"]
+
+
+@kind
+def a_residency_has_no_filler(mutant: Mutant) -> None:
+    row = mutant.row("residencies", lambda r: "filled_by_task" in r or "filled_by_transfer" in r)
+    row.pop("filled_by_task", None)
+    row.pop("filled_by_transfer", None)
+
+
+@kind
+def a_residency_is_there_at_the_start(mutant: Mutant) -> None:
+    row = mutant.row("residencies", lambda r: "filled_by_task" in r or "filled_by_transfer" in r)
+    row.pop("filled_by_task", None)
+    row.pop("filled_by_transfer", None)
+    row["start"] = 0
+
+
+@kind
+def what_is_there_at_the_start_is_also_elsewhere(mutant: Mutant) -> None:
+    rows = mutant.plan["residencies"]
+    row = mutant.row(
+        "residencies",
+        lambda r: "slice" in r and "filled_by_task" not in r and "filled_by_transfer" not in r,
+    )
+    memory = memory_of(mutant, row)
+    here = [r["offset"] + r["bytes"] for r in rows if r["memory"] == row["memory"]]
+    offset = -(-max(here) // memory["alignment"]) * memory["alignment"]
+    rows.append(dict(row, index=len(rows), offset=offset))
+
+
+@kind
+def two_residencies_have_each_others_numbers(mutant: Mutant) -> None:
+    """References follow: the plan means the same."""
+    one, other = mutant.two("residencies")
+    rows = mutant.plan["residencies"]
+    number = {one["index"]: other["index"], other["index"]: one["index"]}
+    one["index"], other["index"] = other["index"], one["index"]
+    rows.sort(key=lambda row: row["index"])
+    for run in mutant.plan["tasks"]:
+        for name in ("reads", "writes"):
+            if name in run:
+                run[name] = [number.get(index, index) for index in run[name]]
+        if "scratch" in run:
+            run["scratch"] = number.get(run["scratch"], run["scratch"])
+    for move in mutant.plan["transfers"]:
+        move["source"] = number.get(move["source"], move["source"])
+        move["destinations"] = [number.get(index, index) for index in move["destinations"]]
+
+
+@kind
+def what_is_replaced_in_place_stays_a_cycle_longer(mutant: Mutant) -> None:
+    old, new = mutant.one_of(_in_place(mutant))
+    old["end"] = new["end"] + mutant.random.choice([0, 1])
+
+
+@kind
+def what_replaces_in_place_lies_elsewhere(mutant: Mutant) -> None:
+    _, new = mutant.one_of(_in_place(mutant))
+    new["offset"] += memory_of(mutant, new)["alignment"]
+
+
+@kind
+def what_replaces_in_place_is_there_earlier(mutant: Mutant) -> None:
+    old, new = mutant.one_of(_in_place(mutant))
+    new["start"] = max(old["start"], new["start"] - 1)
+
+
+@kind
+def what_is_replaced_in_place_is_used_by_another_task(mutant: Mutant) -> None:
+    old, new = mutant.one_of(_in_place(mutant))
+    row = mutant.row("tasks", lambda r: r.get("reads") and r["index"] != new["filled_by_task"])
+    row["reads"][mutant.random.randrange(len(row["reads"]))] = old["index"]
+
+
+@kind
+def a_result_replaces_an_operand(mutant: Mutant) -> None:
+    """As if in place, whether or not it may."""
+    row = mutant.row("tasks", lambda row: row.get("reads") and row.get("writes"))
+    new = mutant.residency(row["writes"][0])
+    old = mutant.residency(mutant.one_of(row["reads"]))
+    new["offset"] = old["offset"]
+    old["end"] = row["start"] + row["cycles"]
+
+
+def _in_place(mutant: Mutant) -> list[tuple[Fields, Fields]]:
+    """Return residencies of which the second one replaces the first one in place."""
+    kept = mutant.plan["residencies"]
+    return [
+        (kept[read], kept[written])
+        for task, run in zip(mutant.subject.problem["tasks"], mutant.plan["tasks"], strict=True)
+        for a, b in task.get("in_place", ())
+        for part, read in zip(task["reads"], run["reads"], strict=True)
+        for buffer, written in zip(task["writes"], run["writes"], strict=True)
+        if (part, buffer) == (a, b) and kept[read]["offset"] == kept[written]["offset"]
+    ]
+
+
+@kind
+def a_transfer_starts_at_any_cycle(mutant: Mutant) -> None:
+    mutant.row("transfers")["start"] = mutant.cycle()
+
+
+@kind
+def a_transfer_comes_later_with_what_it_fills(mutant: Mutant) -> None:
+    row = mutant.row("transfers")
+    row["start"] += 1
+    for index in row["destinations"]:
+        mutant.residency(index)["start"] += 1
+
+
+@kind
+def a_transfer_goes_through_another_channel(mutant: Mutant) -> None:
+    engines = mutant.subject.machine["engines"]
+    row = mutant.row("transfers", lambda row: engines[row["engine"]]["channels"] > 1)
+    row["channel"] = mutant.other(engines[row["engine"]]["channels"], row["channel"])
+
+
+@kind
+def a_transfer_takes_the_channel_of_another_one(mutant: Mutant) -> None:
+    one, other = mutant.two("transfers")
+    one["engine"], one["channel"] = other["engine"], other["channel"]
+
+
+@kind
+def a_transfer_comes_from_another_residency_of_its_slice(mutant: Mutant) -> None:
+    row = mutant.row("transfers")
+    row["source"] = mutant.row(
+        "residencies",
+        lambda kept: kept.get("slice") == row["slice"] and kept["index"] != row["source"],
+    )["index"]
+
+
+@kind
+def a_transfer_comes_from_a_residency_in_the_same_memory(mutant: Mutant) -> None:
+    row = mutant.row("transfers")
+    old = mutant.residency(row["source"])
+    row["source"] = mutant.row(
+        "residencies", lambda kept: kept["memory"] == old["memory"] and kept is not old
+    )["index"]
+
+
+@kind
+def a_transfer_goes_to_any_residency(mutant: Mutant) -> None:
+    row = mutant.row("transfers")
+    place = mutant.random.randrange(len(row["destinations"]))
+    old = row["destinations"][place]
+    row["destinations"][place] = mutant.other(len(mutant.plan["residencies"]), old)
+
+
+@kind
+def a_transfer_goes_to_one_more(mutant: Mutant) -> None:
+    row = mutant.row("transfers")
+    row["destinations"].append(mutant.random.randrange(len(mutant.plan["residencies"])))
+
+
+@kind
+def a_transfer_goes_to_one_more_that_names_it(mutant: Mutant) -> None:
+    row = mutant.row("transfers")
+    rows, memories = mutant.plan["residencies"], len(mutant.subject.machine["memories"])
+    first = mutant.residency(row["destinations"][0])
+    memory = mutant.other(memories, first["memory"])
+    rows.append(dict(first, index=len(rows), memory=memory))
+    row["destinations"].append(len(rows) - 1)
+
+
+@kind
+def a_transfer_goes_twice_to_one(mutant: Mutant) -> None:
+    row = mutant.row("transfers")
+    row["destinations"].append(row["destinations"][0])
+
+
+@kind
+def a_multicast_goes_to_one_less(mutant: Mutant) -> None:
+    mutant.row("transfers", lambda row: len(row["destinations"]) > 1)["destinations"].pop()
+
+
+@kind
+def a_multicast_names_its_destinations_in_another_order(mutant: Mutant) -> None:
+    mutant.row("transfers", lambda row: len(row["destinations"]) > 1)["destinations"].reverse()
+
+
+@kind
+def a_route_has_a_link_less(mutant: Mutant) -> None:
+    route = mutant.row("transfers", lambda row: row["route"])["route"]
+    route.pop(mutant.random.randrange(len(route)))
+
+
+@kind
+def a_route_has_a_link_more(mutant: Mutant) -> None:
+    count = len(mutant.subject.machine["links"])
+    mutant.row("transfers")["route"].append(mutant.one_of(range(count)))
+
+
+@kind
+def a_route_goes_over_a_link_twice(mutant: Mutant) -> None:
+    route = mutant.row("transfers", lambda row: row["route"])["route"]
+    route.append(route[0])
+
+
+@kind
+def a_route_is_the_other_way_round(mutant: Mutant) -> None:
+    mutant.row("transfers", lambda row: len(row["route"]) > 1)["route"].reverse()
+
+
+@kind
+def a_route_is_that_of_another_transfer(mutant: Mutant) -> None:
+    one = mutant.row("transfers")
+    one["route"] = list(mutant.row("transfers", lambda row: row["route"] != one["route"])["route"])
+
+
+@kind
+def a_route_goes_over_a_link_that_is_none(mutant: Mutant) -> None:
+    mutant.row("transfers")["route"].append(len(mutant.subject.machine["links"]))
+
+
+@kind
+def a_transfer_moves_a_part_or_the_whole(mutant: Mutant) -> None:
+    problem = mutant.subject.problem
+    whole = {part["index"]: part["buffer"] for part in problem["slices"]}
+    row = mutant.row(
+        "transfers", lambda row: row["slice"] in whole or row["slice"] in whole.values()
+    )
+    old = row["slice"]
+    parts = [part for part, buffer in whole.items() if buffer == old]
+    row["slice"] = whole[old] if old in whole else mutant.one_of(parts)
+
+
+@kind
+def the_last_transfer_is_missing_and_nobody_names_it(mutant: Mutant) -> None:
+    mutant.row("transfers")
+    gone = mutant.plan["transfers"].pop()
+    for kept in mutant.plan["residencies"]:
+        if kept.get("filled_by_transfer") == gone["index"]:
+            del kept["filled_by_transfer"]
+
+
+@kind
+def a_transfer_is_there_twice_with_its_destinations(mutant: Mutant) -> None:
+    """A second copy of the same data, at the same place or behind everything."""
+    rows, kept = mutant.plan["transfers"], mutant.plan["residencies"]
+    row = mutant.row("transfers")
+    new = []
+    for index in row["destinations"]:
+        new.append(len(kept))
+        kept.append(dict(kept[index], index=len(kept), filled_by_transfer=len(rows)))
+    rows.append(dict(row, index=len(rows), destinations=new))
+
+
+@kind
+def two_transfers_have_each_others_numbers(mutant: Mutant) -> None:
+    """References follow: the plan means the same."""
+    one, other = mutant.two("transfers")
+    number = {one["index"]: other["index"], other["index"]: one["index"]}
+    one["index"], other["index"] = other["index"], one["index"]
+    mutant.plan["transfers"].sort(key=lambda row: row["index"])
+    for kept in mutant.plan["residencies"]:
+        if kept.get("filled_by_transfer") in number:
+            kept["filled_by_transfer"] = number[kept["filled_by_transfer"]]
+
+
+@kind
+def an_output_is_stored_again(mutant: Mutant) -> None:
+    """At the end, onto itself; what is there at the end stays, and the claims follow."""
+    kept, moves, solve = (mutant.plan[n] for n in ("residencies", "transfers", "solve"))
+    end = solve["makespan"]
+    homes = [b.get("ends_in") for b in mutant.subject.problem["buffers"]]
+    row = mutant.row(
+        "transfers",
+        lambda r: (
+            r["slice"] < len(homes) and homes[r["slice"]] == kept[r["destinations"][0]]["memory"]
+        ),
+    )
+    for one in kept:
+        if one["end"] >= end or one["index"] == row["source"]:
+            one["end"] = end + row["cycles"]
+    again = dict(kept[row["destinations"][0]], index=len(kept), start=end, end=end + row["cycles"])
+    kept.append(again | {"filled_by_transfer": len(moves)})
+    moves.append(dict(row, index=len(moves), start=end, destinations=[len(kept) - 1]))
+    solve["makespan"] += row["cycles"]
+    solve["dram_traffic"] += again["bytes"]
+
+
+def _claim(name: str, step: int) -> None:
+    def change(mutant: Mutant) -> None:
+        mutant.plan["solve"][name] = max(0, mutant.plan["solve"][name] + step)
+
+    KINDS[f"{name}_is_stated_{'more' if step > 0 else 'less'}"] = change
+
+
+for quantity in ("makespan", "dram_traffic", "energy", "peak_spm"):
+    _claim(quantity, 1)
+    _claim(quantity, -1)
+
+
+def read_with_problem(change: Change) -> Change:
+    """Add a kind that only a reader notices that has the problem."""
+    READ_WITH_PROBLEM.add(change.__name__)
+    return kind(change)
+
+
+@kind
+def the_bound_is_the_value(mutant: Mutant) -> None:
+    solve = mutant.plan["solve"]
+    solve["bound"] = solve[mutant.subject.problem["objective"][0]]
+
+
+@kind
+def the_bound_is_above_the_value(mutant: Mutant) -> None:
+    solve = mutant.plan["solve"]
+    solve["bound"] = solve[mutant.subject.problem["objective"][0]] + 1
+
+
+@kind
+def the_bound_is_negative(mutant: Mutant) -> None:
+    mutant.plan["solve"]["bound"] = -1
+
+
+@kind
+def everything_comes_later(mutant: Mutant) -> None:
+    """What is there at cycle 0 stays there; the claim follows."""
+    step = mutant.random.randint(1, 5)
+    for row in (*mutant.plan["tasks"], *mutant.plan["transfers"]):
+        row["start"] += step
+    for kept in mutant.plan["residencies"]:
+        kept["end"] += step
+        if kept["start"] > 0 or "filled_by_transfer" in kept or "filled_by_task" in kept:
+            kept["start"] += step
+    mutant.plan["solve"]["makespan"] += step
+
+
+@kind
+def everything_from_a_cycle_on_comes_later(mutant: Mutant) -> None:
+    cycle, step = mutant.cycle(), mutant.random.randint(1, 5)
+    for row in (*mutant.plan["tasks"], *mutant.plan["transfers"]):
+        row["start"] += step if row["start"] >= cycle else 0
+    for kept in mutant.plan["residencies"]:
+        kept["start"] += step if kept["start"] >= cycle > 0 else 0
+        kept["end"] += step
+    mutant.plan["solve"]["makespan"] += step
+
+
+@kind
+def the_plan_starts_again_where_it_ends(mutant: Mutant) -> None:
+    for table in ("tasks", "residencies", "transfers"):
+        mutant.plan[table] += [dict(row) for row in mutant.plan[table]]
+
+
+@read_with_problem
+def the_plan_names_another_problem(mutant: Mutant) -> None:
+    mutant.plan["meta"]["problem_sha256"] = "0" * 64
+
+
+@read_with_problem
+def the_plan_names_no_problem(mutant: Mutant) -> None:
+    del mutant.plan["meta"]["problem_sha256"]
+
+
+@kind
+def there_is_a_field_too_many(mutant: Mutant) -> None:
+    mutant.row(mutant.one_of(("tasks", "residencies")))["colour"] = 1
+
+
+@kind
+def a_newer_minor_version_has_a_field_more(mutant: Mutant) -> None:
+    mutant.plan["format_version"] = "1.9"
+    mutant.row("residencies")["colour"] = 1
+
+
+@kind
+def the_version_is_another_one(mutant: Mutant) -> None:
+    mutant.plan["format_version"] = mutant.one_of(("2.0", "0.9", "1", "", "1.x", "1.0.0"))
+
+
+@kind
+def the_file_is_no_plan(mutant: Mutant) -> None:
+    mutant.plan["format"] = "spmilp-problem"
+
+
+@kind
+def a_field_is_missing(mutant: Mutant) -> None:
+    row = mutant.row(mutant.one_of(("tasks", "residencies", "transfers", "tensors")))
+    del row[mutant.one_of(sorted(row))]
+
+
+@kind
+def a_table_is_missing(mutant: Mutant) -> None:
+    del mutant.plan[mutant.one_of(("solve", "meta", "tensors", "tasks", "transfers"))]
+
+
+@kind
+def a_number_is_of_another_type(mutant: Mutant) -> None:
+    row = mutant.row(mutant.one_of(("tasks", "residencies", "transfers", "tensors")))
+    name = mutant.one_of(sorted(name for name in row if isinstance(row[name], int)))
+    row[name] = mutant.one_of((float(row[name]), str(row[name]), row[name] > 0, [row[name]]))
+
+
+@kind
+def a_number_is_null(mutant: Mutant) -> None:
+    row = mutant.row(mutant.one_of(("tasks", "residencies", "transfers", "tensors")))
+    row[mutant.one_of(sorted(row))] = None
+
+
+@kind
+def a_number_is_negative(mutant: Mutant) -> None:
+    row = mutant.row(mutant.one_of(("tasks", "residencies", "transfers", "tensors")))
+    row[mutant.one_of(sorted(name for name in row if isinstance(row[name], int)))] = -1
+
+
+@kind
+def a_number_is_0(mutant: Mutant) -> None:
+    row = mutant.row(mutant.one_of(("tasks", "residencies", "transfers", "tensors")))
+    row[mutant.one_of(sorted(name for name in row if isinstance(row[name], int)))] = 0
+
+
+@kind
+def a_number_is_huge(mutant: Mutant) -> None:
+    row = mutant.row(mutant.one_of(("tasks", "residencies", "transfers", "tensors")))
+    name = mutant.one_of(sorted(name for name in row if isinstance(row[name], int)))
+    row[name] = mutant.one_of((2**48, 2**48 + 1, 2**64))
+
+
+@kind
+def several_numbers_are_any_others(mutant: Mutant) -> None:
+    for _ in range(mutant.random.randint(2, 4)):
+        row = mutant.row(mutant.one_of(("tasks", "residencies", "transfers")))
+        name = mutant.one_of(sorted(name for name in row if type(row[name]) is int))
+        row[name] = mutant.random.randint(0, 40)
