@@ -203,7 +203,7 @@ def why_it_does_not_fit(
     text = [
         f"{name} on {machine.name} ({cores}): {proven}",
         section("What is in the way", _in_the_way(machine, why)),
-        section("What helps", _what_helps(remedies, trials)),
+        section("What helps", _what_helps(why.cause, remedies, trials)),
     ]
     data = {
         "problem": name,
@@ -240,7 +240,10 @@ def _in_the_way(machine: Machine, why: Infeasibility) -> Iterator[str]:
             yield f"{size:>13,} B {name}"
 
 
-def _what_helps(remedies: Sequence[Remedy], trials: int) -> Iterator[str]:
+def _what_helps(cause: Obstacle, remedies: Sequence[Remedy], trials: int) -> Iterator[str]:
+    if cause in _OF_THE_MACHINE:
+        yield from paragraph(_OF_THE_MACHINE[cause])
+        return
     if not remedies:
         yield from paragraph(
             f"No single change was found to make it fit ({quantities.count(trials, 'trial')}; "
@@ -251,6 +254,12 @@ def _what_helps(remedies: Sequence[Remedy], trials: int) -> Iterator[str]:
     for remedy in remedies:
         least = "; fewer do not suffice" if remedy.least else ""
         yield from paragraph(f"{remedy.change}: {remedy.makespan:,} cycles{least}", "- ")
+
+
+_OF_THE_MACHINE = {
+    Obstacle.CORE: "A core of a kind that can run it, or cycles of the task on another kind.",
+    Obstacle.ROUTE: "A DMA engine that reaches both and moves so many bytes, or links in between.",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

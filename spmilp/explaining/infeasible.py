@@ -1,6 +1,6 @@
 """What keeps every plan away, proven without solving; or what a search has found no room for."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
@@ -13,21 +13,15 @@ from spmilp.problem.contradictions import refuse_contradictions
 from spmilp.problem.pins import NO_PINS
 from spmilp.problem.problem import Problem, Task
 from spmilp.solvers.common.fit import (
-    least_sizes,
     memories_that_can_run,
     narrowed,
-    parts_of,
     worst_shortage,
 )
 from spmilp.solvers.schedule.portfolio import Schedules
-from spmilp.units import BufferIdx, Bytes, MemoryIdx, align_up
+from spmilp.units import BufferIdx, Bytes, MemoryIdx
 
 MOST_PARTS = 4
 """Buffers that are named, the largest first."""
-
-MOST_STEPS = 20_000
-"""Of the search that puts a task's operands between reserved ranges; beyond it they count as put.
-"""
 
 
 class Obstacle(StrEnum):
@@ -37,7 +31,6 @@ class Obstacle(StrEnum):
     DRAM = "dram"
     START = "start"
     TASK = "task"
-    PIECES = "pieces"
     ROUTE = "route"
     TILE = "tile"
     PINS = "pins"
@@ -63,8 +56,6 @@ class Infeasibility:
         Bytes of it that they can use.
     parts
         ``(name, bytes)`` of the largest buffers among them.
-    ends
-        For ``ROUTE``: the bytes to move, and the memories between which no way leads.
     is_proven
         Whether no plan exists; else none was found.
     task
@@ -78,7 +69,6 @@ class Infeasibility:
     needed: Bytes | None = None
     usable: Bytes | None = None
     parts: tuple[tuple[str, Bytes], ...] = ()
-    ends: tuple[Bytes, tuple[MemoryIdx, ...], tuple[MemoryIdx, ...]] | None = None
     is_proven: bool = True
     task: str = ""
 
@@ -88,7 +78,7 @@ def infeasibility_of(problem: Problem) -> Infeasibility | None:
 
     Of tasks that are too large, the one with the most bytes too many.
     """
-    arguments = (_no_core, _too_much_in_a_memory, _too_large_a_task, _no_pieces, _no_way)
+    arguments = (_no_core, _too_much_in_a_memory, _too_large_a_task, _no_way)
     return next((found for each in arguments for found in each(problem)), None)
 
 
@@ -221,71 +211,6 @@ def _too_large_a_task(problem: Problem) -> Iterator[Infeasibility]:
         yield _of_shortage(Obstacle.TASK, memory, short, _of_largest(memory))
 
 
-def _no_pieces(problem: Problem) -> Iterator[Infeasibility]:
-    """Yield tasks whose operands fit by size, but not between the reserved ranges."""
-    for task in problem.tasks:
-        memories = memories_that_can_run(problem.machine, task)
-        if any(not memory.reserved or _fits_pieces(problem, task, memory) for memory in memories):
-            continue
-        roomiest = max(memories, key=lambda memory: max(gaps_of(memory), default=0))
-        gaps = " B, ".join(f"{gap:,}" for gap in gaps_of(roomiest))
-        said = (
-            f"its operands and results fit {roomiest.name} by size, but reserved ranges leave "
-            f"pieces of {gaps} B, into which they do not go"
-        )
-        short = Shortage(
-            what=f"task {task.name}",
-            memory=roomiest.name,
-            needed=sum(_items(problem, task)),
-            usable=roomiest.usable or 0,
-            parts=tuple(parts_of(problem, task)),
-            task=task.name,
-        )
-        yield _of_shortage(Obstacle.PIECES, roomiest, short, said)
-
-
-def _fits_pieces(problem: Problem, task: Task, memory: Memory) -> bool:
-    step = memory.alignment
-    left = [align_up(gap, step) for gap in gaps_of(memory)]
-    items = sorted((align_up(size, step) for size in _items(problem, task)), reverse=True)
-    return _go_in(items, 0, left, [MOST_STEPS])
-
-
-def _items(problem: Problem, task: Task) -> list[Bytes]:
-    """Return the sizes of what must lie in a task's memory, each at an address of its own."""
-    sizes, saved = least_sizes(problem, task)
-    items = sorted(size for size in sizes if size)
-    for size in saved:
-        items.remove(min((item for item in items if item >= size), default=items[-1]))
-    return items
-
-
-def _go_in(items: Sequence[Bytes], at: int, left: list[Bytes], steps: list[int]) -> bool:
-    """Put the items from ``at`` on into what is left of the pieces, trying each piece."""
-    if at == len(items) or steps[0] == 0:
-        return True
-    steps[0] -= 1
-    for piece in {room: number for number, room in enumerate(left)}.values():
-        if items[at] <= left[piece]:
-            left[piece] -= items[at]
-            if _go_in(items, at + 1, left, steps):
-                return True
-            left[piece] += items[at]
-    return False
-
-
-def gaps_of(memory: Memory) -> list[Bytes]:
-    """Return the bytes between reserved ranges, each from an aligned address on."""
-    if memory.size is None:
-        return []
-    found, at = [], 0
-    for start, end in (*((r.start, r.end) for r in memory.reserved), (memory.size, memory.size)):
-        if align_up(at, memory.alignment) < start:
-            found.append(start - align_up(at, memory.alignment))
-        at = end
-    return found
-
-
 def _no_way(problem: Problem) -> Iterator[Infeasibility]:
     """Yield operands that no chain of engines brings to their task, and results that cannot end."""
     if problem.machine.remote is not None:
@@ -343,7 +268,6 @@ class _Ways:
                 said=f"no engine brings {name} ({size:,} B) from {of} to {to}, directly or by "
                 "other memories",
                 parts=((name, size),),
-                ends=(size, sources, targets),
             )
 
     def _leads_there(

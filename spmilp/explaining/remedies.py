@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import partial
 from itertools import islice
 from time import perf_counter
@@ -12,13 +11,12 @@ from spmilp.errors import DoesNotFitError, SpmilpError
 from spmilp.explaining.infeasible import (
     Infeasibility,
     Obstacle,
-    gaps_of,
     infeasibility_in_schedule,
     infeasibility_of,
 )
 from spmilp.frontend.graph import Network
 from spmilp.lowering.tiling import Tiling
-from spmilp.machine.machine import ByteRange, Core, Engine, Link, Machine, Memory, MemoryKind
+from spmilp.machine.machine import ByteRange, Machine, Memory
 from spmilp.problem.pins import NO_PINS, Pins
 from spmilp.problem.problem import Problem
 from spmilp.tile_selection.first_choice import first_choice
@@ -96,13 +94,6 @@ class Trials:
         finally:
             self._longest = max(self._longest, perf_counter() - began)
 
-    def remedies(self, changes: Iterator[tuple[str, Machine]]) -> Iterator[Remedy]:
-        """Yield the changes with which there is a plan."""
-        for change, machine in changes:
-            makespan = self.plan_on(machine)
-            if makespan is not None:
-                yield Remedy(change=change, makespan=makespan)
-
     def least_bytes(
         self, change: Callable[[Bytes], Machine], least: Bytes, step: Bytes
     ) -> tuple[Bytes, Cycles] | None:
@@ -138,19 +129,13 @@ class Trials:
 
 
 def remedies_for(machine: Machine, why: Infeasibility, trials: Trials) -> tuple[Remedy, ...]:
-    """Return the changes that were found to make it fit, the smallest of each kind."""
-    if why.cause is Obstacle.CORE:
-        return tuple(trials.remedies(_cores(machine)))
-    if why.cause is Obstacle.ROUTE:
-        return tuple(islice(trials.remedies(_ways(machine, why)), 1))
-    found: tuple[Remedy, ...] = ()
-    if why.cause is Obstacle.PIECES and why.memory is not None:
-        found = tuple(islice(trials.remedies(_together(machine, why.memory)), 1))
-    pads = [each for each in machine.memories if each.kind is MemoryKind.SPM]
+    """Return the changes of memories that were found to make it fit."""
+    if why.cause in (Obstacle.CORE, Obstacle.ROUTE):
+        return ()
     memory = why.memory
     if memory is None:
-        memory = max(pads, key=lambda each: each.usable or 0).index
-    return (*found, *_larger(machine, memory, why, trials))
+        memory = max(machine.spms, key=lambda each: each.usable or 0).index
+    return tuple(_larger(machine, memory, why, trials))
 
 
 def alike_memories(machine: Machine, memory: MemoryIdx) -> list[Memory]:
@@ -226,75 +211,6 @@ def _shrunk(memory: Memory, less: Bytes) -> tuple[ByteRange, ...]:
         if each.start < each.end - taken:
             kept.append(ByteRange(each.start, each.end - taken))
     return tuple(reversed(kept))
-
-
-def _together(machine: Machine, memory: MemoryIdx) -> Iterator[tuple[str, Machine]]:
-    """Yield all reserved bytes as one range."""
-    like = machine.memories[memory]
-    total = sum(each.end - each.start for each in like.reserved)
-    every = alike_memories(machine, memory)
-    whose = of_all(like.name, len(every), "memories")
-    for first, where in ((0, "beginning"), ((like.size or 0) - total, "end")):
-        reserved = (ByteRange(first, first + total),)
-        largest = max(gaps_of(replace(like, reserved=reserved)), default=0)
-        yield (
-            f"the {total:,} reserved bytes side by side at the {where} of {whose} "
-            f"(one piece of {largest:,} B)",
-            with_memories(machine, [replace(each, reserved=reserved) for each in every]),
-        )
-
-
-def _cores(machine: Machine) -> Iterator[tuple[str, Machine]]:
-    """Yield a core of a kind that has none, in the memory of a core that there is."""
-    present = {core.kind for core in machine.cores}
-    home = machine.cores[0].memory
-    for kind in machine.kinds:
-        if kind.index not in present:
-            name, index = f"{kind.name}_new", len(machine.cores)
-            core = Core(index=index, name=name, kind=kind.index, memory=home)
-            said = f"one core of kind {kind.name} that works in {machine.memories[home].name}"
-            yield said, replace(machine, cores=(*machine.cores, core))
-
-
-def _ways(machine: Machine, why: Infeasibility) -> Iterator[tuple[str, Machine]]:
-    """Yield what lets an engine do it, else links between the first source and target."""
-    if why.ends is None:
-        return
-    needed, sources, targets = why.ends
-    for engine in machine.engines:
-        for change, changed in _abler(machine, engine, needed, (*sources[:1], *targets[:1])):
-            engines = tuple(changed if each is engine else each for each in machine.engines)
-            yield change, replace(machine, engines=engines)
-    if not sources or not targets:
-        return
-    one, other = machine.memories[sources[0]].name, machine.memories[targets[0]].name
-    rate = min((link.rate for link in machine.links), default=Fraction(1))
-    there = {(link.source, link.target) for link in machine.links}
-    ways = [pair for pair in ((one, other), (other, one)) if pair not in there]
-    for pairs in (ways[:1], ways[:2]) if len(ways) == 2 else (ways[:1],):
-        added = (
-            Link(index=len(machine.links) + number, source=start, target=end, rate=rate)
-            for number, (start, end) in enumerate(pairs)
-        )
-        said = " and ".join(f"{start} → {end}" for start, end in pairs)
-        if pairs:
-            links = (*machine.links, *added)
-            yield f"a link {said} of {rate} B/cycle", replace(machine, links=links)
-
-
-def _abler(
-    machine: Machine, engine: Engine, needed: Bytes, ends: tuple[MemoryIdx, ...]
-) -> Iterator[tuple[str, Engine]]:
-    if engine.longest is not None and engine.longest < needed:
-        said = f"transfers of {needed:,} B by {engine.name}"
-        yield said, replace(engine, longest=needed)
-    if engine.reaches is not None:
-        names = " and ".join(machine.memories[memory].name for memory in ends)
-        reaches = tuple(sorted({*engine.reaches, *ends}))
-        yield f"DMA engine {engine.name} reaches {names}", replace(engine, reaches=reaches)
-    if not (engine.loads and engine.stores):
-        both = replace(engine, loads=True, stores=True)
-        yield f"DMA engine {engine.name} both loads and stores", both
 
 
 def without_pins(

@@ -48,10 +48,6 @@ def scratch_too_large() -> Problem:
     return replace(problem, tasks=(replace(first, scratch=20_000), *others))
 
 
-def reserved_ranges_leave_no_piece() -> Problem:
-    return changed(tasks(spm=4096), memories_with("spm", reserved=(ByteRange(2000, 2100),)))
-
-
 def dram_too_small() -> Problem:
     return changed(tasks(), memories_with("dram", size=7000))
 
@@ -177,7 +173,6 @@ CASES: list[tuple[Callable[[], Problem], Obstacle, str, int, int]] = [
     (operands_too_large, Obstacle.TASK, "spm0", 2516, 1024),
     (too_much_is_reserved, Obstacle.TASK, "spm0", 2516, 2000),
     (scratch_too_large, Obstacle.TASK, "spm0", 22516, 16384),
-    (reserved_ranges_leave_no_piece, Obstacle.PIECES, "spm0", 2516, 3996),
     (dram_too_small, Obstacle.DRAM, "dram", 7516, 7000),
     (no_core_of_the_kind, Obstacle.CORE, "", 0, 0),
     (engines_do_not_load, Obstacle.ROUTE, "", 0, 0),
@@ -205,7 +200,7 @@ MODELS: list[tuple[Callable[[Path, Machine], Given], Obstacle, str, int, int, st
     ),
     (
         a_network_whose_tiles_do_not_go_between_reserved_ranges,
-        Obstacle.PIECES,
+        Obstacle.ROOM,
         "spm_0",
         1280,
         3200,

@@ -41,7 +41,7 @@ def test_the_true_cause_is_named_with_both_numbers_and_something_helps(case: Any
         assert numbers(said) == (memory, needed, usable)
         assert f"{needed:,} B required at one time, at least" in said.text
         assert f"{usable:,} B usable in {memory}" in said.text
-    assert remedies(said), said.text
+        assert remedies(said), said.text
     assert max(map(len, said.text.splitlines())) <= 80
 
 
@@ -82,7 +82,8 @@ def test_the_true_cause_of_a_network_is_named_and_something_helps(
 ) -> None:
     make, cause, *expected, helps = case
     said = spmilp.explain(*make(*given))
-    assert (said.data["status"], said.data["cause"]) == ("infeasible", cause)
+    status = "unknown" if cause == "room" else "infeasible"
+    assert (said.data["status"], said.data["cause"]) == (status, cause)
     assert numbers(said) == tuple(expected)
     assert remedies(said)[0]["change"].startswith(helps)
     assert remedies(said)[0]["makespan"] > 0
