@@ -9,17 +9,18 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 import onnx_ir as ir
+import onnx_ir.passes.common as passes
 
 from spmilp.errors import UnsupportedOperatorError
 from spmilp.frontend.cleanup.constants import fill_of, is_shape_only
 from spmilp.frontend.cleanup.nodes import MALFORMED, OWN_DOMAIN, first_line, origin_of, reason_of
-from spmilp.frontend.cleanup.quantisation import ROUNDS_WITH_ZERO
 from spmilp.frontend.graph import Attribute, Operator, Quantisation, Scale, Tensor
 from spmilp.frontend.node import (
     ONE_INPUT,
     Node,
+    explicit_attributes,
     has_elements,
-    make_explicit,
+    known_shape,
     numpy_dtype,
     positive_axis,
     static_shape,
@@ -38,6 +39,7 @@ def convert(model: ir.Model) -> UnfusedNetwork:
     UnsupportedOperatorError
         If there are nodes that cannot be lowered; it lists all of them.
     """
+    passes.AddDefaultAttributesPass()(model)
     conversion = _Conversion(model)
     if conversion.problems:
         nodes = sorted(conversion.problems.items())
@@ -46,7 +48,10 @@ def convert(model: ir.Model) -> UnfusedNetwork:
         )
     names = unique_names([operator.name for operator in conversion.operators])
     return UnfusedNetwork(
-        operators=tuple(map(_renamed, conversion.operators, names)),
+        operators=tuple(
+            replace(operator, name=name)
+            for operator, name in zip(conversion.operators, names, strict=True)
+        ),
         tensors=conversion.tensors,
         inputs=tuple(str(v.name) for v in model.graph.inputs if not is_shape_only(v)),
         outputs=tuple(str(value.name) for value in model.graph.outputs),
@@ -62,7 +67,6 @@ class _Conversion:
         # By place in the model, name and operator type; inputs come first.
         self.problems: dict[tuple[int, str, str], str] = {}
         self._unknown: set[str] = set()
-        self._opset = model.graph.opset_imports.get("", 0)
         for value in (*model.graph.inputs, *model.graph.initializers.values()):
             try:
                 self.tensors[str(value.name)] = _tensor(value)
@@ -90,13 +94,11 @@ class _Conversion:
             self._take_inferred_outputs(node)
 
     def _lower(self, node: ir.Node) -> None:
-        view = Node(node, self._opset)
         results = {str(value.name): value for value in node.outputs}
         for value in node.outputs:
-            if (value.uses() or value.is_graph_output()) and value.shape and 0 in value.shape.dims:
+            if _is_used(value) and value.shape and 0 in value.shape.dims:
                 static_shape(value)
-        for plain in normalise(view):
-            operator = with_scales(view, plain)
+        for operator in normalise(Node(node)):
             inputs = [self.tensors[name] if name else None for name in operator.inputs]
             for tensor in filter(None, inputs):
                 has_elements(tensor.name, tensor.shape)
@@ -120,10 +122,6 @@ class _Conversion:
                 self.tensors[str(value.name)] = _tensor(value)
             except ValueError:
                 self._unknown.add(str(value.name))
-
-
-def _renamed(operator: Operator, name: str) -> Operator:
-    return operator if operator.name == name else replace(operator, name=name)
 
 
 def _is_lowerable(node: ir.Node) -> None:
@@ -175,48 +173,39 @@ def normalise(node: Node) -> tuple[Operator, ...]:
         If the node cannot be lowered; the message is the reason.
     """
     if node.kind == "Split":
-        return _split(node)
+        axis = positive_axis(node.integer("axis"), node.rank)
+        ends = accumulate((known_shape(value)[axis] for value in node.outputs), initial=0)
+        along: dict[str, Attribute] = {"axes": (axis,), "steps": (1,)}
+        parts = [{"starts": (start,), "ends": (end,), **along} for start, end in pairwise(ends)]
+        return _by_output(node, "Slice", parts)
     if node.kind == "TopK":
-        return _top(node)
-    for position in range(1, len(node.outputs())):
-        if node.uses_output(position):
+        given: dict[str, Attribute] = {
+            "axis": positive_axis(node.integer("axis"), node.rank),
+            "k": node.constants(1)[0],
+            "largest": node.integer("largest"),
+        }
+        return _by_output(node, "TopK", [{**given, "positions": position} for position in (0, 1)])
+    for position, value in enumerate(node.outputs):
+        if position > 0 and _is_used(value):
             raise ValueError(f"its output {position} is used; only the first is supported")
-    attributes = make_explicit(node)
+    attributes, quantisation = explicit_attributes(node), None
     alone = node.kind in ONE_INPUT or (node.kind == "Gather" and "indices" in attributes)
-    inputs = node.input_names(1 if alone else None)
-    while inputs and not inputs[-1]:
-        inputs = inputs[:-1]
-    output = node.outputs()[0]
+    if node.kind in ("QuantizeLinear", "DequantizeLinear"):
+        attributes, quantisation = {}, _quantisation(node)
     return (
         Operator(
-            name=node.name, kind=node.kind, inputs=inputs, output=output, attributes=attributes
+            name=node.name,
+            kind=node.kind,
+            inputs=node.input_names(1 if alone else None),
+            output=str(node.outputs[0].name),
+            attributes=attributes,
+            quantisation=quantisation,
         ),
     )
 
 
-def _split(node: Node) -> tuple[Operator, ...]:
-    """Return one Slice for each output of a Split that is used."""
-    axis = positive_axis(node.integer("axis"), node.rank)
-    lengths = [node.output_length(position, axis) for position in range(len(node.outputs()))]
-    ends = [*accumulate(lengths, initial=0)]
-    return _by_output(
-        node,
-        "Slice",
-        [
-            {"starts": (start,), "ends": (end,), "axes": (axis,), "steps": (1,)}
-            for start, end in pairwise(ends)
-        ],
-    )
-
-
-def _top(node: Node) -> tuple[Operator, ...]:
-    """Return one TopK for the elements and one for their positions, where these are used."""
-    attributes = {
-        "axis": positive_axis(node.integer("axis"), node.rank),
-        "k": node.integers(1)[0],
-        "largest": node.integer("largest"),
-    }
-    return _by_output(node, "TopK", [{**attributes, "positions": position} for position in (0, 1)])
+def _is_used(value: ir.Value) -> bool:
+    return bool(value.uses()) or value.is_graph_output()
 
 
 def _by_output(
@@ -228,11 +217,11 @@ def _by_output(
             name=f"{node.name}:{position}" if position or kind == "Slice" else node.name,
             kind=kind,
             inputs=node.input_names(1),
-            output=output,
+            output=str(output.name),
             attributes=given,
         )
-        for position, (output, given) in enumerate(zip(node.outputs(), attributes, strict=False))
-        if node.uses_output(position)
+        for position, (output, given) in enumerate(zip(node.outputs, attributes, strict=False))
+        if _is_used(output)
     )
 
 
@@ -240,24 +229,16 @@ INTEGERS = {"int8", "uint8", "int16", "uint16", "int32"}
 """Types of quantised values."""
 
 
-def with_scales(node: Node, operator: Operator) -> Operator:
-    """Return the operator with its scales, if it is one that quantises or dequantises.
+def _quantisation(node: Node) -> Quantisation:
+    """Return the scales of an operator that quantises or dequantises.
 
     Raises
     ------
     ValueError
         If scale or zero point are not constant, or are given block by block.
     """
-    if operator.kind == "QuantizeLinear":
-        quantisation = Quantisation(inputs=(None,), output=_scale(node, node.output_dtype()))
-    elif operator.kind == "DequantizeLinear":
-        quantisation = Quantisation(inputs=(_scale(node, node.dtype(0)),), output=None)
-    else:
-        return operator
-    return replace(operator, attributes={}, quantisation=quantisation)
-
-
-def _scale(node: Node, dtype: np.dtype[np.generic]) -> Scale:
+    quantises = node.kind == "QuantizeLinear"
+    dtype = numpy_dtype(node.outputs[0] if quantises else node.input(0))
     if dtype.name not in INTEGERS:
         raise ValueError(f"quantisation to {dtype.name} is not supported")
     if node.attributes.get("block_size", 0):
@@ -271,15 +252,14 @@ def _scale(node: Node, dtype: np.dtype[np.generic]) -> Scale:
             f"zero points of shape {zero.shape} and type {zero.dtype} for scales of shape "
             f"{scale.shape}"
         )
-    per_tensor = scale.size == 1
-    rank = node.rank
-    axis = node.integer("axis")
-    if not per_tensor and (scale.ndim != 1 or not -rank <= axis < rank):
+    rank, axis = node.rank, node.integer("axis")
+    if scale.size > 1 and (scale.ndim != 1 or not -rank <= axis < rank):
         raise ValueError(f"scales of shape {scale.shape} along axis {axis} are not supported")
-    return Scale(
+    found = Scale(
         scale=scale.reshape(-1),
         zero_point=zero.reshape(-1).astype(np.int32),
-        axis=None if per_tensor else axis % rank,
+        axis=None if scale.size == 1 else axis % rank,
         dtype=dtype,
-        rounds_with_zero=node.is_marked(ROUNDS_WITH_ZERO),
+        rounds_with_zero=node.rounds_with_zero,
     )
+    return Quantisation(inputs=(None if quantises else found,), output=found if quantises else None)

@@ -4,16 +4,16 @@ What the families in :mod:`spmilp.frontend.operators` expect is in their docstri
 ONNX lets be automatic becomes numbers.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TypeAlias, cast
 
 import numpy as np
-import onnx
 import onnx_ir as ir
 from numpy.typing import NDArray
 
 from spmilp.frontend.cleanup.nodes import name_of
-from spmilp.frontend.graph import Attribute
+from spmilp.frontend.cleanup.quantisation import ROUNDS_WITH_ZERO
+from spmilp.frontend.graph import Attribute, Attributed
 from spmilp.units import Extents
 
 _PLAIN = {
@@ -27,23 +27,42 @@ _TUPLES = {
 }
 
 
-class Node:
-    """Typed access to a node; a ``ValueError`` says what is missing or not constant."""
+class Node(Attributed):
+    """Typed access to a node; a ``ValueError`` says what is missing or not constant.
 
-    def __init__(self, node: ir.Node, opset: int) -> None:
+    Its attributes are those that are numbers, texts or lists of numbers.
+    """
+
+    def __init__(self, node: ir.Node) -> None:
         self.kind = node.op_type
         self.name = name_of(node)
-        self._node = node
-        self.attributes = _with_defaults(node, opset)
+        self.outputs = node.outputs
+        self.rounds_with_zero = ROUNDS_WITH_ZERO in node.metadata_props
+        self._inputs = node.inputs
+        self.attributes = {}
+        for name, given in node.attributes.items():
+            if given.type in _PLAIN:
+                self.attributes[name] = _PLAIN[given.type](given.value)
+            elif given.type in _TUPLES:
+                self.attributes[name] = tuple(map(_TUPLES[given.type], given.value))
 
     def has(self, position: int) -> bool:
         """Return whether an input is there."""
-        return position < len(self._node.inputs) and self._node.inputs[position] is not None
+        return position < len(self._inputs) and self._inputs[position] is not None
+
+    def input(self, position: int) -> ir.Value:
+        """Return an input that must be there."""
+        value = self._inputs[position] if position < len(self._inputs) else None
+        if value is None:
+            raise ValueError(f"input {position} is left out")
+        return value
 
     def input_names(self, count: int | None = None) -> tuple[str, ...]:
-        """Return the names of the first ``count`` inputs, ``""`` for those left out."""
-        values = self._node.inputs[:count]
-        return tuple("" if value is None else str(value.name) for value in values)
+        """Return the names of the first ``count`` inputs, ``""`` for those left out at the end."""
+        names = ["" if value is None else str(value.name) for value in self._inputs[:count]]
+        while names and not names[-1]:
+            names.pop()
+        return tuple(names)
 
     @property
     def rank(self) -> int:
@@ -52,107 +71,28 @@ class Node:
 
     def shape(self, position: int) -> Extents:
         """Return the shape of an input."""
-        return static_shape(self._value(position))
-
-    def output_shape(self, position: int = 0) -> Extents:
-        """Return the shape of an output."""
-        return static_shape(self._node.outputs[position])
-
-    def output_length(self, position: int, axis: int) -> int:
-        """Return the length of an output along an axis; 0 for one without elements."""
-        return known_shape(self._node.outputs[position])[axis]
-
-    def dtype(self, position: int) -> np.dtype[np.generic]:
-        """Return the type of an input."""
-        return numpy_dtype(self._value(position))
-
-    def output_dtype(self) -> np.dtype[np.generic]:
-        """Return the type of the first output."""
-        return numpy_dtype(self._node.outputs[0])
-
-    def outputs(self) -> tuple[str, ...]:
-        """Return the names of the outputs."""
-        return tuple(str(value.name) for value in self._node.outputs)
-
-    def uses_output(self, position: int) -> bool:
-        """Return whether anything reads an output."""
-        if position >= len(self._node.outputs):
-            return False
-        value = self._node.outputs[position]
-        return bool(value.uses()) or value.is_graph_output()
-
-    def is_marked(self, key: str) -> bool:
-        """Return whether a pass of the clean-up has marked the node."""
-        return key in self._node.metadata_props
+        return static_shape(self.input(position))
 
     def constant(self, position: int) -> NDArray[np.generic]:
         """Return the values of an input that must be constant."""
-        value = self._value(position)
+        value = self.input(position)
         if value.const_value is None:
             raise ValueError(
                 f"input {position} ({value.name}) is not constant; export the model with its values"
             )
         return cast(NDArray[np.generic], value.const_value.numpy())
 
-    def is_constant(self, position: int) -> bool:
-        """Return whether an input is there and its values are known."""
-        return self.has(position) and self._value(position).const_value is not None
-
-    def integers(self, position: int) -> tuple[int, ...]:
+    def constants(self, position: int) -> tuple[int, ...]:
         """Return the values of an integer input that must be constant, flat."""
         return tuple(int(value) for value in self.constant(position).reshape(-1))
 
-    def numbers(self, position: int) -> tuple[float, ...]:
+    def reals(self, position: int) -> tuple[float, ...]:
         """Return the values of an input that must be constant, flat."""
         return tuple(float(value) for value in self.constant(position).reshape(-1))
 
-    def integer(self, name: str) -> int:
-        """Return an attribute that is an integer."""
-        value = self.attributes.get(name)
-        if not isinstance(value, int):
-            raise ValueError(f"attribute {name} is {value!r}, expected an integer")
-        return value
-
-    def text(self, name: str) -> str:
-        """Return an attribute that is a text."""
-        value = self.attributes.get(name)
-        if not isinstance(value, str):
-            raise ValueError(f"attribute {name} is {value!r}, expected a text")
-        return value
-
     def listed(self, name: str, default: tuple[int, ...]) -> tuple[int, ...]:
         """Return an attribute that is a list of integers, or its default."""
-        value = self.attributes.get(name, default)
-        if not isinstance(value, tuple):
-            raise ValueError(f"attribute {name} is {value!r}, expected integers")
-        return tuple(int(item) for item in value)
-
-    def _value(self, position: int) -> ir.Value:
-        value = self._node.inputs[position] if position < len(self._node.inputs) else None
-        if value is None:
-            raise ValueError(f"input {position} is left out")
-        return value
-
-
-def _with_defaults(node: ir.Node, opset: int) -> Mapping[str, Attribute]:
-    """Return the attributes that are numbers, texts or lists of numbers, defaults included."""
-    found: dict[str, Attribute] = {}
-    if node.domain == "" and onnx.defs.has(node.op_type, opset):
-        for name, given in onnx.defs.get_schema(node.op_type, opset).attributes.items():
-            if given.default_value.type != onnx.AttributeProto.UNDEFINED:
-                _add(found, name, ir.serde.deserialize_attribute(given.default_value))
-            elif given.required and name not in node.attributes:
-                raise ValueError(f"attribute {name} is missing")
-    for name, attribute in node.attributes.items():
-        _add(found, name, attribute)
-    return found
-
-
-def _add(found: dict[str, Attribute], name: str, attribute: ir.Attr) -> None:
-    if attribute.type in _PLAIN:
-        found[name] = _PLAIN[attribute.type](attribute.value)
-    elif attribute.type in _TUPLES:
-        found[name] = tuple(map(_TUPLES[attribute.type], attribute.value))
+        return self.integers(name) if name in self.attributes else default
 
 
 TYPES = frozenset(
@@ -211,189 +151,11 @@ def numpy_dtype(value: ir.Value) -> np.dtype[np.generic]:
     """
     if value.dtype in (None, ir.DataType.UNDEFINED):
         raise ValueError(f"the data type of {value.name} is not known")
-    name = value.dtype.name.lower()
     dtype = None if value.dtype is ir.DataType.STRING else np.dtype(value.dtype.numpy())
     if dtype is None or dtype.name not in TYPES:
+        name = value.dtype.name.lower()
         raise ValueError(f"{value.name} has data type {name}, which is not supported")
     return dtype
-
-
-Attributes: TypeAlias = dict[str, Attribute]
-
-REDUCTIONS = (
-    *("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax"),
-    *("ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare"),
-)
-
-ONE_INPUT = frozenset(
-    {
-        *REDUCTIONS,
-        *("Clip", "CumSum", "DequantizeLinear", "Expand", "Pad", "QuantizeLinear", "Reshape"),
-        *("Resize", "Slice", "Squeeze", "Tile", "Trilu", "Unsqueeze"),
-    }
-)
-"""Kinds of which only the first input is data; the others say how."""
-
-
-def _window(node: Node, attributes: Attributes) -> None:
-    attributes.update(window_attributes(node, () if "Pool" in node.kind else node.shape(1)[2:]))
-    del attributes["auto_pad"]
-
-
-def _transposed_convolution(node: Node, attributes: Attributes) -> None:
-    _window(node, attributes)
-    padding = node.listed("output_padding", (0,) * (node.rank - 2))
-    attributes.update(output_padding=padding, pads=transposed_pads(node, padding))
-    attributes.pop("output_shape", None)
-
-
-def _batch_norm(node: Node, attributes: Attributes) -> None:
-    if attributes.get("training_mode", 0):
-        raise ValueError("it is in training mode")
-
-
-def _clip(node: Node, attributes: Attributes) -> None:
-    for position, name in ((1, "min"), (2, "max")):
-        if node.has(position):
-            attributes[name] = node.numbers(position)[0]
-
-
-def _squeeze(node: Node, attributes: Attributes) -> None:
-    shape = node.shape(0)
-    if node.has(1):
-        attributes["axes"] = _sorted_axes(node.integers(1), len(shape))
-    else:
-        attributes["axes"] = tuple(axis for axis, length in enumerate(shape) if length == 1)
-
-
-def _unsqueeze(node: Node, attributes: Attributes) -> None:
-    axes = node.integers(1)
-    attributes["axes"] = _sorted_axes(axes, node.rank + len(axes))
-
-
-def _slice(node: Node, attributes: Attributes) -> None:
-    starts, ends = node.integers(1), node.integers(2)
-    axes = node.integers(3) if node.has(3) else tuple(range(len(starts)))
-    rank = node.rank
-    attributes["starts"], attributes["ends"] = starts, ends
-    attributes["axes"] = tuple(positive_axis(axis, rank) for axis in axes)
-    attributes["steps"] = node.integers(4) if node.has(4) else (1,) * len(starts)
-
-
-def _gather(node: Node, attributes: Attributes) -> None:
-    shape = node.shape(0)
-    axis = positive_axis(node.integer("axis"), len(shape))
-    attributes["axis"] = axis
-    if node.is_constant(1):
-        indices = node.integers(1)
-        attributes["indices"] = tuple(i + shape[axis] if i < 0 else i for i in indices)
-        attributes["indices_shape"] = node.shape(1)
-
-
-def _pad(node: Node, attributes: Attributes) -> None:
-    rank = node.rank
-    given = node.integers(1)
-    axes = node.integers(3) if node.has(3) else tuple(range(rank))
-    pads = [0] * (2 * rank)
-    for position, axis in enumerate(axes):
-        pads[positive_axis(axis, rank)] = given[position]
-        pads[positive_axis(axis, rank) + rank] = given[position + len(axes)]
-    attributes["pads"] = tuple(pads)
-    attributes["value"] = node.numbers(2)[0] if node.has(2) else 0.0
-
-
-def _resize(node: Node, attributes: Attributes) -> None:
-    shape, sizes = node.shape(0), node.output_shape()
-    rank = len(shape)
-    axes = tuple(positive_axis(axis, rank) for axis in node.listed("axes", tuple(range(rank))))
-    if attributes.get("keep_aspect_ratio_policy", "stretch") != "stretch":
-        raise ValueError("only keep_aspect_ratio_policy stretch is supported")
-    scales = [size / length for size, length in zip(sizes, shape, strict=True)]
-    if node.has(2) and node.numbers(2):
-        for axis, scale in zip(axes, node.numbers(2), strict=True):
-            scales[axis] = scale
-    attributes["sizes"], attributes["scales"] = sizes, tuple(scales)
-    if attributes["coordinate_transformation_mode"] == "tf_crop_and_resize":
-        given = node.numbers(1)
-        roi = [0.0] * rank + [1.0] * rank
-        for position, axis in enumerate(axes):
-            roi[axis], roi[axis + rank] = given[position], given[position + len(axes)]
-        attributes["roi"] = tuple(roi)
-
-
-def _reduce(node: Node, attributes: Attributes) -> None:
-    rank = node.rank
-    axes = node.integers(1) if node.has(1) else ()
-    if not axes and not attributes.get("noop_with_empty_axes", 0):
-        axes = tuple(range(rank))
-    attributes["axes"] = _sorted_axes(axes, rank)
-
-
-def _position_of_extreme(node: Node, attributes: Attributes) -> None:
-    attributes["axes"] = (positive_axis(node.integer("axis"), node.rank),)
-    del attributes["axis"]
-
-
-def _dropout(node: Node, attributes: Attributes) -> None:
-    raise ValueError("it is in training mode")
-
-
-def _own_axis(node: Node) -> Attribute:
-    return positive_axis(node.integer("axis"), node.rank)
-
-
-def _flattened_axis(node: Node) -> Attribute:
-    return node.integer("axis") + node.rank * (node.integer("axis") < 0)
-
-
-COMPUTED: Mapping[str, tuple[str, Callable[[Node], Attribute]]] = {
-    **dict.fromkeys(
-        ("Concat", "LayerNormalization", "LogSoftmax", "RMSNormalization", "Softmax"),
-        ("axis", _own_axis),
-    ),
-    **dict.fromkeys(("Reshape", "Expand"), ("shape", Node.output_shape)),
-    "CumSum": ("axis", lambda node: positive_axis(node.integers(1)[0], node.rank)),
-    "Einsum": ("equation", lambda node: explicit_equation(node.text("equation"))),
-    "Flatten": ("axis", _flattened_axis),
-    "Tile": ("repeats", lambda node: node.integers(1)),
-    "Transpose": ("perm", lambda node: node.listed("perm", tuple(reversed(range(node.rank))))),
-    "Trilu": ("k", lambda node: node.integers(1)[0] if node.has(1) else 0),
-}
-"""Kinds of which one attribute is computed, and how."""
-
-RULES: Mapping[str, Callable[[Node, Attributes], None]] = {
-    **dict.fromkeys(REDUCTIONS, _reduce),
-    **dict.fromkeys(("ArgMax", "ArgMin"), _position_of_extreme),
-    **dict.fromkeys(("MaxPool", "AveragePool", "LpPool", "Conv", "ConvInteger"), _window),
-    "BatchNormalization": _batch_norm,
-    "Clip": _clip,
-    "ConvTranspose": _transposed_convolution,
-    "Dropout": _dropout,
-    "Gather": _gather,
-    "Pad": _pad,
-    "Resize": _resize,
-    "Slice": _slice,
-    "Squeeze": _squeeze,
-    "Unsqueeze": _unsqueeze,
-}
-"""Kinds of which several attributes are, or that are refused."""
-
-
-def make_explicit(node: Node) -> Attributes:
-    """Return the attributes of a node as the families expect them.
-
-    Raises
-    ------
-    ValueError
-        If the node cannot be lowered; the message is the reason.
-    """
-    attributes = dict(node.attributes)
-    if node.kind in COMPUTED:
-        name, compute = COMPUTED[node.kind]
-        attributes[name] = compute(node)
-    elif node.kind in RULES:
-        RULES[node.kind](node, attributes)
-    return attributes
 
 
 def positive_axis(axis: int, rank: int) -> int:
@@ -401,10 +163,6 @@ def positive_axis(axis: int, rank: int) -> int:
     if not -rank <= axis < rank:
         raise ValueError(f"axis {axis} of a tensor of {rank} axes")
     return axis % rank
-
-
-def _sorted_axes(axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
-    return tuple(sorted(positive_axis(axis, rank) for axis in axes))
 
 
 def explicit_equation(equation: str) -> str:
@@ -420,75 +178,182 @@ def explicit_equation(equation: str) -> str:
     return f"{equation}->{''.join(once)}"
 
 
-def window_attributes(node: Node, kernel: Extents) -> dict[str, Attribute]:
-    """Return ``kernel_shape``, ``strides``, ``dilations`` and ``pads`` of a sliding window.
+Changes: TypeAlias = Mapping[str, Attribute | None]
+"""Attributes that replace those of a node; ``None`` for one that goes."""
 
-    Parameters
-    ----------
-    kernel
-        Lengths of the window along the spatial axes, where the node does not say.
-    """
-    rank = node.rank - 2
-    kernel = node.listed("kernel_shape", kernel)
-    strides = node.listed("strides", (1,) * rank)
-    dilations = node.listed("dilations", (1,) * rank)
+
+def _own_axis(node: Node) -> Changes:
+    return {"axis": positive_axis(node.integer("axis"), node.rank)}
+
+
+def _axes(axes: tuple[int, ...], rank: int) -> Changes:
+    return {"axes": tuple(sorted(positive_axis(axis, rank) for axis in axes))}
+
+
+def _window(node: Node) -> Changes:
+    """Resolve ``auto_pad`` and ``output_shape``; an odd element of padding goes to one side."""
+    lengths = node.shape(0)[2:]
+    none, ones = (0,) * len(lengths), (1,) * len(lengths)
+    kernel = node.listed("kernel_shape", () if "Pool" in node.kind else node.shape(1)[2:])
+    strides, dilations = node.listed("strides", ones), node.listed("dilations", ones)
+    found = {"kernel_shape": kernel, "strides": strides, "dilations": dilations}
+    changes: dict[str, Attribute | None] = {**found, "auto_pad": None, "output_shape": None}
+    # So many windows begin in so many elements: in the input, or if transposed in the output.
+    windows = tuple(-(-length // stride) for length, stride in zip(lengths, strides, strict=True))
+    elements, extra = lengths, none
+    sizes: Extents = ()
+    if node.kind == "ConvTranspose":
+        changes["output_padding"] = extra = node.listed("output_padding", none)
+        sizes = node.listed("output_shape", ())[-len(lengths) :]
+        strided = tuple(length * stride for length, stride in zip(lengths, strides, strict=True))
+        windows, elements = lengths, sizes or strided
+    mode = node.text("auto_pad")
+    if not sizes and mode in ("NOTSET", "VALID"):
+        changes["pads"] = node.listed("pads", none + none) if mode == "NOTSET" else none + none
+        return changes
+    totals = [
+        max(0, (count - 1) * stride + more + (size - 1) * dilation + 1 - length)
+        for count, stride, more, size, dilation, length in zip(
+            windows, strides, extra, kernel, dilations, elements, strict=True
+        )
+    ]
+    less = tuple(total // 2 for total in totals)
+    more = tuple(total - total // 2 for total in totals)
+    changes["pads"] = less + more if mode == "SAME_UPPER" else more + less
+    return changes
+
+
+def _batch_norm(node: Node) -> Changes:
+    return _dropout(node) if node.attributes.get("training_mode", 0) else {}
+
+
+def _dropout(node: Node) -> Changes:
+    raise ValueError("it is in training mode")
+
+
+def _clip(node: Node) -> Changes:
+    limits = {1: "min", 2: "max"}
+    return {name: node.reals(at)[0] for at, name in limits.items() if node.has(at)}
+
+
+def _squeeze(node: Node) -> Changes:
+    shape = node.shape(0)
+    ones = tuple(axis for axis, length in enumerate(shape) if length == 1)
+    return _axes(node.constants(1) if node.has(1) else ones, len(shape))
+
+
+def _slice(node: Node) -> Changes:
+    starts, rank = node.constants(1), node.rank
+    axes = node.constants(3) if node.has(3) else tuple(range(len(starts)))
     return {
-        "kernel_shape": kernel,
-        "strides": strides,
-        "dilations": dilations,
-        "pads": _window_pads(node, kernel, strides, dilations),
+        "starts": starts,
+        "ends": node.constants(2),
+        "axes": tuple(positive_axis(axis, rank) for axis in axes),
+        "steps": node.constants(4) if node.has(4) else (1,) * len(starts),
     }
 
 
-def _window_pads(node: Node, kernel: Extents, strides: Extents, dilations: Extents) -> Extents:
-    mode = node.text("auto_pad")
-    rank = len(kernel)
-    if mode == "NOTSET":
-        return node.listed("pads", (0,) * (2 * rank))
-    if mode == "VALID":
-        return (0,) * (2 * rank)
-    # SAME: as many outputs as strides begin in the input.
-    totals = [
-        max(0, (-(-length // stride) - 1) * stride + (size - 1) * dilation + 1 - length)
-        for length, size, stride, dilation in zip(
-            node.shape(0)[2:], kernel, strides, dilations, strict=True
-        )
-    ]
-    return _split(totals, more_at_end=mode == "SAME_UPPER")
+def _gather(node: Node) -> Changes:
+    shape, axis = node.shape(0), positive_axis(node.integer("axis"), node.rank)
+    if not node.has(1) or node.input(1).const_value is None:
+        return {"axis": axis}
+    indices = tuple(i + shape[axis] if i < 0 else i for i in node.constants(1))
+    return {"axis": axis, "indices": indices, "indices_shape": node.shape(1)}
 
 
-def transposed_pads(node: Node, padding: Extents) -> Extents:
-    """Return the pads of a ConvTranspose, ``output_shape`` and ``auto_pad`` resolved.
+def _pad(node: Node) -> Changes:
+    rank, given = node.rank, node.constants(1)
+    axes = node.constants(3) if node.has(3) else tuple(range(rank))
+    pads = [0] * (2 * rank)
+    for position, axis in enumerate(axes):
+        pads[positive_axis(axis, rank)] = given[position]
+        pads[positive_axis(axis, rank) + rank] = given[position + len(axes)]
+    return {"pads": tuple(pads), "value": node.reals(2)[0] if node.has(2) else 0.0}
 
-    Parameters
-    ----------
-    padding
-        Its ``output_padding``.
+
+def _resize(node: Node) -> Changes:
+    shape, sizes = node.shape(0), static_shape(node.outputs[0])
+    rank = len(shape)
+    axes = tuple(positive_axis(axis, rank) for axis in node.listed("axes", tuple(range(rank))))
+    if node.attributes.get("keep_aspect_ratio_policy", "stretch") != "stretch":
+        raise ValueError("only keep_aspect_ratio_policy stretch is supported")
+    scales = [size / length for size, length in zip(sizes, shape, strict=True)]
+    if node.has(2) and node.reals(2):
+        for axis, scale in zip(axes, node.reals(2), strict=True):
+            scales[axis] = scale
+    changes: dict[str, Attribute | None] = {"sizes": sizes, "scales": tuple(scales)}
+    if node.text("coordinate_transformation_mode") == "tf_crop_and_resize":
+        given = node.reals(1)
+        roi = [0.0] * rank + [1.0] * rank
+        for position, axis in enumerate(axes):
+            roi[axis], roi[axis + rank] = given[position], given[position + len(axes)]
+        changes["roi"] = tuple(roi)
+    return changes
+
+
+def _reduce(node: Node) -> Changes:
+    axes = node.constants(1) if node.has(1) else ()
+    if not axes and not node.attributes.get("noop_with_empty_axes", 0):
+        axes = tuple(range(node.rank))
+    return _axes(axes, node.rank)
+
+
+def _position(node: Node) -> Changes:
+    return {**_axes((node.integer("axis"),), node.rank), "axis": None}
+
+
+REDUCTIONS = (
+    *("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax"),
+    *("ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare"),
+)
+
+RULES: Mapping[str, Callable[[Node], Changes]] = {
+    **dict.fromkeys(REDUCTIONS, _reduce),
+    **dict.fromkeys(
+        ("ArgMax", "ArgMin"), lambda n: {**_axes((n.integer("axis"),), n.rank), "axis": None}
+    ),
+    **dict.fromkeys(("MaxPool", "AveragePool", "LpPool", "Conv", "ConvInteger"), _window),
+    **dict.fromkeys(
+        ("Concat", "LayerNormalization", "LogSoftmax", "RMSNormalization", "Softmax"), _own_axis
+    ),
+    **dict.fromkeys(("Reshape", "Expand"), lambda node: {"shape": static_shape(node.outputs[0])}),
+    "BatchNormalization": _batch_norm,
+    "Clip": _clip,
+    "ConvTranspose": _window,
+    "CumSum": lambda node: {"axis": positive_axis(node.constants(1)[0], node.rank)},
+    "Dropout": _dropout,
+    "Einsum": lambda node: {"equation": explicit_equation(node.text("equation"))},
+    "Flatten": lambda node: {"axis": node.integer("axis") + node.rank * (node.integer("axis") < 0)},
+    "Gather": _gather,
+    "Pad": _pad,
+    "Resize": _resize,
+    "Slice": _slice,
+    "Squeeze": _squeeze,
+    "Tile": lambda node: {"repeats": node.constants(1)},
+    "Transpose": lambda node: {"perm": node.listed("perm", tuple(reversed(range(node.rank))))},
+    "Trilu": lambda node: {"k": node.constants(1)[0] if node.has(1) else 0},
+    "Unsqueeze": lambda node: _axes(node.constants(1), node.rank + len(node.constants(1))),
+}
+"""Kinds whose attributes are computed, or that are refused."""
+
+ONE_INPUT = frozenset(
+    {
+        *REDUCTIONS,
+        *("Clip", "CumSum", "DequantizeLinear", "Expand", "Pad", "QuantizeLinear", "Reshape"),
+        *("Resize", "Slice", "Squeeze", "Tile", "Trilu", "Unsqueeze"),
+    }
+)
+"""Kinds of which only the first input is data; the others say how."""
+
+
+def explicit_attributes(node: Node) -> dict[str, Attribute]:
+    """Return the attributes of a node as the families expect them.
+
+    Raises
+    ------
+    ValueError
+        If the node cannot be lowered; the message is the reason.
     """
-    mode = node.text("auto_pad")
-    lengths = node.shape(0)[2:]
-    none = (0,) * len(lengths)
-    strides = node.listed("strides", (1,) * len(lengths))
-    sizes = node.listed("output_shape", ())[-len(lengths) :]
-    if not sizes and mode == "NOTSET":
-        return node.listed("pads", none + none)
-    if not sizes and mode == "VALID":
-        return none + none
-    if not sizes:
-        sizes = tuple(length * stride for length, stride in zip(lengths, strides, strict=True))
-    kernel = node.listed("kernel_shape", node.shape(1)[2:])
-    dilations = node.listed("dilations", (1,) * len(lengths))
-    totals = [
-        max(0, stride * (length - 1) + extra + (k - 1) * dilation + 1 - size)
-        for stride, length, extra, k, dilation, size in zip(
-            strides, lengths, padding, kernel, dilations, sizes, strict=True
-        )
-    ]
-    return _split(totals, more_at_end=mode == "SAME_UPPER")
-
-
-def _split(totals: Sequence[int], more_at_end: bool) -> Extents:
-    """Return all beginnings, then all ends; an odd element goes to one side."""
-    less = [total // 2 for total in totals]
-    more = [total - total // 2 for total in totals]
-    return (*less, *more) if more_at_end else (*more, *less)
+    changes = RULES[node.kind](node) if node.kind in RULES else {}
+    merged = {**node.attributes, **changes}
+    return {name: value for name, value in merged.items() if value is not None}

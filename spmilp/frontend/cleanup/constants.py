@@ -9,7 +9,6 @@ sqrt(variance + epsilon)``, ``BN(W x + b)`` is, channel by channel, ``(scale W) 
 """
 
 import sys
-from collections.abc import Iterable
 from math import prod
 from pathlib import Path
 
@@ -141,6 +140,11 @@ def is_shape_only(value: ir.Value | None) -> bool:
     return value is not None and MARK in value.metadata_props
 
 
+def is_known(value: ir.Value) -> bool:
+    """Return whether a value is a constant, with values or without."""
+    return value.const_value is not None or is_shape_only(value)
+
+
 def mark_shape_only(value: ir.Value) -> None:
     """Mark an input of a graph as a constant of which only the shape is known."""
     value.metadata_props[MARK] = "1"
@@ -223,7 +227,7 @@ def fold_shapes(model: ir.Model) -> None:
         inputs = [value for value in node.inputs if value is not None]
         if (
             any(map(is_shape_only, inputs))
-            and all(is_shape_only(v) or v.const_value is not None for v in inputs)
+            and all(map(is_known, inputs))
             and node.op_type != "DequantizeLinear"
             and all(v.shape is not None and v.shape.is_static() for v in node.outputs)
             and not any(v.is_graph_output() for v in node.outputs)
@@ -294,33 +298,34 @@ def _foldable_producer(norm: ir.Node) -> ir.Node | None:
         or between.is_graph_output()
         or any(value.uses() for value in norm.outputs[1:])
         or norm.attributes.get_int("training_mode", 0) != 0
-        or not all(map(_is_constant, (*before.inputs[1:], *norm.inputs[1:])))
+        or not all(v is None or is_known(v) for v in (*before.inputs[1:], *norm.inputs[1:]))
     ):
         return None
     return before
 
 
-def _is_constant(value: ir.Value | None) -> bool:
-    return value is None or value.const_value is not None or is_shape_only(value)
-
-
 def _fold(graph: ir.Graph, before: ir.Node, norm: ir.Node) -> None:
-    weight = before.inputs[1]
-    bias = before.inputs[2] if len(before.inputs) > 2 else None
+    weight, bias, *_ = (*before.inputs[1:], None)
     parameters = [value for value in norm.inputs[1:] if value is not None]
     if weight is None or weight.shape is None or len(parameters) != 4:
         return
     known = [weight, *parameters] + ([] if bias is None else [bias])
     names = f"{name_of(before)}/weight", f"{name_of(before)}/bias"
     if any(is_shape_only(value) and fill_of(value) is None for value in known):
-        channels = parameters[0].shape or ir.Shape([])
-        shape = channels if bias is None or bias.shape is None else _widest(bias.shape, channels)
+        shape = parameters[0].shape or ir.Shape([])
+        if bias is not None and bias.shape is not None and len(bias.shape) > 1:
+            # A Gemm's C now differs from column to column.
+            shape = ir.Shape([*list(bias.shape)[:-1], *shape])
         new_weight = new_shape_only(graph, names[0], weight.shape, weight.dtype)
         new_bias = new_shape_only(graph, names[1], shape, weight.dtype)
     else:
-        arrays = _folded(before, norm, weight, bias, parameters)
-        new_weight = _add_constant(graph, names[0], arrays[0], weight, weight.shape.numpy())
-        new_bias = _add_constant(graph, names[1], arrays[1], weight, arrays[1].shape)
+        gamma, beta, mean, variance = map(_array, parameters)
+        scale = gamma / np.sqrt(variance + norm.attributes.get_float("epsilon", 1e-5))
+        old = 0.0 if bias is None else _array(bias) * before.attributes.get_float("beta", 1.0)
+        shift = (old - mean) * scale + beta
+        scaled = _scaled_weight(before, weight, scale)
+        new_weight = _add_constant(graph, names[0], scaled, weight, weight.shape.numpy())
+        new_bias = _add_constant(graph, names[1], shift, weight, shift.shape)
     before.replace_input_with(1, new_weight)
     before.resize_inputs(3)
     before.replace_input_with(2, new_bias)
@@ -332,55 +337,32 @@ def _fold(graph: ir.Graph, before: ir.Node, norm: ir.Node) -> None:
     between.name = name
 
 
-def _widest(bias: ir.Shape, channels: ir.Shape) -> ir.Shape:
-    """Return the shape of a Gemm's C once it differs from column to column."""
-    return ir.Shape([*list(bias)[:-1], *channels]) if len(bias) > 1 else channels
-
-
-def _folded(
-    before: ir.Node,
-    norm: ir.Node,
-    weight: ir.Value,
-    bias: ir.Value | None,
-    parameters: Iterable[ir.Value],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    gamma, beta, mean, variance = (_array(value) for value in parameters)
-    scale = gamma / np.sqrt(variance + norm.attributes.get_float("epsilon", 1e-5))
-    old_bias = np.zeros(1) if bias is None else _array(bias)
-    old_bias = old_bias * before.attributes.get_float("beta", 1.0)
-    return _scaled_weight(before, _weight(before, weight), scale), (old_bias - mean) * scale + beta
-
-
-def _weight(before: ir.Node, weight: ir.Value) -> NDArray[np.float64]:
-    """Return a weight; one filled with a number is as small as its scaled self can be stored."""
-    shape = None if weight.shape is None else weight.shape.numpy()
-    if weight.const_value is not None or shape is None or before.op_type == "ConvTranspose":
-        return _array(weight)
-    by_column = before.op_type == "Gemm" and not before.attributes.get_int("transB", 0)
-    small = (1, shape[1]) if by_column else (shape[0], *(1 for _ in shape[1:]))
-    return np.full(small, fill_of(weight), dtype=np.float64)
-
-
 def _scaled_weight(
-    before: ir.Node, weight: NDArray[np.float64], scale: NDArray[np.float64]
+    before: ir.Node, weight: ir.Value, scale: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    if before.op_type == "Gemm":
-        return weight * (scale[:, None] if before.attributes.get_int("transB", 0) else scale)
-    if before.op_type == "Conv":
-        return weight * scale.reshape(-1, *(1,) * (weight.ndim - 1))
-    # ConvTranspose: (C, M / group, kernel...), and the M output channels lie group by group.
-    group = before.attributes.get_int("group", 1)
-    grouped = weight.reshape(group, -1, *weight.shape[1:])
-    return (grouped * scale.reshape(group, 1, -1, *(1,) * (weight.ndim - 2))).reshape(weight.shape)
+    """Return a weight times the scale of each output channel; it may repeat along axes of 1."""
+    values = _array(weight)
+    ones = (1,) * (values.ndim - 1)
+    if before.op_type == "ConvTranspose":
+        # (C, M / group, kernel...), and the M output channels lie group by group.
+        group = before.attributes.get_int("group", 1)
+        grouped = values.reshape(group, -1, *values.shape[1:])
+        return (grouped * scale.reshape(group, 1, -1, *ones[1:])).reshape(values.shape)
+    by_column = before.op_type == "Gemm" and not before.attributes.get_int("transB", 0)
+    number = fill_of(weight) if weight.const_value is None else None
+    return (values if number is None else np.float64(number)) * (
+        scale if by_column else scale.reshape(-1, *ones)
+    )
 
 
 def _array(value: ir.Value) -> NDArray[np.float64]:
+    """Return the values of a constant; what is filled with a number takes no memory."""
     if value.const_value is not None:
         return value.const_value.numpy().astype(np.float64)
     fill = fill_of(value)
     if fill is None or value.shape is None:
         raise ValueError(f"constant {value.name} has no values")
-    return np.full(value.shape.numpy(), fill, dtype=np.float64)
+    return np.broadcast_to(np.float64(fill), value.shape.numpy())
 
 
 def _add_constant(
@@ -389,7 +371,11 @@ def _add_constant(
     """Add a constant of the data type of ``like`` to a graph; its values repeat along axes of 1."""
     dtype = ir.DataType.FLOAT if like.dtype is None else like.dtype
     tensor = ir.tensor(np.broadcast_to(array.astype(dtype.numpy()), shape), name=name)
-    value = ir.Value(name=name, shape=ir.Shape(shape), type=ir.TensorType(tensor.dtype))
-    value.const_value = tensor
+    value = ir.Value(
+        name=name,
+        shape=ir.Shape(shape),
+        type=ir.TensorType(tensor.dtype),
+        const_value=tensor,
+    )
     graph.register_initializer(value)
     return value
