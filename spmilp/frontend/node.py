@@ -231,6 +231,18 @@ def _dropout(node: Node) -> Changes:
     raise ValueError("it is in training mode")
 
 
+def _is_inf(node: Node) -> Changes:
+    if any(node.attributes.get(f"detect_{sign}", 1) != 1 for sign in ("negative", "positive")):
+        raise ValueError("infinities of one sign alone are not supported")
+    return {}
+
+
+def _space_to_depth(node: Node) -> Changes:
+    if node.attributes.get("mode", "DCR") != "DCR":
+        raise ValueError("only mode DCR is supported")
+    return {}
+
+
 def _clip(node: Node) -> Changes:
     limits = {1: "min", 2: "max"}
     return {name: node.reals(at)[0] for at, name in limits.items() if node.has(at)}
@@ -325,9 +337,11 @@ RULES: Mapping[str, Callable[[Node], Changes]] = {
     "Einsum": lambda node: {"equation": explicit_equation(node.text("equation"))},
     "Flatten": lambda node: {"axis": node.integer("axis") + node.rank * (node.integer("axis") < 0)},
     "Gather": _gather,
+    "IsInf": _is_inf,
     "Pad": _pad,
     "Resize": _resize,
     "Slice": _slice,
+    "SpaceToDepth": _space_to_depth,
     "Squeeze": _squeeze,
     "Tile": lambda node: {"repeats": node.constants(1)},
     "Transpose": lambda node: {"perm": node.listed("perm", tuple(reversed(range(node.rank))))},

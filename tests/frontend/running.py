@@ -1,4 +1,4 @@
-"""Small models as text or nodes, and both ways to compute what they say."""
+"""Small models as text or nodes, and the ways to compute what they say."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import onnx
 import onnx_ir as ir
-import onnxruntime as ort
 from numpy.typing import NDArray
 from onnx import parser
 
+import spmilp
 from spmilp.checker.values.compare import with_unsigned_weights
 from spmilp.checker.values.kernels.call import Call
 from spmilp.checker.values.kernels.registry import compute
+from spmilp.checker.values.replay import replay
 from spmilp.frontend.cleanup.clean import clean_up
 from spmilp.frontend.graph import Network, Operator
 from spmilp.frontend.load import load_network
@@ -66,9 +67,12 @@ def onnxruntime_outputs(
     model: onnx.ModelProto | Path, inputs: Mapping[str, Array]
 ) -> dict[str, Array]:
     """Compute with onnxruntime, its own optimisations switched off."""
+    import onnxruntime as ort
+
     options = ort.SessionOptions()
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 3
+    options.intra_op_num_threads = 1
     loaded = onnx.load(model) if isinstance(model, Path) else model
     source = with_unsigned_weights(loaded).SerializeToString()
     session = ort.InferenceSession(source, options, providers=["CPUExecutionProvider"])
@@ -76,18 +80,38 @@ def onnxruntime_outputs(
     return dict(zip(names, session.run(names, dict(inputs)), strict=True))
 
 
-def network_outputs(network: Network, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """Compute a network group by group with the project's kernels."""
-    values = dict(inputs)
+def network_values(network: Network, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """Compute all tensors of a network, group by group, with the project's kernels."""
+    values = {name: np.asarray(array) for name, array in inputs.items()}
     for name, tensor in network.tensors.items():
-        if tensor.data is not None:
-            values[name] = tensor.data
+        if tensor.values is not None:
+            values[name] = tensor.values
     for group in network.groups:
-        inner = {name: values[name] for name in group.inputs}
         for operator in group.operators:
-            inner[operator.output] = _computed(network, operator, inner)
-        values[group.output] = inner[group.output]
+            values[operator.output] = _computed(network, operator, values)
+    return values
+
+
+def network_outputs(network: Network, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """Return what a network gives."""
+    values = network_values(network, inputs)
     return {name: values[name] for name in network.outputs}
+
+
+def plan_of(path: Path, machine: str = "gap8") -> spmilp.Result:
+    """Return a plan of the list scheduler that the checker accepts."""
+    result = spmilp.solve(path, machine, solver="list")
+    assert result.plan is not None, result.reason
+    assert not spmilp.check(result.problem, result.plan)
+    return result
+
+
+def planned_outputs(path: Path, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """Return what a plan's tasks compute, tile by tile, from the bytes at their addresses."""
+    result = plan_of(path)
+    assert result.plan is not None
+    network = load_network(path, kinds=result.problem.machine.kinds)
+    return dict(replay(result.problem, result.plan, network, inputs))
 
 
 def kinds_of(network: Network) -> list[tuple[str, ...]]:

@@ -12,8 +12,14 @@ from spmilp.checker.values.compare import compare
 from spmilp.checker.values.inputs import random_inputs
 from spmilp.errors import UnsupportedOperatorError
 from spmilp.frontend.load import load_network
-from tests.frontend.planned import plan_of, planned_outputs
-from tests.frontend.running import loaded, model_of, onnxruntime_outputs, saved
+from tests.frontend.running import (
+    loaded,
+    model_of,
+    onnxruntime_outputs,
+    plan_of,
+    planned_outputs,
+    saved,
+)
 
 MODELS = Path(__file__).parents[2] / "models"
 

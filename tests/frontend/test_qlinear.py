@@ -16,13 +16,13 @@ from onnxruntime.quantization import (
 from spmilp.checker.values.inputs import random_inputs
 from spmilp.errors import UnsupportedOperatorError
 from spmilp.frontend.load import load_network
-from tests.frontend.planned import planned_outputs
 from tests.frontend.running import (
     Array,
     given,
     model_of,
     network_outputs,
     onnxruntime_outputs,
+    planned_outputs,
     saved,
 )
 

@@ -9,8 +9,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from spmilp.errors import UnsupportedOperatorError
 from spmilp.frontend.load import load_network
-from tests.frontend.planned import planned_outputs
-from tests.frontend.running import Array, saved
+from tests.frontend.running import Array, planned_outputs, saved
 
 
 def shift(
