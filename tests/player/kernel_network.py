@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-
 from operators.elementwise import ONE_INPUT, TWO_INPUTS, one_input, two_inputs
 from operators.onnx_case import Case, geometry_of
 from operators.test_claims import STRATEGIES
+
 from spmilp.frontend.graph import Group, Network, Operator, Quantisation, Scale, Tensor
 from spmilp.frontend.operators.boxes import whole
 from spmilp.frontend.operators.registry import family_of
