@@ -63,19 +63,11 @@ class Copy(NamedTuple):
 
 
 class Operand(NamedTuple):
-    """A box of a tensor that a kernel reads or writes, packed.
+    """A box of a tensor that a kernel reads or writes, packed at a place.
 
-    Parameters
-    ----------
-    box
-        First element and length of each axis, one behind the other.
-    sums
-        Type of partial sums; 0 for elements of the tensor.
-    place
-        Where it lies packed.
-    copies
-        What brings an input there before the call, or an output from there after it; ``None`` where
-        it lies packed where the plan has it.
+    The box is first element and length of each axis, one behind the other; ``sums`` the type of
+    partial sums, or 0. Copies bring an input to its place before the call, or an output from there
+    after it; ``None`` where it lies packed where the plan has it.
     """
 
     box: tuple[int, ...]
@@ -90,18 +82,9 @@ class Operand(NamedTuple):
 
 
 class Call(NamedTuple):
-    """One call of a kernel.
+    """One call of a kernel, on the operator of a number in :attr:`Actions.operators`.
 
-    Parameters
-    ----------
-    operator
-        Its number in :attr:`Actions.operators`.
-    part
-        Of the reduction.
-    inputs
-        ``None`` for one that is not read.
-    previous
-        Sums of the part before.
+    An input is ``None`` if it is not read; ``previous`` are the sums of the part before.
     """
 
     operator: int
@@ -145,15 +128,9 @@ class Attribute(NamedTuple):
 class OperatorCode(NamedTuple):
     """What all tiles of an operator have in common.
 
-    Parameters
-    ----------
-    quantised
-        0 for one on its inputs as they are; 1 on integers that stand for reals; 2 where the zero
-        point is added before the result is rounded.
-    limits
-        Bits of :class:`Bound`.
-    low_and_high
-        Position of both limits in words; ``None`` without limits.
+    ``quantised`` is 0 for one on its inputs as they are, 1 on integers that stand for reals, and 2
+    where the zero point is added before the result is rounded. Limits are bits of :class:`Bound`;
+    where there are some, words have both from ``low_and_high`` on.
     """
 
     kind: int
@@ -191,18 +168,14 @@ class Kept:
         32-bit words: lists of integers, and reals as the bits of float32.
     texts
         UTF-8, each with a zero behind it; the first is empty.
-    summary
-        Cycles, bytes of packed operands, cycles per second, events and their scheme.
-    ports
-        Rows of inputs and outputs, as C has them.
+    summary, ports
+        Rows, as C has them.
     on_chip
         Constants that lie in a scratchpad at the start.
     used
         Bytes of each memory, constants in a DRAM left out.
-    workspace
-        Bytes for the packed operands of a core.
-    image
-        Bytes of the constants.
+    workspace, image
+        Bytes for the packed operands of a core; those of the constants.
     """
 
     words: Sequence[int]
@@ -256,17 +229,14 @@ class Actions:
 
     def transfer(self, number: int) -> tuple[Copy, ...]:
         """Return a copy for each destination of a transfer."""
-        problem, plan, move = self._problem, self._plan, self._plan.transfers[number]
-        part = problem.slices[move.slice]
-        item = problem.buffers[part.buffer].item
-        source = layout_in_memory(problem, plan, move.slice, move.source)
-        origin = self.places.of(plan.residencies[move.source].memory, source.offset)
-        copies = []
-        for end in move.destinations:
-            target = layout_in_memory(problem, plan, move.slice, end)
-            place = self.places.of(plan.residencies[end].memory, target.offset)
-            copies.append(Copy(origin, place, strided_copy(part.extent, item, source, target)))
-        return tuple(copies)
+        return tuple(
+            Copy(
+                self.places.of(source, block.source),
+                self.places.of(target, block.destination),
+                StridedCopy(block.run, block.loops),
+            )
+            for source, target, block in self.subject.copies(self._plan.transfers[number])
+        )
 
     def task(self, number: int) -> tuple[Call, ...]:
         """Return the calls of a task, in order.

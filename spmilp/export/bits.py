@@ -224,12 +224,7 @@ _ONE_TURN = [1, 0, 0]
 class Group(NamedTuple):
     """Some columns whose holes are filled together from a table of the different rows they have.
 
-    Parameters
-    ----------
-    rows
-        What fills the holes, of ``widths`` bits each.
-    row_of
-        For each member of the template the number of its row.
+    ``widths`` are the bits of each column, ``row_of`` the number of each member's row.
     """
 
     columns: list[int]
@@ -246,12 +241,8 @@ class Group(NamedTuple):
 def _groups_of(raws: Ints, holes: Mapping[int, int]) -> list[Group]:
     """Return groups of columns that take fewer bits in a table than in each row.
 
-    Parameters
-    ----------
-    raws
-        A row for each member, a column for each field.
-    holes
-        Bits of the columns that may be in a group.
+    ``raws`` has a row for each member and a column for each field, ``holes`` the bits of those
+    columns that may be in a group.
     """
     left, found = dict(holes), list[Group]()
     while left and len(found) < MOST_GROUPS:
@@ -311,16 +302,9 @@ class _Column(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Template:
-    """What rows of one shape have in common.
+    """What rows of one shape have in common: values of their fields, numbers of rows, and loops.
 
-    Parameters
-    ----------
-    values
-        The rows' fields.
-    members
-        Numbers of the rows.
-    loops
-        Where in the fields loops begin, with their number.
+    Loops are where in the fields the loops of a copy begin, with their number.
     """
 
     values: Ints

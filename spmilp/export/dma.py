@@ -29,9 +29,7 @@ from spmilp.machine.controllers import (
     blocks_of,
     item_size,
 )
-from spmilp.plan.memory import layout_in_memory
 from spmilp.plan.plan import Transfer
-from spmilp.problem.strides import strided_copy
 from spmilp.units import MemoryIdx
 
 TITLE = ("spmilp-dma", "1.0")
@@ -111,27 +109,14 @@ def controllers_of(subject: Subject) -> dict[int, Controller]:
 
 def descriptors_of(subject: Subject, controllers: Mapping[int, Controller]) -> list[Descriptor]:
     """Return the descriptors of engines with their controllers: by engine, channel and start."""
-    problem, plan = subject.problem, subject.plan
-    found: list[Descriptor] = []
-    for move in sorted(plan.transfers, key=lambda e: (e.engine, e.channel, e.start, e.index)):
-        if move.engine not in controllers:
-            continue
-        part = problem.slices[move.slice]
-        item = problem.buffers[part.buffer].item
-        source = layout_in_memory(problem, plan, move.slice, move.source)
-        for end in move.destinations:
-            target = layout_in_memory(problem, plan, move.slice, end)
-            shape = strided_copy(part.extent, item, source, target)
-            memories = (plan.residencies[move.source].memory, plan.residencies[end].memory)
-            block = Block(
-                source=source.offset,
-                destination=target.offset,
-                run=shape.run,
-                loops=shape.loops,
-                loads=memories[1] == problem.machine.engines[move.engine].owner,
-            )
-            found += chain_of(move, memories, block, controllers[move.engine])
-    return found
+    moves = sorted(subject.plan.transfers, key=lambda e: (e.engine, e.channel, e.start, e.index))
+    return [
+        descriptor
+        for move in moves
+        if move.engine in controllers
+        for source, target, block in subject.copies(move)
+        for descriptor in chain_of(move, (source, target), block, controllers[move.engine])
+    ]
 
 
 def chain_of(

@@ -402,10 +402,8 @@ class Footprint:
 
     Parameters
     ----------
-    constants
-        Weights and other constants, in flash.
-    tables
-        Everything else that is constant.
+    constants, tables
+        Weights and other constants, and everything else that is constant: in flash.
     memories
         ``(name, bytes)`` of each memory that the plan uses; constants that stay in flash left out.
     workspace

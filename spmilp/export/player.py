@@ -24,18 +24,10 @@ from spmilp.frontend.graph import Network, Operator
 def program_files(
     subject: Subject, kept: Kept, plan: Sequence[str], inputs: int, *, is_code: bool
 ) -> dict[str, bytes]:
-    """Return sources, makefile and linker script of a program that runs a plan.
+    """Return sources, makefile and linker script of a program that runs straight code, or bits.
 
-    Parameters
-    ----------
-    kept
-        What stays besides what is to run.
-    plan
-        The sources with what is to run, which are not among those returned, as is the image.
-    inputs
-        How many kernels must be able to take.
-    is_code
-        Whether the program runs straight code; else packed bits.
+    The plan's sources with what is to run are not among them, nor is the image. Kernels must be
+    able to take so many inputs.
     """
     kind, program, makefile = "plan", subject.prefix, "player.mk"
     folders = ["", "host", kind]

@@ -63,16 +63,8 @@ class _Named:
 class _Constants:
     """Gives names to what calls and transfers have in common, and defines it.
 
-    Parameters
-    ----------
-    start
-        Beginning of all names.
-    operators
-        Those that calls have the numbers of.
-    words
-        The pool of words; shapes are added to it.
-    calls
-        All calls that there will be: the tiles of an operator have boxes of one width.
+    It is made with all calls that there will be: the tiles of an operator have boxes of one width.
+    Shapes of tensors are added to the pool of words.
     """
 
     def __init__(

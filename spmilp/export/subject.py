@@ -11,12 +11,14 @@ from spmilp.explaining.chain import AnalysedPlan
 from spmilp.export.names import comment
 from spmilp.files import sha256_of
 from spmilp.frontend.graph import Network
+from spmilp.machine.controllers import Block
 from spmilp.plan.file import plan_text
 from spmilp.plan.measures import claimed
-from spmilp.plan.plan import Plan, Residency
+from spmilp.plan.memory import layout_in_memory
+from spmilp.plan.plan import Plan, Residency, Transfer
 from spmilp.problem.file import problem_sha256
 from spmilp.problem.problem import Buffer, Problem
-from spmilp.problem.strides import footprint, layout_at_place
+from spmilp.problem.strides import footprint, layout_at_place, strided_copy
 from spmilp.units import Bytes, MemoryIdx
 from spmilp.version import __version__
 
@@ -137,6 +139,26 @@ class Subject:
         part = self.problem.slices[residency.slice]
         item = self.problem.buffers[part.buffer].item
         return footprint(part.extent, item, layout_at_place(self.problem, residency.slice))
+
+    def copies(self, move: Transfer) -> list[tuple[MemoryIdx, MemoryIdx, Block]]:
+        """Return what goes to each destination of a transfer: both memories, and its bytes."""
+        problem, plan = self.problem, self.plan
+        part, found = problem.slices[move.slice], []
+        item = problem.buffers[part.buffer].item
+        source = layout_in_memory(problem, plan, move.slice, move.source)
+        for end in move.destinations:
+            target = layout_in_memory(problem, plan, move.slice, end)
+            shape = strided_copy(part.extent, item, source, target)
+            memory = plan.residencies[end].memory
+            block = Block(
+                source=source.offset,
+                destination=target.offset,
+                run=shape.run,
+                loops=shape.loops,
+                loads=memory == problem.machine.engines[move.engine].owner,
+            )
+            found.append((plan.residencies[move.source].memory, memory, block))
+        return found
 
     def used(self) -> list[Bytes]:
         """Return for each memory the end of the highest byte that the plan touches."""
