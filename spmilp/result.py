@@ -488,7 +488,7 @@ class Result:
         ValueError
             If there is no such format, or it needs the model and that is not known.
         """
-        from spmilp.export.formats import export_plan, write_export
+        from spmilp.export.formats import export_plan
 
         model, dim = self._model(model, dim)
         made = export_plan(
@@ -500,7 +500,7 @@ class Result:
             prefix=prefix,
             controllers=[controller] if isinstance(controller, str) else controller,
         )
-        files = write_export(made, Path(folder))
+        files = made.write(Path(folder))
         made.require_all()
         return files
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from spmilp.checker.values.inputs import random_inputs
 from spmilp.checker.values.replay import replay
-from spmilp.export.formats import export, write_export
+from spmilp.export.formats import export
 from spmilp.export.subject import Subject
 from spmilp.frontend.graph import Network
 from spmilp.plan.plan import Plan
@@ -53,7 +53,7 @@ def _write(subject: Subject, format_: str, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     made = export(subject, [format_])
     made.require_all()
-    write_export(made, folder)
+    made.write(folder)
 
 
 def expected_outputs(

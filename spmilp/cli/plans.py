@@ -376,7 +376,7 @@ def export(
         Kind of DMA controller of an engine (or of all); for the format dma (repeat).
     """
     from spmilp.export.errors import InvalidPlanError
-    from spmilp.export.formats import ALL, export_plan, write_export
+    from spmilp.export.formats import ALL, export_plan
     from spmilp.result import read
 
     dims, result = quantities.dimensions(dim), read(plan, problem=problem)
@@ -393,7 +393,7 @@ def export(
     )
     target = output or folder_of(plan) / "export"
     with writing(target):
-        files = write_export(made, target)
+        files = made.write(target)
     data = {
         "files": [str(file) for file in files],
         "left_out": [{"format": name, "reason": why} for name, why in made.left_out],

@@ -66,8 +66,6 @@ def with_semaphores(
         For each activity, those in other lists that it waits for; as few as possible.
     maximum
         Signals that a semaphore may hold unanswered; ``None`` without limit.
-    enough
-        Semaphores up to which lists have their own.
     """
     after: list[list[Activity]] = [[] for _ in activities.order]
     for later in activities.order:
@@ -171,14 +169,8 @@ def with_counters(
     """Return lists in which each list counts, in events of its own, what others wait for.
 
     An activity that nobody in another list waits for sends no signal. A list goes on to a new event
-    when one is full.
-
-    Parameters
-    ----------
-    before
-        For each activity, those in other lists that it waits for.
-    maximum
-        What an event can count to; ``None`` without limit.
+    when one is full, having counted to ``maximum``. ``before`` has for each activity those in other
+    lists that it waits for.
     """
     awaited = {earlier for mine in before for earlier in mine}
     reached: dict[Activity, Wait] = {}

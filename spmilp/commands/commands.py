@@ -87,16 +87,9 @@ class ChannelCommands:
 class CommandLists:
     """A plan without times.
 
-    Parameters
-    ----------
-    cores
-        One list for each core of the machine, in order; empty where nothing is to do.
-    channels
-        One list for each channel of each engine, in the order of engines and then of channels.
-    events
-        How many there are; they are numbered from 0.
-    scheme
-        What waits do to them.
+    There is one list for each core of the machine, in order, and one for each channel, in the order
+    of engines and then of channels; those are empty where nothing is to do. Events are numbered
+    from 0.
     """
 
     cores: tuple[CoreCommands, ...]
@@ -114,12 +107,7 @@ class CommandLists:
 class CommandSummary:
     """Counts of what command lists consist of, besides the plan's tasks and transfers.
 
-    Parameters
-    ----------
-    lists
-        Those that are not empty.
-    highest
-        The highest count that a wait asks for.
+    Lists are those that are not empty; the highest count is one that a wait asks for.
     """
 
     lists: int

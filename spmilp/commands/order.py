@@ -296,17 +296,12 @@ def transitive_reduction(
 ) -> tuple[tuple[Activity, ...], ...]:
     """For each activity, those in other lists that it has to wait for; no fewer would do.
 
-    The reduction of an acyclic order is unique (Aho, Garey and Ullman, The transitive reduction of
-    a directed graph, SIAM Journal on Computing 1(2), 1972). The order inside a list costs nothing
-    and is taken for granted. An activity looks at its predecessors from the last to start to the
-    first: only one that starts later can imply another, so that each is either implied by what is
-    already waited for, or by nothing.
-
-    Parameters
-    ----------
-    before
-        For each activity, some that must precede it. Each of them ends before the activity starts
-        in the plan.
+    ``before`` has for each activity some that must precede it: each ends before it starts in the
+    plan. The reduction of an acyclic order is unique (Aho, Garey and Ullman, The transitive
+    reduction of a directed graph, SIAM Journal on Computing 1(2), 1972). The order inside a list
+    costs nothing and is taken for granted. An activity looks at its predecessors from the last to
+    start to the first: only one that starts later can imply another, so that each is either implied
+    by what is already waited for, or by nothing.
     """
     return _reduced(activities, before, before)
 
@@ -337,16 +332,11 @@ def with_fewer_signals(
 ) -> tuple[tuple[Activity, ...], ...]:
     """For each activity, those to wait for so that fewer have to signal their end.
 
-    Instead of an activity one may wait for a later one of the same list that has ended in the plan
-    by then; so each wait is an interval of ends. No fewer ends serve all waits on a list than are
-    chosen: the last one of the interval that is over first must be, or one before it that serves
-    no more intervals; then the same with those that it does not serve. All that is waited for has
-    ended before in the plan, so that nothing can wait in a circle.
-
-    Parameters
-    ----------
-    waits
-        A transitive reduction.
+    Instead of an activity of a transitive reduction one may wait for a later one of the same list
+    that has ended in the plan by then; so each wait is an interval of ends. No fewer ends serve all
+    waits on a list than are chosen: the last one of the interval that is over first must be, or one
+    before it that serves no more intervals; then the same with those that it does not serve. All
+    that is waited for has ended before in the plan, so that nothing can wait in a circle.
     """
     work: tuple[Placement | Transfer, ...] = (*plan.placements, *plan.transfers)
     of_list = [[work[activity].end for activity in mine] for mine in activities.lists]

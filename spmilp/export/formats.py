@@ -41,18 +41,10 @@ MICROCONTROLLER_BYTES = 16 << 20
 
 
 class Format(NamedTuple):
-    """One target of an export.
+    """One target of an export: its title, and what makes its files by name.
 
-    Parameters
-    ----------
-    title
-        Of the files, for their heads and the manifest.
-    make
-        Returns the files by name. Names are fixed or numbered; none comes from the model.
-    needs_model
-        Whether it cannot be made without the model.
-    with_format
-        Another format whose files these need; it is made too.
+    Names of files are fixed or numbered; none comes from the model. ``with_format`` is another
+    format whose files these need; it is made too.
     """
 
     title: Title
@@ -86,18 +78,10 @@ def is_like_microcontroller(machine: Machine) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exported:
-    """The files of one call.
+    """The contents of the files of one call by name, the manifest included.
 
-    Parameters
-    ----------
-    files
-        Contents by file name, the manifest included.
-    left_out
-        ``(format, reason)`` of those that were wanted only if possible, and are not.
-    failed
-        The same of those that were wanted.
-    footprint
-        Of the packed tables, if they were made.
+    Formats that were wanted only if possible, and are not made, are ``left_out`` with the reason;
+    those that were wanted ``failed``. The footprint is that of packed tables, if they were made.
     """
 
     files: Mapping[str, bytes]
@@ -109,6 +93,16 @@ class Exported:
     def is_empty(self) -> bool:
         """Whether no format has made a file."""
         return set(self.files) <= {MANIFEST}
+
+    def write(self, folder: Path) -> tuple[Path, ...]:
+        """Write all files into a folder, or none, and return their paths; none if it is empty.
+
+        Raises
+        ------
+        FileError
+            If one cannot be written.
+        """
+        return () if self.is_empty else write_together(folder, self.files)
 
     def require_all(self) -> None:
         """Make sure that each wanted format has been made.
@@ -259,16 +253,3 @@ def export(
         failed=tuple(each for each in reasons.items() if each[0] in needed),
         footprint=footprint(subject) if "c" in asked - set(reasons) else None,
     )
-
-
-def write_export(exported: Exported, folder: Path) -> tuple[Path, ...]:
-    """Write all files into a folder, or none, and return their paths.
-
-    Nothing is written where no format could be made.
-
-    Raises
-    ------
-    FileError
-        If one cannot be written.
-    """
-    return () if exported.is_empty else write_together(folder, exported.files)

@@ -10,7 +10,7 @@ from checker.worked_example import PLAN, with_machine
 from export.subjects import lowered, subject, with_hostile_names
 from spmilp.errors import FileError
 from spmilp.export.errors import ExportError
-from spmilp.export.formats import FORMATS, MANIFEST, export, write_export
+from spmilp.export.formats import FORMATS, MANIFEST, export
 from spmilp.files import sha256_of
 
 WITHOUT_MODEL = [name for name, each in FORMATS.items() if not each.needs_model]
@@ -72,7 +72,7 @@ def test_when_one_file_cannot_be_written_none_is(tmp_path: Path) -> None:
     (tmp_path / "trace.json").mkdir()
     (tmp_path / "allocation.csv").write_text("older")
     with pytest.raises(FileError, match=r"trace\.json: cannot be written"):
-        write_export(made, tmp_path)
+        made.write(tmp_path)
     assert sorted(file.name for file in tmp_path.iterdir()) == ["allocation.csv", "trace.json"]
     assert (tmp_path / "allocation.csv").read_text() == "older"
 
