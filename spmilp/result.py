@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 REJECTED = "rejected-"
 
+MOST_ROWS = 5_000
+"""Tasks and transfers of a plan whose footprint is computed without being asked for."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Origin:
@@ -103,19 +106,25 @@ class Result:
     tiles_are_fallback: bool = False
     stopped_by: str = ""
 
+    @cached_property
     def footprint(self) -> "Footprint | None":
-        """Return what the plan takes in a firmware, in flash and in each memory.
+        """What the plan takes in a firmware, in flash and in each memory.
 
-        ``None`` without a plan, where the network is not known, or where no tables can be made.
+        ``None`` without a plan or a network, where no tables can be made, on machines with more
+        memory than microcontrollers have, and for more than 5,000 tasks and transfers.
         """
+        from spmilp.export.formats import is_like_microcontroller
         from spmilp.export.packed import footprint
         from spmilp.export.subject import Subject
 
-        if self.plan is None or self.origin is None:
+        problem, plan = self.problem, self.plan
+        if plan is None or self.origin is None or not is_like_microcontroller(problem.machine):
+            return None
+        if len(problem.tasks) + len(plan.transfers) > MOST_ROWS:
             return None
         network = self.origin.network
         try:
-            return footprint(Subject(problem=self.problem, plan=self.plan, network=network))
+            return footprint(Subject(problem=problem, plan=plan, network=network))
         except SpmilpError:
             return None
 
@@ -527,10 +536,11 @@ class Result:
         Parameters
         ----------
         any_tiles
-            As for :meth:`rows`.
+            Whether there is time for what no tiling can be below, and for the footprint.
         """
         summary = self.summary
         roofline = self.roofline if any_tiles else None
+        footprint = self.footprint if any_tiles else None
         return {
             **(dict.fromkeys(Summary.__slots__) if summary is None else asdict(summary)),
             "network": network_name(self.problem),
@@ -542,6 +552,7 @@ class Result:
             "gap_of_any_tiles": self.gap_of_any_tiles if any_tiles else None,
             "tiles_are_fallback": self.tiles_are_fallback,
             "roofline": None if roofline is None else roofline.cycles,
+            "footprint": None if footprint is None else footprint.fields(),
             "unverified": list(self.problem.machine.unverified),
             "status": str(self.status),
             "reason": self.answer.reason or None,

@@ -5,8 +5,8 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import combinations, pairwise
+from dataclasses import replace
+from itertools import chain, combinations, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -138,23 +138,46 @@ def pack(
         if written is not None:
             with writing(Path(written)):
                 write_atomically(written, text)
-    answer = PackAnswer(
-        name=str(file),
-        table=table,
-        problem=problem,
-        packing=found,
-        violations=violations,
-        file=written,
-        minimise=minimise,
-        seconds=time.perf_counter() - started,
-        interrupted=interrupts.code is not None,
-    )
+    seconds, interrupted = time.perf_counter() - started, interrupts.code is not None
+    reason = "" if good else _failure(table, problem, found, violations, interrupted=interrupted)
     if not good:
-        out.print_error(f"{file}: {answer.failure()}")
+        out.print_error(f"{file}: {reason}")
+    ids = table.ids
+    data = {
+        "input": str(file),
+        "buffers": len(ids),
+        "capacity": capacity,
+        "reserved": [list(taken) for taken in reserved],
+        "status": str(found.status),
+        "checked": good,
+        "height": found.height if good else None,
+        "bound": found.bound,
+        "gap": quantities.relative_gap(found.height or 0, found.bound) if good else None,
+        "live_bytes": busiest(table.items)[2],
+        "offsets": dict(zip(ids, offsets, strict=True)) if good and offsets is not None else None,
+        "conflict": found.conflict and [ids[i] for i in found.conflict],
+        "reason": reason or None,
+        "source": found.statistics.source or None,
+        "nodes": found.statistics.nodes,
+        "restarts": found.statistics.restarts,
+        "search_seconds": round(found.statistics.seconds, 3),
+        "seconds": round(seconds, 3),
+        "interrupted": interrupted,
+        "violations": [
+            {"rule": one.rule, "items": [ids[i] for i in one.items], "message": one.message}
+            for one in violations
+        ],
+        "files": [written] if written is not None else [],
+    }
     if good and output == STANDARD_STREAM:
         sys.stdout.write(text)
     elif good or as_json:
-        out.print_answer(answer.data(), answer.shown(), as_json=as_json)
+        verdict = str(found.status) if minimise else "they fit"
+        how = f"{verdict}{', interrupted' * interrupted}"
+        title = f": {quantities.count(len(ids), 'buffer')}, {how}, "
+        said = Text.assemble((out.visible(str(file)), "bold"), title, ("checked", "green"))
+        tables = _tables(table, problem, found, written)
+        out.print_answer(data, chain([said], tables), as_json=as_json)
     # The code says a defect of ours first, then a signal, then what the search says.
     if violations:
         raise typer.Exit(ExitCode.INTERNAL)
@@ -197,134 +220,86 @@ def _packing(
     return (packing.minimise if minimise else packing.pack)(problem, options)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PackAnswer:
-    """What the command found: ``name`` is the input, ``seconds`` the wall time of the command."""
-
-    name: str
-    table: "Table"
-    problem: "PackingProblem"
-    packing: "Packing"
-    violations: "tuple[PackingViolation, ...]"
-    file: str | None
-    minimise: bool
-    seconds: float
-    interrupted: bool
-
-    @property
-    def is_checked(self) -> bool:
-        """Whether there are offsets and the checker accepts them."""
-        return self.packing.offsets is not None and not self.violations
-
-    def failure(self) -> str:
-        """Say why there are no offsets to show."""
-        capacity, bound = self.problem.capacity, self.packing.bound
-        if self.violations:
-            lines = [f"  {found.rule}: {found.message}" for found in self.violations[:10]]
-            count = quantities.count(len(self.violations), "violation")
-            head = (
-                f"the checker rejects the offsets ({count}; items are counted from 0). This is a "
-                "defect of spmilp, please report it with the file; nothing was written"
-            )
-            return "\n".join([head, *lines])
-        if self.packing.status == "infeasible":
-            return f"infeasible: {why_infeasible(self.table, self.problem, self.packing)}"
-        from spmilp.packing.heuristics import HEURISTICS
-
-        heuristic = self.packing.statistics.source
-        if heuristic in HEURISTICS:
-            return (
-                f"the heuristic {heuristic} needs more than {capacity:,} B; no packing is lower "
-                f"than {bound:,} B. Pack without --heuristic, or give more bytes (--capacity)."
-            )
-        stop = "interrupted" if self.interrupted else "limit reached"
-        return (
-            f"{stop} without offsets inside {capacity:,} B, and without a proof that there are "
-            f"none; no packing is lower than {bound:,} B. Give more time (--time-limit, "
-            "--node-limit), another --seed, or more bytes (--capacity)."
+def _failure(
+    table: "Table",
+    problem: "PackingProblem",
+    packing: "Packing",
+    violations: "Sequence[PackingViolation]",
+    *,
+    interrupted: bool,
+) -> str:
+    """Say why there are no offsets to show."""
+    if violations:
+        lines = [f"  {found.rule}: {found.message}" for found in violations[:10]]
+        count = quantities.count(len(violations), "violation")
+        head = (
+            f"the checker rejects the offsets ({count}; items are counted from 0). This is a "
+            "defect of spmilp, please report it with the file; nothing was written"
         )
+        return "\n".join([head, *lines])
+    if packing.status == "infeasible":
+        return f"infeasible: {why_infeasible(table, problem, packing)}"
+    from spmilp.packing.heuristics import HEURISTICS
 
-    def data(self) -> dict[str, object]:
-        """Return the answer for ``--json``; what there is not is null."""
-        packing, ids, checked = self.packing, self.table.ids, self.is_checked
-        offsets = packing.offsets if checked else None
-        height = packing.height if checked else None
-        return {
-            "input": self.name,
-            "buffers": len(ids),
-            "capacity": self.problem.capacity,
-            "reserved": [list(taken) for taken in self.problem.reserved],
-            "status": str(packing.status),
-            "checked": checked,
-            "height": height,
-            "bound": packing.bound,
-            "gap": None if height is None else quantities.relative_gap(height, packing.bound),
-            "live_bytes": busiest(self.problem.items)[2],
-            "offsets": None if offsets is None else dict(zip(ids, offsets, strict=True)),
-            "conflict": packing.conflict and [ids[i] for i in packing.conflict],
-            "reason": None if checked else self.failure(),
-            "source": packing.statistics.source or None,
-            "nodes": packing.statistics.nodes,
-            "restarts": packing.statistics.restarts,
-            "search_seconds": round(packing.statistics.seconds, 3),
-            "seconds": round(self.seconds, 3),
-            "interrupted": self.interrupted,
-            "violations": [
-                {"rule": one.rule, "items": [ids[i] for i in one.items], "message": one.message}
-                for one in self.violations
-            ],
-            "files": [self.file] if self.file is not None else [],
-        }
+    capacity, heuristic = problem.capacity, packing.statistics.source
+    if heuristic in HEURISTICS:
+        return (
+            f"the heuristic {heuristic} needs more than {capacity:,} B; no packing is lower "
+            f"than {packing.bound:,} B. Pack without --heuristic, or give more bytes (--capacity)."
+        )
+    stop = "interrupted" if interrupted else "limit reached"
+    return (
+        f"{stop} without offsets inside {capacity:,} B, and without a proof that there are "
+        f"none; no packing is lower than {packing.bound:,} B. Give more time (--time-limit, "
+        "--node-limit), another --seed, or more bytes (--capacity)."
+    )
 
-    def shown(self) -> Iterator[RenderableType]:
-        """Yield the figures, and the offsets of few buffers, for people."""
-        verdict = str(self.packing.status) if self.minimise else "they fit"
-        how = ", interrupted" if self.interrupted else ""
-        buffers = quantities.count(len(self.table.ids), "buffer")
-        said = f": {buffers}, {verdict}{how}, "
-        name = out.visible(self.name)
-        yield Text.assemble((name, "bold"), said, ("checked", "green"))
-        yield out.table(("", "", ""), self.figures(), numbers={1}, show_headings=False)
-        if self.file is not None:
-            yield f"written: {self.file}"
-        elif len(self.table.ids) <= MOST_BUFFERS:
-            yield ""
-            yield out.table(("buffer", "offset", "end", "lives"), self.rows(), numbers={1, 2})
-        else:
-            yield "The offsets are shown with -o OUT.csv, -o - or --json."
 
-    def figures(self) -> list[tuple[str, str, str]]:
-        """Return names, values and remarks."""
-        problem, packing, capacity = self.problem, self.packing, self.problem.capacity
-        height, spent = packing.height or 0, packing.statistics
-        start, end, live = busiest(problem.items)
-        fixed = sum(1 for item in problem.items if item.offset is not None)
-        share = f"{height / capacity:.1%} of the capacity {capacity:,} B" if capacity else ""
-        gap = quantities.relative_gap(height, packing.bound)
-        source = (spent.source or "nothing").replace("_", " ")
-        found = f"{quantities.time(spent.seconds)}, found by {source}"
-        return [
-            ("height", f"{height:,} B", share),
-            ("lower bound", f"{packing.bound:,} B", "no packing is lower"),
-            ("gap", quantities.percent(gap), "optimal" if gap == 0 else ""),
-            ("live bytes", f"{live:,} B", f"at most, from {start} to {end}"),
-            *([("fixed", f"{fixed:,}", "by the column offset")] if fixed else []),
-            *[
-                (word, quantities.count(len(pairs), "pair"), f"by the column {word}")
-                for word, pairs in (("apart", problem.apart), ("together", problem.together))
-                if pairs
-            ],
-            *([("reserved", _ranges(problem.reserved), "")] if problem.reserved else []),
-            ("search", f"{spent.nodes:,} nodes", found),
+def _tables(
+    table: "Table", problem: "PackingProblem", packing: "Packing", written: str | None
+) -> Iterator[RenderableType]:
+    """Yield the figures, and the offsets of few buffers, for people."""
+    capacity, height, spent = problem.capacity, packing.height or 0, packing.statistics
+    start, end, live = busiest(problem.items)
+    fixed = sum(1 for item in problem.items if item.offset is not None)
+    share = f"{height / capacity:.1%} of the capacity {capacity:,} B" if capacity else ""
+    gap = quantities.relative_gap(height, packing.bound)
+    source = (spent.source or "nothing").replace("_", " ")
+    figures = [
+        ("height", f"{height:,} B", share),
+        ("lower bound", f"{packing.bound:,} B", "no packing is lower"),
+        ("gap", quantities.percent(gap), "optimal" if gap == 0 else ""),
+        ("live bytes", f"{live:,} B", f"at most, from {start} to {end}"),
+        *([("fixed", f"{fixed:,}", "by the column offset")] if fixed else []),
+        *[
+            (word, quantities.count(len(pairs), "pair"), f"by the column {word}")
+            for word, pairs in (("apart", problem.apart), ("together", problem.together))
+            if pairs
+        ],
+        *([("reserved", _ranges(problem.reserved), "")] if problem.reserved else []),
+        (
+            "search",
+            f"{spent.nodes:,} nodes",
+            f"{quantities.time(spent.seconds)}, found by {source}",
+        ),
+    ]
+    yield out.table(("", "", ""), figures, numbers={1}, show_headings=False)
+    if written is not None:
+        yield f"written: {written}"
+    elif len(table.ids) <= MOST_BUFFERS:
+        rows = [
+            (
+                name,
+                f"{at:,}",
+                f"{at + item.size:,}",
+                " ".join(f"[{first}, {last})" for first, last in item.lifetimes),
+            )
+            for name, item, at in zip(table.ids, table.items, packing.offsets or (), strict=True)
         ]
-
-    def rows(self) -> list[tuple[str, str, str, str]]:
-        """Return each buffer with its offset, its end and its lifetimes."""
-        lives = (" ".join(f"[{a}, {b})" for a, b in item.lifetimes) for item in self.table.items)
-        tops = zip(self.table.items, self.packing.offsets or (), strict=True)
-        places = ((f"{at:,}", f"{at + item.size:,}") for item, at in tops)
-        rows = zip(self.table.ids, places, lives, strict=True)
-        return [(name, start, end, life) for name, (start, end), life in rows]
+        yield ""
+        yield out.table(("buffer", "offset", "end", "lives"), rows, numbers={1, 2})
+    else:
+        yield "The offsets are shown with -o OUT.csv, -o - or --json."
 
 
 def busiest(items: "Iterable[Item]") -> "tuple[Cycles, Cycles, Bytes]":

@@ -25,7 +25,6 @@ from spmilp.errors import ExitCode, FileError
 from spmilp.files import write_together
 
 if TYPE_CHECKING:
-    from spmilp.export.packed import Footprint
     from spmilp.problem.problem import Problem
     from spmilp.report.search_log import LogEntry
     from spmilp.report.summary import Summary
@@ -40,9 +39,6 @@ SHORTEST = 0.001
 
 MOST_CORES = 20
 """Cores that get a row of their own; of more, the table shows the spread."""
-
-MOST_ROWS = 5_000
-"""Tasks and transfers of a plan whose footprint is computed without being asked for."""
 
 
 @verb(
@@ -171,10 +167,8 @@ def solve(
         # After an interrupt nobody wants to wait.
         more = not interrupted and has_time_for_roofline(result.origin, time_limit)
         if as_json or json_lines:
-            footprint = footprint_of(result) if more else None
             answer = {
                 **result.data(any_tiles=more),
-                "footprint": None if footprint is None else footprint.fields(),
                 "interrupted": interrupted,
                 "seconds": round(ended - started, 3),
                 "seconds_to_write": round(ended - began, 3),
@@ -207,20 +201,9 @@ def answer_of(
     yield _cores(summary)
     if summary.unverified:
         yield _unverified(summary)
-    footprint = footprint_of(result) if more else None
-    yield from footprint.lines() if footprint else ()
+    yield from result.footprint.lines() if more and result.footprint else ()
     yield from result.lock.lines() if result.lock else ()
     yield from (f"written: {file}" for file in files)
-
-
-def footprint_of(result: "Result") -> "Footprint | None":
-    """Return what a plan takes in a firmware, on machines that are like microcontrollers."""
-    from spmilp.export.formats import is_like_microcontroller
-
-    problem, plan = result.problem, result.plan
-    if plan is None or len(problem.tasks) + len(plan.transfers) > MOST_ROWS:
-        return None
-    return result.footprint() if is_like_microcontroller(problem.machine) else None
 
 
 def failure(result: "Result", files: Sequence[Path]) -> str:
