@@ -21,7 +21,7 @@ from spmilp.checker.values.replay import replay, replay_with_delays
 from spmilp.checker.values.state import ValuesError
 from spmilp.commands.build import build_commands
 from spmilp.errors import FileError, MissingExtraError
-from spmilp.frontend.graph import Network, Operator
+from spmilp.frontend.graph import Network, Quantisation
 from spmilp.frontend.load import load_network_of
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
@@ -195,11 +195,13 @@ def _feed(wanted: Any, inputs: Mapping[str, Array]) -> Array:
 
 
 def _difference(name: str, values: Array, expected: Array, network: Network) -> Difference:
+    before = _quantised_before(name, network)
     if np.issubdtype(expected.dtype, np.integer) or expected.dtype == np.bool_:
         wide_values, wide_expected = values.astype(np.int64), expected.astype(np.int64)
         apart = np.abs(wide_values - wide_expected).astype(np.float64)
         magnitude = float(np.abs(wide_expected).max(initial=0))
-        allowed = 0.0 if expected.dtype == np.bool_ else _integer_step(name, network)
+        # Integers that stand for reals may be a step apart.
+        allowed = 1.0 if before and expected.dtype != np.bool_ else 0.0
     else:
         real, wanted = values.astype(np.float64), expected.astype(np.float64)
         with np.errstate(invalid="ignore"):
@@ -208,7 +210,7 @@ def _difference(name: str, values: Array, expected: Array, network: Network) -> 
         apart = np.where(same, 0.0, np.where(np.isfinite(apart), apart, np.inf))
         magnitude = float(np.abs(wanted[np.isfinite(wanted)]).max(initial=0))
         share = RELATIVE.get(expected.dtype.name, RELATIVE_OF_OTHER_FLOATS)
-        allowed = share * magnitude + _real_step(name, network)
+        allowed = share * magnitude + max(map(_step, before), default=0.0)
     absolute = float(apart.max(initial=0))
     return Difference(
         name=name,
@@ -220,28 +222,18 @@ def _difference(name: str, values: Array, expected: Array, network: Network) -> 
     )
 
 
-def _integer_step(name: str, network: Network) -> float:
-    """Return the step of an integer output: 1 where integers stand for reals, else none."""
-    return 1.0 if _quantised_before(name, network) else 0.0
+def _step(quantisation: Quantisation) -> float:
+    """Return the greatest step of the integers from which a float is computed."""
+    scale = quantisation.output or next(filter(None, quantisation.inputs), None)
+    return 0.0 if scale is None else float(scale.scale.max())
 
 
-def _real_step(name: str, network: Network) -> float:
-    """Return the greatest step of the integers from which a float output is computed; 0 if none."""
-    steps = [0.0]
-    for operator in _quantised_before(name, network):
-        quantisation = operator.quantisation
-        if quantisation is not None:
-            scale = quantisation.output or next(filter(None, quantisation.inputs), None)
-            steps.append(0.0 if scale is None else float(scale.scale.max()))
-    return max(steps)
-
-
-def _quantised_before(name: str, network: Network) -> list[Operator]:
-    """Return the quantised operators that are met first on every way back from a tensor."""
+def _quantised_before(name: str, network: Network) -> list[Quantisation]:
+    """Return those of the quantised operators that are met first on every way back."""
     producers = {
         operator.output: operator for group in network.groups for operator in group.operators
     }
-    found: list[Operator] = []
+    found: list[Quantisation] = []
     seen: set[str] = set()
     waiting = [name]
     while waiting:
@@ -250,7 +242,7 @@ def _quantised_before(name: str, network: Network) -> list[Operator]:
             continue
         seen.add(operator.output)
         if operator.quantisation is not None:
-            found.append(operator)
+            found.append(operator.quantisation)
         else:
             waiting += operator.inputs
     return found

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spmilp.checker.values.kernels.call import Array, Call
-from spmilp.frontend.graph import Operator, Scale
+from spmilp.frontend.graph import Operator, Quantisation, Scale
 from spmilp.units import Box
 
 
@@ -194,6 +194,14 @@ def quantise(values: Array, scale: Scale, box: Box) -> Array:
     if scale.rounds_with_zero:
         return saturate(np.rint(scaled + zero.astype(np.float32)), np.int32(0), scale.dtype)
     return saturate(np.rint(scaled), zero, scale.dtype)
+
+
+def within(values: Array, quantisation: Quantisation, unit: Any = 1) -> Array:
+    """Cut reals off at the limits of a quantisation, counted in units."""
+    for limit, cut in ((quantisation.low, np.maximum), (quantisation.high, np.minimum)):
+        if limit is not None:
+            values = cut(values, np.float32(limit) / unit)
+    return values
 
 
 def is_qlinear(operator: Operator) -> bool:

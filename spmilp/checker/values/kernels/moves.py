@@ -1,6 +1,7 @@
 """Operators that move elements, Resize among them."""
 
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 
 import numpy as np
 
@@ -19,10 +20,8 @@ def concat(call: Call) -> Array:
 def slice_(call: Call) -> Array:
     """Take every so many elements."""
     ranges = slice_ranges(call.operator, call.shape(0))
-    wanted = (
-        positions[start:stop] for positions, (start, stop) in zip(ranges, call.box, strict=True)
-    )
-    return _take(call, list(map(list, wanted)))
+    wanted = (along[slice(*interval)] for along, interval in zip(ranges, call.box, strict=True))
+    return _at(call, np.ix_(*wanted))
 
 
 def transpose(call: Call) -> Array:
@@ -33,15 +32,11 @@ def transpose(call: Call) -> Array:
 def reshape(call: Call) -> Array:
     """Take the elements of the box in their order; the covering box may hold others between."""
     values = call.array(0)
-    if values.size == int(np.prod(call.extent)):
+    if values.size == prod(call.extent):
         return values.reshape(call.extent)
     whole = call.tensors[call.operator.output].shape
     flat = np.ravel_multi_index(np.ix_(*(range(*interval) for interval in call.box)), whole)
-    places = np.unravel_index(flat, call.shape(0))
-    starts = (start for start, _ in call.read(0))
-    return np.asarray(
-        values[tuple(place - start for place, start in zip(places, starts, strict=True))]
-    )
+    return _at(call, np.unravel_index(flat, call.shape(0)))
 
 
 def expand(call: Call) -> Array:
@@ -51,13 +46,8 @@ def expand(call: Call) -> Array:
 
 def tile(call: Call) -> Array:
     """Repeat along every axis."""
-    return _take(
-        call,
-        [
-            [position % length for position in range(*interval)]
-            for length, interval in zip(call.shape(0), call.box, strict=True)
-        ],
-    )
+    sides = zip(call.shape(0), call.box, strict=True)
+    return _at(call, np.ix_(*(np.arange(*interval) % length for length, interval in sides)))
 
 
 def gather(call: Call) -> Array:
@@ -147,7 +137,7 @@ def depth_to_space(call: Call) -> Array:
         source = inner * (call.shape(0)[1] // (block * block)) + channel
     else:
         source = channel * block * block + inner
-    return _pick(call, (batch, source, row // block, column // block))
+    return _at(call, (batch, source, row // block, column // block))
 
 
 def space_to_depth(call: Call) -> Array:
@@ -156,7 +146,7 @@ def space_to_depth(call: Call) -> Array:
     batch, channel, row, column = np.ix_(*(np.arange(*interval) for interval in call.box))
     inner = channel // channels
     rows, columns = row * block + inner // block, column * block + inner % block
-    return _pick(call, (batch, channel % channels, rows, columns))
+    return _at(call, (batch, channel % channels, rows, columns))
 
 
 def trilu(call: Call) -> Array:
@@ -168,22 +158,11 @@ def trilu(call: Call) -> Array:
     return np.where(keep, values, np.zeros((), dtype=values.dtype))
 
 
-def _take(call: Call, positions: Sequence[Sequence[int]]) -> Array:
-    """Return the elements at the product of positions along each axis."""
+def _at(call: Call, places: Sequence[Array]) -> Array:
+    """Return the elements at positions along each axis that broadcast against each other."""
     starts = (start for start, _ in call.read(0))
-    places = (
-        np.asarray(along, dtype=np.int64) - start
-        for along, start in zip(positions, starts, strict=True)
-    )
-    return call.array(0)[np.ix_(*places)]
-
-
-def _pick(call: Call, places: Sequence[Array]) -> Array:
-    """Return the elements at positions that broadcast against each other."""
-    starts = (start for start, _ in call.read(0))
-    return np.asarray(
-        call.array(0)[tuple(place - start for place, start in zip(places, starts, strict=True))]
-    )
+    inside = tuple(place - start for place, start in zip(places, starts, strict=True))
+    return np.asarray(call.array(0)[inside])
 
 
 def resize(call: Call) -> Array:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from spmilp.checker.values.kernels.call import Array, Call
-from spmilp.checker.values.kernels.elementwise import along, saturate, scale_of_products
+from spmilp.checker.values.kernels.elementwise import along, saturate, scale_of_products, within
 from spmilp.frontend.graph import Operator, Scale
 from spmilp.frontend.operators.products import letters
 from spmilp.frontend.operators.windows import Window, windows_of
@@ -220,74 +220,57 @@ def accumulator_dtype(operator: Operator) -> np.dtype[Any]:
 
 def accumulate(call: Call) -> Array:
     """Return the sum of the products that are given, before bias and scale."""
-    sums = SUMS[call.operator.kind]
     scales = integer_scales(call.operator)
-    if call.operator.kind in INTEGER_SUMS:
-        exact = sums(replace(call, inputs=[_less_zero(call, position) for position in range(2)]))
-        return np.rint(exact).astype(np.int64).astype(np.int32)
-    if scales is None:
-        return sums(call)
-    centred = [
-        None if values is None or box is None else _minus_zero(values, scale, box)
-        for values, box, scale in zip(call.inputs[:2], call.boxes[:2], scales, strict=True)
-    ]
-    exact = sums(replace(call, inputs=(*centred, *call.inputs[2:])))
+    if scales is None and call.operator.kind not in INTEGER_SUMS:
+        return SUMS[call.operator.kind](call)
+    factors = [_less_zero(call, position, scales and scales[position]) for position in range(2)]
+    exact = SUMS[call.operator.kind](replace(call, inputs=(*factors, *call.inputs[2:])))
     return np.rint(exact).astype(np.int64).astype(np.int32)
+
+
+def _less_zero(call: Call, position: int, scale: Scale | None) -> Array | None:
+    """Return a factor less its zero points, in float64: products of bytes stay exact.
+
+    ``None`` if nothing of it is read.
+    """
+    if not call.there(position):
+        return None
+    values = call.array(position).astype(np.float64)
+    if scale is not None:
+        return np.asarray(values - along(scale, call.read(position))[1])
+    if not call.there(position + 2):
+        return values
+    zero = call.array(position + 2).reshape(-1)
+    # One, or one per row of the first factor, output channel of a weight, column of the second.
+    channels = call.operator.kind == "ConvInteger"
+    trailing = values.ndim - 1 if channels else 1 - position
+    return np.asarray(values - zero.reshape(-1, *(1,) * trailing * (zero.size > 1)))
 
 
 def finish(call: Call, total: Array) -> Array:
     """Return the result from the sum of all products: bias, scale, limits, rounding."""
     if call.operator.kind in INTEGER_SUMS:
         return total
-    scales = integer_scales(call.operator)
-    if scales is None:
+    scales, quantisation = integer_scales(call.operator), call.operator.quantisation
+    if scales is None or quantisation is None:
         return _add_bias(call, total)
-    quantisation = call.operator.quantisation
-    step = scale_of_products(call, *scales)
-    if call.there(2) and np.issubdtype(call.array(2).dtype, np.integer):
-        total = (total + _bias(call).astype(np.int32)).astype(np.int32)
-    output = None if quantisation is None else quantisation.output
-    zero: Array = np.zeros((), dtype=np.int32)
-    unit: Array = np.ones((), dtype=np.float32)
-    if output is not None:
-        unit, zero = along(output, call.box)
+    step, output = scale_of_products(call, *scales), quantisation.output
+    unit, zero = (1, np.int32(0)) if output is None else along(output, call.box)
+    bias = _bias(call) if call.there(2) else np.zeros((), dtype=np.int32)
+    of_integers = np.issubdtype(bias.dtype, np.integer)
+    if of_integers:
+        total = (total + bias.astype(np.int32)).astype(np.int32)
     values: Array = total.astype(np.float32) * (step / unit).astype(np.float32)
-    if call.there(2) and not np.issubdtype(call.array(2).dtype, np.integer):
-        values = values + _bias(call) / unit
-    if quantisation is not None and quantisation.low is not None:
-        values = np.maximum(values, np.float32(quantisation.low) / unit)
-    if quantisation is not None and quantisation.high is not None:
-        values = np.minimum(values, np.float32(quantisation.high) / unit)
+    if not of_integers:
+        values = values + bias / unit
+    values = within(values, quantisation, unit)
     return values if output is None else saturate(np.rint(values), zero, output.dtype)
-
-
-def _minus_zero(values: Array, scale: Scale, box: Any) -> Array:
-    """Return integers relative to their zero point, in float64: products of bytes stay exact."""
-    _, zero = along(scale, box)
-    return values.astype(np.float64) - zero
-
-
-def _less_zero(call: Call, position: int) -> Array | None:
-    """Return an operand less its zero points, in float64; ``None`` if nothing of it is read."""
-    if not call.there(position):
-        return None
-    values = call.array(position).astype(np.float64)
-    if not call.there(position + 2):
-        return values
-    zero = call.array(position + 2).reshape(-1)
-    if zero.size == 1:
-        return np.asarray(values - zero[0])
-    # One per row of the first operand, output channel of a weight, or column of the second.
-    channels = call.operator.kind == "ConvInteger"
-    trailing = values.ndim - 1 if channels else 1 - position
-    return np.asarray(values - zero.reshape(-1, *(1,) * trailing))
 
 
 def _bias(call: Call) -> Array:
     """Return the bias, shaped to broadcast to the output."""
-    if call.operator.kind in ("Conv", "ConvTranspose"):
-        return call.array(2).reshape(-1, *(1,) * (len(call.box) - 2))
-    return call.array(2)
+    spatial = len(call.box) - 2 if call.operator.kind in ("Conv", "ConvTranspose") else 0
+    return call.array(2).reshape(-1, *(1,) * spatial) if spatial else call.array(2)
 
 
 def _add_bias(call: Call, total: Array) -> Array:

@@ -15,6 +15,7 @@ from spmilp.checker.values.kernels.elementwise import (
     is_qlinear,
     qlinear,
     quantise,
+    within,
 )
 from spmilp.checker.values.kernels.moves import MOVES
 from spmilp.checker.values.kernels.products import (
@@ -26,6 +27,7 @@ from spmilp.checker.values.kernels.products import (
     integer_scales,
 )
 from spmilp.checker.values.kernels.reductions import REDUCTIONS
+from spmilp.frontend.graph import Quantisation
 
 KERNELS: Mapping[str, Callable[[Call], Array]] = {
     **ELEMENTWISE,
@@ -44,10 +46,11 @@ def computed_kinds() -> frozenset[str]:
 def compute(call: Call) -> Array:
     """Return the box of the operator's output."""
     call = _widened(call)
-    on_reals = call.operator.quantisation is not None and integer_scales(call.operator) is None
+    quantisation = call.operator.quantisation
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        result = _on_reals(call) if on_reals else _plain(call)
-        return result.astype(call.dtype, copy=False)
+        if quantisation is None or integer_scales(call.operator) is not None:
+            return _plain(call).astype(call.dtype, copy=False)
+        return _on_reals(call, quantisation).astype(call.dtype, copy=False)
 
 
 def partial(call: Call, previous: Array | None = None) -> Array:
@@ -78,15 +81,12 @@ def complete(call: Call, total: Array) -> Array:
 
 def _widened(call: Call) -> Call:
     """Return the call with half-precision inputs in float32."""
+    halves = ("float16", "bfloat16")
     wide = [
-        values if values is None or not _is_half(values) else values.astype(np.float32)
+        values.astype(np.float32) if values is not None and values.dtype.name in halves else values
         for values in call.inputs
     ]
     return replace(call, inputs=wide)
-
-
-def _is_half(values: Array) -> bool:
-    return values.dtype.itemsize == 2 and not np.issubdtype(values.dtype, np.integer)
 
 
 def _plain(call: Call) -> Array:
@@ -95,11 +95,8 @@ def _plain(call: Call) -> Array:
     return KERNELS[call.operator.kind](call)
 
 
-def _on_reals(call: Call) -> Array:
+def _on_reals(call: Call, quantisation: Quantisation) -> Array:
     """Compute on the reals that the integers stand for, and round the result."""
-    quantisation = call.operator.quantisation
-    if quantisation is None:
-        return _plain(call)
     if is_qlinear(call.operator):
         return qlinear(call)
     reals = list(call.inputs)
@@ -108,11 +105,6 @@ def _on_reals(call: Call) -> Array:
         if scale is not None and values is not None and box is not None:
             reals[position] = dequantise(values, scale, box)
     plain = replace(call.operator, quantisation=None)
-    result = _plain(replace(call, operator=plain, inputs=reals))
-    if quantisation.low is not None:
-        result = np.maximum(result, np.float32(quantisation.low))
-    if quantisation.high is not None:
-        result = np.minimum(result, np.float32(quantisation.high))
-    return (
-        result if quantisation.output is None else quantise(result, quantisation.output, call.box)
-    )
+    result = within(_plain(replace(call, operator=plain, inputs=reals)), quantisation)
+    scale = quantisation.output
+    return result if scale is None else quantise(result, scale, call.box)
