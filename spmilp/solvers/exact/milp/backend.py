@@ -1,7 +1,6 @@
 """The interface to PuLP: from a program to values and a proven bound, in a process of its own.
 
-Only that process (:func:`serve`) imports this module, for PuLP loads highspy, and where that is
-loaded OR-Tools cannot be: each brings a HiGHS of its own under the same name.
+Only that process (:mod:`.process`) imports this module.
 
 PuLP calls a run ``Optimal`` that a limit has stopped with a solution, so its status is never taken
 alone: a run is complete only if the state of the solution says so too. Of HiGHS, which runs inside
@@ -9,21 +8,13 @@ the process, the model status and the dual bound are read as well. Of a solver t
 to there is no bound, unless it says that it has found the optimum.
 """
 
-import os
-import pickle
-import signal
-import sys
 import tempfile
-import traceback
 from collections.abc import Mapping
 from inspect import signature
 from math import ceil, isfinite
 from pathlib import Path
-from queue import SimpleQueue
-from threading import Thread
 from time import monotonic
-from types import FrameType
-from typing import Any, BinaryIO
+from typing import Any
 
 import pulp
 
@@ -235,49 +226,3 @@ def _settings(backend: str, limits: Limits) -> dict[str, Any]:
 def _whole(bound: float) -> int:
     """Round a bound on a whole number up, with tolerance for the solver's arithmetic."""
     return ceil(bound - TOLERANCE - 1e-9 * abs(bound))
-
-
-def serve() -> None:
-    """Answer calls ``(function, arguments)`` from stdin, each by ``(value, error, traceback)``.
-
-    An interrupt asks the solver at work to end with its best solution. When stdin closes the
-    process ends, also in the middle of a call: no solver outlives the program that asked. What
-    solvers print goes to stderr.
-    """
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    calls: SimpleQueue[tuple[str, tuple[Any, ...]]] = SimpleQueue()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    Thread(target=_read, args=(sys.stdin.buffer, calls), daemon=True).start()
-    while True:
-        function, arguments = calls.get()
-        signal.signal(signal.SIGINT, _interrupt)
-        answer: tuple[object, str, str]
-        try:
-            answer = globals()[function](*arguments), "", ""
-        except KeyboardInterrupt:
-            answer = Outcome(interrupted=True), "", ""
-        except SpmilpError as error:
-            answer = None, str(error), ""
-        except Exception:
-            answer = None, "", traceback.format_exc()
-        finally:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
-        pickle.dump(answer, answers)
-        answers.flush()
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
-
-
-def _read(pipe: BinaryIO, calls: "SimpleQueue[tuple[str, tuple[Any, ...]]]") -> None:
-    try:
-        while True:
-            calls.put(pickle.load(pipe))
-    except (EOFError, OSError):
-        os._exit(0)
-
-
-if __name__ == "__main__":
-    serve()

@@ -89,8 +89,8 @@ def test_pulp_and_its_solvers_stay_out_of_this_process() -> None:
 
 
 def test_a_process_that_is_gone_is_replaced() -> None:
-    process._worker().process.kill()
-    with pytest.raises((SpmilpError, BrokenPipeError)):
+    process._child().process.kill()
+    with pytest.raises(SpmilpError):
         run(knapsack(), "HiGHS", LIMITS)
 
     assert run(knapsack(), "HiGHS", LIMITS).bound == 3
@@ -118,8 +118,8 @@ def test_a_run_that_ends_at_its_limit_of_nodes_is_not_complete_and_keeps_its_sol
 @pytest.mark.full
 def test_a_process_that_hangs_is_given_up_and_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "LEAST_GRACE", 0.3)
-    os.kill(process._worker().process.pid, signal.SIGSTOP)
-    with pytest.raises(process.SolverProcessError, match="does not answer"):
+    os.kill(process._child().process.pid, signal.SIGSTOP)
+    with pytest.raises(process.SolverProcessError, match="no answer"):
         run(knapsack(), "HiGHS", Limits(seconds=0.1, threads=1, seed=0))
 
     assert run(knapsack(), "HiGHS", LIMITS).bound == 3
@@ -134,7 +134,7 @@ def test_a_plan_outlives_the_process_of_the_solver(
     real = solver.run
 
     def run_and_fail(program: Program, backend: str, limits: Limits) -> Outcome:
-        os.kill(process._worker().process.pid, signalled)
+        os.kill(process._child().process.pid, signalled)
         return real(program, backend, replace(limits, seconds=0.1))
 
     monkeypatch.setattr(solver, "run", run_and_fail)
