@@ -75,7 +75,7 @@ LNS = {
 }
 MEMBERS = ("search", "lns", "residency", "cpsat")
 CUTS = ("energy_of_cores", "energy_of_links", "working_sets", "known_heads")
-SYMMETRY = ("cores_in_order", "disjoint_residencies", "residencies_are_used")
+SYMMETRY = ("disjoint_residencies", "residencies_are_used")
 SWITCHES = {
     "cuts": CUTS,
     "symmetry": SYMMETRY,

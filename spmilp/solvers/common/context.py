@@ -5,9 +5,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property
 from queue import Empty, SimpleQueue
-from threading import Lock, get_ident
+from threading import Lock, RLock, get_ident
 from time import monotonic
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from spmilp.bounds.best import Bound, Proof, fast_bound, proofs
 from spmilp.cached import cached
@@ -387,32 +387,23 @@ def rows_of(plan: Plan) -> int:
     return len(plan.placements) + len(plan.residencies) + len(plan.transfers)
 
 
-class _Once(Generic[T]):
-    """A value that is made when it is first asked for; other threads wait for it."""
-
-    def __init__(self) -> None:
-        self.lock = Lock()
-        self.values: list[T] = []
-
-
 class _Known:
     """What is known of one problem."""
 
     def __init__(self, problem: Problem, verdicts: Iterable[Verdict]) -> None:
         self._problem = problem
-        self._lock = Lock()
-        self._values: dict[Hashable, _Once[Any]] = {}
+        self._lock = RLock()
+        self._values: dict[Hashable, Any] = {}
         # Within pins a solver has another problem than the one that a plan was checked against.
         self._verdicts = [one for one in verdicts if one.problem is problem]
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what was made under a key, or make it."""
+        """Return what was made under a key, or make it; other threads wait for it."""
         with self._lock:
-            made: _Once[T] = self._values.setdefault(key, _Once())
-        with made.lock:
-            if not made.values:
-                made.values.append(make())
-            return made.values[0]
+            if key not in self._values:
+                self._values[key] = make()
+            found: T = self._values[key]
+        return found
 
     def last_verdict_on(self, plan: Plan) -> Verdict | None:
         """Return the checker's verdict on this very plan; ``None`` if it was not asked."""

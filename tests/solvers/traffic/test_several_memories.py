@@ -10,9 +10,7 @@ from spmilp.machine.machine import Core, CoreKind, Engine, Link, Memory, MemoryK
 from spmilp.problem.file import read_problem
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
-from spmilp.solvers.exact.formulation.tables import ProblemTables
 from spmilp.solvers.traffic import solver
-from spmilp.solvers.traffic.scope import Slot, TaskSequence, UsePoints, fixed, window
 from spmilp.solvers.traffic.solver import Residency
 from tests.solvers.traffic.test_by_hand import FORK, WAITING, problem_of
 
@@ -81,27 +79,6 @@ def test_a_task_goes_where_it_leaves_room_for_others() -> None:
     problem = problem_of(WAITING, 69)
 
     assert extra(beside(problem, MemoryKind.SPM, core=True)) == 0
-
-
-def test_a_window_holds_the_slots_that_the_order_allows() -> None:
-    tables = ProblemTables(problem_of(FORK, 100))
-    sequence = TaskSequence((0, 1, 2, 3, 4), (0,) * 5)
-    steps = [[slot.step for slot in slots] for slots in window(tables, sequence, 1, 5).slots]
-
-    # "second" and "long" follow each other, "short" does not wait for them, "last" for all.
-    assert steps == [[0], [1, 2], [2, 3], [1, 2, 3], [4]]
-    assert fixed(sequence).slots[3] == (Slot(3, 0),)
-
-
-def test_use_points_are_the_steps_at_which_something_happens_to_a_slice() -> None:
-    problem = beside(problem_of(WAITING, 69), MemoryKind.SHARED, core=False)
-    use_points = UsePoints(ProblemTables(problem), fixed(TaskSequence((0, 1, 2, 3), (0,) * 4)))
-    steps = {location: [point.step for point in some] for location, some in use_points.of.items()}
-
-    # Tensor 1 is written by the first task, and read by the second and the last one.
-    assert steps[(1, 1)] == [0, 1, 3]
-    assert steps[(1, 2)] == [0, 1, 3]
-    assert use_points.count == sum(map(len, steps.values()))
 
 
 def test_what_is_too_large_to_search_is_left_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,6 @@ from spmilp.solvers.exact.formulation.objective import Objectives
 from spmilp.solvers.exact.formulation.strengthen import (
     ModelOptions,
     strengthen,
-    use_memories_in_order,
 )
 from spmilp.solvers.exact.formulation.tables import ProblemTables, SliceInMemory
 from spmilp.solvers.exact.formulation.translation import add_hints
@@ -161,8 +160,6 @@ class Model:
         Constraints(self.variables, CapacityModel(self.variables, addressed)).add_all()
         has_addresses = addressed.anything() or bool(tables.fixed_memories)
         strengthen(self.variables, settings, addressed=has_addresses)
-        if settings.cores_in_order and structure.scope.fills is None:
-            use_memories_in_order(self.variables, aim.reading)
         objectives = Objectives(self.variables)
         for other, limit in aim.ceilings.items():
             self.cp.add(objectives.of(other) <= limit)

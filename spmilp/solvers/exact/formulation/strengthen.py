@@ -4,12 +4,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise, product
 from math import lcm
-from operator import attrgetter
 from typing import NamedTuple
 
-from spmilp.solvers.exact.formulation.candidates import CandidateResidency, Reading
+from spmilp.solvers.exact.formulation.candidates import CandidateResidency
 from spmilp.solvers.exact.formulation.objective import weighted
 from spmilp.solvers.exact.formulation.tables import ProblemTables
 from spmilp.solvers.exact.formulation.variables import Interval, Literal, Variables
@@ -30,8 +28,6 @@ class ModelOptions:
         has shown to be needed. The peak is always made small with addresses. ``None``: where
         traffic or energy is to be small and all tasks work in one memory, for there much of a plan
         is its packing.
-    cores_in_order
-        Break the symmetry of memories, with their cores, engines and links, that can be exchanged.
     disjoint_residencies
         In a proof a slice does not lie in one memory twice at one time, unless in place or for its
         address. Plans may, for so many do.
@@ -50,7 +46,6 @@ class ModelOptions:
     """
 
     addresses_in_model: bool | None = None
-    cores_in_order: bool = True
     disjoint_residencies: bool = True
     residencies_are_used: bool = True
     energy_of_cores: bool = True
@@ -236,108 +231,3 @@ def _residencies_of_a_slice_follow_each_other(variables: Variables) -> None:
         one, other = variables.residencies[key], variables.residencies[following]
         if key.slice not in paired and one.end is not None:
             variables.model.add(one.end <= other.start).only_enforce_if(other.present)
-
-
-MOST_MEMORIES = 40
-"""Machines with more are not searched: the pairs of pairs are too many."""
-
-
-def use_memories_in_order(variables: Variables, reading: Reading | None) -> None:
-    """Of memories that can be exchanged, a task uses the next one only after the one before.
-
-    *After* is by index of task, not by time: if no task with a lower index runs in the one before,
-    exchange the two. This is value precedence (Law and Lee, "Global constraints for integer and set
-    value precedence", CP 2004). The order of the memories is that in which the hint uses them.
-    """
-    tables = variables.tables
-    for exchangeable in _classes(tables):
-        order = _order_in_hint(tables, exchangeable, reading)
-        for before, memory in pairwise(order):
-            earlier: list[Literal] = []
-            for task in variables.tasks:
-                here = task.memories.get(memory)
-                if here is not None:
-                    variables.model.add_bool_or([*earlier, ~here])
-                if before in task.memories:
-                    earlier.append(task.memories[before])
-
-
-def _classes(tables: ProblemTables) -> list[list[MemoryIdx]]:
-    """Return the memories that have tasks and can be exchanged two by two; singles left out."""
-    if len(tables.machine.memories) > MOST_MEMORIES:
-        return []
-    found: list[list[MemoryIdx]] = []
-    fixed = {m for b in tables.problem.buffers for m in (b.starts_in, b.ends_in)}
-    fixed.update(memory for pin in tables.pins.values() for memory in pin.memories)
-    for memory in dict.fromkeys(pool.memory for pool in tables.pools):
-        if memory in fixed:
-            continue
-        for some in found:
-            if _can_be_exchanged(tables, some[0], memory):
-                some.append(memory)
-                break
-        else:
-            found.append([memory])
-    return [some for some in found if len(some) > 1]
-
-
-def _order_in_hint(
-    tables: ProblemTables, memories: list[MemoryIdx], reading: Reading | None
-) -> list[MemoryIdx]:
-    first = dict.fromkeys(memories, len(tables.problem.tasks))
-    if reading is not None:
-        for placement in reading.plan.placements:
-            memory = tables.machine.cores[placement.core].memory
-            if memory in first:
-                first[memory] = min(first[memory], placement.task)
-    return sorted(memories, key=lambda memory: (first[memory], memory))
-
-
-_MEMORY = attrgetter("kind", "size", "alignment", "reserved", "energy_per_byte")
-_LINK = attrgetter("rate", "latency", "energy_per_byte")
-_ENGINE = attrgetter(
-    *("channels", "setup", "rate", "longest", "dimensions", "congruence", "multicast", "controller")
-)
-"""What tells two of them apart, their ends aside."""
-
-
-def _can_be_exchanged(tables: ProblemTables, one: MemoryIdx, other: MemoryIdx) -> bool:
-    """Say whether exchanging two memories changes nothing.
-
-    Exchanging the ends of every route must map engines to equal engines and links to equal links,
-    one to one. Swaps with one memory generate all permutations of its class. Engines are paired by
-    their owners; those without one are their own images.
-    """
-    machine, routes = tables.machine, tables.routes
-    cores = [{p.kind: len(p.cores) for p in tables.pools if p.memory == m} for m in (one, other)]
-    if _MEMORY(machine.memories[one]) != _MEMORY(machine.memories[other]) or cores[0] != cores[1]:
-        return False
-    image = {memory.index: memory.index for memory in machine.memories} | {one: other, other: one}
-    engines: dict[int, int] = {}
-    links: dict[int, int] = {}
-    for source, destination in product(image, repeat=2):
-        ends = image[source], image[destination]
-        here, there = routes.between(source, destination), routes.between(*ends)
-        if here is None or there is None:
-            if here is not there:
-                return False
-            continue
-        both = [[_LINK(machine.links[x]) for x in route.links] for route in (here, there)]
-        pairs = zip(here.links, there.links, strict=False)
-        if both[0] != both[1] or any(links.setdefault(a, b) != b for a, b in pairs):
-            return False
-        served = [machine.engines[x] for x in routes.engines_for(source, destination)]
-        images = {
-            (engine.owner, x if engine.owner is None else None, _ENGINE(engine)): x
-            for x in routes.engines_for(*ends)
-            for engine in (machine.engines[x],)
-        }
-        if not len(served) == len(images) == len(routes.engines_for(*ends)):
-            return False
-        for engine in served:
-            is_free = engine.owner is None
-            owner = None if engine.owner is None else image[engine.owner]
-            found = images.get((owner, engine.index if is_free else None, _ENGINE(engine)))
-            if found is None or engines.setdefault(engine.index, found) != found:
-                return False
-    return all(len(set(known.values())) == len(known) for known in (engines, links))

@@ -23,7 +23,7 @@ program has nothing left but least times and offsets along chains, which CP-SAT 
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple, TypeAlias
 
@@ -82,6 +82,8 @@ class Rows:
         Values of the objective between which solutions are looked for; ``None`` for no limit.
     most_whole
         Variables that may have to be integers.
+    go_on
+        Called now and then; what it raises ends the writing of rows.
     """
 
     def __init__(
@@ -91,8 +93,10 @@ class Rows:
         low: int,
         high: int | None,
         most_whole: int | None = None,
+        go_on: Callable[[], None] = lambda: None,
     ) -> None:
         self._cp = cp
+        self._go_on = go_on
         self._proto = proto = cp.proto
         self._makespan = makespan.index
         self.program = Program(most_whole)
@@ -118,6 +122,7 @@ class Rows:
             self.program.at_most(self.program.objective, high)
         self._add_holes()
         for index, one in enumerate(proto.constraints):
+            go_on()
             getattr(self, f"_add_{kind_of(one)}")(index, one)
 
     def decided(self, values: Sequence[float]) -> cp_model.CpSolver | None:
@@ -337,6 +342,7 @@ class Rows:
     def _count_at_every_start(self, users: Sequence[User], capacity: int) -> None:
         program = self.program
         for place, (span, amount) in enumerate(users):
+            self._go_on()
             held = [amount * span.present]
             for other, (rival, taken) in enumerate(users):
                 if other == place:

@@ -14,6 +14,7 @@ from spmilp.problem.objective import Quantity
 from spmilp.problem.pins import PinKind
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
+from spmilp.solvers.common.clock import OutOfTimeError
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.fit import narrowed
 from spmilp.solvers.common.solver import Solver
@@ -229,7 +230,11 @@ class MilpSearch(SearchState[MilpOptions]):
             raise TooLargeError(f"about {structure.literals}", self.settings.most_whole)
         model = self.model(structure, position)
         high = None if model.high is None else model.high - 1
-        rows = Rows(model.cp, model.variables.makespan, floor, high, self.settings.most_whole)
+        most, makespan = self.settings.most_whole, model.variables.makespan
+        try:
+            rows = Rows(model.cp, makespan, floor, high, most, self.clock.go_on)
+        except OutOfTimeError:
+            return Found(), False
         self._runs += 1
         options, left = self.context.options, self.clock.seconds_left()
         limits = Limits(

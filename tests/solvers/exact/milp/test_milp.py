@@ -18,6 +18,7 @@ from spmilp.machine.machine import MemoryKind
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
+from spmilp.solvers.common.clock import Clock, OutOfTimeError
 from spmilp.solvers.exact.milp import rows
 from spmilp.solvers.exact.milp.program import Linear
 from spmilp.solvers.exact.milp.solver import MilpOptions, MilpSolver, write_model
@@ -147,6 +148,17 @@ def test_at_the_time_limit_there_is_a_checked_plan_and_a_bound_below_it() -> Non
     assert result.status is SolveStatus.FEASIBLE
     assert best_bound(SLOW).value <= result.bound < result.plan.claim.makespan
     assert dict(result.plan.options)["tie_breakers"] == "open"
+
+
+def test_rows_are_written_under_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(clock: Clock, share: float = 1.0) -> None:
+        raise OutOfTimeError
+
+    monkeypatch.setattr(Clock, "go_on", stop)
+    result = MilpSolver().solve(SLOW, SolveOptions())
+
+    assert result.plan is not None
+    assert (result.status, check(SLOW, result.plan)) == (SolveStatus.FEASIBLE, ())
 
 
 @pytest.mark.parametrize(
