@@ -123,12 +123,10 @@ class MacArray:
 
 
 class MeasuredCycles(Protocol):
-    """Knows cycles of tiles from measurements on the machine."""
+    """Knows cycles of tiles from measurements on the machine, and the hash of its file."""
 
     @property
-    def sha256(self) -> str:
-        """Of the file that it was read from."""
-        ...
+    def sha256(self) -> str: ...
 
     def cycles(
         self,
@@ -140,16 +138,10 @@ class MeasuredCycles(Protocol):
     ) -> Cycles | None:
         """Return the cycles of a tile; ``None`` where it lies outside of what was measured.
 
-        Parameters
-        ----------
-        operator
-            The ONNX type of the operator that a group is built around.
-        dtype, loops, vector
-            The tile's work: data type, trips of the loops of its MACs, element operations.
-        rule
-            Cycles by arrays, lanes and launch.
+        The tile's work is its data type, the trips of the loops of its MACs and its element
+        operations; ``operator`` is the ONNX type that its group is built around, and ``rule`` the
+        cycles by arrays, lanes and launch.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -398,25 +390,16 @@ YOUNGER = ("event_maximum", "controller")
 """Younger than the format: left out where they say nothing, so older files keep their hashes."""
 
 
-def machine_to_json(machine: Machine) -> dict[str, Any]:
-    """Return a machine as JSON data."""
-    found: dict[str, Any] = _plain(machine)
-    return found
-
-
-def _plain(value: Any) -> Any:
-    if is_dataclass(value):
+def machine_to_json(machine: Any) -> Any:
+    """Return a machine, or a part of one, as JSON data."""
+    if is_dataclass(machine):
         # What has no part in comparisons is no part of the machine's description either.
-        pairs = ((each.name, getattr(value, each.name)) for each in fields(value) if each.compare)
-        return {
-            name: _plain(inside)
-            for name, inside in pairs
-            if inside is not None or name not in YOUNGER
-        }
-    if isinstance(value, frozenset):
-        return sorted(value)
-    if isinstance(value, tuple):
-        return [_plain(element) for element in value]
-    if isinstance(value, Fraction):
-        return f"{value.numerator}/{value.denominator}"
-    return value.value if isinstance(value, StrEnum) else value
+        named = ((one.name, getattr(machine, one.name)) for one in fields(machine) if one.compare)
+        written = ((n, value) for n, value in named if value is not None or n not in YOUNGER)
+        return {name: machine_to_json(value) for name, value in written}
+    if isinstance(machine, tuple | frozenset):
+        rows = sorted(machine) if isinstance(machine, frozenset) else machine
+        return [machine_to_json(row) for row in rows]
+    if isinstance(machine, Fraction):
+        return f"{machine.numerator}/{machine.denominator}"
+    return machine.value if isinstance(machine, StrEnum) else machine

@@ -117,10 +117,7 @@ class MachineFile:
         content["name"] = name or "-".join(filter(None, (content["name"], label)))
         provenance = provenance_after(self.provenance, written, label)
         try:
-            description = converted(content, MachineDescription)
-            return _machine_file(
-                content, description, f"{self.sha256} {label}".encode(), provenance
-            )
+            return _machine_file(content, f"{self.sha256} {label}".encode(), provenance)
         except ValueError as error:
             raise ValueError(f"{label}: {error}") from error
 
@@ -161,13 +158,7 @@ def load_machine(name_or_path: str | Path) -> MachineFile:
 
 
 def machine_bytes(name_or_path: str) -> bytes:
-    """Return the file that :func:`load_machine` reads.
-
-    Raises
-    ------
-    FileError
-        If there is no such preset or file, or it is too large to be read.
-    """
+    """Return the file that :func:`load_machine` reads."""
     if name_or_path.endswith(SUFFIXES) or "/" in name_or_path or "\\" in name_or_path:
         data = read_bytes(name_or_path)
         if len(data) > MOST_BYTES:
@@ -200,25 +191,16 @@ def read_machine(data: bytes, origin: str) -> MachineFile:
     FileError
         If it is no YAML, breaks the format, or describes a machine that cannot be used.
     """
-    content: Any = fields_of(
-        data, origin, "the fields of a machine (name, core_kinds, scratchpads, dram)"
-    )
+    wanted = "the fields of a machine (name, core_kinds, scratchpads, dram)"
+    content = fields_of(data, origin, wanted)
     try:
-        description = converted(content, MachineDescription)
-        provenance = provenance_of(content, description.provenance)
-        return _machine_file(content, description, data, provenance)
+        return _machine_file(content, data)
     except ValueError as error:
         raise FileError(f"{origin}: {error}") from error
 
 
 def as_machine_file(machine: "str | Path | Machine | MachineFile") -> MachineFile:
-    """Return a machine with where it comes from, however it is given.
-
-    Raises
-    ------
-    FileError
-        As :func:`load_machine`.
-    """
+    """Return a machine with where it comes from, however it is given; see :func:`load_machine`."""
     if isinstance(machine, MachineFile):
         return machine
     if isinstance(machine, Machine):
@@ -228,13 +210,14 @@ def as_machine_file(machine: "str | Path | Machine | MachineFile") -> MachineFil
 
 
 def _machine_file(
-    content: dict[str, Any],
-    description: MachineDescription,
-    hashed: bytes,
-    provenance: tuple[Provenance, ...],
+    content: dict[str, Any], hashed: bytes, provenance: tuple[Provenance, ...] | None = None
 ) -> MachineFile:
+    """Return the machine of a file's content; its provenance is the file's own by default."""
+    description = converted(content, MachineDescription)
+    if provenance is None:
+        provenance = provenance_of(content, description.provenance)
     machine = expand(description)
-    every_core_is_fed(machine)
+    _every_core_is_fed(machine)
     unverified = tuple(entry.field for entry in provenance if not entry.verified)
     return MachineFile(
         machine=replace(machine, unverified=unverified),
@@ -244,14 +227,8 @@ def _machine_file(
     )
 
 
-def every_core_is_fed(machine: Machine) -> None:
-    """Check that data can get from a DRAM to every core and from every core to a DRAM.
-
-    Raises
-    ------
-    ValueError
-        If no chain of engines fills or drains the memory of some core.
-    """
+def _every_core_is_fed(machine: Machine) -> None:
+    """Check that data can get from a DRAM to every core and from every core to a DRAM."""
     routes = routes_of(machine)
     for core in machine.cores:
         memory = machine.memories[core.memory]

@@ -257,17 +257,9 @@ def plan_text(plan: Plan, problem: Problem) -> str:
 
 @collector_paused()
 def plan_bytes(plan: Plan, problem: Problem, sha256: str | None = None) -> bytes:
-    """Return the content of ``plan.json``; equal plans give equal bytes.
+    """Return what :func:`write_plan` writes; equal plans give equal bytes.
 
-    Parameters
-    ----------
-    sha256
-        The problem's, if it is known.
-
-    Raises
-    ------
-    ValueError
-        As :func:`write_plan`.
+    ``sha256`` is the problem's, if it is known.
     """
     sha256 = sha256 or hash_of_problem(problem)
     if plan.problem_sha256 not in ("", sha256):

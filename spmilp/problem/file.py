@@ -130,13 +130,7 @@ def write_problem(problem: Problem, path: Path | str) -> str:
 
 @cached
 def problem_sha256(problem: Problem) -> str:
-    """Return the SHA-256 of the problem as :func:`write_problem` writes it; plans refer to it.
-
-    Raises
-    ------
-    ValueError
-        As :func:`write_problem`.
-    """
+    """Return the SHA-256 of the problem as :func:`write_problem` writes it; plans refer to it."""
     return sha256_of(problem_bytes(problem))
 
 
@@ -147,13 +141,7 @@ def problem_text(problem: Problem) -> str:
 
 @collector_paused()
 def problem_bytes(problem: Problem) -> bytes:
-    """Return the content of ``problem.json``; equal problems give equal bytes.
-
-    Raises
-    ------
-    ValueError
-        As :func:`write_problem`.
-    """
+    """Return what :func:`write_problem` writes; equal problems give equal bytes."""
     pins = {
         "forbidden": problem.pins.forbidden,
         "tasks": list(map(plain, problem.pins.tasks)),

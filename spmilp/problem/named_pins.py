@@ -15,7 +15,7 @@ from spmilp.formats import FileRow, converted, fields_of, listed, near_matches
 from spmilp.machine.machine import Machine, MemoryKind
 from spmilp.problem.contradictions import refuse_contradictions
 from spmilp.problem.pins import BufferPin, Pins, TaskPin
-from spmilp.problem.problem import Problem
+from spmilp.problem.problem import Buffer, Problem, Task
 from spmilp.units import Amount, Count
 
 T = TypeVar("T")
@@ -134,13 +134,9 @@ def with_pins(problem: Problem, named: NamedPins) -> Problem:
 
 def _both(problem: Problem, named: NamedPins) -> Pins:
     """Return the pins that a problem has and those that are named."""
-    cores, memories = _cores_of(problem.machine), _memories_of(problem.machine)
-    tasks_known = Known(
-        "task or group", [(one.name, one.tile.of if one.tile else "") for one in problem.tasks]
-    )
-    buffers_known = Known(
-        "buffer or tensor", [(one.name, one.tile.of if one.tile else "") for one in problem.buffers]
-    )
+    cores, memories = _cores_and_memories(problem.machine)
+    tasks_known = Known("task or group", [_name_and_origin(one) for one in problem.tasks])
+    buffers_known = Known("buffer or tensor", [_name_and_origin(one) for one in problem.buffers])
     tasks = {pin.task: pin for pin in problem.pins.tasks}
     for row in named.tasks:
         allowed = cores.all(row.cores or ())
@@ -191,7 +187,7 @@ def refuse_unknown_names(
     PinError
         If a name is not known, or all cores are forbidden that a row allows.
     """
-    cores, memories = _cores_of(machine), _memories_of(machine)
+    cores, memories = _cores_and_memories(machine)
     forbidden = cores.all(named.forbid_cores)
     if len(forbidden) == len(machine.cores):
         raise PinError(f"pins: all {len(forbidden)} cores are forbidden")
@@ -210,18 +206,21 @@ def refuse_unknown_names(
         of_tensors.all(filter(_is_whole, place.buffer))
 
 
+def _name_and_origin(one: Task | Buffer) -> tuple[str, str]:
+    return one.name, one.tile.of if one.tile else ""
+
+
 def _is_whole(name: str) -> bool:
     """Say whether a name is that of a whole group or tensor."""
     return not {"*", "["} & set(name) and ".part" not in name
 
 
-def _cores_of(machine: Machine) -> "Known":
-    return Known("core", [(core.name, "") for core in machine.cores])
-
-
-def _memories_of(machine: Machine) -> "Known":
-    able = (None if m.kind is MemoryKind.DRAM else m.name for m in machine.memories)
-    return Known("scratchpad or shared memory", [(name or "", "") for name in able])
+def _cores_and_memories(machine: Machine) -> tuple["Known", "Known"]:
+    names = ["" if m.kind is MemoryKind.DRAM else m.name for m in machine.memories]
+    return (
+        Known("core", [(core.name, "") for core in machine.cores]),
+        Known("scratchpad or shared memory", [(name, "") for name in names]),
+    )
 
 
 class Known:
@@ -248,13 +247,7 @@ class Known:
         return ", ".join(self._names[index][0] for index in indices)
 
     def common(self, who: str, one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
-        """Return what two lists of these things have in common; an empty one is any.
-
-        Raises
-        ------
-        PinError
-            If that is nothing.
-        """
+        """Return what two lists of these things have in common; an empty one is any."""
         if not one or not other:
             return one or other
         common = tuple(index for index in one if index in other)
@@ -263,13 +256,7 @@ class Known:
         return common
 
     def all(self, wanted: Iterable[str]) -> tuple[int, ...]:
-        """Return what is meant, in ascending order.
-
-        Raises
-        ------
-        PinError
-            If a name is nobody's.
-        """
+        """Return what is meant, in ascending order; a :class:`PinError` where it is nothing."""
         return tuple(sorted({index for name in wanted for index in self._one(name)}))
 
     def _one(self, name: str) -> Iterable[int]:

@@ -115,8 +115,10 @@ def _copy(
             continue
         if not loops and from_stride == to_stride == run:
             run *= count
-        elif loops and _continues(loops[-1], from_stride, to_stride):
-            inner, inner_from, inner_to = loops[-1]
+            continue
+        inner, inner_from, inner_to = loops[-1] if loops else (1, 0, 0)
+        goes_on = (from_stride, to_stride) == (inner * inner_from, inner * inner_to)
+        if loops and goes_on:  # where the inner loop has ended, on both sides
             loops[-1] = (inner * count, inner_from, inner_to)
         else:
             loops.append((count, from_stride, to_stride))
@@ -128,9 +130,3 @@ def footprint(extent: Extents, item: Bytes, layout: Layout) -> Bytes:
     if prod(extent) == 0:
         return 0
     return sum((n - 1) * s for n, s in zip(extent, layout.strides, strict=True)) + item
-
-
-def _continues(loop: tuple[int, Bytes, Bytes], from_stride: Bytes, to_stride: Bytes) -> bool:
-    """Return whether an outer loop goes on where the inner one has ended, on both sides."""
-    count, inner_from, inner_to = loop
-    return from_stride == count * inner_from and to_stride == count * inner_to
