@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,7 +36,7 @@ from spmilp.lowering.learned import (
     rates_of,
 )
 from spmilp.lowering.lower import tile_group
-from spmilp.machine.machine import CoreKind, Machine
+from spmilp.machine.machine import Machine
 from spmilp.problem.problem import Problem
 from spmilp.quantities import count
 from spmilp.tile_selection.first_choice import CandidateSpace
@@ -46,8 +46,6 @@ NAMES = ("kind", "operator", "dtype")
 COLUMNS = (*NAMES, *LOOPS, "vector", "cycles")
 WORKLOAD = "workload"
 """A column that may be there."""
-
-MOST_BYTES = 1 << 28
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,15 +83,11 @@ def read_measurements(path: Path | str, machine: Machine) -> tuple[tuple[Measure
     FileError
         If the file cannot be read or is not of the format; the message names the line.
     """
-    if Path(path).is_file() and Path(path).stat().st_size > MOST_BYTES:
-        size = Path(path).stat().st_size
-        raise FileError(f"{path}: has {size} B, more than the {MOST_BYTES} B that are read")
     data = read_bytes(path)
     try:
         text = data.decode("utf-8-sig")
         reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
-        header = tuple(reader.fieldnames or ())
-        _require_columns(header, path)
+        _require_columns(tuple(reader.fieldnames or ()), path)
         found = []
         for cells in reader:
             try:
@@ -108,14 +102,13 @@ def read_measurements(path: Path | str, machine: Machine) -> tuple[tuple[Measure
 
 
 def _require_columns(header: tuple[str, ...], path: Path | str) -> None:
-    needed = (*NAMES, "cycles")
-    missing = [name for name in needed if name not in header]
-    if missing:
-        raise FileError(
-            f"{path}: has no column {missing[0]}{near_matches(missing[0], header)}; expected "
-            f"{','.join(COLUMNS)} with {', '.join(needed)} at least"
-        )
-    known = (*COLUMNS, WORKLOAD)
+    needed, known = (*NAMES, "cycles"), (*COLUMNS, WORKLOAD)
+    for name in needed:
+        if name not in header:
+            raise FileError(
+                f"{path}: has no column {name}{near_matches(name, header)}; expected "
+                f"{','.join(COLUMNS)} with {', '.join(needed)} at least"
+            )
     for name in header:
         if name not in known:
             raise FileError(f"{path}: unknown column {name!r}{near_matches(name, known)}")
@@ -128,11 +121,13 @@ def _measurement(cells: dict[str, str | None], machine: Machine) -> Measurement:
         raise ValueError("has another number of cells than the first line")
     given = {name: (cell or "").strip() for name, cell in cells.items()}
     name, operator, dtype = (given[column] for column in NAMES)
-    kind = _kind_named(name, machine)
+    kinds = {kind.name: kind for kind in machine.kinds}
+    if name not in kinds:
+        raise ValueError(f"kind: {machine.name} has no cores {name!r}, only {', '.join(kinds)}")
     loops = tuple((loop, _number(given, loop, 1)) for loop in LOOPS if given.get(loop))
     vector = _number(given, "vector", 0) if given.get("vector") else 0
     work = Work(loops=loops, vector=vector, dtype=dtype)
-    rule = task_cycles(work, kind)
+    rule = task_cycles(work, kinds[name])
     if rule is None:
         raise ValueError(f"cores {name} of {machine.name} cannot do work of type {dtype!r}")
     return Measurement(
@@ -143,14 +138,6 @@ def _measurement(cells: dict[str, str | None], machine: Machine) -> Measurement:
         rule=rule,
         workload=given.get(WORKLOAD, ""),
     )
-
-
-def _kind_named(name: str, machine: Machine) -> CoreKind:
-    found = next((kind for kind in machine.kinds if kind.name == name), None)
-    if found is None:
-        names = ", ".join(kind.name for kind in machine.kinds)
-        raise ValueError(f"kind: {machine.name} has no cores {name!r}, only {names}")
-    return found
 
 
 def _number(given: dict[str, str], column: str, least: int) -> int:
@@ -211,8 +198,7 @@ TREES, DEPTH, RATE = 400, 3, 0.1
 """Trees of a family, their depth, and by how much each tree's answer is multiplied."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeftOut:
+class LeftOut(NamedTuple):
     """A family for which the analytic model stays, and why."""
 
     family: Family
@@ -253,7 +239,7 @@ def calibrate(
                 models.append(found)
                 continue
             reason = "on held-out rows no better than the analytic model"
-        left_out.append(LeftOut(family=family, rows=len(members), reason=reason))
+        left_out.append(LeftOut(family, len(members), reason))
     if not models:
         why = "; ".join(f"{' '.join(one.family)}: {one.reason}" for one in left_out)
         raise SpmilpError(f"no family of tiles can be learned ({why})")
@@ -325,23 +311,22 @@ def _as_trees(trees: Iterable[Any]) -> Trees:
     roots: list[int] = []
     columns: list[list[Any]] = [[] for _ in range(5)]
     for tree in trees:
-        first = len(columns[0])
+        first, inner = len(columns[0]), tree.children_left >= 0
         roots.append(first)
-        inner = tree.children_left >= 0
-        columns[0] += np.where(inner, tree.feature, -1).tolist()
-        columns[1] += np.where(inner, tree.threshold, 0.0).tolist()
-        columns[2] += np.where(inner, tree.children_left + first, -1).tolist()
-        columns[3] += np.where(inner, tree.children_right + first, -1).tolist()
-        columns[4] += np.where(inner, 0.0, RATE * tree.value[:, 0, 0]).tolist()
-    feature, threshold, left, right, value = map(tuple, columns)
-    return Trees(
-        roots=tuple(roots),
-        feature=feature,
-        threshold=threshold,
-        left=left,
-        right=right,
-        value=value,
-    )
+        for column, values in zip(
+            columns,
+            (
+                np.where(inner, tree.feature, -1),
+                np.where(inner, tree.threshold, 0.0),
+                np.where(inner, tree.children_left + first, -1),
+                np.where(inner, tree.children_right + first, -1),
+                np.where(inner, 0.0, RATE * tree.value[:, 0, 0]),
+            ),
+            strict=True,
+        ):
+            column += values.tolist()
+    names = ("feature", "threshold", "left", "right", "value")
+    return Trees(roots=tuple(roots), **dict(zip(names, map(tuple, columns), strict=True)))
 
 
 MOST_EXAMPLES = 3
@@ -363,7 +348,8 @@ def what_lies_outside(network: Network, problem: Problem, origin: str) -> Iterat
         return Computation(network, groups[name], length), length
 
     for kind in problem.machine.kinds:
-        if not isinstance(kind.measured, LearnedCycles):
+        learned = kind.measured
+        if not isinstance(learned, LearnedCycles):
             continue
         reasons: Counter[str] = Counter()
         for task in problem.tasks:
@@ -373,8 +359,15 @@ def what_lies_outside(network: Network, problem: Problem, origin: str) -> Iterat
             made, length = computation(group.name)
             work = made.work(task.tile.box, task.tile.reduction or (0, length))
             operator = group.operators[group.anchor].kind
-            if why := _why_outside(kind, kind.measured, operator, work):
-                reasons[why] += 1
+            rule = task_cycles(work, kind)
+            if rule is None:
+                continue
+            family = learned.model.of(kind.name, operator, work.dtype)
+            why = "nothing learned"
+            if family is not None:
+                why = family.outside(features_of(work.loops, work.vector, rule))
+            if why:
+                reasons[f"{operator} {work.dtype}: {why}"] += 1
         if reasons:
             examples = "; ".join(why for why, _ in reasons.most_common(MOST_EXAMPLES))
             more = "; …" if len(reasons) > MOST_EXAMPLES else ""
@@ -383,14 +376,3 @@ def what_lies_outside(network: Network, problem: Problem, origin: str) -> Iterat
                 f"{kind.name} lie outside of what was measured, and have the cycles of the "
                 f"analytic model ({examples}{more})"
             )
-
-
-def _why_outside(kind: CoreKind, learned: LearnedCycles, operator: str, work: Work) -> str:
-    rule = task_cycles(work, kind)
-    if rule is None:
-        return ""
-    family = learned.model.of(kind.name, operator, work.dtype)
-    if family is None:
-        return f"{operator} {work.dtype}: nothing learned"
-    why = family.outside(features_of(work.loops, work.vector, rule))
-    return f"{operator} {work.dtype}: {why}" if why else ""

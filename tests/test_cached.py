@@ -48,17 +48,3 @@ def test_copies_are_equal_and_begin_without(copied: Callable[[Square], Square]) 
     assert second.cache.results == {}
     assert area(second) == 9
     assert asked == [3, 3]
-
-
-def test_what_fails_is_tried_again() -> None:
-    @cached
-    def once_in_two(square: Square) -> int:
-        asked.append(square.side)
-        if len(asked) == 1:
-            raise ValueError("not yet")
-        return 1
-
-    square = Square(2)
-    with pytest.raises(ValueError, match="not yet"):
-        once_in_two(square)
-    assert once_in_two(square) == 1

@@ -137,7 +137,7 @@ def calibrate(
     shown = ("kind", "operator", "dtype", "rows", "error", "error_by_rule")
     data = {
         "families": [{name: getattr(one, name) for name in shown} for one in model.families],
-        "left_out": [{**asdict(one), "family": list(one.family)} for one in left_out],
+        "left_out": [{**one._asdict(), "family": list(one.family)} for one in left_out],
         "files": [str(output)],
     }
     cells = [

@@ -8,7 +8,6 @@ import pytest
 
 import spmilp
 from runs.small import MACHINE, write_files
-from spmilp.checker.check import check
 from spmilp.errors import ArgumentError, FileError
 from spmilp.frontend.load import load_network
 from spmilp.lowering.lower import lower
@@ -29,16 +28,6 @@ GREEDY = ("greedy:contiguous/depth_first", "greedy:earliest_finish/critical_path
 def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, MachineFile]:
     model, machine = write_files(tmp_path_factory.mktemp("small"))
     return model, spmilp.load_machine(machine)
-
-
-@pytest.mark.full
-def test_the_answer_is_never_worse_than_the_hint_which_is_told_at_once() -> None:
-    good = spmilp.solve(SMALL, solver="lns", time_limit=None)
-    told: list[tuple[int | None, str]] = []
-    watching = Observer(on_progress=lambda news: told.append((news.incumbent, news.source)))
-    again = spmilp.solve(SMALL, solver="search", hint=good, time_limit=0.01, observer=watching)
-    assert told[0] == (good.makespan, "hint")
-    assert again.makespan <= good.makespan
 
 
 @pytest.mark.full
@@ -75,19 +64,6 @@ def test_the_tiles_of_a_hint_are_kept_as_long_as_no_others_beat_its_plan(
     again = spmilp.solve(model, machine, solver="lns", hint=tmp_path, time_limit=None)
     assert again.problem == (own.problem if is_better else first.problem)
     assert again.makespan <= min(own.makespan, first.makespan)
-
-
-@pytest.mark.full
-def test_a_plan_of_a_smaller_machine_is_one_of_a_larger(
-    files: tuple[Path, MachineFile],
-) -> None:
-    model, machine = files
-    small = spmilp.solve(model, machine.replace(spm="4KiB"), solver="list")
-    larger = machine.replace(spm="16KiB")
-    found = spmilp.solve(model, larger, solver="lns", hint=small, time_limit=None)
-    assert found.problem.machine == larger.machine
-    assert check(found.problem, found.plan) == ()
-    assert found.makespan <= small.makespan
 
 
 @pytest.mark.full
