@@ -4,6 +4,7 @@ Core 0 computes ``mid`` (64 B at address 0) from ``x`` (32 B at address 64) duri
 gets it by DMA and computes ``y`` in place during [40, 60); a transfer stores it until cycle 72.
 """
 
+from dataclasses import replace
 from fractions import Fraction
 
 from spmilp.machine.machine import (
@@ -16,16 +17,8 @@ from spmilp.machine.machine import (
     MemoryKind,
 )
 from spmilp.plan.plan import Claim, Placement, Plan, Residency, Transfer
-from spmilp.problem.problem import (
-    Buffer,
-    BufferKind,
-    DramTensor,
-    Place,
-    Problem,
-    Slice,
-    Task,
-    Tile,
-)
+from spmilp.problem.builder import ProblemBuilder
+from spmilp.problem.problem import Problem, Tile
 
 
 def two_cores() -> Machine:
@@ -49,56 +42,15 @@ def two_cores() -> Machine:
 
 
 def duo_problem() -> Problem:
-    return Problem(
-        name="cost_$x$",
-        machine=two_cores(),
-        tensors=(
-            DramTensor(index=0, name="x", kind=BufferKind.INPUT, memory=0, shape=(32,), item=1),
-            DramTensor(index=1, name="y", kind=BufferKind.OUTPUT, memory=0, shape=(64,), item=1),
-        ),
-        buffers=(
-            Buffer(
-                index=0,
-                name="x",
-                kind=BufferKind.INPUT,
-                shape=(32,),
-                starts_in=0,
-                place=Place(0, (0,)),
-            ),
-            Buffer(index=1, name="mid", kind=BufferKind.INTERMEDIATE, shape=(64,)),
-            Buffer(
-                index=2,
-                name="y",
-                kind=BufferKind.OUTPUT,
-                shape=(64,),
-                ends_in=0,
-                place=Place(1, (0,)),
-            ),
-        ),
-        slices=tuple(
-            Slice(index=index, buffer=index, start=(0,), extent=(size,), bytes=size)
-            for index, size in enumerate((32, 64, 64))
-        ),
-        tasks=(
-            Task(
-                index=0,
-                name="conv[0]",
-                cycles=(20,),
-                reads=(0,),
-                writes=(1,),
-                tile=Tile(of="conv", box=((0, 64),)),
-            ),
-            Task(
-                index=1,
-                name="relu[0]",
-                cycles=(20,),
-                reads=(1,),
-                writes=(2,),
-                in_place=((1, 2),),
-                tile=Tile(of="relu", box=((0, 64),)),
-            ),
-        ),
+    b = ProblemBuilder(two_cores(), name="cost_$x$")
+    mid = b.task("conv[0]", reads=b.input("x", (32,)), writes=("mid", 64, "int8"), cycles=20)
+    b.output(
+        b.task("relu[0]", reads=mid, writes=("y", 64, "int8"), cycles=20, in_place=[(mid, "y")])
     )
+    problem = b.build()
+    tiles = (Tile(of=name, box=((0, 64),)) for name in ("conv", "relu"))
+    tasks = zip(problem.tasks, tiles, strict=True)
+    return replace(problem, tasks=tuple(replace(task, tile=tile) for task, tile in tasks))
 
 
 def duo_plan() -> Plan:
@@ -118,36 +70,22 @@ def duo_plan() -> Plan:
         ),
         residencies=tuple(
             Residency(
-                index=index,
-                slice=part,
-                memory=memory,
-                offset=offset,
-                **{"bytes": size, "start": start, "end": end, **filled},
+                index=index, slice=part, memory=memory, offset=offset, bytes=size,
+                start=start, end=end, **filled,
             )
             for index, (part, memory, offset, size, start, end, filled) in enumerate(residencies)
         ),
         transfers=tuple(
             Transfer(
-                index=index,
-                slice=part,
-                source=source,
-                destinations=(end,),
-                engine=0,
-                channel=channel,
-                start=start,
-                end=last,
-                route=(),
+                index=index, slice=part, source=source, destinations=(end,), engine=0,
+                channel=channel, start=start, end=last, route=(),
             )
             for index, (part, source, end, channel, start, last) in enumerate(transfers)
         ),
         tensors=(0, 64),
         claim=Claim(
-            makespan=72,
-            dram_traffic=96,
-            energy=0,
-            peak_spm=192,
-            bound=54,
-            bound_source="critical path",
+            makespan=72, dram_traffic=96, energy=0, peak_spm=192,
+            bound=54, bound_source="critical path",
         ),
         solver="by hand",
-    )
+    )  # fmt: skip

@@ -74,40 +74,22 @@ class Script:
             if offset is None:
                 offset = self._take(self.problem.buffers[buffer].bytes)
             writes.append(self._reside(buffer, SPM, offset, self.now, task=task))
-        self.placements[task] = Placement(
-            task=task,
-            core=0,
-            start=self.now,
-            end=self.now + 10,
-            reads=tuple(reads),
-            writes=tuple(writes),
-        )
+        end, both = self.now + 10, {"reads": tuple(reads), "writes": tuple(writes)}
+        self.placements[task] = Placement(task=task, core=0, start=self.now, end=end, **both)
         self.now += 10
         return writes
 
     def plan(self) -> Plan:
         """Return the plan, all residencies alive until its end."""
-        ends = tuple(self._until(residency) for residency in self.residencies)
         return Plan(
             placements=tuple(self.placements[task] for task in sorted(self.placements)),
-            residencies=ends,
+            residencies=tuple(
+                replace(each, end=max(self.now, each.end)) for each in self.residencies
+            ),
             transfers=tuple(self.transfers),
             tensors=self.tensors,
             claim=CLAIM,
             solver="by hand",
-        )
-
-    def _until(self, residency: Residency) -> Residency:
-        return Residency(
-            index=residency.index,
-            slice=residency.slice,
-            memory=residency.memory,
-            offset=residency.offset,
-            bytes=residency.bytes,
-            start=residency.start,
-            end=max(self.now, residency.end),
-            filled_by_task=residency.filled_by_task,
-            filled_by_transfer=residency.filled_by_transfer,
         )
 
     def _take(self, size: int) -> int:
@@ -123,42 +105,23 @@ class Script:
     def _transfer(self, slice_: int, source: int, target: int) -> None:
         self.transfers.append(
             Transfer(
-                index=len(self.transfers),
-                slice=slice_,
-                source=source,
-                destinations=(target,),
-                engine=0,
-                channel=0,
-                start=self.now,
-                end=self.now + 10,
-                route=(0,),
+                index=len(self.transfers), slice=slice_, source=source, destinations=(target,),
+                engine=0, channel=0, start=self.now, end=self.now + 10, route=(0,),
             )
-        )
+        )  # fmt: skip
         self.now += 10
 
     def _reside(
-        self,
-        slice_: int,
-        memory: int,
-        offset: int,
-        start: int,
-        task: int | None = None,
-        transfer: int | None = None,
-    ) -> int:
-        index = len(self.residencies)
+        self, slice_: int, memory: int, offset: int, start: int,
+        task: int | None = None, transfer: int | None = None,
+    ) -> int:  # fmt: skip
+        index, size = len(self.residencies), self.problem.slices[slice_].bytes
         self.residencies.append(
             Residency(
-                index=index,
-                slice=slice_,
-                memory=memory,
-                offset=offset,
-                bytes=self.problem.slices[slice_].bytes,
-                start=start,
-                end=start + 1,
-                filled_by_task=task,
-                filled_by_transfer=transfer,
+                index=index, slice=slice_, memory=memory, offset=offset, bytes=size, start=start,
+                end=start + 1, filled_by_task=task, filled_by_transfer=transfer,
             )
-        )
+        )  # fmt: skip
         return index
 
 

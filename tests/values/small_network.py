@@ -19,6 +19,7 @@ from spmilp.problem.problem import (
     Slice,
     Task,
     Tile,
+    whole_slice,
 )
 from spmilp.units import Box
 from values.sequential import DRAM, MACHINE, Script
@@ -104,16 +105,7 @@ def buffer(
 
 def whole_slices(buffers: tuple[Buffer, ...]) -> tuple[Slice, ...]:
     """Return the slices that are whole buffers."""
-    return tuple(
-        Slice(
-            index=one.index,
-            buffer=one.index,
-            start=(0,) * len(one.shape),
-            extent=one.shape,
-            bytes=one.bytes,
-        )
-        for one in buffers
-    )
+    return tuple(map(whole_slice, buffers))
 
 
 def part(index: int, of: int, start: tuple[int, ...], extent: tuple[int, ...]) -> Slice:

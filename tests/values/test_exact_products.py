@@ -2,7 +2,6 @@
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
@@ -30,6 +29,8 @@ def product(kind: int, zeros: bool) -> onnx.ModelProto:
 
 
 def computed(model: onnx.ModelProto, values: Array) -> Array:
+    import onnxruntime
+
     session = onnxruntime.InferenceSession(
         model.SerializeToString(), providers=["CPUExecutionProvider"]
     )
