@@ -8,7 +8,7 @@ from typing import TypeVar
 from spmilp import pipeline, quantities
 from spmilp.bounds.best import best_bound
 from spmilp.errors import DoesNotFitError, PinError
-from spmilp.explaining.chain import Binding, Holder, Reason, cycles_by_binding, steps_of
+from spmilp.explaining.chain import Binding, Holder, Reason, cycles_by_binding
 from spmilp.explaining.infeasible import (
     Infeasibility,
     Obstacle,
@@ -318,8 +318,7 @@ def _savings(unchanged: Cycles, found: Sequence[ChangedMakespan]) -> Iterator[st
 
 def _changes(problem: Problem, plan: Plan) -> Iterator[tuple[str, Machine]]:
     """Yield changes of what binds most, each with its words, none twice."""
-    analysis = analyse(problem, plan)
-    steps = steps_of(analysis.subject, analysis.chain)
+    steps = analyse(problem, plan).steps
     seen: list[Machine] = []
     for binding, _ in cycles_by_binding(steps, 0, plan.claim.makespan):
         changed = _change(problem.machine, binding)

@@ -54,6 +54,7 @@ class Analysis(NamedTuple):
     subject: AnalysedPlan
     causes: tuple[tuple[Cause, ...], ...]
     chain: Chain
+    steps: tuple[ChainStep, ...]
     phases: tuple[Phase, ...]
     cores: tuple[CoreTime, ...]
     spaces: tuple[Space, ...]
@@ -71,6 +72,7 @@ def analyse(problem: Problem, plan: Plan) -> Analysis:
         subject=subject,
         causes=causes,
         chain=chain,
+        steps=steps_of(subject, chain),
         phases=phases_of(subject, chain),
         cores=times_of_cores(subject, causes),
         spaces=spaces_of(subject),
@@ -95,14 +97,13 @@ def of_chain(chain: Chain) -> str:
     return f"The critical chain of {links} takes the makespan: {spent}."
 
 
-def of_phase(phase: Phase, machine: Machine) -> str:
-    """Say what bounds a phase, and how busy cores, engines and links are in it."""
-    share = phase.chain[phase.part] / (phase.end - phase.start)
-    said = [f"{quantities.percent(share)} of the critical chain is {phase.part.words}"]
-    said.append(f"cores {quantities.percent(phase.cores)} busy")
-    for holder, index, use in phase.busiest:
-        most = "most" if holder is Holder.CORE else f"busiest {holder.words}"
-        said.append(f"{most} {_name(machine, holder, index)}, {quantities.percent(use)}")
+def of_phase(analysis: Analysis, phase: Phase) -> str:
+    """Say how busy the cores are in a phase, and what binds it."""
+    machine, length = analysis.subject.problem.machine, phase.end - phase.start
+    said = [f"cores {quantities.percent(phase.cores)} busy"]
+    bindings = cycles_by_binding(analysis.steps, phase.start, phase.end)
+    for binding, cycles in bindings[:MOST_IN_A_PHASE]:
+        said.append(f"{quantities.percent(cycles / length)}: {_said(machine, binding)}")
     return "; ".join(said)
 
 
@@ -120,17 +121,16 @@ def why_slow(analysis: Analysis) -> Explanation:
     """Explain the makespan of a plan."""
     subject = analysis.subject
     problem, plan = subject.problem, subject.plan
-    steps = steps_of(subject, analysis.chain)
     parts = [
         _title(analysis),
         section("The critical chain", _chain(analysis)),
-        section("What binds it", _bindings(problem.machine, steps, plan.claim.makespan)),
-        section("Phases", _phases(analysis, steps)),
+        section("What binds it", _bindings(problem.machine, analysis.steps, plan.claim.makespan)),
+        section("Phases", _phases(analysis)),
         section("Idle cores", _idle(problem.machine, analysis.cores, plan.claim.makespan)),
     ]
     if analysis.excess:
         parts.append(section("DRAM traffic beyond what is compulsory", _beyond(analysis)))
-    return Explanation(text="\n\n".join(parts), data=_data(analysis, steps))
+    return Explanation(text="\n\n".join(parts), data=_data(analysis))
 
 
 def _name(machine: Machine, holder: Holder, index: int) -> str:
@@ -224,7 +224,7 @@ def _bindings(machine: Machine, steps: Sequence[ChainStep], makespan: Cycles) ->
         yield from _share(rest, makespan, f"{quantities.count(count, 'other cause')}, each less")
 
 
-def _phases(analysis: Analysis, steps: Sequence[ChainStep]) -> Iterator[str]:
+def _phases(analysis: Analysis) -> Iterator[str]:
     machine = analysis.subject.problem.machine
     longest = sorted(analysis.phases, key=lambda each: (each.start - each.end, each.start))
     shown = longest[:MOST_PHASES]
@@ -236,7 +236,8 @@ def _phases(analysis: Analysis, steps: Sequence[ChainStep]) -> Iterator[str]:
             f"cycles {phase.start:,} to {phase.end:,}: mostly {phase.part.words}, cores "
             f"{quantities.percent(phase.cores)} busy"
         )
-        for binding, cycles in cycles_by_binding(steps, phase.start, phase.end)[:MOST_IN_A_PHASE]:
+        bindings = cycles_by_binding(analysis.steps, phase.start, phase.end)
+        for binding, cycles in bindings[:MOST_IN_A_PHASE]:
             yield from _share(cycles, length, _said(machine, binding))
     if len(longest) > MOST_PHASES:
         yield f"and {quantities.count(len(longest) - MOST_PHASES, 'other phase')}, none longer"
@@ -287,7 +288,7 @@ def _beyond(analysis: Analysis) -> Iterator[str]:
         yield from paragraph(said, f"{sum(row.bytes for row in rest):>11,}  ")
 
 
-def _data(analysis: Analysis, steps: Sequence[ChainStep]) -> dict[str, object]:
+def _data(analysis: Analysis) -> dict[str, object]:
     subject = analysis.subject
     machine, claim = subject.problem.machine, subject.plan.claim
 
@@ -295,7 +296,7 @@ def _data(analysis: Analysis, steps: Sequence[ChainStep]) -> dict[str, object]:
         return [
             {"kind": str(binding.holder), "name": _name(machine, binding.holder, binding.index)}
             | {"reason": str(binding.reason), "cycles": cycles}
-            for binding, cycles in cycles_by_binding(steps, start, end)
+            for binding, cycles in cycles_by_binding(analysis.steps, start, end)
         ]
 
     return {

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
 from spmilp.commands.order import Activity
-from spmilp.explaining.chain import AnalysedPlan, Cause, Chain, Holder, Part, Wait
+from spmilp.explaining.chain import AnalysedPlan, Cause, Chain, Part, Wait
 from spmilp.explaining.text import Worded
 from spmilp.machine.machine import MemoryKind
 from spmilp.plan.measures import compulsory_loads_and_stores
@@ -31,9 +31,6 @@ class Phase(NamedTuple):
         length.
     cores
         Mean share of the cycles in which the cores are busy, 0 to 1.
-    busiest
-        The busiest core, engine and link, where one is busy, and the share: of the cycles, of the
-        cycles of all channels, of the rate.
     """
 
     start: Cycles
@@ -41,68 +38,43 @@ class Phase(NamedTuple):
     part: Part
     chain: dict[Part, Cycles]
     cores: float
-    busiest: tuple[tuple[Holder, int, float], ...]
 
 
 def phases_of(subject: AnalysedPlan, chain: Chain) -> tuple[Phase, ...]:
     """Return the phases of a plan, which fill its makespan."""
-    machine, plan = subject.problem.machine, subject.plan
     makespan = max(subject.ends, default=0)
     count = min(MOST, makespan)
-    if not count:
-        return ()
-    done = [(link.part, link.start, link.end, 1) for link in chain.links]
-    done += [(Part.UNUSED, link.start - link.unused, link.start, 1) for link in chain.links]
-    edges = [makespan * window // count for window in range(count + 1)]
-    most = [max(Part, key=lambda part: each[part]) for each in _sums(edges, done)]
+    done = [(link.part, link.start, link.end) for link in chain.links]
+    done += [(Part.UNUSED, link.start - link.unused, link.start) for link in chain.links]
+    edges = [makespan * window // max(count, 1) for window in range(count + 1)]
+    most = [max(Part, key=cycles.__getitem__) for cycles in _cycles(edges, done)]
     edges = [edges[at] for at in range(count) if not at or most[at] is not most[at - 1]]
     edges.append(makespan)
-    moves = list(zip(plan.transfers, subject.held_rates, strict=True))
-    parts = _sums(edges, done)
-    of_cores = _sums(edges, ((each.core, each.start, each.end, 1) for each in plan.placements))
-    of_engines = _sums(edges, ((move.engine, move.start, move.end, 1) for move, _ in moves))
-    of_links = _sums(
-        edges, ((link, move.start, move.end, held) for move, held in moves for link in move.route)
-    )
-    channels = [each.channels for each in machine.engines]
+    cores = len(subject.problem.machine.cores)
+    parts = _cycles(edges, done)
+    busy = _cycles(edges, [(p.core, p.start, p.end) for p in subject.plan.placements])
     phases = []
     for at, (start, end) in enumerate(pairwise(edges)):
-        busiest = []
-        for holder, used, full in (
-            (Holder.CORE, of_cores[at], [1] * len(machine.cores)),
-            (Holder.ENGINE, of_engines[at], channels),
-            (Holder.LINK, of_links[at], subject.rates[0]),
-        ):
-            shares = {index: used[index] / (full[index] * (end - start)) for index in sorted(used)}
-            if shares:
-                most_used = max(shares, key=shares.__getitem__)
-                busiest.append((holder, most_used, shares[most_used]))
-        cycles = {each: parts[at][each] for each in Part}
-        part = max(Part, key=cycles.__getitem__)
-        cores = of_cores[at].total() / (len(machine.cores) * (end - start))
-        phases.append(Phase(start, end, part, cycles, cores, tuple(busiest)))
+        cycles = {part: parts[at][part] for part in Part}
+        most_of_it = max(Part, key=cycles.__getitem__)
+        share = busy[at].total() / (cores * (end - start))
+        phases.append(Phase(start, end, most_of_it, cycles, share))
     return tuple(phases)
 
 
 _Key = TypeVar("_Key", bound=Hashable)
 
 
-def _sums(
-    edges: Sequence[Cycles], uses: Iterable[tuple[_Key, Cycles, Cycles, int]]
+def _cycles(
+    edges: Sequence[Cycles], uses: Iterable[tuple[_Key, Cycles, Cycles]]
 ) -> list[Counter[_Key]]:
-    """Return what is used between edges: amount times cycles by what uses it.
-
-    Parameters
-    ----------
-    uses
-        ``(key, start, end, amount)`` of everything that is used.
-    """
+    """Return the cycles between edges by what is used: ``(key, start, end)`` of each use."""
     found: list[Counter[_Key]] = [Counter() for _ in edges[1:]]
-    for key, start, end, amount in uses:
+    for key, start, end in uses:
         at = bisect_right(edges, start) - 1
         while start < end:
             until = min(end, edges[at + 1])
-            found[at][key] += (until - start) * amount
+            found[at][key] += until - start
             start, at = until, at + 1
     return found
 

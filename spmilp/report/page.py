@@ -92,7 +92,7 @@ def contents(analysis: Analysis) -> dict[str, Any]:
         "chain_text": of_chain(analysis.chain),
         "phases": [
             {"start": each.start, "end": each.end, "part": parts.index(each.part)}
-            | {"chain": list(each.chain.values()), "text": of_phase(each, machine)}
+            | {"chain": list(each.chain.values()), "text": of_phase(analysis, each)}
             for each in analysis.phases
         ],
         "core_times": [
