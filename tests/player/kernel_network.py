@@ -2,19 +2,20 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
-from operators.elementwise import ONE_INPUT, TWO_INPUTS, one_input, two_inputs
-from operators.onnx_case import Case, geometry_of
-from operators.test_claims import STRATEGIES
 
+from export.subjects import lowered
+from operators.networks import onnx_cases, random_cases
+from spmilp.export.errors import ExportError
+from spmilp.export.player import require_kernels
 from spmilp.frontend.graph import Group, Network, Operator, Quantisation, Scale, Tensor
 from spmilp.frontend.operators.boxes import whole
-from spmilp.frontend.operators.registry import family_of
+from spmilp.frontend.operators.registry import family_of, geometries
 
 FAR = 2**63 - 1
 """ONNX's "to the end" of a Slice."""
@@ -270,6 +271,7 @@ def _add_operators_on_reals(made: KernelNetwork) -> None:
         ("GlobalMaxPool", {}),
         ("ReduceMean", {"axes": (3,), "keepdims": 0}),
         ("ReduceMax", {"axes": (1, 2), "keepdims": 1}),
+        ("ReduceLogSumExp", {"axes": (1, 2), "keepdims": 1}),
         ("Relu", {}),
         ("HardSwish", {}),
         ("LeakyRelu", {"alpha": 0.1}),
@@ -344,78 +346,78 @@ def _add_plain_integers(made: KernelNetwork) -> None:
     """Add operators whose integers stand for themselves."""
     image = made.integers(2, 4, 4, 6)
     longs = made.random.integers(-50, 50, (3, 4), np.int64)
-    for kind, attributes in (
-        ("Flatten", {"axis": 2}),
-        ("Unsqueeze", {"axes": (0, 3)}),
-        ("Slice", {"axes": (2, 3), "starts": (1, FAR), "ends": (FAR, -FAR), "steps": (1, -1)}),
-        ("Pad", {"pads": (0, 1, 2, 0, 0, 0, 1, -1), "mode": "constant", "value": -7.0}),
-        ("Tile", {"repeats": (1, 2, 1, 3)}),
-        ("Trilu", {"upper": 1, "k": 1}),
-        ("Trilu", {"upper": 0, "k": -1}),
-        ("Gather", {"axis": 1, "indices": (3, 0, 2, 2), "indices_shape": (2, 2)}),
-        ("Relu", {}),
-        ("Resize", resized((2, 4, 9, 3), image.shape, mode="nearest")),
-    ):
-        made.add(kind, (image,), attributes)
+    to_ends = {"starts": (1, FAR), "ends": (FAR, -FAR), "axes": (2, 3), "steps": (1, -1)}
+    made.add("Slice", (image,), to_ends)
     for dtype in (np.int8, np.uint8, np.int16):
         bytes_ = made.integers(1, 3, 6, 5, dtype=dtype)
         made.add("MaxPool", (bytes_,), windows((2, 3), (2, 1), (1, 0, 0, 1), ceil_mode=0))
         made.add("GlobalMaxPool", (bytes_,))
     _add_moves_by_indices(made, image)
+    made.add("Resize", (image,), resized((2, 4, 9, 3), image.shape, mode="nearest"))
     made.add("Einsum", (longs, longs[:2, :3], longs[2]), {"equation": "ab, Za ,b -> Zb"})
-    made.add("Expand", (made.integers(4, 1),), {"shape": (3, 4, 5)})
-    for kind in ("Add", "Sub", "Mul", "Div", "Max", "Min", "Mod"):
-        attributes = {"fmod": 0} if kind == "Mod" else {}
-        made.add(kind, (longs, np.array([3, -7, 2, 9], dtype=np.int64)), attributes)
-    made.add("CumSum", (image,), {"axis": 2, "exclusive": 1, "reverse": 1})
+    for kind in ("Add", "Sub", "Mul", "Div", "Max", "Min"):
+        made.add(kind, (longs, np.array([3, -7, 2, 9], dtype=np.int64)))
     ties = made.random.integers(-2, 2, (2, 3, 9), np.int8, endpoint=True)
-    for kind, last in (("ArgMax", 0), ("ArgMax", 1), ("ArgMin", 0), ("ArgMin", 1)):
-        attributes = {"axes": (1,), "keepdims": last, "select_last_index": last}
-        made.add(kind, (ties,), attributes, dtype=np.int64)
     for largest in (0, 1):
         attributes = {"axis": 2, "k": 5, "largest": largest}
         made.add("TopK", (ties,), {**attributes, "positions": 0})
         made.add("TopK", (ties,), {**attributes, "positions": 1}, dtype=np.int64)
-    made.add("Less", (longs, longs[::-1].copy()), dtype=np.bool_)
-    made.add("Where", (longs > 0, longs, made.random.integers(0, 9, (4,), np.int64)))
     made.add("Cast", (longs,), dtype=np.int8)
 
 
-def drawn_network() -> tuple[Network, dict[str, np.ndarray]]:
-    """Return the cases that operators are compared with onnxruntime on, most of them of reals."""
-    made = KernelNetwork()
-    strategies = [one_input(kind) for kind in ONE_INPUT] + [two_inputs(kind) for kind in TWO_INPUTS]
-    for strategy, count in [*((each, 2) for each in strategies), *((e(), 20) for e in STRATEGIES)]:
-        for case in drawn(strategy, count):
-            if all(array is None for array in unread(case)):
-                made.add(case.kind, case.arrays, case.attributes, dtype=case.expected().dtype)
-    made.add("ReduceLogSumExp", (made.reals(3, 4, 5),), {"axes": (1,), "keepdims": 0})
-    made.add("Add", (made.reals(3, 5).astype(np.float16), made.reals(5).astype(np.float16)))
-    return made.network(), made.inputs
-
-
-def unread(case: Case) -> list[np.ndarray | None]:
-    """Return the inputs of a case that it does not read, be it that all windows lie on padding."""
-    tensors = case.tensors()
-    boxes = geometry_of(case.operator(), tensors).reads(whole(tensors["out"].shape))
-    return [array for array, box in zip(case.arrays, boxes, strict=True) if box is None]
-
-
-def drawn(strategy: st.SearchStrategy[Case], count: int) -> list[Case]:
-    """Return some cases, the same each time."""
-    found: list[Case] = []
-
-    @settings(
-        max_examples=count,
-        derandomize=True,
-        database=None,
-        deadline=None,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
+def onnx_network(folder: Path) -> tuple[Network, dict[str, np.ndarray]]:
+    """Return the operators of ONNX's own cases, and random ones, as one network with its inputs."""
+    tensors: dict[str, Tensor] = {}
+    inputs: dict[str, np.ndarray] = {}
+    groups: list[Group] = []
+    outputs: list[str] = []
+    for number, sample in enumerate([*onnx_cases(folder, each=5), *random_cases(folder, 10)]):
+        network = sample.network
+        if not is_playable(network):
+            continue
+        names = {name: f"{number} {name}" for name in network.tensors} | {"": ""}
+        for name, tensor in network.tensors.items():
+            tensors[names[name]] = replace(tensor, name=names[name])
+        inputs |= {names[name]: sample.feeds[name] for name in network.inputs}
+        outputs += [names[name] for name in network.outputs]
+        for group in network.groups:
+            operators = tuple(
+                replace(
+                    each,
+                    name=f"{number} {each.name}",
+                    inputs=tuple(names[name] for name in each.inputs),
+                    output=names[each.output],
+                )
+                for each in group.operators
+            )
+            whole_group = replace(
+                group,
+                index=len(groups),
+                name=f"{number} {group.name}",
+                operators=operators,
+                inputs=tuple(names[name] for name in group.inputs),
+                output=names[group.output],
+            )
+            groups.append(whole_group)
+    network = Network(
+        name="onnx",
+        tensors=tensors,
+        groups=tuple(groups),
+        inputs=tuple(inputs),
+        outputs=tuple(outputs),
+        sha256="",
     )
-    @given(case=strategy)
-    def collect(case: Case) -> None:
-        found.append(case)
+    return network, inputs
 
-    collect()
-    return found
+
+def is_playable(network: Network) -> bool:
+    """Say whether there are kernels for a network that reads all of its inputs."""
+    read = set[str]()
+    for operator in (each for group in network.groups for each in group.operators):
+        boxes = geometries(network)[operator].reads(whole(network.tensors[operator.output].shape))
+        read |= {name for name, box in zip(operator.inputs, boxes, strict=True) if box is not None}
+    try:
+        require_kernels(replace(lowered("ds_cnn_int8", 1, 1), network=network), "player")
+    except ExportError:
+        return False
+    return set(network.inputs) <= read

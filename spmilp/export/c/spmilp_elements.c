@@ -348,7 +348,7 @@ float spmilp_number(const struct spmilp_call *call, uint32_t name)
 int spmilp_is_text(const struct spmilp_call *call, uint32_t name, const char *text)
 {
     const struct spmilp_attribute *row = spmilp_attribute(call, name);
-    return row && memcmp(call->texts + row->first, text, strlen(text) + 1U) == 0;
+    return row && strcmp((const char *)(call->texts + row->first), text) == 0;
 }
 
 /* NumPy's pairwise sum: eight running sums for up to 128 terms, halves for more. */

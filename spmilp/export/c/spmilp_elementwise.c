@@ -196,12 +196,27 @@ static float binary(const struct spmilp_call *call, float a, float b)
     }
 }
 
+static int64_t clip_integer(const struct spmilp_call *call, int64_t x)
+{
+    if (spmilp_attribute(call, SPMILP_ATTRIBUTE_MIN)) {
+        const int64_t low = (int64_t)spmilp_number(call, SPMILP_ATTRIBUTE_MIN);
+        x = x < low ? low : x;
+    }
+    if (spmilp_attribute(call, SPMILP_ATTRIBUTE_MAX)) {
+        const int64_t high = (int64_t)spmilp_number(call, SPMILP_ATTRIBUTE_MAX);
+        x = x > high ? high : x;
+    }
+    return x;
+}
+
 /* Integers that stand for themselves, and booleans. Sums wrap around. */
 static int64_t unary_integer(const struct spmilp_call *call, int64_t x)
 {
     switch (call->step->kind) {
     case SPMILP_OPERATOR_ABS:
         return x < 0 ? (int64_t)(0U - (uint64_t)x) : x;
+    case SPMILP_OPERATOR_CLIP:
+        return clip_integer(call, x);
     case SPMILP_OPERATOR_NEG:
         return (int64_t)(0U - (uint64_t)x);
     case SPMILP_OPERATOR_NOT:
