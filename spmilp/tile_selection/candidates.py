@@ -75,10 +75,11 @@ class CandidateMaker:
     The strategies are SMAUG's (Xi et al., ACM TACO 17(4), 2020): no cut, or cuts along the batch
     and at most two further axes of the output, so for convolutions N, C, H, W, CH, CW and HW with
     or without N. They make 1, 2 and 4 tiles per core, or fewer where the axes are short, or one for
-    each of a part of the cores where tasks would be short. Where tiles are too large for a
-    scratchpad, the axes (and, as alternatives, the reduction too, or it alone) that shrink the
-    working set most are cut further: until a tile fits, until one fits beside what lies there for
-    each core that shares the memory, and until the next task's data can be fetched during a task.
+    each of a part of the cores where tasks would be short; sizes also rounded to the array's
+    dimensions. Where tiles are too large for a scratchpad, the axes (and, as alternatives, the
+    reduction too, or it alone) that shrink the working set most are cut further: until a tile fits,
+    until one fits beside what lies there for each core that shares the memory, and until the next
+    task's data can be fetched during a task.
 
     What was found out about a group is remembered: other rooms lead to many of the same tilings.
     """
@@ -128,13 +129,15 @@ class CandidateMaker:
         fitting: dict[Tiling, None] = {}
         limits = self._limits(sizes, live, room)
         numbers = self._numbers_of_tiles(model, len(able), cores)
+        counts = _base_counts(model, numbers)
+        starts = [one for each in counts for one in _rounded(model, each, machine)]
         if model not in self._shrinkers:
             self._shrinkers[model] = list(_shrinkers(model))
         for shrinkers in self._shrinkers[model]:
             for limit, with_next in limits:
-                for counts in _base_counts(model, numbers):
+                for tiling in starts:
                     go_on()
-                    found = shrinkers[with_next].until_it_fits(Tiling(counts=counts), limit)
+                    found = shrinkers[with_next].until_it_fits(tiling, limit)
                     if found is not None:
                         fitting[found] = None
         if not fitting:
@@ -303,6 +306,19 @@ def _with(axis: int, count: int, counts: Counts) -> Counts:
     return (*counts[:axis], count, *counts[axis + 1 :])
 
 
+def _rounded(model: GroupModel, counts: Counts, machine: Machine) -> Iterator[Tiling]:
+    """Yield a tiling, and the one with sizes rounded to what the arrays compute side by side."""
+    yield Tiling(counts=counts)
+    multiples = [1] * len(counts)
+    for axis, loop in model.loops.items():
+        sizes = (dict(array.unroll).get(loop, 1) for kind in machine.kinds for array in kind.arrays)
+        size = max(sizes, default=1)
+        if counts[axis] > 1 and size < model.shape[axis]:
+            multiples[axis] = size
+    if any(multiple > 1 for multiple in multiples):
+        yield Tiling(counts=counts, multiples=tuple(multiples))
+
+
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -325,8 +341,6 @@ class Placement:
         The number of tiles on each of the used cores.
     givers
         The memories of the used cores, each once, sorted.
-    changes
-        The first tile, and those in another memory than the one before.
     """
 
     memories: Ints
@@ -334,7 +348,6 @@ class Placement:
     homes: Ints
     tiles_per_core: Ints
     givers: Ints
-    changes: Ints
 
 
 @lru_cache(maxsize=1 << 12)
@@ -353,7 +366,6 @@ def placement_of(homes: Sequence[MemoryIdx], tiles: int) -> Placement:
         homes=of_cores[used],
         tiles_per_core=tiles_per_core,
         givers=np.unique(of_cores[used]),
-        changes=np.flatnonzero(np.r_[True, memories[1:] != memories[:-1]]),
     )
 
 

@@ -208,7 +208,7 @@ class Estimator:
         for number in profile.reads:
             source, traffic = sources[number], self._traffic
             if not source.kept:
-                found = [traffic.from_dram(profile, number)]
+                found = [traffic.from_dram(profile, number, one) for one in source.producers]
             else:
                 found = [
                     traffic.from_cores(profile, number, one)

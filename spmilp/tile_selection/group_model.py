@@ -75,11 +75,6 @@ class Reads:
         return boxes
 
     @property
-    def is_the_same_for_all(self) -> bool:
-        """Whether all tiles read the same box, ``base``."""
-        return self.given is None and not self.columns
-
-    @property
     def are_partly_empty(self) -> bool:
         """Whether some tiles read nothing."""
         return any((column[:, 0] >= column[:, 1]).any() for _, _, column in self.columns)
@@ -409,13 +404,10 @@ class GroupModel:
     @cached_property
     def drivers(self) -> Mapping[str, Mapping[int, int]]:
         """For each input its axes that an axis of the output drives, or the reduction (as -1)."""
-        box, halves = self._box, dict[int, tuple[Box, Interval]]()
-        for axis in self.axes_to_cut:
-            half = (*box[:axis], (0, self.shape[axis] // 2), *box[axis + 1 :])
-            halves[axis] = half, self._part
+        halves = {axis: (self._half(axis), self._part) for axis in self.axes_to_cut}
         if self.reduction > 1:
-            halves[-1] = box, (0, self.reduction // 2)
-        full = self._computation.reads(box, self._part)
+            halves[-1] = self._box, (0, self.reduction // 2)
+        full = self._computation.reads(self._box, self._part)
         found: dict[str, dict[int, int]] = {name: {} for name in full}
         for driver, (tile, part) in halves.items():
             for name, read in self._computation.reads(tile, part).items():
@@ -423,6 +415,20 @@ class GroupModel:
                     if one != other:
                         found[name].setdefault(axis, driver)
         return found
+
+    @cached_property
+    def loops(self) -> dict[int, str]:
+        """The loop of the MACs that each axis of the output drives, where it drives one."""
+        full, found = self._computation.work(self._box, self._part).loops, {}
+        for axis in self.axes_to_cut:
+            half = dict(self._computation.work(self._half(axis), self._part).loops)
+            changed = [loop for loop, trip in full if half.get(loop) != trip]
+            if len(changed) == 1:
+                found[axis] = changed[0]
+        return found
+
+    def _half(self, axis: int) -> Box:
+        return (*self._box[:axis], (0, self.shape[axis] // 2), *self._box[axis + 1 :])
 
     def smallest(self) -> tuple[Box, Tiling]:
         """Return a tile that needs as little as any that the group can be cut into, and its tiling.

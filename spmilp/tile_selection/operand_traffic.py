@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spmilp.frontend.operators.boxes import volume
 from spmilp.lowering.rates import MachineRates
 from spmilp.lowering.tiling import Interval
 from spmilp.tile_selection.candidates import Floats, Ints, Profile
@@ -47,6 +46,12 @@ class GridOverlaps:
             after = np.searchsorted(axis[:, 0], stop, side="left")
             self._counts[number] = np.where(stop > start, after - self._first[number], 0)
 
+    @property
+    def tiles_of_each(self) -> Ints:
+        """The number of tiles with which each box shares something."""
+        found: Ints = np.prod(self._counts, axis=0, dtype=np.int64)
+        return found
+
     def shared_by(self, takers: Ints, among: int) -> Floats:
         """Return the elements of each tile that the boxes of each taker share with it, added up.
 
@@ -72,7 +77,7 @@ class GridOverlaps:
 
     def _in_portions(self, boxes: Ints) -> Iterator[slice]:
         """Yield successive ones of some boxes whose pairs are not too many, where possible."""
-        ends = np.cumsum(np.prod(self._counts[:, boxes], axis=0, dtype=np.int64))
+        ends = np.cumsum(self.tiles_of_each[boxes])
         begin, done = 0, 0
         while begin < len(ends):
             end = int(np.searchsorted(ends, done + PAIRS_AT_ONCE, side="right"))
@@ -171,13 +176,27 @@ class OperandTraffic:
         self._memories = max(rates.homes) + 1
         self._cache: dict[Hashable, Traffic] = {}
         self._loads_cache: dict[Hashable, _Loads] = {}
+        self._pieces: dict[Hashable, float] = {}
         self._capacities: dict[tuple[CoreIdx, ...], set[tuple[Bytes, int]]] = {}
 
-    def from_dram(self, profile: Profile, number: int) -> Traffic:
-        """Return the traffic of an input that comes from DRAM."""
-        key = _operand_key(profile, number), self._free(profile)
+    def from_dram(self, profile: Profile, number: int, producer: Profile | None) -> Traffic:
+        """Return the traffic of an input that comes from DRAM.
+
+        Parameters
+        ----------
+        producer
+            Whose tiles lie there, where a group has computed it.
+        """
+        pieces = 1.0
+        if producer is not None:
+            known = profile.reads[number].key, producer.tiles_key
+            if known not in self._pieces:
+                overlaps = GridOverlaps(profile.reads[number].boxes, producer.candidate.grid.axes)
+                self._pieces[known] = float(overlaps.tiles_of_each.mean())
+            pieces = self._pieces[known]
+        key = _operand_key(profile, number), self._free(profile), pieces
         if key not in self._cache:
-            self._cache[key] = self._from_dram(profile, number)
+            self._cache[key] = self._from_dram(profile, number, pieces)
         return self._cache[key]
 
     def from_cores(self, profile: Profile, number: int, producer: Profile) -> Traffic:
@@ -187,8 +206,8 @@ class OperandTraffic:
             self._cache[key] = self._from_cores(profile, number, producer)
         return self._cache[key]
 
-    def _from_dram(self, profile: Profile, number: int) -> Traffic:
-        """Return the traffic of an operand that lies in DRAM.
+    def _from_dram(self, profile: Profile, number: int, pieces: float) -> Traffic:
+        """Return the traffic of an operand that lies in DRAM, each tile's box in some pieces.
 
         A memory keeps a box from one of its tiles to the next, and loads each of its boxes once if
         all of them fit beside one working set; a box of which tasks read one part after another is
@@ -202,7 +221,7 @@ class OperandTraffic:
         keeps = loads.kept_bytes <= self._free(profile)
         into = np.where(keeps, loads.kept_bytes, loads.changing_bytes)
         parts = profile.pieces_of(number)
-        transfers = parts * np.where(keeps, loads.kept_boxes, loads.changing_boxes)
+        transfers = pieces * parts * np.where(keeps, loads.kept_boxes, loads.changing_boxes)
         part = loads.part if self._is_shared else 1.0
         dram_setup = self._rates.dram_setup * part
         core_setup = self._rates.core_setup * (1 - part)
@@ -218,27 +237,11 @@ class OperandTraffic:
         )
 
     def _loads(self, profile: Profile, number: int) -> _Loads:
-        reads, placement = profile.reads[number], profile.placement
-        streams = profile.pieces_of(number) > 1
-        if reads.is_the_same_for_all:
-            size = float(volume(reads.base) * profile.items[number])
-            again = slice(None) if streams else placement.changes
-            changes = self._by_memory(placement.memories[again])
-            once = self._by_memory(placement.givers)
-            return _Loads(
-                kept_bytes=once * size,
-                kept_boxes=once,
-                changing_bytes=changes * size,
-                changing_boxes=changes,
-                part=size / max(1.0, len(placement.givers) * size),
-                copies=float(len(placement.givers)),
-                largest=size,
-            )
-        boxes, homes = reads.boxes, placement.memories
+        boxes, homes = profile.reads[number].boxes, profile.placement.memories
         sizes = volumes(boxes) * profile.items[number]
         flat = boxes.reshape(len(boxes), -1)
         changed = np.ones(len(flat), dtype=bool)
-        if not streams:
+        if profile.pieces_of(number) == 1:
             changed[1:] = np.any(flat[1:] != flat[:-1], axis=1) | (homes[1:] != homes[:-1])
         first = distinct_rows(np.column_stack([homes, flat]))[0]
         unique = distinct_rows(flat)[0]

@@ -14,7 +14,7 @@ from spmilp.frontend.regions import network_macs
 from spmilp.lowering.groups import Computation, reduction_length, splittable_axes
 from spmilp.lowering.lower import lower
 from spmilp.lowering.tiling import Tiling
-from spmilp.machine.machine import CoreKind, MacArray, Machine
+from spmilp.machine.machine import Core, CoreKind, MacArray, Machine, Memory, MemoryKind
 from spmilp.problem.problem import BufferKind, Problem, Task
 from spmilp.problem.strides import layout_at_place, layout_in_slice, packed_layout, strided_copy
 from spmilp.units import Box, SliceIdx
@@ -100,43 +100,38 @@ def cases(draw: st.DrawFn) -> Case:
 @pytest.mark.full
 @given(cases())
 @EXAMPLES
-def test_buffers_partition_every_tensor_that_is_computed(case: Case) -> None:
+def test_a_lowered_problem_is_the_network_in_pieces_that_can_be_moved(case: Case) -> None:
     problem = case.problem()
-    boxes = defaultdict(list)
+    buffers_and_tiles_partition_every_group(case, problem)
+    slices_cover_exactly_what_tasks_read(case, problem)
+    every_slice_can_be_moved_by_one_transfer(case, problem)
+    bytes_in_place_are_of_equal_boxes_and_orders(problem)
+    partial_sums_are_read_by_the_next_part_alone(problem)
+    assert sum(task.energy[0] or 0 for task in problem.tasks) == network_macs(case.network)
+
+
+def buffers_and_tiles_partition_every_group(case: Case, problem: Problem) -> None:
+    boxes, parts = defaultdict(list), defaultdict(lambda: defaultdict(list))
     for buffer in problem.buffers:
         assert buffer.tile is not None
         if buffer.kind in (BufferKind.INTERMEDIATE, BufferKind.OUTPUT):
             boxes[buffer.tile.of].append(buffer.tile.box)
-    for group in case.network.groups:
-        partition(boxes[group.output], case.network.tensors[group.output].shape)
-
-
-@pytest.mark.full
-@given(cases())
-@EXAMPLES
-def test_tiles_partition_every_group_and_their_parts_the_reduction(case: Case) -> None:
-    problem = case.problem()
-    parts = defaultdict(lambda: defaultdict(list))
     for task in problem.tasks:
         assert task.tile is not None
         parts[task.tile.of][task.tile.box].append(task.tile.reduction)
     for group in case.network.groups:
-        partition(list(parts[group.name]), case.network.tensors[group.output].shape)
+        shape = case.network.tensors[group.output].shape
+        whole = tuple((0, length) for length in shape)
+        partition(boxes[group.output], whole)
+        partition(list(parts[group.name]), whole)
         length = reduction_length(case.network, group)
         for reductions in parts[group.name].values():
             if reductions != [None]:
-                assert [start for start, _ in reductions] == [
-                    0,
-                    *(stop for _, stop in reductions[:-1]),
-                ]
+                assert [start for start, _ in reductions] == [0, *(b for _, b in reductions[:-1])]
                 assert reductions[-1][1] == length
 
 
-@pytest.mark.full
-@given(cases())
-@EXAMPLES
-def test_slices_cover_exactly_what_a_task_reads(case: Case) -> None:
-    problem = case.problem()
+def slices_cover_exactly_what_tasks_read(case: Case, problem: Problem) -> None:
     groups = {group.name: group for group in case.network.groups}
     for task in problem.tasks:
         assert task.tile is not None
@@ -151,14 +146,11 @@ def test_slices_cover_exactly_what_a_task_reads(case: Case) -> None:
                 pieces[name].append(box)
         assert set(pieces) == set(needed)
         for name, box in needed.items():
-            partition_of(pieces[name], box, case.network.tensors[name].bytes <= 2048)
+            is_small = case.network.tensors[name].bytes <= 2048
+            partition(pieces[name], box, may_be_larger=is_small)
 
 
-@pytest.mark.full
-@given(cases())
-@EXAMPLES
-def test_every_slice_can_be_moved_by_one_transfer(case: Case) -> None:
-    problem = case.problem()
+def every_slice_can_be_moved_by_one_transfer(case: Case, problem: Problem) -> None:
     longest = case.machine.engines[0].longest
     dimensions = case.machine.engines[0].dimensions
     for slice_ in problem.slices:
@@ -166,42 +158,23 @@ def test_every_slice_can_be_moved_by_one_transfer(case: Case) -> None:
         around = layout_in_slice(problem, slice_.index, slice_.buffer)
         if parent.place is not None:
             around = layout_at_place(problem, slice_.index)
-        copy = strided_copy(
-            slice_.extent, parent.item, around, packed_layout(problem, slice_.index)
-        )
+        packed = packed_layout(problem, slice_.index)
+        copy = strided_copy(slice_.extent, parent.item, around, packed)
         assert dimensions is None or copy.dimensions <= dimensions
         assert longest is None or slice_.bytes <= longest
 
 
-@pytest.mark.full
-@given(cases())
-@EXAMPLES
-def test_multiply_accumulates_are_conserved(case: Case) -> None:
-    problem = case.problem()
-    assert sum(task.energy[0] or 0 for task in problem.tasks) == network_macs(case.network)
-
-
-@pytest.mark.full
-@given(cases())
-@EXAMPLES
-def test_bytes_in_place_are_of_equal_boxes_and_orders(case: Case) -> None:
-    problem = case.problem()
+def bytes_in_place_are_of_equal_boxes_and_orders(problem: Problem) -> None:
     for task in problem.tasks:
         for read, written in task.in_place:
             source, target = problem.buffers[read], problem.buffers[written]
             assert source.tile is not None
             assert target.tile is not None
-            assert source.shape == target.shape
-            assert source.item == target.item
-            assert source.tile.box == target.tile.box
-            assert source.tile.axes == target.tile.axes
+            assert (source.shape, source.item) == (target.shape, target.item)
+            assert (source.tile.box, source.tile.axes) == (target.tile.box, target.tile.axes)
 
 
-@pytest.mark.full
-@given(cases())
-@EXAMPLES
-def test_a_partial_sum_is_read_by_the_next_part_alone_and_in_place(case: Case) -> None:
-    problem = case.problem()
+def partial_sums_are_read_by_the_next_part_alone(problem: Problem) -> None:
     readers: dict[int, list[Task]] = defaultdict(list)
     for task in problem.tasks:
         for read in task.reads:
@@ -214,6 +187,15 @@ def test_a_partial_sum_is_read_by_the_next_part_alone_and_in_place(case: Case) -
             assert reader.tile is not None
             assert reader.tile.reduction is not None
             assert buffer.tile.reduction == (0, reader.tile.reduction[0])
+
+
+def partition(boxes: list[Box], box: Box, *, may_be_larger: bool = False) -> None:
+    """Boxes are disjoint and together are ``box``, or contain it where they may be larger."""
+    shared = [intersect(box, piece) for piece in boxes]
+    assert sum(volume(piece) for piece in shared if piece is not None) == volume(box)
+    for i, piece in enumerate(boxes):
+        assert may_be_larger or shared[i] == piece
+        assert all(intersect(piece, other) is None for other in boxes[:i])
 
 
 def test_halos_are_slices_of_the_neighbours_buffers() -> None:
@@ -267,15 +249,9 @@ def test_a_group_that_no_core_can_run_is_named() -> None:
 def test_a_machine_without_dram_is_refused() -> None:
     builder = NetworkBuilder()
     network = builder.network(builder.relu(builder.input((1, 4))))
-    machine = star_machine()
-    memories = tuple(
-        type(m)(index=i, name=m.name, kind=m.kind, size=m.size)
-        for i, m in enumerate(machine.memories[1:])
-    )
-    cores = tuple(
-        type(c)(index=i, name=c.name, kind=0, memory=i) for i, c in enumerate(machine.cores)
-    )
-    bare = Machine(name="bare", memories=memories, kinds=machine.kinds, cores=cores)
+    memory = Memory(index=0, name="spm", kind=MemoryKind.SPM, size=1 << 16)
+    core = Core(index=0, name="core", kind=0, memory=0)
+    bare = Machine(name="bare", memories=(memory,), kinds=(COUNTING,), cores=(core,))
     with pytest.raises(SpmilpError, match="has no DRAM"):
         lower(network, bare, {0: Tiling(counts=(1, 1))})
 
@@ -291,19 +267,6 @@ def model_box(problem: Problem, read: SliceIdx) -> tuple[str, Box]:
         first = tile.box[axis][0] + start
         box[axis] = (first, first + extent)
     return tile.of, tuple(box)
-
-
-def partition(boxes: list[Box], shape: tuple[int, ...]) -> None:
-    partition_of(boxes, tuple((0, length) for length in shape), False)
-
-
-def partition_of(boxes: list[Box], box: Box, may_be_larger: bool) -> None:
-    """Boxes are disjoint and together are ``box``, or contain it where they may be larger."""
-    shared = [intersect(box, piece) for piece in boxes]
-    assert sum(volume(piece) for piece in shared if piece is not None) == volume(box)
-    for i, piece in enumerate(boxes):
-        assert may_be_larger or shared[i] == piece
-        assert all(intersect(piece, other) is None for other in boxes[:i])
 
 
 def test_a_reduction_is_split_under_views_that_add_axes_of_length_1_alone() -> None:
