@@ -7,8 +7,8 @@ thus has one way out, so that groups cannot wait for each other in a circle, and
 twice but in the halos of tiles.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 import networkx as nx
 
@@ -20,90 +20,6 @@ from spmilp.frontend.passes import Fuse
 from spmilp.frontend.unfused import UnfusedNetwork, is_view, present_inputs
 from spmilp.machine.machine import CoreKind
 from spmilp.units import Extents
-
-
-@dataclass(frozen=True, slots=True)
-class Flow:
-    """Readers of the results of the operators that compute.
-
-    Parameters
-    ----------
-    operators
-        Those that are no views, in topological order; positions in it stand for them.
-    readers
-        For each, the positions of the operators that read its result, directly or through views
-        that only add or drop axes of length 1; ``None`` when it must be in memory because it is an
-        output or because another view shows it.
-    dominator
-        For each, the first operator that all paths from its result go through; ``None`` if none.
-    origin
-        The operator whose result a tensor is, directly or seen through such views.
-    """
-
-    operators: tuple[Operator, ...]
-    readers: tuple[tuple[int, ...] | None, ...]
-    dominator: tuple[int | None, ...]
-    origin: Mapping[str, int]
-
-    def between(self, first: int, last: int) -> tuple[int, ...]:
-        """Return the operators on the paths from ``first`` to its dominator ``last``, and it."""
-        found = {last}
-        waiting = list(self.readers[first] or ())
-        while waiting:
-            position = waiting.pop()
-            if position not in found:
-                found.add(position)
-                waiting.extend(self.readers[position] or ())
-        return tuple(sorted(found))
-
-
-def flow_of(network: UnfusedNetwork) -> Flow:
-    """Return the edges from writers to readers of a network."""
-    operators = tuple(operator for operator in network.operators if not is_view(operator))
-    positions = {operator.output: at for at, operator in enumerate(operators)}
-    consumers = network.consumers()
-    readers: list[tuple[int, ...] | None] = []
-    for operator in operators:
-        found = [*_readers(network, consumers, operator.output)]
-        escapes = any(reader is None for reader in found)
-        known = sorted({positions[reader.output] for reader in found if reader is not None})
-        readers.append(None if escapes else tuple(known))
-    origin = dict(positions)
-    for operator in network.operators:
-        if (
-            is_view(operator)
-            and operator.inputs[0] in origin
-            and keeps_boxes(operator, network.tensors)
-        ):
-            origin[operator.output] = origin[operator.inputs[0]]
-    return Flow(operators, tuple(readers), _dominators(readers), origin)
-
-
-def _readers(
-    network: UnfusedNetwork, consumers: dict[str, list[Operator]], name: str
-) -> Iterator[Operator | None]:
-    """Yield the operators that read a tensor, ``None`` for a reader that needs it in memory."""
-    if name in network.outputs:
-        yield None
-    for reader in consumers.get(name, []):
-        if not is_view(reader):
-            yield reader
-        elif keeps_boxes(reader, network.tensors):
-            yield from _readers(network, consumers, reader.output)
-        else:
-            yield None
-
-
-def _dominators(readers: list[tuple[int, ...] | None]) -> tuple[int | None, ...]:
-    """Return the immediate post-dominators; all paths end behind the last operator."""
-    end = len(readers)
-    backwards = nx.DiGraph()
-    backwards.add_node(end)
-    for position, found in enumerate(readers):
-        backwards.add_edges_from((reader, position) for reader in found or (end,))
-    parents = nx.immediate_dominators(backwards, end)
-    return tuple(None if parents[at] == end else parents[at] for at in range(end))
-
 
 ANCHORS = frozenset({Fusion.COMPLEX, Fusion.REDUCTION})
 BOX_TO_BOX = frozenset({"Pad", "Transpose", "Trilu"})
@@ -136,18 +52,67 @@ def fuse(
     return fuser.groups()
 
 
+def _readers(
+    network: UnfusedNetwork, consumers: dict[str, list[Operator]], name: str
+) -> Iterator[Operator | None]:
+    """Yield the operators that read a tensor, ``None`` for a reader that needs it in memory."""
+    if name in network.outputs:
+        yield None
+    for reader in consumers.get(name, []):
+        if not is_view(reader):
+            yield reader
+        elif keeps_boxes(reader, network.tensors):
+            yield from _readers(network, consumers, reader.output)
+        else:
+            yield None
+
+
+def _dominators(readers: list[tuple[int, ...] | None]) -> tuple[int | None, ...]:
+    """Return the immediate post-dominators; all paths end behind the last operator."""
+    end = len(readers)
+    backwards = nx.DiGraph()
+    backwards.add_node(end)
+    for position, found in enumerate(readers):
+        backwards.add_edges_from((reader, position) for reader in found or (end,))
+    parents = nx.immediate_dominators(backwards, end)
+    return tuple(None if parents[at] == end else parents[at] for at in range(end))
+
+
 class _Fuser:
-    """Grows groups; an operator belongs to the group of which it is a member."""
+    """Grows groups of the operators that compute; their positions in ``operators`` stand for them.
+
+    A result is read directly or through views that only add or drop axes of length 1.
+
+    Attributes
+    ----------
+    readers
+        For each operator, those that read its result; ``None`` when it must be in memory because it
+        is an output or because another view shows it.
+    dominator
+        For each, the first operator that all paths from its result go through; ``None`` if none.
+    """
 
     def __init__(self, network: UnfusedNetwork, kinds: Sequence[CoreKind]) -> None:
-        self._network = network
-        self._kinds = kinds
-        self._flow = flow_of(network)
+        self._network, self._kinds = network, kinds
         self._producers = network.producers()
         self._order = {name: at for at, name in enumerate(self._producers)}
-        self._classes = [family_of(operator.kind).fusion for operator in self._flow.operators]
+        self.operators = [operator for operator in network.operators if not is_view(operator)]
+        self._classes = [family_of(operator.kind).fusion for operator in self.operators]
         # For each operator the members of its group; members share the set.
         self._members = [{position} for position in range(len(self._classes))]
+        positions = {operator.output: at for at, operator in enumerate(self.operators)}
+        consumers = network.consumers()
+        self.readers: list[tuple[int, ...] | None] = []
+        for operator in self.operators:
+            found = [*_readers(network, consumers, operator.output)]
+            known = {positions[reader.output] for reader in found if reader is not None}
+            self.readers.append(None if None in found else tuple(sorted(known)))
+        self.dominator = _dominators(self.readers)
+        # The operator whose result a tensor is, or shows.
+        self._origin = positions
+        for view in filter(is_view, network.operators):
+            if view.inputs[0] in self._origin and keeps_boxes(view, network.tensors):
+                self._origin[view.output] = self._origin[view.inputs[0]]
 
     def fuse_all(self) -> None:
         """Fuse whatever computes no element more than once, but in halos."""
@@ -155,10 +120,10 @@ class _Fuser:
         # The last of several results that meet in one operator takes it: nothing then waits.
         for position in reversed(positions):
             if self._classes[position] in ANCHORS:
-                self._extend_by_elementwise(position)
+                self._extend(position, partial(self._all_like, position))
         for position in positions:
             if self._is_light_alone(position):
-                self._extend_by_light(position)
+                self._extend(position, None)
         for position in positions:
             self._join_only_reader(position)
 
@@ -171,10 +136,10 @@ class _Fuser:
         positions = range(len(self._classes))
         for position in reversed(positions):
             if self._classes[position] is Fusion.COMPLEX:
-                self._extend_by_elementwise(position)
+                self._extend(position, partial(self._all_like, position))
         for position in positions:
             if self._is_light_alone(position):
-                self._extend_by_injective(position)
+                self._extend(position, lambda path: all(self._classes[p] in LIGHT for p in path))
         for position in positions:
             self._join_only_reader(position, reductions_only=True)
 
@@ -184,40 +149,27 @@ class _Fuser:
         last = sorted({max(members) for members in self._members})
         return tuple(self._group(index, self._members[exit_]) for index, exit_ in enumerate(last))
 
-    def _extend_by_elementwise(self, anchor: int) -> None:
-        """Add the element-wise operators behind an anchor, as long as they keep its shape."""
-        last = anchor
-        while (path := self._path(last)) is not None:
-            if not all(
-                self._classes[p] is Fusion.ELEMENTWISE and self._same_shape(anchor, p) for p in path
-            ):
-                return
-            if not self._merge(last, path):
-                return
-            last = path[-1]
+    def _extend(self, last: int, fits: Callable[[tuple[int, ...]], bool] | None) -> None:
+        """Add what follows an operator, path by path up to the next dominator, while it fits.
 
-    def _extend_by_light(self, first: int) -> None:
-        """Chain element-wise and injective operators that compute no element more than once."""
-        last = first
+        By default what fits is light and computes no element more than once.
+        """
         while (path := self._path(last)) is not None:
-            if len(path) == 1:
-                allowed = self._keeps_work(last, path[0])
-            else:
-                allowed = all(
-                    self._classes[p] is Fusion.ELEMENTWISE and self._same_shape(last, p)
-                    for p in path
-                )
+            allowed = self._keeps_work(last, path) if fits is None else fits(path)
             if not (allowed and self._merge(last, path)):
                 return
             last = path[-1]
 
-    def _extend_by_injective(self, first: int) -> None:
-        """Chain element-wise and injective operators."""
-        last = first
-        while (path := self._path(last)) is not None:
-            if not all(self._classes[p] in LIGHT for p in path) or not self._merge(last, path):
-                return
-            last = path[-1]
+    def _all_like(self, anchor: int, path: Sequence[int]) -> bool:
+        """Return whether element-wise operators keep the shape of an anchor."""
+        return all(
+            self._classes[p] is Fusion.ELEMENTWISE and self._same_shape(anchor, p) for p in path
+        )
+
+    def _keeps_work(self, before: int, path: tuple[int, ...]) -> bool:
+        """Return whether tiles at the end of a path need disjoint parts of what is before it."""
+        boxes = len(path) == 1 and self.operators[path[0]].kind in BOX_TO_BOX
+        return boxes or self._all_like(before, path)
 
     def _join_only_reader(self, last: int, *, reductions_only: bool = False) -> None:
         """Let a light group that one operator reads be computed where it is read.
@@ -228,7 +180,7 @@ class _Fuser:
         """
         if last != max(self._members[last]) or not self._is_light(last):
             return
-        readers = self._flow.readers[last]
+        readers = self.readers[last]
         if readers is None or len(readers) != 1:
             return
         (reader,) = readers
@@ -242,28 +194,33 @@ class _Fuser:
 
     def _looks_up(self, position: int) -> bool:
         """Return whether an operator of a group reads a table at positions that are not known."""
-        members = (self._flow.operators[member] for member in self._members[position])
+        members = (self.operators[member] for member in self._members[position])
         return any(one.kind in TABLES and len(present_inputs(one)) > 1 for one in members)
 
     def _is_data(self, source: int, reduction: int) -> bool:
         """Return whether a reduction reads a result as its first input, and only there."""
-        inputs = self._flow.operators[reduction].inputs
-        return [self._flow.origin.get(name) == source for name in inputs] == [
+        inputs = self.operators[reduction].inputs
+        return [self._origin.get(name) == source for name in inputs] == [
             position == 0 for position in range(len(inputs))
         ]
 
     def _path(self, last: int) -> tuple[int, ...] | None:
         """Return the operators up to the dominator of ``last`` if all are free, else ``None``."""
-        dominator = self._flow.dominator[last]
+        dominator = self.dominator[last]
         if dominator is None:
             return None
-        path = self._flow.between(last, dominator)
-        return path if all(len(self._members[p]) == 1 for p in path) else None
+        found, waiting = {dominator}, [*(self.readers[last] or ())]
+        while waiting:
+            position = waiting.pop()
+            if position not in found:
+                found.add(position)
+                waiting.extend(self.readers[position] or ())
+        return tuple(sorted(found)) if all(len(self._members[p]) == 1 for p in found) else None
 
     def _merge(self, into: int, positions: Iterable[int]) -> bool:
         """Join operators to the group of ``into``, if some kind of core can run it then."""
         members = self._members[into] | set(positions)
-        if not self._some_core_runs({core_operator(self._flow.operators[p].kind) for p in members}):
+        if not self._some_core_runs({core_operator(self.operators[p].kind) for p in members}):
             return False
         for position in members:
             self._members[position] = members
@@ -280,14 +237,8 @@ class _Fuser:
     def _is_light_alone(self, position: int) -> bool:
         return len(self._members[position]) == 1 and self._is_light(position)
 
-    def _keeps_work(self, before: int, after: int) -> bool:
-        """Return whether tiles of ``after`` need disjoint parts of what ``before`` gives."""
-        if self._classes[after] is Fusion.ELEMENTWISE:
-            return self._same_shape(before, after)
-        return self._flow.operators[after].kind in BOX_TO_BOX
-
     def _shape(self, position: int) -> Extents:
-        return self._network.tensors[self._flow.operators[position].output].shape
+        return self._network.tensors[self.operators[position].output].shape
 
     def _same_shape(self, a: int, b: int) -> bool:
         return without_ones(self._shape(a)) == without_ones(self._shape(b))
@@ -295,18 +246,18 @@ class _Fuser:
     def _group(self, index: int, members: set[int]) -> Group:
         exit_ = max(members)
         anchor = next((p for p in sorted(members) if self._classes[p] in ANCHORS), exit_)
-        own = {self._flow.operators[position].output for position in members}
-        operators = self._with_views(own, self._flow.operators[anchor].output)
+        own = {self.operators[position].output for position in members}
+        operators = self._with_views(own, self.operators[anchor].output)
         written = {operator.output for operator in operators}
         read = dict.fromkeys(name for operator in operators for name in present_inputs(operator))
-        carrier = self._flow.operators[anchor]
+        carrier = self.operators[anchor]
         return Group(
             index=index,
             name=carrier.name,
             operators=operators,
             anchor=operators.index(carrier),
             inputs=tuple(name for name in read if name not in written),
-            output=self._flow.operators[exit_].output,
+            output=self.operators[exit_].output,
         )
 
     def _with_views(self, own: set[str], anchor: str) -> tuple[Operator, ...]:

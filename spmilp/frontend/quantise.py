@@ -5,10 +5,10 @@ Operators that only move elements work on the integers as they are when the scal
 Constants are transposed as integers, and become reals where an operator wants floats.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import inf, isfinite
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -25,32 +25,27 @@ Operand: TypeAlias = tuple[str, Scale | None]
 """An integer tensor and its scale; another tensor and ``None``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pattern:
-    """Operators that become one integer operator.
+class End(NamedTuple):
+    """How a pattern ends.
 
     Parameters
     ----------
-    operands
-        One for each input of ``operator``.
     output, scale
-        The tensor it will write; ``None`` for floats.
+        The tensor that is written; ``None`` for floats.
     low, high
         Limits that a Relu or Clip sets, infinite without one.
     absorbed
         Outputs of the operators taken in: Relu, Clip, QuantizeLinear.
     """
 
-    operator: Operator
-    operands: tuple[Operand, ...]
     output: str
     scale: Scale | None
     low: float = -inf
     high: float = inf
-    absorbed: frozenset[str] = frozenset()
+    absorbed: tuple[str, ...] = ()
 
 
-class PatternFinder:
+class _Patterns:
     """Looks for patterns in a network."""
 
     def __init__(self, network: UnfusedNetwork) -> None:
@@ -63,25 +58,30 @@ class PatternFinder:
             if operator.kind == "DequantizeLinear" and operator.quantisation is not None
         }
 
-    def pattern(self, operator: Operator) -> Pattern | None:
-        """Return the pattern that begins with an operator, if there is one."""
-        operands = tuple(self._reals.get(name, (name, None)) for name in operator.inputs)
+    def integer_operator(self, operator: Operator) -> tuple[Operator, tuple[str, ...]] | None:
+        """Return what a pattern that begins with an operator becomes, and what it takes in."""
+        operands: Sequence[Operand] = [
+            self._reals.get(name, (name, None)) for name in operator.inputs
+        ]
         if operator.kind == "DequantizeLinear" or all(scale is None for _, scale in operands):
             return None
         if operator.kind == "QuantizeLinear":
             # With nothing between the two: a copy that rescales.
             copy = replace(operator, kind="Identity", attributes={}, quantisation=None)
             given = operator.quantisation
-            scale = None if given is None else given.output
-            return Pattern(operator=copy, operands=operands, output=operator.output, scale=scale)
+            end = End(operator.output, None if given is None else given.output)
+            return _integer_operator(copy, operands, end), ()
+        found = self._end(operator)
         if operator.kind not in WEIGHTED:
             fits = all(scale is not None or self._may_stay(name) for name, scale in operands)
-            return self._up_to_quantisation(operator, operands) if fits else None
-        if not self._products_fit(operator, operands):
+            if found is None or not fits:
+                return None
+        elif self._products_fit(operator, operands):
+            operands = [*operands[:2], *self._bias(operator, operands)]
+        else:
             return None
-        operands = (*operands[:2], *self._bias(operator, operands))
-        floats = Pattern(operator=operator, operands=operands, output=operator.output, scale=None)
-        return self._up_to_quantisation(operator, operands) or floats
+        end = found or End(operator.output, None)
+        return _integer_operator(operator, operands, end), end.absorbed
 
     def _may_stay(self, name: str) -> bool:
         """Return whether an operand without scale may stay: left out, constant, or integer."""
@@ -91,7 +91,7 @@ class PatternFinder:
             or np.issubdtype(self._tensors[name].dtype, np.integer)
         )
 
-    def _products_fit(self, operator: Operator, operands: tuple[Operand, ...]) -> bool:
+    def _products_fit(self, operator: Operator, operands: Sequence[Operand]) -> bool:
         """Return whether products and bias of an operator can be added up as integers."""
         if operator.attributes.get("alpha", 1.0) != 1 or operator.attributes.get("beta", 1.0) != 1:
             return False
@@ -102,7 +102,7 @@ class PatternFinder:
             return False
         return all(not name or _is_constant(self._tensors[name]) for name, _ in operands[2:])
 
-    def _bias(self, operator: Operator, operands: tuple[Operand, ...]) -> tuple[Operand, ...]:
+    def _bias(self, operator: Operator, operands: Sequence[Operand]) -> Sequence[Operand]:
         """Return the bias as integers if they count steps of the sums, else as the reals it is."""
         (_, left), (_, right) = operands[:2]
         if len(operands) < 3 or left is None or right is None:
@@ -116,40 +116,25 @@ class PatternFinder:
             return ((name, scale),)
         return ((operator.inputs[2], None),)
 
-    def _up_to_quantisation(
-        self, operator: Operator, operands: tuple[Operand, ...]
-    ) -> Pattern | None:
-        """Return the pattern that ends with the QuantizeLinear behind an operator."""
+    def _end(self, operator: Operator) -> End | None:
+        """Return the end with the QuantizeLinear behind an operator, if there is one."""
         low, high = -inf, inf
         absorbed: list[str] = []
         last = operator
-        while True:
-            following = self._only_reader(last.output)
-            if following is None:
+        while last is operator or last.kind in LIMITING:
+            readers = self._consumers.get(last.output, [])
+            if len(readers) != 1 or last.output in self._outputs:
                 return None
-            absorbed.append(following.output)
-            if following.kind == "QuantizeLinear":
-                break
-            if following.kind not in LIMITING:
-                return None
-            low, high = (_limited(value, following) for value in (low, high))
-            last = following
-        scale = None if following.quantisation is None else following.quantisation.output
-        if scale is None or (scale.axis is not None and operator.kind in WEIGHTED):
+            (last,) = readers
+            absorbed.append(last.output)
+            if last.kind in LIMITING:
+                low, high = (_limited(value, last) for value in (low, high))
+        scale = None if last.quantisation is None else last.quantisation.output
+        if last.kind != "QuantizeLinear" or scale is None:
             return None
-        return Pattern(
-            operator=operator,
-            operands=operands,
-            output=following.output,
-            scale=scale,
-            low=low,
-            high=high,
-            absorbed=frozenset(absorbed),
-        )
-
-    def _only_reader(self, name: str) -> Operator | None:
-        readers = self._consumers.get(name, [])
-        return readers[0] if len(readers) == 1 and name not in self._outputs else None
+        if scale.axis is not None and operator.kind in WEIGHTED:
+            return None
+        return End(last.output, scale, low, high, tuple(absorbed))
 
 
 def _is_constant(tensor: Tensor) -> bool:
@@ -179,45 +164,36 @@ MOVING = frozenset(
 def integerise(network: UnfusedNetwork) -> UnfusedNetwork:
     """Return the network with quantised patterns replaced by integer operators."""
     network = transpose_integer_weights(network)
-    finder = PatternFinder(network)
+    patterns = _Patterns(network)
     operators: list[Operator] = []
     absorbed: set[str] = set()
     for operator in network.operators:
-        pattern = None if operator.output in absorbed else finder.pattern(operator)
-        if pattern is not None:
-            absorbed.update(pattern.absorbed)
-            operators.append(_integer_operator(pattern))
-        elif operator.output not in absorbed:
-            operators.append(operator)
-    network = replace(network, operators=tuple(operators))
-    return compute_constant_reals(_without_unread_reals(network))
+        if operator.output not in absorbed:
+            found, taken = patterns.integer_operator(operator) or (operator, ())
+            absorbed.update(taken)
+            operators.append(found)
+    read = {name for operator in operators for name in operator.inputs} | {*network.outputs}
+    kept = (o for o in operators if o.kind != "DequantizeLinear" or o.output in read)
+    return compute_constant_reals(replace(network, operators=tuple(kept)))
 
 
-def _integer_operator(pattern: Pattern) -> Operator:
-    inputs = tuple(name for name, _ in pattern.operands)
-    operator = replace(pattern.operator, inputs=inputs, output=pattern.output)
-    if _only_moves(pattern):
-        return replace(operator, attributes=_integer_attributes(pattern))
-    quantisation = Quantisation(
-        inputs=tuple(scale for _, scale in pattern.operands),
-        output=pattern.scale,
-        low=pattern.low if isfinite(pattern.low) else None,
-        high=pattern.high if isfinite(pattern.high) else None,
-    )
+def _integer_operator(operator: Operator, operands: Sequence[Operand], end: End) -> Operator:
+    scales = tuple(scale for _, scale in operands)
+    operator = replace(operator, inputs=tuple(name for name, _ in operands), output=end.output)
+    low, high = (value if isfinite(value) else None for value in (end.low, end.high))
+    given = end.scale
+    if (
+        operator.kind in MOVING
+        and low is None
+        and high is None
+        and given is not None
+        and given.axis is None
+        and all(scale is None or same_scale(scale, given) for scale in scales)
+    ):
+        # It gives the right integers without knowing their scales.
+        return replace(operator, attributes=_integer_attributes(operator, given))
+    quantisation = Quantisation(inputs=scales, output=given, low=low, high=high)
     return replace(operator, quantisation=quantisation)
-
-
-def _only_moves(pattern: Pattern) -> bool:
-    """Return whether an operator gives the right integers without knowing their scales."""
-    scales = [scale for _, scale in pattern.operands if scale is not None]
-    return (
-        pattern.operator.kind in MOVING
-        and not isfinite(pattern.low)
-        and not isfinite(pattern.high)
-        and pattern.scale is not None
-        and pattern.scale.axis is None
-        and all(same_scale(scale, pattern.scale) for scale in scales)
-    )
 
 
 def same_scale(a: Scale, b: Scale) -> bool:
@@ -230,22 +206,13 @@ def same_scale(a: Scale, b: Scale) -> bool:
     )
 
 
-def _integer_attributes(pattern: Pattern) -> dict[str, Attribute]:
+def _integer_attributes(operator: Operator, scale: Scale) -> Mapping[str, Attribute]:
     """Return the attributes for integers: Pad's value is the integer that stands for it."""
-    attributes = dict(pattern.operator.attributes)
-    value = attributes.get("value")
-    if pattern.operator.kind == "Pad" and isinstance(value, int | float) and pattern.scale:
-        limits = np.iinfo(pattern.scale.dtype.name)
-        integer = np.rint(np.float32(value) / pattern.scale.scale[0]) + pattern.scale.zero_point[0]
-        attributes["value"] = int(np.clip(integer, limits.min, limits.max))
-    return attributes
-
-
-def _without_unread_reals(network: UnfusedNetwork) -> UnfusedNetwork:
-    """Drop every DequantizeLinear that no operator reads any more."""
-    read = {name for operator in network.operators for name in operator.inputs} | {*network.outputs}
-    kept = (o for o in network.operators if o.kind != "DequantizeLinear" or o.output in read)
-    return replace(network, operators=tuple(kept))
+    if operator.kind != "Pad":
+        return operator.attributes
+    limits = np.iinfo(scale.dtype.name)
+    value = np.rint(np.float32(operator.number("value")) / scale.scale[0]) + scale.zero_point[0]
+    return {**operator.attributes, "value": int(np.clip(value, limits.min, limits.max))}
 
 
 def transpose_integer_weights(network: UnfusedNetwork) -> UnfusedNetwork:

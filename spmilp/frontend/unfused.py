@@ -87,16 +87,17 @@ def settle_outputs(network: UnfusedNetwork, names: Sequence[str]) -> UnfusedNetw
     """
     for position, name in enumerate(names):
         current = network.outputs[position]
-        producer = network.producers().get(current)
-        if producer is None or current in network.outputs[:position]:
-            network = _copied(network, position, name)
-        elif is_view(producer):
+        producer, base = network.producers().get(current), None
+        if producer is not None and current not in network.outputs[:position]:
+            if not is_view(producer):
+                continue
             base = _reshaped_result(network, producer)
-            network = (
-                _copied(network, position, name)
-                if base is None
-                else _renamed_result(network, base, current)
-            )
+        if base is None:
+            network = _copied(network, position, name)
+        else:
+            # The result takes the name of the output; the view of that name gets another.
+            swapped = {base: current, current: _free_name(network, f"{current}/view")}
+            network = _renamed(network, swapped)
     return network
 
 
@@ -108,20 +109,15 @@ def is_view(operator: Operator) -> bool:
 def _reshaped_result(network: UnfusedNetwork, view: Operator) -> str | None:
     """Return the tensor of which ``view`` shows all bytes in order, if it can be an output."""
     producers = network.producers()
-    while view.kind in Reshape.kinds:
-        source = view.inputs[0]
+    producer: Operator | None = view
+    while producer is not None and producer.kind in Reshape.kinds:
+        source = producer.inputs[0]
         producer = producers.get(source)
         if producer is None or source in network.outputs:
             return None
         if not is_view(producer):
             return source
-        view = producer
     return None
-
-
-def _renamed_result(network: UnfusedNetwork, base: str, name: str) -> UnfusedNetwork:
-    """Give ``base`` the name of an output; the view of that name gets another."""
-    return _renamed(network, {base: name, name: _free_name(network, f"{name}/view")})
 
 
 def _copied(network: UnfusedNetwork, position: int, name: str) -> UnfusedNetwork:
