@@ -130,10 +130,9 @@ def cancel_transpositions(model: ir.Model) -> bool:
     """
     found = False
     for last in list(model.graph):
-        chain = _chain_before(last)
-        if chain is None:
+        first, *between = _chain_before(last) or [last]
+        if not between:
             continue
-        first, between = chain
         source, result = first.inputs[0], between[-1].outputs[0]
         between[0].replace_input_with(between[0].inputs.index(first.outputs[0]), source)
         for node in between:
@@ -146,55 +145,37 @@ def cancel_transpositions(model: ir.Model) -> bool:
     return found
 
 
-def _chain_before(last: ir.Node) -> tuple[ir.Node, list[ir.Node]] | None:
-    """Return the transposition that ``last`` undoes, and the operators between the two."""
+def _chain_before(last: ir.Node) -> list[ir.Node]:
+    """Return the transposition that ``last`` undoes, and the operators between the two, if any."""
     if not _is(last, {"Transpose"}) or last.outputs[0].is_graph_output():
-        return None
-    between: list[ir.Node] = []
-    for node in _upwards(last):
-        if _is(node, {"Transpose"}):
-            undone = _composed(_permutation(node), _permutation(last))
-            return (node, between[::-1]) if between and undone else None
-        between.append(node)
-    return None
-
-
-def _upwards(last: ir.Node) -> Iterator[ir.Node]:
-    """Yield what computes the data of a node, through element-wise operators, up to another."""
+        return []
+    chain: list[ir.Node] = []
     data = last.inputs[0]
     while data is not None and not data.is_graph_output():
         node = data.producer()
         if node is not None and _is(node, {"Transpose"}):
-            yield node
-            return
+            return [node, *chain] if _undoes(node, last) else []
         if node is None or not _is(node, ELEMENTWISE) or len(data.uses()) != 1:
-            return
-        operands = [value for value in node.inputs if value is not None and not _is_single(value)]
+            return []
+        operands = [v for v in node.inputs if v and not (v.const_value and v.const_value.size == 1)]
         if len(operands) != 1 or len(node.outputs) != 1:
-            return
-        yield node
-        data = operands[0]
+            return []
+        chain.insert(0, node)
+        (data,) = operands
+    return []
 
 
 def _is(node: ir.Node, kinds: set[str] | frozenset[str]) -> bool:
     return node.domain == "" and node.op_type in kinds
 
 
-def _is_single(value: ir.Value) -> bool:
-    return value.const_value is not None and value.const_value.size == 1
-
-
-def _permutation(node: ir.Node) -> tuple[int, ...]:
-    """Return the axes of a transposition; none where the node leaves them out."""
-    given = node.attributes.get("perm")
-    return tuple(given.as_ints()) if given is not None else ()
-
-
-def _composed(first: tuple[int, ...], second: tuple[int, ...]) -> bool:
-    """Return whether one transposition undoes another."""
-    if not first or not second:
-        return first == second
-    return [first[axis] for axis in second] == list(range(len(first)))
+def _undoes(first: ir.Node, second: ir.Node) -> bool:
+    """Return whether one transposition undoes another; one without axes reverses them."""
+    given = [node.attributes.get("perm") for node in (first, second)]
+    axes, back = (() if perm is None else tuple(perm.as_ints()) for perm in given)
+    if not axes or not back:
+        return axes == back
+    return [axes[axis] for axis in back] == list(range(len(axes)))
 
 
 def clean_up(
@@ -269,15 +250,11 @@ def drop_empty_parts(model: ir.Model) -> None:
     """Let no Concat read a part without elements (as RotaryEmbedding's definition has them)."""
     for node in model.graph:
         if node.op_type == "Concat" and node.domain == "":
-            kept = [value for value in node.inputs if not _is_empty(value)]
+            kept = [v for v in node.inputs if v is None or v.shape is None or 0 not in v.shape.dims]
             for position, value in enumerate(kept):
                 node.replace_input_with(position, value)
             if kept:
                 node.resize_inputs(len(kept))
-
-
-def _is_empty(value: ir.Value | None) -> bool:
-    return value is not None and value.shape is not None and 0 in value.shape.dims
 
 
 def forget_shapes(model: ir.Model) -> None:

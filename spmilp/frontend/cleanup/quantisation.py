@@ -16,7 +16,7 @@ QLinearAdd, QLinearMul and QLinearAveragePool round the sum of the scaled result
 where QuantizeLinear rounds before it adds the zero point. Their QuantizeLinear is marked.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,14 +76,14 @@ def type_requantised_integers(model: ir.Model) -> bool:
 def _rewrite(graph: ir.Graph, node: ir.Node) -> None:
     build = _Integers(graph, name_of(node))
     if node.op_type == "Conv":
-        result = _convolution(build, node)
+        result = build.convolution(node)
     elif node.op_type in ("Gemm", "MatMul"):
-        result = _product(build, node)
+        result = build.product(node)
     elif node.op_type in SUMS:
         operands = [build.narrow(value) for value in node.inputs]
         result = build.main(node.op_type, operands, OWN_DOMAIN)
     elif node.op_type == SHIFT:
-        result = _shift(build, node)
+        result = build.shift(node)
     elif node.op_type in KEEPS_INTEGERS:
         return
     else:
@@ -92,43 +92,6 @@ def _rewrite(graph: ir.Graph, node: ir.Node) -> None:
             "cut it off, or export the network in QDQ form"
         )
     replace_node(graph, node, build.tape.nodes, [result])
-
-
-def _convolution(build: "_Integers", node: ir.Node) -> ir.Value:
-    attributes = {key: attribute.value for key, attribute in node.attributes.items()}
-    weight = build.narrow(node.inputs[1])
-    total = build.main("ConvInteger", [node.inputs[0], weight], **attributes)
-    if len(node.inputs) < 3:
-        return total
-    bias = _integers(node.inputs[2])
-    axes = (1,) * (len(weight.shape or ()) - 2)
-    bias = bias.reshape(-1, *axes).astype(np.int32)
-    return build.op("Add", [total, build.constant(bias)])
-
-
-def _product(build: "_Integers", node: ir.Node) -> ir.Value:
-    given = node.attributes
-    if given.get_float("alpha", 1.0) != 1 or given.get_float("beta", 1.0) != 1:
-        raise RefusedError("alpha and beta of integers must be 1")
-    operands = [build.narrow(value) for value in node.inputs[:2]]
-    for position, name in enumerate(("transA", "transB")):
-        if given.get_int(name, 0):
-            operands[position] = build.op("Transpose", [operands[position]])
-    total = build.main("MatMulInteger", operands)
-    if len(node.inputs) < 3:
-        return total
-    return build.op("Add", [total, build.wide(node.inputs[2])])
-
-
-def _shift(build: "_Integers", node: ir.Node) -> ir.Value:
-    given = {key: int(np.asarray(_number(value)).item()) for key, value in node.attributes.items()}
-    levels, signed = given.get("n_levels_out", given.get("n_levels")), given.get("signed")
-    if levels is None or signed is None or given.get("div", 0) < 1:
-        raise RefusedError("its attributes div, n_levels_out and signed are not all there")
-    low = -levels // 2 if signed else 0
-    attributes = {"div": given["div"], "low": low, "high": low + levels - 1}
-    factors = [build.wide(value) for value in node.inputs[1:]]
-    return build.main(SHIFT, [node.inputs[0], *factors], OWN_DOMAIN, **attributes)
 
 
 class _Integers(Builder):
@@ -146,6 +109,39 @@ class _Integers(Builder):
     def wide(self, value: ir.Value | None) -> ir.Value:
         """Return a constant operand in int32."""
         return self.constant(_integers(value).astype(np.int32))
+
+    def convolution(self, node: ir.Node) -> ir.Value:
+        attributes = {key: attribute.value for key, attribute in node.attributes.items()}
+        weight = self.narrow(node.inputs[1])
+        total = self.main("ConvInteger", [node.inputs[0], weight], **attributes)
+        if len(node.inputs) < 3:
+            return total
+        ones = (1,) * (len(weight.shape or ()) - 2)
+        bias = _integers(node.inputs[2]).reshape(-1, *ones).astype(np.int32)
+        return self.op("Add", [total, self.constant(bias)])
+
+    def product(self, node: ir.Node) -> ir.Value:
+        given = node.attributes
+        if given.get_float("alpha", 1.0) != 1 or given.get_float("beta", 1.0) != 1:
+            raise RefusedError("alpha and beta of integers must be 1")
+        operands = [self.narrow(value) for value in node.inputs[:2]]
+        for position, name in enumerate(("transA", "transB")):
+            if given.get_int(name, 0):
+                operands[position] = self.op("Transpose", [operands[position]])
+        total = self.main("MatMulInteger", operands)
+        if len(node.inputs) < 3:
+            return total
+        return self.op("Add", [total, self.wide(node.inputs[2])])
+
+    def shift(self, node: ir.Node) -> ir.Value:
+        given = {key: _number(value) for key, value in node.attributes.items()}
+        levels, signed = given.get("n_levels_out", given.get("n_levels")), given.get("signed")
+        if levels is None or signed is None or given.get("div", 0) < 1:
+            raise RefusedError("its attributes div, n_levels_out and signed are not all there")
+        low = -levels // 2 if signed else 0
+        attributes = {"div": given["div"], "low": low, "high": low + levels - 1}
+        factors = [self.wide(value) for value in node.inputs[1:]]
+        return self.main(SHIFT, [node.inputs[0], *factors], OWN_DOMAIN, **attributes)
 
 
 def _integers(value: ir.Value | None) -> NDArray[Any]:
@@ -173,9 +169,10 @@ def _least_type(low: float, high: float) -> type[np.integer[Any]]:
     raise RefusedError(f"integers from {low} to {high} need more than 32 bits")
 
 
-def _number(attribute: ir.Attr) -> Any:
+def _number(attribute: ir.Attr) -> int:
     is_tensor = attribute.type is ir.AttributeType.TENSOR
-    return attribute.as_tensor().numpy() if is_tensor else attribute.value
+    value = attribute.as_tensor().numpy() if is_tensor else attribute.value
+    return int(np.asarray(value).item())
 
 
 def _teach_shape_inference() -> None:
@@ -416,21 +413,18 @@ def expand_qlinear(model: ir.Model) -> bool:
         elif form is not None:
             found = True
             with noting_what_is_malformed(node):
-                _has_a_plain_form(node, form)
                 _expand(model.graph, node, form)
     return found
 
 
-def _operands(node: ir.Node, form: _Form) -> tuple[int, ...]:
-    return tuple(range(2, len(node.inputs), 3)) if form.plain == "Concat" else form.operands
+def _input(node: ir.Node, position: int) -> ir.Value | None:
+    return node.inputs[position] if position < len(node.inputs) else None
 
 
-def _has_a_plain_form(node: ir.Node, form: _Form) -> None:
-    given = _input(node, form.output)
-    scales = [_input(node, position + 1) for position in _operands(node, form)]
-    if any(value is None for value in scales) or any(
-        value is not None and value.const_value is None for value in (*scales, given)
-    ):
+def _has_a_plain_form(node: ir.Node, form: _Form, scales: Sequence[ir.Value | None]) -> None:
+    """Raise if a node has none; ``scales`` are those of its operands, and of its output."""
+    *needed, output = scales
+    if None in needed or any(one is not None and one.const_value is None for one in scales):
         raise RefusedError("its scales are not constants; quantise the model statically")
     if node.attributes.get_int("channels_last", 0):
         raise RefusedError(
@@ -440,16 +434,16 @@ def _has_a_plain_form(node: ir.Node, form: _Form) -> None:
         raise RefusedError(
             "Softmax of operator sets before 13 is not supported; convert the model to 13"
         )
-    if form.plain == "Softmax" and _values(given) > 1:
+    if form.plain == "Softmax" and _values(output) > 1:
         raise RefusedError("its result has a scale greater than 1, so that all of it would be zero")
-
-
-def _input(node: ir.Node, position: int) -> ir.Value | None:
-    return node.inputs[position] if position < len(node.inputs) else None
 
 
 def _expand(graph: ir.Graph, node: ir.Node, form: _Form) -> None:
     build = Builder(graph, name_of(node))
+    places = range(2, len(node.inputs), 3) if form.plain == "Concat" else form.operands
+    operands = [[_input(node, place + offset) for offset in range(3)] for place in places]
+    scale, zero = (_input(node, form.output + offset) for offset in range(2))
+    _has_a_plain_form(node, form, [*(given for _, given, _ in operands), scale])
     attributes = {
         key: attribute.value
         for key, attribute in node.attributes.items()
@@ -459,34 +453,25 @@ def _expand(graph: ir.Graph, node: ir.Node, form: _Form) -> None:
     alpha = float(attributes.pop("alpha", 1.0)) if form.plain == "Gemm" else 1.0
     axis = 0 if attributes.get("transB", 0) else form.axis
     reals, steps = [], np.ones((), dtype=np.float32)
-    for number, position in enumerate(_operands(node, form)):
-        data, scale, zero = (_input(node, position + offset) for offset in range(3))
-        values = _values(scale) * np.float32(alpha if number == 0 else 1)
+    for number, (data, given, offset) in enumerate(operands):
+        values = _values(given) * np.float32(alpha if number == 0 else 1)
         steps = np.multiply(steps, values.reshape(() if values.size == 1 else -1))
-        if number == 0 and alpha != 1:
-            scale = build.constant(values)
+        step = build.constant(values) if number == 0 and alpha != 1 else given
         along = axis if number == 1 else 1
-        reals.append(build.op("DequantizeLinear", [data, scale, zero], axis=along))
+        reals.append(build.op("DequantizeLinear", [data, step, offset], axis=along))
     bias = None if form.bias is None else _input(node, form.bias)
     if bias is not None:
         reals.append(build.op("DequantizeLinear", [bias, build.constant(steps)], axis=-1))
     result = build.main(form.plain, reals, **attributes)
-    if _input(node, form.output) is not None:
-        result = _through_quantisation(build, node, form, result)
+    if scale is not None:
+        if form.plain == "Softmax":
+            # Its kernel multiplies by a whole number of steps: onnxruntime, qlinear_softmax.cc.
+            whole = np.float32(1) / np.floor(np.float32(1) / _values(scale))
+            scale = build.constant(whole.astype(np.float32))
+        result = build.op("QuantizeLinear", [result, scale, zero])
+        if form.rounds_with_zero:
+            build.tape.nodes[-1].metadata_props[ROUNDS_WITH_ZERO] = "1"
     replace_node(graph, node, build.tape.nodes, [result])
-
-
-def _through_quantisation(build: Builder, node: ir.Node, form: _Form, result: ir.Value) -> ir.Value:
-    scale, zero = _input(node, form.output), _input(node, form.output + 1)
-    if form.plain == "Softmax":
-        # Its kernel multiplies by a whole number of steps: onnxruntime, qlinear_softmax.cc.
-        step = np.float32(1) / np.floor(np.float32(1) / _values(scale))
-        scale = build.constant(step.astype(np.float32))
-    result = build.op("QuantizeLinear", [result, scale, zero])
-    last = result.producer()
-    if form.rounds_with_zero and last is not None:
-        last.metadata_props[ROUNDS_WITH_ZERO] = "1"
-    return result
 
 
 def _values(scale: ir.Value | None) -> NDArray[np.float32]:

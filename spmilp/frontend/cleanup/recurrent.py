@@ -3,9 +3,7 @@
 The products with the input do not depend on the state, so one MatMul computes them for all steps.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Sequence
 
 import numpy as np
 import onnx_ir as ir
@@ -28,246 +26,190 @@ BACKWARDS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, T
 INPUTS = ("X", "W", "R", "B", "sequence_lens", "initial_h", "initial_c", "P")
 """Those of LSTM; GRU has the first six."""
 
-Inputs: TypeAlias = Mapping[str, ir.Value]
-
-
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """Time steps, length of the state, and the axis of time in X (ONNX's ``layout``)."""
-
-    steps: int
-    hidden: int
-    layout: int
-
 
 def unroll_recurrences(model: ir.Model) -> None:
     """Replace every LSTM and GRU; note the reason at those that cannot be."""
     for node in list(model.graph):
         if node.domain == "" and node.op_type in GATES:
             with noting_what_is_malformed(node):
-                _unroll(model.graph, node)
+                build = _Unrolling(model.graph, node)
+                outputs = build.outputs()
+                replace_node(model.graph, node, build.tape.nodes, outputs[: len(node.outputs)])
 
 
-def _unroll(graph: ir.Graph, node: ir.Node) -> None:
-    names = INPUTS if node.op_type == "LSTM" else INPUTS[:6]
-    inputs = {name: v for name, v in zip(names, node.inputs, strict=False) if v is not None}
-    sizes = _sizes(node, inputs)
-    _only_supported_forms(node, inputs, sizes)
-    build = Builder(graph, name_of(node))
-    directions = BACKWARDS[node.attributes.get_string("direction", "forward")]
-    chosen = [_activations(node, index) for index in range(len(directions))]
-    histories, finals, cells = [], [], []
-    for index, backwards in enumerate(directions):
-        direction = _direction(build, node, inputs, sizes, index, chosen[index])
-        states, cell = _run(direction, node, inputs, sizes, index, backwards)
-        histories.append(states)
-        finals.append(states[0] if backwards else states[-1])
-        cells.append(cell)
-    new = [_history(build, histories, sizes.layout), _stacked(build, finals, sizes.layout)]
-    if node.op_type == "LSTM":
-        new.append(_stacked(build, [cell for cell in cells if cell is not None], sizes.layout))
-    replace_node(graph, node, build.tape.nodes, new[: len(node.outputs)])
+class _Unrolling(Builder):
+    """Builds what stands for a node, one direction after the other, step by step.
 
-
-def _sizes(node: ir.Node, inputs: Inputs) -> Sizes:
-    shapes = {}
-    for name in ("X", "W", "R"):
-        if name not in inputs:
-            raise RefusedError(f"its input {name} is not given")
-        shape = inputs[name].shape
-        if shape is None or not shape.is_static():
-            raise RefusedError(f"the shape of {name} is not known")
-        shapes[name] = shape.numpy()
-    layout = node.attributes.get_int("layout", 0)
-    return Sizes(shapes["X"][layout], shapes["R"][2], layout)
-
-
-def _only_supported_forms(node: ir.Node, inputs: Inputs, sizes: Sizes) -> None:
-    if "P" in inputs:
-        raise RefusedError("peephole weights (input P) are not supported")
-    for attribute in ("clip", "input_forget"):
-        if attribute in node.attributes and node.attributes[attribute].value:
-            raise RefusedError(f"attribute {attribute} is not supported")
-    if "sequence_lens" in inputs:
-        known = inputs["sequence_lens"].const_value
-        if known is None or np.any(known.numpy() != sizes.steps):
-            raise RefusedError(f"sequence_lens must be constant, {sizes.steps} for every sequence")
-
-
-def _activations(node: ir.Node, direction: int) -> tuple[str, ...]:
-    default = DEFAULT_ACTIVATIONS[node.op_type]
-    attribute = node.attributes.get("activations")
-    if attribute is None:
-        return default
-    first = direction * len(default)
-    chosen = tuple(attribute.as_strings())[first : first + len(default)]
-    for name in chosen:
-        if name not in ACTIVATIONS:
-            raise RefusedError(f"activation {name} is not supported")
-    if len(chosen) < len(default):
-        raise RefusedError(f"{len(chosen)} activations, expected {len(default)}")
-    return chosen
-
-
-@dataclass(frozen=True, slots=True)
-class _Direction:
-    """One direction of a node: what its steps are made of.
-
-    Parameters
-    ----------
-    weight, recurrence
-        For the input ``(inputs, gates * hidden)`` and for the state ``(hidden, gates * hidden)``.
-    input_bias, state_bias
-        ``(gates * hidden)``; ``None`` when the node has no bias.
-    hidden
-        Length of the state.
-    activations
-        ONNX operators, in the order of the node's attribute.
+    Weights for the input are ``(inputs, gates * hidden)``, for the state ``(hidden, gates *
+    hidden)``, biases ``(gates * hidden)``; gates lie side by side in the last axis. A state, cell
+    or bias that is ``None`` is zero.
     """
 
-    build: Builder
-    weight: ir.Value
-    recurrence: ir.Value
-    input_bias: ir.Value | None
-    state_bias: ir.Value | None
-    hidden: int
-    activations: tuple[str, ...]
+    def __init__(self, graph: ir.Graph, node: ir.Node) -> None:
+        super().__init__(graph, name_of(node))
+        self.node, self.is_lstm = node, node.op_type == "LSTM"
+        names = INPUTS if self.is_lstm else INPUTS[:6]
+        given = zip(names, node.inputs, strict=False)
+        self.inputs = {name: value for name, value in given if value is not None}
+        shapes = {name: self._shape(name) for name in ("X", "W", "R")}
+        self.layout = node.attributes.get_int("layout", 0)
+        self.steps, self.hidden = shapes["X"][self.layout], shapes["R"][2]
+        self._only_supported_forms()
 
-    def lstm_step(
+    def _shape(self, name: str) -> tuple[int, ...]:
+        if name not in self.inputs:
+            raise RefusedError(f"its input {name} is not given")
+        shape = self.inputs[name].shape
+        if shape is None or not shape.is_static():
+            raise RefusedError(f"the shape of {name} is not known")
+        return shape.numpy()
+
+    def _only_supported_forms(self) -> None:
+        if "P" in self.inputs:
+            raise RefusedError("peephole weights (input P) are not supported")
+        for attribute in ("clip", "input_forget"):
+            if attribute in self.node.attributes and self.node.attributes[attribute].value:
+                raise RefusedError(f"attribute {attribute} is not supported")
+        if "sequence_lens" in self.inputs:
+            known = self.inputs["sequence_lens"].const_value
+            if known is None or np.any(known.numpy() != self.steps):
+                raise RefusedError(
+                    f"sequence_lens must be constant, {self.steps} for every sequence"
+                )
+
+    def outputs(self) -> list[ir.Value]:
+        """Return Y, Y_h, and of an LSTM Y_c."""
+        directions = BACKWARDS[self.node.attributes.get_string("direction", "forward")]
+        chosen = [self._activations(index) for index in range(len(directions))]
+        histories, finals, cells = [], [], []
+        for index, backwards in enumerate(directions):
+            self.activations = chosen[index]
+            states, cell = self._direction(index, backwards)
+            histories.append(states)
+            finals.append(states[0] if backwards else states[-1])
+            cells.extend([] if cell is None else [cell])
+        # Y is (steps, directions, batch, hidden); batch comes first in layout 1.
+        steps = []
+        for side_by_side in zip(*histories, strict=True):
+            joined = self._stacked(side_by_side)
+            steps.append(self.op("Unsqueeze", [joined, self.integers(self.layout)]))
+        found = [self.op("Concat", steps, axis=self.layout), self._stacked(finals)]
+        return [*found, self._stacked(cells)] if self.is_lstm else found
+
+    def _activations(self, direction: int) -> tuple[str, ...]:
+        default = DEFAULT_ACTIVATIONS[self.node.op_type]
+        attribute = self.node.attributes.get("activations")
+        if attribute is None:
+            return default
+        first = direction * len(default)
+        chosen = tuple(attribute.as_strings())[first : first + len(default)]
+        for name in chosen:
+            if name not in ACTIVATIONS:
+                raise RefusedError(f"activation {name} is not supported")
+        if len(chosen) < len(default):
+            raise RefusedError(f"{len(chosen)} activations, expected {len(default)}")
+        return chosen
+
+    def _direction(self, index: int, backwards: bool) -> tuple[list[ir.Value], ir.Value | None]:
+        """Return the states after each step, in order of time, and the last cell."""
+        weight, self.recurrence = (
+            self.op("Transpose", [self.at(self.inputs[name], 0, index)]) for name in ("W", "R")
+        )
+        bias = self.state_bias = None
+        if "B" in self.inputs:
+            width = GATES[self.node.op_type] * self.hidden
+            both = self.at(self.inputs["B"], 0, index)
+            bias = self.part(both, 0, 0, width)
+            self.state_bias = self.part(both, 0, width, 2 * width)
+        product = self.add(self.op("MatMul", [self.inputs["X"], weight]), bias)
+        if self.is_lstm:
+            product = self.add(product, self.state_bias)
+        state, cell = (self._initial(name, index) for name in ("initial_h", "initial_c"))
+        states = []
+        for step in reversed(range(self.steps)) if backwards else range(self.steps):
+            gates = self.at(product, self.layout, step)
+            if self.is_lstm:
+                state, cell = self._lstm_step(gates, state, cell)
+            else:
+                state = self._gru_step(gates, state)
+            states.append(state)
+        return (states[::-1] if backwards else states), cell
+
+    def _initial(self, name: str, index: int) -> ir.Value | None:
+        """Return an initial state ``(batch, hidden)``."""
+        value = self.inputs.get(name)
+        if value is None:
+            return None
+        if value.const_value is not None and not np.any(value.const_value.numpy()):
+            return None
+        return self.at(value, self.layout, index)
+
+    def _lstm_step(
         self, gates: ir.Value, state: ir.Value | None, cell: ir.Value | None
     ) -> tuple[ir.Value, ir.Value]:
-        """Return the next state and cell; a state or cell that is ``None`` is zero.
+        """Return the next state and cell.
 
         ``gates`` is the product with the input, biases added: input, output, forget, cell.
         """
-        build, (outer, inner, last) = self.build, self.activations
+        outer, inner, last = self.activations
         if state is not None:
-            gates = build.add(gates, build.op("MatMul", [state, self.recurrence]))
+            gates = self.add(gates, self.op("MatMul", [state, self.recurrence]))
         into, out, forget, new = (self._gate(gates, position) for position in range(4))
-        fresh = build.op("Mul", [build.op(outer, [into]), build.op(inner, [new])])
+        fresh = self.op("Mul", [self.op(outer, [into]), self.op(inner, [new])])
         if cell is not None:
-            kept = build.op("Mul", [build.op(outer, [forget]), cell])
-            fresh = build.op("Add", [kept, fresh])
-        return build.op("Mul", [build.op(outer, [out]), build.op(last, [fresh])]), fresh
+            kept = self.op("Mul", [self.op(outer, [forget]), cell])
+            fresh = self.op("Add", [kept, fresh])
+        return self.op("Mul", [self.op(outer, [out]), self.op(last, [fresh])]), fresh
 
-    def gru_step(
-        self, gates: ir.Value, state: ir.Value | None, linear_before_reset: bool
-    ) -> ir.Value:
-        """Return the next state; a state that is ``None`` is zero.
+    def _gru_step(self, gates: ir.Value, state: ir.Value | None) -> ir.Value:
+        """Return the next state.
 
         ``gates`` is the product with the input, its bias added: update, reset, hidden.
         """
-        build = self.build
+        linear_before_reset = bool(self.node.attributes.get_int("linear_before_reset", 0))
         recurrent = self._recurrent_part(state, 3 if linear_before_reset else 2)
         update = self._activated(gates, recurrent, 0)
         candidate = self._gate(gates, 2)
         if linear_before_reset:
             if recurrent is not None:
                 reset = self._activated(gates, recurrent, 1)
-                kept = build.op("Mul", [reset, self._gate(recurrent, 2)])
-                candidate = build.add(candidate, kept)
+                kept = self.op("Mul", [reset, self._gate(recurrent, 2)])
+                candidate = self.add(candidate, kept)
         else:
             if self.state_bias is not None:
-                candidate = build.add(candidate, self._gate(self.state_bias, 2))
+                candidate = self.add(candidate, self._gate(self.state_bias, 2))
             if state is not None:
                 reset = self._activated(gates, recurrent, 1)
                 weight = self._gate(self.recurrence, 2)
-                product = build.op("MatMul", [build.op("Mul", [reset, state]), weight])
-                candidate = build.add(candidate, product)
-        candidate = build.op(self.activations[1], [candidate])
+                product = self.op("MatMul", [self.op("Mul", [reset, state]), weight])
+                candidate = self.add(candidate, product)
+        candidate = self.op(self.activations[1], [candidate])
         # (1 - update) candidate + update state
-        faded = build.op("Sub", [candidate, build.op("Mul", [update, candidate])])
-        return faded if state is None else build.add(faded, build.op("Mul", [update, state]))
+        faded = self.op("Sub", [candidate, self.op("Mul", [update, candidate])])
+        return faded if state is None else self.add(faded, self.op("Mul", [update, state]))
 
     def _recurrent_part(self, state: ir.Value | None, gates: int) -> ir.Value | None:
         """Return what the state adds to the first ``gates`` gates, its bias included."""
         width, bias = gates * self.hidden, self.state_bias
         if bias is not None:
-            bias = self.build.part(bias, -1, 0, width)
+            bias = self.part(bias, -1, 0, width)
         if state is None:
             return bias
-        weight = self.build.part(self.recurrence, -1, 0, width)
-        return self.build.add(self.build.op("MatMul", [state, weight]), bias)
+        weight = self.part(self.recurrence, -1, 0, width)
+        return self.add(self.op("MatMul", [state, weight]), bias)
 
     def _activated(self, gates: ir.Value, recurrent: ir.Value | None, position: int) -> ir.Value:
         """Return an outer gate: the activation of what input and state give."""
         total = self._gate(gates, position)
         if recurrent is not None:
-            total = self.build.add(total, self._gate(recurrent, position))
-        return self.build.op(self.activations[0], [total])
+            total = self.add(total, self._gate(recurrent, position))
+        return self.op(self.activations[0], [total])
 
     def _gate(self, gates: ir.Value, position: int) -> ir.Value:
         """Return one gate's part of the last axis."""
-        return self.build.part(gates, -1, position * self.hidden, (position + 1) * self.hidden)
+        return self.part(gates, -1, position * self.hidden, (position + 1) * self.hidden)
 
-
-def _direction(
-    build: Builder,
-    node: ir.Node,
-    inputs: Inputs,
-    sizes: Sizes,
-    index: int,
-    activations: tuple[str, ...],
-) -> _Direction:
-    width = GATES[node.op_type] * sizes.hidden
-    weight, recurrence = (
-        build.op("Transpose", [build.at(inputs[name], 0, index)]) for name in ("W", "R")
-    )
-    input_bias = state_bias = None
-    if "B" in inputs:
-        both = build.at(inputs["B"], 0, index)
-        input_bias = build.part(both, 0, 0, width)
-        state_bias = build.part(both, 0, width, 2 * width)
-    return _Direction(build, weight, recurrence, input_bias, state_bias, sizes.hidden, activations)
-
-
-def _run(
-    direction: _Direction,
-    node: ir.Node,
-    inputs: Inputs,
-    sizes: Sizes,
-    index: int,
-    backwards: bool,
-) -> tuple[list[ir.Value], ir.Value | None]:
-    """Return the states of one direction after each step, in order of time, and the last cell."""
-    build = direction.build
-    product = build.add(build.op("MatMul", [inputs["X"], direction.weight]), direction.input_bias)
-    if node.op_type == "LSTM":
-        product = build.add(product, direction.state_bias)
-    state, cell = (
-        _initial(build, inputs.get(name), sizes, index) for name in ("initial_h", "initial_c")
-    )
-    linear_before_reset = bool(node.attributes.get_int("linear_before_reset", 0))
-    states = []
-    for step in reversed(range(sizes.steps)) if backwards else range(sizes.steps):
-        gates = build.at(product, sizes.layout, step)
-        if node.op_type == "LSTM":
-            state, cell = direction.lstm_step(gates, state, cell)
-        else:
-            state = direction.gru_step(gates, state, linear_before_reset)
-        states.append(state)
-    return (states[::-1] if backwards else states), cell
-
-
-def _initial(build: Builder, value: ir.Value | None, sizes: Sizes, index: int) -> ir.Value | None:
-    """Return an initial state ``(batch, hidden)``; ``None`` where it is zero."""
-    if value is None:
-        return None
-    if value.const_value is not None and not np.any(value.const_value.numpy()):
-        return None
-    return build.at(value, sizes.layout, index)
-
-
-def _history(build: Builder, histories: Sequence[Sequence[ir.Value]], layout: int) -> ir.Value:
-    """Return Y: ``(steps, directions, batch, hidden)``; batch comes first in layout 1."""
-    steps = []
-    for states in zip(*histories, strict=True):
-        joined = _stacked(build, states, layout)
-        steps.append(build.op("Unsqueeze", [joined, build.integers(layout)]))
-    return build.op("Concat", steps, axis=layout)
-
-
-def _stacked(build: Builder, states: Sequence[ir.Value], layout: int) -> ir.Value:
-    """Return states side by side: ``(directions, batch, hidden)``; batch first in layout 1."""
-    parts = [build.op("Unsqueeze", [state, build.integers(layout)]) for state in states]
-    return build.op("Concat", parts, axis=layout) if len(parts) > 1 else parts[0]
+    def _stacked(self, states: Sequence[ir.Value]) -> ir.Value:
+        """Return states side by side: ``(directions, batch, hidden)``; batch first in layout 1."""
+        parts = [self.op("Unsqueeze", [state, self.integers(self.layout)]) for state in states]
+        return self.op("Concat", parts, axis=self.layout) if len(parts) > 1 else parts[0]
