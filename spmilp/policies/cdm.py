@@ -19,7 +19,7 @@ What the paper leaves open, or has otherwise, and what is done here:
 - Its variables seem to keep their places for the whole program; here for their whole lives.
 - A move serves all who read a buffer from one place in one way.
 - A buffer is written once here, so that replicas stay equal. A home is sought among four of the
-  scratchpads that use the buffer, and for private data two more near by.
+  scratchpads that use the buffer.
 - Addresses are found afterwards; where there are none together, the largest of what is kept stays
   away from there.
 

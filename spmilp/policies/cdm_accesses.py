@@ -34,7 +34,7 @@ Charges = Counter[int]
 By its place in a table with a row for each wave."""
 
 HOMES = 4
-"""Scratchpads that one buffer may have its home in, at most; two more near a private one's."""
+"""Scratchpads that one buffer may have its home in, at most."""
 
 
 class Role(StrEnum):
@@ -254,22 +254,14 @@ class Accesses:
         return min(uses) if writer is None else self._step_of[writer], max(uses)
 
     def _home_memories(self, buffer: BufferIdx) -> list[MemoryIdx]:
-        """Return scratchpads of those who use it, evenly chosen, and others near a single one."""
+        """Return scratchpads of those who use it; of many some, evenly chosen."""
         users, written = self._users(buffer), self._written_in(buffer)
         if len(users) > HOMES:
             # Other ones for the next buffer, so that not all meet at the same scratchpads.
             places = (i * len(users) // HOMES + buffer for i in range(HOMES))
             chosen = {users[place % len(users)] for place in places}
             return sorted(chosen if written is None else {*chosen, written})
-        if len(users) > 1:
-            return users
-        spms = {core.memory for core in self.setting.problem.machine.cores}
-        near = sorted(
-            (option.cycles, memory)
-            for memory in spms.difference(users)
-            if (option := self.way(buffer, buffer, memory, users[0])) is not None
-        )
-        return users + [memory for _, memory in near[:2]]
+        return users
 
     def _charges(
         self,
