@@ -13,7 +13,7 @@ from spmilp.lowering.limits import groups_that_do_not_fit
 from spmilp.lowering.tiling import Tiling, Tilings, tile_grid
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import OutOfTimeError
-from spmilp.solvers.common.operator_selection import ByCredit
+from spmilp.solvers.common.operator_selection import OperatorSelection
 from spmilp.tile_selection.coarse import CoarseTilings, nearby
 from spmilp.tile_selection.estimate import ALTERNATIVES, DEFAULT_PARAMETERS, CostParameters
 from spmilp.tile_selection.first_choice import CandidateSpace, FirstChoice
@@ -187,7 +187,8 @@ def take_turns(trials: Trials, neighbourhoods: Sequence[tuple[float, Pass]]) -> 
     neighbourhoods
         What each is expected to be worth, and its pass.
     """
-    selection = ByCredit({number: worth for number, (worth, _) in enumerate(neighbourhoods)})
+    worths = {number: worth for number, (worth, _) in enumerate(neighbourhoods)}
+    selection = OperatorSelection(worths)
     left: list[Iterator[Tilings]] = [iter(()) for _ in neighbourhoods]
     around: list[Tilings | None] = [None] * len(neighbourhoods)
 

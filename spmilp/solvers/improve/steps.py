@@ -5,13 +5,16 @@ from collections.abc import Callable
 import numpy as np
 
 from spmilp.solvers.common.clock import Clock
-from spmilp.solvers.common.operator_selection import ByBestRate
+from spmilp.solvers.common.operator_selection import OperatorSelection
 from spmilp.solvers.improve.components import ReassignmentSteps
 from spmilp.solvers.improve.options import LnsOptions
 from spmilp.solvers.justify.early_and_late import advanced, loads_of
 from spmilp.solvers.justify.passes import backward_pass, forward_pass
 from spmilp.solvers.justify.repacking import Repacking
 from spmilp.solvers.justify.schedule import TimedSchedule
+
+HOPED = 0.5
+"""Of the steps of each kind, that find a shorter schedule."""
 
 LOADS_ADVANCED = 3
 """On average, and one more."""
@@ -34,14 +37,15 @@ class Steps:
             self._steps["advance loads"] = lambda now: with_loads_advanced(work, now, random)
         if settings.reassignment:
             self._steps["reassign"] = ReassignmentSteps(work, clock, seed).improve
-        self._selection = ByBestRate(list(self._steps), random, has_clock=clock.is_limited)
+        self._selection = OperatorSelection(dict.fromkeys(self._steps, HOPED))
 
     def take(self, current: TimedSchedule) -> TimedSchedule:
         """Return a schedule that ends no later, with open addresses."""
-        began, kind = self._clock.now(), self._selection.next()
+        began, kind = self._clock.now(), self._selection.in_turn()[0]
         found = self._steps[kind](current)
-        gain = current.makespan - found.makespan
-        self._selection.learn(kind, gain, self._clock.now() - began)
+        # Without a limit the same steps are taken each time, whatever they cost.
+        cost = self._clock.now() - began if self._clock.is_limited else 1.0
+        self._selection.learn(kind, found.makespan < current.makespan, cost)
         return found
 
 

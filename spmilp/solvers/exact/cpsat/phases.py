@@ -244,7 +244,8 @@ def improve_around(state: CpSatState) -> None:
     if plan is None or not state.settings.neighbourhoods:
         return
     kinds = _kinds(state, plan)
-    selection = OperatorSelection(dict.fromkeys(kinds, HOPED), cost=FIRST, memory=KEPT)
+    hoped = dict.fromkeys(kinds, HOPED / FIRST)
+    selection = OperatorSelection(hoped, cost=FIRST, memory=KEPT, least=0.0)
     waiting, turn = dict.fromkeys(kinds, FIRST), 0
     while waiting and not _is_over(state):
         kind = max(waiting, key=selection.rate)
