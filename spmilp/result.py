@@ -350,11 +350,9 @@ class Result:
         FileError
             If the file cannot be written.
         """
-        from spmilp.report.page import Heading, report_page
+        from spmilp.report.page import report_page
 
-        page = report_page(
-            self.problem, self._there(), Heading(self.title(), self.rows(), self.log)
-        )
+        page = report_page(self.problem, self._there(), self.title(), self.rows(), self.log)
         if path is not None:
             page.save(path)
         return page

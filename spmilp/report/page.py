@@ -158,34 +158,26 @@ class Page:
         return f'<iframe srcdoc="{escape(self.html)}" height="{HEIGHT}" style="{style}"></iframe>'
 
 
-@dataclass(frozen=True, slots=True)
-class Heading:
-    """What stands above everything else, and what only the solve knows.
-
-    Parameters
-    ----------
-    rows
-        The figures of the answer.
-    log
-        What the search has found, where it is known.
-    """
-
-    title: str
-    rows: Sequence[Row]
-    log: Sequence[LogEntry] = ()
-
-
-def report_page(problem: Problem, plan: Plan, heading: Heading) -> Page:
+def report_page(
+    problem: Problem, plan: Plan, title: str, rows: Sequence[Row], log: Sequence[LogEntry] = ()
+) -> Page:
     """Return the report on a plan that the checker has accepted.
 
     Names from files reach the page in a compressed table and are shown as text: they cannot be
     taken for markup. The page's own policy forbids it every request.
+
+    Parameters
+    ----------
+    rows
+        The figures of the answer, which stand above everything else below the title.
+    log
+        What the search has found, where it is known.
     """
     shown: dict[str, Any] = contents(analyse(problem, plan))
-    shown |= {"rows_of_answer": heading.rows, "log": [astuple(each) for each in heading.log]}
+    shown |= {"rows_of_answer": rows, "log": [astuple(each) for each in log]}
     packed = gzip.compress(json.dumps(shown, separators=(",", ":")).encode(), 6, mtime=0)
     parts = {
-        "title": escape(heading.title),
+        "title": escape(title),
         "style": _asset("page.css"),
         "script": "\n".join(_asset(f"{name}.js") for name in SCRIPTS),
         "plan": b64encode(packed).decode(),

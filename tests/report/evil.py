@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from report.duo import duo_plan, duo_problem
 from spmilp.problem.problem import Problem
-from spmilp.report.page import Heading, Page, report_page
+from spmilp.report.page import Page, report_page
 
 EVIL = (
     "<script>window.hacked = 1</script>",
@@ -34,4 +34,4 @@ def with_evil_names(problem: Problem) -> Problem:
 
 def duo_page(problem: Problem | None = None) -> Page:
     named = problem or duo_problem()
-    return report_page(named, duo_plan(), Heading(named.name, [("makespan", "72 cycles", EVIL[1])]))
+    return report_page(named, duo_plan(), named.name, [("makespan", "72 cycles", EVIL[1])])

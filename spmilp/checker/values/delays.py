@@ -125,7 +125,7 @@ class _List:
     @property
     def busy(self) -> bool:
         """Whether it cannot look at its next command now."""
-        return bool(self.under_way) if self.is_core else len(self.under_way) >= self.depth
+        return len(self.under_way) >= (1 if self.is_core else self.depth)
 
 
 class _Run:
@@ -153,11 +153,10 @@ class _Run:
             self._advance(index, now)
 
     def _fresh(self, machine: Machine, one: CoreCommands | ChannelCommands) -> _List:
-        depth = 1
+        depth, is_core = 1, isinstance(one, CoreCommands)
         if isinstance(one, ChannelCommands):
             depth = machine.engines[one.engine].descriptors or self._random.choice(QUEUES)
-        slowness = 2 ** self._random.uniform(0, 6)
-        return _List(deque(one.commands), depth, slowness, isinstance(one, CoreCommands))
+        return _List(deque(one.commands), depth, 2 ** self._random.uniform(0, 6), is_core)
 
     def _advance(self, index: int, now: Cycles) -> None:
         """Let a list do what it can without time passing."""
@@ -172,19 +171,16 @@ class _Run:
                     if self._takes:
                         self._values[event] -= count
                 case Signal(event):
-                    self._signal_behind(mine, event, now)
+                    # When everything before it has completed.
+                    if mine.under_way:
+                        mine.under_way[-1][1].append(event)
+                    else:
+                        self._signal(event, now)
                 case Run() | Move():
                     mine.under_way.append((command, []))
                     if len(mine.under_way) == 1:
                         self._start_next(index, now)
             mine.commands.popleft()
-
-    def _signal_behind(self, mine: _List, event: int, now: Cycles) -> None:
-        """Signal when everything before has completed."""
-        if mine.under_way:
-            mine.under_way[-1][1].append(event)
-        else:
-            self._signal(event, now)
 
     def _signal(self, event: int, now: Cycles) -> None:
         self._values[event] += 1
