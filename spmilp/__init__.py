@@ -35,11 +35,10 @@ The line from a model to a checked plan is written out in :mod:`spmilp.pipeline`
     packing         offsets for lifetimes, by itself and within solvers
     checker         is a plan valid, free of races, right in its values?
     commands        command lists with events, from plans
-    analysis        why a plan takes the time, the room and the traffic that it takes
+    explaining      why a plan takes the time, the room and the traffic that it takes, or is none
     export, report  tables for firmware; timelines, memory maps and the page
-    runs                      solvers side by side; networks on many machines, on Dask workers
-    explanation               why there is no plan, or a slow one, and what helps
-    cli                       the command line
+    runs            solvers side by side; networks on many machines, on Dask workers
+    cli             the command line
 
 and small modules that serve them all. Names are imported when they are first used.
 """

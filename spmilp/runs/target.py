@@ -1,10 +1,11 @@
 """The smallest value of one field of a machine for which a plan meets a target."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -17,7 +18,6 @@ from spmilp.runs.jobs import Run
 from spmilp.runs.points import (
     AnyMachine,
     Point,
-    Value,
     points_of,
     shown,
     values_of,
@@ -76,31 +76,11 @@ class Target:
         return NOT_FOUND
 
 
-@dataclass(frozen=True, kw_only=True)
-class Range:
-    """One network on one machine with each value of one field.
+class Range(NamedTuple):
+    """One network on one machine with each of so many values of one field, ascending."""
 
-    Parameters
-    ----------
-    point
-        With any of the values.
-    base
-        The machine whose field is set; ``others`` are those of its fields that stay.
-    values
-        Ascending.
-    """
-
-    point: Point
-    base: MachineFile
-    others: Mapping[str, Value]
-    field: str
-    values: Sequence[Value]
-
-    def __getitem__(self, index: int) -> Point:
-        """Return the point with a value."""
-        values = {**self.others, self.field: self.values[index]}
-        machine = with_values(self.base, values)
-        return replace(self.point, machine=machine, values=tuple(values.items()))
+    length: int
+    point: Callable[[int], Point]
 
 
 def swept_field(given: Mapping[str, object]) -> str:
@@ -134,11 +114,15 @@ def ranges_of(
     values = values_of(name, given[name], each=True)
     fixed = {other: values_of(other, given[other])[0] for other in given if other != name}
     one_value = {each: (value,) for each, value in {**fixed, name: values[0]}.items()}
+
+    def point_with(point: Point, base: MachineFile, index: int) -> Point:
+        pairs = {**fixed, name: values[index]}
+        return replace(point, machine=with_values(base, pairs), values=tuple(pairs.items()))
+
     for machine in machines:
+        base = as_machine_file(machine)
         for point in points_of(models, [machine], options, one_value, dim):
-            yield Range(
-                point=point, base=as_machine_file(machine), others=fixed, field=name, values=values
-            )
+            yield Range(len(values), partial(point_with, point, base))
 
 
 def smallest(among: Range, target: Target, rows: Rows) -> list[Point]:
@@ -148,11 +132,11 @@ def smallest(among: Range, target: Target, rows: Rows) -> list[Point]:
     meets the target with less. The points are in ascending order; the first that meets the target
     has the smallest value that was found.
     """
-    _ = among[0].machine  # a smallest value that no machine can have is an error at once
+    among.point(0)  # a smallest value that no machine can have is an error at once
     tried: dict[int, Point] = {}
 
     def try_value(index: int) -> None:
-        tried[index] = among[index]
+        tried[index] = among.point(index)
         rows.solve([tried[index]])
         rows.warm_start([tried[each] for each in sorted(tried)])
 
@@ -160,7 +144,7 @@ def smallest(among: Range, target: Target, rows: Rows) -> list[Point]:
         met = (each for each in tried if target.is_met_by(rows.found[tried[each].key]))
         return min(met, default=None)
 
-    high = len(among.values) - 1
+    high = among.length - 1
     try_value(high)
     # What the top does not reach by itself it may with the plan of a smaller machine.
     while least_that_meets() is None:
@@ -172,7 +156,7 @@ def smallest(among: Range, target: Target, rows: Rows) -> list[Point]:
         low = max((each for each in tried if each < found), default=-1)
         least = _least_that_holds(among, rows, tried[found].key, low, found)
         if least < found:
-            tried[least] = among[least]
+            tried[least] = among.point(least)
             rows.adopt(tried[least], tried[found])
         if least - low <= 1:
             break
@@ -185,7 +169,7 @@ def _least_that_holds(among: Range, rows: Rows, key: str, low: int, high: int) -
     problem, plan = open_pair(rows.store.folder_of(key))
     while high - low > 1:
         middle = (low + high) // 2
-        if is_valid_on(problem, plan, among[middle].machine):
+        if is_valid_on(problem, plan, among.point(middle).machine):
             high = middle
         else:
             low = middle
