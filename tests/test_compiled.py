@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 import spmilp
-from spmilp.code_cache import FOLDERS_KEPT
 from spmilp.compiled import part
 
 pytestmark = pytest.mark.full
@@ -42,16 +41,6 @@ from spmilp.entry import doubled
 print(doubled(20), sum(doubled.__wrapped__.stats.cache_hits.values()))
 """
 
-
-TIMED = """
-from spmilp.compiled import seconds_of_compiling
-before = seconds_of_compiling()
-from spmilp.entry import doubled
-doubled(20)
-first = seconds_of_compiling()
-doubled(21)
-print(int(before == 0 < first), int(first == seconds_of_compiling()))
-"""
 
 INTERRUPTED = """
 import os, signal
@@ -139,8 +128,8 @@ class Package:
         """Return the answer and the number of functions that came from the cache."""
         return finish(self.start(program, **environment))
 
-    def folders(self, cache: Path | None = None) -> list[Path]:
-        return sorted((cache or self.cache).glob("spmilp/entry-*"))
+    def folders(self) -> list[Path]:
+        return sorted(self.cache.glob("spmilp/entry-*"))
 
 
 def finish(process: subprocess.Popen[str]) -> list[int]:
@@ -177,28 +166,6 @@ def test_a_change_two_modules_below_is_seen(package: Package) -> None:
     assert package.run() == [42, 1]
 
 
-def test_folders_that_were_not_in_use_for_longest_are_removed(package: Package) -> None:
-    for age in range(FOLDERS_KEPT + 2):
-        old = package.cache / "spmilp" / f"entry-{age}"
-        old.mkdir(parents=True)
-        os.utime(old, (10**9 - age, 10**9 - age))
-    other = package.cache / "spmilp" / "entrance-0"
-    other.mkdir()
-    package.run()
-    kept = {folder.name for folder in package.folders()}
-    assert len(kept) == FOLDERS_KEPT
-    assert {f"entry-{age}" for age in range(FOLDERS_KEPT - 1)} < kept
-    assert other.exists()
-
-
-def test_a_module_that_is_gone_is_not_missed(package: Package) -> None:
-    package.run()
-    package.write("entry", ENTRY.replace("callee", "other"))
-    package.write("other", CALLEE)
-    (package.folder / "spmilp" / "callee.py").unlink()
-    assert package.run() == [42, 0]
-
-
 def test_damaged_files_are_replaced(package: Package) -> None:
     package.run()
     (folder,) = package.folders()
@@ -214,21 +181,6 @@ def test_processes_that_compile_at_the_same_time_agree(package: Package) -> None
     assert package.run() == [42, 1]
     (folder,) = package.folders()
     assert sorted(file.suffix for file in folder.iterdir()) == [".nbc", ".nbi"]
-
-
-def test_without_a_place_to_write_each_process_compiles(package: Package) -> None:
-    file = package.folder / "file"
-    file.touch()
-    for _ in range(2):
-        assert package.run(NUMBA_CACHE_DIR=str(file)) == [42, 0]
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="skipped: other systems have other folders")
-def test_the_users_cache_folder_is_used_unless_numba_is_told_another(package: Package) -> None:
-    home = package.folder / "home"
-    assert package.run(NUMBA_CACHE_DIR="", XDG_CACHE_HOME=str(home)) == [42, 0]
-    assert len(package.folders(home)) == 1
-    assert package.folders() == []
 
 
 def test_without_compilation_the_answer_is_the_same(package: Package) -> None:
@@ -291,30 +243,6 @@ def test_machine_code_that_is_damaged_is_never_linked_but_made_anew(alone: Packa
         assert file.read_bytes() == whole
 
 
-def test_without_a_place_to_write_standalone_functions_run_all_the_same(alone: Package) -> None:
-    (alone.folder / "file").touch()
-    blocked = str(alone.folder / "file")
-    assert alone.run(RUN_STANDALONE, NUMBA_CACHE_DIR=blocked) == [42, 21, 1]
-    assert alone.run(RUN_STANDALONE, NUMBA_DISABLE_JIT="1") == [42, 21, 0]
-
-
-def test_a_numba_that_passes_arguments_in_another_way_calls_standalone_functions_itself(
-    alone: Package,
-) -> None:
-    other = "import spmilp.compiler\nspmilp.compiler.ARRAY = ()\n"
-    assert alone.run(other + RUN_STANDALONE) == [42, 21, 1]
-    assert alone.run(other + RUN_STANDALONE) == [42, 21, 1]
-
-
-def test_few_steps_are_taken_in_python_where_there_is_no_machine_code_yet(alone: Package) -> None:
-    few = RUN_STANDALONE.replace("doubled(values", "doubled.in_about(100)(values")
-    many = RUN_STANDALONE.replace("doubled(values", "doubled.in_about(10**9)(values")
-    assert alone.run(few) == [42, 21, 0]
-    assert alone.folders() == []
-    assert alone.run(many) == [42, 21, 1]
-    assert alone.run(few) == [42, 21, 0]
-
-
 def test_kinds_of_arguments_that_cannot_be_passed_are_refused(alone: Package) -> None:
     program = """
 import numpy as np
@@ -328,9 +256,3 @@ for values in (np.zeros((2, 2)), np.zeros(4)[::2], "text", 1.5):
 print(refused)
 """
     assert alone.run(program) == [4]
-
-
-def test_the_seconds_of_compiling_are_those_of_the_first_call(package: Package) -> None:
-    assert package.run(TIMED) == [1, 1]
-    # Loading what the first process has compiled counts as well.
-    assert package.run(TIMED) == [1, 1]
