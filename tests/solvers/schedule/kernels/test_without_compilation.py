@@ -24,7 +24,7 @@ def answers(disabled: str) -> tuple[str, str]:
     """Return whether the scheduler was compiled, and what it found."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
-        cwd=Path(__file__).parents[3],
+        cwd=Path(__file__).parents[4],
         env={**os.environ, "NUMBA_DISABLE_JIT": disabled},
         check=True,
         capture_output=True,
