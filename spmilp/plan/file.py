@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from spmilp.errors import FileError
 from spmilp.files import read_bytes, require_room, sha256_of, write_atomically, write_together
@@ -164,38 +165,23 @@ def _plan_from(path: Path | str, data: bytes, problem: Problem | None, beside: s
         )
     return Plan(
         placements=tuple(
-            Placement(
-                task=row.index,
-                core=row.core,
-                start=row.start,
-                end=row.start + row.cycles,
-                reads=row.reads,
-                writes=row.writes,
-                scratch=row.scratch,
-            )
-            for row in file.tasks
+            Placement(task=fields.pop("index"), **fields) for fields in map(_timed, file.tasks)
         ),
         residencies=file.residencies,
-        transfers=tuple(
-            Transfer(
-                index=row.index,
-                slice=row.slice,
-                source=row.source,
-                destinations=row.destinations,
-                engine=row.engine,
-                channel=row.channel,
-                start=row.start,
-                end=row.start + row.cycles,
-                route=row.route,
-            )
-            for row in file.transfers
-        ),
+        transfers=tuple(Transfer(**fields) for fields in map(_timed, file.transfers)),
         tensors=tuple(tensor.address for tensor in file.tensors),
         claim=Claim(**{one.name: getattr(file.solve, one.name) for one in fields(Claim)}),
         solver=file.solve.solver,
         options=file.solve.options,
         problem_sha256=named,
     )
+
+
+def _timed(row: TaskRow | TransferRow) -> dict[str, Any]:
+    """Return the fields of a row, with the end in place of the cycles."""
+    fields = asdict(row)
+    fields["end"] = row.start + fields.pop("cycles")
+    return fields
 
 
 def write_plan(plan: Plan, problem: Problem, path: Path | str) -> None:
@@ -296,30 +282,12 @@ def plan_bytes(plan: Plan, problem: Problem, sha256: str | None = None) -> bytes
 
 
 def _task(placement: Placement) -> dict[str, Any]:
-    fields: dict[str, Any] = {
-        "index": placement.task,
-        "core": placement.core,
-        "start": placement.start,
-        "cycles": placement.end - placement.start,
-    }
-    if placement.reads:
-        fields["reads"] = placement.reads
-    if placement.writes:
-        fields["writes"] = placement.writes
-    if placement.scratch is not None:
-        fields["scratch"] = placement.scratch
-    return fields
+    fields = plain(placement)
+    head = {"index": fields.pop("task"), "core": fields.pop("core"), "start": fields.pop("start")}
+    return head | {"cycles": fields.pop("end") - placement.start} | fields
 
 
 def _transfer(move: Transfer) -> dict[str, Any]:
-    return {
-        "index": move.index,
-        "slice": move.slice,
-        "engine": move.engine,
-        "channel": move.channel,
-        "start": move.start,
-        "cycles": move.end - move.start,
-        "source": move.source,
-        "destinations": move.destinations,
-        "route": move.route,
-    }
+    fields = plain(move)
+    fields["cycles"] = fields.pop("end") - move.start
+    return {name: fields[name] for name in TransferRow.__struct_fields__}

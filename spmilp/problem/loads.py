@@ -37,8 +37,8 @@ def _elements(boxes: list[Slice]) -> int:
     """Count the elements of a union of boxes, on the grid of all their edges."""
     edges = []
     for axis in range(len(boxes[0].start)):
-        sides = ((box.start[axis], box.start[axis] + box.extent[axis]) for box in boxes)
-        edges.append(sorted({edge for both in sides for edge in both}))
+        ends = ((box.start[axis], box.start[axis] + box.extent[axis]) for box in boxes)
+        edges.append(sorted({edge for both in ends for edge in both}))
     covered: set[tuple[int, ...]] = set()
     for box in boxes:
         sides = zip(edges, box.start, box.extent, strict=True)

@@ -253,7 +253,7 @@ class Problem:
     cache: Cache = field(default_factory=Cache, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        tables = {
+        tables: dict[str, tuple[DramTensor | Buffer | Slice | Task, ...]] = {
             "tensor": self.tensors,
             "buffer": self.buffers,
             "slice": self.slices,
