@@ -46,7 +46,7 @@ from spmilp.plan.memory import layout_in_memory
 from spmilp.plan.plan import Placement
 from spmilp.problem.problem import BufferKind
 from spmilp.problem.strides import Layout, StridedCopy, row_major_strides, strided_copy
-from spmilp.units import Box, Bytes, MemoryIdx, ResidencyIdx, align_up
+from spmilp.units import Box, Bytes, Extents, MemoryIdx, ResidencyIdx, align_up
 
 _PRODUCTS = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})
 """Operators whose bias is added as it is where both factors are integers that stand for reals."""
@@ -291,24 +291,15 @@ class Actions:
 
     def piece(self, slice_: int, residency: ResidencyIdx) -> _Piece:
         """Return the piece that a slice in a residency is."""
-        buffer = self.addresses.buffer(slice_)
-        tile, part = self.addresses.tile(buffer), self._problem.slices[slice_]
+        buffer, (box, axes) = self.addresses.buffer(slice_), self.addresses.box(slice_)
         lies = layout_in_memory(self._problem, self._plan, slice_, residency)
-        intervals = [*tile.box]
-        strides: tuple[Bytes, ...] = ()
-        if tile.box:
-            axes = tile.axes or tuple(range(len(tile.box)))
-            for axis, start, extent in zip(axes, part.start, part.extent, strict=True):
-                first = tile.box[axis][0] + start
-                intervals[axis] = (first, first + extent)
-            strides = tuple(lies.strides[axis] for axis in inverse(axes))
         return _Piece(
-            of=tile.of,
+            of=self.addresses.tile(buffer).of,
             partial=buffer.kind is BufferKind.PARTIAL,
-            box=tuple(intervals),
+            box=box,
             offset=lies.offset,
             memory=self._plan.residencies[residency].memory,
-            strides=strides,
+            strides=tuple(lies.strides[axis] for axis in axes),
         )
 
     def shares_bytes(self, placement: Placement) -> bool:
@@ -490,17 +481,10 @@ class _TaskCalls:
         """
         pieces = _holding(box, candidates)
         item, extent = dtype.itemsize, extents(box)
-        packed = row_major_strides(extent, item)
+        may_be_used = len(pieces) == 1 and not (is_written and self._in_place)
         copies = None
-        if (
-            len(pieces) == 1
-            and not (is_written and self._in_place)
-            and all(
-                count == 1 or own == wanted
-                for count, own, wanted in zip(extent, pieces[0][0].strides, packed, strict=True)
-            )
-        ):
-            piece = pieces[0][0]
+        if may_be_used and _is_packed(pieces[0][0], extent, item):
+            ((piece, _),) = pieces
             place = self._address(piece, _bytes_to(piece.box, box, piece.strides))
         else:
             place = Address(WORKSPACE_SPACE, self._take(prod(extent) * item))
@@ -574,6 +558,12 @@ def _in_words(operator: Operator, name: str) -> graph.Attribute:
                 f"[{_LEAST_WORD}, {_LARGEST_WORD}] of a word"
             )
     return value
+
+
+def _is_packed(piece: _Piece, extent: Extents, item: Bytes) -> bool:
+    """Say whether so many elements of a piece lie packed."""
+    sides = zip(extent, piece.strides, row_major_strides(extent, item), strict=True)
+    return all(count == 1 or own == packed for count, own, packed in sides)
 
 
 def _holding(box: Box, candidates: Iterable[_Piece]) -> list[tuple[_Piece, Box]]:

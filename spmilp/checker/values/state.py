@@ -140,21 +140,23 @@ class Addresses:
             )
         return dtype
 
-    def piece(self, slice_: SliceIdx, values: Array) -> Piece:
-        """Return what the raw values of a slice are, in the model's order of axes."""
-        buffer = self.buffer(slice_)
-        tile = self.tile(buffer)
-        box = self._problem.slices[slice_]
-        typed = values.view(self.dtype(buffer))
-        partial = buffer.kind is BufferKind.PARTIAL
+    def box(self, slice_: SliceIdx) -> tuple[Box, tuple[int, ...]]:
+        """Return what a slice is of its tensor, and its own axes in the model's order."""
+        tile, part = self.tile(self.buffer(slice_)), self._problem.slices[slice_]
         if not tile.box:
-            return Piece(tile.of, (), typed.reshape(()), partial)
-        axes = tile.axes or tuple(range(len(tile.box)))
-        intervals = [*tile.box]
-        for axis, start, extent in zip(axes, box.start, box.extent, strict=True):
+            return (), ()
+        axes, intervals = tile.axes or tuple(range(len(tile.box))), [*tile.box]
+        for axis, start, extent in zip(axes, part.start, part.extent, strict=True):
             first = tile.box[axis][0] + start
             intervals[axis] = (first, first + extent)
-        return Piece(tile.of, tuple(intervals), typed.transpose(inverse(axes)), partial)
+        return tuple(intervals), inverse(axes)
+
+    def piece(self, slice_: SliceIdx, values: Array) -> Piece:
+        """Return what the raw values of a slice are, in the model's order of axes."""
+        buffer, (box, axes) = self.buffer(slice_), self.box(slice_)
+        typed = values.view(self.dtype(buffer))
+        ordered = typed.transpose(axes) if box else typed.reshape(())
+        return Piece(self.tile(buffer).of, box, ordered, buffer.kind is BufferKind.PARTIAL)
 
     def in_memory_order(self, buffer: Buffer, values: Array) -> Array:
         """Return values in the model's order of axes as they lie in a buffer."""
