@@ -1,7 +1,9 @@
 """Subjects of the tests: the worked example of the checker, and plans of networks."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -48,29 +50,36 @@ def subject(problem: Problem = PROBLEM, plan: Plan = PLAN, **more: Any) -> Subje
     return Subject(problem=problem, plan=plan, **more)
 
 
-def with_hostile_names() -> Subject:
-    """Return the worked example with the names of everything replaced."""
-    names = (HOSTILE[index % len(HOSTILE)] for index in range(1_000))
+def with_hostile_names(given: Subject | None = None) -> Subject:
+    """Return a plan with the names of everything replaced, but of tensors that a network names."""
+    given = given or subject()
+    problem, machine = given.problem, given.problem.machine
+    names = cycle(HOSTILE)
+
+    def renamed(things: Iterable[Any]) -> tuple[Any, ...]:
+        return tuple(replace(each, name=next(names)) for each in things)
+
+    nodes = {each.name: f"{each.index}{next(names)}" for each in machine.memories}
     machine = replace(
-        PROBLEM.machine,
+        machine,
         name=next(names),
-        # Nodes of the links are called by the names of memories: those stay.
-        cores=tuple(replace(core, name=f"{core.index}{next(names)}") for core in _machine().cores),
-        engines=tuple(replace(e, name=f"{e.index}{next(names)}") for e in _machine().engines),
+        memories=tuple(replace(each, name=nodes[each.name]) for each in machine.memories),
+        links=tuple(
+            replace(e, source=nodes.get(e.source, e.source), target=nodes.get(e.target, e.target))
+            for e in machine.links
+        ),
+        cores=tuple(replace(each, name=f"{each.index}{next(names)}") for each in machine.cores),
+        engines=tuple(replace(each, name=f"{each.index}{next(names)}") for each in machine.engines),
     )
     problem = replace(
-        PROBLEM,
+        problem,
         name=next(names),
         machine=machine,
-        tensors=tuple(replace(tensor, name=next(names)) for tensor in PROBLEM.tensors),
-        buffers=tuple(replace(buffer, name=next(names)) for buffer in PROBLEM.buffers),
-        tasks=tuple(replace(task, name=next(names)) for task in PROBLEM.tasks),
+        tensors=problem.tensors if given.network else renamed(problem.tensors),
+        buffers=renamed(problem.buffers),
+        tasks=renamed(problem.tasks),
     )
-    return subject(problem)
-
-
-def _machine() -> Any:
-    return PROBLEM.machine
+    return replace(given, problem=problem)
 
 
 def two_strips_subject(in_place: bool = True) -> tuple[Subject, dict[str, np.ndarray]]:

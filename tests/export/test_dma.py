@@ -175,7 +175,7 @@ def test_the_last_choice_that_fits_an_engine_counts() -> None:
 
 
 def test_the_generic_table_has_every_copy_in_the_order_of_its_channel() -> None:
-    text = dma_files(with_hostile_names())["dma.csv"].decode("ascii")
+    text = dma_files(subject())["dma.csv"].decode("ascii")
     lines = [line for line in text.splitlines(keepends=True) if not line.startswith("#")]
     rows = list(csv.DictReader(StringIO("".join(lines))))
     assert {int(row["transfer"]) for row in rows} == set(range(len(PLAN.transfers)))

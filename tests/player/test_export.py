@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from export.subjects import HOSTILE, lowered, subject
+from export.subjects import lowered, subject, with_hostile_names
 from player.kernel_network import KernelNetwork, kernel_names, resized, scale_of
 from player.test_player import MODELS, needs_gcc, planned
 from spmilp.export.bits import HOLES, MOST_GROUPS, Bits, PrefixCode
@@ -119,36 +119,10 @@ def test_a_large_image_is_a_file_only(monkeypatch: pytest.MonkeyPatch) -> None:
     assert b".image = _binary_spmilp_image_bin_start" in smaller["spmilp_plan.h"]
 
 
-def hostile() -> Subject:
-    """Return a plan in which everything has a hostile name, memories too."""
-    given = lowered("ds_cnn_int8", 2, 1)
-    problem, machine = given.problem, given.problem.machine
-    renamed = {memory.name: f"{HOSTILE[memory.index]}" for memory in machine.memories}
-    machine = replace(
-        machine,
-        name=HOSTILE[2],
-        memories=tuple(replace(each, name=renamed[each.name]) for each in machine.memories),
-        links=tuple(
-            replace(each, source=renamed[each.source], target=renamed[each.target])
-            for each in machine.links
-        ),
-        cores=tuple(replace(each, name=HOSTILE[3]) for each in machine.cores),
-        engines=tuple(replace(each, name=HOSTILE[4]) for each in machine.engines),
-    )
-    names = (HOSTILE[index % len(HOSTILE)] for index in range(100_000))
-    problem = replace(
-        problem,
-        name=next(names),
-        machine=machine,
-        buffers=tuple(replace(each, name=next(names)) for each in problem.buffers),
-        tasks=tuple(replace(each, name=next(names)) for each in problem.tasks),
-    )
-    return subject(problem, given.plan, network=given.network, prefix="net")
-
-
 @needs_gcc
 def test_hostile_names_compile_without_a_warning_as_c_and_as_cpp(tmp_path: Path) -> None:
-    made = export(hostile(), ["c-code", "player"])
+    given = with_hostile_names(replace(lowered("ds_cnn_int8", 2, 1), prefix="net"))
+    made = export(given, ["c-code", "player"])
     made.require_all()
     for name, content in made.files.items():
         (tmp_path / name).write_bytes(content)
