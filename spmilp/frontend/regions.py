@@ -90,11 +90,6 @@ def group_macs(network: Network, group: Group) -> int:
     return prod(trips for _, trips in work.loops) if work.loops else 0
 
 
-def network_macs(network: Network) -> int:
-    """Return the multiply-accumulates of convolutions and products of matrices in a network."""
-    return sum(group_macs(network, group) for group in network.groups)
-
-
 def kinds_to_run(group: Group) -> frozenset[str]:
     """Return the kinds of operators that a core must run for a group; views need none."""
     return frozenset(

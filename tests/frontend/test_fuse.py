@@ -1,21 +1,18 @@
 """Operators are fused where TVM's rules allow it, and never where it costs work or a deadlock."""
 
-from collections.abc import Mapping
+from collections import Counter
 from pathlib import Path
+from random import Random
 
 import numpy as np
+import onnx
 import pytest
-from hypothesis import given as for_all
-from hypothesis import settings
-from hypothesis import strategies as st
 
-from spmilp.frontend.fuse import fuse
-from spmilp.frontend.graph import Group, Network, Operator, Tensor
+from spmilp.frontend.graph import Group, Network, Operator
 from spmilp.frontend.operators.boxes import volume
 from spmilp.frontend.operators.geometry import Fusion
 from spmilp.frontend.operators.registry import family_of, geometries
 from spmilp.frontend.regions import group_regions
-from spmilp.frontend.unfused import UnfusedNetwork
 from spmilp.machine.machine import CoreKind
 from tests.frontend.running import (
     given,
@@ -33,22 +30,16 @@ def conv(source: str, name: str) -> str:
     return f"{name} = Conv<pads=[1,1,1,1]>({source}, w)"
 
 
-def test_a_residual_is_added_by_the_convolution_before_it(tmp_path: Path) -> None:
-    body = f"{conv('x', 'a')} b = Relu(a) {conv('b', 'c')} s = Add(c, b) y = Relu(s)"
-    network = loaded(tmp_path, f"{CONV} {{ {body} }}")
-    assert kinds_of(network) == [("Conv", "Relu"), ("Conv", "Add", "Relu")]
-    assert network.groups[1].inputs == ("b", "w")
-
-
-def test_a_diamond_with_a_convolution_inside_is_not_closed(tmp_path: Path) -> None:
-    # Were r and y fused into the first group, the second would wait for itself.
-    body = f"{conv('x', 'a')} r = Relu(a) {conv('r', 'c')} t = Tanh(r) y = Mul(t, c)"
-    network = loaded(tmp_path, f"{CONV} {{ {body} }}")
-    assert kinds_of(network) == [("Conv", "Relu"), ("Tanh", "Conv", "Mul")]
-    assert network.groups[1].anchor == 1
-
-
 GROUPS = {
+    "a residual is added by the convolution before it": (
+        f"{CONV} {{ {conv('x', 'a')} b = Relu(a) {conv('b', 'c')} s = Add(c, b) y = Relu(s) }}",
+        [("Conv", "Relu"), ("Conv", "Add", "Relu")],
+    ),
+    # Were r and y fused into the first group, the second would wait for itself.
+    "a diamond with a convolution inside is not closed": (
+        f"{CONV} {{ {conv('x', 'a')} r = Relu(a) {conv('r', 'c')} t = Tanh(r) y = Mul(t, c) }}",
+        [("Conv", "Relu"), ("Tanh", "Conv", "Mul")],
+    ),
     "a gate through both branches": (
         f"{CONV} {{ {conv('x', 'c')} s = Sigmoid(c) y = Mul(c, s) }}",
         [("Conv", "Sigmoid", "Mul")],
@@ -135,11 +126,8 @@ def test_views_are_read_through_by_every_reader(tmp_path: Path) -> None:
     }
     """
     network = loaded(tmp_path, graph)
-    assert kinds_of(network) == [
-        ("Relu",),
-        ("Slice", "Slice", "Concat", "Exp"),
-        ("Slice", "Slice", "Add"),
-    ]
+    views = ("Slice", "Slice")
+    assert kinds_of(network) == [("Relu",), (*views, "Concat", "Exp"), (*views, "Add")]
     assert [group.inputs for group in network.groups] == [("x",), ("r",), ("r", "e")]
 
 
@@ -147,22 +135,17 @@ def core(*operators: str) -> CoreKind:
     return CoreKind(index=0, name="core", operators=frozenset(operators))
 
 
-def test_only_what_one_core_can_run_is_fused(tmp_path: Path) -> None:
+def test_only_what_one_core_can_run_is_fused_and_views_need_none(tmp_path: Path) -> None:
     graph = f"{CONV} {{ {conv('x', 'c')} r = Relu(c) y = Tanh(r) }}"
     matrix, vector = core("Conv", "Relu"), core("Relu", "Tanh")
-    assert kinds_of(loaded(tmp_path, graph, kinds=(matrix, vector))) == [
-        ("Conv", "Relu"),
-        ("Tanh",),
-    ]
-    able = CoreKind(index=0, name="able")
-    assert kinds_of(loaded(tmp_path, graph, kinds=(matrix, able))) == [("Conv", "Relu", "Tanh")]
-
-
-def test_views_need_no_core_that_runs_them(tmp_path: Path) -> None:
-    graph = """
+    apart = loaded(tmp_path, graph, kinds=(matrix, vector))
+    assert kinds_of(apart) == [("Conv", "Relu"), ("Tanh",)]
+    together = loaded(tmp_path, graph, kinds=(matrix, CoreKind(index=0, name="able")))
+    assert kinds_of(together) == [("Conv", "Relu", "Tanh")]
+    flat = """
     agraph (float[2,3,4] x, float[12,5] w) => (float[2,5] y) { f = Flatten(x) y = MatMul(f, w) }
     """
-    assert kinds_of(loaded(tmp_path, graph, kinds=(core("MatMul"),))) == [("Flatten", "MatMul")]
+    assert kinds_of(loaded(tmp_path, flat, kinds=(core("MatMul"),))) == [("Flatten", "MatMul")]
 
 
 @pytest.mark.parametrize(
@@ -187,14 +170,12 @@ def test_every_output_is_written_by_a_group(
     model.graph.output[0].type.tensor_type.ClearField("shape")
     network = loaded(tmp_path, model)
     assert kinds_of(network) == expected
-    assert network.outputs == ("y",)
-    assert network.groups[-1].output == "y"
+    assert (network.outputs, network.groups[-1].output) == (("y",), "y")
     assert network.tensors["y"].shape == shape
     inputs = given({"x": (2, 3, 4)})
-    expected_values = onnxruntime_outputs(model, inputs)["y"]
-    np.testing.assert_array_equal(
-        network_outputs(network, inputs)["y"].reshape(expected_values.shape), expected_values
-    )
+    values = onnxruntime_outputs(model, inputs)["y"]
+    found = network_outputs(network, inputs)["y"]
+    np.testing.assert_array_equal(found.reshape(values.shape), values)
 
 
 def test_an_output_that_others_read_in_its_reshaped_form(tmp_path: Path) -> None:
@@ -210,137 +191,76 @@ def test_an_output_that_others_read_in_its_reshaped_form(tmp_path: Path) -> None
     np.testing.assert_allclose(network_outputs(network, inputs)["z"], expected["z"], rtol=1e-6)
 
 
-# Random networks.
+CALLS = (
+    *("{t} = Add({a}, {b})", "{t} = Mul({a}, {b})", "{t} = Relu({a})", "{t} = Sigmoid({a})"),
+    *("{t} = Conv({a}, w)", "{t} = Softmax<axis=3>({a})", "{t} = Reshape({a}, shape)"),
+    "{t} = Transpose<perm=[0,1,3,2]>({a})",
+    "{t}h = Concat<axis=2>({a}, {b}) {t} = Slice({t}h, two, six, axis)",
+    "{t}p = Slice({a}, one, three, axis) {t}q = Slice({b}, one, three, axis) "
+    "{t} = Concat<axis=2>({t}p, {t}q)",
+)
 
-ELEMENTWISE = ("Add", "Mul", "Relu", "Sigmoid")
-KINDS = (*ELEMENTWISE, "Conv", "Softmax", "Transpose", "Slice", "Reshape", "Concat")
 
-
-@st.composite
-def unfused_networks(draw: st.DrawFn) -> UnfusedNetwork:
-    """Return random graphs of operators on tensors of 4 x 4 elements in four dimensions."""
-    square = (1, 1, 4, 4)
-    tensors = {"x": _tensor("x", square), "w": _tensor("w", (1, 1, 1, 1))}
-    operators: list[Operator] = []
-    for position in range(draw(st.integers(2, 14))):
-        kind = draw(st.sampled_from(KINDS))
-        names = [name for name, tensor in tensors.items() if tensor.shape == square]
-        recent = st.sampled_from(names[-4:])
-        first, second = draw(recent), draw(recent)
-        operators += _node(f"t{position}", kind, first, second, tensors)
-    read = {name for operator in operators for name in operator.inputs}
-    loose = [o.output for o in operators if o.output not in read]
-    chosen = draw(st.sets(st.sampled_from([o.output for o in operators]), max_size=2))
-    views = {o.output for o in operators if family_of(o.kind).fusion is Fusion.VIEW}
-    outputs = tuple(sorted({*loose, *chosen} - views))
-    return UnfusedNetwork(
-        operators=tuple(operators), tensors=tensors, inputs=("x",), outputs=outputs
+def random_model(random: Random) -> onnx.ModelProto:
+    """Return a random graph of operators on tensors of 4 x 4 elements, several of them outputs."""
+    names, body = ["x"], []
+    for at in range(random.randint(2, 14)):
+        a, b = random.choices(names[-4:], k=2)
+        body.append(random.choice(CALLS).format(t=f"t{at}", a=a, b=b))
+        names.append(f"t{at}")
+    read = " ".join(body)
+    loose = [name for name in names[1:] if read.count(f"({name},") + read.count(f"{name})") == 0]
+    outputs = sorted({*loose, *random.choices(names[1:], k=2)})
+    declared = ", ".join(f"float[1,1,4,4] {name}" for name in outputs)
+    numbers = {"one": 1, "two": 2, "three": 3, "six": 6, "axis": 2}
+    constants = ", ".join(f"int64[1] {name} = {{{n}}}" for name, n in numbers.items())
+    shape = "int64[4] shape = {1, 1, 4, 4}, float[1,1,1,1] w = {0.5}"
+    return model_of(
+        f"agraph (float[1,1,4,4] x) => ({declared}) <{constants}, {shape}> {{ {read} }}"
     )
 
 
-def _tensor(name: str, shape: tuple[int, ...]) -> Tensor:
-    return Tensor(name=name, shape=shape, dtype=np.dtype(np.float32))
+MANY = [pytest.param(seed, marks=pytest.mark.full) for seed in range(8, 150)]
 
 
-def _node(
-    name: str, kind: str, first: str, second: str, tensors: dict[str, Tensor]
-) -> list[Operator]:
-    """Return an operator whose result has again 4 x 4 elements; some need two."""
-
-    def add(name: str, kind: str, inputs: tuple[str, ...], **attributes: object) -> Operator:
-        operator = Operator(name=name, kind=kind, inputs=inputs, output=name, attributes=attributes)
-        given_ = [tensors[name] for name in inputs]
-        tensors[name] = _tensor(name, family_of(kind)(operator, given_).shape)
-        return operator
-
-    match kind:
-        case "Conv":
-            window = {"kernel_shape": (1, 1), "strides": (1, 1), "dilations": (1, 1)}
-            return [add(name, kind, (first, "w"), group=1, pads=(0, 0, 0, 0), **window)]
-        case "Add" | "Mul":
-            return [add(name, kind, (first, second))]
-        case "Softmax":
-            return [add(name, kind, (first,), axis=3)]
-        case "Transpose":
-            return [add(name, kind, (first,), perm=(0, 1, 3, 2))]
-        case "Reshape":
-            return [add(name, kind, (first,), shape=(1, 1, 4, 4))]
-        case "Slice":
-            half = add(f"{name}h", "Concat", (first, second), axis=2)
-            cut = {"starts": (2,), "ends": (6,), "axes": (2,), "steps": (1,)}
-            return [half, add(name, kind, (half.output,), **cut)]
-        case "Concat":
-            cut = {"starts": (1,), "ends": (3,), "axes": (2,), "steps": (1,)}
-            parts = [
-                add(f"{name}p{k}", "Slice", (s,), **cut) for k, s in enumerate((first, second))
-            ]
-            return [*parts, add(name, kind, tuple(p.output for p in parts), axis=2)]
-    return [add(name, kind, (first,))]
-
-
-def computing(operators: tuple[Operator, ...]) -> set[str]:
-    """Return the results of the operators that are no views."""
-    return {o.output for o in operators if family_of(o.kind).fusion is not Fusion.VIEW}
-
-
-@pytest.mark.full
-@settings(max_examples=300, deadline=None, derandomize=True)
-@for_all(unfused_networks())
-def test_groups_of_random_networks_are_sound(network: UnfusedNetwork) -> None:
-    if not network.outputs:
-        return
-    groups = fuse(network)
-    in_memory = set(network.inputs) | {"w"}
+@pytest.mark.parametrize("seed", [*range(8), *MANY])
+def test_groups_of_random_networks_are_sound(tmp_path: Path, seed: int) -> None:
+    model = random_model(Random(seed))
+    network = loaded(tmp_path, model)
+    known = set(network.inputs) | {n for n, t in network.tensors.items() if t.data is not None}
     members: list[str] = []
-    for group in groups:
-        own = computing(group.operators)
-        members.extend(own)
+    for group in network.groups:
+        own = [o for o in group.operators if family_of(o.kind).fusion is not Fusion.VIEW]
+        members.extend(operator.output for operator in own)
         # In this order every group finds its inputs, so they cannot wait for each other.
-        assert set(group.inputs) <= in_memory
-        assert group.output in own
-        assert sum(is_anchor(operator) for operator in group.operators) <= 1
-        known = set(group.inputs)
-        for operator in group.operators:
-            assert set(operator.inputs) <= known
-            known.add(operator.output)
-        in_memory.add(group.output)
-    # Every operator is computed once, and every output is written.
-    assert sorted(members) == sorted(computing(network.operators))
-    assert set(network.outputs) <= {group.output for group in groups}
+        assert set(group.inputs) <= known
+        assert group.output == own[-1].output
+        assert sum(map(is_anchor, own)) <= 1
+        known.add(group.output)
+        # No element of a result between two operators is computed for two tiles.
+        computed = elements_computed(network, group)
+        assert all(computed[operator.output] <= 16 for operator in own)
+    assert len(members) == len(set(members))
+    inputs = given({"x": (1, 1, 4, 4)})
+    found = network_outputs(network, inputs)
+    for name, expected in onnxruntime_outputs(model, inputs).items():
+        values = found[next((own for own, n in network.renamed.items() if n == name), name)]
+        np.testing.assert_allclose(values.reshape(expected.shape), expected, rtol=1e-5, atol=1e-5)
 
 
 def is_anchor(operator: Operator) -> bool:
     return family_of(operator.kind).fusion in (Fusion.COMPLEX, Fusion.REDUCTION)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
-@for_all(unfused_networks())
-def test_fused_operators_read_only_what_their_tile_needs(network: UnfusedNetwork) -> None:
-    """No element of a result between two operators of a group is computed for two tiles."""
-    if not network.outputs:
-        return
-    groups = fuse(network)
-    network = Network(
-        name="random",
-        tensors=network.tensors,
-        groups=groups,
-        inputs=network.inputs,
-        outputs=network.outputs,
-        sha256="",
-    )
-    for group in groups:
-        computed = elements_computed(network, group)
-        for name in computing(group.operators):
-            assert computed[name] <= 16, (group, name)
-
-
-def elements_computed(network: Network, group: Group) -> Mapping[str, int]:
-    """Add up the elements of every tensor that the four tiles of a group need."""
-    total: dict[str, int] = {}
-    last = group.operators[-1]
-    rows = geometries(network)[last].tiled_axes[2]
-    for row in range(4) if rows else [None]:
-        box = ((0, 1), (0, 1), (0, 4) if row is None else (row, row + 1), (0, 4))
-        for name, region in group_regions(network, group, box).items():
-            total[name] = total.get(name, 0) + volume(region)
+def elements_computed(network: Network, group: Group) -> Counter[str]:
+    """Add up the elements of every tensor that the tiles of a group's rows need."""
+    total: Counter[str] = Counter()
+    last, shape = group.operators[-1], network.tensors[group.output].shape
+    tiled = len(shape) == 4 and geometries(network)[last].tiled_axes[2]
+    for row in range(shape[2]) if tiled else [None]:
+        whole = [(0, length) for length in shape]
+        if row is not None:
+            whole[2] = (row, row + 1)
+        for name, region in group_regions(network, group, tuple(whole)).items():
+            total[name] += volume(region)
     return total

@@ -6,7 +6,6 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from onnxruntime.quantization import QuantType, quantize_dynamic
 
 from spmilp.checker.values.compare import compare
 from spmilp.checker.values.inputs import random_inputs
@@ -38,17 +37,12 @@ CONSTANTS = {
 }
 
 CASES = {
-    "ArgMax": ("float[1,8,16,40] x", "int64", "y = ArgMax<axis=2, keepdims=0>(x)"),
-    "ArgMin": ("float[1,8,16,40] x", "int64", "y = ArgMin<axis=-1, select_last_index=1>(x)"),
-    "TopK": ("float[1,8,16,40] x", "float", "y, other = TopK<axis=1>(x, k)"),
-    "TopK positions": ("float[1,8,16,40] x", "int64", "other, y = TopK<largest=0>(x, k)"),
     "TopK both": (
         "float[1,8,16,40] x",
         "float",
         "a, b = TopK(x, k) f = Cast<to=1>(b) y = Add(a, f)",
     ),
     "GatherND": ("float[1,8,16,40] x", "float", "y = GatherND<batch_dims=1>(x, positions)"),
-    "ScatterND": ("float[8,16,40] x", "float", "y = ScatterND(x, cells, some)"),
     "ScatterND adds": (
         "float[8,16,40] x",
         "float",
@@ -110,23 +104,19 @@ def test_a_planned_operator_computes_what_onnxruntime_does(tmp_path: Path, case:
 @pytest.mark.full
 @pytest.mark.parametrize(
     ("name", "weights"),
-    [
-        ("autoencoder_f32", QuantType.QInt8),
-        ("autoencoder_f32", QuantType.QUInt8),
-        ("resnet8_f32", QuantType.QUInt8),
-    ],
+    [("autoencoder_f32", "QInt8"), ("autoencoder_f32", "QUInt8"), ("resnet8_f32", "QUInt8")],
 )
 def test_a_planned_network_of_dynamic_scales_computes_what_onnxruntime_does(
-    tmp_path: Path, name: str, weights: QuantType
+    tmp_path: Path, name: str, weights: str
 ) -> None:
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
     path = tmp_path / "dynamic.onnx"
-    quantize_dynamic(MODELS / f"{name}.onnx", path, weight_type=weights)
+    quantize_dynamic(MODELS / f"{name}.onnx", path, weight_type=QuantType[weights])
     network = load_network(path)
     inputs = random_inputs(network, seed=1)
-    for difference in compare(
-        planned_outputs(path, inputs), onnxruntime_outputs(path, inputs), network
-    ):
-        assert difference.relative <= 1e-6
+    found, expected = planned_outputs(path, inputs), onnxruntime_outputs(path, inputs)
+    assert all(one.relative <= 1e-6 for one in compare(found, expected, network))
 
 
 def four_bit_model(kind: int, block: int, zero: bool) -> onnx.ModelProto:

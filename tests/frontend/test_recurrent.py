@@ -125,16 +125,13 @@ def test_unsupported_forms_are_reported(
         loaded(tmp_path, recurrent("LSTM", **attributes))
 
 
-def test_peepholes_are_reported(tmp_path: Path) -> None:
+def test_peepholes_and_shorter_sequences_are_reported(tmp_path: Path) -> None:
     model = recurrent("LSTM")
     model.graph.node[0].input[:] = ["X", "W", "R", "B", "", "", "", "P"]
     weights = np.zeros((1, 3 * HIDDEN), np.float32)
     model.graph.initializer.append(numpy_helper.from_array(weights, "P"))
     with pytest.raises(UnsupportedOperatorError, match="peephole"):
         loaded(tmp_path, model)
-
-
-def test_shorter_sequences_are_reported(tmp_path: Path) -> None:
     model = recurrent("GRU", optional=("sequence_lens",))
     tensor = next(t for t in model.graph.initializer if t.name == "sequence_lens")
     tensor.CopyFrom(numpy_helper.from_array(np.array([3, 2], np.int32), "sequence_lens"))
