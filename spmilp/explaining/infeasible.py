@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 
+import networkx as nx
+
 from spmilp.bounds.best import Bound
 from spmilp.errors import DoesNotFitError, PinError, Shortage
 from spmilp.machine.machine import Machine, Memory, MemoryKind
@@ -18,7 +20,7 @@ from spmilp.solvers.common.fit import (
     worst_shortage,
 )
 from spmilp.solvers.schedule.portfolio import Schedules
-from spmilp.units import BufferIdx, Bytes, MemoryIdx
+from spmilp.units import BufferIdx, Bytes, EngineIdx, MemoryIdx
 
 MOST_PARTS = 4
 """Buffers that are named, the largest first."""
@@ -213,9 +215,7 @@ def _too_large_a_task(problem: Problem) -> Iterator[Infeasibility]:
 
 def _no_way(problem: Problem) -> Iterator[Infeasibility]:
     """Yield operands that no chain of engines brings to their task, and results that cannot end."""
-    if problem.machine.remote is not None:
-        return
-    ways, writer = _Ways(problem.machine), problem.writers()
+    machine, writer = problem.machine, problem.writers()
 
     def homes(buffer: BufferIdx) -> tuple[MemoryIdx, ...]:
         starts, by = problem.buffers[buffer].starts_in, writer[buffer]
@@ -224,43 +224,36 @@ def _no_way(problem: Problem) -> Iterator[Infeasibility]:
         return () if by is None else memories_of(problem.tasks[by])
 
     def memories_of(task: Task) -> tuple[MemoryIdx, ...]:
-        return tuple(memory.index for memory in memories_that_can_run(problem.machine, task))
+        return tuple(memory.index for memory in memories_that_can_run(machine, task))
 
-    for task in problem.tasks:
-        for read in task.reads:
-            part = problem.slices[read]
-            name = problem.buffers[part.buffer].name
-            there = homes(part.buffer), memories_of(task)
-            yield from ways.missing(f"task {task.name}", name, part.bytes, *there)
-    for buffer in problem.buffers:
-        if buffer.ends_in is not None:
-            there = homes(buffer.index), (buffer.ends_in,)
-            yield from ways.missing(f"buffer {buffer.name}", buffer.name, buffer.bytes, *there)
+    @cache
+    def leads(
+        sources: tuple[MemoryIdx, ...], targets: tuple[MemoryIdx, ...], able: tuple[EngineIdx, ...]
+    ) -> bool:
+        every, routes = range(len(machine.memories)), routes_of(machine)
+        pairs = ((a, b) for a in every for b in every)
+        graph = nx.DiGraph(pair for pair in pairs if set(able) & {*routes.engines_for(*pair)})
+        graph.add_nodes_from(every)
+        reached = set(sources).union(*(nx.descendants(graph, source) for source in sources))
+        return bool(reached.intersection(targets))
 
-
-class _Ways:
-    """Between which memories a chain of transfers leads."""
-
-    def __init__(self, machine: Machine) -> None:
-        self._machine = machine
-        self._routes = routes_of(machine)
-        self._leads = cache(self._leads_there)
-
-    def missing(
-        self,
-        what: str,
-        name: str,
-        size: Bytes,
-        sources: tuple[MemoryIdx, ...],
-        targets: tuple[MemoryIdx, ...],
-    ) -> Iterator[Infeasibility]:
-        """Yield that nothing brings a buffer of that size from a source to a target, if so."""
-        able = tuple(e.longest is None or size <= e.longest for e in self._machine.engines)
-        if not self._leads(sources, targets, able):
+    moved = [
+        (f"task {task.name}", problem.slices[read].buffer, problem.slices[read].bytes, task)
+        for task in problem.tasks
+        for read in task.reads
+    ]
+    ends = [(f"buffer {b.name}", b.index, b.bytes, b.ends_in) for b in problem.buffers]
+    for what, buffer, size, target in (*moved, *ends) if machine.remote is None else ():
+        if target is None:
+            continue
+        targets = memories_of(target) if isinstance(target, Task) else (target,)
+        able = tuple(e.index for e in machine.engines if e.longest is None or size <= e.longest)
+        if not leads(homes(buffer), targets, able):
+            name = problem.buffers[buffer].name
             of, to = (
-                " or ".join(self._machine.memories[memory].name for memory in some[:2])
+                " or ".join(machine.memories[memory].name for memory in some[:2])
                 + " or another" * (len(some) > 2)
-                for some in (sources, targets)
+                for some in (homes(buffer), targets)
             )
             yield Infeasibility(
                 cause=Obstacle.ROUTE,
@@ -269,19 +262,3 @@ class _Ways:
                 "other memories",
                 parts=((name, size),),
             )
-
-    def _leads_there(
-        self,
-        sources: tuple[MemoryIdx, ...],
-        targets: tuple[MemoryIdx, ...],
-        able: tuple[bool, ...],
-    ) -> bool:
-        reached, waiting = set(sources), list(sources)
-        while waiting and not reached.intersection(targets):
-            here = waiting.pop()
-            for there in range(len(self._machine.memories)):
-                engines = self._routes.engines_for(here, there) if there not in reached else ()
-                if any(able[engine] for engine in engines):
-                    reached.add(there)
-                    waiting.append(there)
-        return bool(reached.intersection(targets))
