@@ -195,11 +195,18 @@ class Child:
         into, out_of = self.process.stdin, self.process.stdout
         if into is None or out_of is None:
             raise TypeError("a child has pipes")
-        with suppress(BrokenPipeError):  # its silence says that it has ended
-            pickle.dump(pickle.dumps((function, arguments)), into)
-            into.flush()
-        # A thread reads, so that an interrupt never comes in the middle of an answer.
-        self._answer: Background[tuple[str, Any, str]] = Background(lambda: pickle.load(out_of))
+        question = pickle.dumps(pickle.dumps((function, arguments)))
+
+        def asked() -> tuple[str, Any, str]:
+            with suppress(BrokenPipeError):  # its silence says that it has ended
+                into.write(question)
+                into.flush()
+            answer: tuple[str, Any, str] = pickle.load(out_of)
+            return answer
+
+        # A thread writes and reads: no interrupt comes in the middle of an answer, and nobody waits
+        # for a child that does not even read.
+        self._answer = Background(asked)
 
     def interrupt(self) -> None:
         """Raise a ``KeyboardInterrupt`` in the function at work."""
