@@ -5,8 +5,8 @@ of the tasks and their memories, which slices are kept between two uses, which a
 again, and where each residency lies. A plan in which one thing happens after the other is valid
 whatever the cycles; its times are made short at the end.
 
-- :mod:`.solver`: the solver, and its search over sequences and windows.
+- :mod:`.solver`: the solver, its search over sequences and windows, and the way from a solution to
+  a plan with short times.
 - :mod:`.scope`: the order of tasks, what a window leaves open, and when slices may be of use.
 - :mod:`.model`: the constraint program.
-- :mod:`.extract`: from its solution to decisions, and to a plan with short times.
 """

@@ -22,9 +22,8 @@ from spmilp.solvers.exact.formulation.candidates import (
     scope_of_residencies,
     structure_of,
 )
-from spmilp.solvers.exact.formulation.model import Model
+from spmilp.solvers.exact.formulation.model import Model, ModelOptions
 from spmilp.solvers.exact.formulation.state import Found, SearchState
-from spmilp.solvers.exact.formulation.strengthen import ModelOptions
 from spmilp.units import TaskIdx
 
 ROUNDS = 12

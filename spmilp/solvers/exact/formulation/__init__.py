@@ -10,9 +10,9 @@ From a problem to what a model may decide:
 The model, in the terms of CP-SAT (only these modules load it):
 
 - :mod:`.variables`, :mod:`.constraints` (the table of contents of the constraints),
-  :mod:`.capacity`, :mod:`.objective`.
-- :mod:`.strengthen`: rows and orders that only make the search faster, each with its switch.
-- :mod:`.model` puts them together, with more residencies where a proof needs them.
+  :mod:`.capacity`.
+- :mod:`.model`: the objectives, and rows that only make the search faster, each with its switch;
+  it puts all together, with more residencies where a proof needs them.
 
 From a solution back to a plan:
 

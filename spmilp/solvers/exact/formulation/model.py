@@ -1,11 +1,15 @@
-"""CP-SAT models of a problem: the structures that they are made from, and one within a scope."""
+"""CP-SAT models of a problem: quantities, rows that only make the search faster, structures."""
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import lcm
+from typing import NamedTuple
 
 from ortools.sat.python import cp_model
 
+from spmilp.machine.machine import MemoryKind
 from spmilp.problem.objective import Quantity
 from spmilp.solvers.exact.formulation.candidates import (
     CandidateMemories,
@@ -18,15 +22,323 @@ from spmilp.solvers.exact.formulation.candidates import (
 )
 from spmilp.solvers.exact.formulation.capacity import Addressed, CapacityModel
 from spmilp.solvers.exact.formulation.constraints import Constraints, rates_differ
-from spmilp.solvers.exact.formulation.objective import Objectives
-from spmilp.solvers.exact.formulation.strengthen import (
-    ModelOptions,
-    strengthen,
-)
 from spmilp.solvers.exact.formulation.tables import ProblemTables, SliceInMemory
 from spmilp.solvers.exact.formulation.translation import add_hints
-from spmilp.solvers.exact.formulation.variables import Variables
-from spmilp.units import Cycles, MemoryIdx
+from spmilp.solvers.exact.formulation.variables import (
+    Interval,
+    Literal,
+    Number,
+    ResidencyVars,
+    Variables,
+)
+from spmilp.units import Cycles, MemoryIdx, SliceIdx
+
+
+class Objectives:
+    """Builds the expression of each quantity; the peak needs addresses in the model."""
+
+    def __init__(self, variables: Variables) -> None:
+        self._model = variables.model
+        self._tables = variables.tables
+        self._vars = variables
+
+    def of(self, quantity: Quantity) -> Number:
+        """Return an expression of a quantity; of the peak, one that is at least as large."""
+        return {
+            Quantity.MAKESPAN: lambda: self._vars.makespan,
+            Quantity.DRAM_TRAFFIC: self._traffic,
+            Quantity.ENERGY: self._energy,
+            Quantity.PEAK_SPM: self._peak,
+        }[quantity]()
+
+    def _traffic(self) -> Number:
+        """Bytes of transfers, once at the source and once at each destination, if a DRAM."""
+        terms: list[tuple[Literal, int]] = []
+        for residency in self._vars.residencies.values():
+            terms += [(taken, option.traffic) for option, taken in residency.options.items()]
+            kind = self._tables.machine.memories[residency.key.memory].kind
+            if kind is MemoryKind.DRAM:
+                size = self._tables.problem.slices[residency.key.slice].bytes
+                terms += [(joins, size) for joins in residency.roots.values()]
+        return weighted(terms)
+
+    def _energy(self) -> Number:
+        """Of each task in its pool, and of the transfers' memories and links."""
+        terms = _energy_of_tasks(self._vars)
+        for residency in self._vars.residencies.values():
+            terms += [(taken, option.energy) for option, taken in residency.options.items()]
+            terms += self._energy_of_multicasts(residency)
+        return weighted(terms)
+
+    def _energy_of_multicasts(self, residency: ResidencyVars) -> list[tuple[Literal, int]]:
+        machine, key = self._tables.machine, residency.key
+        size = self._tables.problem.slices[key.slice].bytes
+        own = machine.memories[key.memory].energy_per_byte or 0
+        terms = [(joins, size * own) for joins in residency.roots.values()]
+        for option in residency.options:
+            for link, held in self._vars.extra_links.get((key, option), {}).items():
+                terms.append((held, size * (machine.links[link].energy_per_byte or 0)))
+        return terms
+
+    def _peak(self) -> Number:
+        sizes = [
+            memory.size
+            for memory in self._tables.machine.memories
+            if memory.kind is MemoryKind.SPM and memory.size is not None
+        ]
+        peak = self._model.new_int_var(0, max(sizes, default=0), "peak")
+        for (memory_index, item), offset in self._vars.offsets.items():
+            memory = self._tables.machine.memories[memory_index]
+            if memory.kind is not MemoryKind.SPM:
+                continue
+            if isinstance(item, CandidateResidency):
+                size = self._tables.problem.slices[item.slice].bytes
+                here = self._vars.residencies[item].present
+            else:
+                size = self._tables.problem.tasks[item].scratch
+                here = self._vars.tasks[item].memories[memory_index]
+            self._model.add(peak >= offset * memory.alignment + size).only_enforce_if(here)
+        return peak
+
+
+def _energy_of_tasks(variables: Variables) -> list[tuple[Literal, int]]:
+    """Return what each task takes in each of its pools."""
+    tables = variables.tables
+    return [
+        (here, task.energy[tables.pools[pool].kind] or 0)
+        for task, times in zip(tables.problem.tasks, variables.tasks, strict=True)
+        for pool, here in times.pools.items()
+        if task.energy
+    ]
+
+
+def weighted(terms: list[tuple[Literal, int]]) -> Number:
+    """Return the sum of literals times weights."""
+    kept = [(literal, weight) for literal, weight in terms if weight]
+    return cp_model.LinearExpr.weighted_sum(
+        [literal for literal, _ in kept], [weight for _, weight in kept]
+    )
+
+
+MOST_SETS = 6
+"""Thresholds tried for each pool, engine and link."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelOptions:
+    """What a model has: one switch for each cut and symmetry, and how many residencies.
+
+    Parameters
+    ----------
+    addresses_in_model
+        Whether the model knows every address (``no_overlap_2d``) rather than only what a packing
+        has shown to be needed. The peak is always made small with addresses. ``None``: where
+        traffic or energy is to be small and all tasks work in one memory, for there much of a plan
+        is its packing.
+    disjoint_residencies
+        In a proof a slice does not lie in one memory twice at one time, unless in place or for its
+        address. Plans may, for so many do.
+    residencies_are_used
+        A residency exists only if something uses it.
+    energy_of_cores, energy_of_links
+        Work and traffic need time: a row for each kind of core, and each link and engine.
+    working_sets
+        Running tasks, each with all its bytes, and arriving transfers share a memory.
+    known_heads
+        Tasks start no earlier and end no later than the critical paths allow.
+    residencies
+        Of a slice in a memory whose space is short, to begin with.
+    most_residencies
+        The number up to which that is raised where the proof needs it.
+    """
+
+    addresses_in_model: bool | None = None
+    disjoint_residencies: bool = True
+    residencies_are_used: bool = True
+    energy_of_cores: bool = True
+    energy_of_links: bool = True
+    working_sets: bool = True
+    known_heads: bool = True
+    residencies: int = 2
+    most_residencies: int = 4
+
+
+class Share(NamedTuple):
+    """What a task or transfer holds in all if it is there, and cycles before and after it."""
+
+    head: Cycles
+    tail: Cycles
+    amount: int | Fraction
+    taken: Literal
+
+
+def strengthen(variables: Variables, settings: ModelOptions, *, addressed: bool) -> None:
+    """Add the rows that the settings ask for.
+
+    Parameters
+    ----------
+    addressed
+        Whether some addresses are in the model, so that a copy beside the original can be of use.
+    """
+    if settings.known_heads:
+        _tasks_keep_to_their_heads_and_tails(variables)
+    if settings.energy_of_cores:
+        _cores_have_time_for_their_work(variables)
+    if settings.energy_of_links:
+        _links_and_engines_have_time_for_their_transfers(variables)
+    if settings.working_sets:
+        _working_sets_and_arrivals_share_a_memory(variables)
+    if settings.residencies_are_used:
+        _what_nothing_uses_does_not_exist(variables)
+    if settings.disjoint_residencies and variables.structure.scope.relaxed and not addressed:
+        _residencies_of_a_slice_follow_each_other(variables)
+
+
+def _tasks_keep_to_their_heads_and_tails(variables: Variables) -> None:
+    """A task starts after its head and leaves its tail (:mod:`spmilp.bounds.paths`)."""
+    paths = variables.tables.paths
+    for task, head, tail in zip(variables.tasks, paths.head, paths.tail, strict=True):
+        variables.model.add(task.start >= head)
+        variables.model.add(task.start + tail <= variables.makespan)
+
+
+def _cores_have_time_for_their_work(variables: Variables) -> None:
+    """Some tasks of a pool fit between their least head and the least time after their ends.
+
+    Fernandez and Bussell, "Bounds on the number of processors and time for multiprocessor optimal
+    schedules", IEEE Trans. Computers C-22(8), 1973, for the assignment that the model chooses: for
+    all tasks of the pool, for those with late heads, and for those with long tails.
+    """
+    tables, paths = variables.tables, variables.tables.paths
+    for pool in tables.pools:
+        shares = [
+            Share(
+                paths.head[task],
+                paths.tail[task] - paths.cycles[task],
+                tables.cycles_on(task, pool.index),
+                times.pools[pool.index],
+            )
+            for task, times in enumerate(variables.tasks)
+            if pool.index in times.pools
+        ]
+        _shares_fit(variables, shares, len(pool.cores))
+
+
+def _tops(items: Sequence[int], values: Sequence[int]) -> set[frozenset[int]]:
+    """Return the items whose value is at least each of a few thresholds."""
+    thresholds = sorted({values[item] for item in items})
+    step = -(-len(thresholds) // MOST_SETS) or 1
+    return {frozenset(i for i in items if values[i] >= least) for least in thresholds[::step]}
+
+
+def _links_and_engines_have_time_for_their_transfers(variables: Variables) -> None:
+    """What some transfers hold, times their cycles, fits between their heads and tails.
+
+    A transfer of a buffer that a task writes starts after that task's head and cycles; one that is
+    of no use but to tasks that read the buffer ends before the shortest of their tails.
+    """
+    machine = variables.tables.machine
+    engines: dict[int, list[Share]] = defaultdict(list)
+    links: dict[int, list[Share]] = defaultdict(list)
+    for key, residency in variables.residencies.items():
+        head, tail = _head_and_tail(variables.tables, key.slice)
+        for option, taken in residency.options.items():
+            engines[option.engine].append(Share(head, tail, option.cycles, taken))
+            for link in option.links:
+                part = variables.rate(key, option) / machine.links[link].rate
+                links[link].append(Share(head, tail, option.cycles * part, taken))
+    for engine, shares in sorted(engines.items()):
+        _shares_fit(variables, shares, machine.engines[engine].channels)
+    for _, shares in sorted(links.items()):
+        _shares_fit(variables, shares, 1)
+
+
+def _head_and_tail(tables: ProblemTables, slice_: SliceIdx) -> tuple[Cycles, Cycles]:
+    """Return cycles before and after every useful transfer of a slice."""
+    paths, buffer = tables.paths, tables.problem.slices[slice_].buffer
+    writer = tables.writers[buffer]
+    head = 0 if writer is None else paths.head[writer] + paths.cycles[writer]
+    pin = tables.pins.get(buffer)
+    if tables.problem.buffers[buffer].ends_in is not None or (pin is not None and pin.resident):
+        return head, 0
+    parts = (buffer, *tables.parts[buffer])
+    tails = [paths.tail[task] for part in parts for task, _ in tables.readers[part]]
+    return head, min(tails, default=0)
+
+
+def _shares_fit(variables: Variables, shares: list[Share], capacity: int) -> None:
+    """What some tasks or transfers hold fits into the capacity between their heads and tails."""
+    items = range(len(shares))
+    unit = lcm(*(Fraction(share.amount).denominator for share in shares))
+    heads = _tops(items, [share.head for share in shares])
+    tails = _tops(items, [share.tail for share in shares])
+    for some in sorted(heads | tails, key=sorted):
+        head = min(shares[index].head for index in some)
+        tail = min(shares[index].tail for index in some)
+        terms = [(shares[i].taken, int(shares[i].amount * unit)) for i in sorted(some)]
+        time = variables.makespan - head - tail
+        variables.model.add(weighted(terms) <= capacity * unit * time)
+
+
+def _working_sets_and_arrivals_share_a_memory(variables: Variables) -> None:
+    """While a task runs its operands and results are there; what arrives is none of them.
+
+    The residencies say so one by one; here each task has its whole working set as one demand, with
+    times that are known much better than theirs. Operands count in the memory of a single core
+    only, where no two tasks share one at the same time, and where cores do not read remotely.
+    """
+    tables = variables.tables
+    demands: dict[MemoryIdx, list[tuple[Interval, int]]] = defaultdict(list)
+    for key, residency in variables.residencies.items():
+        if residency.transfer is not None:
+            demands[key.memory].append((residency.transfer, tables.own_blocks(*key[:2])))
+    for task, times in enumerate(variables.tasks):
+        for pool, run in times.runs.items():
+            memory = tables.pools[pool].memory
+            demands[memory].append((run, tables.working_set(task, memory)))
+    for memory, capacity in enumerate(tables.capacity):
+        wanted = [(interval, blocks) for interval, blocks in demands[memory] if blocks]
+        if capacity is not None and sum(blocks for _, blocks in wanted) > capacity:
+            intervals = [interval for interval, _ in wanted]
+            variables.model.add_cumulative(intervals, [blocks for _, blocks in wanted], capacity)
+
+
+def _what_nothing_uses_does_not_exist(variables: Variables) -> None:
+    """A residency that a transfer fills serves a read, a transfer, or the end.
+
+    One that serves nothing can be left out with its transfer. Of an open candidate its own part is
+    used, for it is an ordinary residency.
+    """
+    problem = variables.tables.problem
+    uses: dict[CandidateResidency, list[Literal]] = defaultdict(list)
+    for read in variables.reads.values():
+        for server, literal in read.on.items():
+            uses[server].append(literal)
+    for residency in variables.residencies.values():
+        for source, literal in residency.sources.items():
+            uses[source].append(literal)
+    for key, residency in variables.residencies.items():
+        buffer = problem.buffers[problem.slices[key.slice].buffer]
+        wanted = key.slice == buffer.index and buffer.ends_in == key.memory
+        lifecycle = residency.lifecycle
+        wanted = wanted or variables.tables.is_resident(key.slice, key.memory)
+        if not lifecycle.initial and lifecycle.writer is None and not wanted:
+            variables.model.add_bool_or([*uses[key], ~residency.present])
+
+
+def _residencies_of_a_slice_follow_each_other(variables: Variables) -> None:
+    """Of two residencies of a slice in a memory the second begins when the first has ended.
+
+    While two of them exist at one time, one is enough: the one that is valid first, kept until the
+    second has ended. That fails only where a result takes the place of the first, so slices with
+    pairs in place are left out, and where addresses are in the model.
+    """
+    paired = {old.slice for _, old, _ in variables.in_place}
+    for key, following in variables.structure.successive():
+        one, other = variables.residencies[key], variables.residencies[following]
+        if key.slice not in paired and one.end is not None:
+            variables.model.add(one.end <= other.start).only_enforce_if(other.present)
+
 
 SMALL = 12
 """Tasks up to which slices begin with several residencies in memories without cores, too."""
@@ -120,15 +432,16 @@ class StructureBuilder:
         return min(usual, max(1, reads + born + initial))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Aim:
-    """What a model makes small, and what is known of it.
+class Model:
+    """A model with its variables and an objective.
 
     Parameters
     ----------
+    quantity
+        What is made small.
     horizon
         A cycle by which the plans that are looked for have ended.
-    floor, best
+    low, high
         A lower bound on the quantity, and its value in the best plan.
     ceilings
         Largest values allowed of other quantities.
@@ -136,34 +449,29 @@ class Aim:
         The best plan, to start from.
     """
 
-    quantity: Quantity
-    horizon: Cycles
-    floor: int
-    best: int | None = None
-    ceilings: Mapping[Quantity, int] = field(default_factory=dict)
-    reading: Reading | None = None
-
-
-class Model:
-    """A model with its variables and an objective."""
-
     def __init__(
         self,
         tables: ProblemTables,
         structure: Structure,
-        aim: Aim,
-        addressed: Addressed,
         settings: ModelOptions,
+        addressed: Addressed,
+        quantity: Quantity,
+        *,
+        horizon: Cycles,
+        low: int,
+        high: int | None,
+        ceilings: Mapping[Quantity, int],
+        reading: Reading | None,
     ) -> None:
+        self.low, self.high = low, high
         self.cp = cp_model.CpModel()
-        self.variables = Variables(self.cp, tables, structure, aim.horizon)
+        self.variables = Variables(self.cp, tables, structure, horizon)
         Constraints(self.variables, CapacityModel(self.variables, addressed)).add_all()
         has_addresses = addressed.anything() or bool(tables.fixed_memories)
         strengthen(self.variables, settings, addressed=has_addresses)
         objectives = Objectives(self.variables)
-        for other, limit in aim.ceilings.items():
+        for other, limit in ceilings.items():
             self.cp.add(objectives.of(other) <= limit)
-        self.cp.minimize(objectives.of(aim.quantity))
-        self.low, self.high = aim.floor, aim.best
-        if aim.reading is not None:
-            add_hints(self.variables, aim.reading)
+        self.cp.minimize(objectives.of(quantity))
+        if reading is not None:
+            add_hints(self.variables, reading)

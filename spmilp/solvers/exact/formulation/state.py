@@ -17,8 +17,7 @@ from spmilp.solvers.exact.formulation.candidates import CandidateResidency, Read
 from spmilp.solvers.exact.formulation.capacity import Addressed, CapacityModel
 from spmilp.solvers.exact.formulation.constraints import Constraints
 from spmilp.solvers.exact.formulation.extraction import Decisions, Item, extract
-from spmilp.solvers.exact.formulation.model import Aim, Model, StructureBuilder
-from spmilp.solvers.exact.formulation.strengthen import ModelOptions
+from spmilp.solvers.exact.formulation.model import Model, ModelOptions, StructureBuilder
 from spmilp.solvers.exact.formulation.tables import ProblemTables
 from spmilp.solvers.exact.formulation.variables import Variables
 from spmilp.units import Bytes, Cycles, MemoryIdx
@@ -188,22 +187,19 @@ class SearchState(Generic[Options]):
 
     def model(self, structure: Structure, position: int) -> Model:
         """Return the model that makes one of the quantities small within a structure."""
-        addressed = Addressed(
-            conflict_sets=self._conflict_sets, everywhere=self._knows_addresses(position)
-        )
-        aim = self.aim(structure, position)
-        return Model(self.tables, structure, aim, addressed, self.settings)
-
-    def aim(self, structure: Structure, position: int) -> Aim:
-        """Return what a model makes small, with the incumbent as hint."""
         quantity, incumbent = self.order[position], self.incumbent
         known = incumbent.bound if position == 0 else self.context.bound_on(quantity)
-        has_plan = incumbent.plan is not None
-        return Aim(
-            quantity=quantity,
+        return Model(
+            self.tables,
+            structure,
+            self.settings,
+            Addressed(
+                conflict_sets=self._conflict_sets, everywhere=self._knows_addresses(position)
+            ),
+            quantity,
             horizon=self._horizon(structure, position),
-            floor=known.value,
-            best=incumbent.values[position] if has_plan else None,
+            low=known.value,
+            high=None if incumbent.plan is None else incumbent.values[position],
             ceilings=dict(zip(self.order[:position], incumbent.values, strict=False)),
             reading=self.reading(),
         )

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import combinations
 from typing import TypeAlias
 
@@ -116,32 +116,21 @@ class TransferOptions:
     def __init__(self, problem: Problem, routes: Routes) -> None:
         self._problem = problem
         self._routes = routes
-        self._found: dict[tuple[Bytes, MemoryIdx, MemoryIdx], tuple[TransferOption, ...]] = {}
-        self._out_of: dict[
-            tuple[SliceIdx, SliceIdx, MemoryIdx, MemoryIdx], tuple[TransferOption, ...]
-        ] = {}
+        self._made = cache(self._make)
+        self.out_of = cache(self._out_of)
 
     def between(
         self, slice_: SliceIdx, source: MemoryIdx, destination: MemoryIdx
     ) -> tuple[TransferOption, ...]:
         """Return the transfers from one memory to another that are long enough for the slice."""
-        size = self._problem.slices[slice_].bytes
-        key = size, source, destination
-        if key not in self._found:
-            self._found[key] = self._make(size, source, destination)
-        return self._found[key]
+        return self._made(self._problem.slices[slice_].bytes, source, destination)
 
-    def out_of(
+    def _out_of(
         self, holder: SliceIdx, slice_: SliceIdx, source: MemoryIdx, destination: MemoryIdx
     ) -> tuple[TransferOption, ...]:
         """Return the transfers that can copy a slice out of what holds it in the source."""
-        key = holder, slice_, source, destination
-        found = self._out_of.get(key)
-        if found is None:
-            options = self.between(slice_, source, destination)
-            found = tuple(option for option in options if self.can_copy(option, slice_, holder))
-            self._out_of[key] = found
-        return found
+        options = self.between(slice_, source, destination)
+        return tuple(option for option in options if self.can_copy(option, slice_, holder))
 
     def can_copy(self, option: TransferOption, slice_: SliceIdx, holder: SliceIdx) -> bool:
         """Say whether a transfer can copy a slice out of what holds it.

@@ -19,8 +19,8 @@ from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.fit import narrowed
 from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.exact.formulation.candidates import Structure
+from spmilp.solvers.exact.formulation.model import ModelOptions
 from spmilp.solvers.exact.formulation.state import Found, SearchState
-from spmilp.solvers.exact.formulation.strengthen import ModelOptions
 from spmilp.solvers.exact.formulation.translation import read_decisions
 from spmilp.solvers.exact.milp.process import SolverProcessError, backend_name, model_file, run
 from spmilp.solvers.exact.milp.program import Limits, TooLargeError

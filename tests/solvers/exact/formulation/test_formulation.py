@@ -15,8 +15,8 @@ from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.exact.formulation.addresses import Addresses, ConflictSet, find_addresses
 from spmilp.solvers.exact.formulation.candidates import CandidateMemories, CandidateResidency
 from spmilp.solvers.exact.formulation.extraction import Decisions, Fill, TaskRun, TimedPlan, extract
+from spmilp.solvers.exact.formulation.model import ModelOptions
 from spmilp.solvers.exact.formulation.state import SearchState
-from spmilp.solvers.exact.formulation.strengthen import ModelOptions
 from spmilp.solvers.exact.formulation.tables import ProblemTables
 from spmilp.solvers.schedule.solver import ListScheduler
 from tests.solvers.tiny_problems import tiny_problem
