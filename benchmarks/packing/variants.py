@@ -1,6 +1,6 @@
 """Pack variants of MiniMalloc's challenging instances that fit by construction.
 
-Usage: python -m benchmarks.packing.variants [FOLDER] [--seed N] [--count N] [--workers N]
+Usage: python -m benchmarks.packing.variants [FOLDER] [--seed N] [--count N]
 
 A variant of an instance that fits into 1 MiB fits too when it is mirrored in time, loses buffers,
 has smaller or split ones, or stands beside another in time. Reported is every variant that took
@@ -152,11 +152,10 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the variants")
     parser.add_argument("--count", type=int, default=10, help="variants per instance")
     parser.add_argument("--only", default="", help="variants whose name begins so")
-    parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=30.0, help="limit of one call")
     arguments = parser.parse_args()
     first_call()
-    options = PackingOptions(time_limit=arguments.seconds, workers=arguments.workers)
+    options = PackingOptions(time_limit=arguments.seconds)
     walls, cpus = [], []
     sources: Counter[str] = Counter()
     for name, items in variants(challenging(arguments.folder), arguments.seed, arguments.count):
