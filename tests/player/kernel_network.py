@@ -172,17 +172,21 @@ def integer_network() -> tuple[Network, dict[str, np.ndarray]]:
 def _add_integer_products(made: KernelNetwork) -> None:
     per_channel = made.reals(6, low=0.01, high=0.1)
     bias = made.random.integers(-9000, 9000, 6, np.int32)
-    for pads, strides, dilations, group in (
-        ((1, 1, 1, 1), (1, 1), (1, 1), 1),
-        ((2, 0, 1, 2), (2, 1), (2, 1), 1),
-        ((1, 1, 1, 1), (1, 2), (1, 1), 2),
-        ((0, 1, 0, 1), (1, 1), (1, 1), 6),
+    for pads, strides, dilations, group, zero in (
+        ((1, 1, 1, 1), (1, 1), (1, 1), 1, -128),  # behind a Relu: PULP-NN can pad it
+        ((2, 0, 1, 2), (2, 1), (2, 1), 1, 5),
+        ((0, 0, 0, 0), (2, 1), (1, 1), 1, 5),
+        ((0, 1, 2, 1), (1, 2), (1, 1), 6, 5),
+        ((1, 1, 1, 1), (1, 2), (1, 1), 2, 5),  # neither whole nor depthwise
     ):
-        data = made.integers(2, 6, 7, 5)
-        weight = made.integers(6, 6 // group, 3, 3)
-        attributes = windows((3, 3), strides, pads, dilations, group=group)
-        scales = (scale_of(0.03, 5), scale_of(per_channel, 0, np.int8, 0), None)
-        made.add("Conv", (data, weight, bias), attributes, scales=scales, output=scale_of(1.7, -9))
+        made.add(
+            "Conv",
+            (made.integers(2, 6, 7, 5), made.integers(6, 6 // group, 3, 3), bias),
+            windows((3, 3), strides, pads, dilations, group=group),
+            scales=(scale_of(0.03, zero), scale_of(per_channel, axis=0), None),
+            output=scale_of(1.7, -9),
+            limits=(0.0, 60.0),
+        )
     # One dimension, bytes without sign, limits, a bias of reals, and a result of reals.
     data, weight = made.integers(1, 4, 9, dtype=np.uint8), made.integers(6, 4, 3)
     scales = (scale_of(0.02, 100, np.uint8), scale_of(0.05, -3), None)
@@ -203,7 +207,11 @@ def _add_integer_products(made: KernelNetwork) -> None:
             scales=(scale_of(0.02, 3), scale_of(made.reals(3, low=0.01, high=0.1), 0, axis=1)),
             output=scale_of(0.3, -1),
         )
-    for left, right, trans_a, trans_b in (((3, 40), (40, 6), 0, 0), ((40, 3), (6, 40), 1, 1)):
+    for left, right, trans_a, trans_b in (
+        ((3, 40), (6, 40), 0, 1),
+        ((3, 40), (40, 6), 0, 0),
+        ((40, 3), (6, 40), 1, 1),
+    ):
         made.add(
             "Gemm",
             (made.integers(*left), made.integers(*right), bias),
@@ -279,6 +287,15 @@ def _add_operators_on_reals(made: KernelNetwork) -> None:
         ("Transpose", {"perm": (0, 2, 3, 1)}),
     ):
         made.add(kind, (image,), attributes, scales=(one,), output=scale_of(0.02, -5))
+    # What CMSIS-NN computes: planes of equal scales, and the only scale of a Softmax.
+    same = scale_of(0.07, 12)
+    for kind in ("AveragePool", "MaxPool"):
+        attributes = windows((3, 2), (2, 1), (1, 0, 1, 1), ceil_mode=0, count_include_pad=0)
+        made.add(kind, (made.integers(2, 3, 8, 6),), attributes, scales=(same,), output=same)
+    byte = scale_of(1 / 256, -128)
+    made.add("Softmax", (made.integers(5, 12),), {"axis": 1}, scales=(same,), output=byte)
+    pair = (made.integers(2, 3, 4, 5), made.integers(2, 3, 4, 5))
+    made.add("Add", pair, scales=(scale_of(0.2, 3), scale_of(0.05, -4)), output=scale_of(0.21, 9))
     # onnxruntime's QLinear operators; with powers of two many results end in one half.
     for step in (0.05, 0.0625):
         output = scale_of(step, 1, rounds_with_zero=True)
