@@ -210,8 +210,6 @@ def _shown(file: "MachineFile") -> Iterator[RenderableType]:
     ]
     yield out.table(("part", "number", "each"), parts, numbers={1})
     yield ""
-    for note in _unused_rates(machine):
-        yield f"{note}\n"
     if not file.provenance:
         yield "The file says nothing about where its numbers come from."
         return
@@ -229,23 +227,6 @@ def _shown(file: "MachineFile") -> Iterator[RenderableType]:
     yield out.table(("parameter", "value", "", "source"), rows)
     for source, number in numbers.items():
         yield f"{number} {source}"
-
-
-def _unused_rates(machine: "Machine") -> Iterator[str]:
-    """Yield what part of DRAM's rate no transfers can use, as each of them holds its whole rate."""
-    from spmilp.lowering.rates import dram_rate
-
-    drams = {memory.name for memory in machine.drams}
-    for outgoing, what in ((True, "leave"), (False, "enter")):
-        ends = ((link.source if outgoing else link.target, link.rate) for link in machine.links)
-        stated = float(sum(rate for end, rate in ends if end in drams))
-        used = dram_rate(machine, outgoing=outgoing)
-        if used < stated:
-            yield (
-                f"Of {stated:g} B/cycle on the links that {what} DRAM, transfers use {used:g} at "
-                "most: each holds the whole rate of its engine or of its slowest link, and beside "
-                "whole ones the rest stays free. Engines of another rate may use more."
-            )
 
 
 def _outline(machine: "Machine") -> dict[str, object]:

@@ -122,11 +122,6 @@ def styled(text: str, style: str = "") -> Text:
     return Text(visible(text), style)
 
 
-def print_line(text: str) -> None:
-    """Print one line on stdout as it is, however long."""
-    typer.echo(visible(text))
-
-
 def print_json(value: object) -> None:
     """Print one JSON object on stdout."""
     sys.stdout.write(json.dumps(value, indent=2, allow_nan=False, ensure_ascii=False) + "\n")
@@ -149,7 +144,7 @@ def print_answer(data: object, shown: Iterable[RenderableType], *, as_json: bool
     to = console()
     for each in shown:
         if isinstance(each, str):
-            print_line(each)
+            typer.echo(visible(each))
         else:
             to.print(each, soft_wrap=isinstance(each, Text))
 

@@ -231,15 +231,10 @@ def answer_of(job: Job, children: Children, memory: int | None = None) -> Answer
     if limit is not None:
         limit += max(LEAST_GRACE, SHARE_OF_GRACE * limit) + LONGEST_AROUND
     try:
-        answer: Answer = children.call(carry_out, job, memory, limit=limit)
+        answer: Answer = children.call(type(job).carry_out, job, memory, limit=limit)
     except ChildError as error:
         return Answer(job.ended(error.status, str(error)))
     return answer
-
-
-def carry_out(job: Job, memory: int | None) -> Answer:
-    """Carry a job out here."""
-    return job.carry_out(memory)
 
 
 @cache
