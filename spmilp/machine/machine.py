@@ -4,7 +4,6 @@ from collections import Counter
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import StrEnum
 from fractions import Fraction
-from operator import itemgetter
 from typing import Any, Protocol
 
 from spmilp.cached import Cache
@@ -357,11 +356,9 @@ class Machine:
         for what, rows in {**named, "link": self.links}.items():
             indices_are_positions(what, (row.index for row in rows))
         for what, owners in named.items():
-            name, count = max(
-                Counter(row.name for row in owners).items(), key=itemgetter(1), default=("", 0)
-            )
-            if count > 1:
-                raise ValueError(f"the {what} name {name} is given {count} times")
+            for name, count in Counter(row.name for row in owners).most_common(1):
+                if count > 1:
+                    raise ValueError(f"the {what} name {name} is given {count} times")
         if not self.cores:
             raise ValueError(f"machine {self.name} has no core")
         for core in self.cores:

@@ -37,7 +37,8 @@ Written: TypeAlias = tuple[str, Shape, str]
 """Name, shape and data type of what a task writes."""
 
 
-class View(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class View:
     """A box of some data: what a task reads.
 
     Parameters

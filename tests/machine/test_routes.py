@@ -110,53 +110,43 @@ def test_a_dram_with_several_ports_uses_the_nearest() -> None:
     assert "r_0_0" not in path(machine, "dram", "spm_3_1")
 
 
-def test_no_xy_path_leads_through_a_memory_between_routers() -> None:
-    machine = linked(
-        "a b c",
-        [
-            *(("a", "r0", 8, 0), ("r1", "c", 8, 0), ("r0", "r1", 8, 9)),
-            *(("r0", "b", 8, 0), ("b", "r1", 8, 0)),
-        ],
-        routing=Routing.XY,
-        positions=(("r0", (0, 0)), ("r1", (1, 0))),
-    )
-    assert path(machine, "a", "c") == ["a", "r0", "r1", "c"]
+LINE = (("r0", (0, 0)), ("r1", (1, 0)))
+CORNER = (("r00", (0, 0)), ("r01", (0, 1)), ("r11", (1, 1)))
+BESIDE = [("a", "r0", 8, 0), ("r0", "r1", 8, 5), ("r1", "b", 8, 0)]
 
 
-def test_a_direct_link_beside_the_grid_is_taken_when_it_is_better() -> None:
-    for latency, expected in ((1, ["a", "b"]), (7, ["a", "r0", "r1", "b"])):
-        machine = linked(
-            "a b",
-            [("a", "b", 1, latency), ("a", "r0", 8, 0), ("r0", "r1", 8, 5), ("r1", "b", 8, 0)],
-            routing=Routing.XY,
-            positions=(("r0", (0, 0)), ("r1", (1, 0))),
-        )
-        assert path(machine, "a", "b") == expected
-
-
-def test_a_pair_without_an_xy_path_takes_the_shortest_one() -> None:
-    missing_turn = linked(
-        "a b",
-        [("a", "r00", 8, 0), ("r00", "r01", 8, 1), ("r01", "r11", 8, 1), ("r11", "b", 8, 0)],
-        routing=Routing.XY,
-        positions=(("r00", (0, 0)), ("r01", (0, 1)), ("r11", (1, 1))),
-    )
-    assert path(missing_turn, "a", "b") == ["a", "r00", "r01", "r11", "b"]
-
-
-def test_shortest_prefers_latency_then_links_then_the_least_indices() -> None:
-    slow_and_direct = linked("a b", [("a", "b", 8, 5), ("a", "r", 8, 2), ("r", "b", 8, 2)])
-    assert path(slow_and_direct, "a", "b") == ["a", "r", "b"]
-    equal = linked("a b", [("a", "r", 8, 2), ("r", "b", 8, 2), ("a", "b", 8, 4)])
-    assert path(equal, "a", "b") == ["a", "b"]
-    twins = linked("a b", [("q", "b", 8, 1), ("r", "b", 8, 1), ("a", "r", 8, 1), ("a", "q", 8, 1)])
-    assert path(twins, "a", "b") == ["a", "r", "b"]
+@pytest.mark.parametrize(
+    ("links", "positions", "nodes"),
+    [
+        # No path leads through a memory, between routers neither.
+        ([("a", "c", 8, 0), ("c", "b", 8, 0)], (), ""),
+        ([*BESIDE, ("r0", "c", 8, 0), ("c", "r1", 8, 0)], LINE, "a r0 r1 b"),
+        # A direct link beside the grid is taken where it is better.
+        ([("a", "b", 1, 1), *BESIDE], LINE, "a b"),
+        ([("a", "b", 1, 7), *BESIDE], LINE, "a r0 r1 b"),
+        # A pair without an XY path takes the shortest one.
+        (
+            [("a", "r00", 8, 0), ("r00", "r01", 8, 1), ("r01", "r11", 8, 1), ("r11", "b", 8, 0)],
+            CORNER,
+            "a r00 r01 r11 b",
+        ),
+        # Latency, then links, then the least indices.
+        ([("a", "b", 8, 5), ("a", "r", 8, 2), ("r", "b", 8, 2)], (), "a r b"),
+        ([("a", "r", 8, 2), ("r", "b", 8, 2), ("a", "b", 8, 4)], (), "a b"),
+        ([("q", "b", 8, 1), ("r", "b", 8, 1), ("a", "r", 8, 1), ("a", "q", 8, 1)], (), "a r b"),
+    ],
+)
+def test_a_route_is_the_least_by_its_rule(links: list, positions: tuple, nodes: str) -> None:
+    routing = Routing.XY if positions else Routing.SHORTEST
+    machine = linked("a b c", links, routing=routing, positions=positions)
+    assert path(machine, "a", "b") == nodes.split()
 
 
 def test_of_links_side_by_side_the_quicker_is_used() -> None:
     machine = linked("a b", [("a", "b", 8, 5), ("a", "b", 4, 1), ("a", "b", 2, 1)])
-    route = Routes(machine).between(0, 1)
-    assert route == Route(links=(1,), latency=1, rate=Fraction(4))
+    assert Routes(machine).between(0, 1) == Route(links=(1,), latency=1, rate=Fraction(4))
+    assert Routes(machine).between(1, 0) is None
+    assert multicast_route(Routes(machine), 1, (0,)) is None
 
 
 def test_two_routers_at_one_position_are_an_error() -> None:
