@@ -71,48 +71,28 @@ class Improvement:
             self._charge(Placement(), placement)
 
     def run(self, is_over: Callable[[], bool]) -> Placement:
-        """Apply the best move of each buffer, best first, round by round, until none gains."""
+        """Apply the best move of each buffer, round by round, until none gains."""
         gains = True
         while gains and not is_over():
             gains = False
-            for _, buffer, move in sorted(self._best_moves(is_over), key=lambda found: found[:2]):
-                now = self.chosen[buffer]
+            for buffer, moves in self._moves.items():
                 if is_over():
-                    # What was found in time is applied as far as it still gains.
-                    best = move if self._gain(now, move) > 0 else now
-                else:
-                    _, best = self._best_move(buffer)
-                more = self._more_blocks(now, best)
-                if best != now and self._has_room(more):
-                    self._used.update({e: self._used.get(e, 0) + n for e, n in more.items()})
+                    break
+                now = self.chosen[buffer]
+                best = max(moves, key=lambda move: self._worth(self.chosen[buffer], move))
+                if self._worth(now, best) > 0.0:
+                    for event, blocks in self._more_blocks(now, best).items():
+                        self._used[event] = self._used.get(event, 0) + blocks
                     self._charge(now, best)
                     self.chosen[buffer] = best
                     gains = True
         return frozenset().union(*self.chosen.values())
 
-    def _best_moves(
-        self, is_over: Callable[[], bool]
-    ) -> Iterator[tuple[float, BufferIdx, Placement]]:
-        for buffer in self._accesses.variables:
-            if is_over():
-                return
-            ratio, move = self._best_move(buffer)
-            if ratio > 0.0:
-                yield -ratio, buffer, move
-
-    def _best_move(self, buffer: BufferIdx) -> tuple[float, Placement]:
-        """Return the move with most cycles gained for each block that it takes more, and these."""
-        now = self.chosen[buffer]
-        best = 0.0, now
-        for move in self._moves[buffer]:
-            gain = self._gain(now, move)
-            if gain <= 0:
-                continue
-            more = self._more_blocks(now, move)
-            ratio = gain / max(1, *more.values(), 1)
-            if ratio > best[0] and self._has_room(more):
-                best = ratio, move
-        return best
+    def _worth(self, now: Placement, move: Placement) -> float:
+        """Return the cycles that a move gains for each block that it takes more; 0 without room."""
+        gain = self._gain(now, move)
+        more = self._more_blocks(now, move) if gain > 0 else {}
+        return gain / max(1, *more.values(), 1) if gain > 0 and self._has_room(more) else 0.0
 
     def _placements(self, one: Variable) -> Iterator[Placement]:
         """Yield placements in which all who read a buffer are served by one place in one way."""
