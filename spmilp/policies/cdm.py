@@ -35,6 +35,7 @@ that it waits for; and, with contention, as its busiest link. The sum over all w
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
 import numpy as np
 
@@ -79,7 +80,7 @@ class Improvement:
                 if is_over():
                     break
                 now = self.chosen[buffer]
-                best = max(moves, key=lambda move: self._worth(self.chosen[buffer], move))
+                best = max(moves, key=partial(self._worth, now))
                 if self._worth(now, best) > 0.0:
                     for event, blocks in self._more_blocks(now, best).items():
                         self._used[event] = self._used.get(event, 0) + blocks
