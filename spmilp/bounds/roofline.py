@@ -287,7 +287,7 @@ class _Arithmetic:
         present = [kind for kind in machine.kinds if self._cores[kind.index] > 0]
         for group in network.groups:
             work = group_work(network, group, whole(network.tensors[group.output].shape))
-            self.macs.append(_macs_of(work))
+            self.macs.append(work.macs)
             self._cycles.append(_core_cycles(group, work, present))
         self._prices = list(self._natural_prices())
 
@@ -327,7 +327,7 @@ def _core_cycles(group: Group, work: Work, kinds: Sequence[CoreKind]) -> dict[in
     if _are_alike(able):
         each = least_core_cycles(work, able)
         return {kind.index: each for kind in able}
-    return {kind.index: _macs_of(work) / _macs_per_cycle(work, kind) for kind in able}
+    return {kind.index: work.macs / _macs_per_cycle(work, kind) for kind in able}
 
 
 def able_kinds(group: Group, work: Work, kinds: Sequence[CoreKind]) -> list[CoreKind]:
@@ -356,16 +356,12 @@ def least_core_cycles(work: Work, kinds: Sequence[CoreKind]) -> float:
     if _are_alike(kinds):
         return launch + _least_cycles(work, kinds[0])
     lanes = max(lanes_of(kind, work.dtype) for kind in kinds)
-    macs = min(_macs_of(work) / _macs_per_cycle(work, kind) for kind in kinds)
+    macs = min(work.macs / _macs_per_cycle(work, kind) for kind in kinds)
     return launch + macs + (work.vector / lanes if lanes else 0.0)
 
 
 def _are_alike(kinds: Sequence[CoreKind]) -> bool:
     return len({(kind.arrays, kind.lanes) for kind in kinds}) == 1
-
-
-def _macs_of(work: Work) -> int:
-    return prod(trip for _, trip in work.loops) if work.loops else 0
 
 
 def _least_cycles(work: Work, kind: CoreKind) -> float:
@@ -378,7 +374,7 @@ def _least_cycles(work: Work, kind: CoreKind) -> float:
     if len(arrays) == 1:
         return vector + _least_steps(work, arrays[0])
     # Of several arrays each tile takes the one that has the least to lose at its edges.
-    return vector + _macs_of(work) / _macs_per_cycle(work, kind)
+    return vector + work.macs / _macs_per_cycle(work, kind)
 
 
 def _least_steps(work: Work, sizes: Mapping[str, int]) -> float:

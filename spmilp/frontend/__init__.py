@@ -2,7 +2,7 @@
 
     load                      the whole line
     find, read, cleanup       the file; passes that make shapes static and nodes few
-    convert, node             nodes become operators with explicit attributes
+    convert                   nodes become operators with explicit attributes
     unfused                   operators and tensors before they are fused; every output is written
     quantise                  quantised patterns become integer operators
     passes                    which passes are on

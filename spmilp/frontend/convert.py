@@ -1,32 +1,35 @@
 """The cleaned-up model becomes operators and tensors; what cannot be lowered is listed.
 
-QuantizeLinear and DequantizeLinear keep their scales and zero points beside their attributes.
+Rules make the attributes of nodes explicit; what the families in :mod:`spmilp.frontend.operators`
+expect is in their docstrings. Padding that ONNX lets be automatic becomes numbers. QuantizeLinear
+and DequantizeLinear keep their scales and zero points beside their attributes.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate, pairwise
+from typing import TypeAlias, cast
 
 import numpy as np
 import onnx_ir as ir
 import onnx_ir.passes.common as passes
+from numpy.typing import NDArray
 
 from spmilp.errors import UnsupportedOperatorError
 from spmilp.frontend.cleanup.constants import fill_of, is_shape_only
-from spmilp.frontend.cleanup.nodes import MALFORMED, OWN_DOMAIN, first_line, origin_of, reason_of
-from spmilp.frontend.graph import Attribute, Operator, Quantisation, Scale, Tensor
-from spmilp.frontend.node import (
-    ONE_INPUT,
-    Node,
-    explicit_attributes,
-    has_elements,
-    known_shape,
-    numpy_dtype,
-    positive_axis,
-    static_shape,
+from spmilp.frontend.cleanup.nodes import (
+    MALFORMED,
+    OWN_DOMAIN,
+    first_line,
+    name_of,
+    origin_of,
+    reason_of,
 )
+from spmilp.frontend.cleanup.quantisation import ROUNDS_WITH_ZERO
+from spmilp.frontend.graph import Attribute, Attributed, Operator, Quantisation, Scale, Tensor
 from spmilp.frontend.operators.registry import find_family
 from spmilp.frontend.unfused import UnfusedNetwork, unique_names
+from spmilp.units import Extents
 
 CONTROL_FLOW = frozenset({"If", "Loop", "Scan"})
 
@@ -162,6 +165,363 @@ def _tensor(value: ir.Value) -> Tensor:
         shape_only=is_shape_only(value),
         fill=fill_of(value) if is_shape_only(value) else None,
     )
+
+
+_PLAIN = {
+    ir.AttributeType.INT: int,
+    ir.AttributeType.FLOAT: float,
+    ir.AttributeType.STRING: str,
+}
+_TUPLES = {
+    ir.AttributeType.INTS: int,
+    ir.AttributeType.FLOATS: float,
+}
+
+
+class Node(Attributed):
+    """Typed access to a node; a ``ValueError`` says what is missing or not constant.
+
+    Its attributes are those that are numbers, texts or lists of numbers.
+    """
+
+    def __init__(self, node: ir.Node) -> None:
+        self.kind = node.op_type
+        self.name = name_of(node)
+        self.outputs = node.outputs
+        self.rounds_with_zero = ROUNDS_WITH_ZERO in node.metadata_props
+        self._inputs = node.inputs
+        self.attributes = {}
+        for name, given in node.attributes.items():
+            if given.type in _PLAIN:
+                self.attributes[name] = _PLAIN[given.type](given.value)
+            elif given.type in _TUPLES:
+                self.attributes[name] = tuple(map(_TUPLES[given.type], given.value))
+
+    def has(self, position: int) -> bool:
+        """Return whether an input is there."""
+        return position < len(self._inputs) and self._inputs[position] is not None
+
+    def input(self, position: int) -> ir.Value:
+        """Return an input that must be there."""
+        value = self._inputs[position] if position < len(self._inputs) else None
+        if value is None:
+            raise ValueError(f"input {position} is left out")
+        return value
+
+    def input_names(self, count: int | None = None) -> tuple[str, ...]:
+        """Return the names of the first ``count`` inputs, ``""`` for those left out at the end."""
+        names = ["" if value is None else str(value.name) for value in self._inputs[:count]]
+        while names and not names[-1]:
+            names.pop()
+        return tuple(names)
+
+    @property
+    def rank(self) -> int:
+        """The number of axes of the first input."""
+        return len(self.shape(0))
+
+    def shape(self, position: int) -> Extents:
+        """Return the shape of an input."""
+        return static_shape(self.input(position))
+
+    def constant(self, position: int) -> NDArray[np.generic]:
+        """Return the values of an input that must be constant."""
+        value = self.input(position)
+        if value.const_value is None:
+            raise ValueError(
+                f"input {position} ({value.name}) is not constant; export the model with its values"
+            )
+        return cast(NDArray[np.generic], value.const_value.numpy())
+
+    def constants(self, position: int) -> tuple[int, ...]:
+        """Return the values of an integer input that must be constant, flat."""
+        return tuple(int(value) for value in self.constant(position).reshape(-1))
+
+    def reals(self, position: int) -> tuple[float, ...]:
+        """Return the values of an input that must be constant, flat."""
+        return tuple(float(value) for value in self.constant(position).reshape(-1))
+
+    def listed(self, name: str, default: tuple[int, ...]) -> tuple[int, ...]:
+        """Return an attribute that is a list of integers, or its default."""
+        return self.integers(name) if name in self.attributes else default
+
+
+TYPES = frozenset(
+    {
+        *("bfloat16", "bool", "float16", "float32", "float64"),
+        *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    }
+)
+"""NumPy types that tensors may have."""
+
+
+def static_shape(value: ir.Value) -> Extents:
+    """Return the shape of a value, which has elements.
+
+    Raises
+    ------
+    ValueError
+        If it is not known, or there are none.
+    """
+    shape = known_shape(value)
+    has_elements(str(value.name), shape)
+    return shape
+
+
+def known_shape(value: ir.Value) -> Extents:
+    """Return the shape of a value, which may be without elements.
+
+    Raises
+    ------
+    ValueError
+        If it is not known.
+    """
+    if value.shape is None or not value.shape.is_static():
+        raise ValueError(
+            f"the shape of {value.name} depends on data; export the model with fixed shapes"
+        )
+    return tuple(int(length) for length in value.shape.numpy())
+
+
+def has_elements(name: str, shape: Extents) -> None:
+    """Raise a ``ValueError`` if a tensor has none."""
+    if 0 in shape:
+        raise ValueError(
+            f"{name} of shape {list(shape)} has no elements, so there is nothing to compute; give "
+            f"its dimension of length 0 another length, or leave out what reads it"
+        )
+
+
+def numpy_dtype(value: ir.Value) -> np.dtype[np.generic]:
+    """Return the type of a value.
+
+    Raises
+    ------
+    ValueError
+        If it is not known, or no tensor can have it.
+    """
+    if value.dtype in (None, ir.DataType.UNDEFINED):
+        raise ValueError(f"the data type of {value.name} is not known")
+    dtype = None if value.dtype is ir.DataType.STRING else np.dtype(value.dtype.numpy())
+    if dtype is None or dtype.name not in TYPES:
+        name = value.dtype.name.lower()
+        raise ValueError(f"{value.name} has data type {name}, which is not supported")
+    return dtype
+
+
+def positive_axis(axis: int, rank: int) -> int:
+    """Return an axis counted from the front."""
+    if not -rank <= axis < rank:
+        raise ValueError(f"axis {axis} of a tensor of {rank} axes")
+    return axis % rank
+
+
+def explicit_equation(equation: str) -> str:
+    """Return an equation without blanks and with ``->``.
+
+    Without one, the result has the letters that occur once, in alphabetical order.
+    """
+    equation = "".join(equation.split())
+    if "->" in equation:
+        return equation
+    letters = equation.replace(",", "")
+    once = sorted(letter for letter in set(letters) if letters.count(letter) == 1)
+    return f"{equation}->{''.join(once)}"
+
+
+Changes: TypeAlias = Mapping[str, Attribute | None]
+"""Attributes that replace those of a node; ``None`` for one that goes."""
+
+
+def _own_axis(node: Node) -> Changes:
+    return {"axis": positive_axis(node.integer("axis"), node.rank)}
+
+
+def _axes(axes: tuple[int, ...], rank: int) -> Changes:
+    return {"axes": tuple(sorted(positive_axis(axis, rank) for axis in axes))}
+
+
+def _window(node: Node) -> Changes:
+    """Resolve ``auto_pad`` and ``output_shape``; an odd element of padding goes to one side."""
+    lengths = node.shape(0)[2:]
+    none, ones = (0,) * len(lengths), (1,) * len(lengths)
+    kernel = node.listed("kernel_shape", () if "Pool" in node.kind else node.shape(1)[2:])
+    strides, dilations = node.listed("strides", ones), node.listed("dilations", ones)
+    found = {"kernel_shape": kernel, "strides": strides, "dilations": dilations}
+    changes: dict[str, Attribute | None] = {**found, "auto_pad": None, "output_shape": None}
+    # So many windows begin in so many elements: in the input, or if transposed in the output.
+    windows = tuple(-(-length // stride) for length, stride in zip(lengths, strides, strict=True))
+    elements, extra = lengths, none
+    sizes: Extents = ()
+    if node.kind == "ConvTranspose":
+        changes["output_padding"] = extra = node.listed("output_padding", none)
+        sizes = node.listed("output_shape", ())[-len(lengths) :]
+        strided = tuple(length * stride for length, stride in zip(lengths, strides, strict=True))
+        windows, elements = lengths, sizes or strided
+    mode = node.text("auto_pad")
+    if not sizes and mode in ("NOTSET", "VALID"):
+        changes["pads"] = node.listed("pads", none + none) if mode == "NOTSET" else none + none
+        return changes
+    totals = [
+        max(0, (count - 1) * stride + more + (size - 1) * dilation + 1 - length)
+        for count, stride, more, size, dilation, length in zip(
+            windows, strides, extra, kernel, dilations, elements, strict=True
+        )
+    ]
+    less = tuple(total // 2 for total in totals)
+    more = tuple(total - total // 2 for total in totals)
+    changes["pads"] = less + more if mode == "SAME_UPPER" else more + less
+    return changes
+
+
+def _batch_norm(node: Node) -> Changes:
+    return _dropout(node) if node.attributes.get("training_mode", 0) else {}
+
+
+def _dropout(node: Node) -> Changes:
+    raise ValueError("it is in training mode")
+
+
+def _is_inf(node: Node) -> Changes:
+    if any(node.attributes.get(f"detect_{sign}", 1) != 1 for sign in ("negative", "positive")):
+        raise ValueError("infinities of one sign alone are not supported")
+    return {}
+
+
+def _space_to_depth(node: Node) -> Changes:
+    if node.attributes.get("mode", "DCR") != "DCR":
+        raise ValueError("only mode DCR is supported")
+    return {}
+
+
+def _clip(node: Node) -> Changes:
+    limits = {1: "min", 2: "max"}
+    return {name: node.reals(at)[0] for at, name in limits.items() if node.has(at)}
+
+
+def _squeeze(node: Node) -> Changes:
+    shape = node.shape(0)
+    ones = tuple(axis for axis, length in enumerate(shape) if length == 1)
+    return _axes(node.constants(1) if node.has(1) else ones, len(shape))
+
+
+def _slice(node: Node) -> Changes:
+    starts, rank = node.constants(1), node.rank
+    axes = node.constants(3) if node.has(3) else tuple(range(len(starts)))
+    return {
+        "starts": starts,
+        "ends": node.constants(2),
+        "axes": tuple(positive_axis(axis, rank) for axis in axes),
+        "steps": node.constants(4) if node.has(4) else (1,) * len(starts),
+    }
+
+
+def _gather(node: Node) -> Changes:
+    shape, axis = node.shape(0), positive_axis(node.integer("axis"), node.rank)
+    if not node.has(1) or node.input(1).const_value is None:
+        return {"axis": axis}
+    indices = tuple(i + shape[axis] if i < 0 else i for i in node.constants(1))
+    return {"axis": axis, "indices": indices, "indices_shape": node.shape(1)}
+
+
+def _pad(node: Node) -> Changes:
+    rank, given = node.rank, node.constants(1)
+    axes = node.constants(3) if node.has(3) else tuple(range(rank))
+    pads = [0] * (2 * rank)
+    for position, axis in enumerate(axes):
+        pads[positive_axis(axis, rank)] = given[position]
+        pads[positive_axis(axis, rank) + rank] = given[position + len(axes)]
+    return {"pads": tuple(pads), "value": node.reals(2)[0] if node.has(2) else 0.0}
+
+
+def _resize(node: Node) -> Changes:
+    shape, sizes = node.shape(0), static_shape(node.outputs[0])
+    rank = len(shape)
+    axes = tuple(positive_axis(axis, rank) for axis in node.listed("axes", tuple(range(rank))))
+    if node.attributes.get("keep_aspect_ratio_policy", "stretch") != "stretch":
+        raise ValueError("only keep_aspect_ratio_policy stretch is supported")
+    scales = [size / length for size, length in zip(sizes, shape, strict=True)]
+    if node.has(2) and node.reals(2):
+        for axis, scale in zip(axes, node.reals(2), strict=True):
+            scales[axis] = scale
+    changes: dict[str, Attribute | None] = {"sizes": sizes, "scales": tuple(scales)}
+    if node.text("coordinate_transformation_mode") == "tf_crop_and_resize":
+        given = node.reals(1)
+        roi = [0.0] * rank + [1.0] * rank
+        for position, axis in enumerate(axes):
+            roi[axis], roi[axis + rank] = given[position], given[position + len(axes)]
+        changes["roi"] = tuple(roi)
+    return changes
+
+
+def _reduce(node: Node) -> Changes:
+    axes = node.constants(1) if node.has(1) else ()
+    if not axes and not node.attributes.get("noop_with_empty_axes", 0):
+        axes = tuple(range(node.rank))
+    return _axes(axes, node.rank)
+
+
+def _position(node: Node) -> Changes:
+    return {**_axes((node.integer("axis"),), node.rank), "axis": None}
+
+
+REDUCTIONS = (
+    *("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax"),
+    *("ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare"),
+)
+
+RULES: Mapping[str, Callable[[Node], Changes]] = {
+    **dict.fromkeys(REDUCTIONS, _reduce),
+    **dict.fromkeys(
+        ("ArgMax", "ArgMin"), lambda n: {**_axes((n.integer("axis"),), n.rank), "axis": None}
+    ),
+    **dict.fromkeys(("MaxPool", "AveragePool", "LpPool", "Conv", "ConvInteger"), _window),
+    **dict.fromkeys(
+        ("Concat", "LayerNormalization", "LogSoftmax", "RMSNormalization", "Softmax"), _own_axis
+    ),
+    **dict.fromkeys(("Reshape", "Expand"), lambda node: {"shape": static_shape(node.outputs[0])}),
+    "BatchNormalization": _batch_norm,
+    "Clip": _clip,
+    "ConvTranspose": _window,
+    "CumSum": lambda node: {"axis": positive_axis(node.constants(1)[0], node.rank)},
+    "Dropout": _dropout,
+    "Einsum": lambda node: {"equation": explicit_equation(node.text("equation"))},
+    "Flatten": lambda node: {"axis": node.integer("axis") + node.rank * (node.integer("axis") < 0)},
+    "Gather": _gather,
+    "IsInf": _is_inf,
+    "Pad": _pad,
+    "Resize": _resize,
+    "Slice": _slice,
+    "SpaceToDepth": _space_to_depth,
+    "Squeeze": _squeeze,
+    "Tile": lambda node: {"repeats": node.constants(1)},
+    "Transpose": lambda node: {"perm": node.listed("perm", tuple(reversed(range(node.rank))))},
+    "Trilu": lambda node: {"k": node.constants(1)[0] if node.has(1) else 0},
+    "Unsqueeze": lambda node: _axes(node.constants(1), node.rank + len(node.constants(1))),
+}
+"""Kinds whose attributes are computed, or that are refused."""
+
+ONE_INPUT = frozenset(
+    {
+        *REDUCTIONS,
+        *("Clip", "CumSum", "DequantizeLinear", "Expand", "Pad", "QuantizeLinear", "Reshape"),
+        *("Resize", "Slice", "Squeeze", "Tile", "Trilu", "Unsqueeze"),
+    }
+)
+"""Kinds of which only the first input is data; the others say how."""
+
+
+def explicit_attributes(node: Node) -> dict[str, Attribute]:
+    """Return the attributes of a node as the families expect them.
+
+    Raises
+    ------
+    ValueError
+        If the node cannot be lowered; the message is the reason.
+    """
+    changes = RULES[node.kind](node) if node.kind in RULES else {}
+    merged = {**node.attributes, **changes}
+    return {name: value for name, value in merged.items() if value is not None}
 
 
 def normalise(node: Node) -> tuple[Operator, ...]:

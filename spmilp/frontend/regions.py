@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from math import prod
 
 from spmilp.frontend.graph import Group, Network
-from spmilp.frontend.operators.boxes import cover, whole
+from spmilp.frontend.operators.boxes import cover
 from spmilp.frontend.operators.geometry import Fusion, Work
 from spmilp.frontend.operators.moves import covering_box
 from spmilp.frontend.operators.registry import core_operator, family_of, geometries
@@ -82,12 +81,6 @@ def work_of_regions(
         if position == group.anchor:
             anchor = work
     return Work(loops=anchor.loops, vector=vector, dtype=anchor.dtype)
-
-
-def group_macs(network: Network, group: Group) -> int:
-    """Return the multiply-accumulates of a group, padding included, as is usual."""
-    work = group_work(network, group, whole(network.tensors[group.output].shape))
-    return prod(trips for _, trips in work.loops) if work.loops else 0
 
 
 def kinds_to_run(group: Group) -> frozenset[str]:

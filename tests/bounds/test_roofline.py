@@ -2,18 +2,13 @@ import pytest
 from hypothesis import given, settings
 
 from spmilp.bounds.roofline import compulsory_bytes, roofline
-from spmilp.frontend.graph import Network
-from spmilp.frontend.regions import group_macs
 from spmilp.lowering.lower import lower
 from spmilp.lowering.tiling import Tiling
 from spmilp.machine.machine import CoreKind, MacArray
 from spmilp.problem.problem import BufferKind
+from tests.frontend.running import macs_of
 from tests.lowering.builders import NetworkBuilder, star_machine
 from tests.lowering.test_lower import Case, cases
-
-
-def macs_of(network: Network) -> int:
-    return sum(group_macs(network, group) for group in network.groups)
 
 
 @pytest.mark.full

@@ -21,6 +21,7 @@ from spmilp.frontend.load import load_network
 from spmilp.frontend.operators.boxes import slices, whole
 from spmilp.frontend.operators.registry import geometries, known_kinds
 from spmilp.frontend.read import read_model
+from spmilp.frontend.regions import group_work
 from spmilp.machine.machine import CoreKind
 
 Array = NDArray[Any]
@@ -112,6 +113,13 @@ def planned_outputs(path: Path, inputs: Mapping[str, Array]) -> dict[str, Array]
     assert result.plan is not None
     network = load_network(path, kinds=result.problem.machine.kinds)
     return dict(replay(result.problem, result.plan, network, inputs))
+
+
+def macs_of(network: Network) -> int:
+    """Return the multiply-accumulates of a network."""
+    shapes = {group.index: network.tensors[group.output].shape for group in network.groups}
+    works = (group_work(network, group, whole(shapes[group.index])) for group in network.groups)
+    return sum(work.macs for work in works)
 
 
 def kinds_of(network: Network) -> list[tuple[str, ...]]:

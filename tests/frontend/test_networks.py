@@ -8,8 +8,7 @@ import pytest
 from spmilp.frontend.find import find_model, light_models
 from spmilp.frontend.graph import Network, Tensor
 from spmilp.frontend.load import load_network
-from spmilp.frontend.regions import group_macs
-from tests.frontend.running import given, kinds_of, network_outputs, onnxruntime_outputs
+from tests.frontend.running import given, kinds_of, macs_of, network_outputs, onnxruntime_outputs
 
 MODELS = Path(__file__).parents[2] / "models"
 
@@ -26,10 +25,6 @@ LIGHT = {
     "light_zfnet512": (14, 1_481_727_008),
 }
 QUICK = ("light_resnet50", "light_squeezenet", "light_zfnet512")
-
-
-def macs_of(network: Network) -> int:
-    return sum(group_macs(network, group) for group in network.groups)
 
 
 def test_all_light_models_are_known() -> None:

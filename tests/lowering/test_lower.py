@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from spmilp.errors import SpmilpError
 from spmilp.frontend.graph import Network
 from spmilp.frontend.operators.boxes import intersect, volume
-from spmilp.frontend.regions import group_macs
 from spmilp.lowering.groups import Computation, reduction_length, splittable_axes
 from spmilp.lowering.lower import lower
 from spmilp.lowering.tiling import Tiling
@@ -18,6 +17,7 @@ from spmilp.machine.machine import Core, CoreKind, MacArray, Machine, Memory, Me
 from spmilp.problem.problem import BufferKind, Problem, Task
 from spmilp.problem.strides import layout_at_place, layout_in_slice, packed_layout, strided_copy
 from spmilp.units import Box, SliceIdx
+from tests.frontend.running import macs_of
 from tests.lowering.builders import NetworkBuilder, star_machine
 
 EXAMPLES = settings(max_examples=40, deadline=None, derandomize=True)
@@ -107,9 +107,7 @@ def test_a_lowered_problem_is_the_network_in_pieces_that_can_be_moved(case: Case
     every_slice_can_be_moved_by_one_transfer(case, problem)
     bytes_in_place_are_of_equal_boxes_and_orders(problem)
     partial_sums_are_read_by_the_next_part_alone(problem)
-    assert sum(task.energy[0] or 0 for task in problem.tasks) == sum(
-        group_macs(case.network, group) for group in case.network.groups
-    )
+    assert sum(task.energy[0] or 0 for task in problem.tasks) == macs_of(case.network)
 
 
 def buffers_and_tiles_partition_every_group(case: Case, problem: Problem) -> None:

@@ -6,7 +6,6 @@ On the operators of ONNX's own cases, and of random ones.
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import product
-from math import prod
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +16,7 @@ from spmilp.checker.values.kernels.call import Call
 from spmilp.checker.values.kernels.registry import complete, compute, computed_kinds, partial
 from spmilp.frontend.graph import Network, Operator
 from spmilp.frontend.operators.boxes import slices, whole
-from spmilp.frontend.operators.geometry import Fusion, Work
+from spmilp.frontend.operators.geometry import Fusion
 from spmilp.frontend.operators.registry import geometries, known_kinds
 from spmilp.units import Box
 from tests.frontend.running import Array, network_values
@@ -146,11 +145,11 @@ class Own:
             parts = [
                 (*box[:axis], part, *box[axis + 1 :]) for part in ((0, cut), (cut, box[axis][1]))
             ]
-            assert sum(macs(own.work(part)) for part in parts) == macs(total)
+            assert sum(own.work(part).macs for part in parts) == total.macs
         if own.reduction > 1:
             cut = int(random.integers(1, own.reduction))
             works = [own.work(box, part) for part in ((0, cut), (cut, own.reduction))]
-            assert sum(map(macs, works)) == macs(total)
+            assert sum(work.macs for work in works) == total.macs
             assert sum(work.vector for work in works) == total.vector
 
     def parts_of_the_reduction_add_up(
@@ -166,7 +165,3 @@ class Own:
             total = partial(call, total)
         assert total is not None
         self.close_to_the_whole(complete(call, total), box, sample)
-
-
-def macs(work: Work) -> int:
-    return prod(count for _, count in work.loops) if work.loops else 0

@@ -10,7 +10,7 @@ from benchmarks.bench.suite import BUILDERS, Built, load_suite
 from benchmarks.peers.set_resnet50 import in_bytes, resnet50, write_resnet50
 from benchmarks.peers.stream import MissingDataError
 from spmilp.frontend.load import load_network
-from spmilp.frontend.regions import group_macs
+from tests.frontend.running import macs_of
 
 
 def test_every_row_of_the_suite_has_a_builder_and_a_figure_with_its_source() -> None:
@@ -33,5 +33,5 @@ def test_resnet50_has_the_layers_and_the_work_that_set_lists() -> None:
         network = load_network(Path(folder) / "resnet50.onnx")
     weights = [t for t in network.tensors.values() if t.name.endswith("_weight")]
     assert sum(prod(tensor.shape) for tensor in weights) == 25_502_912
-    assert sum(group_macs(network, group) for group in network.groups) == 2 * 3_857_973_248
+    assert macs_of(network) == 2 * 3_857_973_248
     assert {tensor.dtype.name for tensor in in_bytes(network).tensors.values()} == {"int8"}

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cached_property
+from math import prod
 from typing import ClassVar, TypeAlias
 
 import numpy as np
@@ -71,6 +72,11 @@ class Work:
     loops: tuple[tuple[str, int], ...] = ()
     vector: int = 0
     dtype: str = "float32"
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates; positions on padding count, as is usual."""
+        return prod(trips for _, trips in self.loops) if self.loops else 0
 
 
 class Geometry(ABC):
