@@ -1,7 +1,9 @@
 """All states that plans of a problem can pass through, the cheapest first.
 
-Dijkstra, "A note on two problems in connexion with graphs", Numerische Mathematik 1, 1959: costs
-never fall along a path, so the first complete plan that comes up is one of the best.
+Costs never fall along a path, and the cycles of the tasks still to run never exceed those that
+follow, so the first complete plan that comes up is one of the best (Hart, Nilsson, Raphael, "A
+formal basis for the heuristic determination of minimum cost paths", IEEE Transactions on Systems
+Science and Cybernetics 4(2), 1968).
 """
 
 from collections import defaultdict

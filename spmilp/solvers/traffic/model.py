@@ -94,7 +94,7 @@ class Variables:
         self.dram = self._cheapest.dram
         self.runs = {
             Run(task, slot): model.new_constant(1) if len(slots) == 1 else model.new_bool_var("")
-            for task, slots in enumerate(use_points.scope.slots)
+            for task, slots in enumerate(use_points.scope)
             for slot in slots
         }
         self.points = {location: self._points(some) for location, some in use_points.of.items()}
@@ -182,7 +182,7 @@ class Variables:
                 continue
             if is_wanted and step > BEGINNING:
                 point.loads_before[Source(holder, option)] = self.model.new_bool_var("")
-            if holder.memory != self.dram and step < len(self.use_points.scope.slots):
+            if holder.memory != self.dram and step < len(self.use_points.scope):
                 point.loads_after[Source(holder, option)] = self.model.new_bool_var("")
 
     def _in_place_writes(self) -> Iterator[InPlaceWrite]:
@@ -391,7 +391,7 @@ class Constraints:
     def __init__(self, variables: Variables, occupancies: Occupancies) -> None:
         self._model = variables.model
         self._tables = variables.tables
-        self._slots = variables.use_points.scope.slots
+        self._slots = variables.use_points.scope
         self._vars = variables
         self._occupancies = occupancies
         self._overwritten: dict[tuple[Location, int], list[cp_model.IntVar]] = defaultdict(list)

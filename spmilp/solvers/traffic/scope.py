@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
 from random import Random
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from spmilp.plan.plan import Plan
 from spmilp.solvers.exact.formulation.tables import ProblemTables
@@ -101,17 +101,14 @@ class Run(NamedTuple):
     slot: Slot
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """The slots of each task, by index; at each step one of them runs."""
-
-    slots: tuple[tuple[Slot, ...], ...]
+Scope: TypeAlias = tuple[tuple[Slot, ...], ...]
+"""The slots of each task, by index; at each step one of them runs."""
 
 
 def fixed(sequence: TaskSequence) -> Scope:
     """Return the scope of one sequence: each task has one slot."""
     slots = zip(sequence.steps, sequence.pools, strict=True)
-    return Scope(tuple((Slot(step, pool),) for step, pool in slots))
+    return tuple((Slot(step, pool),) for step, pool in slots)
 
 
 def window(tables: ProblemTables, sequence: TaskSequence, first: int, last: int) -> Scope:
@@ -124,13 +121,13 @@ def window(tables: ProblemTables, sequence: TaskSequence, first: int, last: int)
     free = sequence.order[first:last]
     before = _ancestors(tables, free)
     after = {task: sum(task in some for some in before.values()) for task in free}
-    slots = list(fixed(sequence).slots)
+    slots = list(fixed(sequence))
     has_few = len(tables.pools) <= MOST_POOLS
     for task in free:
         allowed = tables.pools_of(task) if has_few else (sequence.pools[task],)
         steps = range(first + len(before[task]), last - after[task])
         slots[task] = tuple(Slot(step, pool) for step in steps for pool in allowed)
-    return Scope(tuple(slots))
+    return tuple(slots)
 
 
 def _ancestors(tables: ProblemTables, free: tuple[TaskIdx, ...]) -> dict[TaskIdx, set[TaskIdx]]:
@@ -247,7 +244,7 @@ class UsePoints:
         for location in self.initial:
             self._point(location, BEGINNING)
         for location in self.final:
-            self._point(location, len(scope.slots))
+            self._point(location, len(scope))
         self._add_those_of_runs()
         self._add_those_on_the_way()
         self.of = {
@@ -274,7 +271,7 @@ class UsePoints:
                 yield Location(buffer, memory)
 
     def _add_those_of_runs(self) -> None:
-        for task, slots in zip(self.tables.problem.tasks, self.scope.slots, strict=True):
+        for task, slots in zip(self.tables.problem.tasks, self.scope, strict=True):
             for slot in slots:
                 run, memory = Run(task.index, slot), self.tables.pools[slot.pool].memory
                 for written in task.writes:

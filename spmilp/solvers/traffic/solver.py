@@ -7,7 +7,7 @@ short times.
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from ortools.sat.python import cp_model
 
@@ -255,57 +255,6 @@ MOST_USE_POINTS = 12_000
 """In a model; it takes a second or two to write down."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """What a run of CP-SAT has found.
-
-    Parameters
-    ----------
-    complete
-        The search has come to its end: the solution is the model's best, or there is none.
-    values
-        Of all the model's variables; empty without a solution.
-    """
-
-    solution: Solution | None
-    values: tuple[int, ...]
-    complete: bool
-
-
-def run(context: SearchContext, model: Model, share: float, deterministic: float) -> Answer:
-    """Solve a model, in another thread so that a ``KeyboardInterrupt`` ends it at once.
-
-    Parameters
-    ----------
-    share
-        Of the time limit, by which the run has ended.
-    deterministic
-        CP-SAT's own time for it.
-    """
-    solver = cp_model.CpSolver()
-    parameters, seconds = solver.parameters, context.clock.seconds_left(share)
-    parameters.num_workers = context.options.workers
-    # Not without a limit of wall time: a run that alternates strategies cannot be repeated exactly.
-    parameters.interleave_search = context.options.workers == 1 and seconds is not None
-    parameters.random_seed = context.options.seed
-    parameters.catch_sigint_signal = False
-    if seconds is not None:
-        parameters.max_time_in_seconds = max(0.1, seconds)
-    left = context.clock.deterministic_left(deterministic)
-    if left is not None:
-        parameters.max_deterministic_time = left
-    status, interrupted = context.reports.finish(lambda: solver.solve(model.cp), solver.stop_search)
-    if interrupted:
-        raise KeyboardInterrupt
-    context.clock.spend(solver.deterministic_time)
-    found = status in (cp_model.OPTIMAL, cp_model.FEASIBLE)
-    return Answer(
-        solution=read_solution(model, solver.value) if found else None,
-        values=tuple(solver.response_proto.solution) if found else (),
-        complete=status in (cp_model.OPTIMAL, cp_model.INFEASIBLE),
-    )
-
-
 class Residency(Solver):
     """Makes DRAM traffic or energy small by what memories keep between uses.
 
@@ -355,6 +304,14 @@ def _is_in_scope(problem: Problem) -> bool:
         return False
     drams = [memory.index for memory in problem.machine.drams]
     return len(drams) == 1 and all(core.memory not in drams for core in problem.machine.cores)
+
+
+class Searched(NamedTuple):
+    """What a run of CP-SAT has found, the values of all variables, and whether it has ended."""
+
+    solution: Solution | None
+    values: tuple[int, ...]
+    complete: bool
 
 
 class _Search:
@@ -431,21 +388,54 @@ class _Search:
         if use_points.count > MOST_USE_POINTS:
             return None
         model = Model(use_points, addresses=not self._packs)
-        answer = self._solve(model, deterministic, share)
-        if answer.solution is not None and not self._takes(answer.solution) and self._packs:
+        found = self._solve(model, deterministic, share)
+        if found.solution is not None and not self._takes(found.solution) and self._packs:
             self._packs = False
             model = Model(use_points, addresses=True)
-            model.hint(answer.values)
-            answer = self._solve(model, deterministic, share)
-            if answer.solution is not None:
-                self._takes(answer.solution)
-        return answer.complete
+            model.hint(found.values)
+            found = self._solve(model, deterministic, share)
+            if found.solution is not None:
+                self._takes(found.solution)
+        return found.complete
 
-    def _solve(self, model: Model, deterministic: float, share: float) -> Answer:
-        """Ask for something better than the best plan."""
+    def _solve(self, model: Model, deterministic: float, share: float) -> Searched:
+        """Ask CP-SAT for something better than the best plan.
+
+        In another thread, so that a ``KeyboardInterrupt`` ends it at once.
+
+        Parameters
+        ----------
+        deterministic
+            CP-SAT's own time for it.
+        share
+            Of the time limit, by which it has ended.
+        """
         if self.incumbent.value is not None:
             model.limit(self.incumbent.value - 1)
-        return run(self._context, model, share, deterministic)
+        options, solver = self._context.options, cp_model.CpSolver()
+        parameters, seconds = solver.parameters, self._clock.seconds_left(share)
+        parameters.num_workers = options.workers
+        # Not without a limit of wall time: alternating strategies cannot be repeated exactly.
+        parameters.interleave_search = options.workers == 1 and seconds is not None
+        parameters.random_seed = options.seed
+        parameters.catch_sigint_signal = False
+        if seconds is not None:
+            parameters.max_time_in_seconds = max(0.1, seconds)
+        left = self._clock.deterministic_left(deterministic)
+        if left is not None:
+            parameters.max_deterministic_time = left
+        status, interrupted = self._context.reports.finish(
+            lambda: solver.solve(model.cp), solver.stop_search
+        )
+        if interrupted:
+            raise KeyboardInterrupt
+        self._clock.spend(solver.deterministic_time)
+        found = status in (cp_model.OPTIMAL, cp_model.FEASIBLE)
+        return Searched(
+            solution=read_solution(model, solver.value) if found else None,
+            values=tuple(solver.response_proto.solution) if found else (),
+            complete=status in (cp_model.OPTIMAL, cp_model.INFEASIBLE),
+        )
 
     def _takes(self, solution: Solution) -> bool:
         """Make a solution a plan, and say whether it has become a valid one."""
