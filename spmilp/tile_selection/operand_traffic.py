@@ -1,6 +1,6 @@
 """Bytes that the cores' memories take in of one operand of a tiled group."""
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 from math import prod
@@ -10,98 +10,30 @@ from typing import NamedTuple
 import numpy as np
 
 from spmilp.lowering.rates import MachineRates
-from spmilp.lowering.tiling import Interval
+from spmilp.lowering.tiling import TileGrid
 from spmilp.tile_selection.candidates import Floats, Ints, Profile
 from spmilp.tile_selection.group_model import Boxes, volumes
 from spmilp.units import Bytes, CoreIdx
 
-PAIRS_AT_ONCE = 1 << 18
-"""Of a box and a tile that share something, about: what is in memory at one time."""
+MOST_PAIRS = 1 << 18
+"""Pairs of a producer's and a consumer's tiles that are compared; beyond, some memories."""
 
 
-class GridOverlaps:
-    """Compares boxes with the tiles of a grid, and only with those that share something with them.
+def overlaps_along(boxes: Boxes, grid: TileGrid) -> Iterator[Floats]:
+    """Yield for each axis the lengths that boxes share with a grid's intervals."""
+    for number, axis in enumerate(grid.axes):
+        intervals = np.array(axis, dtype=np.int64).reshape(1, -1, 2)
+        start = np.maximum(boxes[:, number, None, 0], intervals[:, :, 0])
+        stop = np.minimum(boxes[:, number, None, 1], intervals[:, :, 1])
+        yield np.maximum(stop - start, 0).astype(np.float64)
 
-    Along each axis these are successive tiles, so that time and memory follow what is shared, not
-    the product of the numbers of boxes and tiles.
 
-    Parameters
-    ----------
-    boxes
-        Of one tensor; one that is empty shares nothing.
-    axes
-        The intervals into which the grid cuts each axis of the tensor, from its start to its end.
-    """
-
-    def __init__(self, boxes: Boxes, axes: Sequence[Sequence[Interval]]) -> None:
-        self._boxes = boxes
-        self._axes = [np.array(axis, dtype=np.int64).reshape(-1, 2) for axis in axes]
-        self._tiles = int(np.prod([len(axis) for axis in self._axes], dtype=np.int64))
-        rank = len(self._axes)
-        self._first = np.zeros((rank, len(boxes)), dtype=np.int64)
-        self._counts = np.ones((rank, len(boxes)), dtype=np.int64)
-        for number, axis in enumerate(self._axes):
-            start, stop = boxes[:, number, 0], boxes[:, number, 1]
-            self._first[number] = np.searchsorted(axis[:, 1], start, side="right")
-            after = np.searchsorted(axis[:, 0], stop, side="left")
-            self._counts[number] = np.where(stop > start, after - self._first[number], 0)
-
-    @property
-    def tiles_of_each(self) -> Ints:
-        """The number of tiles with which each box shares something."""
-        found: Ints = np.prod(self._counts, axis=0, dtype=np.int64)
-        return found
-
-    def shared_by(self, takers: Ints, among: int) -> Floats:
-        """Return the elements of each tile that the boxes of each taker share with it, added up.
-
-        Parameters
-        ----------
-        takers
-            The taker of each box, a number below ``among``.
-
-        Returns
-        -------
-        Floats
-            ``[taker, tile]``; tiles in row-major order.
-        """
-        result = np.zeros(among * self._tiles)
-        rows = np.column_stack([takers, self._boxes.reshape(len(takers), -1)])
-        first, times = distinct_rows(rows)
-        for some in self._in_portions(first):
-            boxes = first[some]
-            pair, tiles, elements = self._pairs(boxes)
-            cells = takers[boxes][pair] * self._tiles + tiles
-            result += np.bincount(cells, elements * times[some][pair], minlength=len(result))
-        return result.reshape(among, self._tiles)
-
-    def _in_portions(self, boxes: Ints) -> Iterator[slice]:
-        """Yield successive ones of some boxes whose pairs are not too many, where possible."""
-        ends = np.cumsum(self.tiles_of_each[boxes])
-        begin, done = 0, 0
-        while begin < len(ends):
-            end = int(np.searchsorted(ends, done + PAIRS_AT_ONCE, side="right"))
-            end = max(end, begin + 1)
-            yield slice(begin, end)
-            begin, done = end, int(ends[end - 1])
-
-    def _pairs(self, some: Ints) -> tuple[Ints, Ints, Floats]:
-        """Return the pairs of some boxes and tiles: which of them, the tile, what they share."""
-        first, counts, boxes = self._first[:, some], self._counts[:, some], self._boxes[some]
-        each = np.prod(counts, axis=0, dtype=np.int64)
-        box = np.repeat(np.arange(len(each)), each)
-        left = np.arange(len(box)) - np.repeat(np.cumsum(each) - each, each)
-        tiles, elements = np.zeros(len(box), dtype=np.int64), np.ones(len(box))
-        weight = 1
-        for number in reversed(range(len(self._axes))):
-            axis = self._axes[number]
-            left, place = np.divmod(left, counts[number, box])
-            place += first[number, box]
-            start = np.maximum(axis[place, 0], boxes[box, number, 0])
-            elements *= np.minimum(axis[place, 1], boxes[box, number, 1]) - start
-            tiles += weight * place
-            weight *= len(axis)
-        return box, tiles, elements
+def overlaps(boxes: Boxes, grid: TileGrid) -> Floats:
+    """Return the elements that each box shares with each tile of a grid, as a matrix."""
+    result = np.ones((len(boxes), 1))
+    for along in overlaps_along(boxes, grid):
+        result = (result[:, :, None] * along[:, None, :]).reshape(len(boxes), -1)
+    return result
 
 
 def distinct_rows(rows: Ints) -> tuple[Ints, Ints]:
@@ -191,8 +123,9 @@ class OperandTraffic:
         if producer is not None:
             known = profile.reads[number].key, producer.tiles_key
             if known not in self._pieces:
-                overlaps = GridOverlaps(profile.reads[number].boxes, producer.candidate.grid.axes)
-                self._pieces[known] = float(overlaps.tiles_of_each.mean())
+                along = overlaps_along(profile.reads[number].boxes, producer.candidate.grid)
+                touched = prod((lengths > 0).sum(axis=1) for lengths in along)
+                self._pieces[known] = float(np.mean(touched))
             pieces = self._pieces[known]
         key = _operand_key(profile, number), self._free(profile), pieces
         if key not in self._cache:
@@ -269,10 +202,14 @@ class OperandTraffic:
         return max(0, min(total - sharers * size for total, sharers in self._capacities[cores]))
 
     def _from_cores(self, profile: Profile, number: int, producer: Profile) -> Traffic:
-        boxes, givers = profile.reads[number].boxes, producer.placement.memories
-        takers, taker = np.unique(profile.placement.memories, return_inverse=True)
-        overlaps = GridOverlaps(boxes, producer.candidate.grid.axes)
-        taken = overlaps.shared_by(taker, len(takers))
+        chosen = _compared_tiles(profile, producer)
+        boxes, givers = profile.reads[number].boxes[chosen], producer.placement.memories
+        takers, taker = np.unique(profile.placement.memories[chosen], return_inverse=True)
+        scale = len(profile.placement.givers) / len(takers)
+        first, times = distinct_rows(np.column_stack([taker, boxes.reshape(len(boxes), -1)]))
+        taken = np.zeros((len(takers), producer.tiles))
+        shared_elements = overlaps(boxes[first], producer.candidate.grid) * times[:, None]
+        np.add.at(taken, taker[first], shared_elements)
         if profile.pieces_of(number) == 1:
             taken = np.minimum(taken, producer.volumes[None, :])
         remote = np.where(takers[:, None] == givers[None, :], 0, taken) * profile.items[number]
@@ -280,10 +217,10 @@ class OperandTraffic:
         remote += (remote > 0) * (self._rates.core_setup if shared else self._rates.dram_setup)
         into = np.zeros(self._memories)
         into[takers] = remote.sum(axis=1)
-        total = float(remote.sum())
+        total = float(remote.sum()) * scale
         return Traffic(
             into=into,
-            most_given=float(self._by_memory(givers, remote.sum(axis=0)).max()),
+            most_given=float(self._by_memory(givers, remote.sum(axis=0)).max()) * scale,
             from_dram=0.0 if shared else total,
             between_cores=total if shared else 0.0,
         )
@@ -293,3 +230,13 @@ def _operand_key(profile: Profile, number: int) -> Hashable:
     """Return a value that is equal for what is taken into the same memories alike."""
     operand = profile.reads[number].key, profile.placement, profile.items[number]
     return *operand, profile.pieces_of(number)
+
+
+def _compared_tiles(profile: Profile, producer: Profile) -> Ints:
+    """Return the tiles of some evenly spread memories; all where the pairs are not too many."""
+    everything, pairs = np.arange(profile.tiles), profile.tiles * producer.tiles
+    if pairs <= MOST_PAIRS:
+        return everything
+    homes = profile.placement.givers
+    wanted = max(1, MOST_PAIRS * len(homes) // pairs)
+    return everything[np.isin(profile.placement.memories, homes[:: -(-len(homes) // wanted)])]
