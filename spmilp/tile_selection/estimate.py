@@ -20,6 +20,9 @@ OCCUPANCY = 0.5
 """Where half of a working set and of what comes in for the next task is more than this part of what
 live tensors leave of a core's memory, there is no space for both."""
 
+EXPOSED = 0.25
+"""Of the last task of each core: while it runs, DRAM sends what later groups need."""
+
 OVERFULL = 2.0
 """Factor by which tasks and transfers take longer where tensors must be moved out first."""
 
@@ -186,7 +189,7 @@ class Estimator:
         longest = np.maximum(longest, storing) + rates.start
         # Behind the arrival of the last operand comes one task of each core.
         most_tasks = placement.tiles_per_core.max() * profile.parts
-        longest = np.maximum(longest, sending + longest / most_tasks)
+        longest = np.maximum(longest, sending + EXPOSED * longest / most_tasks)
         work = fixed.compute.max() + loading.max(axis=1) + sending + (storing + exchange + giving)
         found: list[float] = (longest + parameters.hidden * work).tolist()
         return found

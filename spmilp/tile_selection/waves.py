@@ -7,13 +7,14 @@ weights are large, mostly) the groups of a network compute for the whole batch a
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from operator import itemgetter
 
 from spmilp.frontend.graph import Network, Operator, Tensor
 from spmilp.frontend.operators.boxes import whole
 from spmilp.frontend.operators.registry import family_of
 from spmilp.frontend.regions import group_regions
-from spmilp.lowering.rates import MachineRates
+from spmilp.lowering.rates import NO_LIMIT, MachineRates
 from spmilp.lowering.tiling import Tiling
 from spmilp.tile_selection.residence import USABLE_SHARE, expected_residence
 
@@ -33,7 +34,7 @@ def parts_of_batch(network: Network, rates: MachineRates) -> Mapping[int, Networ
     if batch == 1 or everything:
         return found
     capacity = int(rates.aggregate * USABLE_SHARE)
-    live = expected_residence(network, 2 * sum(t.bytes for t in network.tensors.values())).live
+    live = expected_residence(network, NO_LIMIT).live
     divisors = [number for number in range(1, batch + 1) if batch % number == 0]
     fitting = {next((d for d in divisors if size <= d * capacity), batch) for size in live}
     for number in sorted(fitting - {1}, reverse=True)[: MOST_WIDTHS - 1]:
@@ -58,20 +59,21 @@ def waves_of_groups(
     times
         Cycles of each group in one wave, by the number of waves.
     """
-    moves = _moves(network, rates)
-    best = {number: _Path(number * of_group[0], (number,)) for number, of_group in times.items()}
-    for group in range(1, len(network.groups)):
-        best = {
-            number: min(
-                (
-                    path.then(number, (0.0 if last == number else moves[group]))
-                    for last, path in best.items()
-                ),
-                key=lambda path: path.cycles,
-            ).plus(number * of_group[group])
-            for number, of_group in times.items()
-        }
-    return list(min(best.values(), key=lambda path: path.cycles).numbers)
+    best = {number: (number * of_group[0], [number]) for number, of_group in times.items()}
+    live = expected_residence(network, NO_LIMIT).live
+    for index, group in list(enumerate(network.groups))[1:]:
+        # What lives when it begins.
+        size = live[index] - network.tensors[group.output].bytes
+        move = size / rates.dram_in + size / rates.dram_out
+        if size <= rates.aggregate * USABLE_SHARE and rates.on_chip > 0:
+            move = size / rates.on_chip
+        paths = best
+        best = {}
+        for number, of_group in times.items():
+            costs = {last: cycles + move * (last != number) for last, (cycles, _) in paths.items()}
+            last = min(costs, key=costs.__getitem__)
+            best[number] = costs[last] + number * of_group[index], [*paths[last][1], number]
+    return min(best.values(), key=itemgetter(0))[1]
 
 
 def in_waves(tiling: Tiling, number: int) -> Tiling:
@@ -79,43 +81,6 @@ def in_waves(tiling: Tiling, number: int) -> Tiling:
     if number == 1:
         return tiling
     return replace(tiling, counts=(number * tiling.counts[0], *tiling.counts[1:]), waves=number)
-
-
-@dataclass(frozen=True, slots=True)
-class _Path:
-    """Waves of the groups so far, and their cycles."""
-
-    cycles: float
-    numbers: tuple[int, ...]
-
-    def then(self, number: int, move: float) -> "_Path":
-        return _Path(self.cycles + move, (*self.numbers, number))
-
-    def plus(self, cycles: float) -> "_Path":
-        return replace(self, cycles=self.cycles + cycles)
-
-
-def _moves(network: Network, rates: MachineRates) -> list[float]:
-    """Return, for each group, the cycles of moving what lives when it begins, for the batch."""
-    last_use = {group.output: group.index for group in network.groups}
-    for group in network.groups:
-        last_use |= {name: group.index for name in group.inputs if name in last_use}
-    changes = [0] * (len(network.groups) + 2)
-    for group in network.groups:
-        size = network.tensors[group.output].bytes
-        changes[group.index + 1] += size
-        changes[last_use[group.output] + 1] -= size
-    live, found = 0, []
-    for change in changes[: len(network.groups)]:
-        live += change
-        found.append(_move(live, rates))
-    return found
-
-
-def _move(size: int, rates: MachineRates) -> float:
-    if size <= rates.aggregate * USABLE_SHARE and rates.on_chip > 0:
-        return size / rates.on_chip
-    return size / rates.dram_in + size / rates.dram_out
 
 
 def batch_size(network: Network) -> int:
