@@ -122,12 +122,9 @@ def with_pins(problem: Problem, named: NamedPins) -> Problem:
     PinError
         If a name is not known, or pins contradict each other or the problem.
     """
-    try:
-        pinned = (
-            problem if named.are_of_tiles_alone else replace(problem, pins=_both(problem, named))
-        )
-    except ValueError as error:
-        raise PinError(f"pins: {error}") from error
+    pinned = problem
+    if not named.are_of_tiles_alone:
+        pinned = replace(problem, pins=_both(problem, named))
     refuse_contradictions(pinned)
     return pinned
 
