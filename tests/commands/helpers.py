@@ -27,7 +27,7 @@ CLAIM = Claim(makespan=0, dram_traffic=0, energy=0, peak_spm=0, bound=0, bound_s
 
 def planned(problem: Problem, solver: str = "list") -> Plan | None:
     """Return a solver's plan, if there is one that the checker accepts."""
-    plan = find_solver(solver).solve(problem, SolveOptions(time_limit=5.0, seed=0)).plan
+    plan = find_solver(solver).solve(problem, SolveOptions(time_limit=60.0, seed=0)).plan
     return None if plan is None or check(problem, plan) else plan
 
 

@@ -59,6 +59,25 @@ def load_run_store() -> tuple[Problem, Plan]:
     return problem, plan
 
 
+def problem_of(tensors: int, buffers: tuple[Buffer, ...], *tasks: Task) -> Problem:
+    """Return a problem whose buffers, of 8 B, are read as a whole, on DRAM tensors of 16 B."""
+    return Problem(
+        name="small",
+        machine=MACHINE,
+        tensors=tuple(
+            DramTensor(
+                index=n, name="xy"[n], kind=BufferKind.INPUT, memory=DRAM, shape=(16,), item=1
+            )
+            for n in range(tensors)
+        ),
+        buffers=buffers,
+        slices=tuple(
+            Slice(index=b.index, buffer=b.index, start=(0,), extent=(8,), bytes=8) for b in buffers
+        ),
+        tasks=tasks,
+    )
+
+
 def halves(after: tuple[int, ...] = ()) -> Problem:
     """Return two tasks, each from one half of an input to one half of an output."""
     buffers = tuple(
@@ -73,23 +92,12 @@ def halves(after: tuple[int, ...] = ()) -> Problem:
         )
         for n in range(4)
     )
-    return Problem(
-        name="halves",
-        machine=MACHINE,
-        tensors=tuple(
-            DramTensor(index=n, name="xy"[n], kind=BufferKind.INPUT, memory=DRAM, shape=(16,),
-                       item=1)
-            for n in range(2)
-        ),
-        buffers=buffers,
-        slices=tuple(
-            Slice(index=b.index, buffer=b.index, start=(0,), extent=(8,), bytes=8) for b in buffers
-        ),
-        tasks=(
-            Task(index=0, name="left", cycles=(10,), reads=(0,), writes=(2,)),
-            Task(index=1, name="right", cycles=(10,), reads=(1,), writes=(3,), after=after),
-        ),
-    )  # fmt: skip
+    return problem_of(
+        2,
+        buffers,
+        Task(index=0, name="left", cycles=(10,), reads=(0,), writes=(2,)),
+        Task(index=1, name="right", cycles=(10,), reads=(1,), writes=(3,), after=after),
+    )
 
 
 def replaced_in_place() -> tuple[Problem, Plan]:
@@ -97,34 +105,24 @@ def replaced_in_place() -> tuple[Problem, Plan]:
 
     The first and the last run on core 0, the other one on core 1 between the two.
     """
-    names = ("x", "y0", "y1", "y2")
     buffers = tuple(
         Buffer(
             index=n,
-            name=name,
+            name=("x", "y0", "y1", "y2")[n],
             kind=BufferKind.OUTPUT if n else BufferKind.INPUT,
             shape=(8,),
             starts_in=None if n else DRAM,
             ends_in=SPM if n else None,
             place=None if n else Place(0, (0,)),
         )
-        for n, name in enumerate(names)
+        for n in range(4)
     )
-    problem = Problem(
-        name="in place",
-        machine=MACHINE,
-        tensors=(
-            DramTensor(index=0, name="x", kind=BufferKind.INPUT, memory=DRAM, shape=(8,), item=1),
-        ),
-        buffers=buffers,
-        slices=tuple(
-            Slice(index=b.index, buffer=b.index, start=(0,), extent=(8,), bytes=8) for b in buffers
-        ),
-        tasks=(
-            Task(index=0, name="first", cycles=(10,), reads=(0,), writes=(1,)),
-            Task(index=1, name="other", cycles=(10,), reads=(0,), writes=(2,)),
-            Task(index=2, name="last", cycles=(10,), reads=(0,), writes=(3,), in_place=((0, 3),)),
-        ),
+    problem = problem_of(
+        1,
+        buffers,
+        Task(index=0, name="first", cycles=(10,), reads=(0,), writes=(1,)),
+        Task(index=1, name="other", cycles=(10,), reads=(0,), writes=(2,)),
+        Task(index=2, name="last", cycles=(10,), reads=(0,), writes=(3,), in_place=((0, 3),)),
     )
     plan = plan_of(
         placements=(
