@@ -79,11 +79,7 @@ SYMMETRY = ("disjoint_residencies", "residencies_are_used")
 SWITCHES = {
     "cuts": CUTS,
     "symmetry": SYMMETRY,
-} | {
-    field.name: (field.name,)
-    for field in fields(CpSatOptions)
-    if field.default is True and field.name != "log"
-}
+} | {field.name: (field.name,) for field in fields(CpSatOptions) if field.default is True}
 
 
 @dataclass(frozen=True, slots=True)

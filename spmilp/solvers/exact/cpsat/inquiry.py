@@ -77,7 +77,6 @@ class Limits:
     enough: int | None = None
     way: Way = Way.QUESTIONS
     round_robin: bool = True
-    log: bool = False
 
 
 def solver_within(limits: Limits) -> cp_model.CpSolver:
@@ -100,10 +99,6 @@ def solver_within(limits: Limits) -> cp_model.CpSolver:
     parameters.use_timetable_edge_finding_in_cumulative = True
     parameters.use_strong_propagation_in_disjunctive = True
     parameters.catch_sigint_signal = False
-    parameters.log_search_progress = limits.log
-    parameters.log_to_stdout = False
-    if limits.log:
-        solver.log_callback = print
     return solver
 
 

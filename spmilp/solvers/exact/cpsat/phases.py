@@ -41,8 +41,6 @@ class CpSatOptions(ModelOptions):
     ----------
     retime
         First keep the decisions of the list scheduler's plan, and choose all times anew.
-    relax
-        Prove with open candidates where the number of residencies limits the model.
     round_robin
         With few workers several strategies alternate in proofs, and none looks for solutions.
     neighbourhoods
@@ -53,18 +51,14 @@ class CpSatOptions(ModelOptions):
         Limit on the solver's own deterministic time, all models together; ``None`` for none.
     tie_breaks
         Deterministic time for each objective behind the first.
-    log
-        Print the solver's own log.
     """
 
     retime: bool = True
-    relax: bool = True
     round_robin: bool = True
     neighbourhoods: bool = True
     literals: int = 2_000_000
     deterministic_limit: float | None = None
     tie_breaks: float = 3.0
-    log: bool = False
 
 
 CpSatState: TypeAlias = SearchState[CpSatOptions]
@@ -144,7 +138,6 @@ def _run(
         enough=state.enough if finds else None,
         way=budget.way,
         round_robin=settings.round_robin,
-        log=settings.log,
     )
     found = run(
         model,

@@ -113,7 +113,7 @@ class CpSatSolver(Solver):
                 improve_around(state)
             if found is not None and state.builder.is_exact():
                 state.conclude(found)
-            if state.is_done or not self._settings.relax or not prove(state):
+            if state.is_done or not prove(state):
                 return
 
 
