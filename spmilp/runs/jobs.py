@@ -38,6 +38,12 @@ of the limit."""
 LONGEST_AROUND = 1800.0
 """Seconds for what has no limit of its own: making the problem, checking and writing the plan."""
 
+OF_RESULT = (
+    *("reason", "objective", "bound", "bound_source", "makespan", "dram_traffic", "energy"),
+    *("peak_spm", "log"),
+)
+"""Figures of a row that a result has under the same names."""
+
 LINES = "rows.jsonl"
 ROWS = "rows"
 
@@ -116,28 +122,21 @@ def run_of(result: Result, *, instance: str, seed: int, key: str = "") -> Run:
         compulsory = compulsory_dram_traffic(problem)
         busy = computing / there if there else None
         dram_ratio = plan.claim.dram_traffic / compulsory if compulsory else None
+    same = {name: getattr(result, name) for name in OF_RESULT}
     return Run(
         key=key,
         instance=instance,
         solver=result.asked,
         seed=seed,
         status=REJECTED if result.violations else str(result.status),
-        reason=result.reason,
         quantity=str(problem.objective.first),
-        objective=result.objective,
-        bound=result.bound,
-        bound_source=result.bound_source,
-        makespan=result.makespan,
-        dram_traffic=result.dram_traffic,
-        energy=result.energy,
-        peak_spm=result.peak_spm,
         tasks=len(problem.tasks),
         cores=len(problem.machine.cores),
         transfers=None if plan is None else len(plan.transfers),
         busy=busy,
         dram_ratio=dram_ratio,
         seconds=None if result.seconds is None else result.seconds - result.seconds_to_check,
-        log=result.log,
+        **same,
     )
 
 
