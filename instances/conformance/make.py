@@ -16,10 +16,11 @@ from typing import Any
 import yaml
 
 from instances.conformance.bases import BASES, PINNED, WITHOUT_CONTROLLER
+from spmilp.plan.file import read_plan
 from spmilp.problem.file import problem_sha256, read_problem
 from tests.checker.mutations import KINDS
 from tests.checker.mutations.mutant import Fields, Mutant
-from tests.checker.mutations.verdicts import Pair
+from tests.checker.mutations.verdicts import Pair, pair
 
 FOLDER = Path(__file__).resolve().parent
 
@@ -53,7 +54,10 @@ def as_text(value: Any, depth: int = 0) -> str:
 
 def cases() -> Iterator[Case]:
     """Yield all cases of the suite."""
-    bases = {name: make() for name, (_, make) in BASES.items()}
+    bases = {
+        name: _with_kept_plan(f"valid-{number}-{name}", make())
+        for number, (name, (_, make)) in enumerate(BASES.items(), start=1)
+    }
     for name, (about, _) in BASES.items():
         yield _valid(name, bases[name], about)
     listed = yaml.safe_load((FOLDER / "cases.yaml").read_text())
@@ -85,6 +89,12 @@ def cases() -> Iterator[Case]:
     with TemporaryDirectory() as folder:
         for row in listed["pinned"]:
             yield _varied(pinned, {"base": "pinned", **row}, Path(folder) / "problem.json")
+
+
+def _with_kept_plan(name: str, base: Pair) -> Pair:
+    """Return a base with the plan that the suite has of it: no change of a solver changes it."""
+    file = FOLDER / "plans" / f"{name}.json"
+    return pair(base.problem, read_plan(file)) if file.exists() else base
 
 
 def _valid(name: str, base: Pair, about: str) -> Case:

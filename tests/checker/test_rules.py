@@ -134,6 +134,9 @@ VALID: dict[str, Plan | tuple[Plan, Problem]] = {
     "a weight may come back to where it was at cycle 0": weight_comes_back(),
     "a slice of what lies in DRAM may be there at cycle 0": there(X0_LEFT, DRAM, 0, 32, 0, 9),
     "exact thirds fill a link": (PLAN, with_link(2, rate=Fraction(4, 3) * 3)),
+    "a spill may end where a tensor begins": replace(
+        changed(residencies={18: {"offset": 256}, 21: {"offset": 264}}), tensors=(0, 256)
+    ),
     "what is written may lie where something was before": (
         kept(18, offset=0),
         with_place(Y0, Place(0, (0, 0))),
