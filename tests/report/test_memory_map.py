@@ -4,7 +4,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from matplotlib.collections import PolyCollection
 
 from spmilp.errors import MissingExtraError
 from spmilp.plan.plan import Plan
@@ -13,8 +12,9 @@ from spmilp.report.figures import memory_map
 
 
 def test_every_residency_is_a_rectangle_of_time_by_address(problem: Problem, plan: Plan) -> None:
-    axes = memory_map(problem, plan).axes
+    from matplotlib.collections import PolyCollection
 
+    axes = memory_map(problem, plan).axes
     assert [axis.get_title(loc="left") for axis in axes] == [
         "spm0: peak 96 B of 256 B, 38%",
         "spm1: peak 192 B of 256 B, 75%",
