@@ -12,6 +12,7 @@ from spmilp.bounds.linear_program import LinearProgram, proven_minimum
 from spmilp.bounds.movement import Movement
 from spmilp.bounds.paths import paths_of
 from spmilp.bounds.stages import stages_along
+from spmilp.machine.machine import Machine
 from spmilp.problem.problem import Buffer, BufferKind, DramTensor, Place, Problem, Slice, Task
 from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.schedule.solver import ListScheduler
@@ -45,40 +46,46 @@ def test_few_milestones_make_few_stages() -> None:
     assert stages_along(problem, paths, 4).count <= 5
 
 
-def long_then_hungry(spm: int) -> Problem:
-    """Return a task of 1,000 cycles, and ten in a row behind it that read 400 bytes each."""
-    weights = tuple(
+def problem_of(machine: Machine, sizes: dict[BufferKind, list[int]], tasks: list[Task]) -> Problem:
+    """Return a problem whose buffers are whole tensors of bytes, kind by kind."""
+    each = [(kind, size) for kind, some in sizes.items() for size in some]
+    tensors = [
+        DramTensor(index=n, name=f"t{n}", kind=kind, memory=0, shape=(size,), item=1)
+        for n, (kind, size) in enumerate(each)
+    ]
+    buffers = [
         Buffer(
             index=n,
-            name=f"w{n}",
-            kind=BufferKind.WEIGHT,
-            shape=(400,),
-            starts_in=0,
+            name=f"b{n}",
+            kind=kind,
+            shape=(size,),
+            starts_in=None if kind is BufferKind.OUTPUT else 0,
+            ends_in=0 if kind is BufferKind.OUTPUT else None,
             place=Place(n, (0,)),
         )
-        for n in range(10)
-    )
+        for n, (kind, size) in enumerate(each)
+    ]
+    slices = [
+        Slice(index=n, buffer=n, start=(0,), extent=(size,), bytes=size)
+        for n, (_, size) in enumerate(each)
+    ]
     return Problem(
-        name="long then hungry",
-        machine=star(1, spm),
-        tensors=tuple(
-            DramTensor(
-                index=n, name=f"w{n}", kind=BufferKind.WEIGHT, memory=0, shape=(400,), item=1
-            )
-            for n in range(10)
-        ),
-        buffers=weights,
-        slices=tuple(
-            Slice(index=n, buffer=n, start=(0,), extent=(400,), bytes=400) for n in range(10)
-        ),
-        tasks=(
-            Task(index=0, name="long", cycles=(1000,)),
-            *(
-                Task(index=n + 1, name=f"hungry{n}", cycles=(1,), reads=(n,), after=(n,))
-                for n in range(10)
-            ),
-        ),
+        name="by hand",
+        machine=machine,
+        tensors=tuple(tensors),
+        buffers=tuple(buffers),
+        slices=tuple(slices),
+        tasks=tuple(tasks),
     )
+
+
+def long_then_hungry(spm: int) -> Problem:
+    """Return a task of 1,000 cycles, and ten in a row behind it that read 400 bytes each."""
+    hungry = [
+        Task(index=n + 1, name=f"hungry{n}", cycles=(1,), reads=(n,), after=(n,)) for n in range(10)
+    ]
+    tasks = [Task(index=0, name="long", cycles=(1000,)), *hungry]
+    return problem_of(star(1, spm), {BufferKind.WEIGHT: [400] * 10}, tasks)
 
 
 def test_what_does_not_fit_beside_is_loaded_after_the_work_that_it_cannot_hide_behind() -> None:
@@ -100,40 +107,14 @@ def test_in_ample_scratchpads_all_of_it_comes_before() -> None:
 
 def written_first_and_read_last(spm: int) -> Problem:
     """Return a task that writes an output of 800 bytes, forty that load 40 each, and its reader."""
-    sizes = (800, *[40] * 40)
-    kinds = (BufferKind.OUTPUT, *[BufferKind.WEIGHT] * 40)
-    return Problem(
-        name="written first and read last",
-        machine=star(1, spm, setup=0),
-        tensors=tuple(
-            DramTensor(index=n, name=f"t{n}", kind=kind, memory=0, shape=(size,), item=1)
-            for n, (kind, size) in enumerate(zip(kinds, sizes, strict=True))
-        ),
-        buffers=tuple(
-            Buffer(
-                index=n,
-                name=f"b{n}",
-                kind=kind,
-                shape=(size,),
-                starts_in=None if kind is BufferKind.OUTPUT else 0,
-                ends_in=0 if kind is BufferKind.OUTPUT else None,
-                place=Place(n, (0,)),
-            )
-            for n, (kind, size) in enumerate(zip(kinds, sizes, strict=True))
-        ),
-        slices=tuple(
-            Slice(index=n, buffer=n, start=(0,), extent=(size,), bytes=size)
-            for n, size in enumerate(sizes)
-        ),
-        tasks=(
-            Task(index=0, name="writes", cycles=(1,), writes=(0,)),
-            *(
-                Task(index=n, name=f"loads{n}", cycles=(1,), reads=(n,), after=(n - 1,))
-                for n in range(1, 41)
-            ),
-            Task(index=41, name="reads", cycles=(1,), reads=(0,), after=(40,)),
-        ),
-    )
+    loads = [
+        Task(index=n, name=f"loads{n}", cycles=(1,), reads=(n,), after=(n - 1,))
+        for n in range(1, 41)
+    ]
+    first = Task(index=0, name="writes", cycles=(1,), writes=(0,))
+    last = Task(index=41, name="reads", cycles=(1,), reads=(0,), after=(40,))
+    sizes = {BufferKind.OUTPUT: [800], BufferKind.WEIGHT: [40] * 40}
+    return problem_of(star(1, spm, setup=0), sizes, [first, *loads, last])
 
 
 @pytest.mark.parametrize("spm", [1000, 1300, 2600])
