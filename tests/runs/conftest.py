@@ -8,7 +8,7 @@ import pytest
 import spmilp
 from runs.small import OPTIONS, write_files
 
-SPM = "4k,16k"
+SPM = "3k,4k"
 CHANNELS = (1, 2)
 
 

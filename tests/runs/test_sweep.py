@@ -55,11 +55,11 @@ def test_more_memory_or_channels_never_makes_a_row_worse(serial: pd.DataFrame) -
     by_size = serial.set_index(["dma_channels", "spm"])["makespan"]
     for channels in CHANNELS:
         assert by_size[channels].is_monotonic_decreasing
-    for spm in (4096, 16384):
+    for spm in (3072, 4096):
         assert by_size[2, spm] <= by_size[1, spm]
-    # By themselves, the list scheduler's plans are worse with 16 KiB than with 4 KiB.
+    # By themselves, the plans are worse with 4 KiB than with 3 KiB.
     handed = serial[serial["warm_start"] != ""]
-    assert set(handed["spm"]) == {16384}
+    assert set(handed["spm"]) == {4096}
     assert set(handed["warm_start"]) <= set(serial["row"])
 
 
@@ -149,7 +149,16 @@ def test_a_sweep_that_is_killed_goes_on_where_it_was(
     serial: pd.DataFrame, files: tuple[Path, Path], tmp_path: Path
 ) -> None:
     command = [sys.executable, "-m", "spmilp", "sweep", str(files[0]), "-m", str(files[1])]
-    command += ["--spm", SPM, "--dma-channels", "1,2", "--solver", "list", "--jobs", "1"]
+    command += [
+        "--spm",
+        SPM,
+        "--dma-channels",
+        "1,2",
+        "--solver",
+        str(OPTIONS["solver"]),
+        "--jobs",
+        "1",
+    ]
     running = subprocess.Popen(
         [*command, "--time-limit", f"{OPTIONS['time_limit']}s", "-o", str(tmp_path)]
     )

@@ -6,6 +6,7 @@ import pytest
 
 import spmilp
 from runs.here import Here
+from runs.small import OPTIONS
 from spmilp.checker.check import check
 from spmilp.machine.read import MachineFile
 from spmilp.runs.jobs import Store
@@ -124,15 +125,16 @@ def test_more_memory_is_never_worse_with_little_time(
 def test_a_row_without_a_plan_gets_that_of_a_smaller_machine(
     files: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    values = {"spm": values_of("spm", "6k,8k")}
-    points = points_of(files[:1], files[1:], [settings_of({"solver": "list"})], values, {})
+    values = {"spm": values_of("spm", "3k,4k")}
+    points = points_of(files[:1], files[1:], [settings_of(OPTIONS)], values, {})
     rows = Rows(store=Store(tmp_path), executor=Here())
     rows.solve(points)
     alone = {key: row.makespan for key, row in rows.found.items()}
     rows.warm_start(points)
     first, last = (rows.found[point.key] for point in points)
     assert alone[last.key] > alone[first.key]
-    assert last.makespan == first.makespan == alone[first.key]
+    # With the tiles of the smaller machine the rule may find an even better plan.
+    assert last.makespan <= first.makespan == alone[first.key]
     assert last.warm_start == first.key
     # What was kept is found again, by whoever opens the folder.
     assert Store(tmp_path).find(last.key) == last
