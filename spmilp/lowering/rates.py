@@ -4,9 +4,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, isfinite, log
+from typing import NamedTuple
 
 from spmilp.cached import cached
-from spmilp.machine.machine import Core, Engine, Link, Machine, MemoryKind
+from spmilp.machine.machine import Core, Engine, Link, Machine
 from spmilp.machine.routes import Routes, dram_transfers, routes_of, usable_rates
 from spmilp.units import Bytes, CoreIdx, Cycles, KindIdx, MemoryIdx
 
@@ -106,7 +107,7 @@ def machine_rates(machine: Machine) -> MachineRates:
     dma = inbound[slowest]
     outbound = min(_port(machine, home, outgoing=True) for home in homes)
     start = dma.setup + _latency_from_dram(machine, routes, slowest)
-    exchange = _exchange(machine, routes, homes)
+    on_chip, latency = _exchange(machine, routes, homes)
     return MachineRates(
         dram_out=dram_rate(machine, outgoing=True),
         dram_in=dram_rate(machine, outgoing=False),
@@ -115,9 +116,9 @@ def machine_rates(machine: Machine) -> MachineRates:
         transfer_rate=dma.each,
         concurrent=max(1.0, outbound // dma.each) if isfinite(outbound) else 1.0,
         dram_setup=_finite(dma.each * start),
-        core_setup=_finite(dma.each * (dma.setup + exchange.latency)),
+        core_setup=_finite(dma.each * (dma.setup + latency)),
         start=start,
-        on_chip=exchange.rate,
+        on_chip=on_chip,
         homes=tuple(core.memory for core in machine.cores),
         capacity=tuple(usable_bytes(machine, core) for core in machine.cores),
         alignment=max(machine.memories[home].alignment for home in homes),
@@ -210,8 +211,7 @@ def _before_parting(link: Link, onward: Mapping[str, list[Link]], *, outgoing: b
         passed.add(link.index)
 
 
-@dataclass(frozen=True, slots=True)
-class _Inbound:
+class _Inbound(NamedTuple):
     """Transfers into one memory: bytes per cycle of all and of each, set-up cycles."""
 
     rate: float
@@ -225,20 +225,23 @@ def _inbound(machine: Machine, home: MemoryIdx, homes: tuple[MemoryIdx, ...]) ->
     An engine that serves several cores' memories counts for each with its share. What other cores
     push is left out: that keeps their engines busy.
     """
+
+    def loads(engine: Engine, into: MemoryIdx) -> bool:
+        memories = (memory.index for memory in machine.memories if memory.index != into)
+        return any(engine.serves(memory, into) for memory in memories)
+
     rate, each, setup = 0.0, 0.0, 0
     for engine in machine.engines:
         if engine.owner in homes and engine.owner != home:
             continue
-        served = [one for one in homes if _loads(machine, engine, one)]
+        served = [one for one in homes if loads(engine, one)]
         if home in served:
             share = engine.channels / (1 if engine.owner == home else len(served))
             rate += float(engine.rate) * share
             each = max(each, float(engine.rate))
             setup = max(setup, engine.setup)
     port = _port(machine, home, outgoing=False)
-    return _Inbound(
-        rate=min(rate or float("inf"), port), each=min(each or float("inf"), port), setup=setup
-    )
+    return _Inbound(min(rate or float("inf"), port), min(each or float("inf"), port), setup)
 
 
 def _port(machine: Machine, home: MemoryIdx, *, outgoing: bool) -> float:
@@ -254,26 +257,15 @@ def _finite(value: float) -> float:
     return value if isfinite(value) else 0.0
 
 
-def _loads(machine: Machine, engine: Engine, home: MemoryIdx) -> bool:
-    return any(
-        engine.serves(memory.index, home) for memory in machine.memories if memory.index != home
-    )
-
-
 def _latency_from_dram(machine: Machine, routes: Routes, home: MemoryIdx) -> Cycles:
     found = (routes.between(dram.index, home) for dram in machine.drams)
     return max((route.latency for route in found if route is not None), default=0)
 
 
-@dataclass(frozen=True, slots=True)
-class _Exchange:
-    """Transfers between scratchpads: bytes per cycle of all together, mean latency of one."""
-
-    rate: float
-    latency: float
-
-
-def _exchange(machine: Machine, routes: Routes, homes: tuple[MemoryIdx, ...]) -> _Exchange:
+def _exchange(
+    machine: Machine, routes: Routes, homes: tuple[MemoryIdx, ...]
+) -> tuple[float, float]:
+    """Return the bytes per cycle of all transfers between scratchpads, and their mean latency."""
     count = len(homes)
     step = -(-count * (count - 1) // SAMPLED_PAIRS) or 1
     pairs = (divmod(number, count - 1) for number in range(0, count * (count - 1), step))
@@ -283,10 +275,10 @@ def _exchange(machine: Machine, routes: Routes, homes: tuple[MemoryIdx, ...]) ->
         route = routes.between(source, destination)
         if route is not None and routes.engines_for(source, destination):
             found.append(route)
-    drams = {m.name for m in machine.memories if m.kind is MemoryKind.DRAM}
+    drams = {memory.name for memory in machine.drams}
     inner = [link.rate for link in machine.links if not {link.source, link.target} & drams]
     if not found or not inner:
-        return _Exchange(0.0, 0.0)
+        return 0.0, 0.0
     hops = max(1, sum(route.hops for route in found))
     latency = sum(route.latency for route in found) / len(found)
-    return _Exchange(float(sum(inner)) * len(found) / hops, latency)
+    return float(sum(inner)) * len(found) / hops, latency
