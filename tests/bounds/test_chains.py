@@ -1,4 +1,4 @@
-"""Chains of groups hold for every tiling: against plans, and against brute force over tilings."""
+"""Chains of groups hold for every tiling: against plans, and against the optima of all tilings."""
 
 from collections import defaultdict
 from dataclasses import replace
@@ -19,9 +19,9 @@ from spmilp.lowering.tiling import Tiling
 from spmilp.machine.machine import CoreKind, MacArray, Machine, RemoteReads
 from spmilp.registry import find_solver
 from spmilp.solvers.base import SolveOptions
+from spmilp.solvers.exact.cpsat.solver import CpSatSolver
 from tests.lowering.builders import NetworkBuilder, star_machine
 from tests.lowering.test_lower import Case, cases
-from tests.oracle.solver import BruteForce
 
 WITH_AN_ARRAY = CoreKind(
     index=0,
@@ -85,7 +85,7 @@ def two_products(rows: int) -> Network:
 
 @pytest.mark.full
 @pytest.mark.parametrize(("rows", "share"), [(1, 0.85), (2, 0.65)])
-def test_brute_force_over_all_tilings_agrees(rows: int, share: float) -> None:
+def test_the_optima_of_all_tilings_agree(rows: int, share: float) -> None:
     network, machine = two_products(rows), star_machine(2, kinds=(LANES,))
     least = min(
         makespan
@@ -106,7 +106,7 @@ def best_makespan(
     problem = lower(network, machine, tilings)
     if len(problem.tasks) > 3:
         return None
-    answer = BruteForce(2000).solve(problem, SolveOptions(time_limit=20.0))
+    answer = CpSatSolver().solve(problem, SolveOptions(time_limit=20.0))
     return answer.plan.claim.makespan if answer.plan and answer.status == "optimal" else None
 
 
