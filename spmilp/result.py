@@ -468,9 +468,8 @@ class Result:
         Parameters
         ----------
         format
-            One or more of ``c``, ``player``, ``c-code``, ``commands``, ``dma``, ``csv``, ``md``,
-            ``minimalloc``, ``ld``, ``tflm``, ``onnx``, ``perfetto``; ``all`` for each that can take
-            the plan.
+            One or more of ``c``, ``player``, ``c-code``, ``commands``, ``dma``, ``csv``,
+            ``minimalloc``, ``ld``, ``onnx``, ``perfetto``; ``all`` for each that can take the plan.
         folder
             Where to write.
         model, dim

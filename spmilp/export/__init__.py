@@ -9,6 +9,6 @@ player                      what runs either: the program, its makefile, and lim
 c, templates                sources in C99: those of all plans, by who needs them; those with marks
 c_text, codes               templates filled in; numbers that stand for names
 command_lists, dma          command lists; descriptors of DMA controllers
-allocation, linker, tflm    addresses as CSV, as Markdown, for MiniMalloc, GNU ld and TFLM
+allocation, linker          addresses as CSV, for MiniMalloc and for GNU ld
 netron, perfetto            the annotated ONNX model; a timeline
 """

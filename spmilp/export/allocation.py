@@ -1,4 +1,4 @@
-"""The allocation: addresses and lifetimes as CSV, as Markdown, and for MiniMalloc."""
+"""The allocation: addresses and lifetimes as CSV and for MiniMalloc."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spmilp.export.names import cell, comment, csv_file, field
+from spmilp.export.names import comment, csv_file, field
 from spmilp.export.subject import Subject
 from spmilp.machine.machine import Memory
 from spmilp.plan.memory import live_bytes
@@ -16,19 +16,13 @@ from spmilp.plan.plan import Residency
 from spmilp.units import Bytes, Cycles, MemoryIdx, align_up
 
 CSV = ("spmilp-allocation-csv", "1.0")
-MARKDOWN = ("spmilp-allocation-md", "1.0")
 MINIMALLOC = ("minimalloc-csv", "1.0")
 
 CSV_COLUMNS = (
     *("memory", "memory_name", "residency", "kind", "start", "end", "offset_hex", "end_hex"),
     *("size", "alloc_size", "align", "bank", "live_bytes_max", "layout", "name"),
 )
-
-_MARKDOWN_HEAD = (
-    "| start - end | first - end address | size | most live | kind | name |",
-    "|---:|---|---:|---:|---|---|",
-)
-"""The columns of Vela's ``--verbose-allocation`` (ethos-u-vela, tensor_allocation.py)."""
+"""Those of Vela's ``--verbose-allocation`` (ethos-u-vela, tensor_allocation.py) are among them."""
 
 
 class AllocationRow(NamedTuple):
@@ -56,8 +50,6 @@ class Allocation:
 
     Parameters
     ----------
-    cores
-        Names of those that work in it.
     peak
         End of the highest residency (and DRAM tensor).
     bound
@@ -65,7 +57,6 @@ class Allocation:
     """
 
     memory: Memory
-    cores: tuple[str, ...]
     rows: tuple[AllocationRow, ...]
     peak: Bytes
     bound: Bytes
@@ -109,10 +100,8 @@ def _allocation(
             )
         )
     tensors = sum(t.bytes for t in subject.problem.tensors if t.memory == memory.index)
-    cores = subject.problem.machine.cores
     return Allocation(
         memory=memory,
-        cores=tuple(core.name for core in cores if core.memory == memory.index),
         rows=tuple(rows),
         peak=peak,
         bound=max(totals, default=0) + tensors,
@@ -167,51 +156,6 @@ def _cells(memory: Memory, row: AllocationRow) -> tuple[object, ...]:
         *("" if each is None else each for each in (bank, row.live)),
         *("place" if row.live is None else "packed", field(row.name)),
     )
-
-
-def allocation_md(subject: Subject) -> dict[str, bytes]:
-    """Return ``allocation.md`` for people: a table of the memories, and one for each of them."""
-    found = allocations(subject)
-    lines = [f"# Allocation: {cell(subject.problem.name)}", ""]
-    lines += [f"- {line}" for line in subject.head(MARKDOWN)]
-    lines += ["", "Cycles and bytes; intervals are half-open.", "", *_overview(found)]
-    for allocation in found:
-        if allocation.rows:
-            lines += ["", f"## {cell(allocation.memory.name)}", "", *_MARKDOWN_HEAD]
-            lines += [*map(_line, allocation.rows), ""]
-            lines.append(
-                f"Peak {allocation.peak:,} B; lower bound (most live bytes) "
-                f"{allocation.bound:,} B; overhead {_overhead(allocation)}."
-            )
-    return {"allocation.md": ("\n".join(lines) + "\n").encode()}
-
-
-def _overview(found: tuple[Allocation, ...]) -> Iterator[str]:
-    yield "| memory | cores | residencies | peak | lower bound | overhead | reserved | size |"
-    yield "|---|---|---:|---:|---:|---:|---:|---:|"
-    for allocation in found:
-        memory, cores = allocation.memory, allocation.cores
-        shown = ", ".join(map(cell, cores[:4])) + (f", ... ({len(cores)})" if cores[4:] else "")
-        reserved = sum(taken.end - taken.start for taken in memory.reserved)
-        size = "unbounded" if memory.size is None else f"{memory.size:,}"
-        yield (
-            f"| {cell(memory.name)} | {shown} | {len(allocation.rows):,} | {allocation.peak:,} | "
-            f"{allocation.bound:,} | {_overhead(allocation)} | {reserved:,} | {size} |"
-        )
-
-
-def _line(row: AllocationRow) -> str:
-    residency = row.residency
-    live = "in tensor" if row.live is None else f"{row.live:,}"
-    return (
-        f"| {residency.start:,} - {residency.end:,} | {residency.offset:#010x} - "
-        f"{row.end_offset:#010x} | {residency.bytes:,} | {live} | {row.kind} | {cell(row.name)} |"
-    )
-
-
-def _overhead(allocation: Allocation) -> str:
-    share = allocation.overhead / allocation.bound if allocation.bound else 0.0
-    return f"{allocation.overhead:,} ({share:.2%})"
 
 
 def minimalloc(subject: Subject) -> dict[str, bytes]:

@@ -19,7 +19,6 @@ from spmilp.export import (
     perfetto,
     player,
     straight,
-    tflm,
 )
 from spmilp.export.errors import ExportError
 from spmilp.export.packed import Footprint, footprint
@@ -60,10 +59,8 @@ FORMATS: Mapping[str, Format] = {
     "commands": Format(command_lists.TITLE, command_lists.command_lists),
     "dma": Format(dma.TITLE, dma.dma_files),
     "csv": Format(allocation.CSV, allocation.allocation_csv),
-    "md": Format(allocation.MARKDOWN, allocation.allocation_md),
     "minimalloc": Format(allocation.MINIMALLOC, allocation.minimalloc),
     "ld": Format(linker.TITLE, linker.linker),
-    "tflm": Format(tflm.TITLE, tflm.tflm),
     "onnx": Format(netron.TITLE, netron.netron, needs_model=True),
     "perfetto": Format(perfetto.TITLE, perfetto.perfetto),
 }
@@ -174,7 +171,7 @@ def export_plan(
 
 
 def _named(formats: Iterable[str], *, has_model: bool) -> list[str]:
-    """Return the names of lists like ``csv,md``; every name must be known."""
+    """Return the names of lists like ``csv,ld``; every name must be known."""
     named = [name.strip() for text in formats for name in text.split(",") if name.strip()]
     known = f"there are {', '.join(FORMATS)} and {ALL}"
     if not named:

@@ -1,4 +1,4 @@
-"""Names from a model, untrusted text, as identifiers, comments, cells and fields; CSV files."""
+"""Names from a model, untrusted text, as identifiers, comments and fields; CSV files."""
 
 import csv
 import re
@@ -47,13 +47,6 @@ def comment(name: str) -> str:
     if len(name) <= LONGEST_COMMENT:
         return shown
     return f"{shown}... ({len(name)} characters)"
-
-
-@lru_cache(maxsize=_ASKED_AGAIN)
-def cell(name: str) -> str:
-    """Return a name as one cell of a Markdown table, without HTML, links or other markup."""
-    marked = {"&": "&amp;", "<": "&lt;", "|": "&#124;", "[": "&#91;"}
-    return "".join(marked.get(letter, letter) for letter in comment(name))
 
 
 @lru_cache(maxsize=_ASKED_AGAIN)

@@ -190,12 +190,13 @@ def test_sweep_maps_a_network_onto_machines_of_several_sizes(run: Run, tmp_path:
 
 
 def test_export_writes_what_was_asked_for_with_a_list_of_files(run: Run, plan: Path) -> None:
-    ended = run("export", plan, "--format", "csv,md", "-o", "out", "--json")
+    ended = run("export", plan, "--format", "csv,ld", "-o", "out", "--json")
     assert ended.code == 0
-    assert {Path(each).name for each in ended.json["files"]} >= {"allocation.csv", "allocation.md"}
-    impossible = run("export", plan, "--format", "csv,tflm", "-o", "out")
+    assert {Path(each).name for each in ended.json["files"]} >= {"allocation.csv", "spmilp.ld"}
+    of_nobody = ("--format", "csv,dma", "--controller", "nobody=mchan")
+    impossible = run("export", plan, *of_nobody, "-o", "out")
     assert impossible.code == 8
-    assert "> 1" in impossible.err
+    assert "no engine is called nobody" in impossible.err
     unknown = run("export", plan, "--format", "papyrus", "-o", "out")
     assert unknown.code == 2
     assert "papyrus" in unknown.err

@@ -25,7 +25,7 @@ needs_runtime = pytest.mark.skipif(
     reason="onnxruntime is not installed",
 )
 FORMATS = (
-    *("c", "player", "c-code", "commands", "dma", "csv", "md", "minimalloc", "ld"),
+    *("c", "player", "c-code", "commands", "dma", "csv", "minimalloc", "ld"),
     *("onnx", "perfetto"),
 )
 PLANS = {
@@ -97,7 +97,7 @@ def test_every_format_is_written_and_listed(tmp_path: Path) -> None:
     for file in ("net_plan.c", "net_code.c", "player.mk", "code.mk", "commands.csv", "dma.csv"):
         assert (tmp_path / file).stat().st_size > 100, file
         assert file in said
-    for file in ("allocation.csv", "allocation.md", "spmilp.ld", "placed.onnx", "trace.json"):
+    for file in ("allocation.csv", "spmilp.ld", "placed.onnx", "trace.json"):
         assert (tmp_path / file).stat().st_size > 100, file
     assert json.loads((tmp_path / "trace.json").read_text())
     onnx.checker.check_model(onnx.load(tmp_path / "placed.onnx"))

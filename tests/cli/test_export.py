@@ -1,43 +1,57 @@
 """``spmilp export`` as a user runs it."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from checker.worked_example import PLAN, PROBLEM
+from checker.worked_example import PLAN, PROBLEM, with_machine
 from spmilp.errors import ExitCode
 from spmilp.export.formats import FORMATS
 from spmilp.plan.file import write_plan
 from spmilp.problem.file import write_problem
+from spmilp.problem.problem import Problem
 from tests.acceptance.doors import MODELS, Run
+
+
+def written(problem: Problem, folder: Path) -> Path:
+    """Return the file of the plan by hand, on the machine of a problem."""
+    write_problem(problem, folder / "problem.json")
+    write_plan(replace(PLAN, problem_sha256=""), problem, folder / "plan.json")
+    return folder / "plan.json"
 
 
 @pytest.fixture
 def plan(tmp_path: Path) -> Path:
-    write_problem(PROBLEM, tmp_path / "problem.json")
-    write_plan(PLAN, PROBLEM, tmp_path / "plan.json")
-    return tmp_path / "plan.json"
+    return written(PROBLEM, tmp_path)
+
+
+@pytest.fixture
+def plan_of_few_events(tmp_path: Path) -> Path:
+    return written(with_machine(events=1, event_maximum=1), tmp_path)
 
 
 def test_without_a_format_all_that_can_take_the_plan_are_written_beside_it(
-    run: Run, plan: Path
+    run: Run, plan_of_few_events: Path
 ) -> None:
-    ended = run("export", plan, "--json")
+    ended = run("export", plan_of_few_events, "--json")
     assert ended.code == 0, ended.err
-    assert (plan.parent / "export" / "spmilp.ld").exists()
-    assert [each["format"] for each in ended.json["left_out"]] == ["tflm"]
-    assert str(plan.parent / "export" / "trace.json") in ended.json["files"]
+    folder = plan_of_few_events.parent / "export"
+    assert (folder / "spmilp.ld").exists()
+    assert [each["format"] for each in ended.json["left_out"]] == ["commands"]
+    assert str(folder / "trace.json") in ended.json["files"]
 
 
 def test_a_format_that_was_named_and_is_impossible_is_exit_code_8_and_the_others_are_written(
-    run: Run, plan: Path
+    run: Run, plan_of_few_events: Path
 ) -> None:
-    ended = run("export", plan, "-f", "csv,tflm", "-o", "out")
+    plan = plan_of_few_events
+    ended = run("export", plan, "-f", "csv,commands", "-o", "out")
     assert ended.code == ExitCode.EXPORT_IMPOSSIBLE
-    assert "3 memories on chip > 1 arena" in ended.err
+    assert "the plan needs 15 events" in ended.err
     assert Path("out/allocation.csv").exists()
-    assert run("export", plan, "-f", "tflm", "-o", "none").code == ExitCode.EXPORT_IMPOSSIBLE
+    assert run("export", plan, "-f", "commands", "-o", "none").code == ExitCode.EXPORT_IMPOSSIBLE
     assert not Path("none").exists()
 
 

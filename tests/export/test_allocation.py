@@ -1,11 +1,11 @@
-"""The allocation as CSV, Markdown and MiniMalloc's CSV."""
+"""The allocation as CSV and as MiniMalloc's CSV."""
 
 import csv
 from io import StringIO
 
 from checker.worked_example import PLAN, SPM0
 from export.subjects import HOSTILE, lowered, subject, with_hostile_names
-from spmilp.export.allocation import allocation_csv, allocation_md, allocations, minimalloc
+from spmilp.export.allocation import allocation_csv, allocations, minimalloc
 from spmilp.export.names import field
 from spmilp.export.subject import Subject
 
@@ -49,7 +49,6 @@ def test_the_bound_of_a_scratchpad_is_its_most_live_bytes_and_overhead_the_rest(
     # x0, w, a and scratch in [49, 69): 64 + 64 + 32 + 32
     assert spm0.bound == 192
     assert spm0.overhead == 64
-    assert spm0.cores == ("c0",)
 
 
 def test_the_most_live_bytes_of_a_row_are_those_of_its_own_lifetime() -> None:
@@ -64,15 +63,6 @@ def test_what_lies_in_a_tensor_takes_no_room_of_its_own() -> None:
     at_place = [row for row in dram.rows if row.live is None]
     left = next(row for row in at_place if row.residency.index == 18)
     assert (left.residency.offset, left.end_offset) == (128, 128 + 3 * 16 + 8)
-
-
-def test_the_table_for_people_has_a_row_for_each_residency_and_no_cell_more() -> None:
-    text = allocation_md(with_hostile_names())["allocation.md"].decode("ascii")
-    rows = [line for line in text.splitlines() if " - 0x" in line]
-    assert len(rows) == len(PLAN.residencies)
-    assert {line.count("|") for line in rows} == {7}
-    assert "<b>" not in text
-    assert "`cell`" not in text
 
 
 def test_rows_for_minimalloc_overlap_nowhere_and_pairs_in_place_are_one() -> None:

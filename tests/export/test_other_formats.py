@@ -1,11 +1,8 @@
-"""TensorFlow Lite Micro's plan, the model for Netron, the trace, the command lists."""
+"""The model for Netron, the trace, the command lists."""
 
 import csv
 import json
-import struct
 from collections import defaultdict
-from collections.abc import Callable
-from dataclasses import replace
 from io import StringIO
 from itertools import pairwise
 
@@ -14,61 +11,11 @@ import onnx
 import pytest
 
 from checker.worked_example import PLAN, PROBLEM
-from export.subjects import lowered, subject, two_strips_subject, with_hostile_names
+from export.subjects import lowered, subject, with_hostile_names
 from spmilp.export.command_lists import command_lists
 from spmilp.export.errors import ExportError
 from spmilp.export.netron import netron
 from spmilp.export.perfetto import CHANNELS, CORES, perfetto
-from spmilp.export.subject import Subject
-from spmilp.export.tflm import tflm
-from values.sequential import SPM
-
-
-def one_arena(given: Subject | None = None, more: int = 0) -> Subject:
-    """Return a plan on one scratchpad whose offsets are ``more`` than multiples of 16."""
-    given = given or lowered("autoencoder_f32", 1, 1)
-    moved = tuple(
-        replace(residency, offset=residency.offset * 4 + more)
-        if residency.memory == SPM
-        else residency
-        for residency in given.plan.residencies
-    )
-    return subject(given.problem, replace(given.plan, residencies=moved))
-
-
-def test_the_blob_has_an_offset_for_each_buffer_and_minus_1_for_what_never_comes() -> None:
-    given = one_arena()
-    blob = tflm(given)["tflm_plan.bin"]
-    version, subgraphs, count, *offsets = struct.unpack(f"<{len(blob) // 4}i", blob)
-    assert (version, subgraphs, count) == (1, 1, len(given.problem.buffers))
-    for residency in given.plan.residencies:
-        if residency.memory == SPM and residency.slice is not None:
-            assert offsets[given.problem.slices[residency.slice].buffer] == residency.offset
-    assert "[SPMILP_TFLM_PLAN_LENGTH] = {\n    1," in tflm(given)["tflm_plan.h"].decode()
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (lambda: subject(), "3 memories on chip > 1 arena"),
-        (lambda: one_arena(more=8), r"= 8 modulo 16"),
-        (lambda: one_arena(two_strips_subject()[0]), "a slice of 32 B of the 96 B of buffer"),
-    ],
-)
-def test_what_tflm_cannot_express_is_refused_with_both_numbers(
-    given: Callable[[], Subject], message: str
-) -> None:
-    with pytest.raises(ExportError, match=message):
-        tflm(given())
-
-
-def test_a_buffer_at_two_offsets_is_refused_with_both() -> None:
-    given = one_arena()
-    first = next(residency for residency in given.plan.residencies if residency.memory == SPM)
-    again = replace(first, index=len(given.plan.residencies), offset=first.offset + 1600)
-    plan = replace(given.plan, residencies=(*given.plan.residencies, again))
-    with pytest.raises(ExportError, match=f"at {first.offset} and later at {again.offset}"):
-        tflm(subject(given.problem, plan))
 
 
 def test_netron_sees_cores_and_addresses_and_the_graph_is_the_same() -> None:
