@@ -185,8 +185,13 @@ def decoded(data: bytes, kind: type[K]) -> K:
         raise ValueError(f"{said} is no number of JSON; expected a finite one") from error
 
 
-def converted(content: object, kind: type[K]) -> K:
+def converted(content: object, kind: type[K], *, strict: bool = True) -> K:
     """Return the fields of a file, as :func:`fields_of` has them, as what they describe.
+
+    Parameters
+    ----------
+    strict
+        Whether texts are no numbers.
 
     Raises
     ------
@@ -194,7 +199,7 @@ def converted(content: object, kind: type[K]) -> K:
         If they describe something else; the message names field, value and what is expected.
     """
     try:
-        return msgspec.convert(content, kind, dec_hook=_decoded)
+        return msgspec.convert(content, kind, dec_hook=_decoded, strict=strict)
     except msgspec.ValidationError as error:
         unknown = next(_unknown(content, kind, (), {}), None)
         said = _why_unknown(*unknown) if unknown else _what_is_wrong(error, kind, content)

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
+from spmilp.calibration import read_cost_model, what_lies_outside
 from spmilp.checker.check import check
 from spmilp.errors import ArgumentError, DoesNotFitError, FileError, PinError
 from spmilp.frontend.find import LIGHT_PREFIX, find_model
 from spmilp.frontend.graph import Network
 from spmilp.frontend.passes import passes_from
-from spmilp.lowering.learned import read_cost_model
 from spmilp.machine.machine import Machine
 from spmilp.machine.read import MachineFile, as_machine_file
 from spmilp.options import DEFAULT_SOLVER, Options
@@ -105,8 +105,6 @@ class NetworkSource:
                 warn(f"{name}: its tiles are none for this machine: {error}")
         tiled = tiled or choose_tiles(subject, how, watch.clock, known=planned, start=start)
         if options.cost_model is not None:
-            from spmilp.calibration import what_lies_outside
-
             given = str(options.cost_model)
             for warning in what_lies_outside(subject.network, tiled.problem, given):
                 warn(warning)

@@ -13,10 +13,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from spmilp.calibration import Measurement, calibrate
+from spmilp.calibration import FamilyModel, Measurement, calibrate
 from spmilp.frontend.operators.geometry import Work
 from spmilp.lowering.cost import mac_cycles, task_cycles
-from spmilp.lowering.learned import FamilyModel
 from spmilp.machine.machine import Machine
 from spmilp.machine.read import load_machine
 
@@ -42,13 +41,7 @@ def simulated(machine: Machine, count: int, seed: int) -> Iterator[Measurement]:
         throttle = 1.0 + 0.3 * (k * c >= 64 * 64)
         busy = max(steps * conflicts * throttle + fill, vector / 64 * 1.5)
         cycles = (2 * kind.launch + busy) * rng.lognormal(0.0, NOISE)
-        yield Measurement(
-            kind=kind.name,
-            operator="Conv",
-            work=work,
-            cycles=max(1, round(cycles)),
-            rule=rule,
-        )
+        yield Measurement((kind.name, "Conv", "int8"), work, max(1, round(cycles)), rule)
         count -= 1
 
 

@@ -120,7 +120,6 @@ def calibrate(
     """
     from spmilp import calibration
     from spmilp.files import write_atomically
-    from spmilp.lowering.learned import write_cost_model
     from spmilp.machine.read import load_machine
     from spmilp.source import load
 
@@ -131,13 +130,13 @@ def calibrate(
         out.print_answer({"files": [str(output)]}, [f"written: {output}"], as_json=as_json)
         return
     target = load_machine(machine).machine
-    rows, sha256 = calibration.read_measurements(source, target)
-    model, left_out = calibration.calibrate(rows, target, seed=seed, measured=sha256)
-    write_cost_model(model, output)
-    shown = ("kind", "operator", "dtype", "rows", "error", "error_by_rule")
+    rows = calibration.read_measurements(source, target)
+    model, left_out = calibration.calibrate(rows, target, seed=seed)
+    write_atomically(output, model.encoded())
+    shown = ("family", "rows", "error", "error_by_rule")
     data = {
         "families": [{name: getattr(one, name) for name in shown} for one in model.families],
-        "left_out": [{**one._asdict(), "family": list(one.family)} for one in left_out],
+        "left_out": [{"family": family, "reason": reason} for family, reason in left_out.items()],
         "files": [str(output)],
     }
     cells = [
@@ -147,8 +146,8 @@ def calibrate(
     table = out.table(("family", "rows", "error", "analytic"), cells, numbers={1, 2, 3})
     title = out.styled("On held-out rows", "bold")
     out.print_answer(data, [title, table, f"written: {output}"], as_json=as_json)
-    for left in () if as_json else left_out:
-        out.print_warning(f"{' '.join(left.family)}: {left.reason}; the analytic model stays")
+    for family, reason in () if as_json else left_out.items():
+        out.print_warning(f"{' '.join(family)}: {reason}; the analytic model stays")
 
 
 @verb()

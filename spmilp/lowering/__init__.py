@@ -8,6 +8,5 @@
                       the slices that tasks read
     limits            what DMA can move; which memories hold a task
     cost, rates       cycles and energy of a tile; capacities and rates of a machine
-    learned           cycles of tiles as learned from measurements; the file of such a model
 Choosing the tilings is the subject of :mod:`spmilp.tile_selection`.
 """

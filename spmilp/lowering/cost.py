@@ -93,7 +93,7 @@ def _measured_or_by_rule(operator: str, work: Work, kind: CoreKind) -> Cycles | 
     rule = task_cycles(work, kind)
     if rule is None or kind.measured is None:
         return rule
-    measured = kind.measured.cycles(operator, work.dtype, work.loops, work.vector, rule)
+    measured = kind.measured.cycles(operator, work, rule)
     return rule if measured is None else measured
 
 

@@ -127,19 +127,12 @@ class MeasuredCycles(Protocol):
     @property
     def sha256(self) -> str: ...
 
-    def cycles(
-        self,
-        operator: str,
-        dtype: str,
-        loops: tuple[tuple[str, int], ...],
-        vector: int,
-        rule: Cycles,
-    ) -> Cycles | None:
+    def cycles(self, operator: str, work: Any, rule: Cycles) -> Cycles | None:
         """Return the cycles of a tile; ``None`` where it lies outside of what was measured.
 
-        The tile's work is its data type, the trips of the loops of its MACs and its element
-        operations; ``operator`` is the ONNX type that its group is built around, and ``rule`` the
-        cycles by arrays, lanes and launch.
+        ``work`` is the tile's :class:`~spmilp.frontend.operators.geometry.Work`, ``operator`` the
+        ONNX type that its group is built around, and ``rule`` the cycles by arrays, lanes and
+        launch.
         """
 
 
