@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from spmilp.bounds.best import all_bounds, best_bound
+from spmilp.bounds.best import all_bounds
 from spmilp.machine.machine import ByteRange, MemoryKind, RemoteReads
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
@@ -176,15 +176,3 @@ def test_a_core_that_works_in_dram_loads_nothing() -> None:
     assert plan.claim.makespan == 5
     for bound in all_bounds(problem):
         assert bound.value <= {"makespan": 5}.get(str(bound.quantity), 0), bound
-
-
-def test_machines_without_dram_have_bounds_too() -> None:
-    problem = layers(cores=2, count=3, width=3)
-    alone = tuple(replace(memory, index=index) for index, memory in enumerate(problem.machine.spms))
-    cores = tuple(replace(core, memory=core.index) for core in problem.machine.cores)
-    bare = replace(
-        problem,
-        machine=replace(problem.machine, memories=alone, cores=cores, engines=(), links=()),
-    )
-
-    assert best_bound(bare).value == best_bound(problem).value == 60

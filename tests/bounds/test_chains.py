@@ -9,11 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spmilp.bounds.any_tiles import Chains, SmallestTiles
-from spmilp.bounds.roofline import able_kinds
+from spmilp.bounds.any_tiles import Chains
 from spmilp.frontend.graph import Network
-from spmilp.frontend.operators.boxes import whole
-from spmilp.frontend.regions import group_work
 from spmilp.lowering.lower import lower
 from spmilp.lowering.tiling import Tiling
 from spmilp.machine.machine import CoreKind, MacArray, Machine, RemoteReads
@@ -133,36 +130,6 @@ def test_other_cores_must_send_what_they_compute() -> None:
     assert chains.ends[1] == chains.starts[0] + (17 + 3 * 13) // 4 + 5 + 1 + 1
 
 
-def test_what_only_the_last_part_of_a_reduction_reads_delays_its_end_alone() -> None:
-    builder = NetworkBuilder()
-    data = builder.input((1, 8, 4, 4))
-    other = builder.conv(data, 8, kernel=3)
-    network = builder.network(builder.conv(data, 8, kernel=1, residual=other))
-    chains = Chains(network, star_machine(kinds=(LANES,)))
-    assert chains.starts[1] == chains.starts[0]
-    assert chains.ends[1] > chains.ends[0]
-
-
-def test_rows_that_a_stride_skips_are_not_needed() -> None:
-    builder = NetworkBuilder()
-    data = builder.conv(builder.input((1, 4, 9, 9)), 4)
-    network = builder.network(builder.conv(data, 8, kernel=1, stride=2))
-    tiles = SmallestTiles(network, network.groups[1], [LANES])
-    needed = tiles.surely_read(((0, 1), (0, 8), (0, 5), (0, 5)))
-    assert needed[data] == ((0, 1), (0, 4), (0, 1), (0, 1))
-
-
-def test_padding_and_concatenation_read_nothing_of_an_operand_for_some_of_their_output() -> None:
-    builder = NetworkBuilder()
-    left, right = builder.input((1, 4)), builder.input((1, 4))
-    first, second = builder.relu(left), builder.relu(right)
-    both = builder.group(builder.operator("Concat", [first, second], axis=1))
-    network = builder.network(both)
-    tiles = SmallestTiles(network, network.groups[2], [LANES])
-    assert not tiles.facts().reads
-    assert set(tiles.surely_read(whole((1, 8)))) == {first, second}
-
-
 def test_kinds_without_a_memory_in_common_pass_results_on() -> None:
     builder = NetworkBuilder()
     network = builder.network(builder.pool(builder.conv(builder.input((1, 3, 8, 8)), 4)))
@@ -176,14 +143,3 @@ def test_kinds_without_a_memory_in_common_pass_results_on() -> None:
     together = Chains(network, star_machine(2, kinds=(LANES,)))
     assert apart.starts[1] - apart.ends[0] == 10 + 2 + 1
     assert together.starts[1] == together.ends[0]
-
-
-def test_a_smallest_tile_of_a_grouped_convolution_takes_no_more_than_any_tile() -> None:
-    builder = NetworkBuilder()
-    network = builder.network(builder.conv(builder.input((1, 8, 4, 4)), 8, group=2))
-    group = network.groups[0]
-    tiles = SmallestTiles(network, group, [LANES])
-    box = ((0, 1), (2, 7), (0, 4), (0, 4))
-    assert tiles.cycles(box) == LANES.launch
-    work = group_work(network, group, whole((1, 8, 4, 4)))
-    assert able_kinds(group, work, [LANES]) == [LANES]

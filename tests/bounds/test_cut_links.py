@@ -40,18 +40,6 @@ def test_a_fast_dram_is_held_up_by_the_links_behind_its_port() -> None:
     assert least_rate(links, rates_of(links), routes) == 6
 
 
-def test_routes_that_begin_where_others_end_still_have_a_limit() -> None:
-    links = links_of(
-        ("dram", "port", 4), ("port", "spm", 8), ("spm", "port", 8), ("port", "dram", 2)
-    )
-
-    assert least_rate(links, rates_of(links), [(0, 1), (2, 3)]) == 6
-
-
-def test_without_routes_nothing_moves() -> None:
-    assert least_rate([], [], []) == 0
-
-
 def test_the_port_of_a_mesh_with_a_fast_dram_has_four_links_to_send_on() -> None:
     machine = load_machine("edge16").replace(dram_rate=8 * 16).machine
     routes = Routes(machine)

@@ -55,16 +55,6 @@ def test_a_reshaped_input_is_needed_as_a_whole() -> None:
     assert compulsory_bytes(network)[0] == 24 * 4
 
 
-def test_a_part_of_an_input_counts_as_that_part() -> None:
-    builder = NetworkBuilder()
-    data = builder.input((8, 10))
-    part = builder.operator("Slice", [data], starts=(2,), ends=(5,), axes=(0,), steps=(1,))
-    network = builder.network(
-        builder.group(part, builder.operator("Relu", [part.output]), anchor=1)
-    )
-    assert compulsory_bytes(network)[0] == 3 * 10 * 4
-
-
 def test_arrays_count_only_as_far_as_a_group_can_fill_them() -> None:
     builder = NetworkBuilder()
     depthwise = builder.conv(builder.input((1, 16, 8, 8)), 16, group=16)
@@ -116,24 +106,3 @@ def test_kinds_of_different_arrays_share_the_work_in_proportion() -> None:
     ]
     bound = roofline(network, star_machine(4, kinds=kinds))
     assert bound.compute == pytest.approx(64 * 64 * 10 / (2 * 8 + 2 * 4))
-
-
-def test_what_one_kind_alone_can_run_is_its_own_bound() -> None:
-    builder = NetworkBuilder()
-    network = builder.network(builder.pool(builder.conv(builder.input((1, 3, 8, 8)), 4)))
-    kinds = [
-        CoreKind(index=0, name="any", lanes=(("float32", 1),)),
-        CoreKind(index=1, name="pool", lanes=(("float32", 9),), operators=frozenset({"MaxPool"})),
-    ]
-    bound = roofline(network, star_machine(4, kinds=kinds))
-    # Two vector operations for each of 256 outputs of the convolution.
-    assert bound.compute == pytest.approx((macs_of(network) + 512) / 2)
-
-
-def test_each_group_says_what_bounds_it() -> None:
-    builder = NetworkBuilder()
-    data = builder.conv(builder.input((1, 64, 64, 1)), 64)
-    wide = builder.matmul(data, 4096)
-    bound = roofline(builder.network(wide), star_machine())
-    assert [group.bound_by for group in bound.groups] == ["compute", "dram"]
-    assert bound.cycles >= max(max(group.compute, group.dram) for group in bound.groups) * 0.999

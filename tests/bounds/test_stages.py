@@ -9,41 +9,15 @@ import pytest
 
 from spmilp.bounds.best import all_bounds
 from spmilp.bounds.linear_program import LinearProgram, proven_minimum
-from spmilp.bounds.movement import Movement
-from spmilp.bounds.paths import paths_of
-from spmilp.bounds.stages import stages_along
 from spmilp.machine.machine import Machine
 from spmilp.problem.problem import Buffer, BufferKind, DramTensor, Place, Problem, Slice, Task
 from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.schedule.solver import ListScheduler
-from tests.solvers.chains import chain, star
+from tests.solvers.chains import star
 
 
 def bounds_of(problem: Problem) -> dict[str, int]:
     return {bound.name: bound.value for bound in all_bounds(problem)}
-
-
-def test_each_task_runs_between_the_milestones_around_it() -> None:
-    problem = chain(star(3, 1024), layers=4, strips=5)
-    stages = stages_along(problem, paths_of(problem, Movement(problem)), 10)
-    before = problem.predecessors()
-
-    assert stages.count == len(stages.milestones) + 1 == 5
-    for number, milestone in enumerate(stages.milestones):
-        assert stages.last[milestone] == number
-        assert all(stages.last[earlier] <= number for earlier in before[milestone])
-    for task, some in enumerate(before):
-        assert stages.first[task] <= stages.last[task]
-        assert all(stages.first[earlier] <= stages.first[task] for earlier in some)
-
-
-def test_few_milestones_make_few_stages() -> None:
-    problem = chain(star(3, 1024), layers=9, strips=2)
-    paths = paths_of(problem, Movement(problem))
-
-    assert stages_along(problem, paths, 100).count == 10
-    assert stages_along(problem, paths, 3).count == 4
-    assert stages_along(problem, paths, 4).count <= 5
 
 
 def problem_of(machine: Machine, sizes: dict[BufferKind, list[int]], tasks: list[Task]) -> Problem:

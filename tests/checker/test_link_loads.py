@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from checker.worked_example import MACHINE, PLAN, PROBLEM, with_machine
+from checker.worked_example import MACHINE, PLAN, with_machine
 from spmilp.checker.rules.case import Case
 from spmilp.checker.rules.transfers import link_rates
 
@@ -45,7 +45,3 @@ def test_a_link_is_reported_exactly_when_the_rates_add_up_to_more(
     found = list(link_rates(Case(with_machine(links=links), plan)))
 
     assert bool(found) == (max(loads) > rate)
-
-
-def test_a_valid_plan_overloads_no_link() -> None:
-    assert list(link_rates(Case(PROBLEM, PLAN))) == []

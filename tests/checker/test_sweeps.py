@@ -1,17 +1,12 @@
 """The sweeps find what comparing each with each finds; no mutated plan makes the checker fail."""
 
-from dataclasses import fields, replace
 from itertools import combinations
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checker.worked_example import PLAN, PROBLEM
-from spmilp.checker.check import check
 from spmilp.checker.rules.sweeps import PlacedBox, Rectangle, overlapping_boxes, overlapping_pairs
-from spmilp.plan.plan import Plan
 
 pytestmark = pytest.mark.full
 
@@ -40,11 +35,6 @@ def test_the_sweep_finds_exactly_the_pairs_that_overlap(items: list[Rectangle]) 
     found = list(overlapping_pairs(items))
     assert {frozenset(pair) for pair in found} == expected
     assert len(found) == len(expected)
-
-
-def test_hundreds_of_rectangles_side_by_side_do_not_overlap() -> None:
-    items = [Rectangle(2 * key, 2 * key + 2, key, 0, 10) for key in range(300)]
-    assert list(overlapping_pairs(items)) == []
 
 
 @st.composite
@@ -77,39 +67,3 @@ def test_boxes_are_compared_element_by_element(items: list[PlacedBox]) -> None:
     found = list(overlapping_boxes(items))
     assert {frozenset(pair) for pair in found} == expected
     assert len(found) == len(expected)
-
-
-OPTIONAL = {
-    ("placements", "scratch"),
-    ("residencies", "slice"),
-    ("residencies", "filled_by_task"),
-    ("residencies", "filled_by_transfer"),
-}
-NUMBERS = st.one_of(st.integers(-2, 40), st.integers(40, 300), st.none())
-
-
-@st.composite
-def mutated(draw: st.DrawFn) -> Plan:
-    """The worked example with a few numbers replaced by any others."""
-    plan = PLAN
-    for _ in range(draw(st.integers(1, 4))):
-        table = draw(st.sampled_from(["placements", "residencies", "transfers"]))
-        rows: list[Any] = list(getattr(plan, table))
-        position = draw(st.integers(0, len(rows) - 1))
-        name = draw(st.sampled_from([field.name for field in fields(rows[position])]))
-        old, number = getattr(rows[position], name), draw(NUMBERS)
-        if isinstance(old, tuple):
-            new: Any = draw(st.lists(st.integers(-1, 25), max_size=3).map(tuple))
-        elif number is None and (table, name) not in OPTIONAL:
-            new = 0
-        else:
-            new = number
-        rows[position] = replace(rows[position], **{name: new})
-        plan = replace(plan, **{table: tuple(rows)})
-    return plan
-
-
-@settings(max_examples=400, deadline=None, derandomize=True)
-@given(mutated())
-def test_no_mutated_plan_makes_the_checker_fail(plan: Plan) -> None:
-    assert all(violation.message for violation in check(PROBLEM, plan))

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from spmilp.frontend.find import find_model, light_models
+from spmilp.frontend.find import find_model
 from spmilp.frontend.graph import Network, Tensor
 from spmilp.frontend.load import load_network
 from tests.frontend.running import given, kinds_of, macs_of, network_outputs, onnxruntime_outputs
@@ -25,10 +25,6 @@ LIGHT = {
     "light_zfnet512": (14, 1_481_727_008),
 }
 QUICK = ("light_resnet50", "light_squeezenet", "light_zfnet512")
-
-
-def test_all_light_models_are_known() -> None:
-    assert set(LIGHT) == set(light_models())
 
 
 @pytest.mark.parametrize(

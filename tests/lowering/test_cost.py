@@ -22,11 +22,6 @@ def test_partial_tiles_leave_multipliers_idle() -> None:
     assert task_cycles(work, KIND) == 5 + 2 * 1 * 10
 
 
-def test_without_an_array_the_lanes_do_the_macs() -> None:
-    work = Work(loops=(("K", 3), ("C", 5)), dtype="float32")
-    assert task_cycles(work, KIND) == 5 + 4
-
-
 def test_vector_work_is_added() -> None:
     work = Work(loops=(("K", 16), ("C", 8)), vector=17, dtype="int8")
     assert task_cycles(work, KIND) == 5 + 1 + 2

@@ -12,11 +12,6 @@ from spmilp.lowering.tiling import Grid, covered_by, grid_of_reads
 from spmilp.problem.strides import Layout, row_major_strides, strided_copy
 
 
-def test_disjoint_reads_are_the_grid() -> None:
-    boxes = [((0, 4),), ((4, 8),), ((10, 12),)]
-    assert grid_of_reads(boxes, covered_by(boxes)).axes == (((0, 4), (4, 8), (10, 12)),)
-
-
 def test_overlapping_reads_are_cut_in_the_middle_of_what_they_share() -> None:
     boxes = [((0, 15),), ((13, 29),), ((27, 56),)]
     assert grid_of_reads(boxes, covered_by(boxes)).axes == (((0, 14), (14, 28), (28, 56)),)
@@ -68,13 +63,6 @@ def test_pieces_keep_the_limits(
     copy = strided_copy(sizes, item, Layout(0, strides), packed)
     assert dimensions is None or copy.dimensions <= dimensions
     assert longest is None or prod(sizes) * item <= longest
-
-
-def test_full_rows_need_two_dimensions_and_partial_ones_three() -> None:
-    strides = row_major_strides((16, 32, 32), 4)
-    two = DmaLimits(longest=None, dimensions=2)
-    assert two.pieces((16, 8, 32), 4, strides) == (1, 1, 1)
-    assert two.pieces((16, 8, 20), 4, strides) == (1, 8, 1)
 
 
 def test_an_element_longer_than_any_transfer_is_refused() -> None:

@@ -10,7 +10,6 @@ from benchmarks.bench.suite import ModelOnMachine
 from benchmarks.published.policies import Outcome, outcome, published_policies
 from spmilp.checker.check import check
 from spmilp.pipeline import problem_of
-from spmilp.plan.file import plan_text
 from spmilp.policies.cdm import Cdm
 from spmilp.policies.onsram import OnSram
 from spmilp.policies.onsram_eager import EagerOnSram
@@ -52,17 +51,6 @@ def test_every_plan_passes_the_checker_and_a_refusal_has_name_and_number(policy:
 @pytest.mark.parametrize("policy", [OnSram(exact=True), Cdm(exact=True)], ids=lambda one: one.name)
 def test_plans_by_programs_pass_the_checker_too(policy: Solver) -> None:
     assert_plans_or_refusals(policy, (*QUICK, *REFUSED))
-
-
-@pytest.mark.parametrize(
-    "policy",
-    [OnSram(), OnSram(exact=True), Cdm(exact=False), Cdm(exact=True), Set(200), Stream(16)],
-    ids=lambda policy: policy.name,
-)
-def test_the_same_seed_gives_the_same_plan(policy: Solver) -> None:
-    problem = small_instance("branch-15t-4c-mesh2x2-remote-tight-balanced")
-    plans = [policy.solve(problem, SolveOptions(seed=3)).plan for _ in range(2)]
-    assert len({plan_text(plan, problem) for plan in plans if plan is not None}) == 1
 
 
 MODEL = str(Path(__file__).parents[2] / "models" / "autoencoder_int8.onnx")

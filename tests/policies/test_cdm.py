@@ -8,7 +8,6 @@ from itertools import product
 import pytest
 
 from benchmarks.published.cdm import LESS, Less, left_out
-from spmilp.checker.check import check
 from spmilp.policies.cdm import Cdm, Improvement, PlacementProgram
 from spmilp.policies.cdm_accesses import Accesses, Placement, Role, Variable
 from spmilp.policies.one_after_another import Setting
@@ -103,15 +102,6 @@ def test_shared_data_is_replicated_where_each_core_reads_it_more_than_once() -> 
 
     without = exactly(accesses, LESS["without replication"])
     assert accesses.cost(without) > accesses.cost(exactly(accesses))
-
-
-def test_a_late_limit_leaves_everything_off_chip_and_still_a_plan() -> None:
-    problem = small_instance("mlp-8t-4c-bus-shared4-tight-compute")
-    result = Cdm(exact=True).solve(problem, SolveOptions(time_limit=0.0))
-
-    assert result.plan is not None
-    assert check(problem, result.plan) == ()
-    assert dict(result.plan.options)["homes"] == "0"
 
 
 def test_a_program_that_is_too_large_is_refused_with_both_numbers(

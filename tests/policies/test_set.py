@@ -13,11 +13,10 @@ from spmilp.policies.set import (
     first_trees,
     layers_in,
     neighbour_of,
-    shared_out,
     tasks_of,
 )
 from spmilp.problem.problem import Problem
-from spmilp.solvers.base import SolveOptions, SolveStatus
+from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.schedule.assignments import along_the_chip
 from tests.policies.small_instances import small_instance
 from tests.solvers.chains import chain, star
@@ -52,22 +51,6 @@ def test_sub_batches_take_turns() -> None:
     assert sorted(task for task, _ in tasks) == list(range(24))
 
 
-@pytest.mark.parametrize(
-    ("cores", "work", "sizes"),
-    [
-        (8, (1, 1), [4, 4]),
-        (8, (3, 1), [5, 3]),
-        (4, (0, 0, 9), [1, 1, 2]),
-        (2, (1, 1, 1), [1, 1, 1]),
-    ],
-)
-def test_cores_are_shared_out_by_work(cores: int, work: tuple[int, ...], sizes: list[int]) -> None:
-    runs = shared_out(range(cores), work)
-
-    assert [len(run) for run in runs] == sizes
-    assert {core for run in runs for core in run} == set(range(cores))
-
-
 def test_moves_keep_all_layers_and_make_well_formed_trees() -> None:
     random, tree = np.random.default_rng(1), next(first_trees(9))
     seen = {tree}
@@ -95,11 +78,3 @@ def test_a_limit_that_is_over_leaves_the_first_tree() -> None:
 
     assert result.plan is not None
     assert dict(result.plan.options)["trees"] == "1"
-
-
-def test_a_task_without_room_is_refused_by_its_name() -> None:
-    result = Set().solve(chain(star(2, 700), layers=1, strips=2), SolveOptions())
-
-    assert result.plan is None
-    assert result.status in (SolveStatus.INFEASIBLE, SolveStatus.UNKNOWN)
-    assert "conv0[" in result.reason

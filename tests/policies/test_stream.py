@@ -8,7 +8,7 @@ from spmilp.plan.plan import Plan
 from spmilp.policies.scheduled import Layers
 from spmilp.policies.stream import Stream, core_sets
 from spmilp.problem.problem import Problem
-from spmilp.solvers.base import SolveOptions, SolveStatus
+from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.schedule.orders import operators_of
 from tests.policies.small_instances import small_instance
 from tests.solvers.chains import chain, star
@@ -22,24 +22,12 @@ def plan_with(problem: Problem, generations: int, seed: int = 0) -> Plan:
     return plan
 
 
-def test_core_sets_are_all_cores_and_neighbours_down_to_single_ones() -> None:
-    assert core_sets(CHAIN) == ((0, 1, 2, 3), (0, 1), (2, 3), (0,), (1,), (2,), (3,))
-
-
 def test_each_layer_lies_on_one_set_of_cores() -> None:
     plan = plan_with(CHAIN, generations=5)
     layers, sets = operators_of(CHAIN).tolist(), core_sets(CHAIN)
     for layer in range(3):
         used = {one.core for one in plan.placements if layers[one.task] == layer}
         assert used in [set(cores) for cores in sets]
-
-
-def test_tiles_of_a_layer_are_spread_in_runs_over_its_cores() -> None:
-    spread = Layers(CHAIN).spread(1, (2, 0))
-
-    assert sorted(task for task, core in spread if core == 2) == [8, 9, 10, 11]
-    assert sorted(task for task, core in spread if core == 0) == [12, 13, 14, 15]
-    assert Layers(CHAIN).spread(1, (2, 0), 0.5) == [(14, 0), (12, 2), (15, 0), (13, 2)]
 
 
 def test_cores_without_room_for_a_layer_get_none_of_it() -> None:
@@ -64,10 +52,3 @@ def test_a_limit_that_is_over_leaves_the_first_allocation() -> None:
 
     assert plan is not None
     assert dict(plan.options)["allocations"] == "1"
-
-
-def test_a_task_without_room_is_refused_by_its_name() -> None:
-    result = Stream().solve(chain(star(2, 700), layers=1, strips=2), SolveOptions())
-
-    assert (result.status, result.plan) == (SolveStatus.INFEASIBLE, None)
-    assert "conv0[" in result.reason

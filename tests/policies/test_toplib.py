@@ -4,33 +4,13 @@ import random
 from dataclasses import replace
 
 from spmilp.packing import Item, PackingProblem, minimise
-from spmilp.policies.one_after_another import Setting
-from spmilp.policies.structures import TaskStructures
 from spmilp.policies.toplib import (
-    COMPUTATION,
-    AddressSpaces,
-    Remainder,
     TopLib,
     coloured,
     height,
 )
 from spmilp.solvers.base import SolveOptions
 from tests.policies.small_instances import small_instance
-from tests.policies.test_onsram import one_core
-
-
-def test_a_promoted_structure_lives_from_what_brings_it_to_its_last_use() -> None:
-    """Tensor 1 is written by the first task and read by the other two."""
-    problem = one_core((64,) * 4, (((0,), 1), ((1,), 2), ((1, 2), 3)), budget=4096)
-    setting = Setting(problem, "toplib")
-    structures = TaskStructures(setting, range(3))
-    spaces = AddressSpaces(structures)
-    written = structures.find(1, 1)
-    assert written is not None
-    points = spaces.ranges[written]
-    assert min(points) == (0, COMPUTATION)
-    assert max(points) == (2, COMPUTATION)
-    assert len(points) == 2 + 3 + 2
 
 
 def test_values_of_one_colour_share_a_partition_as_large_as_the_largest() -> None:
@@ -66,16 +46,6 @@ def test_packing_is_never_higher_than_colouring() -> None:
         ranges = [set(range(start, start + chance.randint(1, 8))) for start in starts]
         sizes = [chance.randint(1, 40) for _ in ranges]
         assert packed_height(ranges, sizes) <= height(coloured(ranges, sizes))
-
-
-def test_promoted_data_shares_what_is_left_if_it_lives_at_other_times() -> None:
-    remainder = Remainder(10)
-
-    assert remainder.takes(0, 6, {0, 1})
-    assert not remainder.takes(1, 5, {1, 2})
-    assert remainder.takes(2, 7, {2})
-    assert remainder.takes(3, 3, {0, 1, 2})
-    assert [(one.size, one.values) for one in remainder.partitions] == [(7, [0, 2]), (3, [3])]
 
 
 def test_more_memory_promotes_more() -> None:

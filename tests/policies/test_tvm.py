@@ -82,13 +82,6 @@ def test_without_room_for_two_threads_there_is_one() -> None:
     assert "use smaller tiles" in tiny.reason
 
 
-def test_a_limit_that_is_over_leaves_no_plan_and_says_so() -> None:
-    problem = chain(star(1, 1 << 16), layers=1, strips=4)
-    found = Tvm().solve(problem, SolveOptions(time_limit=0.0))
-    assert found.plan is None
-    assert "time limit" in found.reason
-
-
 @pytest.mark.full
 def test_the_numbers_are_right_with_random_delays() -> None:
     result = spmilp.solve(MODELS / "ds_cnn_int8.onnx", "vdla", solver="tvm")

@@ -1,7 +1,6 @@
 """Time limits with a clock that is told the time: forecasts, reserves, shares."""
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
@@ -12,12 +11,8 @@ from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.common import clock as clock_module
-from spmilp.solvers.common.clock import Clock, OutOfTimeError, Pace, Step
+from spmilp.solvers.common.clock import Clock, Pace, Step
 from spmilp.solvers.common.context import KnownBounds, SearchContext, rows_of
-from spmilp.solvers.exact.cpsat.phases import CpSatOptions
-from spmilp.solvers.exact.cpsat.solver import CpSatSolver
-from spmilp.solvers.exact.formulation.candidates import Structure
-from spmilp.solvers.exact.formulation.model import StructureBuilder
 from spmilp.solvers.schedule.restarts import PerturbedRestarts
 from spmilp.solvers.schedule.solver import ListScheduler
 from tests.solvers.chains import chain, star
@@ -58,39 +53,6 @@ def test_the_seconds_in_which_code_is_compiled_are_no_part_of_a_step(
     assert clock.seconds_left() == pytest.approx(28.0)
 
 
-def test_a_step_that_compiles_code_says_little_about_other_steps() -> None:
-    pace = Pace()
-    pace.note(Step.BOUND, 1_000, 8.0)
-    assert pace.seconds(Step.CHECK, 2_000) < 1.0
-
-
-def test_a_step_that_was_not_taken_is_expected_to_be_as_slow_as_the_last_one() -> None:
-    pace = Pace()
-    pace.note(Step.LOWER, 1_000, 3 * Step.LOWER.value * 1_000)
-    assert pace.seconds(Step.WRITE, 10_000) == pytest.approx(3 * Step.WRITE.value * 10_000)
-
-
-def test_a_bound_says_how_busy_the_machine_is_and_not_how_slow() -> None:
-    now, worked = Now(), Now()
-    pace = Pace(now, worked)
-    with pace.measured(Step.BOUND, 10):
-        now.seconds += 6.0
-        worked.seconds += 2.0
-    assert pace.seconds(Step.CHECK, 1_000) == pytest.approx(3 * Step.CHECK.value * 1_000)
-    pace.note(Step.PLAN, 10_000, 2 * Step.PLAN.value * 10_000)
-    assert pace.seconds(Step.CHECK, 1_000) == pytest.approx(2 * Step.CHECK.value * 1_000)
-
-
-def test_steps_too_short_to_measure_and_steps_that_raise_say_nothing_about_the_pace() -> None:
-    now = Now()
-    pace = Pace(now)
-    pace.note(Step.CHECK, 1, 0.001)
-    with suppress(OutOfTimeError), pace.measured(Step.CHECK, 1):
-        now.seconds += 100.0
-        raise OutOfTimeError
-    assert pace.seconds(Step.CHECK, 1) == Step.CHECK.value
-
-
 def test_what_is_reserved_is_no_part_of_the_time_and_may_be_corrected() -> None:
     now = Now()
     clock = Clock(10.0, now)
@@ -102,17 +64,6 @@ def test_what_is_reserved_is_no_part_of_the_time_and_may_be_corrected() -> None:
     assert clock.has_seconds(1.5)
     clock.reserve(20.0)
     assert clock.is_over()
-
-
-def test_going_on_raises_when_a_share_is_used() -> None:
-    now = Now()
-    clock = Clock(10.0, now)
-    now.seconds = 5.0
-    clock.go_on(0.55)
-    now.seconds = 5.6
-    with pytest.raises(OutOfTimeError):
-        clock.go_on(0.55)
-    Clock(None, now).go_on()
 
 
 def test_the_search_leaves_time_to_finish_a_plan_of_the_size_of_the_hint() -> None:
@@ -163,18 +114,6 @@ def test_bounds_are_computed_within_their_share_and_go_on_where_they_stopped(
     assert names == [proof.name for proof in proofs(PROBLEM, Quantity.MAKESPAN)]
 
 
-def test_a_bound_that_takes_long_is_left_out_where_little_is_left(
-    computed: tuple[Now, list[str]],
-) -> None:
-    now, names = computed
-    clock = Clock(100.0, now)
-    reads = sum(len(task.reads) for task in PROBLEM.tasks)
-    clock.pace.note(Step.HEADS, reads, 29.5)
-    KnownBounds(PROBLEM, Quantity.MAKESPAN).within(clock)
-    # Three quick ones first; then 29.5 seconds are more than three tenths of 97.
-    assert names == ["critical path", "work", "stages"]
-
-
 def test_where_there_is_no_time_the_bound_is_one_that_takes_none(
     computed: tuple[Now, list[str]],
 ) -> None:
@@ -190,37 +129,6 @@ def test_one_schedule_is_made_however_short_the_time(
     result = make().solve(PROBLEM, SolveOptions(time_limit=0.0))
     assert result.plan is not None
     assert result.violations(PROBLEM) == ()
-
-
-def test_what_was_slow_only_the_first_time_is_expected_to_be_quick_again() -> None:
-    pace = Pace()
-    usual = Step.SCHEDULE.value * 100
-
-    pace.note(Step.SCHEDULE, 100, 1000 * usual)
-    slow = pace.seconds(Step.SCHEDULE, 100)
-    pace.note(Step.SCHEDULE, 100, 2 * usual)
-
-    assert slow == pytest.approx(1000 * usual)
-    assert pace.seconds(Step.SCHEDULE, 100) == pytest.approx(2 * usual)
-    assert pace.seconds(Step.PLAN, 100) == pytest.approx(2 * Step.PLAN.value * 100)
-
-
-def test_the_structure_of_an_exact_model_says_how_long_the_next_one_takes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    now = Now()
-    make = StructureBuilder.structure
-
-    def slowly(builder: StructureBuilder, *, relaxed: bool) -> Structure:
-        now.seconds += 2.0
-        return make(builder, relaxed=relaxed)
-
-    monkeypatch.setattr(StructureBuilder, "structure", slowly)
-    pace = Pace(now)
-    context = SearchContext(PROBLEM, SolveOptions(time_limit=60.0, pace=pace), None, now)
-    CpSatSolver(CpSatOptions(literals=0)).search(context)
-    pairs = len(PROBLEM.slices) * len(PROBLEM.machine.memories) ** 2
-    assert pace.seconds(Step.STRUCTURE, pairs) == pytest.approx(2.0)
 
 
 def test_a_share_of_deterministic_time_is_used_up_like_one_of_seconds() -> None:

@@ -7,10 +7,9 @@ import pytest
 
 from spmilp.checker.values.compare import compare, reference_outputs
 from spmilp.checker.values.inputs import random_inputs
-from spmilp.checker.values.replay import compute_network, evaluate, replay
+from spmilp.checker.values.replay import compute_network, replay
 from spmilp.frontend.graph import Network
 from spmilp.frontend.load import load_network
-from spmilp.frontend.regions import group_regions
 from spmilp.lowering.groups import reduction_length, splittable_axes
 from spmilp.lowering.lower import lower
 from spmilp.lowering.tiling import Tiling
@@ -73,22 +72,3 @@ def test_tiles_of_integer_networks_change_no_bit(model: str) -> None:
     outputs = replay(problem, sequential_plan(problem), network, inputs)
     for name, values in outputs.items():
         np.testing.assert_array_equal(values, whole[name])
-
-
-def test_a_group_asks_for_nothing_outside_its_regions() -> None:
-    network = load_network(MODELS / "resnet8_f32.onnx")
-    group = max(network.groups, key=lambda one: len(one.operators))
-    shape = network.tensors[group.output].shape
-    box = tuple((length // 2, length) for length in shape)
-    regions = group_regions(network, group, box)
-    asked = []
-
-    def fetch(name: str, wanted: tuple[tuple[int, int], ...]) -> np.ndarray:
-        asked.append((name, wanted))
-        return np.zeros([stop - start for start, stop in wanted], dtype=np.float32)
-
-    evaluate(network, group, box, fetch)
-    assert {name for name, _ in asked} <= set(group.inputs)
-    for name, wanted in asked:
-        for (start, stop), (first, last) in zip(wanted, regions[name], strict=True):
-            assert first <= start < stop <= last

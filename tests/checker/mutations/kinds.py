@@ -1,9 +1,10 @@
 """Kinds of damage to plans: of tasks, addresses, residencies, transfers, claims and files."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeAlias
 
-from tests.checker.mutations.mutant import KINDS, READ_WITH_PROBLEM, Change, Fields, Mutant, kind
+from tests.checker.mutations.mutant import KINDS, READ_WITH_PROBLEM, Fields, Mutant, kind
 
 
 def memory_of(mutant: Mutant, row: Fields) -> Fields:
@@ -24,6 +25,10 @@ def lasts(row: Fields) -> bool:
     return bool(row["end"] - row["start"] > 1)
 
 
+def rows_of(mutant: Mutant, table: str) -> int:
+    return len(mutant.plan[table])
+
+
 def machine(mutant: Mutant, table: str) -> int:
     """Return how many of a kind the machine has."""
     return len(mutant.subject.machine[table])
@@ -37,11 +42,19 @@ Where: TypeAlias = Callable[[Fields], Any]
 Value: TypeAlias = Callable[[Mutant, Fields], Any]
 
 
+def reads(row: Fields) -> bool:
+    return bool(row.get("reads"))
+
+
+def writes(row: Fields) -> bool:
+    return bool(row.get("writes"))
+
+
 def above(**least: int) -> Where:
     return lambda row: all(row[field] > value for field, value in least.items())
 
 
-def put(name: str, table: str, where: Where = always, **fields: int | Value) -> None:
+def put(table: str, name: str, where: Where = always, **fields: int | Value) -> None:
     """Add a kind: a row of a table, for which something holds, has so much more, or values."""
 
     def change(mutant: Mutant) -> None:
@@ -67,129 +80,144 @@ def gone(name: str, table: str, where: Where, field: str) -> None:
     KINDS[name] = lambda mutant: mutant.row(table, where).pop(field)
 
 
-def _row_is_there_twice(table: str) -> Change:
+def lists(
+    table: str, field: str, name: str, change: Callable[[Mutant, list[int]], Any], least: int = 1
+) -> None:
+    """Add a kind: a list in a row, of so many numbers at least, is changed."""
+    KINDS[name] = lambda mutant: change(
+        mutant, mutant.row(table, lambda row: len(row.get(field, ())) >= least)[field]
+    )
+
+
+def replaced(name: str, change: Callable[[Mutant, Fields, Fields], Any]) -> None:
+    """Add a kind: of two residencies of which the second replaces the first one in place."""
+    KINDS[name] = lambda mutant: change(mutant, *mutant.one_of(_in_place(mutant)))
+
+
+def numbers(name: str, new: Callable[[Mutant, int], Any]) -> None:
+    """Add a kind: any number of any row is another one."""
+
     def change(mutant: Mutant) -> None:
-        rows = mutant.plan[table]
-        rows.append(dict(mutant.row(table), index=len(rows)))
+        row = any_row(mutant)
+        field = mutant.one_of(sorted(field for field in row if isinstance(row[field], int)))
+        row[field] = new(mutant, row[field])
 
-    return change
+    KINDS[name] = change
 
 
-def _row_is_missing(table: str) -> Change:
-    return lambda mutant: mutant.plan[table].remove(mutant.row(table))
+def any_row(mutant: Mutant) -> Fields:
+    return mutant.row(mutant.one_of(("tasks", "residencies", "transfers", "tensors")))
 
+
+def add_again(mutant: Mutant, table: str) -> None:
+    rows = mutant.plan[table]
+    rows.append(dict(mutant.row(table), index=len(rows)))
+
+
+task, residency, transfer, tensor = (
+    partial(put, table) for table in ("tasks", "residencies", "transfers", "tensors")
+)
+operands, targets, route = (
+    partial(lists, *place)
+    for place in (("tasks", "reads"), ("transfers", "destinations"), ("transfers", "route"))
+)
 
 for one in ("task", "residency", "transfer"):
     rows = {"residency": "residencies"}.get(one, f"{one}s")
-    KINDS[f"a_{one}_is_there_twice"] = _row_is_there_twice(rows)
-    KINDS[f"a_{one}_is_missing"] = _row_is_missing(rows)
+    KINDS[f"a_{one}_is_there_twice"] = lambda m, rows=rows: add_again(m, rows)
+    KINDS[f"a_{one}_is_missing"] = lambda m, rows=rows: m.plan[rows].remove(m.row(rows))
 
-put("a_task_starts_a_cycle_earlier", "tasks", above(start=0), start=-1)
-put("a_task_starts_a_cycle_later", "tasks", start=1)
-put("a_task_takes_a_cycle_more", "tasks", cycles=1)
-put("a_task_takes_a_cycle_less", "tasks", above(cycles=1), cycles=-1)
-put(
-    "a_task_runs_on_another_core",
-    "tasks",
-    core=lambda m, r: m.other(machine(m, "cores"), r["core"]),
-)
-put("a_task_runs_on_no_core", "tasks", core=lambda m, r: machine(m, "cores"))
-put(
+task("a_task_starts_a_cycle_earlier", above(start=0), start=-1)
+task("a_task_starts_a_cycle_later", start=1)
+task("a_task_takes_a_cycle_more", cycles=1)
+task("a_task_takes_a_cycle_less", above(cycles=1), cycles=-1)
+task("a_task_runs_on_another_core", core=lambda m, r: m.other(machine(m, "cores"), r["core"]))
+task("a_task_runs_on_no_core", core=lambda m, r: machine(m, "cores"))
+task(
     "a_task_has_any_residency_for_scratch",
-    "tasks",
-    scratch=lambda m, r: m.other(len(m.plan["residencies"]), r.get("scratch")),
+    scratch=lambda m, r: m.other(rows_of(m, "residencies"), r.get("scratch")),
 )
-put("an_offset_is_a_byte_higher", "residencies", offset=1)
-put(
-    "an_offset_is_an_alignment_higher",
-    "residencies",
-    offset=lambda m, r: r["offset"] + alignment(m, r),
+residency("an_offset_is_a_byte_higher", offset=1)
+residency("an_offset_is_an_alignment_higher", offset=lambda m, r: r["offset"] + alignment(m, r))
+residency("a_residency_has_a_byte_more", bytes=1)
+residency("a_residency_has_a_byte_less", above(bytes=1), bytes=-1)
+residency(
+    "scratch_has_twice_the_bytes", lambda r: "slice" not in r, bytes=lambda m, r: r["bytes"] * 2
 )
-put("a_residency_has_a_byte_more", "residencies", bytes=1)
-put("a_residency_has_a_byte_less", "residencies", above(bytes=1), bytes=-1)
-put(
-    "scratch_has_twice_the_bytes",
-    "residencies",
-    lambda r: "slice" not in r,
-    bytes=lambda m, r: r["bytes"] * 2,
-)
-put("a_tensor_is_a_byte_higher", "tensors", address=1)
-put("a_tensor_has_another_number", "tensors", index=1)
-put("a_residency_starts_a_cycle_earlier", "residencies", above(start=0), start=-1)
-put("a_residency_starts_a_cycle_later", "residencies", lasts, start=1)
-put("a_residency_starts_at_cycle_0", "residencies", above(start=0), start=lambda m, r: 0)
-put("a_residency_ends_a_cycle_earlier", "residencies", lasts, end=-1)
-put("a_residency_ends_a_cycle_later", "residencies", end=1)
-put("a_residency_ends_at_any_cycle", "residencies", end=lambda m, r: max(r["start"] + 1, m.cycle()))
-put("a_residency_lasts_to_the_end", "residencies", end=lambda m, r: m.plan["solve"]["makespan"] + 1)
-put("a_residency_ends_when_it_starts", "residencies", above(start=0), end=lambda m, r: r["start"])
-put(
+tensor("a_tensor_is_a_byte_higher", address=1)
+tensor("a_tensor_has_another_number", index=1)
+residency("a_residency_starts_a_cycle_earlier", above(start=0), start=-1)
+residency("a_residency_starts_a_cycle_later", lasts, start=1)
+residency("a_residency_starts_at_cycle_0", above(start=0), start=lambda m, r: 0)
+residency("a_residency_ends_a_cycle_earlier", lasts, end=-1)
+residency("a_residency_ends_a_cycle_later", end=1)
+residency("a_residency_ends_at_any_cycle", end=lambda m, r: max(r["start"] + 1, m.cycle()))
+residency("a_residency_lasts_to_the_end", end=lambda m, r: m.plan["solve"]["makespan"] + 1)
+residency("a_residency_ends_when_it_starts", above(start=0), end=lambda m, r: r["start"])
+residency(
     "a_residency_is_in_another_memory",
-    "residencies",
     memory=lambda m, r: m.other(machine(m, "memories"), r["memory"]),
 )
-put("a_residency_is_in_no_memory", "residencies", memory=lambda m, r: machine(m, "memories"))
-put(
-    "a_residency_holds_any_slice",
-    "residencies",
-    slice=lambda m, r: m.other(m.subject.slices(), r.get("slice")),
+residency("a_residency_is_in_no_memory", memory=lambda m, r: machine(m, "memories"))
+residency(
+    "a_residency_holds_any_slice", slice=lambda m, r: m.other(m.subject.slices(), r.get("slice"))
 )
-put(
+residency(
     "a_residency_names_another_task",
-    "residencies",
     lambda r: "filled_by_task" in r,
-    filled_by_task=lambda m, r: m.other(len(m.plan["tasks"]), r["filled_by_task"]),
+    filled_by_task=lambda m, r: m.other(rows_of(m, "tasks"), r["filled_by_task"]),
 )
-put(
+residency(
     "a_residency_names_another_transfer",
-    "residencies",
     lambda r: "filled_by_transfer" in r,
-    filled_by_transfer=lambda m, r: m.other(len(m.plan["transfers"]), r["filled_by_transfer"]),
+    filled_by_transfer=lambda m, r: m.other(rows_of(m, "transfers"), r["filled_by_transfer"]),
 )
-put(
+residency(
     "a_residency_names_a_task_and_a_transfer",
-    "residencies",
     lambda r: "filled_by_transfer" in r,
     filled_by_task=lambda m, r: 0,
 )
-put(
+residency(
     "what_is_there_at_the_start_names_a_task",
-    "residencies",
     lambda r: not is_filled(r),
-    filled_by_task=lambda m, r: m.random.randrange(len(m.plan["tasks"])),
+    filled_by_task=lambda m, r: m.random.randrange(rows_of(m, "tasks")),
 )
-put("a_transfer_starts_a_cycle_earlier", "transfers", above(start=0), start=-1)
-put("a_transfer_starts_a_cycle_later", "transfers", start=1)
-put("a_transfer_takes_a_cycle_more", "transfers", cycles=1)
-put("a_transfer_takes_a_cycle_less", "transfers", above(cycles=1), cycles=-1)
-put(
+transfer("a_transfer_starts_a_cycle_earlier", above(start=0), start=-1)
+transfer("a_transfer_starts_a_cycle_later", start=1)
+transfer("a_transfer_takes_a_cycle_more", cycles=1)
+transfer("a_transfer_takes_a_cycle_less", above(cycles=1), cycles=-1)
+transfer(
     "a_transfer_goes_through_another_engine",
-    "transfers",
     engine=lambda m, r: m.other(machine(m, "engines"), r["engine"]),
 )
-put("a_transfer_goes_through_no_engine", "transfers", engine=lambda m, r: machine(m, "engines"))
-put(
+transfer("a_transfer_goes_through_no_engine", engine=lambda m, r: machine(m, "engines"))
+transfer(
     "a_transfer_goes_through_a_channel_too_many",
-    "transfers",
     channel=lambda m, r: m.subject.machine["engines"][r["engine"]]["channels"],
 )
-put(
+transfer(
     "a_transfer_comes_from_any_residency",
-    "transfers",
-    source=lambda m, r: m.other(len(m.plan["residencies"]), r["source"]),
+    source=lambda m, r: m.other(rows_of(m, "residencies"), r["source"]),
 )
-put(
+transfer(
     "a_transfer_comes_from_where_it_goes",
-    "transfers",
     lambda r: r["destinations"],
     source=lambda m, r: r["destinations"][0],
 )
-put("a_transfer_goes_nowhere", "transfers", destinations=lambda m, r: [])
-put("a_route_goes_over_no_link", "transfers", lambda r: r["route"], route=lambda m, r: [])
-put(
-    "a_transfer_moves_any_slice",
-    "transfers",
-    slice=lambda m, r: m.other(m.subject.slices(), r["slice"]),
+transfer("a_transfer_goes_nowhere", destinations=lambda m, r: [])
+transfer("a_route_goes_over_no_link", lambda r: r["route"], route=lambda m, r: [])
+transfer("a_transfer_moves_any_slice", slice=lambda m, r: m.other(m.subject.slices(), r["slice"]))
+task("a_task_starts_at_any_cycle", start=lambda m, r: m.cycle())
+transfer("a_transfer_starts_at_any_cycle", start=lambda m, r: m.cycle())
+task(
+    "a_task_writes_another_residency",
+    writes,
+    writes=lambda m, r: [m.other(rows_of(m, "residencies"), r["writes"][0]), *r["writes"][1:]],
+)
+task(
+    "a_task_writes_what_it_reads",
+    lambda r: writes(r) and reads(r),
+    writes=lambda m, r: [r["reads"][0], *r["writes"][1:]],
 )
 two("two_tasks_of_a_core_swap_their_starts", "tasks", "start", alike=lambda r: r["core"])
 two("a_task_takes_what_another_one_takes", "tasks", "cycles", swap=False)
@@ -220,14 +248,54 @@ two(
     alike=lambda r: r["slice"],
 )
 two("two_transfers_stand_in_another_order", "transfers", "index")
-gone("a_task_writes_nothing", "tasks", lambda r: r.get("writes"), "writes")
+gone("a_task_writes_nothing", "tasks", writes, "writes")
 gone("a_task_has_no_scratch", "tasks", lambda r: r.get("scratch") is not None, "scratch")
 gone("a_residency_holds_no_slice", "residencies", lambda r: "slice" in r, "slice")
 
 
-@kind
-def a_task_starts_at_any_cycle(mutant: Mutant) -> None:
-    mutant.row("tasks")["start"] = mutant.cycle()
+def _any_residency(mutant: Mutant, some: list[int]) -> None:
+    place = mutant.random.randrange(len(some))
+    some[place] = mutant.other(len(mutant.plan["residencies"]), some[place])
+
+
+def _alike(field: str) -> Callable[[Mutant, list[int]], None]:
+    """Return a change of any number of a list to a residency with the same in a field."""
+
+    def change(mutant: Mutant, some: list[int]) -> None:
+        place = mutant.random.randrange(len(some))
+        old = mutant.residency(some[place])
+        some[place] = mutant.row(
+            "residencies", lambda new: new is not old and new.get(field) == old.get(field)
+        )["index"]
+
+    return change
+
+
+operands("a_task_reads_any_residency", _any_residency)
+operands("a_task_reads_another_residency_of_the_same_slice", _alike("slice"))
+operands("a_task_reads_another_slice_of_the_same_memory", _alike("memory"))
+operands("the_reads_of_a_task_are_swapped", lambda m, r: r.append(r.pop(0)), 2)
+operands("a_task_reads_less", lambda m, r: r.pop())
+operands("a_task_reads_more", lambda m, r: r.append(r[0]))
+targets("a_transfer_goes_to_any_residency", _any_residency)
+targets(
+    "a_transfer_goes_to_one_more",
+    lambda m, to: to.append(m.random.randrange(rows_of(m, "residencies"))),
+)
+targets("a_transfer_goes_twice_to_one", lambda m, to: to.append(to[0]))
+targets("a_multicast_goes_to_one_less", lambda m, to: to.pop(), 2)
+targets("a_multicast_names_its_destinations_in_another_order", lambda m, to: to.reverse(), 2)
+route("a_route_has_a_link_less", lambda m, route: route.pop(m.random.randrange(len(route))))
+route(
+    "a_route_has_a_link_more",
+    lambda m, route: route.append(m.one_of(range(machine(m, "links")))),
+    0,
+)
+route("a_route_goes_over_a_link_twice", lambda m, r: r.append(r[0]))
+route("a_route_is_the_other_way_round", lambda m, r: r.reverse(), 2)
+route(
+    "a_route_goes_over_a_link_that_is_none", lambda m, route: route.append(machine(m, "links")), 0
+)
 
 
 @kind
@@ -246,65 +314,9 @@ def a_task_runs_on_another_core_of_the_same_memory(mutant: Mutant) -> None:
 
 
 @kind
-def a_task_reads_any_residency(mutant: Mutant) -> None:
-    row = mutant.row("tasks", lambda row: row.get("reads"))
-    place = mutant.random.randrange(len(row["reads"]))
-    row["reads"][place] = mutant.other(len(mutant.plan["residencies"]), row["reads"][place])
-
-
-@kind
-def a_task_reads_another_residency_of_the_same_slice(mutant: Mutant) -> None:
-    row = mutant.row("tasks", lambda row: row.get("reads"))
-    place = mutant.random.randrange(len(row["reads"]))
-    old = mutant.residency(row["reads"][place])
-    row["reads"][place] = mutant.row(
-        "residencies", lambda new: new is not old and new.get("slice") == old.get("slice")
-    )["index"]
-
-
-@kind
-def a_task_reads_another_slice_of_the_same_memory(mutant: Mutant) -> None:
-    row = mutant.row("tasks", lambda row: row.get("reads"))
-    place = mutant.random.randrange(len(row["reads"]))
-    old = mutant.residency(row["reads"][place])
-    row["reads"][place] = mutant.row(
-        "residencies", lambda new: new is not old and new["memory"] == old["memory"]
-    )["index"]
-
-
-@kind
-def the_reads_of_a_task_are_swapped(mutant: Mutant) -> None:
-    reads = mutant.row("tasks", lambda row: len(row.get("reads", ())) > 1)["reads"]
-    reads.append(reads.pop(0))
-
-
-@kind
-def a_task_reads_less(mutant: Mutant) -> None:
-    mutant.row("tasks", lambda row: row.get("reads"))["reads"].pop()
-
-
-@kind
-def a_task_reads_more(mutant: Mutant) -> None:
-    row = mutant.row("tasks", lambda row: row.get("reads"))
-    row["reads"].append(row["reads"][0])
-
-
-@kind
-def a_task_writes_another_residency(mutant: Mutant) -> None:
-    row = mutant.row("tasks", lambda row: row.get("writes"))
-    row["writes"][0] = mutant.other(len(mutant.plan["residencies"]), row["writes"][0])
-
-
-@kind
-def a_task_writes_what_it_reads(mutant: Mutant) -> None:
-    row = mutant.row("tasks", lambda row: row.get("writes") and row.get("reads"))
-    row["writes"][0] = row["reads"][0]
-
-
-@kind
 def two_tasks_swap_what_they_write(mutant: Mutant) -> None:
-    one = mutant.row("tasks", lambda row: row.get("writes"))
-    other = mutant.row("tasks", lambda row: row.get("writes") and row is not one)
+    one = mutant.row("tasks", writes)
+    other = mutant.row("tasks", lambda row: writes(row) and row is not one)
     one["writes"], other["writes"] = other["writes"], one["writes"]
 
 
@@ -332,7 +344,7 @@ def a_task_goes_to_another_core_with_its_results(mutant: Mutant) -> None:
 
 @kind
 def a_task_and_its_results_come_a_cycle_later(mutant: Mutant) -> None:
-    row = mutant.row("tasks", lambda row: row.get("writes"))
+    row = mutant.row("tasks", writes)
     row["start"] += 1
     for index in row["writes"]:
         mutant.residency(index)["start"] += 1
@@ -340,8 +352,8 @@ def a_task_and_its_results_come_a_cycle_later(mutant: Mutant) -> None:
 
 @kind
 def an_offset_is_an_alignment_lower(mutant: Mutant) -> None:
-    row = mutant.row("residencies", lambda r: r["offset"] >= memory_of(mutant, r)["alignment"])
-    row["offset"] -= memory_of(mutant, row)["alignment"]
+    row = mutant.row("residencies", lambda r: r["offset"] >= alignment(mutant, r))
+    row["offset"] -= alignment(mutant, row)
 
 
 @kind
@@ -451,7 +463,7 @@ def a_residency_starts_when_its_filler_ends(mutant: Mutant) -> None:
 @kind
 def an_operand_ends_early_and_a_copy_with_its_reader(mutant: Mutant) -> None:
     """The value is not lost, and yet not where it is read."""
-    run = mutant.row("tasks", lambda row: row.get("reads"))
+    run = mutant.row("tasks", reads)
     old = mutant.residency(mutant.one_of(run["reads"]))
     end = run["start"] + run["cycles"]
     copy = mutant.row(
@@ -484,19 +496,15 @@ def a_residency_holds_a_slice_of_its_buffer(mutant: Mutant) -> None:
     row["slice"], row["bytes"] = part["index"], part["bytes"]
 
 
-@kind
-def a_residency_has_no_filler(mutant: Mutant) -> None:
-    row = mutant.row("residencies", lambda r: "filled_by_task" in r or "filled_by_transfer" in r)
+def without_filler(mutant: Mutant, **fields: int) -> None:
+    row = mutant.row("residencies", is_filled)
     row.pop("filled_by_task", None)
     row.pop("filled_by_transfer", None)
+    row.update(fields)
 
 
-@kind
-def a_residency_is_there_at_the_start(mutant: Mutant) -> None:
-    row = mutant.row("residencies", lambda r: "filled_by_task" in r or "filled_by_transfer" in r)
-    row.pop("filled_by_task", None)
-    row.pop("filled_by_transfer", None)
-    row["start"] = 0
+KINDS["a_residency_has_no_filler"] = without_filler
+KINDS["a_residency_is_there_at_the_start"] = lambda mutant: without_filler(mutant, start=0)
 
 
 @kind
@@ -531,22 +539,18 @@ def two_residencies_have_each_others_numbers(mutant: Mutant) -> None:
         move["destinations"] = [number.get(index, index) for index in move["destinations"]]
 
 
-@kind
-def what_is_replaced_in_place_stays_a_cycle_longer(mutant: Mutant) -> None:
-    old, new = mutant.one_of(_in_place(mutant))
-    old["end"] = new["end"] + mutant.random.choice([0, 1])
-
-
-@kind
-def what_replaces_in_place_lies_elsewhere(mutant: Mutant) -> None:
-    _, new = mutant.one_of(_in_place(mutant))
-    new["offset"] += memory_of(mutant, new)["alignment"]
-
-
-@kind
-def what_replaces_in_place_is_there_earlier(mutant: Mutant) -> None:
-    old, new = mutant.one_of(_in_place(mutant))
-    new["start"] = max(old["start"], new["start"] - 1)
+replaced(
+    "what_is_replaced_in_place_stays_a_cycle_longer",
+    lambda m, old, new: old.update(end=new["end"] + m.random.choice([0, 1])),
+)
+replaced(
+    "what_replaces_in_place_lies_elsewhere",
+    lambda m, old, new: new.update(offset=new["offset"] + alignment(m, new)),
+)
+replaced(
+    "what_replaces_in_place_is_there_earlier",
+    lambda m, old, new: new.update(start=max(old["start"], new["start"] - 1)),
+)
 
 
 @kind
@@ -559,7 +563,7 @@ def what_is_replaced_in_place_is_used_by_another_task(mutant: Mutant) -> None:
 @kind
 def a_result_replaces_an_operand(mutant: Mutant) -> None:
     """As if in place, whether or not it may."""
-    row = mutant.row("tasks", lambda row: row.get("reads") and row.get("writes"))
+    row = mutant.row("tasks", lambda row: reads(row) and writes(row))
     new = mutant.residency(row["writes"][0])
     old = mutant.residency(mutant.one_of(row["reads"]))
     new["offset"] = old["offset"]
@@ -577,11 +581,6 @@ def _in_place(mutant: Mutant) -> list[tuple[Fields, Fields]]:
         for buffer, written in zip(task["writes"], run["writes"], strict=True)
         if (part, buffer) == (a, b) and kept[read]["offset"] == kept[written]["offset"]
     ]
-
-
-@kind
-def a_transfer_starts_at_any_cycle(mutant: Mutant) -> None:
-    mutant.row("transfers")["start"] = mutant.cycle()
 
 
 @kind
@@ -624,20 +623,6 @@ def a_transfer_comes_from_a_residency_in_the_same_memory(mutant: Mutant) -> None
 
 
 @kind
-def a_transfer_goes_to_any_residency(mutant: Mutant) -> None:
-    row = mutant.row("transfers")
-    place = mutant.random.randrange(len(row["destinations"]))
-    old = row["destinations"][place]
-    row["destinations"][place] = mutant.other(len(mutant.plan["residencies"]), old)
-
-
-@kind
-def a_transfer_goes_to_one_more(mutant: Mutant) -> None:
-    row = mutant.row("transfers")
-    row["destinations"].append(mutant.random.randrange(len(mutant.plan["residencies"])))
-
-
-@kind
 def a_transfer_goes_to_one_more_that_names_it(mutant: Mutant) -> None:
     row = mutant.row("transfers")
     rows, memories = mutant.plan["residencies"], len(mutant.subject.machine["memories"])
@@ -648,53 +633,9 @@ def a_transfer_goes_to_one_more_that_names_it(mutant: Mutant) -> None:
 
 
 @kind
-def a_transfer_goes_twice_to_one(mutant: Mutant) -> None:
-    row = mutant.row("transfers")
-    row["destinations"].append(row["destinations"][0])
-
-
-@kind
-def a_multicast_goes_to_one_less(mutant: Mutant) -> None:
-    mutant.row("transfers", lambda row: len(row["destinations"]) > 1)["destinations"].pop()
-
-
-@kind
-def a_multicast_names_its_destinations_in_another_order(mutant: Mutant) -> None:
-    mutant.row("transfers", lambda row: len(row["destinations"]) > 1)["destinations"].reverse()
-
-
-@kind
-def a_route_has_a_link_less(mutant: Mutant) -> None:
-    route = mutant.row("transfers", lambda row: row["route"])["route"]
-    route.pop(mutant.random.randrange(len(route)))
-
-
-@kind
-def a_route_has_a_link_more(mutant: Mutant) -> None:
-    count = len(mutant.subject.machine["links"])
-    mutant.row("transfers")["route"].append(mutant.one_of(range(count)))
-
-
-@kind
-def a_route_goes_over_a_link_twice(mutant: Mutant) -> None:
-    route = mutant.row("transfers", lambda row: row["route"])["route"]
-    route.append(route[0])
-
-
-@kind
-def a_route_is_the_other_way_round(mutant: Mutant) -> None:
-    mutant.row("transfers", lambda row: len(row["route"]) > 1)["route"].reverse()
-
-
-@kind
 def a_route_is_that_of_another_transfer(mutant: Mutant) -> None:
     one = mutant.row("transfers")
     one["route"] = list(mutant.row("transfers", lambda row: row["route"] != one["route"])["route"])
-
-
-@kind
-def a_route_goes_over_a_link_that_is_none(mutant: Mutant) -> None:
-    mutant.row("transfers")["route"].append(len(mutant.subject.machine["links"]))
 
 
 @kind
@@ -764,39 +705,17 @@ def an_output_is_stored_again(mutant: Mutant) -> None:
     solve["dram_traffic"] += again["bytes"]
 
 
-def _claim(name: str, step: int) -> None:
-    def change(mutant: Mutant) -> None:
-        mutant.plan["solve"][name] = max(0, mutant.plan["solve"][name] + step)
-
-    KINDS[f"{name}_is_stated_{'more' if step > 0 else 'less'}"] = change
+def claim(name: str, field: str, new: Callable[[Mutant, Fields], int]) -> None:
+    """Add a kind: what the plan says of itself is otherwise."""
+    KINDS[name] = lambda m: m.plan["solve"].update({field: new(m, m.plan["solve"])})
 
 
 for quantity in ("makespan", "dram_traffic", "energy", "peak_spm"):
-    _claim(quantity, 1)
-    _claim(quantity, -1)
-
-
-def read_with_problem(change: Change) -> Change:
-    """Add a kind that only a reader notices that has the problem."""
-    READ_WITH_PROBLEM.add(change.__name__)
-    return kind(change)
-
-
-@kind
-def the_bound_is_the_value(mutant: Mutant) -> None:
-    solve = mutant.plan["solve"]
-    solve["bound"] = solve[mutant.subject.problem["objective"][0]]
-
-
-@kind
-def the_bound_is_above_the_value(mutant: Mutant) -> None:
-    solve = mutant.plan["solve"]
-    solve["bound"] = solve[mutant.subject.problem["objective"][0]] + 1
-
-
-@kind
-def the_bound_is_negative(mutant: Mutant) -> None:
-    mutant.plan["solve"]["bound"] = -1
+    claim(f"{quantity}_is_stated_more", quantity, lambda m, s, q=quantity: s[q] + 1)
+    claim(f"{quantity}_is_stated_less", quantity, lambda m, s, q=quantity: max(0, s[q] - 1))
+for name, step in (("the_bound_is_the_value", 0), ("the_bound_is_above_the_value", 1)):
+    claim(name, "bound", lambda m, s, by=step: s[m.subject.problem["objective"][0]] + by)
+claim("the_bound_is_negative", "bound", lambda m, solve: -1)
 
 
 @kind
@@ -829,19 +748,25 @@ def the_plan_starts_again_where_it_ends(mutant: Mutant) -> None:
         mutant.plan[table] += [dict(row) for row in mutant.plan[table]]
 
 
-@read_with_problem
-def the_plan_names_another_problem(mutant: Mutant) -> None:
-    mutant.plan["meta"]["problem_sha256"] = "0" * 64
-
-
-@read_with_problem
-def the_plan_names_no_problem(mutant: Mutant) -> None:
-    del mutant.plan["meta"]["problem_sha256"]
-
-
-@kind
-def there_is_a_field_too_many(mutant: Mutant) -> None:
-    mutant.row(mutant.one_of(("tasks", "residencies")))["colour"] = 1
+VERSIONS = ("2.0", "0.9", "1", "", "1.x", "1.0.0")
+TABLES = ("solve", "meta", "tensors", "tasks", "transfers")
+KINDS |= {
+    "the_plan_names_another_problem": lambda m: m.plan["meta"].update(problem_sha256="0" * 64),
+    "the_plan_names_no_problem": lambda m: m.plan["meta"].pop("problem_sha256"),
+    "there_is_a_field_too_many": lambda m: m.row(m.one_of(("tasks", "residencies"))).update(
+        colour=1
+    ),
+    "the_version_is_another_one": lambda m: m.plan.update(format_version=m.one_of(VERSIONS)),
+    "the_file_is_no_plan": lambda m: m.plan.update(format="spmilp-problem"),
+    "a_table_is_missing": lambda m: m.plan.pop(m.one_of(TABLES)),
+}
+READ_WITH_PROBLEM.update({"the_plan_names_another_problem", "the_plan_names_no_problem"})
+numbers("a_number_is_negative", lambda m, old: -1)
+numbers("a_number_is_0", lambda m, old: 0)
+numbers("a_number_is_huge", lambda m, old: m.one_of((2**48, 2**48 + 1, 2**64)))
+numbers(
+    "a_number_is_of_another_type", lambda m, old: m.one_of((float(old), str(old), old > 0, [old]))
+)
 
 
 @kind
@@ -851,56 +776,15 @@ def a_newer_minor_version_has_a_field_more(mutant: Mutant) -> None:
 
 
 @kind
-def the_version_is_another_one(mutant: Mutant) -> None:
-    mutant.plan["format_version"] = mutant.one_of(("2.0", "0.9", "1", "", "1.x", "1.0.0"))
-
-
-@kind
-def the_file_is_no_plan(mutant: Mutant) -> None:
-    mutant.plan["format"] = "spmilp-problem"
-
-
-@kind
 def a_field_is_missing(mutant: Mutant) -> None:
-    row = mutant.row(mutant.one_of(("tasks", "residencies", "transfers", "tensors")))
+    row = any_row(mutant)
     del row[mutant.one_of(sorted(row))]
 
 
 @kind
-def a_table_is_missing(mutant: Mutant) -> None:
-    del mutant.plan[mutant.one_of(("solve", "meta", "tensors", "tasks", "transfers"))]
-
-
-@kind
-def a_number_is_of_another_type(mutant: Mutant) -> None:
-    row = mutant.row(mutant.one_of(("tasks", "residencies", "transfers", "tensors")))
-    name = mutant.one_of(sorted(name for name in row if isinstance(row[name], int)))
-    row[name] = mutant.one_of((float(row[name]), str(row[name]), row[name] > 0, [row[name]]))
-
-
-@kind
 def a_number_is_null(mutant: Mutant) -> None:
-    row = mutant.row(mutant.one_of(("tasks", "residencies", "transfers", "tensors")))
+    row = any_row(mutant)
     row[mutant.one_of(sorted(row))] = None
-
-
-@kind
-def a_number_is_negative(mutant: Mutant) -> None:
-    row = mutant.row(mutant.one_of(("tasks", "residencies", "transfers", "tensors")))
-    row[mutant.one_of(sorted(name for name in row if isinstance(row[name], int)))] = -1
-
-
-@kind
-def a_number_is_0(mutant: Mutant) -> None:
-    row = mutant.row(mutant.one_of(("tasks", "residencies", "transfers", "tensors")))
-    row[mutant.one_of(sorted(name for name in row if isinstance(row[name], int)))] = 0
-
-
-@kind
-def a_number_is_huge(mutant: Mutant) -> None:
-    row = mutant.row(mutant.one_of(("tasks", "residencies", "transfers", "tensors")))
-    name = mutant.one_of(sorted(name for name in row if isinstance(row[name], int)))
-    row[name] = mutant.one_of((2**48, 2**48 + 1, 2**64))
 
 
 @kind

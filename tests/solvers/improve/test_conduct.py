@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from pathlib import Path
-from threading import get_ident
 from time import process_time
 
 import numpy as np
@@ -55,15 +54,6 @@ def test_another_first_objective_leaves_the_start_as_it_is(network: Problem) -> 
     assert result.plan is not None
     assert expected is not None
     assert result.plan.claim.dram_traffic == expected.claim.dram_traffic
-
-
-def test_progress_is_reported_by_the_thread_that_asked(network: Problem) -> None:
-    reported: list[int] = []
-    options = replace(BRIEFLY, on_progress=lambda _: reported.append(get_ident()))
-
-    LnsSolver().solve(network, options)
-
-    assert set(reported) == {get_ident()}
 
 
 def test_a_bad_hint_does_not_stand_in_the_way_of_a_plan_that_is_proven_best() -> None:

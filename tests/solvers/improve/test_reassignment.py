@@ -3,7 +3,6 @@
 from dataclasses import replace
 from fractions import Fraction
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
@@ -13,7 +12,7 @@ from spmilp.machine.machine import Machine
 from spmilp.plan.plan import Placement, Plan
 from spmilp.problem.problem import Problem, Task
 from spmilp.solvers.common.clock import Clock
-from spmilp.solvers.improve.components import Components, ReassignmentSteps, with_unplaced
+from spmilp.solvers.improve.components import ReassignmentSteps, with_unplaced
 from spmilp.solvers.improve.reassignment import Reassigner, Reassignment, snapshot
 from spmilp.solvers.justify.context import ScheduleContext, context_of, plan_of
 from spmilp.solvers.justify.passes import backward_pass
@@ -115,98 +114,6 @@ def _pools(schedule: PartialOrderSchedule, problem: Problem) -> Ints:
 
 
 @pytest.fixture(scope="module")
-def one_after_another() -> Problem:
-    """Tasks each of which reads weights of its own and what the one before has written."""
-    return chain(star(2, 4096), layers=3, strips=1)
-
-
-@pytest.mark.parametrize("task", [0, 1, 2])
-def test_moving_a_task_there_and_back_gives_the_same_plan(
-    one_after_another: Problem, task: int
-) -> None:
-    plan = listed(one_after_another)
-    setting = Setting(one_after_another, plan)
-    here = _pool(setting.late.schedule, task)
-
-    there = setting.moved(setting.late, task, 1 - here)
-    assert there is not None
-    back = setting.moved(there, task, here)
-
-    assert back is not None
-    assert there.schedule.demands.items[there.schedule.demands.begin[task]] == 1 - here
-    assert _settled(setting, back) == _settled(setting, setting.late)
-
-
-def _pool(schedule: PartialOrderSchedule, task: int) -> int:
-    return int(schedule.demands.items[schedule.demands.begin[task]])
-
-
-def _settled(setting: Setting, timed: TimedSchedule) -> tuple[object, ...]:
-    work = Repacking(setting.context, Clock(None))
-    found = work.packed(work.opened(timed))
-    assert found is not None
-    built = packed(setting.context, found)
-    assert built is not None
-    return built.placements, built.residencies, built.transfers
-
-
-def test_what_a_neighbour_reads_and_writes_is_copied_there_and_back(
-    one_after_another: Problem,
-) -> None:
-    plan = listed(one_after_another)
-    setting = Setting(one_after_another, plan)
-    schedule = setting.late.schedule
-    here = _pool(schedule, 1)
-
-    there = setting.moved(setting.late, 1, 1 - here)
-
-    assert there is not None
-    new = np.flatnonzero((there.schedule.cycles > 0) & (schedule.cycles == 0))
-    copies = there.schedule.fills.items[there.schedule.fills.begin[new]]
-    assert sorted(there.schedule.memory[copies]) == [1, 2]
-    weights = there.schedule.reads.values(1)
-    assert (there.schedule.memory[weights] == setting.reassigner.pools[1 - here][1]).all()
-
-
-def test_a_transfer_between_two_cores_falls_away_when_one_end_moves_to_the_other() -> None:
-    problem = chain(star(2, 4096), layers=2, strips=2)
-    plan = listed(problem, "round_robin")
-    setting = Setting(problem, plan)
-    timed = setting.late
-    before = _between_scratchpads(setting.context, timed.schedule)
-    assert before > 0
-
-    for task in range(len(problem.tasks)):
-        if _pool(timed.schedule, task) == 1:
-            found = setting.moved(timed, task, 0)
-            assert found is not None
-            timed = found
-
-    assert _between_scratchpads(setting.context, timed.schedule) == 0
-
-
-def _between_scratchpads(context: ScheduleContext, schedule: PartialOrderSchedule) -> int:
-    moves = np.flatnonzero((schedule.moved_slice >= 0) & (schedule.cycles > 0))
-    source = schedule.memory[schedule.reads.items[schedule.reads.begin[moves]]]
-    target = schedule.memory[schedule.fills.items[schedule.fills.begin[moves]]]
-    return int((~context.is_dram[source] & ~context.is_dram[target]).sum())
-
-
-def test_a_task_does_not_go_where_no_core_can_run_it(one_after_another: Problem) -> None:
-    machine = one_after_another.machine
-    kinds = (machine.kinds[0], replace(machine.kinds[0], index=1, name="other"))
-    cores = (machine.cores[0], replace(machine.cores[1], kind=1))
-    tasks = tuple(replace(task, cycles=(*task.cycles, None)) for task in one_after_another.tasks)
-    problem = replace(
-        one_after_another, machine=replace(machine, kinds=kinds, cores=cores), tasks=tasks
-    )
-    plan = listed(problem)
-    setting = Setting(problem, plan)
-
-    assert setting.moved(setting.late, 1, 1) is None
-
-
-@pytest.fixture(scope="module")
 def badly_balanced() -> tuple[Problem, Plan]:
     """Many equal tasks of which one core has far more than the other three."""
     problem = chain(_slow(star(4, 4096)), layers=3, strips=8)
@@ -249,20 +156,6 @@ def test_steps_take_tasks_from_a_busy_core_and_never_lengthen_a_plan(
     assert check(problem, plan_of(context, settled)) == ()
 
 
-def test_the_same_seed_leads_to_the_same_schedule(badly_balanced: tuple[Problem, Plan]) -> None:
-    problem, plan = badly_balanced
-    found = []
-    for _ in range(2):
-        context, current = context_of(problem, plan)
-        steps = steps_in_whole_memories(context, 3)
-        for _ in range(5):
-            current = steps.improve(current)
-        found.append(current)
-
-    assert found[0].makespan == found[1].makespan
-    assert (found[0].start == found[1].start).all()
-
-
 def test_tasks_without_data_change_cores_too() -> None:
     machine = star(2, 1024)
     tasks = tuple(Task(index=n, name=f"t{n}", cycles=(10,)) for n in range(4))
@@ -277,18 +170,3 @@ def test_tasks_without_data_change_cores_too() -> None:
         current = steps.improve(current)
 
     assert current.makespan == 20
-
-
-def test_where_no_memory_has_capacity_two_tasks_change_places() -> None:
-    problem = chain(star(2, 4096), layers=2, strips=2)
-    setting = Setting(problem, listed(problem, "round_robin"))
-    late = setting.late
-    components = Components(problem, setting.reassigner.pools, np.random.default_rng(0))
-    nothing = np.zeros(setting.context.usable.size, np.int64)
-
-    chosen = [*components.choices(snapshot(late), late.start, nothing, 20)]
-
-    assert chosen
-    for component, other in chosen:
-        assert component.pool == _pool(late.schedule, other.tasks[0])
-        assert other.pool == _pool(late.schedule, component.tasks[0])

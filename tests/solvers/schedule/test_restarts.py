@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from spmilp.checker.check import check
@@ -11,9 +10,7 @@ from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
-from spmilp.solvers.common.context import SearchContext
-from spmilp.solvers.schedule.portfolio import Schedules
-from spmilp.solvers.schedule.restarts import Decided, Perturbation, PerturbedRestarts
+from spmilp.solvers.schedule.restarts import PerturbedRestarts
 from spmilp.solvers.schedule.solver import ListScheduler
 from tests.solvers.chains import chain, star
 
@@ -46,11 +43,6 @@ def test_it_finds_shorter_plans_than_the_list_scheduler_where_there_are_some() -
     assert searched(PROBLEM, 200).claim.makespan < listed(PROBLEM).claim.makespan
 
 
-def test_the_same_seed_gives_the_same_plan() -> None:
-    assert searched(PROBLEM, 50) == searched(PROBLEM, 50)
-    assert searched(PROBLEM, 50) != searched(PROBLEM, 50, seed=1)
-
-
 def test_a_hint_is_scheduled_anew_before_all_else() -> None:
     told: list[str] = []
     options = SolveOptions(on_progress=lambda news: told.append(news.source))
@@ -58,26 +50,3 @@ def test_a_hint_is_scheduled_anew_before_all_else() -> None:
     PerturbedRestarts(0).solve(PROBLEM, options, listed(PROBLEM))
 
     assert told[0] == "search hint"
-
-
-def test_each_change_keeps_the_order_possible_and_tasks_on_cores_that_can_run_them() -> None:
-    found = next(one for one in Schedules.of(SearchContext(PROBLEM, SolveOptions())) if one)
-    now = Decided(
-        order=found.order,
-        cores=found.state.tasks["core"].copy(),
-        weights=found.state.weights,
-        score=found.score,
-        state=found.state,
-        source="test",
-    )
-    perturbation = Perturbation(PROBLEM, np.random.default_rng(0))
-    before = PROBLEM.predecessors()
-    made = set()
-    for _ in range(100):
-        order, cores, change = perturbation.of(now, [now])
-        place = {task: position for position, task in enumerate(order.tolist())}
-        assert all(place[one] < place[task] for task in place for one in before[task])
-        assert len(place) == len(PROBLEM.tasks)
-        assert set(cores.tolist()) <= set(range(4))
-        made.add(change)
-    assert made == {"shift", "time", "cores", "another"}

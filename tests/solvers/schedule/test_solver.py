@@ -109,25 +109,6 @@ def test_with_ample_memory_only_halo_rows_are_read_from_dram_twice() -> None:
     assert compulsory <= result.plan.claim.dram_traffic <= compulsory + halos_of_the_input
 
 
-def test_one_task_without_data_takes_its_cycles() -> None:
-    machine = star(2, 64)
-    problem = chain(machine, layers=1, strips=1)
-    task = replace(problem.tasks[0], reads=(), writes=(), tile=None)
-    bare = Problem(name="bare", machine=machine, tasks=(task,))
-
-    result = solve(bare)
-
-    assert result.status is SolveStatus.OPTIMAL
-    assert result.plan is not None
-    assert result.plan.claim.makespan == 50
-
-
-def test_the_same_input_gives_the_same_plan() -> None:
-    problem = chain(star(3, 1024), layers=4, strips=7)
-
-    assert solve(problem) == solve(problem)
-
-
 def test_weights_kept_in_a_scratchpad_are_not_loaded() -> None:
     problem = chain(star(1, 4096), layers=1, strips=1)
     weights = next(b for b in problem.buffers if b.name == "w0")

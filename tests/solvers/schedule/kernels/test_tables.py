@@ -35,7 +35,7 @@ def test_tables_that_begin_too_small_give_the_same_schedule(table: str) -> None:
 
 @pytest.mark.full
 def test_a_run_is_given_up_when_its_seconds_are_over() -> None:
-    problem = generated_problem(20_000, 16)
+    problem = generated_problem(2_000, 16)
     order, cores = depth_first(problem), locality(problem)
     runner = Runner(problem)
 
