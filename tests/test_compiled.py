@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 import spmilp
-from spmilp.compiled import part
 
 pytestmark = pytest.mark.full
 
@@ -183,20 +182,6 @@ def test_processes_that_compile_at_the_same_time_agree(package: Package) -> None
     assert sorted(file.suffix for file in folder.iterdir()) == [".nbc", ".nbi"]
 
 
-def test_without_compilation_the_answer_is_the_same(package: Package) -> None:
-    program = "from spmilp.entry import doubled; print(doubled(20))"
-    assert package.run(program, NUMBA_DISABLE_JIT="1") == [42]
-    assert package.folders() == []
-
-
-def test_python_can_call_a_part() -> None:
-    @part
-    def halved(value: int) -> int:
-        return value // 2
-
-    assert halved(7) == 3
-
-
 STANDALONE = """
 from spmilp.callee import raised
 from spmilp.compiled import standalone
@@ -241,18 +226,3 @@ def test_machine_code_that_is_damaged_is_never_linked_but_made_anew(alone: Packa
         file.write_bytes(damaged)
         assert alone.run(RUN_STANDALONE) == [42, 21, 1]
         assert file.read_bytes() == whole
-
-
-def test_kinds_of_arguments_that_cannot_be_passed_are_refused(alone: Package) -> None:
-    program = """
-import numpy as np
-from spmilp.entry import doubled
-refused = 0
-for values in (np.zeros((2, 2)), np.zeros(4)[::2], "text", 1.5):
-    try:
-        doubled(values, 1)
-    except TypeError:
-        refused += 1
-print(refused)
-"""
-    assert alone.run(program) == [4]

@@ -4,7 +4,7 @@ import os
 import signal
 import sys
 import time
-from threading import Event, Thread, current_thread, main_thread
+from threading import Event, Thread, main_thread
 
 import pytest
 
@@ -107,12 +107,6 @@ def test_children_at_work_end_with_the_block() -> None:
     assert [error.status for error in raised] == ["killed"]
 
 
-def test_the_answer_and_the_error_are_those_of_the_function() -> None:
-    assert interruptibly(divmod, 7, 2) == (3, 1)
-    with pytest.raises(ZeroDivisionError):
-        interruptibly(divmod, 7, 0)
-
-
 def test_an_interrupt_comes_at_once() -> None:
     released = Event()
 
@@ -130,14 +124,6 @@ def test_an_interrupt_comes_at_once() -> None:
         released.set()
         signal.signal(signal.SIGINT, before)
     assert time.monotonic() - began < 5.0
-
-
-def test_other_threads_call_the_function_themselves() -> None:
-    found: list[Thread] = []
-    other = Thread(target=lambda: found.append(interruptibly(current_thread)))
-    other.start()
-    other.join()
-    assert found == [other]
 
 
 def test_what_can_be_stopped_is_asked_to_stop_and_its_answer_is_returned() -> None:

@@ -9,10 +9,10 @@ import pytest
 
 from spmilp.bounds.best import all_bounds
 from spmilp.bounds.linear_program import LinearProgram, proven_minimum
-from spmilp.machine.machine import Machine
-from spmilp.problem.problem import Buffer, BufferKind, DramTensor, Place, Problem, Slice, Task
+from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.schedule.solver import ListScheduler
+from tests.oracle.small import DRAM, ProblemSketch
 from tests.solvers.chains import star
 
 
@@ -20,46 +20,21 @@ def bounds_of(problem: Problem) -> dict[str, int]:
     return {bound.name: bound.value for bound in all_bounds(problem)}
 
 
-def problem_of(machine: Machine, sizes: dict[BufferKind, list[int]], tasks: list[Task]) -> Problem:
-    """Return a problem whose buffers are whole tensors of bytes, kind by kind."""
-    each = [(kind, size) for kind, some in sizes.items() for size in some]
-    tensors = [
-        DramTensor(index=n, name=f"t{n}", kind=kind, memory=0, shape=(size,), item=1)
-        for n, (kind, size) in enumerate(each)
-    ]
-    buffers = [
-        Buffer(
-            index=n,
-            name=f"b{n}",
-            kind=kind,
-            shape=(size,),
-            starts_in=None if kind is BufferKind.OUTPUT else 0,
-            ends_in=0 if kind is BufferKind.OUTPUT else None,
-            place=Place(n, (0,)),
-        )
-        for n, (kind, size) in enumerate(each)
-    ]
-    slices = [
-        Slice(index=n, buffer=n, start=(0,), extent=(size,), bytes=size)
-        for n, (_, size) in enumerate(each)
-    ]
-    return Problem(
-        name="by hand",
-        machine=machine,
-        tensors=tuple(tensors),
-        buffers=tuple(buffers),
-        slices=tuple(slices),
-        tasks=tuple(tasks),
-    )
-
-
 def long_then_hungry(spm: int) -> Problem:
     """Return a task of 1,000 cycles, and ten in a row behind it that read 400 bytes each."""
-    hungry = [
-        Task(index=n + 1, name=f"hungry{n}", cycles=(1,), reads=(n,), after=(n,)) for n in range(10)
-    ]
-    tasks = [Task(index=0, name="long", cycles=(1000,)), *hungry]
-    return problem_of(star(1, spm), {BufferKind.WEIGHT: [400] * 10}, tasks)
+    sketch = ProblemSketch(star(1, spm)).task("long", 1000)
+    for n in range(10):
+        sketch.buffer(f"w{n}", 400, starts=DRAM).task(f"t{n}", 1, reads=[f"w{n}"], after=[n])
+    return sketch.problem()
+
+
+def written_first_and_read_last(spm: int) -> Problem:
+    """Return a task that writes an output of 800 bytes, forty that load 40 each, and its reader."""
+    sketch = ProblemSketch(star(1, spm, setup=0)).buffer("out", 800, ends=DRAM)
+    sketch.task("writes", 1, writes=["out"])
+    for n in range(40):
+        sketch.buffer(f"w{n}", 40, starts=DRAM).task(f"t{n}", 1, reads=[f"w{n}"], after=[n])
+    return sketch.task("reads", 1, reads=["out"], after=[40]).problem()
 
 
 def test_what_does_not_fit_beside_is_loaded_after_the_work_that_it_cannot_hide_behind() -> None:
@@ -77,18 +52,6 @@ def test_what_does_not_fit_beside_is_loaded_after_the_work_that_it_cannot_hide_b
 
 def test_in_ample_scratchpads_all_of_it_comes_before() -> None:
     assert bounds_of(long_then_hungry(spm=4000))["stages"] < 1000 + 400 // 8
-
-
-def written_first_and_read_last(spm: int) -> Problem:
-    """Return a task that writes an output of 800 bytes, forty that load 40 each, and its reader."""
-    loads = [
-        Task(index=n, name=f"loads{n}", cycles=(1,), reads=(n,), after=(n - 1,))
-        for n in range(1, 41)
-    ]
-    first = Task(index=0, name="writes", cycles=(1,), writes=(0,))
-    last = Task(index=41, name="reads", cycles=(1,), reads=(0,), after=(40,))
-    sizes = {BufferKind.OUTPUT: [800], BufferKind.WEIGHT: [40] * 40}
-    return problem_of(star(1, spm, setup=0), sizes, [first, *loads, last])
 
 
 @pytest.mark.parametrize("spm", [1000, 1300, 2600])

@@ -10,7 +10,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 from spmilp.frontend.load import load_network
-from tests.frontend.running import cleaned, given, model_of, onnxruntime_outputs, saved
+from tests.frontend.running import cleaned, given, model_of, onnxruntime_outputs
 
 
 def kinds(model: ir.Model) -> Counter[str]:
@@ -221,13 +221,3 @@ def test_weights_whose_file_is_missing_or_too_short_are_shapes(
     assert network.inputs == ("x",)
     assert weight.shape_only
     assert bias.shape_only
-
-
-def test_weights_filled_with_one_number_are_shapes(tmp_path: Path) -> None:
-    graph = """
-    agraph (float[1,2,4,4] x) => (float[1,3,2,2] y)
-    <int64[4] s = {3, 2, 3, 3}, int64[3] one = {3, 1, 1}>
-    { w = ConstantOfShape(s) o = ConstantOfShape(one) c = Conv(x, w) y = Add(c, o) }
-    """
-    network = load_network(saved(tmp_path, model_of(graph)))
-    assert {n for n, tensor in network.tensors.items() if tensor.shape_only} == {"w", "o"}

@@ -220,7 +220,7 @@ def random_model(random: Random) -> onnx.ModelProto:
     )
 
 
-MANY = [pytest.param(seed, marks=pytest.mark.full) for seed in range(8, 150)]
+MANY = [pytest.param(seed, marks=pytest.mark.full) for seed in range(8, 60)]
 
 
 @pytest.mark.parametrize("seed", [*range(8), *MANY])

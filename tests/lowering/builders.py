@@ -1,6 +1,7 @@
 """Small networks and machines, made by hand."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -8,17 +9,11 @@ import numpy as np
 from spmilp.frontend.graph import Attribute, Group, Network, Operator, Tensor
 from spmilp.frontend.operators.registry import family_of
 from spmilp.machine.machine import (
-    Core,
     CoreKind,
-    Engine,
-    Link,
     MacArray,
     Machine,
-    Memory,
-    MemoryKind,
 )
-
-FLOAT = np.dtype(np.float32)
+from tests.solvers.chains import star
 
 
 class NetworkBuilder:
@@ -172,38 +167,15 @@ def star_machine(
             launch=10,
         ),
     )
-    spms = range(1, cores + 1)
-    names = ["dram", *(f"spm{i}" for i in spms)]
-    memories = (
-        Memory(index=0, name="dram", kind=MemoryKind.DRAM, size=None),
-        *(
-            Memory(index=i, name=names[i], kind=MemoryKind.SPM, size=spm, alignment=alignment)
-            for i in spms
-        ),
-    )
-    ends = [pair for name in names for pair in ((name, "switch"), ("switch", name))]
-    return Machine(
-        name="star",
-        memories=memories,
+    base = star(cores, spm, rate=16, setup=10)
+    dram, *spms = base.memories
+    return replace(
+        base,
+        memories=(dram, *(replace(memory, alignment=alignment) for memory in spms)),
         kinds=tuple(given),
-        cores=tuple(
-            Core(index=i, name=f"core{i}", kind=i % len(given), memory=i + 1) for i in range(cores)
-        ),
-        links=tuple(
-            Link(index=i, source=a, target=b, rate=Fraction(16), latency=1)
-            for i, (a, b) in enumerate(ends)
-        ),
+        cores=tuple(replace(core, kind=core.index % len(given)) for core in base.cores),
         engines=tuple(
-            Engine(
-                index=i,
-                name=f"dma{i}",
-                owner=i + 1,
-                channels=2,
-                setup=10,
-                rate=Fraction(8),
-                longest=longest,
-                dimensions=dimensions,
-            )
-            for i in range(cores)
+            replace(engine, rate=Fraction(8), longest=longest, dimensions=dimensions)
+            for engine in base.engines
         ),
     )

@@ -213,17 +213,6 @@ def test_halos_are_slices_of_the_neighbours_buffers() -> None:
     assert inputs == [(3, 4), (4, 8), (8, 9)]
 
 
-def test_weights_are_cut_where_tasks_read_them_and_small_ones_not_at_all() -> None:
-    builder = NetworkBuilder()
-    network = builder.network(builder.conv(builder.input((1, 64, 8, 8)), 64))
-    problem = lower(network, star_machine(), {0: Tiling(counts=(1, 4, 1, 1))})
-    _, weight, bias = network.groups[0].inputs
-    pieces = [b for b in problem.buffers if b.tile and b.tile.of == weight]
-    assert [b.tile.box[0] for b in pieces if b.tile] == [(0, 16), (16, 32), (32, 48), (48, 64)]
-    (whole,) = [b.index for b in problem.buffers if b.tile and b.tile.of == bias]
-    assert all(whole in task.reads for task in problem.tasks)
-
-
 def test_a_residual_may_be_overwritten_and_the_convolutions_data_may_not() -> None:
     builder = NetworkBuilder()
     start = builder.conv(builder.input((1, 4, 8, 8)), 4)

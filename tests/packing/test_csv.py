@@ -21,38 +21,34 @@ def table(text: str) -> Table:
     return parse_table(text.encode(), "some.csv")
 
 
-def only(text: str) -> Item:
-    (item,) = table(text).items
-    return item
-
-
-def test_the_columns_are_found_by_their_names_in_any_order() -> None:
-    found = table("size, UPPER,id,hint,lower\n4,3,b1,-1,0\n5,9,b2,8,3\n")
-    assert found.ids == ("b1", "b2")
-    assert found.items == (
-        Item(size=4, lifetimes=((0, 3),)),
-        Item(size=5, lifetimes=((3, 9),)),
-    )
-
-
-def test_an_offset_fixes_a_buffer_and_an_empty_cell_does_not() -> None:
-    found = table("id,lower,upper,size,offset\na,0,3,4,8\nb,0,3,4,\n")
-    assert [item.offset for item in found.items] == [8, None]
-
-
-def test_gaps_divide_a_lifetime() -> None:
-    item = only("id,lower,upper,size,gaps\na,0,20,4,15-20 3-5 5-9\n")
-    assert item.lifetimes == ((0, 3), (9, 15))
-
-
-def test_an_end_is_the_last_instant_of_a_lifetime_and_of_its_gaps() -> None:
-    item = only("buffer_id,start,end,size,gaps\na,0,19,4,3-4\n")
-    assert item.lifetimes == ((0, 3), (5, 20))
-
-
-def test_alignment_is_read_and_is_1_where_it_is_empty() -> None:
-    found = table("id,lower,upper,size,alignment\na,0,3,4,64\nb,0,3,4,\n")
-    assert [item.alignment for item in found.items] == [64, 1]
+@pytest.mark.parametrize(
+    ("text", "items"),
+    [
+        (
+            "size, UPPER,id,hint,lower\n4,3,b1,-1,0\n5,9,b2,8,3\n",
+            (Item(size=4, lifetimes=((0, 3),)), Item(size=5, lifetimes=((3, 9),))),
+        ),
+        (
+            "id,lower,upper,size,offset,alignment\na,-5,3,4,8,4\nb,0,3,4,,\n",
+            (
+                Item(size=4, lifetimes=((-5, 3),), offset=8, alignment=4),
+                Item(size=4, lifetimes=((0, 3),)),
+            ),
+        ),
+        (
+            "id,lower,upper,size,gaps\na,0,20,4,15-20 3-5 5-9\n",
+            (Item(size=4, lifetimes=((0, 3), (9, 15))),),
+        ),
+        (
+            "buffer_id,start,end,size,gaps\na,0,19,4,3-4\n",
+            (Item(size=4, lifetimes=((0, 3), (5, 20))),),
+        ),
+        ("id,lower,upper,size\n", ()),
+    ],
+    ids=["any order", "offsets", "gaps divide a lifetime", "an end is the last instant", "none"],
+)
+def test_columns_are_found_by_their_names(text: str, items: tuple[Item, ...]) -> None:
+    assert table(text).items == items
 
 
 @pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
@@ -61,14 +57,9 @@ def test_line_ends_a_byte_order_mark_and_empty_lines_do_not_matter(ends: str) ->
     assert parse_table(text.encode(), "some.csv").items == table(EXAMPLE).items
 
 
-def test_times_may_be_negative_and_names_may_be_any_words() -> None:
+def test_names_may_be_any_words() -> None:
     found = table('id,lower,upper,size\n"größe, die ""erste""",-5,-2,4\n')
     assert found.ids == ('größe, die "erste"',)
-    assert found.items[0].lifetimes == ((-5, -2),)
-
-
-def test_a_header_alone_is_a_file_without_buffers() -> None:
-    assert table("id,lower,upper,size\n").items == ()
 
 
 def test_the_output_is_minimallocs() -> None:

@@ -11,7 +11,7 @@ from spmilp.policies.one_after_another import Setting
 from spmilp.policies.onsram import OnSram, PinningProgram, by_merit, pinned_in_turn
 from spmilp.policies.structures import Pins, Structures, TaskStructures, own_order
 from spmilp.problem.objective import Objective, Quantity
-from spmilp.problem.problem import BufferKind, Problem
+from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.exact.milp.program import Limits
 from tests.policies.small_instances import REFUSED, SMALL, small_instance
@@ -103,17 +103,6 @@ def test_the_figure_of_merit_knows_no_sizes_and_the_exact_model_does() -> None:
     assert structures.traffic(exactly) == outside + 2 * 320
 
 
-def test_a_life_includes_its_last_use() -> None:
-    """Tensor 0 is read by the task that writes tensor 3, and takes its bytes until then."""
-    for budget, fits in ((1536, True), (1535, False)):
-        structures = in_this_order(with_cycles(one_core(*RIVALS, budget=budget), 1))
-        everything = frozenset(range(len(structures.all)))
-
-        assert structures.fits(2, everything) is fits
-        assert structures.all[0].uses == (0, 1, 2)
-        assert structures.all[1].uses == (0, 4)
-
-
 def in_place(problem: Problem) -> Problem:
     tasks = tuple(
         replace(task, in_place=tuple((read, task.writes[0]) for read in task.reads[:1]))
@@ -139,21 +128,6 @@ def test_an_operand_that_is_read_again_is_not_overwritten_while_it_is_pinned() -
 
     assert buffers(structures, pins) == {1, 2}
     assert [structures.used(step, pins) for step in range(3)] == [640, 1280, 1280]
-
-
-def order_of(problem: Problem) -> list[int]:
-    return own_order(Setting(problem, "onsram"))
-
-
-def test_tasks_that_activations_limit_come_next_and_others_last() -> None:
-    fork = one_core((640,) * 4, (((0,), 1), ((0,), 2), ((1,), 3)), budget=4000)
-    weighted = one_core((64, 64, 64, 64, 6400), (((0,), 1), ((0,), 2), ((1, 4), 3)), budget=8000)
-    kinds = (replace(weighted.buffers[4], kind=BufferKind.WEIGHT),)
-    weighted = replace(weighted, buffers=(*weighted.buffers[:4], *kinds))
-
-    assert order_of(with_cycles(fork, 1)) == [0, 2, 1]
-    assert order_of(with_cycles(fork, 1000)) == [0, 1, 2]
-    assert order_of(with_cycles(weighted, 1)) == [0, 1, 2]
 
 
 def test_a_task_that_does_not_fit_with_its_streams_is_refused_with_both_numbers() -> None:

@@ -28,13 +28,6 @@ def placed(problem: Problem, tree: Tree) -> list[tuple[int, int]]:
     return [tuple(one) for one in tasks_of(tree, Layers(problem), along_the_chip(problem))]
 
 
-def test_a_cut_in_time_gives_each_layer_all_cores_one_after_another() -> None:
-    tasks = placed(CHAIN, Cut(False, 1, (0, 1, 2)))
-
-    assert [task // 8 for task, _ in tasks] == [0] * 8 + [1] * 8 + [2] * 8
-    assert all({core for task, core in tasks if task // 8 == n} == {0, 1, 2, 3} for n in range(3))
-
-
 def test_a_cut_in_space_gives_each_layer_cores_of_its_own() -> None:
     tasks = placed(CHAIN, Cut(True, 1, (0, Cut(False, 1, (1, 2)))))
 

@@ -21,14 +21,6 @@ def test_values_of_one_colour_share_a_partition_as_large_as_the_largest() -> Non
     assert height(partitions) == 50
 
 
-def test_small_values_side_by_side_cannot_share_a_partition_with_a_large_one() -> None:
-    """Two values of 10 bytes fit where one of 20 lay before: by addresses, not by colours."""
-    ranges, sizes = [{0}, {1}, {1}], [20, 10, 10]
-
-    assert height(coloured(ranges, sizes)) == 30
-    assert packed_height(ranges, sizes) == 20
-
-
 def packed_height(ranges: list[set[int]], sizes: list[int]) -> int:
     items = tuple(
         Item(size=size, lifetimes=((min(points), max(points) + 1),))

@@ -43,15 +43,6 @@ def starts(*queues: Sequence[Instruction], free: str = "") -> list[list[int]]:
     return Replay(queues, dict.fromkeys(free, 1)).starts()
 
 
-def test_an_instruction_waits_for_its_tokens_and_takes_them() -> None:
-    first = [step("load", gives="l"), step("load again", takes="f")]
-    second = [step("run", takes="l", gives="f"), step("end", takes="f")]
-
-    assert starts(first, second[:1]) == [[0, 20], [10]]
-    with pytest.raises(DeadlockError, match="end waits for f"):
-        starts(first, second)
-
-
 def test_a_circle_of_tokens_is_a_deadlock() -> None:
     here, there = step("a", takes="x", gives="y"), step("b", takes="y", gives="x")
 

@@ -1,9 +1,20 @@
 """Small tiled convolution chains, built by hand."""
 
 from fractions import Fraction
+from typing import Any
 
 from spmilp.machine.machine import Core, CoreKind, Engine, Link, Machine, Memory, MemoryKind
-from spmilp.problem.problem import Buffer, BufferKind, DramTensor, Place, Problem, Slice, Task, Tile
+from spmilp.problem.problem import (
+    Buffer,
+    BufferKind,
+    DramTensor,
+    Place,
+    Problem,
+    Slice,
+    Task,
+    Tile,
+    whole_slice,
+)
 
 
 def star(cores: int, spm: int, rate: int = 8, setup: int = 4) -> Machine:
@@ -50,48 +61,26 @@ def chain(
     source = tensor("in", BufferKind.INPUT, (strips * rows, row))
     sink = tensor("out", BufferKind.OUTPUT, (strips * rows, row))
     filters = [tensor(f"w{n}", BufferKind.WEIGHT, (weights,)) for n in range(layers)]
-    maps: list[list[int]] = []
-    for level in range(layers + 1):
-        maps.append([])
-        for strip in range(strips):
-            first, last = level == 0, level == layers
-            maps[-1].append(len(buffers))
-            buffers.append(
-                Buffer(
-                    index=len(buffers),
-                    name=f"t{level}[{strip}]",
-                    kind=BufferKind.INTERMEDIATE,
-                    shape=(rows, row),
-                    starts_in=0 if first else None,
-                    ends_in=0 if last else None,
-                    place=Place(source if first else sink, (strip * rows, 0))
-                    if first or last
-                    else None,
-                )
-            )
-    loaded = []
-    for level in range(layers):
-        loaded.append(len(buffers))
-        buffers.append(
-            Buffer(
-                index=len(buffers),
-                name=f"w{level}",
-                kind=BufferKind.WEIGHT,
-                shape=(weights,),
-                starts_in=0,
-                place=Place(filters[level], (0,)),
-            )
-        )
-    slices.extend(
-        Slice(
-            index=buffer.index,
-            buffer=buffer.index,
-            start=(0,) * len(buffer.shape),
-            extent=buffer.shape,
-            bytes=buffer.bytes,
-        )
-        for buffer in buffers
-    )
+
+    def buffer(name: str, kind: BufferKind, shape: tuple[int, ...], **place: Any) -> int:
+        index = len(buffers)
+        buffers.append(Buffer(index=index, name=name, kind=kind, shape=shape, **place))
+        return index
+
+    def strip_of(level: int, strip: int) -> int:
+        start, where = (strip * rows, 0), {}
+        if level == 0:
+            where = {"starts_in": 0, "place": Place(source, start)}
+        elif level == layers:
+            where = {"ends_in": 0, "place": Place(sink, start)}
+        return buffer(f"t{level}[{strip}]", BufferKind.INTERMEDIATE, (rows, row), **where)
+
+    maps = [[strip_of(level, strip) for strip in range(strips)] for level in range(layers + 1)]
+    loaded = [
+        buffer(f"w{n}", BufferKind.WEIGHT, (weights,), starts_in=0, place=Place(filters[n], (0,)))
+        for n in range(layers)
+    ]
+    slices.extend(map(whole_slice, buffers))
 
     def halo(buffer: int, start: int) -> int:
         if (buffer, start) not in halos:

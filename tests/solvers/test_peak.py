@@ -6,7 +6,6 @@ import pytest
 
 from spmilp.bounds.best import best_bound
 from spmilp.checker.check import check
-from spmilp.machine.machine import ByteRange, MemoryKind
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
@@ -56,20 +55,3 @@ def test_no_peak_is_below_the_least_of_all_plans(problem: Problem) -> None:
     elif result.plan is not None:
         assert check(problem, result.plan) == ()
         assert result.plan.claim.peak_spm >= best.plan.claim.peak_spm >= result.bound
-
-
-def test_reserved_ranges_end_with_their_scratchpad() -> None:
-    reserved = (ByteRange(0, 64), ByteRange(1000, 1100), ByteRange(2000, 2100))
-    memories = tuple(
-        replace(memory, reserved=reserved) if memory.kind is MemoryKind.SPM else memory
-        for memory in CHAIN.machine.memories
-    )
-    problem = replace(CHAIN, machine=replace(CHAIN.machine, memories=memories))
-
-    dram, *spms = with_scratchpads_of(problem, 1050).machine.memories
-
-    assert dram == memories[0]
-    for memory in spms:
-        assert memory.size == 1050
-        assert memory.reserved == (ByteRange(0, 64), ByteRange(1000, 1050))
-    assert with_scratchpads_of(problem, 4096) == problem

@@ -72,48 +72,49 @@ def test_an_order_in_which_a_task_overtakes_its_load_is_caught() -> None:
         replay(PROBLEM, PLAN, NETWORK, INPUTS, sorted(events, key=lambda e: (e.actor, e.cycle)))
 
 
-def test_a_task_that_starts_before_its_halo_has_arrived_is_caught() -> None:
-    placement = PLAN.placements[0]
-    early = replace(placement, start=placement.start - 1)
-    plan = replace(PLAN, placements=(early, *PLAN.placements[1:]))
-    message = rf"task conv0 reads .*x1 in spm.* 32 of 32 B are not there at cycle {early.start}"
-    with pytest.raises(ReplayError, match=message):
-        outputs(plan=plan)
+FIRST, RELU, SUMS = PLAN.placements[0], PLAN.placements[2], residency_of(PLAN, 3, SPM)
+WRONG_ROW = part(8, 1, (0, 0, 1, 0), (1, 2, 1, 4))
+BROKEN: dict[str, dict[str, Any]] = {
+    rf"task conv0 reads .*x1 in spm.* 32 of 32 B are not there at cycle {FIRST.start - 1}": {
+        "plan": replace(
+            PLAN, placements=(replace(FIRST, start=FIRST.start - 1), *PLAN.placements[1:])
+        )
+    },
+    r"task conv0 reads .*w2 in spm.* B changed while it did": {
+        "plan": changed(PLAN, SUMS, offset=residency_of(PLAN, 2, SPM).offset)
+    },
+    r"task relu2 reads .*y3 in spm.*48 of 48 B changed": {
+        "problem": replace(
+            PROBLEM, tasks=tuple(replace(task, in_place=()) for task in PROBLEM.tasks)
+        )
+    },
+    r"task relu2 reads .*48 of 48 B are not there": {
+        "plan": changed(PLAN, SUMS, end=RELU.start),
+    },
+    r"task conv0 needs 32 elements of x, .* only 24 of them": {
+        "problem": replace(PROBLEM, slices=(*PROBLEM.slices[:8], WRONG_ROW))
+    },
+    r"transfer 0 of w2 reads .* 8 of 72 B are not there": {
+        "plan": replace(PLAN, tensors=(1000, 2008, 3000))
+    },
+    r"cannot be replayed: .*3 placements for 4 tasks": {
+        "plan": replace(PLAN, placements=PLAN.placements[:3])
+    },
+    "has no group relu": {"network": replace(NETWORK, groups=NETWORK.groups[:1])},
+}
 
 
-def test_an_overlap_with_an_operand_is_caught() -> None:
-    sums = residency_of(PLAN, 3, SPM)
-    weight = residency_of(PLAN, 2, SPM)
-    plan = changed(PLAN, sums, offset=weight.offset)
-    with pytest.raises(ReplayError, match=r"task conv0 reads .*w2 in spm.* B changed while it did"):
-        outputs(plan=plan)
+@pytest.mark.parametrize("message", BROKEN)
+def test_what_is_broken_is_caught_by_name_and_cycle(message: str) -> None:
+    with pytest.raises(ReplayError, match=message) as raised:
+        outputs(**BROKEN[message])
+    assert raised.value.exit_code is ExitCode.PLAN_INVALID
 
 
 def test_an_overlap_with_a_value_that_is_needed_later_gives_wrong_numbers() -> None:
     weight, row = residency_of(PLAN, 2, SPM), residency_of(PLAN, 8, SPM)
     found = outputs(plan=changed(PLAN, row, offset=weight.offset))
     assert not np.allclose(found, EXPECTED)
-
-
-def test_in_place_without_permission_is_caught() -> None:
-    tasks = tuple(replace(one, in_place=()) for one in PROBLEM.tasks)
-    with pytest.raises(ReplayError, match=r"task relu2 reads .*y3 in spm.*48 of 48 B changed"):
-        outputs(problem=replace(PROBLEM, tasks=tasks))
-
-
-def test_a_value_whose_residency_has_ended_is_lost() -> None:
-    sums = residency_of(PLAN, 3, SPM)
-    placement = PLAN.placements[2]
-    plan = changed(PLAN, sums, end=placement.start)
-    with pytest.raises(ReplayError, match=r"task relu2 reads .*48 of 48 B are not there"):
-        outputs(plan=plan)
-
-
-def test_a_halo_of_the_wrong_row_is_caught() -> None:
-    wrong = part(8, 1, (0, 0, 1, 0), (1, 2, 1, 4))
-    problem = replace(PROBLEM, slices=(*PROBLEM.slices[:8], wrong))
-    with pytest.raises(ReplayError, match=r"task conv0 needs 32 elements of x, .* only 24 of them"):
-        outputs(problem=problem)
 
 
 def test_a_source_that_is_overwritten_during_its_transfer_is_caught() -> None:
@@ -139,21 +140,6 @@ def test_an_output_that_is_not_stored_is_caught() -> None:
     ]
     with pytest.raises(ReplayError, match="output z: 48 of 96 B in dram at 3000 have not been"):
         outputs(plan=replace(plan, residencies=tuple(kept)))
-
-
-def test_a_tensor_address_that_is_not_where_its_slices_are_read_is_caught() -> None:
-    plan = replace(PLAN, tensors=(1000, 2008, 3000))
-    with pytest.raises(ReplayError, match=r"transfer 0 of w2 reads .* 8 of 72 B are not there"):
-        outputs(plan=plan)
-
-
-def test_a_plan_with_missing_rows_is_refused() -> None:
-    with pytest.raises(ReplayError, match=r"cannot be replayed: .*3 placements for 4 tasks"):
-        outputs(plan=replace(PLAN, placements=PLAN.placements[:3]))
-
-
-def test_the_error_has_the_exit_code_of_an_invalid_plan() -> None:
-    assert ReplayError("").exit_code is ExitCode.PLAN_INVALID
 
 
 def test_partial_sums_are_added_in_place() -> None:
@@ -234,12 +220,6 @@ def test_weights_of_which_the_file_has_only_the_shape_are_refused() -> None:
     shapeless = replace(NETWORK.tensors["w"], data=None, shape_only=True)
     network = replace(NETWORK, tensors={**NETWORK.tensors, "w": shapeless})
     with pytest.raises(ValuesError, match="only a shape for the constant w"):
-        outputs(network=network)
-
-
-def test_a_plan_of_another_model_is_refused() -> None:
-    network = replace(NETWORK, groups=NETWORK.groups[:1])
-    with pytest.raises(ReplayError, match="has no group relu"):
         outputs(network=network)
 
 
