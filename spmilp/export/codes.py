@@ -75,7 +75,7 @@ OPERATORS = (
     *("Resize", "Round", "Selu", "Sigmoid", "Sign", "Sin", "Slice", "Softmax", "Softplus"),
     *("Softsign", "SpaceToDepth", "Sqrt", "Squeeze", "Sub", "Sum", "Swish", "Tan", "Tanh"),
     *("ThresholdedRelu", "Tile", "Transpose", "Trilu", "Unsqueeze", "Where", "Xor"),
-    *("ConvInteger", "MatMulInteger", "RequantShift", "ArgMax", "ArgMin", "GatherND", "ScatterND"),
+    *("ConvInteger", "MatMulInteger", "ArgMax", "ArgMin", "GatherND", "ScatterND"),
     "TopK",
 )
 """ONNX operator types; the number is the position."""
@@ -90,7 +90,7 @@ ATTRIBUTES = (
     *("keepdims", "kernel_shape", "max", "min", "mode", "nearest_mode", "num_groups"),
     *("output_padding", "p", "pads", "perm", "repeats", "reverse", "roi", "scales", "shape"),
     *("size", "sizes", "starts", "steps", "strides", "transA", "transB", "upper", "value"),
-    *("div", "high", "low", "batch_dims", "largest", "positions", "reduction", "select_last_index"),
+    *("batch_dims", "largest", "positions", "reduction", "select_last_index"),
 )
 """Attributes that say what an operator computes; the number is the position.
 

@@ -19,7 +19,6 @@ from spmilp.errors import UnsupportedOperatorError
 from spmilp.frontend.cleanup.constants import fill_of, is_shape_only
 from spmilp.frontend.cleanup.nodes import (
     MALFORMED,
-    OWN_DOMAIN,
     first_line,
     name_of,
     origin_of,
@@ -137,7 +136,7 @@ def _is_lowerable(node: ir.Node) -> None:
             "control flow that depends on data is not supported; export the model with its "
             "conditions and numbers of steps fixed"
         )
-    if node.domain not in ("", "ai.onnx", OWN_DOMAIN):
+    if node.domain not in ("", "ai.onnx"):
         raise ValueError(
             f"operator {node.op_type} of domain {node.domain} is not supported; give the model its "
             f"definition as an ONNX function, or export it with operators of ONNX"

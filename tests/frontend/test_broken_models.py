@@ -17,7 +17,6 @@ from tests.frontend.test_planned_operators import CASES, filled_model, four_bit_
 from tests.frontend.test_planned_operators import model_with as model_of_operator
 from tests.frontend.test_qlinear import CALLS
 from tests.frontend.test_qlinear import model_with as model_of_quantised
-from tests.frontend.test_requantised import small_model
 
 ATTRIBUTES = (0, -1, 7, 1 << 40, 2.5, "x", [1], [0, 0], [-3, 9, 2, 2], [1.5])
 CONSTANTS = (
@@ -34,7 +33,7 @@ LENGTHS = (0, 1, 2, 5, 1 << 40)
 def sound_models() -> tuple[bytes, ...]:
     models = [model_of_quantised(call, np.dtype(np.uint8), coarse=False) for call in CALLS.values()]
     models += [model_of_operator(*case) for case in CASES.values()]
-    models += [small_model(), filled_model()]
+    models += [filled_model()]
     models += [four_bit_model(TensorProto.INT4, block, zero=True) for block in (0, 16)]
     return tuple(model.SerializeToString() for model in models)
 

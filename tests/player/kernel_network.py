@@ -236,7 +236,7 @@ def _add_integer_products(made: KernelNetwork) -> None:
 
 
 def _add_sums_of_integers(made: KernelNetwork) -> None:
-    """Add products whose sums are the result, and what scales such sums."""
+    """Add products whose sums are the result."""
     data, zero = made.integers(2, 6, 7, 5, dtype=np.uint8), np.uint8(131)
     for group, zeros in ((1, ()), (2, (zero,)), (6, (zero, np.int8(-3)))):
         attributes = windows((3, 3), (2, 1), (1, 0, 1, 2), group=group)
@@ -246,16 +246,6 @@ def _add_sums_of_integers(made: KernelNetwork) -> None:
     for rows, columns in (((), (5,)), ((3,), ()), ((1,), (1,))):
         zeros = (made.integers(*rows), made.integers(*columns, dtype=np.uint8))
         made.add("MatMulInteger", (left, right, *map(np.asarray, zeros)), dtype=np.int32)
-    sums = made.random.integers(-90_000, 90_000, (2, 6, 4, 5), np.int32)
-    factors = made.random.integers(-900, 900, (6, 1, 1), np.int32)
-    for low, high, dtype in ((-128, 127, np.int8), (0, 255, np.uint8)):
-        made.add(
-            "RequantShift",
-            (sums, factors, np.asarray(-77, np.int32)),
-            {"div": 1 << 18, "low": low, "high": high},
-            dtype=dtype,
-        )
-    made.add("Add", (made.integers(3, 7), made.integers(7, dtype=np.uint8)), dtype=np.int32)
 
 
 def _add_operators_on_reals(made: KernelNetwork) -> None:

@@ -379,30 +379,6 @@ void spmilp_binary(const struct spmilp_call *call)
     spmilp_variadic(call);
 }
 
-/* Integers times a factor, plus a summand, divided with halves rounded up, and cut off. */
-void spmilp_requant_shift(const struct spmilp_call *call)
-{
-    const int64_t div = spmilp_integer(call, SPMILP_ATTRIBUTE_DIV, 0U);
-    const int64_t low = spmilp_integer(call, SPMILP_ATTRIBUTE_LOW, 0U);
-    const int64_t high = spmilp_integer(call, SPMILP_ATTRIBUTE_HIGH, 0U);
-    const size_t count = spmilp_count(&call->output);
-    int32_t at[SPMILP_MAX_RANK], own[SPMILP_MAX_RANK];
-    spmilp_first(&call->output, at);
-    for (size_t i = 0; i < count; i++) {
-        int64_t given[3];
-        for (uint32_t input = 0; input < 3U; input++) {
-            spmilp_broadcast(&call->inputs[input], at, call->output.rank, own);
-            given[input] = spmilp_load_integer(&call->inputs[input],
-                                               spmilp_place(&call->inputs[input], own));
-        }
-        const int64_t total = given[0] * given[1] + given[2] + div / 2;
-        int64_t result = total / div - (total % div < 0);
-        result = result < low ? low : result;
-        spmilp_store_integer(&call->output, i, result > high ? high : result);
-        spmilp_next(&call->output, at);
-    }
-}
-
 void spmilp_where(const struct spmilp_call *call)
 {
     const struct spmilp_box *condition = &call->inputs[0];

@@ -130,7 +130,7 @@ spmilp_kernel spmilp_depth_to_space, spmilp_einsum, spmilp_gather, spmilp_gather
 spmilp_kernel spmilp_gemm, spmilp_global_pool, spmilp_group_normalisation;
 spmilp_kernel spmilp_layer_normalisation, spmilp_lp_pool, spmilp_lrn, spmilp_matmul;
 spmilp_kernel spmilp_max_pool, spmilp_pad, spmilp_position_of_extreme, spmilp_reduce;
-spmilp_kernel spmilp_repeat, spmilp_requant_shift, spmilp_reshape, spmilp_resize;
+spmilp_kernel spmilp_repeat, spmilp_reshape, spmilp_resize;
 spmilp_kernel spmilp_scatter, spmilp_slice, spmilp_softmax, spmilp_space_to_depth;
 spmilp_kernel spmilp_top, spmilp_transpose, spmilp_trilu, spmilp_unary, spmilp_variadic;
 spmilp_kernel spmilp_where;

@@ -38,7 +38,6 @@ from spmilp.frontend.cleanup.nodes import (
 from spmilp.frontend.cleanup.quantisation import (
     expand_qlinear,
     expand_run_time_scales,
-    type_requantised_integers,
     widen_four_bits,
 )
 from spmilp.frontend.cleanup.recurrent import unroll_recurrences
@@ -214,7 +213,7 @@ def clean_up(
         fold_shapes(model)
         fold_constants(model, chosen)
         infer_shapes(model)
-        if any([type_requantised_integers(model), expand_qlinear(model)]):
+        if expand_qlinear(model):
             infer_shapes(model)
         widen_four_bits(model)
         if expand_run_time_scales(model):

@@ -18,9 +18,6 @@ def name_of(node: ir.Node) -> str:
     return node.name or next((value.name for value in node.outputs if value.name), node.op_type)
 
 
-OWN_DOMAIN = "spmilp"
-"""Of operators that are not ONNX's."""
-
 KEY = "spmilp.reason"
 
 
@@ -105,21 +102,17 @@ class Builder:
         self._prefix = prefix
         self._count = 0
 
-    def op(
-        self, kind: str, inputs: Sequence[ir.Value | None], domain: str = "", **attributes: Any
-    ) -> ir.Value:
+    def op(self, kind: str, inputs: Sequence[ir.Value | None], **attributes: Any) -> ir.Value:
         """Add a node and return its output."""
         self._count += 1
         name = f"{self._prefix}/{kind}_{self._count}"
         output = ir.Value(name=f"{name}/out")
-        return self.tape.op(kind, inputs, attributes, domain=domain, name=name, output=output)
+        return self.tape.op(kind, inputs, attributes, name=name, output=output)
 
-    def main(
-        self, kind: str, inputs: Sequence[ir.Value | None], domain: str = "", **attributes: Any
-    ) -> ir.Value:
+    def main(self, kind: str, inputs: Sequence[ir.Value | None], **attributes: Any) -> ir.Value:
         """Add the node that goes by the name of the one that is replaced, and return its output."""
         output, name = ir.Value(name=f"{self._prefix}/out"), self._prefix
-        return self.tape.op(kind, inputs, attributes, domain=domain, name=name, output=output)
+        return self.tape.op(kind, inputs, attributes, name=name, output=output)
 
     def constant(self, values: NDArray[Any], kind: str = "constant") -> ir.Value:
         """Add a constant; ``kind`` is part of its name."""

@@ -8,8 +8,6 @@ Attributes, where a kind has any (numbers unless stated):
 - Gelu: ``approximate``, ``"none"`` or ``"tanh"``
 - Mod: ``fmod``, 0 or 1
 - Cast: none; the type is the output tensor's
-- RequantShift (integers; inputs X, factor, summand): ``div``, ``low``, ``high``, integers:
-  ``floor((x * factor + summand + div // 2) / div)``, cut off at ``low`` and ``high``
 
 Sum, Max, Min and Mean take any number of inputs. Where takes condition, X, Y. PRelu's slope
 broadcasts like any input. Identity is a copy (a network output that no operator computes).
@@ -89,7 +87,7 @@ BINARY: Mapping[str, int] = {
 }
 """Kinds with two inputs: element operations per output element."""
 
-TERNARY: Mapping[str, int] = {"RequantShift": 5, "Where": 2}
+TERNARY: Mapping[str, int] = {"Where": 2}
 """Kinds with three inputs: element operations per output element."""
 
 VARIADIC = frozenset({"Max", "Mean", "Min", "Sum"})

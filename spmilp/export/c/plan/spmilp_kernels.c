@@ -82,7 +82,6 @@ static spmilp_kernel *const kernels[] = {
     [SPMILP_OPERATOR_REDUCESUMSQUARE] = spmilp_reduce,
     [SPMILP_OPERATOR_REDUCESUM] = spmilp_reduce,
     [SPMILP_OPERATOR_RELU] = spmilp_unary,
-    [SPMILP_OPERATOR_REQUANTSHIFT] = spmilp_requant_shift,
     [SPMILP_OPERATOR_RESHAPE] = spmilp_reshape,
     [SPMILP_OPERATOR_RESIZE] = spmilp_resize,
     [SPMILP_OPERATOR_RMSNORMALIZATION] = spmilp_layer_normalisation,
