@@ -43,8 +43,10 @@
 import os
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 from IPython.display import display
+from scipy.stats import binomtest
 
 import spmilp
 from spmilp.registry import list_solvers, solver_names
@@ -125,14 +127,28 @@ summary.loc[GREEDY, one_by_one].sort_values("ratio_to_best").round(3)
 # at the left edge, how often it is the best; where a line ends below 1, the rest has no plan from
 # it.
 
+
 # %%
-runs.profile(solvers=SHOWN)
+def draw_profile(frame, column):
+    ratios = frame.pivot(index=["instance", "seed"], columns="solver", values=column)
+    ratios = ratios[SHOWN].astype(float).fillna(np.inf).to_numpy()
+    factors = np.unique(np.append(ratios[np.isfinite(ratios)], 1.0))
+    shares = [(ratios <= factor).mean(axis=0) for factor in factors]
+    axes = pd.DataFrame(shares, index=factors, columns=SHOWN).plot(
+        drawstyle="steps-post", logx=True, colormap="tab20", figsize=(8, 4), ylim=(0, 1.02)
+    )
+    axes.set(xlabel=column.replace("_", " "), ylabel="share of runs")
+    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+    return axes.figure
+
+
+draw_profile(runs.runs, "ratio_to_best")
 
 # %% [markdown]
 # The same against the bound: at the left edge is what is proven to be optimal.
 
 # %%
-runs.profile("ratio_to_bound", solvers=SHOWN)
+draw_profile(runs.runs, "ratio_to_bound")
 
 # %% [markdown]
 # ## Wins, ties and losses
@@ -141,13 +157,32 @@ runs.profile("ratio_to_bound", solvers=SHOWN)
 # is the sign test's: how likely so lopsided a count is if either were as likely to win. `ratio`
 # is the other's objective over this one's.
 
+
 # %%
+def sign_test(frame, reference):
+    values = frame.pivot(index=["instance", "seed"], columns="solver", values="objective")
+    values = values.astype(float)
+    own, rows = values[reference], {}
+    for solver in values.columns.drop(reference):
+        # No plan loses to any plan.
+        change = (values[solver].fillna(np.inf) - own.fillna(np.inf)).fillna(0)
+        wins, losses = int((change > 0).sum()), int((change < 0).sum())
+        rows[solver] = {
+            "wins": wins,
+            "ties": len(change) - wins - losses,
+            "losses": losses,
+            "p_value": binomtest(wins, wins + losses).pvalue if wins + losses else 1.0,
+            "ratio": np.exp(np.log(values[solver] / own).mean()),
+        }
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("solver")
+
+
 others = [name for name in SHOWN if name != "cpsat"]
-runs.sign_test("cpsat").set_index("solver").loc[others].round(4)
+sign_test(runs.runs, "cpsat").loc[others].round(4)
 
 # %%
 others = [name for name in SHOWN if name != "auto"]
-runs.sign_test("auto").set_index("solver").loc[others].round(4)
+sign_test(runs.runs, "auto").loc[others].round(4)
 
 # %% [markdown]
 # ## Where greedy loses
@@ -247,7 +282,7 @@ whole[~whole["solver"].isin(GREEDY)].pivot(
 ).astype(float).round(2)
 
 # %%
-networks.sign_test("auto").set_index("solver").drop(GREEDY).round(4)
+sign_test(networks.runs, "auto").drop(GREEDY).round(4)
 
 # %% [markdown]
 # `spmilp.solve` also chooses the tiles, which is worth more than all that was compared here

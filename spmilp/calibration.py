@@ -157,7 +157,8 @@ def features_of(work: Work, rule: Cycles) -> list[float]:
     trips = dict(work.loops)
     lengths = [log2(trips.get(loop, 1)) for loop in LOOPS]
     logs = [log2(rule), sum(lengths) if trips else -1.0, log2(1 + work.vector), *lengths]
-    return [float(number) for number in np.float32(logs)]
+    found: list[float] = np.array(logs, dtype=np.float32).tolist()
+    return found
 
 
 class Split(Struct, frozen=True, array_like=True):

@@ -18,7 +18,6 @@ from spmilp.watch import SILENT, Observer, Stage
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 SOLVERS = ("greedy:contiguous/layer_by_layer", "list", "cpsat")
 
@@ -62,18 +61,6 @@ class Comparison:
         """Whether the checker accepts every plan and no bound is contradicted."""
         return not self.defects and all(run.status != REJECTED for run in self.all_runs)
 
-    def sign_test(self, solver: str) -> "pd.DataFrame":
-        """Count how often a solver wins, ties and loses, with the sign test.
-
-        A row per other solver; see :func:`~spmilp.runs.frames.sign_test_frame`.
-
-        Raises
-        ------
-        ValueError
-            If it has no run.
-        """
-        return frames.sign_test_frame(self.runs, solver)
-
     def with_best(self, family: str, name: str) -> "Comparison":
         """Return these runs and the best run of a family on each instance as one more solver's.
 
@@ -96,26 +83,6 @@ class Comparison:
                     best[key] = run
         named = tuple(replace(run, solver=name) for run in best.values())
         return replace(self, all_runs=self.all_runs + named)
-
-    def profile(
-        self, column: str = "ratio_to_best", solvers: Iterable[str] | None = None
-    ) -> "Figure":
-        """Draw how often each solver is within a factor of the best.
-
-        Parameters
-        ----------
-        column
-            ``ratio_to_best`` or ``ratio_to_bound``.
-        solvers
-            Those that are drawn; all by default. The best is always that of all.
-
-        Raises
-        ------
-        MissingExtraError
-            If matplotlib is not installed.
-        """
-        profile = frames.performance_profile(self.runs, column)
-        return frames.profile_figure(profile if solvers is None else profile[list(solvers)])
 
     def __add__(self, other: "Comparison") -> "Comparison":
         """Return both, each run compared with all runs of its instance in either."""

@@ -11,7 +11,7 @@ import pandas as pd
 
 from spmilp.errors import ArgumentError
 from spmilp.export.names import no_formula
-from spmilp.report.figures import CONTRASTING, grid_of_axes, without_markup
+from spmilp.report.figures import grid_of_axes, without_markup
 from spmilp.runs.jobs import Run
 from spmilp.runs.points import Point
 
@@ -38,8 +38,6 @@ SWEPT = [
     *("dram_traffic", "energy", "peak_spm", "tasks", "cores", "seconds", "warm_start", "reason"),
     "row",
 ]
-RATIO_TICKS = (1, 1.02, 1.05, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100, 1000)
-LINE_STYLES = ("-", "--", ":", "-.")
 UNITS = {
     "makespan": "cycles",
     "dram_traffic": "bytes to and from DRAM",
@@ -116,59 +114,6 @@ def summary_frame(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def sign_test_frame(frame: pd.DataFrame, reference: str) -> pd.DataFrame:
-    """Return how often a solver wins against, ties with and loses to each of the others.
-
-    The sign test asks how likely it is that so many of the runs that are no tie fall to one side
-    when either side is as likely as the other (binomial, two-sided). No plan loses to any plan.
-
-    Parameters
-    ----------
-    frame
-        A :func:`compared_frame`; runs are paired by instance and seed.
-    reference
-        The solver whose wins are counted.
-
-    Returns
-    -------
-    DataFrame
-        A row per other solver: ``solver``, ``wins``, ``ties`` and ``losses`` of the reference,
-        ``p_value`` (1 where all are ties), and ``ratio``, the geometric mean of the other's
-        objective over the reference's where both have a plan.
-
-    Raises
-    ------
-    ValueError
-        If the reference has no run.
-    """
-    from scipy.stats import binomtest
-
-    by_run = (
-        frame.set_index(["instance", "seed", "solver"])["objective"].astype("Float64").unstack()
-    )
-    if reference not in by_run:
-        there = ", ".join(map(str, by_run.columns))
-        raise ArgumentError(f"solver {reference}: has no run here; there are {there}")
-    values = by_run.astype(float).fillna(np.inf)
-    own, rows = values[reference], []
-    for solver in frame["solver"].drop_duplicates():
-        if solver == reference:
-            continue
-        wins, losses = int((own < values[solver]).sum()), int((own > values[solver]).sum())
-        both = by_run[[solver, reference]].dropna()
-        rows.append(
-            {
-                "solver": solver,
-                "wins": wins,
-                "ties": len(values) - wins - losses,
-                "losses": losses,
-                "p_value": binomtest(wins, wins + losses).pvalue if wins + losses else 1.0,
-                "ratio": geometric_mean(ratio(both[solver], both[reference])),
-            }
-        )
-    return pd.DataFrame(rows, columns=["solver", "wins", "ties", "losses", "p_value", "ratio"])
-
-
 def geometric_mean(values: pd.Series) -> float:
     """Return the geometric mean of positive numbers; NaN of none."""
     if values.empty:
@@ -187,33 +132,6 @@ def contradictions(frame: pd.DataFrame) -> tuple[str, ...]:
         f"{row.bound:,} ({row.bound_source})"
         for row in wrong.itertuples()
     )
-
-
-def performance_profile(frame: pd.DataFrame, column: str = "ratio_to_best") -> pd.DataFrame:
-    """Return for each solver the share of instances that it solves within each ratio.
-
-    A solver without a plan on an instance is within no ratio of it. Seeds of one instance count
-    each. After E. Dolan and J. Moré, *Benchmarking optimization software with performance
-    profiles*, Mathematical Programming 91 (2002).
-
-    Parameters
-    ----------
-    frame
-        A :func:`compared_frame`.
-    column
-        ``ratio_to_best``, ``ratio_to_bound``, or another ratio of 1 or more.
-
-    Returns
-    -------
-    DataFrame
-        Indexed by the ratios that occur, ascending; one column of shares, 0 to 1, per solver.
-    """
-    taus = np.unique(np.append(frame[column].dropna().astype(float), 1.0))
-    shares = {
-        solver: [float((runs[column].fillna(np.inf) <= tau).sum()) / len(runs) for tau in taus]
-        for solver, runs in frame.groupby("solver", sort=False)
-    }
-    return pd.DataFrame(shares, index=pd.Index(taus, name=column))
 
 
 def swept_frame(points: Iterable[Point], runs: Mapping[str, Run]) -> pd.DataFrame:
@@ -308,37 +226,6 @@ def csv_of(frame: pd.DataFrame) -> str:
         return no_formula(cell.replace("\r", "\\r")) if isinstance(cell, str) else cell
 
     return frame.map(plain_cell).to_csv(index=False, lineterminator="\n")
-
-
-def profile_figure(profile: pd.DataFrame) -> "Figure":
-    """Draw a :func:`performance_profile` as one staircase per solver.
-
-    Raises
-    ------
-    MissingExtraError
-        If matplotlib is not installed.
-    """
-    figure, (axes,) = grid_of_axes(1, 1, (4.0,))
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
-
-    last = profile.index[-1] * 1.02
-    for place, solver in enumerate(profile.columns):
-        again, colour = divmod(place, len(CONTRASTING))
-        axes.step(
-            [*profile.index, last],
-            [*profile[solver], profile[solver].iloc[-1]],
-            where="post",
-            label=str(solver),
-            color=CONTRASTING[colour],
-            linestyle=LINE_STYLES[again % len(LINE_STYLES)],
-        )
-    ratio = str(profile.index.name).replace("_", " ")
-    axes.set(xlabel=ratio, ylabel="share of runs", ylim=(0, 1.02), xscale="log", xlim=(1, last))
-    axes.xaxis.set_major_locator(FixedLocator([tick for tick in RATIO_TICKS if tick <= last]))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda ratio, place: f"{ratio:g}"))
-    axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
-    return figure
 
 
 def pareto_figure(frame: pd.DataFrame, columns: Sequence[str]) -> "Figure":

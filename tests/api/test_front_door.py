@@ -104,7 +104,6 @@ def test_a_problem_by_hand_is_solved_checked_and_compared(by_hand: spmilp.Proble
     assert "cpsat" in repr(found)
     assert "<table" in found._repr_html_()
     assert list(found.summary["plans"]) == [1, 1]
-    assert len(found.profile().axes) == 1
 
 
 def test_without_a_plan_the_reason_is_said(tmp_path: Path) -> None:

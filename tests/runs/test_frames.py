@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from pandas.testing import assert_frame_equal
 
-from spmilp.errors import ArgumentError
 from spmilp.problem.objective import Quantity
 from spmilp.runs.frames import (
     compared_frame,
@@ -17,8 +16,6 @@ from spmilp.runs.frames import (
     csv_of,
     mark_undominated,
     pareto_figure,
-    performance_profile,
-    sign_test_frame,
     summary_frame,
 )
 from spmilp.runs.jobs import Run
@@ -95,43 +92,12 @@ def test_a_plan_below_a_proven_bound_is_a_contradiction() -> None:
     assert "a has a valid plan of 90 below the bound 95 (b's)" in said
 
 
-def test_a_profile_counts_the_runs_within_each_ratio() -> None:
-    profile = performance_profile(compared_frame(RUNS))
-
-    assert list(profile.index) == pytest.approx([1.0, 1.2])
-    assert list(profile["quick"]) == [0.5, 1.0]
-    assert list(profile["exact"]) == [0.5, 0.5]
-
-
 @pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@x", "\t=1"])
 def test_no_name_is_a_formula_in_a_csv_file(name: str) -> None:
     text = csv_of(compared_frame((run(name, "a", 100, 90),)))
     (row,) = csv.DictReader(io.StringIO(text, newline=""))
     assert row["instance"] == f"'{name}"
     assert row["objective"] == "100"
-
-
-def test_the_sign_test_counts_wins_ties_and_losses_and_says_how_likely_they_are() -> None:
-    runs = [
-        *(run(name, "good", 100, 50) for name in "abcdef"),
-        *(run(name, "bad", 110, 50) for name in "abcd"),
-        run("e", "bad", None, 50),
-        run("f", "bad", 100, 50),
-        *(run(name, "same", 100, 50) for name in "abcdef"),
-    ]
-
-    found = sign_test_frame(compared_frame(runs), "good").set_index("solver")
-
-    assert list(found.loc["bad", ["wins", "ties", "losses"]]) == [5, 1, 0]
-    # Five of five on one side: 2 / 2^5.
-    assert found.loc["bad", "p_value"] == pytest.approx(2 / 32)
-    assert found.loc["bad", "ratio"] == pytest.approx(1.1 ** (4 / 5))
-    assert list(found.loc["same", ["wins", "ties", "losses", "p_value"]]) == [0, 6, 0, 1]
-
-
-def test_the_sign_test_of_a_solver_that_did_not_run_names_those_that_did() -> None:
-    with pytest.raises(ArgumentError, match="solver rough: has no run here; there are exact, qu"):
-        sign_test_frame(compared_frame(RUNS), "rough")
 
 
 FRAME = pd.DataFrame(
