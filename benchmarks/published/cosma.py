@@ -4,7 +4,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.exact.cosma.networks import model_network
-from benchmarks.exact.cosma.setting import largest_operator, least_peak, problem_of, solve
+from benchmarks.exact.cosma.setting import (
+    compulsory_bytes,
+    largest_operator,
+    least_peak,
+    problem_of,
+    solve,
+)
 from benchmarks.published.rows import Row, Source
 from spmilp.checker.check import check
 from spmilp.frontend.find import LIGHT_PREFIX, light_models
@@ -60,7 +66,7 @@ def _planned(network: Network, budget: int, solver: str) -> int:
     result = find_solver(solver).solve(problem, SolveOptions(time_limit=SECONDS))
     if result.plan is None or check(problem, result.plan):
         raise SystemExit(f"{solver} on {problem.name}: no plan that passes the checker")
-    return result.plan.claim.dram_traffic - network.compulsory
+    return result.plan.claim.dram_traffic - compulsory_bytes(network)
 
 
 def _least(network: Network, budget: int) -> int:

@@ -91,23 +91,9 @@ class Network:
         return tuple(t for t in range(len(self.sizes)) if t not in written)
 
     @cached_property
-    def readers(self) -> tuple[tuple[int, ...], ...]:
-        """For each tensor the operators that read it."""
-        found: list[list[int]] = [[] for _ in self.sizes]
-        for index, operator in enumerate(self.operators):
-            for tensor in operator.reads:
-                found[tensor].append(index)
-        return tuple(map(tuple, found))
-
-    @cached_property
     def writers(self) -> dict[int, int]:
         """The operator that writes each tensor."""
         return {operator.writes: index for index, operator in enumerate(self.operators)}
-
-    @property
-    def compulsory(self) -> int:
-        """Bytes that cross the DRAM's port in any plan: inputs and outputs, once each."""
-        return sum(self.sizes[tensor] for tensor in (*self.inputs, *self.outputs))
 
 
 def network_of(setting: Setting) -> tuple[Network, int]:

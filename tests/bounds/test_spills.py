@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.exact.cosma.networks import random_network
-from benchmarks.exact.cosma.setting import largest_operator, least_peak, problem_of
+from benchmarks.exact.cosma.setting import largest_operator, least_peak, problem_of, readers_of
 from spmilp.bounds.spills import spill_bound
 from spmilp.policies.cosma import Network, Operator
 
@@ -21,6 +21,7 @@ def fewest_extra_bytes(network: Network, budget: int) -> int:
     copy.
     """
     sizes, operators = network.sizes, network.operators
+    readers = readers_of(network)
     everything = (1 << len(operators)) - 1
     heap = [(0, 0, frozenset[int](), frozenset({*network.inputs, *network.outputs}))]
     seen = set()
@@ -46,13 +47,13 @@ def fewest_extra_bytes(network: Network, budget: int) -> int:
                     gone = [
                         t
                         for t in set(others) - set(stay) - copied
-                        if any(not done >> r & 1 for r in network.readers[t])
+                        if any(not done >> r & 1 for r in readers[t])
                     ]
                     # The first load of an input is compulsory.
                     back = [
                         t
                         for t in reads - kept
-                        if t not in network.inputs or any(done >> r & 1 for r in network.readers[t])
+                        if t not in network.inputs or any(done >> r & 1 for r in readers[t])
                     ]
                     price = sum(sizes[t] for t in (*gone, *back))
                     heappush(heap, (cost + price, then, used.union(stay), copied.union(gone)))

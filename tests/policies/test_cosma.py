@@ -5,7 +5,12 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.exact.cosma.networks import random_network
-from benchmarks.exact.cosma.setting import largest_operator, least_peak, problem_of
+from benchmarks.exact.cosma.setting import (
+    compulsory_bytes,
+    largest_operator,
+    least_peak,
+    problem_of,
+)
 from spmilp.checker.check import check
 from spmilp.policies.cosma import Cosma, Network, Operator
 from spmilp.problem.objective import Objective, Quantity
@@ -50,7 +55,7 @@ def test_plans_of_one_core_pass_the_checker_or_a_refusal_has_name_and_numbers(na
 def test_nothing_beyond_the_compulsory_moves_at_the_least_peak_of_any_order(seed: int) -> None:
     network = random_network(12, seed)
 
-    assert traffic_of(problem_of(network, least_peak(network))) == network.compulsory
+    assert traffic_of(problem_of(network, least_peak(network))) == compulsory_bytes(network)
 
 
 @pytest.mark.parametrize("seed", [1, 4])

@@ -5,7 +5,13 @@ from functools import cache
 import pytest
 
 from benchmarks.exact.cosma.networks import model_network, random_network
-from benchmarks.exact.cosma.setting import largest_operator, least_peak, problem_of, solve
+from benchmarks.exact.cosma.setting import (
+    compulsory_bytes,
+    largest_operator,
+    least_peak,
+    problem_of,
+    solve,
+)
 from spmilp.checker.check import check
 from spmilp.policies.cosma import Network
 from spmilp.solvers.base import SolveOptions, SolveStatus
@@ -45,7 +51,7 @@ def test_no_more_bytes_move_than_in_the_model(
     ours = solver.solve(problem_of(network, budget), SolveOptions(time_limit=limit))
 
     assert ours.plan is not None
-    extra = ours.plan.claim.dram_traffic - network.compulsory
+    extra = ours.plan.claim.dram_traffic - compulsory_bytes(network)
     assert theirs.extra is None or extra <= theirs.extra
     if isinstance(solver, CpSatSolver):
         assert ours.status is SolveStatus.OPTIMAL
@@ -70,4 +76,4 @@ def test_densenet_moves_as_few_bytes_as_proven(share: int, extra: int) -> None:
     assert found.plan is not None
     assert check(problem, found.plan) == ()
     assert found.status is SolveStatus.OPTIMAL
-    assert found.plan.claim.dram_traffic == network.compulsory + extra
+    assert found.plan.claim.dram_traffic == compulsory_bytes(network) + extra

@@ -20,7 +20,13 @@ from collections.abc import Iterator
 from time import monotonic
 
 from benchmarks.exact.cosma.networks import model_network, random_network
-from benchmarks.exact.cosma.setting import largest_operator, least_peak, problem_of, solve
+from benchmarks.exact.cosma.setting import (
+    compulsory_bytes,
+    largest_operator,
+    least_peak,
+    problem_of,
+    solve,
+)
 from spmilp.checker.check import check
 from spmilp.policies.cosma import Network
 from spmilp.registry import find_solver
@@ -84,8 +90,8 @@ def _ours(
     extra, valid = None, True
     if result.plan is not None:
         valid = not check(problem, result.plan)
-        extra = result.plan.claim.dram_traffic - network.compulsory
-    least = result.bound - network.compulsory
+        extra = result.plan.claim.dram_traffic - compulsory_bytes(network)
+    least = result.bound - compulsory_bytes(network)
     return _cells(solver, str(result.status), extra, least, seconds), valid
 
 

@@ -12,6 +12,20 @@ from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Buffer, BufferKind, DramTensor, Place, Problem, Task, whole_slice
 
 
+def readers_of(network: Network) -> tuple[tuple[int, ...], ...]:
+    """Return for each tensor the operators that read it."""
+    found: list[list[int]] = [[] for _ in network.sizes]
+    for index, operator in enumerate(network.operators):
+        for tensor in operator.reads:
+            found[tensor].append(index)
+    return tuple(map(tuple, found))
+
+
+def compulsory_bytes(network: Network) -> int:
+    """Return the bytes that cross the DRAM's port in any plan: inputs and outputs, once each."""
+    return sum(network.sizes[tensor] for tensor in (*network.inputs, *network.outputs))
+
+
 def largest_operator(network: Network) -> int:
     """Return M_R: the bytes of the largest operator with its operands."""
     return max(
@@ -30,7 +44,7 @@ def least_peak(network: Network) -> int:
         sum(1 << network.writers[t] for t in operator.reads if t in network.writers)
         for operator in network.operators
     ]
-    masks = [sum(1 << reader for reader in readers) for readers in network.readers]
+    masks = [sum(1 << reader for reader in readers) for readers in readers_of(network)]
     everything = (1 << len(network.operators)) - 1
     heap, seen = [(0, 0)], set()
     while heap:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.exact.cosma.setting import problem_of
+from benchmarks.exact.cosma.setting import compulsory_bytes, problem_of
 from spmilp.checker.check import check
 from spmilp.machine.machine import ByteRange
 from spmilp.plan.plan import Plan
@@ -51,7 +51,7 @@ def solved(problem: Problem) -> Plan:
 
 
 def extra(network: Network, problem: Problem) -> int:
-    return solved(problem).claim.dram_traffic - network.compulsory
+    return solved(problem).claim.dram_traffic - compulsory_bytes(network)
 
 
 def on(problem: Problem, **changes: object) -> Problem:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.exact.cosma.setting import compulsory_bytes
 from spmilp.checker.check import check
 from spmilp.machine.machine import Core, CoreKind, Engine, Link, Memory, MemoryKind
 from spmilp.problem.file import read_problem
@@ -53,7 +54,7 @@ def extra(problem: Problem) -> int:
     plan = Residency().solve(problem, SolveOptions()).plan
     assert plan is not None
     assert check(problem, plan) == ()
-    return plan.claim.dram_traffic - WAITING.compulsory
+    return plan.claim.dram_traffic - compulsory_bytes(WAITING)
 
 
 @pytest.mark.parametrize("kind", [MemoryKind.SPM, MemoryKind.SHARED])

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from benchmarks.exact.cosma.setting import problem_of
+from benchmarks.exact.cosma.setting import compulsory_bytes, problem_of
 from spmilp.bounds.best import Bound
 from spmilp.checker.check import check
 from spmilp.machine.machine import ByteRange
@@ -91,7 +91,7 @@ def test_decisions_become_a_plan_that_the_checker_accepts() -> None:
     assert isinstance(addresses, Addresses)
     plan = addresses.plan(tables, found, Bound("none", Quantity.DRAM_TRAFFIC, 0), "test")
     assert check(problem, plan) == ()
-    assert plan.claim.dram_traffic == COPY.compulsory
+    assert plan.claim.dram_traffic == compulsory_bytes(COPY)
     assert tables.pools_of_plan(plan) == (0,)
 
 
