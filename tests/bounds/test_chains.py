@@ -118,28 +118,3 @@ def test_groups_that_depend_on_each_other_as_a_whole_add_up() -> None:
     # All four cores share the 64 columns of the product before last, with nothing else to do.
     assert chains.ends[2] >= chains.starts[1] + 64 * 65 / 4
     assert chains.cycles() >= chains.ends[4]
-
-
-def test_other_cores_must_send_what_they_compute() -> None:
-    builder = NetworkBuilder()
-    data = builder.matmul(builder.matmul(builder.input((1, 2)), 4), 1)
-    network = builder.network(data)
-    chains = Chains(network, star_machine(4, kinds=(LANES,)))
-    # Four columns take 17 cycles with a launch, and a transfer 10 + 2 + 1: three of four cores
-    # would have to be done 13 cycles earlier. The last task has one product at least.
-    assert chains.ends[1] == chains.starts[0] + (17 + 3 * 13) // 4 + 5 + 1 + 1
-
-
-def test_kinds_without_a_memory_in_common_pass_results_on() -> None:
-    builder = NetworkBuilder()
-    network = builder.network(builder.pool(builder.conv(builder.input((1, 3, 8, 8)), 4)))
-    kinds = [
-        CoreKind(
-            index=0, name="conv", lanes=(("float32", 1),), operators=frozenset({"Conv", "Relu"})
-        ),
-        CoreKind(index=1, name="pool", lanes=(("float32", 9),), operators=frozenset({"MaxPool"})),
-    ]
-    apart = Chains(network, star_machine(2, kinds=kinds))
-    together = Chains(network, star_machine(2, kinds=(LANES,)))
-    assert apart.starts[1] - apart.ends[0] == 10 + 2 + 1
-    assert together.starts[1] == together.ends[0]

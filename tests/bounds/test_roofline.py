@@ -6,7 +6,6 @@ from spmilp.lowering.lower import lower
 from spmilp.lowering.tiling import Tiling
 from spmilp.machine.machine import CoreKind, MacArray
 from spmilp.problem.problem import BufferKind
-from tests.frontend.running import macs_of
 from tests.lowering.builders import NetworkBuilder, star_machine
 from tests.lowering.test_lower import Case, cases
 
@@ -55,17 +54,6 @@ def test_a_reshaped_input_is_needed_as_a_whole() -> None:
     assert compulsory_bytes(network)[0] == 24 * 4
 
 
-def test_arrays_count_only_as_far_as_a_group_can_fill_them() -> None:
-    builder = NetworkBuilder()
-    depthwise = builder.conv(builder.input((1, 16, 8, 8)), 16, group=16)
-    network = builder.network(depthwise)
-    array = MacArray(dtype="float32", unroll=(("K", 16), ("C", 16)))
-    kind = CoreKind(index=0, name="array", arrays=(array,), lanes=(("float32", 16),))
-    bound = roofline(network, star_machine(4, kinds=[kind]))
-    # A bias and an activation for each of 1,024 outputs are 2,048 / 16 cycles of vector work.
-    assert bound.compute == (macs_of(network) + 128) / 4
-
-
 def test_what_lies_over_the_edge_of_an_array_takes_steps_of_its_own() -> None:
     builder = NetworkBuilder()
     network = builder.network(builder.matmul(builder.input((64, 64)), 10))
@@ -90,19 +78,3 @@ def test_each_tile_may_take_another_array() -> None:
     busy = sum(task.cycles[0] or 0 for task in lower(network, machine, tilings).tasks)
     assert busy == 5 + 2 + 1 + 1
     assert roofline(network, machine).compute <= busy
-
-
-def test_kinds_of_different_arrays_share_the_work_in_proportion() -> None:
-    builder = NetworkBuilder()
-    network = builder.network(builder.matmul(builder.input((64, 64)), 10))
-    kinds = [
-        CoreKind(
-            index=number,
-            name=f"array of {size}",
-            arrays=(MacArray(dtype="float32", unroll=(("K", size),)),),
-            lanes=(("float32", 1),),
-        )
-        for number, size in enumerate((8, 4))
-    ]
-    bound = roofline(network, star_machine(4, kinds=kinds))
-    assert bound.compute == pytest.approx(64 * 64 * 10 / (2 * 8 + 2 * 4))

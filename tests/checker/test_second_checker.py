@@ -63,13 +63,6 @@ def test_what_cannot_be_read_gives_exit_code_2(tmp_path: Path) -> None:
 
 
 @pytest.mark.full
-def test_it_needs_nothing_but_python() -> None:
-    done = run()
-    assert done.returncode == 2
-    assert "usage" in done.stderr
-
-
-@pytest.mark.full
 @pytest.mark.parametrize("path", INSTANCES, ids=lambda path: path.stem)
 def test_the_canonical_text_is_that_of_the_page(path: Path) -> None:
     data = path.read_bytes()

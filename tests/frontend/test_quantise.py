@@ -52,18 +52,40 @@ def assert_within_a_step(graph: str, network: Network, step: float = 0.05) -> No
     assert np.mean(np.abs(found - expected) < 1e-4) > 0.9
 
 
-def test_a_convolution_becomes_an_integer_one(tmp_path: Path) -> None:
-    graph = quantised(f"{BORDER} {WEIGHT} f = Conv(r, wr, br) {END}")
-    network = loaded(tmp_path, graph)
+CONV = f"{BORDER} {WEIGHT} c = Conv(r, wr, br)"
+EQUAL = END.replace("s2, z2", "s1, z1")
+CUT = "low = Constant<value_float=0.9>() high = Constant<value_float=2.0>() k = Clip(c, , six)"
+PATTERNS = {
+    "a convolution": (f"{CONV} f = Identity(c) {END}", "Conv"),
+    "pooling": (f"{BORDER} f = MaxPool<kernel_shape=[2,2]>(r) {EQUAL}", "MaxPool"),
+    "a transposition": (f"{BORDER} f = Transpose<perm=[0,1,3,2]>(r) {EQUAL}", "Transpose"),
+    "a padding": (f"{BORDER} f = Pad(r, pads, six, spatial) {EQUAL}", "Pad"),
+    "a limit": (f"{BORDER} f = Relu(r) {EQUAL}", "Relu"),
+    "another scale": (
+        f"{BORDER} qy = QuantizeLinear(r, s2, u1) y = DequantizeLinear(qy, s2, u1)",
+        "Identity",
+    ),
+}
 
-    assert kinds(network) == ["QuantizeLinear", "Conv", "DequantizeLinear"]
-    conv = operators(network)[1]
-    assert [network.tensors[name].dtype.name for name in conv.inputs] == ["int8", "int8", "int32"]
-    assert network.tensors[conv.output].dtype == np.int8
-    assert conv.quantisation is not None
-    assert conv.quantisation.inputs[1] is not None
-    assert conv.quantisation.inputs[1].axis == 0
-    assert_within_a_step(graph, network)
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_a_quantised_pattern_becomes_one_integer_operator(tmp_path: Path, pattern: str) -> None:
+    body, kind = PATTERNS[pattern]
+    network = loaded(tmp_path, quantised(body))
+    assert kinds(network) == ["QuantizeLinear", kind, "DequantizeLinear"]
+    one = operators(network)[1]
+    quantisation = one.quantisation
+    # Moves between equal scales know no scale.
+    assert (quantisation is None) == (kind in ("MaxPool", "Transpose", "Pad"))
+    if kind == "Conv":
+        dtypes = [network.tensors[name].dtype.name for name in (*one.inputs, one.output)]
+        assert dtypes == ["int8", "int8", "int32", "int8"]
+        assert quantisation is not None
+        assert quantisation.inputs[1] is not None
+        assert quantisation.inputs[1].axis == 0
+    if kind == "Pad":
+        assert one.attributes["value"] == round(0.6 / 0.02) + 3
+    assert_within_a_step(quantised(body), network, 0.02 if kind == "Pad" else 0.05)
 
 
 @pytest.mark.parametrize(
@@ -73,12 +95,14 @@ def test_a_convolution_becomes_an_integer_one(tmp_path: Path) -> None:
         ("f = Clip(c, zero, six)", (0.0, 0.6)),
         ("k = Clip(c, , six) f = Relu(k)", (0.0, 0.6)),
         ("k = Relu(c) f = Relu(k)", (0.0, None)),
+        # To at most 0.6, then to at least 0.9: all results are 0.9.
+        (f"{CUT} f = Clip(k, low, high)", (0.9, 0.9)),
     ],
 )
 def test_relu_and_clip_become_limits(
     tmp_path: Path, between: str, limits: tuple[float, float | None]
 ) -> None:
-    graph = quantised(f"{BORDER} {WEIGHT} c = Conv(r, wr, br) {between} {END}")
+    graph = quantised(f"{CONV} {between} {END}")
     network = loaded(tmp_path, graph)
 
     assert kinds(network) == ["QuantizeLinear", "Conv", "DequantizeLinear"]
@@ -88,55 +112,12 @@ def test_relu_and_clip_become_limits(
     assert_within_a_step(graph, network)
 
 
-def test_limits_that_exclude_each_other_apply_one_after_the_other(tmp_path: Path) -> None:
-    # Clip to at most 0.6, then to at least 0.9 and at most 2: all results are 0.9.
-    constants = "low = Constant<value_float=0.9>() high = Constant<value_float=2.0>()"
-    body = "k = Clip(c, , six) f = Clip(k, low, high)"
-    graph = quantised(f"{BORDER} {WEIGHT} {constants} c = Conv(r, wr, br) {body} {END}")
-    network = loaded(tmp_path, graph)
-    quantisation = operators(network)[1].quantisation
-    assert quantisation is not None
-    assert (quantisation.low, quantisation.high) == pytest.approx((0.9, 0.9))
-    assert_within_a_step(graph, network)
-
-
 def test_a_bias_with_another_scale_is_taken_as_the_reals_it_stands_for(tmp_path: Path) -> None:
-    weight = WEIGHT.replace("sb", "other")
-    graph = quantised(f"{BORDER} {weight} f = Conv(r, wr, br) {END}")
+    graph = quantised(f"{CONV.replace('sb', 'other')} f = Identity(c) {END}")
     network = loaded(tmp_path, graph)
-    conv = operators(network)[1]
-    assert network.tensors[conv.inputs[2]].dtype == np.float32
-    assert network.tensors[conv.inputs[2]].data == pytest.approx([10.0, -5.0, 0.7])
-    assert_within_a_step(graph, network)
-
-
-@pytest.mark.parametrize(
-    "call", ["MaxPool<kernel_shape=[2,2]>(r)", "Transpose<perm=[0,1,3,2]>(r)", "Relu(r)"]
-)
-def test_moves_between_equal_scales_know_no_scale(tmp_path: Path, call: str) -> None:
-    end = END.replace("s2, z2", "s1, z1")
-    graph = quantised(f"{BORDER} f = {call} {end}")
-    network = loaded(tmp_path, graph)
-    assert len(operators(network)) == 3
-    quantisation = operators(network)[1].quantisation
-    assert (quantisation is None) == (not call.startswith("Relu"))
-    assert_within_a_step(graph, network)
-
-
-def test_padding_uses_the_integer_that_stands_for_its_value(tmp_path: Path) -> None:
-    end = END.replace("s2, z2", "s1, z1")
-    graph = quantised(f"{BORDER} f = Pad(r, pads, six, spatial) {end}")
-    network = loaded(tmp_path, graph)
-    pad = operators(network)[1]
-    assert pad.quantisation is None
-    assert pad.attributes["value"] == round(0.6 / 0.02) + 3
-    assert_within_a_step(graph, network, step=0.02)
-
-
-def test_rescaling_is_a_copy_with_two_scales(tmp_path: Path) -> None:
-    graph = quantised(f"{BORDER} qy = QuantizeLinear(r, s2, u1) y = DequantizeLinear(qy, s2, u1)")
-    network = loaded(tmp_path, graph)
-    assert kinds(network) == ["QuantizeLinear", "Identity", "DequantizeLinear"]
+    bias = network.tensors[operators(network)[1].inputs[2]]
+    assert bias.dtype == np.float32
+    assert bias.data == pytest.approx([10.0, -5.0, 0.7])
     assert_within_a_step(graph, network)
 
 
@@ -144,8 +125,7 @@ def test_dequantised_weights_of_a_real_operator_are_constants(tmp_path: Path) ->
     graph = quantised(f"{WEIGHT} f = Conv(x, wr, br) y = Relu(f)")
     network = loaded(tmp_path, graph)
     assert kinds(network) == ["Conv", "Relu"]
-    conv = operators(network)[0]
-    weight = network.tensors[conv.inputs[1]]
+    weight = network.tensors[operators(network)[0].inputs[1]]
     assert weight.dtype == np.float32
     assert weight.data is not None
     assert_within_a_step(graph, network, step=1e-4)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import update_best_known
-from best_known import ContradictionError, Outcome, Row, improved, read_table, write_table
+from best_known import ContradictionError, Outcome, Row, improved
 
 from spmilp.checker.check import check
 from spmilp.problem.file import read_problem
@@ -30,16 +30,6 @@ def test_a_worse_plan_and_a_weaker_bound_change_nothing() -> None:
     assert improved(row, replace(FIRST, objective=None, solver="other")) is row
 
 
-def test_a_better_bound_alone_keeps_who_found_the_plan() -> None:
-    row = improved(
-        improved(EMPTY, FIRST),
-        replace(FIRST, solver="cpsat", bound_source="cpsat", objective=120, bound=100),
-    )
-
-    assert (row.objective, row.bound, row.status) == (100, 100, "optimal")
-    assert (row.found_by, row.bound_by) == ("list", "cpsat")
-
-
 def test_a_plan_below_the_bound_is_a_contradiction() -> None:
     row = improved(EMPTY, FIRST)
 
@@ -47,14 +37,6 @@ def test_a_plan_below_the_bound_is_a_contradiction() -> None:
         improved(row, replace(FIRST, objective=59, bound=0))
     with pytest.raises(ContradictionError, match="proven infeasible"):
         improved(row, replace(FIRST, objective=None, infeasible=True))
-
-
-def test_a_table_reads_as_it_was_written(tmp_path: Path) -> None:
-    rows = {"one": improved(EMPTY, FIRST), "two": replace(EMPTY, instance="two", tasks=3)}
-
-    write_table(rows.values(), tmp_path / "table.csv")
-
-    assert read_table(tmp_path / "table.csv") == rows
 
 
 def test_a_plan_that_the_checker_rejects_has_no_objective(

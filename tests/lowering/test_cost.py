@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,14 +18,19 @@ KIND = CoreKind(
 )
 
 
-def test_partial_tiles_leave_multipliers_idle() -> None:
-    work = Work(loops=(("K", 17), ("C", 8), ("X", 10)), dtype="int8")
-    assert task_cycles(work, KIND) == 5 + 2 * 1 * 10
-
-
-def test_vector_work_is_added() -> None:
-    work = Work(loops=(("K", 16), ("C", 8)), vector=17, dtype="int8")
-    assert task_cycles(work, KIND) == 5 + 1 + 2
+@pytest.mark.parametrize(
+    ("work", "cycles"),
+    [
+        # Partial tiles leave multipliers idle, and without an array the lanes do the MACs.
+        (Work(loops=(("K", 17), ("C", 8), ("X", 10)), dtype="int8"), 5 + 2 * 1 * 10),
+        (Work(loops=(("K", 3), ("C", 5)), dtype="float32"), 5 + 4),
+        (Work(loops=(("K", 16), ("C", 8)), vector=17, dtype="int8"), 5 + 1 + 2),
+    ],
+)
+def test_a_task_takes_a_launch_the_steps_of_an_array_and_vector_work(
+    work: Work, cycles: int
+) -> None:
+    assert task_cycles(work, KIND) == cycles
 
 
 def test_a_type_that_is_not_mentioned_fills_the_width_of_the_lanes() -> None:

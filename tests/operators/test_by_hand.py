@@ -209,16 +209,6 @@ def test_sums_beyond_24_bits_are_exact() -> None:
     assert total[0, 0] == 4095 * 127 * 127 + 126 * 127 > 1 << 24
 
 
-def test_the_borders_of_integer_parts_quantise_and_dequantise_per_channel() -> None:
-    scale = scale_of(np.array([0.1, 0.5]), 2, axis=1)
-    reals = np.array([[1.0, 1.0], [-0.26, 200.0]], dtype=np.float32)
-    integers = np.array([[12, 4], [-1, 127]], dtype=np.int8)
-    down = compute(call_of("QuantizeLinear", [reals], [None], scale))
-    np.testing.assert_array_equal(down, integers)
-    up = compute(call_of("DequantizeLinear", [integers], [scale], None))
-    np.testing.assert_array_equal(up[:, 1:], [[1.0], [62.5]])
-
-
 def test_integers_cost_their_conversion() -> None:
     scale = scale_of(1.0)
     quantisation = Quantisation(inputs=(scale, scale), output=scale)
@@ -226,16 +216,3 @@ def test_integers_cost_their_conversion() -> None:
     assert (added.vector, added.dtype) == (10 + 2 * 20 + 3 * 10, "int8")
     products = geometry_of("MatMul", [(2, 5), (5, 4)], {}, "int8", quantisation)
     assert products.work(((0, 2), (0, 4))).vector == 3 * 8
-
-
-def test_halves_are_computed_in_float32_and_rounded_once() -> None:
-    generator = np.random.default_rng(0)
-    left, right = (generator.normal(size=n).astype(np.float16) for n in ((4, 64), (64, 3)))
-    call = call_of("MatMul", [left, right], [None, None], None)
-    out = Tensor(name="out", shape=(4, 3), dtype=np.dtype(np.float16))
-    plain = Operator(name="node", kind="MatMul", inputs=("in0", "in1"), output="out")
-    found = compute(
-        Call(plain, {**call.tensors, "out": out}, call.inputs, call.boxes, ((0, 4), (0, 3)))
-    )
-    wide = left.astype(np.float32) @ right.astype(np.float32)
-    np.testing.assert_array_equal(found, wide.astype(np.float16))

@@ -8,7 +8,6 @@ import pytest
 
 from benchmarks.bench.suite import ModelOnMachine
 from benchmarks.published.policies import Outcome, outcome, published_policies
-from spmilp.checker.check import check
 from spmilp.pipeline import problem_of
 from spmilp.policies.cdm import Cdm
 from spmilp.policies.onsram import OnSram
@@ -21,8 +20,7 @@ from spmilp.policies.tvm import Tvm
 from spmilp.problem.problem import Problem
 from spmilp.runs.jobs import warm_up
 from spmilp.solvers import auto
-from spmilp.solvers.base import SolveOptions, SolverResult
-from spmilp.solvers.common.context import SearchContext
+from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.common.solver import Solver
 from tests.policies.small_instances import (
     QUICK,
@@ -88,36 +86,6 @@ def test_auto_is_as_good_as_each_of_them() -> None:
     assert best is not None
     assert sum(value is not None for value in values) >= 8
     assert all(value is None or best <= value for value in values)
-
-
-class Unlucky(Solver):
-    """Finds nothing, and notes that it was asked."""
-
-    name = "unlucky"
-
-    def __init__(self) -> None:
-        self.asked = 0
-
-    def search(self, context: SearchContext) -> SolverResult:
-        self.asked += 1
-        return context.unknown("nothing was found")
-
-
-@pytest.mark.parametrize(
-    ("instance", "asked"), [("layers-60t-6c-3kinds", 1), ("mlp-24t-4c-ring-tight-balanced", 0)]
-)
-def test_starts_are_asked_for_where_cores_differ_and_may_find_nothing(
-    instance: str, asked: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(auto, "STRATEGY", replace(auto.STRATEGY, small_for_makespan=20))
-    start = Unlucky()
-    portfolio = auto.Auto(starts=(auto.Member(name="s", until=0.4, make=lambda options: start),))
-
-    result = portfolio.solve(small_instance(instance), SolveOptions(time_limit=2.0))
-
-    assert start.asked == asked
-    assert result.plan is not None
-    assert check(small_instance(instance), result.plan) == ()
 
 
 def test_a_better_start_is_what_the_next_member_goes_on_from(

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.published.cdm import LESS, Less, left_out
 from spmilp.policies.cdm import Cdm, Improvement, PlacementProgram
-from spmilp.policies.cdm_accesses import Accesses, Placement, Role, Variable
+from spmilp.policies.cdm_accesses import Accesses, Placement, Variable
 from spmilp.policies.one_after_another import Setting
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
@@ -89,19 +89,6 @@ def test_the_program_is_never_worse_than_an_ablation_or_the_algorithm() -> None:
             better[key] += best < accesses.cost(placement)
 
     assert all(better.values()), better
-
-
-def test_shared_data_is_replicated_where_each_core_reads_it_more_than_once() -> None:
-    """The weights are read by two tasks on each core, and links carry two bytes in a cycle."""
-    accesses = accesses_of(slow_links(chain(star(2, 8192), layers=1, strips=4), Fraction(2)))
-    weights = accesses.variables[max(accesses.variables)]
-
-    with_replicas = exactly(accesses) & frozenset().union(*weights.readers.values())
-    roles = [accesses.parts[part].role for part in with_replicas]
-    assert roles.count(Role.REPLICA) == 1
-
-    without = exactly(accesses, LESS["without replication"])
-    assert accesses.cost(without) > accesses.cost(exactly(accesses))
 
 
 def test_a_program_that_is_too_large_is_refused_with_both_numbers(

@@ -4,11 +4,9 @@ import pytest
 
 from spmilp.checker.check import check
 from spmilp.policies.one_after_another import Setting
-from spmilp.policies.onsram import OnSram
 from spmilp.policies.onsram_eager import EagerOnSram, Runtime, structures_as_they_come
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
-from tests.policies.small_instances import small_instance
 from tests.policies.test_onsram import one_core
 
 
@@ -65,10 +63,3 @@ def test_a_result_of_a_pattern_that_was_never_read_where_it_lay_is_not_held(
     problem = one_core((64, 640, 1280, 64, 64, size, 64), FORGETFUL, budget=1600)
 
     assert loaded(problem) == found
-
-
-def test_the_guess_of_an_unread_pattern_costs_traffic_that_the_graph_would_save() -> None:
-    problem = small_instance("branch-15t-4c-mesh2x2-remote-tight-balanced")
-    static = OnSram().solve(problem, SolveOptions()).plan
-    assert static is not None
-    assert traffic(problem) >= static.claim.dram_traffic

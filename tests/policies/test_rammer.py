@@ -31,11 +31,3 @@ def test_a_task_comes_a_wave_after_the_operators_that_it_follows() -> None:
 
     assert waves_of(problem) == [0, 0, 0, 1]
     assert appended_tasks(problem)[-1] == (3, 0)
-
-
-def test_an_operator_that_waits_for_itself_stays_in_its_wave() -> None:
-    problem = independent((10, 10, 10, 10), "aabb")
-    second = replace(problem.tasks[1], after=(0,))
-    problem = replace(problem, tasks=(problem.tasks[0], second, *problem.tasks[2:]))
-
-    assert waves_of(problem) == [0, 0, 0, 0]

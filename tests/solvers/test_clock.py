@@ -1,18 +1,13 @@
 """Time limits with a clock that is told the time: forecasts, reserves, shares."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from functools import partial
+from collections.abc import Callable
 
 import pytest
 
-from spmilp.bounds.best import Proof, best_bound, fast_bound, proofs
-from spmilp.problem.objective import Quantity
-from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.common import clock as clock_module
 from spmilp.solvers.common.clock import Clock, Pace, Step
-from spmilp.solvers.common.context import KnownBounds, SearchContext, rows_of
+from spmilp.solvers.common.context import SearchContext, rows_of
 from spmilp.solvers.schedule.restarts import PerturbedRestarts
 from spmilp.solvers.schedule.solver import ListScheduler
 from tests.solvers.chains import chain, star
@@ -78,48 +73,6 @@ def test_the_search_leaves_time_to_finish_a_plan_of_the_size_of_the_hint() -> No
     # Of a member's own time nothing is taken away twice.
     member = SearchContext(PROBLEM, options, hint, now).member(left, hint)
     assert member.clock.seconds_left() == left
-
-
-@pytest.fixture
-def computed(monkeypatch: pytest.MonkeyPatch) -> tuple[Now, list[str]]:
-    """Note which bounds are computed; each takes a second."""
-    now, names = Now(), list[str]()
-
-    def slowly(problem: Problem, quantity: Quantity) -> Iterator[Proof]:
-        for proof in proofs(problem, quantity):
-            yield replace(proof, value=partial(prove, proof))
-
-    def prove(proof: Proof) -> int:
-        now.seconds += 1.0
-        names.append(proof.name)
-        return proof.value()
-
-    monkeypatch.setattr(f"{KnownBounds.__module__}.proofs", slowly)
-    return now, names
-
-
-def test_bounds_are_computed_within_their_share_and_go_on_where_they_stopped(
-    computed: tuple[Now, list[str]],
-) -> None:
-    now, names = computed
-    clock = Clock(10.0, now)
-    known = KnownBounds(PROBLEM, Quantity.MAKESPAN)
-    first = known.within(clock)
-    # A second for each is learned from the first one, which is three tenths of three and a third.
-    assert len(names) == 7
-    assert known.within(clock) == first
-    assert len(names) == 7
-
-    assert known.within(Clock(None, now)) == best_bound(PROBLEM)
-    assert names == [proof.name for proof in proofs(PROBLEM, Quantity.MAKESPAN)]
-
-
-def test_where_there_is_no_time_the_bound_is_one_that_takes_none(
-    computed: tuple[Now, list[str]],
-) -> None:
-    now, names = computed
-    assert KnownBounds(PROBLEM, Quantity.MAKESPAN).within(Clock(0.0, now)) == fast_bound(PROBLEM)
-    assert names == []
 
 
 @pytest.mark.parametrize("make", [ListScheduler, PerturbedRestarts])

@@ -13,7 +13,6 @@ from spmilp.problem.file import read_problem
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
-from spmilp.solvers.improve.options import LnsOptions
 from spmilp.solvers.improve.solver import LnsSolver
 from spmilp.solvers.improve.steps import with_loads_advanced
 from spmilp.solvers.schedule.solver import ListScheduler
@@ -72,17 +71,6 @@ def test_a_bad_hint_does_not_stand_in_the_way_of_a_plan_that_is_proven_best() ->
     assert found.status is SolveStatus.OPTIMAL
     assert found.plan is not None
     assert found.plan.claim.makespan == best.plan.claim.makespan
-
-
-@pytest.mark.full
-def test_without_any_step_a_plan_is_repacked_all_the_same(network: Problem) -> None:
-    settings = LnsOptions(advance_loads=False, reassignment=False)
-    justified = LnsSolver(replace(settings, repacking=False)).solve(network, SolveOptions()).plan
-    found = LnsSolver(settings).solve(network, SolveOptions()).plan
-
-    assert justified is not None
-    assert found is not None
-    assert found.claim.makespan < justified.claim.makespan
 
 
 @pytest.mark.full
