@@ -88,9 +88,9 @@ def _best_of_prefixes(
 class WorkingSets:
     """Bytes that lie in the memory of a task's core while the task runs.
 
-    What it reads lies there (unless cores read in other memories): of each buffer its largest slice
-    at least, for slices of one buffer may lie in one residency of the buffer. What it writes lies
-    beside that, save for as many bytes as a pair in place may share, and so does its scratch.
+    What it reads lies there (unless cores read in other memories): of each buffer the slices side
+    by side, or the whole buffer, which serves them all. What it writes lies beside that, save for
+    what may be written over an operand, and so does its scratch.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -99,19 +99,30 @@ class WorkingSets:
 
     def pieces(self, task: Task) -> list[Bytes]:
         """Return the sizes of what lies side by side while a task runs alone in its memory."""
-        largest: dict[int, Bytes] = {}
-        if self._reads_are_local:
-            for read in task.reads:
-                slice_ = self._problem.slices[read]
-                largest[slice_.buffer] = max(largest.get(slice_.buffer, 0), slice_.bytes)
-        return [*largest.values(), *self._written(task)]
+        buffers, slices = self._problem.buffers, self._problem.slices
+        read, written = self._read(task), [task.scratch]
+        for result in task.writes:
+            size = buffers[result].bytes
+            operands = [slices[one] for one, over in task.in_place if over == result]
+            if operands and self._reads_are_local:
+                # It begins where the operand does, and lies behind it with what it has more.
+                operand = max(operands, key=lambda one: one.bytes)
+                read[operand.buffer] += max(0, size - operand.bytes)
+            else:
+                written.append(size)
+        return [size for size in (*read.values(), *written) if size > 0]
 
-    def _written(self, task: Task) -> list[Bytes]:
-        over: dict[int, Bytes] = {}
-        for read, written in task.in_place:
-            over[written] = max(over.get(written, 0), self._problem.slices[read].bytes)
-        sizes = [self._problem.buffers[b].bytes - over.get(b, 0) for b in task.writes]
-        return [size for size in (*sizes, task.scratch) if size > 0]
+    def read(self, task: Task) -> list[Bytes]:
+        """Return the least bytes that must lie there of each buffer that a task reads."""
+        return [*self._read(task).values()]
+
+    def _read(self, task: Task) -> dict[BufferIdx, Bytes]:
+        sizes: dict[BufferIdx, Bytes] = {}
+        for read in set(task.reads) if self._reads_are_local else ():
+            slice_ = self._problem.slices[read]
+            sizes[slice_.buffer] = sizes.get(slice_.buffer, 0) + slice_.bytes
+        buffers = self._problem.buffers
+        return {one: min(size, buffers[one].bytes) for one, size in sorted(sizes.items())}
 
 
 def peak_bound(problem: Problem) -> Bytes:

@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
 
+from spmilp.bounds.resources import WorkingSets
 from spmilp.errors import Shortage
 from spmilp.machine.machine import Core, CoreKind, Machine, Memory, MemoryKind
 from spmilp.plan.plan import Placement, Plan
@@ -47,8 +48,8 @@ def why_it_cannot_fit(problem: Problem) -> str:
 def worst_shortage(problem: Problem) -> Shortage | None:
     """Return the task with the most bytes more than any memory of its cores holds, if there is one.
 
-    The bytes counted are a lower bound: what a task reads (a slice inside a whole buffer that it
-    reads too counts once; where cores read remote memories, reads do not count), what it writes
+    The bytes counted are a lower bound: what a task reads (of each buffer at most the whole, which
+    serves all of its slices; where cores read remote memories, reads do not count), what it writes
     less what may overwrite an operand, and its scratch. When they exceed the usable bytes of every
     memory whose cores can run the task, no plan exists.
     """
@@ -107,12 +108,7 @@ def least_sizes(problem: Problem, task: Task) -> tuple[list[Bytes], list[Bytes]]
     sizes = [*written, task.scratch]
     saved: list[Bytes] = []
     if problem.machine.remote is None:
-        whole = {s for s in task.reads if s < len(problem.buffers)}
-        sizes += [
-            problem.slices[s].bytes
-            for s in task.reads
-            if s in whole or problem.slices[s].buffer not in whole
-        ]
+        sizes += WorkingSets(problem).read(task)
         pairs = [
             [
                 min(problem.slices[s].bytes, problem.buffers[b].bytes)
