@@ -65,15 +65,15 @@ def main() -> None:
                 time_limit=None,
                 passes=passes,
             )
-            if found.summary is None or found.origin is None:
+            if found.plan is None or found.origin is None:
                 raise SystemExit(f"{name}, {passes}: {found.reason}")
             base = base or found
             groups = found.origin.network.groups
             values = [
                 f"{found.makespan:,}" if base is found else f"{found.makespan / base.makespan:.3f}",
-                f"{found.summary.dram_traffic:,}"
+                f"{found.dram_traffic:,}"
                 if base is found
-                else f"{found.summary.dram_traffic / base.summary.dram_traffic:.3f}",
+                else f"{found.dram_traffic / base.dram_traffic:.3f}",
             ]
             counts = [sum(len(group.operators) for group in groups), len(groups)]
             counts.append(len(found.problem.tasks))

@@ -7,19 +7,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spmilp import quantities
 from spmilp.checker.violation import Violation
 from spmilp.errors import FileError, NoPlanError, SpmilpError
 from spmilp.explaining.text import network_name
+from spmilp.machine.machine import MemoryKind
 from spmilp.plan import frames
 from spmilp.plan.file import open_pair, write_pair
-from spmilp.plan.measures import claimed
+from spmilp.plan.measures import claimed, compulsory_dram_traffic
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
-from spmilp.quantities import relative_gap
 from spmilp.report.address_stability import AddressStability
 from spmilp.report.search_log import LogEntry, read_log
-from spmilp.report.summary import Summary, as_html, as_text, rows_of, summarise, title_of
+from spmilp.report.summary import Row, as_html, as_text, quantity
 from spmilp.solvers.base import SolverResult, SolveStatus
 from spmilp.units import Bytes, Cycles, Femtojoules
 
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
     from spmilp.report.page import Page
 
 REJECTED = "rejected-"
+
+USE_OF_CORES = ("tasks", "busy", "utilisation")
+USE_OF_MEMORIES = ("kind", "peak", "capacity")
+"""Columns of the frames that ``solve --json`` has."""
 
 MOST_ROWS = 5_000
 """Tasks and transfers of a plan whose footprint is computed without being asked for."""
@@ -141,7 +146,9 @@ class Result:
     @property
     def objective(self) -> int | None:
         """Value of the problem's first objective, in cycles, bytes or femtojoules."""
-        return None if self.summary is None else self.summary.objective
+        if self.plan is None:
+            return None
+        return claimed(self.plan.claim).of(self.problem.objective.first)
 
     @property
     def bound(self) -> int:
@@ -156,7 +163,8 @@ class Result:
     @property
     def gap(self) -> float | None:
         """Of these tiles: ``(objective - bound) / objective``; 0 when no plan of them is better."""
-        return None if self.summary is None else self.summary.gap
+        objective = self.objective
+        return None if objective is None else quantities.relative_gap(objective, self.bound)
 
     @cached_property
     def bound_of_any_tiles(self) -> int | None:
@@ -166,12 +174,12 @@ class Result:
         """
         from spmilp.bounds.any_tiles import peak_for_any_tiles, traffic_for_any_tiles
 
-        quantity, machine = self.problem.objective.first, self.problem.machine
-        if self.origin is None or quantity is Quantity.ENERGY:
+        measured, machine = self.problem.objective.first, self.problem.machine
+        if self.origin is None or measured is Quantity.ENERGY:
             return None
-        if quantity is Quantity.DRAM_TRAFFIC:
+        if measured is Quantity.DRAM_TRAFFIC:
             return traffic_for_any_tiles(self.origin.network)
-        if quantity is Quantity.PEAK_SPM:
+        if measured is Quantity.PEAK_SPM:
             return peak_for_any_tiles(self.origin.network, machine)
         return None if self.roofline is None else self.roofline.cycles
 
@@ -184,7 +192,7 @@ class Result:
         """
         if self.objective is None or self.bound_of_any_tiles is None:
             return None
-        return relative_gap(self.objective, self.bound_of_any_tiles)
+        return quantities.relative_gap(self.objective, self.bound_of_any_tiles)
 
     @property
     def makespan(self) -> Cycles | None:
@@ -231,13 +239,6 @@ class Result:
     def interrupted(self) -> bool:
         """Whether a ``KeyboardInterrupt`` has cut the search short."""
         return self.answer.interrupted
-
-    @cached_property
-    def summary(self) -> Summary | None:
-        """All figures of the plan as plain data; ``None`` without a plan."""
-        if self.plan is None:
-            return None
-        return summarise(self.problem, self.plan, self.bound, self.bound_source)
 
     @cached_property
     def roofline(self) -> "Roofline | None":
@@ -510,22 +511,74 @@ class Result:
         made.require_all()
         return files
 
-    def rows(self, *, any_tiles: bool = True) -> list[tuple[str, str, str]]:
+    def rows(self, *, any_tiles: bool = True) -> list[Row]:
         """Return the figures of the plan: name, value, and what it is to be compared with.
+
+        The first gap is the one to what no tiling is below, where that is known: a bad tiling hides
+        behind its own bound.
 
         Parameters
         ----------
         any_tiles
             Whether there is time for what no tiling can be below.
         """
-        if self.summary is None:
+        plan, measured = self.plan, self.problem.objective.first
+        if plan is None or self.objective is None or self.gap is None:
             return [("reason", self.reason, "")]
-        ceiling = self.bound_of_any_tiles if any_tiles else None
-        made = rows_of(self.summary, ceiling, self.solver, self.seconds)
+        made = [("makespan", f"{plan.claim.makespan:,} cycles", self._as_time())]
+        if measured is not Quantity.MAKESPAN:
+            made.append(("objective", quantity(measured, self.objective), measured.value))
+        gap_of_any = self.gap_of_any_tiles if any_tiles else None
+        if gap_of_any is not None and self.bound_of_any_tiles is not None:
+            least = f"to {quantity(measured, self.bound_of_any_tiles)}, which no tiling is below"
+            made.append(("gap", quantities.percent(gap_of_any), least))
+        proof = f"to {quantity(measured, self.bound)}: {self.bound_source}"
+        made += [
+            (
+                "gap" if gap_of_any is None else "gap of tiles",
+                quantities.percent(self.gap),
+                f"{proof}{', optimal' * (self.gap == 0)}",
+            ),
+            ("DRAM traffic", quantities.size(plan.claim.dram_traffic), self._against_compulsory()),
+            ("peak SPM", quantities.size(plan.claim.peak_spm), self._against_capacity()),
+        ]
+        if plan.claim.energy:
+            energy = f"{plan.claim.energy / 1e9:,.3f} µJ"
+            made.append(("energy", energy, "of what the machine states"))
         if self.tiles_are_fallback:
             why = "there was no time to compare others: give more (time limit)"
-            made.insert(-3, ("tiles", "a fallback", why))
-        return made
+            made.append(("tiles", "a fallback", why))
+        return [
+            *made,
+            ("tasks", f"{len(plan.placements):,}", ""),
+            ("transfers", f"{len(plan.transfers):,}", ""),
+            ("solver", self.solver, "" if self.seconds is None else f"{self.seconds:.1f} s in all"),
+        ]
+
+    def _as_time(self) -> str:
+        hertz = self.problem.machine.frequency
+        if not hertz or not self.makespan:
+            return ""
+        return f"{quantities.time(self.makespan / hertz)} at {quantities.frequency(hertz)}"
+
+    def _against_compulsory(self) -> str:
+        compulsory = compulsory_dram_traffic(self.problem)
+        if not compulsory:
+            return "none is compulsory"
+        times = self._there().claim.dram_traffic / compulsory
+        return f"{times:.2f} × compulsory {quantities.size(compulsory)}"
+
+    def _against_capacity(self) -> str:
+        """Compare with the scratchpad of which the largest share is used."""
+        shares = [
+            (use["peak"] / use["capacity"], use)
+            for use in frames.memory_rows(self.problem, self._there())
+            if use["kind"] == MemoryKind.SPM and use["capacity"]
+        ]
+        if not shares:
+            return ""
+        share, use = max(shares, key=lambda each: each[0])
+        return f"{quantities.percent(share)} of {quantities.size(use['capacity'])} in {use['name']}"
 
     def data(self, *, any_tiles: bool = True) -> dict[str, object]:
         """Return the answer as ``spmilp solve --json`` has it; what there is not is ``None``.
@@ -535,27 +588,50 @@ class Result:
         any_tiles
             Whether there is time for what no tiling can be below, and for the footprint.
         """
-        summary = self.summary
+        problem, machine, plan = self.problem, self.problem.machine, self.plan
         roofline = self.roofline if any_tiles else None
         footprint = self.footprint if any_tiles else None
+        cores = memories = clock = None
+        if plan is not None:
+            clock = machine.frequency and plan.claim.makespan / machine.frequency
+            cores = [
+                {"core": use["name"], **{name: use[name] for name in USE_OF_CORES}}
+                for use in frames.core_rows(problem, plan)
+            ]
+            memories = [
+                {"memory": use["name"], **{name: use[name] for name in USE_OF_MEMORIES}}
+                for use in frames.memory_rows(problem, plan)
+                if use["kind"] != MemoryKind.DRAM and use["capacity"] is not None
+            ]
         return {
-            **(dict.fromkeys(Summary.__slots__) if summary is None else asdict(summary)),
-            "network": network_name(self.problem),
-            "machine": self.problem.machine.name,
-            "quantity": str(self.problem.objective.first),
+            "network": network_name(problem),
+            "machine": machine.name,
+            "quantity": str(problem.objective.first),
+            "objective": self.objective,
             "bound": self.bound,
             "bound_source": self.bound_source,
+            "gap": self.gap,
+            "makespan": self.makespan,
+            "makespan_seconds": clock,
+            "dram_traffic": self.dram_traffic,
+            "compulsory_dram_traffic": None if plan is None else compulsory_dram_traffic(problem),
+            "energy": self.energy,
+            "peak_spm": self.peak_spm,
+            "tasks": None if plan is None else len(plan.placements),
+            "transfers": None if plan is None else len(plan.transfers),
+            "cores": cores,
+            "memories": memories,
+            "unverified": list(machine.unverified),
             "bound_of_any_tiles": self.bound_of_any_tiles if any_tiles else None,
             "gap_of_any_tiles": self.gap_of_any_tiles if any_tiles else None,
             "tiles_are_fallback": self.tiles_are_fallback,
             "roofline": None if roofline is None else roofline.cycles,
             "footprint": None if footprint is None else footprint.fields(),
-            "unverified": list(self.problem.machine.unverified),
             "status": str(self.status),
             "reason": self.answer.reason or None,
             "solver": self.solver,
             "seconds_to_check": round(self.seconds_to_check, 3),
-            "checked": summary is not None,
+            "checked": plan is not None,
             "violations": [asdict(found) for found in self.violations],
             "lock": None if self.lock is None else asdict(self.lock),
         }
@@ -571,7 +647,12 @@ class Result:
 
     def title(self, how: str = "") -> str:
         """Say what is mapped onto what, and how it ended."""
-        return title_of(self.problem, self.status, self.summary is not None, how)
+        machine = self.problem.machine
+        cores = quantities.count(len(machine.cores), "core")
+        verdict = "" if self.plan is None else ", checked"
+        return (
+            f"{network_name(self.problem)} on {machine.name} ({cores}): {self.status}{how}{verdict}"
+        )
 
     def _there(self) -> Plan:
         if self.plan is None:

@@ -25,9 +25,9 @@ from spmilp.errors import ExitCode, FileError
 from spmilp.files import write_together
 
 if TYPE_CHECKING:
+    from spmilp.machine.machine import Machine
     from spmilp.problem.problem import Problem
     from spmilp.report.search_log import LogEntry
-    from spmilp.report.summary import Summary
     from spmilp.result import Result
     from spmilp.watch import Stage
 
@@ -161,7 +161,7 @@ def solve(
                 f"{quantities.time(ended - started)}, of which {quantities.time(ended - began)} "
                 f"to write the plan and {quantities.time(result.seconds_to_check)} to check it"
             )
-        if result.summary is None:
+        if result.plan is None:
             out.print_error(failure(result, files))
         interrupted = interrupts.code is not None
         # After an interrupt nobody wants to wait.
@@ -178,14 +178,14 @@ def solve(
                 out.print_json_line({"event": "answer", **answer})
             else:
                 out.print_json(answer)
-        elif result.summary is not None:
-            shown = answer_of(result, result.summary, files, more=more, interrupted=interrupted)
+        elif result.plan is not None:
+            shown = answer_of(result, files, more=more, interrupted=interrupted)
             out.print_answer(None, shown, as_json=False)
     raise typer.Exit(_exit_code(result, given["gap"] if strict_gap else math.inf, code))
 
 
 def answer_of(
-    result: "Result", summary: "Summary", files: Sequence[Path], *, more: bool, interrupted: bool
+    result: "Result", files: Sequence[Path], *, more: bool, interrupted: bool
 ) -> Iterator[RenderableType]:
     """Yield the figures, the use of the cores, and what was written.
 
@@ -194,13 +194,16 @@ def answer_of(
     more
         Whether there is time for what no tiling can be below, and for the footprint.
     """
+    from spmilp.plan.frames import core_rows
+
     yield out.styled(result.title(", interrupted" * interrupted))
     rows = result.rows(any_tiles=more)
     yield out.table(("", "", ""), rows, numbers={1}, show_headings=False)
     yield ""
-    yield _cores(summary)
-    if summary.unverified:
-        yield _unverified(summary)
+    if result.plan is not None:
+        yield _cores(core_rows(result.problem, result.plan))
+    if result.problem.machine.unverified:
+        yield _unverified(result.problem.machine)
     yield from result.footprint.lines() if more and result.footprint else ()
     yield from result.lock.lines() if result.lock else ()
     yield from (f"written: {file}" for file in files)
@@ -222,29 +225,29 @@ def failure(result: "Result", files: Sequence[Path]) -> str:
     return f"{result.status}: {result.reason}" if result.answer.reason else result.reason
 
 
-def _unverified(summary: "Summary") -> RenderableType:
+def _unverified(machine: "Machine") -> RenderableType:
     """Return one line that names the parameters of the machine that no source confirms."""
     from spmilp.machine.read import list_presets
 
-    names = summary.unverified
+    names = machine.unverified
     count = quantities.count(len(names), "machine parameter")
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    shown = f"; spmilp machines {summary.machine} lists them" * (summary.machine in list_presets())
+    shown = f"; spmilp machines {machine.name} lists them" * (machine.name in list_presets())
     said = f" {count} ({', '.join(names[:3])}{more}){shown}"
     return out.styled("unverified:", "yellow").append(visible(said), style="default")
 
 
-def _cores(summary: "Summary") -> Table:
+def _cores(cores: list[dict[str, Any]]) -> Table:
     """Return a row per core, or the spread over them when they are many."""
-    percent, shares = quantities.percent, sorted(core.utilisation for core in summary.cores)
+    percent, shares = quantities.percent, sorted(core["utilisation"] for core in cores)
     if len(shares) <= MOST_CORES:
         rows = [
-            (core.core, f"{core.tasks:,}", f"{core.busy:,}", percent(core.utilisation))
-            for core in summary.cores
+            (core["name"], f"{core['tasks']:,}", f"{core['busy']:,}", percent(core["utilisation"]))
+            for core in cores
         ]
         return out.table(("core", "tasks", "busy cycles", "utilisation"), rows, numbers={1, 2, 3})
     spread = (shares[0], sum(shares) / len(shares), shares[-1])
-    busy = f"{sum(1 for core in summary.cores if core.tasks)} of {len(shares)}"
+    busy = f"{sum(1 for core in cores if core['tasks'])} of {len(shares)}"
     headings = ("cores in use", "utilisation: least", "mean", "most")
     return out.table(headings, [(busy, *map(percent, spread))], numbers={1, 2, 3})
 

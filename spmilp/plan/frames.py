@@ -104,18 +104,23 @@ def transfer_frame(problem: Problem, plan: Plan) -> "pd.DataFrame":
 
 
 def core_frame(problem: Problem, plan: Plan) -> "pd.DataFrame":
+    """Return :func:`core_rows` as a frame."""
+    return _frame_of(core_rows(problem, plan), CORES).astype({"capacity": "Int64"})
+
+
+def core_rows(problem: Problem, plan: Plan) -> list[dict[str, Any]]:
     """Return the cores: tasks, busy cycles, share of the makespan, bytes of their memory.
 
     ``peak`` ends the highest residency; ``live_peak`` is the most occupied at one time, a lower
     bound on it. Cores that share a memory have the same. ``capacity`` is missing without limit.
     """
     makespan = plan.claim.makespan
-    memories = _memories(problem, plan)
+    memories = memory_rows(problem, plan)
     tasks = Counter(placement.core for placement in plan.placements)
     busy: Counter[int] = Counter()
     for placement in plan.placements:
         busy[placement.core] += placement.end - placement.start
-    rows = [
+    return [
         memories[core.memory]
         | {
             "core": core.index,
@@ -127,21 +132,20 @@ def core_frame(problem: Problem, plan: Plan) -> "pd.DataFrame":
         }
         for core in problem.machine.cores
     ]
-    return _frame_of(rows, CORES).astype({"capacity": "Int64"})
 
 
 def memory_frame(problem: Problem, plan: Plan) -> "pd.DataFrame":
-    """Return the memories: residencies, and bytes as in :func:`core_frame`.
+    """Return the memories: residencies, and bytes as in :func:`core_rows`.
 
     ``utilisation`` is ``peak / capacity``, 0 to 1; missing without limit, as ``capacity`` is.
     """
-    rows = _memories(problem, plan)
+    rows = memory_rows(problem, plan)
     for use in rows:
         use["utilisation"] = use["peak"] / use["capacity"] if use["capacity"] else None
     return _frame_of(rows, MEMORIES).astype({"capacity": "Int64", "utilisation": "Float64"})
 
 
-def _memories(problem: Problem, plan: Plan) -> list[dict[str, Any]]:
+def memory_rows(problem: Problem, plan: Plan) -> list[dict[str, Any]]:
     """Return how each memory is used; ``capacity`` is ``None`` without limit."""
     machine = problem.machine
     residencies: list[list[Residency]] = [[] for _ in machine.memories]

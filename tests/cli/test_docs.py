@@ -36,8 +36,10 @@ def test_every_option_of_the_reference_exists(run: Run) -> None:
 
 
 def test_the_json_fields_of_the_reference_are_those_of_the_answer() -> None:
-    from spmilp.report.summary import Summary
+    from checker.worked_example import PROBLEM
+    from cli.fakes import answer
+    from spmilp.result import checked
 
     rows = re.findall(r"^\| (`.*?`) \|", (DOCS / "cli.md").read_text(), flags=re.MULTILINE)
     documented = {name for row in rows for name in re.findall(r"`([a-z_]+)`", row)}
-    assert set(Summary.__slots__) <= documented
+    assert set(checked(PROBLEM, answer()).data()) - {"lock"} <= documented

@@ -8,37 +8,47 @@ from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.quantities import relative_gap
-from spmilp.report.summary import summarise
+from spmilp.result import Result
+from spmilp.solvers.base import SolverResult, SolveStatus
+
+
+def result_of(problem: Problem, plan: Plan, bound: int) -> Result:
+    answer = SolverResult(
+        status=SolveStatus.FEASIBLE, plan=plan, bound=bound, bound_source="critical path"
+    )
+    return Result(problem=problem, answer=answer)
 
 
 def test_the_figures_of_the_plan_by_hand(problem: Problem, plan: Plan) -> None:
-    summary = summarise(problem, plan, bound=54, bound_source="critical path")
+    result = result_of(problem, plan, bound=54)
+    data = result.data()
 
-    assert (summary.makespan, summary.objective, summary.bound) == (72, 72, 54)
-    assert summary.gap == pytest.approx(0.25)
-    assert summary.makespan_seconds == pytest.approx(72e-6)
-    assert (summary.dram_traffic, summary.compulsory_dram_traffic) == (96, 96)
-    assert (summary.tasks, summary.transfers) == (2, 3)
-    assert [core.utilisation for core in summary.cores] == [pytest.approx(20 / 72)] * 2
-    assert [(use.memory, use.peak, use.capacity) for use in summary.memories] == [
-        ("spm0", 96, 256),
-        ("spm1", 192, 256),
+    expected = {"makespan": 72, "objective": 72, "bound": 54, "gap": 0.25, "tasks": 2}
+    expected |= {"dram_traffic": 96, "compulsory_dram_traffic": 96, "transfers": 3}
+    assert {name: data[name] for name in expected} == expected
+    assert data["makespan_seconds"] == pytest.approx(72e-6)
+    assert [core["utilisation"] for core in data["cores"]] == [pytest.approx(20 / 72)] * 2
+    assert data["memories"] == [
+        {"memory": "spm0", "kind": "spm", "peak": 96, "capacity": 256},
+        {"memory": "spm1", "kind": "spm", "peak": 192, "capacity": 256},
     ]
-    assert summary.fullest is not None
-    assert summary.fullest.memory == "spm1"
-    assert summary.unverified == ("dma.rate",)
+    assert data["unverified"] == ["dma.rate"]
+    remarks = {name: remark for name, _, remark in result.rows()}
+    assert remarks["peak SPM"] == "75.0% of 256 B in spm1"
+    assert remarks["DRAM traffic"] == "1.00 × compulsory 96 B"
 
 
 def test_the_objective_is_the_problems_first_quantity(problem: Problem, plan: Plan) -> None:
     frugal = replace(problem, objective=Objective.of(Quantity.DRAM_TRAFFIC))
-    summary = summarise(frugal, plan, bound=96, bound_source="compulsory traffic")
+    result = result_of(frugal, plan, bound=96)
 
-    assert (summary.quantity, summary.objective, summary.gap) == (Quantity.DRAM_TRAFFIC, 96, 0.0)
+    assert (result.objective, result.gap) == (96, 0.0)
+    assert ("objective", "96 B", "dram_traffic") in result.rows()
 
 
 def test_no_frequency_means_no_seconds(problem: Problem, plan: Plan) -> None:
     timeless = replace(problem, machine=replace(problem.machine, frequency=None))
-    assert summarise(timeless, plan, 54, "critical path").makespan_seconds is None
+    assert result_of(timeless, plan, bound=54).data()["makespan_seconds"] is None
 
 
 def test_the_gap_of_an_objective_of_zero_is_zero() -> None:
