@@ -10,7 +10,7 @@ from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
-from spmilp.solvers.common.fit import least_sizes
+from spmilp.solvers.common.fit import least_bytes
 from spmilp.solvers.schedule.assignments import Unit, in_shares, units_of_operators
 from spmilp.solvers.schedule.kernels.extract import Scorer, columns_of, plan_of
 from spmilp.solvers.schedule.kernels.records import NEVER, NONE, Ints, numbers
@@ -47,9 +47,8 @@ class Layers:
         self.work: list[Cycles] = [0] * len(self._units)
         self._needs: list[Bytes] = [0] * len(self._units)
         for task in problem.tasks:
-            sizes, saved = least_sizes(problem, task)
             layer = int(operators[task.index])
-            self._needs[layer] = max(self._needs[layer], sum(sizes) - sum(saved))
+            self._needs[layer] = max(self._needs[layer], least_bytes(problem, task))
             self.work[layer] += min(cycles for cycles in task.cycles if cycles is not None)
         for units in units_of_operators(problem):
             for unit in units:

@@ -172,7 +172,7 @@ def _both(problem: Problem, named: NamedPins) -> Pins:
 def refuse_unknown_names(
     named: NamedPins, machine: Machine, groups: Iterable[str], tensors: Iterable[str]
 ) -> None:
-    """Raise an error for what is wrong whatever the tiles, before any are looked for.
+    """Raise an error for names that are wrong whatever the tiles, before any are looked for.
 
     Parameters
     ----------
@@ -182,21 +182,14 @@ def refuse_unknown_names(
     Raises
     ------
     PinError
-        If a name is not known, or all cores are forbidden that a row allows.
+        If a name is not known.
     """
     cores, memories = _cores_and_memories(machine)
-    forbidden = cores.all(named.forbid_cores)
-    if len(forbidden) == len(machine.cores):
-        raise PinError(f"pins: all {len(forbidden)} cores are forbidden")
+    cores.all(named.forbid_cores)
     by_name = Known("group", [(name, "") for name in groups])
     for row in named.tasks:
         by_name.all(filter(_is_whole, row.task))
-        able = cores.all(row.cores or ())
-        if able and set(able) <= set(forbidden):
-            shown = cores.names(able)
-            raise PinError(
-                f"pins: task {', '.join(row.task)} is pinned to {shown}, and {shown} is forbidden"
-            )
+        cores.all(row.cores or ())
     of_tensors = Known("tensor", [(name, "") for name in tensors])
     for place in named.buffers:
         memories.all(place.memory)

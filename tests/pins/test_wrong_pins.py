@@ -237,11 +237,6 @@ GROUP = {"task": "Conv_3*", "cores": "core_1_1"}
             "no tensor inputs; did you mean",
         ),
         ({"forbid_cores": "core_9_9"}, "no core core_9_9"),
-        ({"forbid_cores": "core*"}, "all 16 cores are forbidden"),
-        (
-            {"forbid_cores": "core_0*", "tasks": [{"task": "Conv_0", "cores": "core_0_1"}]},
-            "task Conv_0 is pinned to core_0_1, and core_0_1 is forbidden",
-        ),
     ],
 )
 def test_what_is_wrong_with_any_tiles_is_said_before_they_are_chosen(

@@ -16,12 +16,11 @@ So the plans are those of the problem with pins, as far as these are concerned, 
 them bounds those. Other pins stay as they are.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
 
-from spmilp.bounds.resources import WorkingSets
 from spmilp.errors import Shortage
 from spmilp.machine.machine import Core, CoreKind, Machine, Memory, MemoryKind
 from spmilp.plan.plan import Placement, Plan
@@ -63,7 +62,7 @@ def worst_shortage(problem: Problem) -> Shortage | None:
         roomiest = known[able]
         if roomiest is None or roomiest.usable is None:
             continue
-        over = _least_bytes(problem, task, roomiest) - roomiest.usable
+        over = _least_bytes_in(problem, task, roomiest) - roomiest.usable
         if over > 0 and (worst is None or over > worst[0]):
             worst = over, task, roomiest
     if worst is None:
@@ -97,18 +96,25 @@ def parts_of(problem: Problem, task: Task) -> Iterator[tuple[str, Bytes]]:
         yield "scratch", task.scratch
 
 
-def _least_bytes(problem: Problem, task: Task, memory: Memory) -> Bytes:
-    sizes, saved = least_sizes(problem, task)
-    return _least_padded(sizes, memory) - sum(align_up(size, memory.alignment) for size in saved)
+def least_bytes(problem: Problem, task: Task, alignment: Bytes = 1, unpadded: int = 0) -> Bytes:
+    """Return bytes that must lie in a task's memory at one time, each part at an aligned address.
 
+    What may overwrite an operand counts with it once.
 
-def least_sizes(problem: Problem, task: Task) -> tuple[list[Bytes], list[Bytes]]:
-    """Return the bytes of what must lie in a task's memory, and of what others may overwrite."""
-    written = [problem.buffers[buffer].bytes for buffer in task.writes]
-    sizes = [*written, task.scratch]
+    Parameters
+    ----------
+    unpadded
+        Parts that no padding follows, here those with most of it.
+    """
+    sizes = [*(problem.buffers[buffer].bytes for buffer in task.writes), task.scratch]
     saved: list[Bytes] = []
     if problem.machine.remote is None:
-        sizes += WorkingSets(problem).read(task)
+        whole = {s for s in task.reads if s < len(problem.buffers)}
+        sizes += [
+            problem.slices[s].bytes
+            for s in task.reads
+            if s in whole or problem.slices[s].buffer not in whole
+        ]
         pairs = [
             [
                 min(problem.slices[s].bytes, problem.buffers[b].bytes)
@@ -117,20 +123,20 @@ def least_sizes(problem: Problem, task: Task) -> tuple[list[Bytes], list[Bytes]]
             ]
             for b in task.writes
         ]
-        saved = [max(some) for some in pairs if some]
-    return sizes, saved
+        saved = [align_up(max(some), alignment) for some in pairs if some]
+    padding = sorted((align_up(size, alignment) - size for size in sizes), reverse=True)
+    return sum(sizes) + sum(padding[unpadded:]) - sum(saved)
 
 
-def _least_padded(sizes: Sequence[Bytes], memory: Memory) -> Bytes:
-    """Return bytes that these need at least, each at an aligned address.
+def _least_bytes_in(problem: Problem, task: Task, memory: Memory) -> Bytes:
+    """Return a lower bound on a task's bytes in a memory.
 
-    Every one is followed by padding, but for those right before the memory's end or a reserved
-    range that is itself not aligned: at most one each, here those with most padding.
+    Every part is followed by padding, but for those right before the memory's end or a reserved
+    range that is itself not aligned: at most one each.
     """
     ends = [*(taken.start for taken in memory.reserved), memory.size or 0]
     unaligned = sum(end % memory.alignment != 0 for end in ends)
-    padding = sorted((align_up(size, memory.alignment) - size for size in sizes), reverse=True)
-    return sum(sizes) + sum(padding[unaligned:])
+    return least_bytes(problem, task, memory.alignment, unaligned)
 
 
 def _explain(machine: Machine, short: Shortage) -> str:

@@ -13,7 +13,6 @@ import numpy as np
 from spmilp.cached import cached
 from spmilp.errors import Shortage, SpmilpError
 from spmilp.machine.controllers import CONTROLLERS, Block, defects_of
-from spmilp.machine.machine import Memory
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem, Slice
 from spmilp.problem.strides import (
@@ -23,7 +22,7 @@ from spmilp.problem.strides import (
     strided_copy,
 )
 from spmilp.processes import interruptibly
-from spmilp.solvers.common.fit import least_sizes, parts_of
+from spmilp.solvers.common.fit import least_bytes, parts_of
 from spmilp.solvers.schedule.kernels.generate import generate_schedule
 from spmilp.solvers.schedule.kernels.memories import new_address_space
 from spmilp.solvers.schedule.kernels.plan_columns import lists_in
@@ -47,7 +46,7 @@ from spmilp.solvers.schedule.kernels.tables import (
     tables_with_all_pairs,
 )
 from spmilp.solvers.schedule.kernels.timeline import new_timeline
-from spmilp.units import Bytes, MemoryIdx, TaskIdx, align_up
+from spmilp.units import MemoryIdx, TaskIdx, align_up
 
 RESIDENCY = (
     *("slice", "memory", "offset", "bytes", "start", "valid", "end"),
@@ -380,7 +379,7 @@ def shortage_of(problem: Problem, stop: Stop, state: ScheduleState) -> Shortage 
     return Shortage(
         what=f"task {task.name}, cycle {_begins(state, number, core):,}",
         memory=memory.name,
-        needed=_working_set(problem, number, memory)
+        needed=least_bytes(problem, task, memory.alignment)
         + sum(align_up(buffer.bytes, memory.alignment) for buffer in staying),
         usable=memory.usable or 0,
         parts=parts,
@@ -429,12 +428,6 @@ def _defect(problem: Problem, part: Slice) -> str:
             if found is not None:
                 return f"; {found}: make the sizes of the model multiples of it"
     return ""
-
-
-def _working_set(problem: Problem, task: TaskIdx, memory: Memory) -> Bytes:
-    sizes, saved = least_sizes(problem, problem.tasks[task])
-    step = memory.alignment
-    return sum(align_up(size, step) for size in sizes) - sum(align_up(size, step) for size in saved)
 
 
 def _begins(state: ScheduleState, task: TaskIdx, core: int) -> int:
