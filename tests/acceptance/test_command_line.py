@@ -235,29 +235,14 @@ def test_calibrate_lists_the_tiles_of_a_model(run: Run, tmp_path: Path) -> None:
     assert (tmp_path / "tiles.csv").read_text().startswith("kind,operator,dtype,")
 
 
-def absent(folder: Path) -> list[object]:
-    return ["absent.onnx"]
+def holding(name: str, content: bytes) -> Callable[[Path], list[object]]:
+    """Return what writes a file and gives its name."""
 
+    def write(folder: Path) -> list[object]:
+        (folder / name).write_bytes(content)
+        return [name]
 
-def text_as_model(folder: Path) -> list[object]:
-    (folder / "notes.onnx").write_text("These are notes, not a network.\n" * 20)
-    return ["notes.onnx"]
-
-
-def half_a_model(folder: Path) -> list[object]:
-    content = MODEL.read_bytes()
-    (folder / "half.onnx").write_bytes(content[: len(content) // 2])
-    return ["half.onnx"]
-
-
-def half_a_problem(folder: Path) -> list[object]:
-    (folder / "half.json").write_text(PROBLEM.read_text()[:2000])
-    return ["half.json"]
-
-
-def shopping_list(folder: Path) -> list[object]:
-    (folder / "list.json").write_text('{"format": "shopping list"}')
-    return ["list.json"]
+    return write
 
 
 def problem_with_a_bad_field(folder: Path) -> list[object]:
@@ -274,11 +259,11 @@ def machine_with(folder: Path, old: str, new: str) -> list[object]:
 
 
 BAD: list[tuple[Callable[[Path], list[object]], int, tuple[str, ...]]] = [
-    (absent, 3, ("absent.onnx",)),
-    (text_as_model, 3, ("notes.onnx",)),
-    (half_a_model, 3, ("half.onnx",)),
-    (half_a_problem, 3, ("half.json",)),
-    (shopping_list, 3, ("list.json", "spmilp-problem")),
+    (lambda folder: ["absent.onnx"], 3, ("absent.onnx",)),
+    (holding("notes.onnx", b"These are notes, not a network.\n" * 20), 3, ("notes.onnx",)),
+    (holding("half.onnx", MODEL.read_bytes()[: MODEL.stat().st_size // 2]), 3, ("half.onnx",)),
+    (holding("half.json", PROBLEM.read_bytes()[:2000]), 3, ("half.json",)),
+    (holding("list.json", b'{"format": "shopping list"}'), 3, ("list.json", "spmilp-problem")),
     (problem_with_a_bad_field, 3, ("99999",)),
     (lambda folder: [PROBLEM, "--machine", "mesh4x4"], 2, ("machine",)),
     (lambda folder: [MODEL, "--machine", "mesh4x5"], 3, ("mesh4x5", "mesh4x4")),

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import spmilp
-from tests.acceptance.doors import MACHINES, MODELS, assert_valid, second_verdict
+from tests.acceptance.doors import MACHINES, MODELS, second_verdict
 
 QUICK = {"batch": 1, "sequence": 16}
 LINES: list[tuple[str, str, dict[str, int] | None]] = [
@@ -93,14 +93,6 @@ def test_a_table_of_figures_shows_what_was_found(tiny: Path) -> None:
     assert set(result.tasks["core_name"]) <= set(result.cores["name"])
     assert len(result.residencies) == result.memories["residencies"].sum()
     assert {"source", "bytes", "start", "end"} <= set(result.transfers.columns)
-
-
-def test_a_problem_by_hand_is_solved_like_one_from_a_model(tiny: Path) -> None:
-    problem = spmilp.load_problem(tiny / "problem.json")
-    result = spmilp.solve(problem, solver="list")
-    assert result.violations == ()
-    assert_valid(tiny)
-    assert len(problem.tasks) == 4
 
 
 def test_a_model_whose_dimensions_are_not_bound_is_refused_by_name() -> None:

@@ -1,14 +1,12 @@
 """What a solve is asked for: objectives, pins, hints, sizes, tiles, limits, gaps and seeds."""
 
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
 import spmilp
-from tests.acceptance.doors import MODELS, PROBLEMS, ROOT, assert_valid
+from tests.acceptance.doors import MODELS, PROBLEMS, assert_valid
 
 SMALL = PROBLEMS / "gru-12t-2c-crossbar-ample-balanced.json"
 MODEL, MACHINE = MODELS / "ds_cnn_int8.onnx", "gap8"
@@ -57,17 +55,6 @@ def test_a_hint_makes_the_answer_never_worse(tmp_path: Path) -> None:
     elsewhere = PROBLEMS / "mlp-8t-4c-bus-shared4-tight-compute.json"
     with pytest.raises(spmilp.SpmilpError):
         spmilp.solve(elsewhere, solver="search", time_limit=0.5, hint=tmp_path)
-
-
-@pytest.mark.full
-def test_a_lock_keeps_addresses_of_an_earlier_plan(tmp_path: Path) -> None:
-    before = spmilp.solve(MODEL, MACHINE, solver="list", time_limit=20)
-    before.save(tmp_path)
-    after = spmilp.solve(MODEL, MACHINE, lock=tmp_path, time_limit=20)
-    assert after.violations == ()
-    assert after.lock is not None
-    with pytest.raises(ValueError, match="lock"):
-        spmilp.solve(MODEL, MACHINE, lock_cost="5%")
 
 
 def test_sizes_of_dimensions_are_taken_by_name() -> None:
@@ -122,48 +109,6 @@ def test_a_wide_gap_ends_a_search_at_once() -> None:
     assert result.gap is not None
     assert result.gap <= 0.99
     assert time.monotonic() - began < 30
-
-
-@pytest.mark.full
-def test_memory_that_does_not_suffice_is_said_with_both_numbers() -> None:
-    with pytest.raises(spmilp.SpmilpError, match=r"\d.*\d"):
-        spmilp.solve(SMALL, solver="lns", memory_limit="20MiB", time_limit=10)
-
-
-INTERRUPTED = """
-import os, signal, sys, time
-from threading import Timer
-import spmilp
-from spmilp.watch import Observer
-
-signal.signal(signal.SIGINT, signal.default_int_handler)
-asked = []
-
-def interrupt_soon(entry):
-    if entry.incumbent is not None and not asked:
-        asked.append(Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)))
-        asked[0].start()
-
-began = time.monotonic()
-result = spmilp.solve(
-    sys.argv[1], solver="lns", time_limit=100, observer=Observer(on_log=interrupt_soon)
-)
-assert result.interrupted
-assert result.plan is not None
-assert result.violations == ()
-assert time.monotonic() - began < 80
-"""
-
-
-@pytest.mark.full
-def test_ctrl_c_ends_a_search_with_the_plan_that_there_is() -> None:
-    """In a process of its own: an interrupt that a solve lets through would end all tests."""
-    problem = PROBLEMS / "stages-48t-4c-mesh2x2-tight-balanced.json"
-    command = [sys.executable, "-c", INTERRUPTED, str(problem)]
-    done = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False
-    )
-    assert done.returncode == 0, done.stderr
 
 
 def test_a_machine_is_changed_by_its_numbers() -> None:

@@ -36,16 +36,6 @@ def folder(result: spmilp.Result, tmp_path_factory: pytest.TempPathFactory) -> P
     return place
 
 
-@pytest.fixture(scope="module")
-def by_hand() -> spmilp.ProblemBuilder:
-    b = spmilp.ProblemBuilder(spmilp.load_machine("mesh4x4").replace(spm="64KiB"))
-    x = b.input("x", (16, 64), "int8")
-    w = b.weight("w", (64, 64), "int8")
-    y = b.task("mm0", reads=[x[0:8], w], writes=("y0", (8, 64), "int32"), cycles=400)
-    b.output(y)
-    return b
-
-
 @pytest.mark.full
 def test_importing_it_loads_next_to_nothing() -> None:
     code = (
@@ -79,31 +69,6 @@ def test_a_replay_knows_the_model(result: spmilp.Result, folder: Path) -> None:
     with pytest.raises(spmilp.SpmilpError, match="not the model of this problem"):
         read.replay(MODELS / "ds_cnn_int8.onnx")
     assert read.replay(MODEL, seed=3, delays=1)["within"].all()
-
-
-def test_an_export_writes_files(result: spmilp.Result, folder: Path, tmp_path: Path) -> None:
-    files = result.export(["csv", "c"], tmp_path / "c")
-    assert {"allocation.csv", "spmilp_plan.c"} <= {file.name for file in files}
-    assert all(file.exists() for file in files)
-    with pytest.raises(ValueError, match="format elf: there are c, "):
-        result.export("elf", tmp_path)
-    with pytest.raises(ValueError, match="format onnx needs the model"):
-        spmilp.read(folder).export("onnx", tmp_path)
-
-
-def test_a_problem_by_hand_is_solved_checked_and_compared(by_hand: spmilp.ProblemBuilder) -> None:
-    problem = by_hand.build()
-    solved = spmilp.solve(problem, solver="list")
-    assert solved.plan is not None
-    assert spmilp.check(problem, solved.plan) == ()
-    assert spmilp.bound(problem).value <= solved.bound
-
-    found = spmilp.compare({"small": problem}, solvers=["list", "cpsat"], time_limit=20)
-    assert list(found.runs["solver"]) == ["list", "cpsat"]
-    assert set(found.runs["instance"]) == {"small"}
-    assert "cpsat" in repr(found)
-    assert "<table" in found._repr_html_()
-    assert list(found.summary["plans"]) == [1, 1]
 
 
 def test_without_a_plan_the_reason_is_said(tmp_path: Path) -> None:

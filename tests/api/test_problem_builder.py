@@ -131,113 +131,85 @@ def test_the_machine_and_the_objective_are_those_asked_for() -> None:
     assert problem.name == "problem on mesh4x4-spm64KiB"
 
 
-MISTAKES: dict[str, tuple[Callable[[ProblemBuilder], Any], str]] = {
-    "a name twice": (lambda b: b.weight("x", 8), "data x: there is one of this name already"),
-    "a task twice": (lambda b: b.task("t", cycles=1), "task t: there is one of this name"),
-    "no name": (lambda b: b.input("", 8), "data '': expected a name"),
-    "a type": (lambda b: b.input("z", 8, "int7"), "z: dtype 'int7'; there are bool, int8"),
-    "a shape": (lambda b: b.input("z", (4, 0)), "z: axis 1 has 0 elements, expected 1 or more"),
-    "no shape": (lambda b: b.input("z", ()), "z: a shape without axes"),
-    "a memory": (lambda b: b.input("z", 8, memory="dran"), "no memory 'dran'; did you mean dram?"),
-    "a name of data": (
-        lambda b: b.task("u", reads=["yy"], cycles=1),
-        "task u: there is no data 'yy'",
-    ),
-    "data of another": (
+SMALL = ("z", 4, "int8")
+WHOLE = (16, 64)
+"""The shape of x and y."""
+
+
+def in_place(b: ProblemBuilder, *pair: str) -> Any:
+    return b.task("u", reads=["x"], writes=SMALL, cycles=1, in_place=[pair])
+
+
+def two_tiles(b: ProblemBuilder, shape: tuple[int, int], other: tuple[int, int], at: int) -> Any:
+    """Put y and a second tile into tensors of one name."""
+    b.task("u", reads=["y"], writes=("z", WHOLE, "int32"), cycles=1)
+    b.output("y", tensor=("whole", shape))
+    b.output("z", tensor=("whole", other), at=(at, 0))
+    b.build()
+
+
+MISTAKES: list[tuple[Callable[[ProblemBuilder], Any], str]] = [
+    (lambda b: b.weight("x", 8), "data x: there is one of this name already"),
+    (lambda b: b.task("t", cycles=1), "task t: there is one of this name"),
+    (lambda b: b.input("", 8), "data '': expected a name"),
+    (lambda b: b.input("z", 8, "int7"), "z: dtype 'int7'; there are bool, int8"),
+    (lambda b: b.input("z", (4, 0)), "z: axis 1 has 0 elements, expected 1 or more"),
+    (lambda b: b.input("z", ()), "z: a shape without axes"),
+    (lambda b: b.input("z", 8, memory="dran"), "no memory 'dran'; did you mean dram?"),
+    (lambda b: b.task("u", reads=["yy"], cycles=1), "task u: there is no data 'yy'"),
+    (
         lambda b: b.task("u", reads=[ProblemBuilder(MACHINE).input("x", 8)], cycles=1),
         "task u: there is no data 'x'",
     ),
-    "a range": (lambda b: b._data["x"][0:17], r"x: \[0, 17\) along axis 0, which is \[0, 16\)"),
-    "an empty range": (lambda b: b._data["x"][:, 3:3], r"x: \[3, 3\) along axis 1"),
-    "a step": (lambda b: b._data["x"][0:8:2], "x: a step of 2 along axis 0, expected 1"),
-    "many slices": (lambda b: b._data["x"][0, 0, 0], "x: 3 slices, but 2 axes"),
-    "cycles": (lambda b: b.task("u", cycles=0), "task u: cycles 0 on core, expected 1 or more"),
-    "no cycles": (lambda b: b.task("u", cycles={}), "task u: cycles {}, expected a number"),
-    "a kind": (
-        lambda b: b.task("u", cycles={"gpu": 3}),
-        "task u: cycles on 'gpu'; mesh4x4 has core",
-    ),
-    "scratch": (lambda b: b.task("u", cycles=1, scratch=-4), "task u: scratch of -4 B"),
-    "what it writes": (
+    (lambda b: b._data["x"][0:17], r"x: \[0, 17\) along axis 0, which is \[0, 16\)"),
+    (lambda b: b._data["x"][:, 3:3], r"x: \[3, 3\) along axis 1"),
+    (lambda b: b._data["x"][0:8:2], "x: a step of 2 along axis 0, expected 1"),
+    (lambda b: b._data["x"][0, 0, 0], "x: 3 slices, but 2 axes"),
+    (lambda b: b.task("u", cycles=0), "task u: cycles 0 on core, expected 1 or more"),
+    (lambda b: b.task("u", cycles={}), "task u: cycles {}, expected a number"),
+    (lambda b: b.task("u", cycles={"gpu": 3}), "task u: cycles on 'gpu'; mesh4x4 has core"),
+    (lambda b: b.task("u", cycles=1, scratch=-4), "task u: scratch of -4 B"),
+    (
         lambda b: b.task("u", cycles=1, writes=[("z", 8)]),
         r"task u: writes \('z', 8\), expected \(name, shape, dtype\)",
     ),
-    "a read twice": (
-        lambda b: b.task("u", reads=["x", b._data["x"][0:16]], cycles=1),
-        "task u: reads x twice",
-    ),
-    "an earlier task": (
-        lambda b: b.task("u", cycles=1, after="tt"),
-        "after 'tt', no such task",
-    ),
-    "after an input": (
+    (lambda b: b.task("u", reads=["x", b._data["x"][0:16]], cycles=1), "task u: reads x twice"),
+    (lambda b: b.task("u", cycles=1, after="tt"), "after 'tt', no such task"),
+    (
         lambda b: b.task("u", cycles=1, after=b._data["x"]),
         "task u: after x, which no task writes",
     ),
-    "in place of what": (
-        lambda b: b.task(
-            "u", reads=["x"], writes=("z", 4, "int8"), cycles=1, in_place=[("y", "z")]
-        ),
-        "task u: in place of y, which it does not read",
-    ),
-    "in place where": (
-        lambda b: b.task(
-            "u", reads=["x"], writes=("z", 4, "int8"), cycles=1, in_place=[("x", "y")]
-        ),
-        "task u: in place 'y', which it does not write",
-    ),
-    "in place, another size": (
-        lambda b: b.task(
-            "u", reads=["x"], writes=("z", 4, "int8"), cycles=1, in_place=[("x", "z")]
-        ),
-        "task u: z of 4 B in place of x of 1024 B",
-    ),
-    "an output that is an input": (lambda b: b.output("x"), "output x: no task writes it"),
-    "an output twice": (
-        lambda b: (b.output("y"), b.output("y")),
-        "output y: is an output already",
-    ),
-    "a part as an output": (
-        lambda b: b.output(b._data["y"][0:8]),
-        r"y\[0:8, 0:64\] is a part",
-    ),
-    "a tile that leaves its tensor": (
+    (lambda b: in_place(b, "y", "z"), "task u: in place of y, which it does not read"),
+    (lambda b: in_place(b, "x", "y"), "task u: in place 'y', which it does not write"),
+    (lambda b: in_place(b, "x", "z"), "task u: z of 4 B in place of x of 1024 B"),
+    (lambda b: b.output("x"), "output x: no task writes it"),
+    (lambda b: (b.output("y"), b.output("y")), "output y: is an output already"),
+    (lambda b: b.output(b._data["y"][0:8]), r"y\[0:8, 0:64\] is a part"),
+    (
         lambda b: b.output("y", tensor=("z", (20, 64)), at=(8, 0)),
         r"output y: \[8, 24\) along axis 0 of z, which is \[0, 20\)",
     ),
-    "axes of a tile": (
+    (
         lambda b: b.output("y", tensor=("z", 1024), at=0),
         "output y: 2 axes at 1 in a tensor of 1",
     ),
-    "nothing reads it": (lambda b: b.build(), "y: no task reads it, and it is no output"),
-    "an unread input": (
+    (lambda b: b.build(), "y: no task reads it, and it is no output"),
+    (
         lambda b: (b.output("y"), b.input("unread", 8), b.build()),
         "input unread: no task reads it",
     ),
-    "tiles that overlap": (
-        lambda b: (
-            b.task("u", reads=["y"], writes=("z", (16, 64), "int32"), cycles=1),
-            b.output("y", tensor=("whole", (20, 64))),
-            b.output("z", tensor=("whole", (20, 64)), at=(4, 0)),
-            b.build(),
-        ),
-        "y and z overlap in the tensor whole",
-    ),
-    "tensors of one name": (
-        lambda b: (
-            b.task("u", reads=["y"], writes=("z", (16, 64), "int8"), cycles=1),
-            b.output("y", tensor=("whole", (16, 64))),
-            b.output("z", tensor=("whole", (32, 64)), at=(16, 0)),
-            b.build(),
-        ),
+    (lambda b: two_tiles(b, (20, 64), (20, 64), 4), "y and z overlap in the tensor whole"),
+    (
+        lambda b: two_tiles(b, WHOLE, (32, 64), 16),
         r"z: shape \(32, 64\) in whole, which has \(16, 64\)",
     ),
-}
+]
 
 
-@pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_is_named_with_both_numbers(b: ProblemBuilder, mistake: str) -> None:
-    make, said = MISTAKES[mistake]
+@pytest.mark.parametrize(("make", "said"), MISTAKES, ids=range(len(MISTAKES)))
+def test_a_mistake_is_named_with_both_numbers(
+    b: ProblemBuilder, make: Callable[[ProblemBuilder], Any], said: str
+) -> None:
     with pytest.raises(ValueError, match=said):
         make(started(b))
 

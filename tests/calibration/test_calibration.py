@@ -13,22 +13,15 @@ from spmilp.calibration import (
     FEATURES,
     CostModel,
     FamilyModel,
-    Measurement,
     Split,
-    as_csv,
     calibrate,
     rates_of,
     read_cost_model,
     read_measurements,
-    tiles_worth_measuring,
 )
 from spmilp.errors import ArgumentError, FileError, SpmilpError
-from spmilp.frontend.operators.geometry import Work
-from spmilp.lowering.lower import tile_group
 from spmilp.machine.machine import Machine
 from spmilp.machine.read import load_machine
-from spmilp.source import load
-from spmilp.tile_selection.first_choice import choose_tilings
 
 MODEL = Path(__file__).parents[2] / "models" / "ds_cnn_int8.onnx"
 GREEDY = "greedy:round_robin/round_robin"
@@ -56,17 +49,6 @@ def model_of_convolutions(machine: Machine, high: float = 40.0) -> CostModel:
 @pytest.fixture
 def edge() -> Machine:
     return load_machine("edge16").machine
-
-
-@pytest.mark.full
-def test_held_out_errors_are_at_most_a_tenth_and_a_third_of_the_analytic_models() -> None:
-    pytest.importorskip("sklearn")
-    from benchmarks.tiles.calibration import measure
-
-    found = measure(450)
-
-    assert found.error <= 0.1
-    assert found.error <= found.error_by_rule / 3
 
 
 @pytest.mark.full
@@ -185,15 +167,6 @@ def test_a_pickle_is_no_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert not Path("harm").exists()
 
 
-def test_measurements_are_read_as_they_were_written(edge: Machine, tmp_path: Path) -> None:
-    work = Work(loops=(("K", 32), ("C", 64), ("X", 7)), vector=9, dtype="int8")
-    row = Measurement(("tile", "Conv", "int8"), work, cycles=99, rule=65)
-    file = tmp_path / "measured.csv"
-    file.write_text(as_csv([row]))
-
-    assert read_measurements(file, edge) == (row,)
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -220,13 +193,3 @@ def test_bad_measurements_name_the_line(
 
     with pytest.raises(FileError, match=message):
         read_measurements(file, edge)
-
-
-@pytest.mark.full
-def test_the_tiles_worth_measuring_cover_those_of_the_first_choice(edge: Machine) -> None:
-    network, target = load(MODEL, "edge16")
-    listed = {row.work for row in tiles_worth_measuring(network, target.machine)}
-    tilings = choose_tilings(network, target.machine)
-    tiled = [tile_group(network, group, tilings[group.index]) for group in network.groups]
-
-    assert {task.work for group in tiled for task in group.tasks} <= listed

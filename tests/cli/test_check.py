@@ -31,17 +31,6 @@ def test_a_plan_that_names_no_problem_is_told(left: str, run: Run, plan_file: Pa
     assert run("check", plan_file, "--json").json["names_problem"] is False
 
 
-def test_command_lists_are_proven_too(run: Run, plan_file: Path) -> None:
-    ended = run("check", plan_file, "--commands")
-    assert (ended.code, ended.err) == (0, "")
-    assert ended.out.splitlines()[1] == (
-        "commands: 17 waits, 15 signals, 7 events (counters); no race, no deadlock"
-    )
-    found = run("check", plan_file, "--commands", "--json").json
-    assert (found["valid"], found["commands"]["waits"]) == (True, 17)
-    assert run("check", plan_file, "--json").json["commands"] is None
-
-
 def test_command_lists_with_too_many_events_have_their_exit_code(run: Run, tmp_path: Path) -> None:
     problem = with_machine(events=3)
     write_problem(problem, tmp_path / "problem.json")

@@ -9,8 +9,6 @@ from spmilp.errors import ExitCode
 from spmilp.problem.file import write_problem
 from tests.acceptance.doors import Run
 
-TWO = "greedy:contiguous/layer_by_layer,list"
-
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:

@@ -3,20 +3,11 @@
 import re
 from pathlib import Path
 
-import yaml
-
 from spmilp.cli.main import EXIT_CODES, VERBS
 from spmilp.errors import ExitCode
-from spmilp.machine.read import read_machine
 from tests.acceptance.doors import Run
 
 DOCS = Path(__file__).parents[2] / "docs"
-
-
-def test_the_machine_of_the_tutorial_is_a_machine() -> None:
-    (text,) = re.findall(r"```yaml\n(.*?)```", (DOCS / "tutorial.md").read_text(), flags=re.DOTALL)
-    assert yaml.safe_load(text)["name"] == "ring4"
-    assert len(read_machine(text.encode(), "ring4.yaml").machine.cores) == 4
 
 
 def test_every_exit_code_is_documented_in_the_help_and_in_the_reference() -> None:

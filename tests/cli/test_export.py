@@ -43,18 +43,6 @@ def test_without_a_format_all_that_can_take_the_plan_are_written_beside_it(
     assert str(folder / "trace.json") in ended.json["files"]
 
 
-def test_a_format_that_was_named_and_is_impossible_is_exit_code_8_and_the_others_are_written(
-    run: Run, plan_of_few_events: Path
-) -> None:
-    plan = plan_of_few_events
-    ended = run("export", plan, "-f", "csv,commands", "-o", "out")
-    assert ended.code == ExitCode.EXPORT_IMPOSSIBLE
-    assert "the plan needs 15 events" in ended.err
-    assert Path("out/allocation.csv").exists()
-    assert run("export", plan, "-f", "commands", "-o", "none").code == ExitCode.EXPORT_IMPOSSIBLE
-    assert not Path("none").exists()
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

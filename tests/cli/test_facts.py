@@ -3,10 +3,8 @@
 import re
 from pathlib import Path
 
-import pytest
-
 from spmilp.registry import list_solvers, solver_names
-from tests.acceptance.doors import MODELS, PROBLEMS, Run
+from tests.acceptance.doors import PROBLEMS, Run
 
 
 def test_a_machine_is_shown_with_its_sources(run: Run) -> None:
@@ -52,18 +50,3 @@ def test_with_pins_bounds_are_those_of_plans_that_keep_to_them(run: Run, tmp_pat
     assert values("--pins", pins)["work"] > 2.5 * values()["work"]
     pins.write_text("forbid_cores: core_9")
     assert "no core core_9" in run("bound", problem, "--pins", pins).err
-
-
-@pytest.mark.full
-def test_a_model_has_bounds_for_any_tiles_too(run: Run) -> None:
-    found = run("bound", MODELS / "resnet8_int8.onnx", "--machine", "mesh4x4", "--json").json
-    values = {each["name"]: each["value"] for each in found["bounds"]}
-    assert 0 < values["roofline"] <= values["work"]
-    assert 0 < values["chains of groups"] <= values["work"]
-    any_tiles = [each["name"] for each in found["bounds"] if each["tiles"] == "any"]
-    assert any_tiles == [
-        "roofline",
-        "chains of groups",
-        "bytes that groups need",
-        "smallest tiles",
-    ]

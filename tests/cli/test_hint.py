@@ -16,7 +16,6 @@ from spmilp.machine.read import MachineFile
 from spmilp.problem.file import read_problem
 from spmilp.registry import hint_takers, solver_names
 from spmilp.tile_selection.given_tiles import tilings_of
-from spmilp.watch import Observer
 from tests.acceptance.doors import Run
 
 INSTANCES = Path(__file__).parents[2] / "instances" / "problems"
@@ -28,16 +27,6 @@ GREEDY = ("greedy:contiguous/depth_first", "greedy:earliest_finish/critical_path
 def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, MachineFile]:
     model, machine = write_files(tmp_path_factory.mktemp("small"))
     return model, spmilp.load_machine(machine)
-
-
-@pytest.mark.full
-def test_a_hint_may_be_of_another_objective() -> None:
-    good = spmilp.solve(SMALL, solver="lns", time_limit=None)
-    found = spmilp.solve(
-        SMALL, solver="residency", objective="dram_traffic", hint=good, time_limit=1.0
-    )
-    assert found.violations == ()
-    assert found.dram_traffic <= good.dram_traffic
 
 
 @pytest.mark.full
@@ -64,26 +53,6 @@ def test_the_tiles_of_a_hint_are_kept_as_long_as_no_others_beat_its_plan(
     again = spmilp.solve(model, machine, solver="lns", hint=tmp_path, time_limit=None)
     assert again.problem == (own.problem if is_better else first.problem)
     assert again.makespan <= min(own.makespan, first.makespan)
-
-
-@pytest.mark.full
-def test_on_other_cores_the_tiles_alone_are_tried(files: tuple[Path, MachineFile]) -> None:
-    model, machine = files
-    slow = spmilp.solve(model, machine, solver="list")
-    warnings: list[str] = []
-    quick = machine.replace(fields={"core_kinds.core.arrays.0.K": 8})
-    found = spmilp.solve(
-        model,
-        quick,
-        solver="lns",
-        hint=slow,
-        time_limit=None,
-        observer=Observer(on_warning=warnings.append),
-    )
-    assert [text.partition(";")[0] for text in warnings] == [
-        f"hint: its cores are not those of {quick.machine.name}"
-    ]
-    assert found.violations == ()
 
 
 def test_bad_hints_are_refused_with_what_is_wrong(

@@ -104,16 +104,6 @@ def test_the_best_plan_so_far_is_written_and_the_limit_named(
     assert check(*open_pair(Path("out/plan.json"), None)) == ()
 
 
-def test_a_limit_that_does_not_suffice_at_all_says_both_numbers(run: Run) -> None:
-    model = MODELS / "resnet8_int8.onnx"
-    ended = run("solve", model, "-m", "gap9", "--memory-limit", "1MiB", "-o", "out")
-
-    assert ended.code == ExitCode.LIMIT_WITHOUT_PLAN
-    assert "memory limit of 1.0 MiB" in ended.err
-    assert "MiB are in use; no plan is left" in ended.err
-    assert not Path("out").exists()
-
-
 @pytest.mark.parametrize(
     "error",
     [

@@ -12,7 +12,6 @@ from spmilp.checker.values.compare import reference_outputs
 from spmilp.commands.build import build_commands
 from spmilp.commands.commands import CommandLists, Wait
 from spmilp.pipeline import solve
-from spmilp.plan.file import write_plan
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.result import Result
@@ -72,24 +71,3 @@ def test_an_output_outside_the_tolerance_has_its_exit_code(
 
     assert ended.code == 7
     assert "OUTSIDE" in ended.out
-
-
-def test_a_task_that_reads_too_early_has_the_same_exit_code(
-    run: Run, plan_file: Path, solved: Result
-) -> None:
-    assert solved.plan is not None
-    write_plan(started_at_once(solved.plan), solved.problem, plan_file)
-    ended = run("replay", plan_file, "--model", MODEL)
-
-    assert (ended.code, ended.out) == (7, "")
-    assert "not there at cycle 0" in ended.err
-
-
-def started_at_once(plan: Plan) -> Plan:
-    """Return the plan with a last task that does not wait for its operands."""
-    last = plan.placements[-1]
-    early = replace(last, start=0, end=last.end - last.start)
-    stays = tuple(
-        replace(stay, start=0) if stay.index in last.writes else stay for stay in plan.residencies
-    )
-    return replace(plan, placements=(*plan.placements[:-1], early), residencies=stays)

@@ -2,7 +2,6 @@
 
 import signal
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,7 +9,7 @@ from typing import TypeAlias
 
 import pytest
 
-from checker.worked_example import PLAN, PROBLEM, changed
+from checker.worked_example import PROBLEM, changed
 from cli.fakes import FakeSolver, answer, interrupted_with_a_plan, interrupted_without_a_plan
 from spmilp.cli import solve as command
 from spmilp.cli.output import ProgressLine
@@ -202,19 +201,6 @@ def test_an_interrupt_while_tiles_are_searched_for_leaves_the_plan_that_they_wer
     assert run("check", "out/plan.json").code == 0
 
 
-@pytest.mark.full
-def test_an_interrupt_before_the_solver_has_a_plan_leaves_that_of_the_tiles(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    solver = FakeSolver(answer(), before=interrupted_without_a_plan(signal.SIGINT))
-    monkeypatch.setattr("spmilp.pipeline.find_solver", lambda name: solver)
-    network = (MODELS / "ds_cnn_int8.onnx", "-m", "gap9")
-    ended = run("solve", *network, "--time-limit", "2s", "-o", "out", "--json")
-
-    assert (ended.code, ended.json["solver"], ended.json["checked"]) == (130, "list", True)
-    assert Path("out/plan.json").exists()
-
-
 def test_an_interrupt_after_the_search_is_noted_and_the_plan_written(
     run: Run, answering: Answering, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -255,18 +241,6 @@ def test_an_error_that_nobody_foresaw_gives_a_short_message(run: Run, answering:
     assert "ZeroDivisionError: by nobody" in short.err
     assert "Traceback" not in short.err
     assert "Traceback" in long.err
-
-
-def test_many_cores_are_summed_up(run: Run, answering: Answering, tmp_path: Path) -> None:
-    spare = replace(PROBLEM.machine.cores[2])
-    cores = [replace(spare, index=index, name=f"c{index}") for index in range(3, 30)]
-    machine = replace(PROBLEM.machine, cores=(*PROBLEM.machine.cores, *cores))
-    file = answering(FakeSolver(answer(PLAN)))
-    write_problem(replace(PROBLEM, machine=machine), file)
-    ended = run("solve", file)
-
-    assert ended.code == 0
-    assert "3 of 30" in ended.out
 
 
 def test_a_plan_that_takes_longer_than_the_limit_says_so(

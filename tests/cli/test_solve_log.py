@@ -66,10 +66,6 @@ def test_lines_of_json_end_with_the_answer(run: Run, problem: Path) -> None:
     assert last["objective"] == whole["objective"]
 
 
-def test_two_forms_of_json_exclude_each_other(run: Run, problem: Path) -> None:
-    assert run("solve", problem, "--json", "--json-lines").code == 2
-
-
 def test_a_log_file_that_cannot_be_made_is_an_error_before_anything_is_solved(
     run: Run, problem: Path
 ) -> None:

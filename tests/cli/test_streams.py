@@ -84,21 +84,6 @@ def test_a_signal_while_starting_says_so(
         assert (answer["exit_code"], answer["error"]["message"]) == (code, said)
 
 
-def test_ctrl_c_before_that_gives_no_traceback(saved: Path) -> None:
-    # The first module that is loaded by what heeds signals.
-    (saved / "json.py").write_text("import os\nos.kill(os.getpid(), 2)\n")
-    done = subprocess.run(
-        [*SPMILP, "solve", "problem.json"],
-        cwd=saved,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={**os.environ, "PYTHONPATH": str(saved)},
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
-    assert (done.returncode, done.stderr) == (-signal.SIGINT, "")
-
-
 def wait_until_it_heeds_signals(process: "subprocess.Popen[bytes]") -> None:
     """Wait until SIGTERM is caught, which Python itself does not do."""
     status = Path(f"/proc/{process.pid}/status")

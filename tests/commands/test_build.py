@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 
 from commands.helpers import Mapped, commands_as, planned, ten_plans, text, with_events
 from commands.oracle import conflicting_pairs, waits_of
-from commands.small import halves, load_run_store
+from commands.small import load_run_store
 from solvers.random_problems import problems
 from spmilp.checker.races import check_commands
 from spmilp.commands.build import TooManyEventsError, build_commands
@@ -30,57 +30,6 @@ def test_a_task_waits_for_its_load_and_a_store_for_its_task() -> None:
     }
 
 
-def test_what_writes_other_bytes_waits_for_nobody() -> None:
-    problem, plan = load_run_store()
-    stays = list(plan.residencies)
-    stays[6] = replace(stays[6], offset=32)
-
-    found = text(build_commands(problem, replace(plan, residencies=tuple(stays))))
-
-    assert found["core0"] == "w2>=1 run0 s0"
-    assert found["core1"] == "w3>=1 run1 s1"
-
-
-def test_stores_of_different_elements_of_a_tensor_are_not_ordered() -> None:
-    problem, plan = load_run_store()
-    moves = list(plan.transfers)
-    moves[3] = replace(moves[3], channel=1)
-
-    found = text(build_commands(problem, replace(plan, transfers=tuple(moves))))
-
-    assert found["dma0.0"] == "move0 s2 w0>=1 move2"
-    assert found["dma0.1"] == "move1 s3 w1>=1 move3"
-
-
-def test_stores_that_share_elements_are_ordered_as_in_the_plan() -> None:
-    problem, plan = load_run_store()
-    moves = list(plan.transfers)
-    moves[3] = replace(moves[3], channel=1)
-    shifted = replace(problem.buffers[3], place=replace(problem.buffers[3].place, start=(4,)))
-    problem = replace(problem, buffers=(*problem.buffers[:3], shifted))
-
-    found = text(build_commands(problem, replace(plan, transfers=tuple(moves))))
-
-    assert found["dma0.0"] == "move0 s2 w0>=1 move2 s2"
-    assert found["dma0.1"] == "move1 s3 w1>=1 w2>=2 move3"
-
-
-def test_a_task_that_follows_another_without_data_waits_for_it() -> None:
-    _, plan = load_run_store()
-    stays = list(plan.residencies)
-    stays[6] = replace(stays[6], offset=32)
-    plan = replace(plan, residencies=tuple(stays))
-
-    assert text(build_commands(halves(after=(0,)), plan))["core1"] == "w0>=1 w3>=1 run1 s1"
-
-
-def test_the_order_of_a_list_needs_no_wait() -> None:
-    found = text(build_commands(*on_one_core()))
-
-    assert found["core0"] == "w1>=1 run0 s0 w2>=1 run1 s0"
-    assert found["dma0.0"] == "move0 s1 w0>=1 move2 w0>=2 move3"
-
-
 @pytest.mark.full
 @settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(problem=problems(most_tasks=8))
@@ -99,14 +48,6 @@ def test_waits_are_the_transitive_reduction_of_all_conflicts(problem: Problem) -
 
     assert set(waits) == set(nx.transitive_reduction(order).edges) - steps
     assert len(waits) == summary_of(lists).waits
-
-
-def test_an_event_counts_only_what_somebody_waits_for() -> None:
-    problem, plan = load_run_store()
-
-    found = summary_of(build_commands(problem, plan))
-
-    assert (found.waits, found.signals, found.events, found.highest) == (5, 4, 4, 1)
 
 
 def test_a_counter_that_is_full_is_followed_by_another() -> None:

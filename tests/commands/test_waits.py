@@ -1,10 +1,8 @@
 """No wait and no signal can be left out: tried for each one of ten plans, in each scheme."""
 
-from collections import Counter
-
 import pytest
 
-from commands.helpers import commands_as, least_events, numbered, ten_plans, with_events, without
+from commands.helpers import commands_as, numbered, ten_plans, with_events, without
 from spmilp.checker.races import check_commands
 from spmilp.commands.commands import Command, EventScheme, Signal, Wait
 
@@ -39,22 +37,3 @@ def test_no_wait_and_no_signal_is_redundant(
                 assert {each.rule for each in found} & {"race", "task_order", "deadlock"}
                 tried += 1
     assert tried > least
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("maximum", [1, 3])
-def test_lists_for_few_events_need_each_wait_and_each_signal(maximum: int) -> None:
-    """Counters with fewer signals, and semaphores that pass from list to list."""
-    tried: Counter[tuple[EventScheme, type[Command]]] = Counter()
-    for problem, plan in ten_plans():
-        ways = list(least_events(problem, plan, maximum))[1:]
-        given = with_events(problem, None, maximum)
-        for lists in ways:
-            assert check_commands(given, plan, lists) == ()
-            for number, position, command in numbered(lists):
-                if isinstance(command, Wait | Signal):
-                    rules = check_commands(given, plan, without(lists, number, position))
-                    assert {found.rule for found in rules} & {"race", "task_order", "deadlock"}
-                    tried[lists.scheme, type(command)] += 1
-    assert len(tried) == 4
-    assert min(tried.values()) > 10

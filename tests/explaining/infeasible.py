@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import spmilp
@@ -17,12 +16,6 @@ def changed(problem: Problem, change: Callable[[Machine], Machine]) -> Problem:
     return replace(problem, machine=change(problem.machine))
 
 
-def engines_with(**fields: Any) -> Callable[[Machine], Machine]:
-    return lambda machine: replace(
-        machine, engines=tuple(replace(each, **fields) for each in machine.engines)
-    )
-
-
 def memories_with(name: str, **fields: Any) -> Callable[[Machine], Machine]:
     def change(memory: Memory) -> Memory:
         return replace(memory, **fields) if memory.name.startswith(name) else memory
@@ -34,22 +27,17 @@ def tasks(**made: Any) -> Problem:
     return independent_tasks(Made(**made), cycles=100, read=2500, tasks=3)
 
 
-def operands_too_large() -> Problem:
-    return tasks(spm=1024)
+def engines_with(**fields: Any) -> Callable[[], Problem]:
+    def change(machine: Machine) -> Machine:
+        return replace(machine, engines=tuple(replace(e, **fields) for e in machine.engines))
 
-
-def too_much_is_reserved() -> Problem:
-    return tasks(reserved=(14384, 14384))
+    return lambda: changed(tasks(), change)
 
 
 def scratch_too_large() -> Problem:
     problem = tasks()
     first, *others = problem.tasks
     return replace(problem, tasks=(replace(first, scratch=20_000), *others))
-
-
-def dram_too_small() -> Problem:
-    return changed(tasks(), memories_with("dram", size=7000))
 
 
 def no_core_of_the_kind() -> Problem:
@@ -59,18 +47,6 @@ def no_core_of_the_kind() -> Problem:
     special[1] = replace(special[1], cycles=(None, 50))
     machine = replace(problem.machine, kinds=kinds)
     return replace(problem, machine=machine, tasks=tuple(special))
-
-
-def engines_do_not_load() -> Problem:
-    return changed(tasks(), engines_with(loads=False))
-
-
-def engines_do_not_reach_the_dram() -> Problem:
-    return changed(tasks(), engines_with(reaches=(1, 2)))
-
-
-def transfers_too_short() -> Problem:
-    return changed(tasks(), engines_with(longest=1000))
 
 
 def weights_too_large_for_where_they_stay() -> Problem:
@@ -119,18 +95,10 @@ def nothing_can_be_spilled_to_the_dram() -> Problem:
     return changed(builder.build(), memories_with("dram", size=200))
 
 
-def all_cores_forbidden() -> Problem:
-    return replace(tasks(), pins=Pins(forbidden=(0, 1)))
-
-
 def one_task_has_to_start_after_another_has_ended_that_follows_it() -> Problem:
     last = len(tasks().tasks) - 1
     pins = TaskPin(task=0, not_before=5000), TaskPin(task=last, not_after=4000)
     return replace(tasks(), pins=Pins(tasks=pins))
-
-
-def a_buffer_is_pinned_beyond_its_memory() -> Problem:
-    return replace(tasks(), pins=Pins(buffers=(BufferPin(buffer=0, memories=(1,), address=15000),)))
 
 
 def a_task_is_pinned_to_the_small_memory() -> Problem:
@@ -138,72 +106,75 @@ def a_task_is_pinned_to_the_small_memory() -> Problem:
     return replace(small, pins=Pins(tasks=(TaskPin(task=1, cores=(1,)),)))
 
 
-PINNED: list[tuple[Callable[[], Problem], str, str]] = [
-    # what, what is said, what helps
-    (all_cores_forbidden, "all 2 cores are forbidden", "core core0, which is forbidden"),
-    (
+RESERVED = tuple(ByteRange(512 * at + 400, 512 * at + 512) for at in range(8))
+
+BEYOND = BufferPin(buffer=0, memories=(1,), address=15000)
+
+PINNED: dict[str, tuple[Callable[[], Problem], str, str]] = {
+    # what is said, what helps
+    "all cores are forbidden": (
+        lambda: replace(tasks(), pins=Pins(forbidden=(0, 1))),
+        "all 2 cores are forbidden",
+        "core core0, which is forbidden",
+    ),
+    "a task after one that follows it": (
         one_task_has_to_start_after_another_has_ended_that_follows_it,
         "task sum is pinned to have ended by cycle 4000, but task t0, before it",
         "task t0",
     ),
-    (a_buffer_is_pinned_beyond_its_memory, "x0 is pinned to spm0 at [15000, 17500)", "buffer x0"),
-    (a_task_is_pinned_to_the_small_memory, "t1", "task t1"),
-]
-
-
-Given = tuple[Path, Machine]
-"""A model, and the machine on which it does not fit."""
-
-
-def a_network_whose_smallest_tiles_are_too_large(model: Path, machine: Machine) -> Given:
-    return model, memories_with("spm", size=512, alignment=256)(machine)
-
-
-def a_network_that_the_dram_does_not_hold(model: Path, machine: Machine) -> Given:
-    return model, memories_with("dram", size=5000)(machine)
-
-
-def a_network_whose_tiles_do_not_go_between_reserved_ranges(model: Path, machine: Machine) -> Given:
-    reserved = tuple(ByteRange(512 * at + 400, 512 * at + 512) for at in range(8))
-    return model, memories_with("spm", size=4096, reserved=reserved)(machine)
-
-
-CASES: list[tuple[Callable[[], Problem], Obstacle, str, int, int]] = [
-    # what, cause, memory, bytes required, bytes usable
-    (operands_too_large, Obstacle.TASK, "spm0", 2516, 1024),
-    (too_much_is_reserved, Obstacle.TASK, "spm0", 2516, 2000),
-    (scratch_too_large, Obstacle.TASK, "spm0", 22516, 16384),
-    (dram_too_small, Obstacle.DRAM, "dram", 7516, 7000),
-    (no_core_of_the_kind, Obstacle.CORE, "", 0, 0),
-    (engines_do_not_load, Obstacle.ROUTE, "", 0, 0),
-    (engines_do_not_reach_the_dram, Obstacle.ROUTE, "", 0, 0),
-    (transfers_too_short, Obstacle.ROUTE, "", 0, 0),
-    (weights_too_large_for_where_they_stay, Obstacle.START, "spm0", 6000, 4096),
-]
-
-UNPROVEN: list[tuple[Callable[[], Problem], Obstacle, str, str, int, int]] = [
-    # what, cause, what is named, memory, bytes required, bytes usable
-    (results_that_stay_leave_no_room, Obstacle.ROOM, "task t2, cycle", "spm0", 4600, 4096),
-    (nothing_can_be_spilled_to_the_dram, Obstacle.ROOM, "what is spilled", "dram", 3596, 200),
-]
-
-MODELS: list[tuple[Callable[[Path, Machine], Given], Obstacle, str, int, int, str]] = [
-    # what, cause, memory, bytes required, bytes usable, what helps
-    (a_network_whose_smallest_tiles_are_too_large, Obstacle.TILE, "spm_0", 768, 512, "256 B more"),
-    (
-        a_network_that_the_dram_does_not_hold,
-        Obstacle.DRAM,
-        "dram",
-        5120,
-        5000,
-        "1,200 B more in dram",
+    "a buffer beyond its memory": (
+        lambda: replace(tasks(), pins=Pins(buffers=(BEYOND,))),
+        "x0 is pinned to spm0 at [15000, 17500)",
+        "buffer x0",
     ),
-    (
-        a_network_whose_tiles_do_not_go_between_reserved_ranges,
-        Obstacle.ROOM,
-        "spm_0",
-        1280,
-        3200,
+    "a task in the small memory": (a_task_is_pinned_to_the_small_memory, "t1", "task t1"),
+}
+
+
+CASES: dict[str, tuple[Callable[[], Problem], Obstacle, str, int, int]] = {
+    # cause, memory, bytes required, bytes usable
+    "operands": (lambda: tasks(spm=1024), Obstacle.TASK, "spm0", 2516, 1024),
+    "reserved": (lambda: tasks(reserved=(14384, 14384)), Obstacle.TASK, "spm0", 2516, 2000),
+    "scratch": (scratch_too_large, Obstacle.TASK, "spm0", 22516, 16384),
+    "DRAM": (
+        lambda: changed(tasks(), memories_with("dram", size=7000)),
+        *(Obstacle.DRAM, "dram", 7516, 7000),
+    ),
+    "no core of the kind": (no_core_of_the_kind, Obstacle.CORE, "", 0, 0),
+    "no loads": (engines_with(loads=False), Obstacle.ROUTE, "", 0, 0),
+    "no way to the DRAM": (engines_with(reaches=(1, 2)), Obstacle.ROUTE, "", 0, 0),
+    "short transfers": (engines_with(longest=1000), Obstacle.ROUTE, "", 0, 0),
+    "weights that stay": (
+        weights_too_large_for_where_they_stay,
+        *(Obstacle.START, "spm0", 6000, 4096),
+    ),
+}
+
+UNPROVEN: dict[str, tuple[Callable[[], Problem], Obstacle, str, str, int, int]] = {
+    # cause, what is named, memory, bytes required, bytes usable
+    "results that stay": (
+        results_that_stay_leave_no_room,
+        *(Obstacle.ROOM, "task t2, cycle", "spm0", 4600, 4096),
+    ),
+    "nothing can be spilled": (
+        nothing_can_be_spilled_to_the_dram,
+        *(Obstacle.ROOM, "what is spilled", "dram", 3596, 200),
+    ),
+}
+
+MODELS: dict[str, tuple[Callable[[Machine], Machine], Obstacle, str, int, int, str]] = {
+    # cause, memory, bytes required, bytes usable, what helps
+    "the smallest tiles": (
+        memories_with("spm", size=512, alignment=256),
+        *(Obstacle.TILE, "spm_0", 768, 512, "256 B more"),
+    ),
+    "DRAM": (
+        memories_with("dram", size=5000),
+        *(Obstacle.DRAM, "dram", 5120, 5000, "1,200 B more in dram"),
+    ),
+    "tiles between reserved ranges": (
+        memories_with("spm", size=4096, reserved=RESERVED),
+        *(Obstacle.ROOM, "spm_0", 1280, 3200),
         "smaller tiles: group y0 in 2x8/2 tiles instead of 1x4/2, group y1",
     ),
-]
+}

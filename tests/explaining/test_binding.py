@@ -1,14 +1,11 @@
 """What binds a plan, on plans that are slowed in known ways, and that its steps fill it."""
 
 from dataclasses import replace
-from itertools import pairwise
 
 import pytest
 
 import spmilp
-from explaining.plans import SIZES, analysed
 from explaining.slowed import Made, independent_tasks, listed
-from report.duo import duo_plan, duo_problem
 from spmilp.explaining.chain import Binding, Holder, Reason, cycles_by_binding, steps_of
 from spmilp.explaining.slow import analyse
 from spmilp.machine.machine import CoreKind
@@ -26,33 +23,6 @@ def most_binding(problem: Problem) -> Binding:
     found = cycles_by_binding(steps, 0, result.makespan)
     assert sum(cycles for _, cycles in found) == result.makespan
     return found[0][0]
-
-
-def test_steps_of_a_plan_by_hand() -> None:
-    analysis = analyse(duo_problem(), duo_plan())
-    steps = steps_of(analysis.subject, analysis.chain)
-    assert [(step.start, step.end, step.binding.reason) for step in steps] == [
-        (0, 2, Reason.UNUSED),
-        (2, 10, Reason.RATE),
-        (10, 30, Reason.WRITER),
-        (30, 40, Reason.RATE),
-        (40, 60, Reason.WRITER),
-        (60, 72, Reason.RATE),
-    ]
-    # Nothing but the engine is between memories without links.
-    assert {step.binding.holder for step in steps if step.binding.reason is Reason.RATE} == {
-        Holder.ENGINE
-    }
-
-
-def test_steps_fill_the_makespan_of_larger_plans_without_gaps() -> None:
-    for size in SIZES:
-        analysis = analysed(*size)
-        steps = steps_of(analysis.subject, analysis.chain)
-        assert steps[0].start == 0
-        assert steps[-1].end == max(analysis.subject.ends)
-        assert all(one.end == other.start for one, other in pairwise(steps))
-        assert all(step.start < step.end for step in steps)
 
 
 ALONE = (0, 16376)

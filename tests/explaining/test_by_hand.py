@@ -6,7 +6,7 @@ from report.duo import duo_plan, duo_problem
 from spmilp.explaining.chain import AnalysedPlan, Wait
 from spmilp.explaining.slow import Analysis, analyse
 from spmilp.explaining.usage import Beyond, Idle, excess_of
-from spmilp.plan.plan import Placement, Plan
+from spmilp.plan.plan import Plan
 from spmilp.problem.problem import BufferKind
 
 LOAD, MOVE, STORE = 2, 3, 4
@@ -40,23 +40,6 @@ def test_idle_cycles_have_the_name_of_what_was_waited_for() -> None:
     assert [(span.start, span.end, span.idle) for span in right.spans] == [
         (0, 2, Idle.UNUSED),
         (2, 10, Idle.LOAD),
-        (10, 30, Idle.WRITER),
-        (30, 40, Idle.MOVE),
-        (60, 72, Idle.DONE),
-    ]
-
-
-def test_a_task_whose_core_ran_another_one_first_is_waited_for_because_of_the_order() -> None:
-    problem, plan = duo_problem(), duo_plan()
-    third = replace(problem.tasks[0], index=2, name="third", reads=(), writes=(), cycles=(5,))
-    first = Placement(task=2, core=0, start=5, end=10, reads=(), writes=())
-    analysis = analyse(
-        replace(problem, tasks=(*problem.tasks, third)),
-        replace(plan, placements=(*plan.placements, first)),
-    )
-    assert [(span.start, span.end, span.idle) for span in analysis.cores[1].spans] == [
-        (0, 5, Idle.UNUSED),
-        (5, 10, Idle.ORDER),
         (10, 30, Idle.WRITER),
         (30, 40, Idle.MOVE),
         (60, 72, Idle.DONE),
@@ -102,28 +85,3 @@ def test_bytes_beyond_the_compulsory_ones_are_told_by_what_they_are_moved_for() 
         (Beyond.COPY, BufferKind.INPUT, "", 32),
         (Beyond.RELOAD, BufferKind.INPUT, "", 32),
     ]
-
-
-def test_a_pair_in_place_is_named_and_its_bytes_are_live_once() -> None:
-    analysis = duo()
-    assert analysis.in_place == ((3, 4),)
-    right = analysis.spaces[1]
-    assert dict(zip(right.cycles, right.live, strict=True)) == {30: 64, 40: 64, 60: 64, 72: 0}
-    assert dict(zip(right.cycles, right.tops, strict=True)) == {30: 192, 40: 192, 60: 192, 72: 0}
-    assert (right.peak, right.peak_at, right.live_peak) == (192, 30, 64)
-
-
-def test_traffic_is_told_by_tensor_beside_what_is_compulsory() -> None:
-    rows = [(row.tensor, row.kind, row.loaded, row.stored, row.compulsory) for row in duo().traffic]
-    assert rows == [
-        ("y", BufferKind.OUTPUT, 0, 64, 64),
-        ("x", BufferKind.INPUT, 32, 0, 32),
-    ]
-
-
-def test_an_empty_plan_has_an_empty_analysis() -> None:
-    problem = replace(duo_problem(), tensors=(), buffers=(), slices=(), tasks=())
-    empty = Plan(placements=(), claim=replace(duo_plan().claim, makespan=0), solver="none")
-    analysis = analyse(problem, empty)
-    assert (analysis.chain.links, analysis.phases, analysis.causes) == ((), (), ())
-    assert analysis.excess == ()

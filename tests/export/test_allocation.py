@@ -51,13 +51,6 @@ def test_the_bound_of_a_scratchpad_is_its_most_live_bytes_and_overhead_the_rest(
     assert spm0.overhead == 64
 
 
-def test_the_most_live_bytes_of_a_row_are_those_of_its_own_lifetime() -> None:
-    rows = {row.residency.index: row for row in allocations(subject())[SPM0].rows}
-    # b alone shares [79, 97) with nothing, and a's bytes are its own while both exist
-    assert rows[10].live == 32
-    assert rows[2].live == rows[7].live == 192
-
-
 def test_what_lies_in_a_tensor_takes_no_room_of_its_own() -> None:
     dram = allocations(subject())[0]
     at_place = [row for row in dram.rows if row.live is None]
@@ -83,10 +76,3 @@ def test_rows_for_minimalloc_overlap_nowhere_and_pairs_in_place_are_one() -> Non
     of_spm0 = minimalloc(subject())[f"minimalloc-memory{SPM0}.csv"].decode("ascii")
     assert "r8+r10,49,97,32,192\n" in of_spm0
     assert "reserved0,0,196,64,0\n" in of_spm0
-
-
-def test_each_head_names_format_versions_and_hashes() -> None:
-    text = allocation_csv(subject())["allocation.csv"].decode()
-    assert text.startswith("# format: spmilp-allocation-csv 1.0\n# tool: spmilp ")
-    assert f"# model_sha256: {'ab' * 32}\n# machine_sha256: {'cd' * 32}\n" in text
-    assert "# plan: makespan 196, bound 150\n" in text

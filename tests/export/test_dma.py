@@ -4,7 +4,6 @@ import csv
 import shutil
 import subprocess
 from dataclasses import replace
-from fractions import Fraction
 from io import StringIO
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checker.worked_example import CORE_DMA, L2_DMA, PLAN, PROBLEM, broken, with_engine
+from checker.worked_example import CORE_DMA, L2_DMA, PLAN, broken, with_engine
 from export.running_descriptors import Memories, epiphany, mchan
 from export.subjects import subject, with_hostile_names
 from spmilp.export.dma import (
@@ -26,12 +25,8 @@ from spmilp.export.dma import (
     info_of,
     words_of,
 )
-from spmilp.export.errors import ExportError
 from spmilp.machine.controllers import CONTROLLERS, Block, blocks_of, defects_of
-from spmilp.machine.machine import Engine
-from spmilp.machine.read import load_machine
 from spmilp.plan.plan import Transfer
-from spmilp.problem.file import problem_text
 
 RUNNERS = {"mchan": mchan("mchan", 17), "mchan_v6": mchan("mchan_v6", 16), "epiphany": epiphany}
 
@@ -107,18 +102,6 @@ def test_blocks_are_within_the_limits_and_move_every_byte(name: str, block: Bloc
         assert len(each.loops) <= len(controller.turns)
 
 
-def test_a_run_that_is_longer_than_a_descriptor_is_cut() -> None:
-    block = Block(source=0, destination=0, run=200_000)
-    assert [each.run for each in blocks_of(block, CONTROLLERS["mchan"])] == [131_071, 68_929]
-
-
-def test_rows_of_equal_gaps_stay_one_descriptor_of_an_edma_and_others_do_not() -> None:
-    one = Block(source=0, destination=0, run=16, loops=((8, 64, 16),))
-    both = Block(source=0, destination=0, run=16, loops=((8, 64, 32),))
-    assert len(blocks_of(one, CONTROLLERS["edma_tcd"])) == 1
-    assert len(blocks_of(both, CONTROLLERS["edma_tcd"])) == 8
-
-
 @pytest.mark.parametrize(
     ("block", "said"),
     [
@@ -145,24 +128,6 @@ def test_the_checker_applies_the_limits_of_an_engines_controller() -> None:
     residencies[7] = replace(residencies[7], offset=130)
     messages = broken(replace(PLAN, residencies=tuple(residencies)), limited)["transfer_limits"]
     assert any("its source address 130 B is 2 modulo 4 B" in message for message in messages)
-
-
-def test_the_controller_of_an_engine_stands_in_machine_and_problem_files() -> None:
-    engines = load_machine("gap9").machine.engines
-    assert {engine.controller for engine in engines if "mchan" in engine.name} == {"mchan"}
-    limited = with_engine(CORE_DMA, controller="epiphany")
-    assert '"controller": "epiphany"' in problem_text(limited)
-    assert "controller" not in problem_text(PROBLEM)
-
-
-def test_an_engine_of_an_unknown_controller_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"engine dma: no controller pl330; there are axi_dma_sg"):
-        Engine(index=0, name="dma", owner=None, rate=Fraction(1), controller="pl330")
-
-
-def test_a_choice_for_an_engine_that_is_not_there_is_refused() -> None:
-    with pytest.raises(ExportError, match=r"no engine is called dma9; there are dram_dma, l2_dma"):
-        controllers_of(replace(subject(), controllers=(("dma9", "mchan"),)))
 
 
 def test_the_last_choice_that_fits_an_engine_counts() -> None:

@@ -70,10 +70,3 @@ def test_what_else_is_put_on_the_plans_bytes_is_refused(tmp_path: Path) -> None:
     code, said = link(subject(), tmp_path, extra=place)
     assert code != 0
     assert "overlap" in said
-
-
-@needs_ld
-def test_reserved_addresses_stay_free_for_the_users_sections(tmp_path: Path) -> None:
-    place = f"  .vectors {BASE * (SPM0 + 1):#x} : {{ LONG(1) }}"
-    code, said = link(subject(), tmp_path, extra=place)
-    assert code == 0, said

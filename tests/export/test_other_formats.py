@@ -13,7 +13,6 @@ import pytest
 from checker.worked_example import PLAN, PROBLEM
 from export.subjects import lowered, subject, with_hostile_names
 from spmilp.export.command_lists import command_lists
-from spmilp.export.errors import ExportError
 from spmilp.export.netron import netron
 from spmilp.export.perfetto import CHANNELS, CORES, perfetto
 
@@ -34,11 +33,6 @@ def test_netron_sees_cores_and_addresses_and_the_graph_is_the_same() -> None:
     entry = {prop.key: prop.value for prop in after.graph.input[0].metadata_props}
     assert entry["spmilp.dram"].startswith("dram+0x")
     assert {prop.key: prop.value for prop in after.metadata_props}["spmilp.plan_sha256"]
-
-
-def test_without_the_model_netron_gets_nothing() -> None:
-    with pytest.raises(ExportError, match="name it with --model"):
-        netron(subject())
 
 
 @pytest.mark.parametrize("hostile", [False, True])

@@ -52,13 +52,6 @@ def _plan(folder: Path, document: Any) -> str:
     return str(caught.value).removeprefix(f"{folder / 'plan.json'}: ")
 
 
-def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match=r"nowhere\.json: cannot be read: No such file"):
-        read_problem(tmp_path / "nowhere.json")
-    with pytest.raises(FileError, match="cannot be read: Is a directory"):
-        read_plan(tmp_path)
-
-
 @pytest.mark.parametrize("content", [b"", b"{", b"hello", b"\xff\xfe\x00", b"[1, 2]", b"null"])
 @pytest.mark.parametrize("read", [read_problem, read_plan])
 def test_what_is_no_json_object_is_no_file_of_ours(
@@ -86,36 +79,19 @@ def test_hostile_json_is_refused(content: bytes, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("read", "text", "before", "after", "named"),
+    ("read", "before", "more", "named"),
     [
-        (
-            read_problem,
-            problem_text(PROBLEM),
-            '"objective": [',
-            '"objective": [], "objective": [',
-            "'",
-        ),
-        (
-            read_problem,
-            problem_text(PROBLEM),
-            '{"index": 3, ',
-            '{"index": 3, "name": "x", ',
-            "'name'",
-        ),
-        (
-            read_plan,
-            plan_text(PLAN, PROBLEM),
-            '"index": 3, ',
-            '"index": 3, "start": 0, ',
-            "'start'",
-        ),
+        (read_problem, '"objective": [', '"objective": [], ', "'"),
+        (read_problem, '"index": 3, ', '"name": "x", ', "'name'"),
+        (read_plan, '"index": 3, ', '"start": 0, ', "'start'"),
     ],
 )
 def test_a_field_that_stands_twice_is_refused(
-    read: Callable[[Path], object], text: str, before: str, after: str, named: str, tmp_path: Path
+    read: Callable[[Path], object], before: str, more: str, named: str, tmp_path: Path
 ) -> None:
+    text = problem_text(PROBLEM) if read is read_problem else plan_text(PLAN, PROBLEM)
     assert before in text
-    (tmp_path / "x.json").write_text(text.replace(before, after, 1))
+    (tmp_path / "x.json").write_text(text.replace(before, more + before, 1))
     with pytest.raises(FileError, match=f"an object(| of index 3) has the field {named}"):
         read(tmp_path / "x.json")
 
@@ -154,11 +130,6 @@ def test_what_a_newer_minor_version_adds_is_ignored(tmp_path: Path) -> None:
     newer["format_version"] = "1.7"
     (tmp_path / "problem.json").write_text(json.dumps(newer))
     assert read_problem(tmp_path / "problem.json") == PROBLEM
-
-
-def test_an_unknown_field_of_this_version_is_refused_with_a_suggestion(tmp_path: Path) -> None:
-    said = _problem(tmp_path, _changed(PROBLEM_JSON, ("buffers", 3, "end_in"), 0))
-    assert said.startswith("buffers.3.end_in: unknown field; did you mean ends_in")
 
 
 BAD_PROBLEMS: list[tuple[tuple[Step, ...], Any, str]] = [
@@ -214,12 +185,6 @@ def test_a_bad_problem_is_refused(
     path: tuple[Step, ...], value: Any, message: str, tmp_path: Path
 ) -> None:
     assert _problem(tmp_path, _changed(PROBLEM_JSON, path, value)).startswith(message)
-
-
-def test_a_missing_field_is_named(tmp_path: Path) -> None:
-    document = json.loads(json.dumps(PROBLEM_JSON))
-    del document["tasks"][2]["cycles"]
-    assert _problem(tmp_path, document) == "tasks.2.cycles: is missing"
 
 
 def test_a_plan_of_another_problem_is_refused(tmp_path: Path) -> None:
@@ -311,19 +276,3 @@ def test_a_garbled_plan_is_read_or_refused_and_nothing_else(folder: Path, docume
     assert plan is not None or said.startswith(f"{file}: ")
     if plan is not None:
         check(PROBLEM, plan)
-
-
-@pytest.mark.full
-@settings(max_examples=150, deadline=None, derandomize=True)
-@given(st.integers(0, len(problem_text(PROBLEM)) - 3), st.binary(max_size=3))
-def test_a_truncated_or_overwritten_file_is_refused(
-    folder: Path, position: int, patch: bytes
-) -> None:
-    file = folder / "problem.json"
-    text = problem_text(PROBLEM).encode()
-    file.write_bytes(text[:position])
-    with pytest.raises(FileError):
-        read_problem(file)
-    file.write_bytes(text[:position] + patch + text[position + len(patch) :])
-    problem, said = _attempt(lambda: read_problem(file))
-    assert problem is not None or said.startswith(f"{file}: ")

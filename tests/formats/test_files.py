@@ -6,16 +6,7 @@ from pathlib import Path
 import pytest
 
 from spmilp.errors import FileError
-from spmilp.files import read_bytes, sha256_of, write_atomically
-
-ABC = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-
-
-def test_text_and_bytes_are_written_as_they_are(tmp_path: Path) -> None:
-    write_atomically(tmp_path / "new" / "text", "a\r\nä\n")
-    write_atomically(tmp_path / "bytes", b"\x00\xff")
-    assert (tmp_path / "new" / "text").read_bytes() == "a\r\nä\n".encode()
-    assert read_bytes(tmp_path / "bytes") == b"\x00\xff"
+from spmilp.files import write_atomically
 
 
 def test_an_older_file_is_replaced_and_nothing_else_is_left(tmp_path: Path) -> None:
@@ -48,20 +39,6 @@ def test_new_files_have_the_usual_permissions(tmp_path: Path) -> None:
     write_atomically(tmp_path / "ours", "x")
     (tmp_path / "usual").write_text("x")
     assert (tmp_path / "ours").stat().st_mode == (tmp_path / "usual").stat().st_mode
-
-
-def test_the_hash_is_of_the_bytes(tmp_path: Path) -> None:
-    (tmp_path / "abc").write_bytes(b"abc")
-    assert (
-        sha256_of(b"abc") == sha256_of(tmp_path / "abc") == sha256_of(str(tmp_path / "abc")) == ABC
-    )
-
-
-def test_a_path_with_a_null_byte_is_reported(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="cannot be read"):
-        read_bytes("a\0b")
-    with pytest.raises(FileError, match="cannot be written"):
-        write_atomically(f"{tmp_path}/a\0b", "x")
 
 
 def test_a_pipe_is_not_replaced(tmp_path: Path) -> None:

@@ -4,13 +4,12 @@ from dataclasses import replace
 from itertools import product
 from math import prod
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checker.worked_example import MACHINE, PLAN, PROBLEM, SPM0, X0, with_machine, with_task
+from checker.worked_example import MACHINE, PLAN, PROBLEM, SPM0, X0, with_task
 from spmilp.machine.machine import MemoryKind
-from spmilp.plan.frames import core_frame, residency_frame, task_frame, transfer_frame
+from spmilp.plan.frames import residency_frame, task_frame, transfer_frame
 from spmilp.plan.measures import (
     Measures,
     compulsory_dram_traffic,
@@ -31,13 +30,6 @@ def test_the_worked_example_is_measured_as_by_hand() -> None:
     measures = _measure(PROBLEM, PLAN)
     assert [measures.of(quantity) for quantity in Quantity] == [196, 288, 38_248, 320]
     assert {measure(PROBLEM, (), (), ()).of(quantity) for quantity in Quantity} == {0}
-
-
-def test_what_the_machine_does_not_state_costs_nothing() -> None:
-    memories = tuple(replace(memory, energy_per_byte=None) for memory in MACHINE.memories)
-    links = tuple(replace(link, energy_per_byte=None) for link in MACHINE.links)
-    silent = with_machine(memories=memories, links=links)
-    assert _measure(silent, PLAN).energy == 1000
 
 
 def test_compulsory_traffic_is_what_is_read_and_what_must_be_stored() -> None:
@@ -66,11 +58,6 @@ def test_compulsory_traffic_counts_slices_that_overlap_or_their_buffer() -> None
 def _without(task: Task, slice_: SliceIdx) -> Task:
     reads = tuple(read for read in task.reads if read != slice_)
     return replace(task, reads=reads)
-
-
-def test_a_core_that_works_in_dram_needs_no_traffic() -> None:
-    cores = (replace(MACHINE.cores[0], memory=0), *MACHINE.cores[1:])
-    assert compulsory_dram_traffic(with_machine(cores=cores)) == 0
 
 
 def test_what_starts_in_dram_and_must_end_elsewhere_leaves_as_a_whole() -> None:
@@ -131,18 +118,3 @@ def test_the_frame_of_transfers_adds_up_to_the_traffic() -> None:
     assert frame.loc[[0, 4, 12], "direction"].tolist() == ["load", "store", "move"]
     touches_dram = (frame["source"] == "dram") | (frame["destination"] == "dram")
     assert frame.loc[touches_dram, "bytes"].sum() == PLAN.claim.dram_traffic
-
-
-def test_the_frame_of_cores_shows_how_they_are_used() -> None:
-    frame = core_frame(PROBLEM, PLAN)
-    assert frame["busy"].tolist() == [30, 28, 10]
-    assert frame["peak"].tolist() == [256, 320, 320]
-    assert frame["live_peak"].tolist() == [192, 224, 224]
-    assert frame.loc[0, "utilisation"] == pytest.approx(30 / 196)
-
-
-def test_frames_of_an_empty_plan_have_their_columns() -> None:
-    empty = replace(PLAN, placements=(), residencies=(), transfers=())
-    for of in (task_frame, residency_frame, transfer_frame):
-        assert list(of(PROBLEM, empty).columns) == list(of(PROBLEM, PLAN).columns)
-        assert len(of(PROBLEM, empty)) == 0

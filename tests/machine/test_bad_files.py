@@ -1,6 +1,7 @@
 """Every way to break a machine file gives one message that says where and what."""
 
 import copy
+import re
 from pathlib import Path
 from typing import Any
 
@@ -39,120 +40,69 @@ def link(source: str, target: str) -> list[dict[str, Any]]:
     return [{"source": source, "target": target, **RATE}]
 
 
+ALIASES = {
+    "pad": "scratchpads.0",
+    "kind": "core_kinds.core",
+    "ranges": "scratchpads.0.reserved_byte_ranges",
+    "rate": "dram.0.rate_bytes_per_cycle",
+    "to_dram": "core core_0_0: no engine moves data",
+}
+"""Beginnings of paths and messages in the table."""
+
 WRONG: list[tuple[str, Any, str]] = [
     ("core_kinds", GONE, "core_kinds: is missing"),
-    ("pad.dma.0.rate_bytes_per_cycle", GONE, "scratchpads.0.dma.0.rate_bytes_per_cycle: is missin"),
-    ("pad.size_kib", -4, "scratchpads.0.size_kib: expected int >= 1; got -4"),
-    ("pad.size_kib", "64", "scratchpads.0.size_kib: expected int | null; got '64'"),
-    ("pad.size_kib", True, "scratchpads.0.size_kib: expected int | null; got True"),
-    ("pad.size_kib", 10**30, "scratchpads.0.size_kib: expected int <= 281474976710656"),
-    ("pad.size_kib", GONE, "scratchpads.0: give one of size_bytes, size_kib, size_mib"),
-    ("pad.size_bytes", 4, "scratchpads.0: give one of size_bytes, size_kib, size_mib"),
-    (
-        "pad.size_kib",
-        2**43,
-        "scratchpads.0: a size of 9007199254740992 B exceeds 281474976710656 B",
-    ),
-    ("pad.size_kb", 4, "scratchpads.0.size_kb: unknown field; did you mean size_kib"),
-    ("pad.colour", 1, "scratchpads.0.colour: unknown field; known here: align"),
+    ("pad.dma.0.rate_bytes_per_cycle", GONE, "@pad.dma.0.rate_bytes_per_cycle: is missin"),
+    ("pad.size_kib", -4, "@pad.size_kib: expected int >= 1; got -4"),
+    ("pad.size_kib", "64", "@pad.size_kib: expected int | null; got '64'"),
+    ("pad.size_kib", True, "@pad.size_kib: expected int | null; got True"),
+    ("pad.size_kib", 10**30, "@pad.size_kib: expected int <= 281474976710656"),
+    ("pad.size_kib", GONE, "@pad: give one of size_bytes, size_kib, size_mib"),
+    ("pad.size_bytes", 4, "@pad: give one of size_bytes, size_kib, size_mib"),
+    ("pad.size_kib", 2**43, "@pad: a size of 9007199254740992 B exceeds 281474976710656 B"),
+    ("pad.size_kb", 4, "@pad.size_kb: unknown field; did you mean size_kib"),
+    ("pad.colour", 1, "@pad.colour: unknown field; known here: align"),
     ("pad.alignment_bytes", 48, "memory spm_0_0: alignment 48 B, no power of 2"),
-    (
-        "pad.reserved_byte_ranges",
-        [[0, 99999]],
-        "memory spm_0_0: reserved up to 99999 B > size 6553",
-    ),
-    ("pad.reserved_byte_ranges", [[8, 8]], "byte range [8, 8) is empty"),
-    (
-        "pad.reserved_byte_ranges",
-        [[0, 8], [4, 12]],
-        "memory spm_0_0: reserved [4, 12) begins before",
-    ),
-    (
-        "dram.0.rate_bytes_per_cycle",
-        0,
-        "dram.0: rate_bytes_per_cycle: expected a number > 0; got 0",
-    ),
-    ("dram.0.rate_bytes_per_cycle", -1, "dram.0.rate_bytes_per_cycle: expected a positive number "),
-    (
-        "dram.0.rate_bytes_per_cycle",
-        "3/0",
-        "dram.0.rate_bytes_per_cycle: expected a positive numbe",
-    ),
-    (
-        "dram.0.rate_bytes_per_cycle",
-        float("inf"),
-        "dram.0.rate_bytes_per_cycle: expected a positive",
-    ),
-    (
-        "dram.0.rate_bytes_per_cycle",
-        "1/1009",
-        "dram.0.rate_bytes_per_cycle: expected a fraction who",
-    ),
-    ("dram.0.rate_bytes_per_cycle", GONE, "dram.0: a DRAM with sites needs rate_bytes_per_cycle"),
+    ("ranges", [[0, 99999]], "memory spm_0_0: reserved up to 99999 B > size 6553"),
+    ("ranges", [[8, 8]], "byte range [8, 8) is empty"),
+    ("ranges", [[0, 8], [4, 12]], "memory spm_0_0: reserved [4, 12) begins before"),
+    ("rate", 0, "dram.0: rate_bytes_per_cycle: expected a number > 0; got 0"),
+    ("rate", -1, "@rate: expected a positive number "),
+    ("rate", "3/0", "@rate: expected a positive numbe"),
+    ("rate", float("inf"), "@rate: expected a positive"),
+    ("rate", "1/1009", "@rate: expected a fraction who"),
+    ("rate", GONE, "dram.0: a DRAM with sites needs rate_bytes_per_cycle"),
     ("dram.0.sites", GONE, "dram.0: a DRAM with rate_bytes_per_cycle needs sites"),
     ("dram.0.sites", ["r_9_9"], "dram dram: no site is called r_9_9"),
     ("dram.0.name", "r_1_1", "r_1_1 names a memory and a router"),
     ("dram", [], "dram: "),
-    (
-        "dram",
-        [{}],
-        "core core_0_0: no engine moves data from dram to its memory spm_0_0; add a link",
-    ),
-    (
-        "topology.type",
-        "hypercube",
-        "topology.type: expected one of mesh, torus, opposed_tori, ring,",
-    ),
+    ("dram", [{}], "@to_dram from dram to its memory spm_0_0; add a link"),
+    ("topology.type", "hypercube", "topology.type: expected one of mesh, torus, opposed_tori, r"),
     ("topology.columns", 1025, "topology.columns: expected int <= 1024; got 1025"),
     ("topology", {"type": "bus", "rate_bytes_per_cycle": 1}, "dram dram: no site is called r_0_0"),
     ("links", link("r_0_0", "r_0_0"), "link r_0_0 -> r_0_0: leads from a node to itself"),
     ("links", link("r_0_0", "r_1_0"), "two links lead from r_0_0 to r_1_0"),
-    (
-        "links",
-        link("spm_0_0", "spm_0_9"),
-        "link spm_0_0 -> spm_0_9: no router or memory is called ",
-    ),
+    ("links", link("r_0_0", "r_0_9"), "link r_0_0 -> r_0_9: no router or memory is called "),
     ("pad.cores", {"cora": 1}, "scratchpads spm: no core kind cora; did you mean core?"),
-    (
-        "pad.dma",
-        GONE,
-        "core core_0_0: no engine moves data from dram to its memory spm_0_0; add a ",
-    ),
-    (
-        "pad.dma.0.stores",
-        False,
-        "core core_0_0: no engine moves data from its memory spm_0_0 to dram",
-    ),
-    (
-        "pad.dma.0.reaches",
-        ["drum"],
-        "engine dma_0_0: reaches no memory called drum; did you mean dra",
-    ),
-    (
-        "kind.lanes",
-        {"int9": 1},
-        "core_kinds.core.lanes: expected one of float32, float16, int8; got ",
-    ),
-    ("kind.lanes", {"int8": 0}, "core_kinds.core.lanes.int8: expected int >= 1; got 0"),
-    ("kind.arrays.0.K", "4", "core_kinds.core.arrays.0.K: expected int; got '4'"),
-    ("kind.launch", 4, "core_kinds.core.launch: unknown field; did you mean launch_cycles?"),
+    ("pad.dma", GONE, "@to_dram from dram to its memory spm_0_0; add a "),
+    ("pad.dma.0.stores", False, "@to_dram from its memory spm_0_0 to dram"),
+    ("pad.dma.0.reaches", ["drum"], "engine dma_0_0: reaches no memory called drum; did you mean"),
+    ("kind.lanes", {"int9": 1}, "@kind.lanes: expected one of float32, float16, int8; got "),
+    ("kind.lanes", {"int8": 0}, "@kind.lanes.int8: expected int >= 1; got 0"),
+    ("kind.arrays.0.K", "4", "@kind.arrays.0.K: expected int; got '4'"),
+    ("kind.launch", 4, "@kind.launch: unknown field; did you mean launch_cycles?"),
     ("core_kinds", {"a b": {}}, "core_kinds: expected str matching"),
-    (
-        "provenance",
-        [{"fields": ["topology.colums"], "source": "x"}],
-        "provenance: no field topology",
-    ),
+    ("provenance", [{"fields": ["top.colums"], "source": "x"}], "provenance: no field top.colums"),
 ]
 
 
 @pytest.mark.parametrize(("path", "value", "expected"), WRONG)
 def test_a_broken_file_is_told(path: str, value: Any, expected: str) -> None:
-    short = {"pad": "scratchpads.0", "kind": "core_kinds.core"}
     first, *rest = path.split(".")
     fields = content()
     fields["core_kinds"] = {"core": fields["core_kinds"]["core"], "good": {}}
-    changed = with_field(fields, ".".join((short.get(first, first), *rest)), value, GONE)
-    assert said(yaml.safe_dump(changed, sort_keys=False).encode()).startswith(expected)
+    changed = with_field(fields, ".".join((ALIASES.get(first, first), *rest)), value, GONE)
+    full = re.sub(r"^@(\w+)", lambda found: ALIASES[found[1]], expected)
+    assert said(yaml.safe_dump(changed, sort_keys=False).encode()).startswith(full)
 
 
 def test_other_mistakes_need_two_fields() -> None:
@@ -254,16 +204,3 @@ def test_a_field_of_any_content_gives_a_machine_or_a_message(
 ) -> None:
     changed = with_field(content(), ".".join(path), copy.deepcopy(junk))
     said(yaml.safe_dump(changed).encode())
-
-
-@pytest.mark.full
-@settings(max_examples=100, deadline=None, derandomize=True)
-@given(st.integers(0, len(SMALL)), st.binary(min_size=1, max_size=6))
-def test_bytes_put_anywhere_give_a_machine_or_a_message(place: int, extra: bytes) -> None:
-    text = SMALL.encode()
-    said(text[:place] + extra + text[place:])
-
-
-@pytest.mark.full
-def test_lists_in_lists_without_end_are_refused() -> None:
-    assert said(b"name: " + b"[" * 5000).startswith("no valid YAML: ")

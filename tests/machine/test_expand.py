@@ -18,9 +18,8 @@ from spmilp.machine.description import (
     Topology,
     Torus,
     Tree,
-    Wire,
 )
-from spmilp.machine.machine import ByteRange, MacArray, MemoryKind
+from spmilp.machine.machine import MacArray, MemoryKind
 from tests.machine.small import content, described, index_of, small, with_field
 
 WIRE: dict[str, Any] = {"rate": Fraction(8), "latency": 1}
@@ -63,24 +62,6 @@ def test_a_topology_has_its_sites_and_links_each_once(
         assert frozenset(graph(made)) == made.routers
 
 
-def test_opposed_tori_are_two_networks_of_one_way_links() -> None:
-    network = graph(OpposedTori(columns=4, rows=3, **WIRE).laid_out())
-    assert nx.number_strongly_connected_components(network) == 2
-    assert not any(network.has_edge(b, a) for a, b in network.edges)
-    assert network.has_edge("n0_3_0", "n0_0_0")
-    assert network.has_edge("n1_0_0", "n1_3_0")
-
-
-def test_inner_nodes_of_a_tree_are_sites_when_named_and_levels_have_their_own_links() -> None:
-    levels = (Level(children=2, rate=Fraction(2)), Level(children=2, **WIRE))
-    made = Tree(levels=levels).laid_out()
-    rates = {(link.source, link.target): link.wire.rate for link in made.links}
-    assert [site.name for site in made.sites if site.inner] == ["t", "t_0", "t_1"]
-    assert [site.label for site in made.sites if not site.inner] == ["0_0", "0_1", "1_0", "1_1"]
-    assert (rates["t", "t_1"], rates["t_1", "t_1_0"]) == (2, 8)
-    assert made.outward == Wire(Fraction(8))
-
-
 def test_a_template_is_written_out_on_every_site() -> None:
     machine = small()
     assert len(machine.cores) == len(machine.engines) == len(machine.spms) == 12
@@ -106,26 +87,6 @@ def test_cores_share_a_scratchpad() -> None:
     ]
     assert {core.memory for core in machine.cores[:4]} == {index_of(machine, "spm_0")}
     assert [machine.kinds[core.kind].name for core in machine.cores[2:4]] == ["core", "helper"]
-
-
-@pytest.mark.parametrize(
-    ("given", "size"),
-    [({"size_bytes": 1000}, 1000), ({"size_kib": 3}, 3072), ({"size_mib": 1}, 2**20)],
-)
-def test_sizes_are_given_in_one_of_three_units(given: dict[str, int], size: int) -> None:
-    fields = content()
-    del fields["scratchpads"][0]["size_kib"]
-    fields["scratchpads"][0].update(given)
-    fields["dram"][0].update(given)
-    machine = described(fields)
-    assert machine.spms[0].size == machine.drams[0].size == size
-
-
-def test_reserved_bytes_are_not_usable() -> None:
-    fields = with_field(content(), "scratchpads.0.reserved_byte_ranges", [[0, 256], [1024, 2048]])
-    spm = described(fields).spms[0]
-    assert spm.reserved == (ByteRange(0, 256), ByteRange(1024, 2048))
-    assert spm.usable == 65536 - 256 - 1024
 
 
 def test_rates_are_exact() -> None:

@@ -1,6 +1,5 @@
 """A machine as JSON, the published schema, sources of numbers, and other numbers."""
 
-import copy
 import json
 import re
 from fractions import Fraction
@@ -16,11 +15,10 @@ import yaml
 from msgspec import Struct
 
 from spmilp.formats import decoded, encoded
-from spmilp.machine.changed import Provenance, provenance_of
-from spmilp.machine.description import MachineDescription, ProvenanceFields
+from spmilp.machine.description import MachineDescription
 from spmilp.machine.machine import Machine, machine_to_json
 from spmilp.machine.read import as_machine_file, list_presets, load_machine, read_machine
-from tests.machine.small import content, small
+from tests.machine.small import content
 
 FOLDER = files("spmilp.machine")
 PUBLISHED = FOLDER / "machine.schema.json"
@@ -45,24 +43,6 @@ def test_a_preset_follows_the_schema_and_is_read_back_from_json(name: str) -> No
     )
 
 
-@pytest.mark.parametrize(
-    ("change", "expected"),
-    [
-        (lambda j: j["memories"][3].update(size=-1), "machine.memories.3.size: expected int"),
-        (lambda j: j["links"][0].update(rate="x"), "machine.links.0.rate: expected a positive"),
-        (lambda j: j["cores"][0].update(kind=7), "no kind 7"),
-        (lambda j: j["cores"][1].update(index=5), "core 5 stands at position 1"),
-        (lambda j: j.update(cache={}), "cache: is no part of a file"),
-        (lambda j: j["kinds"][0].update(measured={}), "measured: is no part of a file"),
-    ],
-)
-def test_a_broken_json_machine_is_told(change: Any, expected: str) -> None:
-    broken = copy.deepcopy(machine_to_json(small()))
-    change(broken)
-    with pytest.raises(ValueError, match=expected):
-        decoded(json.dumps({"machine": broken}).encode(), Holder)
-
-
 def test_the_published_schema_is_that_of_the_fields() -> None:
     _, parts = msgspec.json.schema_components(
         [MachineDescription], schema_hook={Fraction: RATE}.get, ref_template="#/$defs/{name}"
@@ -83,37 +63,6 @@ def test_the_example_of_the_documentation_is_a_complete_machine() -> None:
     assert "dram.dram.latency_cycles" in machine.unverified
 
 
-def sources(*entries: tuple[str, str]) -> dict[str, Provenance]:
-    """Return the sources of the small machine's numbers, guesses being unverified."""
-    given = [
-        ProvenanceFields(fields=(path,), source=source, verified=source != "guess")
-        for path, source in entries
-    ]
-    return {origin.field: origin for origin in provenance_of(content(), given)}
-
-
-def test_the_longest_path_says_where_a_number_comes_from() -> None:
-    found = sources(
-        ("*", "guess"), ("topology", "sheet"), ("scratchpads.*.dma.*.channels", "manual")
-    )
-    assert found["topology.columns"].source == "sheet"
-    channels = found["scratchpads.spm.dma.dma.channels"]
-    assert (channels.source, channels.value, channels.verified) == ("manual", "2", True)
-    size = found["scratchpads.spm.size_kib"]
-    assert (size.source, size.verified) == ("guess", False)
-
-
-def test_what_is_no_number_counts_when_it_is_named_and_a_number_without_entry_is_unverified() -> (
-    None
-):
-    assert "topology.type" not in sources(("*", "sheet"))
-    assert sources(("*", "sheet"), ("topology.type", "photo"))["topology.type"].source == "photo"
-    rate = sources(("topology", "sheet"))["dram.dram.rate_bytes_per_cycle"]
-    assert (rate.source, rate.verified) == ("", False)
-    assert sources() == {}
-    assert small().unverified == ()
-
-
 def test_numbers_that_are_set_are_those_of_every_part() -> None:
     machine = MESH.replace(spm="64KiB", dma_channels=2, dma_rate=4, dram_rate=8).machine
     drams = {memory.name for memory in machine.drams}
@@ -125,20 +74,6 @@ def test_numbers_that_are_set_are_those_of_every_part() -> None:
     changed = MESH.replace(fields=paths, name="slow").machine
     assert (changed.name, {kind.launch for kind in changed.kinds}) == ("slow", {10})
     assert [spm.size for spm in changed.spms] == [spm.size for spm in MESH.machine.spms]
-
-
-def test_the_hash_is_another_one_and_depends_on_the_numbers_alone() -> None:
-    hashes = [MESH.replace(spm=spm).sha256 for spm in ("64KiB", 65536, "0x10000", "32KiB")]
-    assert hashes[0] == hashes[1] == hashes[2]
-    assert len({MESH.sha256, hashes[0], hashes[3]}) == 3
-
-
-def test_no_source_confirms_a_number_that_was_set() -> None:
-    changed = MESH.replace(spm="64KiB")
-    (entry,) = (each for each in changed.provenance if each.field.startswith("scratchpads.spm.siz"))
-    found = entry.field, entry.value, entry.verified
-    assert found == ("scratchpads.spm.size_bytes", "65536", False)
-    assert set(changed.machine.unverified) == {*MESH.machine.unverified, entry.field}
 
 
 @pytest.mark.parametrize(

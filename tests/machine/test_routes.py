@@ -102,14 +102,6 @@ def test_reads_and_writes_of_a_dram_share_its_port_unless_it_is_full_duplex() ->
         assert len(set(read.links) & set(write.links)) == expected
 
 
-def test_a_dram_with_several_ports_uses_the_nearest() -> None:
-    fields = content()
-    fields["dram"][0]["sites"] = ["r_0_0", "r_3_2"]
-    machine = described(fields)
-    assert "r_0_0" in path(machine, "dram", "spm_1_0")
-    assert "r_0_0" not in path(machine, "dram", "spm_3_1")
-
-
 LINE = (("r0", (0, 0)), ("r1", (1, 0)))
 CORNER = (("r00", (0, 0)), ("r01", (0, 1)), ("r11", (1, 1)))
 BESIDE = [("a", "r0", 8, 0), ("r0", "r1", 8, 5), ("r1", "b", 8, 0)]
@@ -140,19 +132,6 @@ def test_a_route_is_the_least_by_its_rule(links: list, positions: tuple, nodes: 
     routing = Routing.XY if positions else Routing.SHORTEST
     machine = linked("a b c", links, routing=routing, positions=positions)
     assert path(machine, "a", "b") == nodes.split()
-
-
-def test_of_links_side_by_side_the_quicker_is_used() -> None:
-    machine = linked("a b", [("a", "b", 8, 5), ("a", "b", 4, 1), ("a", "b", 2, 1)])
-    assert Routes(machine).between(0, 1) == Route(links=(1,), latency=1, rate=Fraction(4))
-    assert Routes(machine).between(1, 0) is None
-    assert multicast_route(Routes(machine), 1, (0,)) is None
-
-
-def test_two_routers_at_one_position_are_an_error() -> None:
-    machine = linked("a", [], routing=Routing.XY, positions=(("r", (0, 0)), ("q", (0, 0))))
-    with pytest.raises(ValueError, match="two routers share a position"):
-        Routes(machine)
 
 
 def engine(**changes: object) -> Engine:
@@ -219,44 +198,6 @@ def test_the_engines_of_both_ends_serve_a_pair() -> None:
     assert routes.between(spm, spm) == Route(links=(), latency=0, rate=None)
 
 
-def test_an_engine_that_only_loads_serves_one_direction() -> None:
-    fields = content()
-    rate = {"rate_bytes_per_cycle": 4}
-    fields["scratchpads"][0]["dma"] = [
-        {"name": "in", "stores": False, **rate},
-        {"name": "out", "loads": False, "reaches": ["dram"], **rate},
-    ]
-    machine = described(fields)
-    routes, a, b = Routes(machine), index_of(machine, "spm_0_0"), index_of(machine, "spm_1_0")
-    dram = index_of(machine, "dram")
-    assert [machine.engines[e].name for e in routes.engines_for(a, b)] == ["in_1_0"]
-    assert [machine.engines[e].name for e in routes.engines_for(a, dram)] == ["out_0_0"]
-
-
-def test_a_central_engine_serves_what_it_reaches() -> None:
-    fields = content()
-    fields["scratchpads"][0]["dma"] = []
-    fields["engines"] = [{"name": "mover", "channels": 4, "rate_bytes_per_cycle": 8}]
-    machine = described(fields)
-    routes = Routes(machine)
-    spm = index_of(machine, "spm_3_2")
-    assert routes.engines_for(index_of(machine, "dram"), spm) == (0,)
-    assert routes.staging_path(index_of(machine, "spm_0_0"), spm) == (1, spm)
-
-
-def test_without_a_route_no_engine_serves() -> None:
-    fields = content()
-    fields["topology"] = {"type": "links", "routers": ["hub"]}
-    fields["scratchpads"][0]["link"] = {"rate_bytes_per_cycle": 8}
-    fields["shared"] = [{"name": "island", "sites": [], "size_kib": 1}]
-    fields["dram"][0]["sites"] = ["hub"]
-    machine = described(fields)
-    routes = Routes(machine)
-    assert machine.engines[0].serves(index_of(machine, "island"), index_of(machine, "spm"))
-    assert routes.engines_for(index_of(machine, "island"), index_of(machine, "spm")) == ()
-    assert routes.staging_path(index_of(machine, "island"), index_of(machine, "spm")) is None
-
-
 @pytest.mark.parametrize(
     ("source", "destination", "stop"),
     [
@@ -272,69 +213,7 @@ def test_data_is_staged_where_the_latency_is_least(
     assert names(machine, found) == [source, stop, destination]
 
 
-def test_a_second_level_is_preferred_to_another_scratchpad() -> None:
-    fields = content()
-    fields["topology"] = {"type": "ring", "routers": 3, "rate_bytes_per_cycle": 8}
-    fields["topology"]["latency_cycles"] = 3
-    rate = {"rate_bytes_per_cycle": 4}
-    fields["dram"][0]["sites"] = ["r_0"]
-    fields["shared"] = [
-        {"name": "l2", "sites": ["r_2"], "size_kib": 1, "dma": [{"reaches": ["dram"], **rate}]}
-    ]
-    near = {"name": "near", "sites": ["r_0"], "cores": {"core": 1}, "size_kib": 1}
-    far = {"name": "far", "sites": ["r_1"], "cores": {"core": 1}, "size_kib": 1}
-    near["dma"] = [{"reaches": ["dram"], **rate}]
-    far["dma"] = [{"reaches": ["near_*", "l2"], **rate}]
-    fields["scratchpads"] = [near, far]
-    machine = described(fields)
-    path = Routes(machine).staging_path(index_of(machine, "dram"), index_of(machine, "far_1"))
-    assert names(machine, path) == ["dram", "l2", "far_1"]
-
-
-ONE_RATE = {"rate_bytes_per_cycle": 8, "latency_cycles": 1}
 QUICK = settings(max_examples=25, deadline=None, derandomize=True)
-
-sides = st.integers(1, 6)
-
-
-def on(topology: dict) -> Machine:
-    fields = content()
-    fields["topology"] = {**ONE_RATE, **topology}
-    return described(fields)
-
-
-@st.composite
-def spots(draw: st.DrawFn) -> tuple[int, int, tuple[int, int], tuple[int, int]]:
-    columns, rows = draw(sides), draw(sides)
-    spot = st.tuples(st.integers(0, columns - 1), st.integers(0, rows - 1))
-    return columns, rows, draw(spot), draw(spot)
-
-
-def hops_across(machine: Machine, start: tuple[int, int], end: tuple[int, int]) -> int:
-    by_position = {core.position: core.memory for core in machine.cores}
-    route = Routes(machine).between(by_position[start], by_position[end])
-    assert route is not None
-    return max(0, route.hops - 2)
-
-
-@QUICK
-@given(spots())
-def test_an_xy_route_is_as_long_as_the_manhattan_distance(case: tuple) -> None:
-    columns, rows, start, end = case
-    machine = on({"type": "mesh", "columns": columns, "rows": rows})
-    distance = abs(start[0] - end[0]) + abs(start[1] - end[1])
-    assert hops_across(machine, start, end) == distance
-
-
-@QUICK
-@given(spots())
-def test_a_torus_route_is_as_long_as_the_distance_around(case: tuple) -> None:
-    columns, rows, start, end = case
-    machine = on({"type": "torus", "columns": columns, "rows": rows})
-    along = [abs(a - b) for a, b in zip(start, end, strict=True)]
-    distance = sum(min(d, n - d) for d, n in zip(along, (columns, rows), strict=True))
-    assert hops_across(machine, start, end) == distance
-    assert hops_across(machine, end, start) == distance
 
 
 @st.composite
@@ -347,40 +226,6 @@ def networks(draw: st.DrawFn) -> Machine:
     positions = tuple((f"r{i}", (i % 2, i // 2)) for i in range(5))
     routing = draw(st.sampled_from(Routing))
     return linked("a b c d", links, routing=routing, positions=positions)
-
-
-@QUICK
-@given(networks())
-def test_the_links_of_every_route_connect_its_memories_through_routers(machine: Machine) -> None:
-    routes = Routes(machine)
-    names = [memory.name for memory in machine.memories]
-    for source in range(4):
-        for destination in range(4):
-            route = routes.between(source, destination)
-            if source == destination or route is None:
-                continue
-            nodes = nodes_between(machine, route.links)
-            assert (nodes[0], nodes[-1]) == (names[source], names[destination])
-            assert not set(nodes[1:-1]) & set(names)
-            taken = [machine.links[link] for link in route.links]
-            assert [link.source for link in taken] == nodes[:-1]
-            assert route.latency == sum(link.latency for link in taken)
-            assert route.rate == min(link.rate for link in taken)
-            assert len(set(route.links)) == route.hops
-
-
-@QUICK
-@given(networks())
-def test_there_is_a_route_whenever_routers_connect_two_memories(machine: Machine) -> None:
-    routes, graph = Routes(machine), as_graph(machine)
-    names = [memory.name for memory in machine.memories]
-    for source in range(4):
-        for destination in range(4):
-            if source == destination:
-                continue
-            kept = [n for n in graph if n not in names or n in (names[source], names[destination])]
-            linked_up = nx.has_path(graph.subgraph(kept), names[source], names[destination])
-            assert (routes.between(source, destination) is not None) == linked_up
 
 
 @QUICK
@@ -400,22 +245,6 @@ def test_no_path_is_better_than_the_shortest_route(machine: Machine) -> None:
     assert min(ways, default=None) == (route and (route.latency, route.hops, route.links))
 
 
-@QUICK
-@given(networks())
-def test_a_multicast_tree_enters_each_router_once(machine: Machine) -> None:
-    if machine.routing is not Routing.SHORTEST:
-        return
-    routes = Routes(machine)
-    reached = [d for d in range(1, 4) if routes.between(0, d) is not None]
-    tree = multicast_route(routes, 0, reached)
-    assert tree is not None
-    targets = [machine.links[link].target for link in tree.links]
-    assert len(targets) == len(set(targets))
-    rates = [machine.links[link].rate for link in tree.links]
-    assert tree.rate == min(rates, default=None)
-    assert tree.rate is None or isinstance(tree.rate, Fraction)
-
-
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(
     capacity=st.integers(0, 30),
@@ -431,10 +260,6 @@ def test_no_transfers_side_by_side_use_more_and_some_use_as_much(
     found = most_in_use(capacity * unit, {rate * unit for rate in rates})
 
     assert found == max(each for each in sums if each <= capacity) * unit
-
-
-def test_where_there_are_too_many_sums_only_the_common_divisor_counts() -> None:
-    assert most_in_use(Fraction(10**9 + 5), {Fraction(6 * 10**8), Fraction(10)}) == 10**9
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,7 @@
 """Solvers keep to pins: the exact ones agree on what is best, and the others' plans are valid."""
 
-import warnings
-from dataclasses import replace
-
 import pytest
 
-import spmilp
 from spmilp.checker.check import check
 from spmilp.explaining.slow import analyse, why_slow
 from spmilp.plan.measures import claimed
@@ -118,20 +114,6 @@ def test_what_a_heuristic_finds_without_a_pin_is_settled(solver: str, kind: str)
     assert solved(problem, solver, SolveOptions(time_limit=2.0)).plan is not None
 
 
-def test_what_is_read_in_slices_is_settled_as_a_whole() -> None:
-    b = ProblemBuilder(star(1, 1024), name="halves")
-    x = b.input("x", (4, 64), "int8")
-    for n in range(2):
-        part = x[2 * n : 2 * n + 2]
-        b.output(b.task(f"t{n}", reads=[part], writes=(f"y{n}", (64,), "int8"), cycles=40))
-    pins = {"buffers": [{"buffer": "x", "memory": "spm0", "address": 256, "resident": True}]}
-    problem = with_pins(b.build(), read_pins(pins))
-    plan = solved(problem, "list").plan
-    assert plan is not None
-    (kept,) = (one for one in plan.residencies if one.slice == 0 and one.memory != 0)
-    assert (kept.offset, kept.end) == (256, max(each.end for each in plan.placements))
-
-
 @pytest.mark.parametrize("number", range(40, 64))
 def test_a_settled_plan_is_valid_or_there_is_none(number: int) -> None:
     problem = pinned_problem(number)
@@ -145,36 +127,3 @@ def test_waiting_for_a_pinned_start_is_explained() -> None:
     assert plan is not None
     text = why_slow(analyse(problem, plan)).text
     assert "a task is pinned not to start any earlier" in text
-
-
-def test_a_plan_for_pins_is_a_hint_for_them() -> None:
-    problem = with_pins(two_cores(), read_pins(EACH["not before"]))
-    plan = solved(problem, "list").plan
-    assert plan is not None
-    limited = replace(OPTIONS, time_limit=0.0)
-    again = solver_named("lns").solve(problem, limited, plan).plan
-    assert again is not None
-    assert again.claim.makespan <= plan.claim.makespan
-
-
-@pytest.mark.parametrize("solver", ["list", "auto"])
-@pytest.mark.full
-def test_schedules_that_know_nothing_of_pins_are_no_incumbents(solver: str) -> None:
-    start = 50_000
-    pins = {"tasks": [{"task": "Gemm_28", "not_before": start}]}
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")  # nobody has given a hint that could break a pin
-        result = spmilp.solve(
-            "models/resnet8_int8.onnx",
-            "mesh4x4",
-            solver=solver,
-            tiles="search",
-            pins=pins,
-            time_limit=6,
-        )
-
-    assert result.makespan is not None
-    assert result.makespan > start
-    assert [entry for entry in result.log if entry.incumbent is not None]
-    assert all(entry.incumbent is None or entry.incumbent > start for entry in result.log)

@@ -152,22 +152,6 @@ def test_files_of_another_form_are_refused(tmp_path: Path, text: str, said: str)
     assert said in str(error.value)
 
 
-@pytest.mark.full
-def test_a_star_stands_for_anything_and_brackets_for_themselves() -> None:
-    pinned = problem_of("models/ds_cnn_int8.onnx", "mesh4x4", pins={"tasks": [GROUP]})
-    tasks = {pinned.tasks[pin.task].name for pin in pinned.pins.tasks}
-    groups = {task.tile.of for task in pinned.tasks if task.name in tasks and task.tile}
-    assert len(tasks) > 1
-    assert len(groups) == 1
-    first = min(tasks)
-    again = problem_of(
-        "models/ds_cnn_int8.onnx",
-        "mesh4x4",
-        pins={"tasks": [{**GROUP, "task": [first, f"{first[:-1]}*"]}]},
-    )
-    assert [again.tasks[pin.task].name for pin in again.pins.tasks] == [first]
-
-
 def test_rows_about_one_task_hold_together_and_those_in_the_problem_stay(tmp_path: Path) -> None:
     one = with_pins(problem(), read_pins({"tasks": [{"task": "second", "cores": CORES[1:]}]}))
     rows = [{"task": "s*", "cores": CORES[:2]}, {"task": "second", "not_before": 50}]
@@ -211,21 +195,6 @@ def test_wrong_tiles_are_refused(row: dict[str, str], said: str) -> None:
     with pytest.raises(PinError) as error:
         problem_of("models/resnet8_int8.onnx", "epiphany3", pins={"tiles": [row]})
     assert said in str(error.value)
-
-
-@pytest.mark.full
-def test_tiles_of_a_group_are_those_that_are_pinned() -> None:
-    pins = {"tiles": [{"group": "Conv_1*", "tiles": "1x2x4x1"}]}
-    pinned = problem_of("models/resnet8_int8.onnx", "mesh4x4", pins=pins)
-    counts = {"Conv_10": 0, "Conv_13": 0, "Conv_15": 0, "Conv_18": 0}
-    for task in pinned.tasks:
-        if task.tile is not None and task.tile.of in counts:
-            counts[task.tile.of] += 1
-    assert set(counts.values()) == {8}
-    assert not pinned.pins
-
-
-GROUP = {"task": "Conv_3*", "cores": "core_1_1"}
 
 
 @pytest.mark.parametrize(

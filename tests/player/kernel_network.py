@@ -17,9 +17,6 @@ from spmilp.frontend.graph import Group, Network, Operator, Quantisation, Scale,
 from spmilp.frontend.operators.boxes import whole
 from spmilp.frontend.operators.registry import family_of, geometries
 
-FAR = 2**63 - 1
-"""ONNX's "to the end" of a Slice."""
-
 VIEWS = frozenset({"Flatten", "Reshape", "Slice", "Squeeze", "Unsqueeze"})
 
 
@@ -164,8 +161,6 @@ def integer_network() -> tuple[Network, dict[str, np.ndarray]]:
     made = KernelNetwork(seed=3)
     _add_integer_products(made)
     _add_operators_on_reals(made)
-    _add_plain_integers(made)
-    _add_sums_of_integers(made)
     return made.network(), made.inputs
 
 
@@ -235,19 +230,6 @@ def _add_integer_products(made: KernelNetwork) -> None:
     )
 
 
-def _add_sums_of_integers(made: KernelNetwork) -> None:
-    """Add products whose sums are the result."""
-    data, zero = made.integers(2, 6, 7, 5, dtype=np.uint8), np.uint8(131)
-    for group, zeros in ((1, ()), (2, (zero,)), (6, (zero, np.int8(-3)))):
-        attributes = windows((3, 3), (2, 1), (1, 0, 1, 2), group=group)
-        arrays = (data, made.integers(6, 6 // group, 3, 3), *map(np.asarray, zeros))
-        made.add("ConvInteger", arrays, attributes, dtype=np.int32)
-    left, right = made.integers(2, 3, 9), made.integers(9, 5, dtype=np.uint8)
-    for rows, columns in (((), (5,)), ((3,), ()), ((1,), (1,))):
-        zeros = (made.integers(*rows), made.integers(*columns, dtype=np.uint8))
-        made.add("MatMulInteger", (left, right, *map(np.asarray, zeros)), dtype=np.int32)
-
-
 def _add_operators_on_reals(made: KernelNetwork) -> None:
     """Add what computes on the reals that integers stand for, and rounds."""
     one, other = scale_of(0.03, 4), scale_of(0.017, -20)
@@ -256,8 +238,6 @@ def _add_operators_on_reals(made: KernelNetwork) -> None:
     for kind, arrays, attributes in (
         ("Add", (image, made.integers(6, 1, 6)), {}),
         ("Mul", (image, made.integers(1)), {}),
-        ("Sub", (made.integers(8, 6), image), {}),
-        ("Max", (image, image[:1]), {}),
         ("Concat", (image, made.integers(2, 3, 8, 6)), {"axis": 1}),
     ):
         made.add(kind, arrays, attributes, scales=(one, other), output=scale_of(0.05, 1))
@@ -266,13 +246,9 @@ def _add_operators_on_reals(made: KernelNetwork) -> None:
         ("AveragePool", {**average, "count_include_pad": 1}),
         ("MaxPool", average),
         ("GlobalAveragePool", {}),
-        ("GlobalMaxPool", {}),
         ("ReduceMean", {"axes": (3,), "keepdims": 0}),
-        ("ReduceMax", {"axes": (1, 2), "keepdims": 1}),
         ("ReduceLogSumExp", {"axes": (1, 2), "keepdims": 1}),
         ("Relu", {}),
-        ("HardSwish", {}),
-        ("LeakyRelu", {"alpha": 0.1}),
         ("Softmax", {"axis": 3}),
         ("Transpose", {"perm": (0, 2, 3, 1)}),
     ):
@@ -303,7 +279,6 @@ def _add_operators_on_reals(made: KernelNetwork) -> None:
     for mode in ("nearest", "linear", "cubic"):
         attributes = resized((2, 6, 11, 5), image.shape, mode=mode)
         made.add("Resize", (image,), attributes, **rounded)
-    _add_moves_by_indices(made, image, **rounded)
     made.add(
         "Einsum",
         (made.integers(2, 3, 5), made.integers(2, 5, 4)),
@@ -331,45 +306,6 @@ def resized(sizes: Sequence[int], shape: Sequence[int], **more: Any) -> dict[str
         "extrapolation_value": 0.5,
         **more,
     }
-
-
-CELLS = np.array([[[0, 1], [1, -1]], [[-2, 0], [0, 1]]], dtype=np.int64)
-"""Indices of a GatherND or ScatterND, one of them twice."""
-
-
-def _add_moves_by_indices(made: KernelNetwork, image: np.ndarray, **more: Any) -> None:
-    """Add operators that move elements of an image of (2, n, h, w)."""
-    deep = np.stack([CELLS[0], CELLS[1][::-1]])
-    made.add("GatherND", (image, CELLS), {"batch_dims": 0}, **more)
-    made.add("GatherND", (image, deep[..., :1]), {"batch_dims": 1}, **more)
-    for reduction in ("none", "add", "mul", "max", "min"):
-        cells = CELLS[0] if reduction == "none" else CELLS
-        updates = np.resize(image[::-1, ::-1], (*cells.shape[:-1], *image.shape[2:]))
-        own = {**more, "scales": (more["scales"][0], None, more["scales"][0])} if more else {}
-        made.add("ScatterND", (image, cells, updates), {"reduction": reduction}, **own)
-
-
-def _add_plain_integers(made: KernelNetwork) -> None:
-    """Add operators whose integers stand for themselves."""
-    image = made.integers(2, 4, 4, 6)
-    longs = made.random.integers(-50, 50, (3, 4), np.int64)
-    to_ends = {"starts": (1, FAR), "ends": (FAR, -FAR), "axes": (2, 3), "steps": (1, -1)}
-    made.add("Slice", (image,), to_ends)
-    for dtype in (np.int8, np.uint8, np.int16):
-        bytes_ = made.integers(1, 3, 6, 5, dtype=dtype)
-        made.add("MaxPool", (bytes_,), windows((2, 3), (2, 1), (1, 0, 0, 1), ceil_mode=0))
-        made.add("GlobalMaxPool", (bytes_,))
-    _add_moves_by_indices(made, image)
-    made.add("Resize", (image,), resized((2, 4, 9, 3), image.shape, mode="nearest"))
-    made.add("Einsum", (longs, longs[:2, :3], longs[2]), {"equation": "ab, Za ,b -> Zb"})
-    for kind in ("Add", "Sub", "Mul", "Div", "Max", "Min"):
-        made.add(kind, (longs, np.array([3, -7, 2, 9], dtype=np.int64)))
-    ties = made.random.integers(-2, 2, (2, 3, 9), np.int8, endpoint=True)
-    for largest in (0, 1):
-        attributes = {"axis": 2, "k": 5, "largest": largest}
-        made.add("TopK", (ties,), {**attributes, "positions": 0})
-        made.add("TopK", (ties,), {**attributes, "positions": 1}, dtype=np.int64)
-    made.add("Cast", (longs,), dtype=np.int8)
 
 
 def onnx_network(folder: Path) -> tuple[Network, dict[str, np.ndarray]]:

@@ -11,22 +11,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from export.subjects import lowered, subject, with_hostile_names
+from export.subjects import lowered, with_hostile_names
 from player.kernel_network import KernelNetwork, kernel_names, resized, scale_of
 from player.test_player import MODELS, needs_gcc, planned
 from spmilp.export.bits import HOLES, MOST_GROUPS, Bits, PrefixCode
-from spmilp.export.c_text import LARGEST_IMAGE_IN_C
 from spmilp.export.codes import ATTRIBUTES, OPERATORS
 from spmilp.export.errors import ExportError
 from spmilp.export.formats import export
-from spmilp.export.packed import MOST_ATTRIBUTES, footprint, packed_files
+from spmilp.export.packed import MOST_ATTRIBUTES, footprint
 from spmilp.export.player import INPUTS, RANK, WINDOW_AXES, require_kernels
 from spmilp.export.subject import Subject
 from spmilp.frontend.load import load_network
 from spmilp.frontend.operators.registry import known_kinds
-from spmilp.lowering.lower import lower
-from values.sequential import MACHINE, sequential_plan
-from values.test_lowered_networks import cut
 
 FLAGS = (
     *("-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wsign-conversion", "-Wshadow", "-Werror"),
@@ -61,62 +57,11 @@ def test_a_program_has_its_prefix_everywhere_and_no_mark_is_left(
             assert b"SPMILP_PLAN_" not in content
 
 
-def test_no_file_of_a_plan_has_the_name_of_one_that_all_plans_have() -> None:
-    given = lowered("ds_cnn_int8", 2, 1)
-    common = set(export(replace(given, prefix="p"), ["player"]).files)
-    for prefix in ("spmilp", "spmilp_player"):
-        assert len(export(replace(given, prefix=prefix), ["player"]).files) == len(common)
-
-
-def test_files_that_player_and_code_have_in_common_are_the_same() -> None:
-    given = lowered("ds_cnn_int8", 2, 1)
-    code, player = (export(given, [name]).files for name in ("c-code", "player"))
-    common = set(code) & set(player) - {"export.json"}
-    assert {"spmilp_image.c", "spmilp_conv.c", "spmilp_types.h", "spmilp_mps2.ld"} <= common
-    assert all(code[name] == player[name] for name in common)
-
-
 @pytest.mark.parametrize("model", ["ds_cnn_int8", "autoencoder_int8"])
 def test_tables_take_a_fifth_of_the_weights_or_16_kb(model: str) -> None:
     taken = footprint(planned(model, "gap8").subject)
     assert taken.tables <= max(16_384, taken.constants // 5)
     assert dict(taken.memories)["dram"] < taken.constants
-
-
-def test_packed_tables_have_no_name_of_the_model() -> None:
-    given = lowered("ds_cnn_int8", 2, 1)
-    assert given.network is not None
-    named = [name for name in given.network.tensors if len(name) > 6]
-    for content in packed_files(given).values():
-        assert not [name for name in named if name.encode() in content]
-
-
-@pytest.mark.parametrize("format_", ["player", "c-code"])
-def test_another_weight_changes_the_image_alone(format_: str) -> None:
-    given = lowered("ds_cnn_int8", 2, 1)
-    assert given.network is not None
-    tensors = dict(given.network.tensors)
-    name = next(n for n, each in tensors.items() if each.data is not None and each.data.ndim == 4)
-    values = tensors[name].data
-    assert values is not None
-    values = values.copy()
-    values.flat[5] ^= 1
-    tensors[name] = replace(tensors[name], data=values)
-    other = replace(given, network=replace(given.network, tensors=tensors))
-    before, after = (export(each, [format_]).files for each in (given, other))
-    changed = {file for file in before if before[file] != after[file]}
-    assert changed == {"spmilp_image.c", "spmilp_image.bin", "export.json"}
-
-
-def test_a_large_image_is_a_file_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    given = lowered("ds_cnn_int8", 5, 1)
-    made = packed_files(given)
-    assert len(made["spmilp_image.bin"]) <= LARGEST_IMAGE_IN_C
-    monkeypatch.setattr("spmilp.export.c_text.LARGEST_IMAGE_IN_C", 100)
-    smaller = packed_files(given)
-    assert "spmilp_image.c" not in smaller
-    assert smaller["spmilp_image.bin"] == made["spmilp_image.bin"]
-    assert b".image = _binary_spmilp_image_bin_start" in smaller["spmilp_plan.h"]
 
 
 @needs_gcc
@@ -194,20 +139,6 @@ def test_every_network_of_the_project_can_be_played(model: Path) -> None:
     require_kernels(replace(lowered("ds_cnn_int8", 1, 1), network=network), "player")
 
 
-def test_elements_that_kernels_cannot_compute_with_are_named_or_the_player_left_out() -> None:
-    made = KernelNetwork()
-    made.add("Transpose", (np.zeros((3, 4), np.float64),), {"perm": (1, 0)})
-    problem = lower(made.network(), MACHINE, cut(made.network(), 1, 1))
-    given = subject(problem, sequential_plan(problem), network=made.network())
-    said = "operator 0 Transpose (Transpose): kernels do not compute with elements of type float64"
-    with pytest.raises(ExportError, match=re.escape(said)):
-        export(given, ["player"]).require_all()
-    rest = export(given, [], ["c", "player"])
-    assert "spmilp_plan.c" in rest.files
-    assert "player.mk" not in rest.files
-    assert said in rest.left_out[0][1]
-
-
 def test_types_ranks_and_scales_beyond_the_kernels_are_named() -> None:
     cases = []
     for kind, arrays, attributes, said in (
@@ -226,14 +157,3 @@ def test_types_ranks_and_scales_beyond_the_kernels_are_named() -> None:
     for each, said in cases:
         with pytest.raises(ExportError, match=said):
             require_kernels(subject_of(each), "player")
-
-
-def test_without_the_model_there_is_no_c() -> None:
-    bare = replace(lowered("ds_cnn_int8", 1, 1), network=None)
-    for format_, said in (
-        ("c", "only the model says what runs: add --model"),
-        ("player", "player: only the model .* export with --model"),
-        ("c-code", "c-code: only the model .* export with --model"),
-    ):
-        with pytest.raises(ExportError, match=said):
-            export(bare, [format_]).require_all()

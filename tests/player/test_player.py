@@ -1,6 +1,5 @@
 """Exported C gives the bits of the value replay, packed and straight, under sanitizers."""
 
-import re
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -13,9 +12,9 @@ import pytest
 from benchmarks.player import programs
 from commands.helpers import in_scheme
 from export.subjects import replayed, subject, two_strips_subject
-from player.kernel_network import KernelNetwork, integer_network, kernel_names, onnx_network
+from player.kernel_network import integer_network, kernel_names, onnx_network
 from spmilp.checker.values.replay import replay
-from spmilp.commands.commands import CommandLists, EventScheme, Wait
+from spmilp.commands.commands import CommandLists, EventScheme
 from spmilp.export.packed import footprint
 from spmilp.export.subject import Subject
 from spmilp.frontend.graph import Network
@@ -104,31 +103,6 @@ def test_threads_and_one_loop_give_the_bits_of_the_value_replay(
 @needs_gcc
 @pytest.mark.full
 @in_each_form
-def test_the_thread_sanitizer_sees_that_waits_are_missing(
-    form: Form, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TSAN_OPTIONS", "halt_on_error=1")
-    given = planned("ds_cnn_int8", "cell_be")
-    lists = given.subject.lists
-    bare = replace(
-        lists,
-        **{
-            side: tuple(
-                replace(one, commands=tuple(c for c in one.commands if not isinstance(c, Wait)))
-                for one in getattr(lists, side)
-            )
-            for side in ("cores", "channels")
-        },
-    )
-    form.write(given.with_lists(bare), tmp_path)
-    program = programs.build(tmp_path, form.host, "thread")
-    with pytest.raises(RuntimeError, match="ThreadSanitizer: data race"):
-        programs.play([program], given.network, given.inputs, tmp_path)
-
-
-@needs_gcc
-@pytest.mark.full
-@in_each_form
 def test_an_image_that_is_not_in_c_is_linked_from_its_file(
     form: Form, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,17 +112,6 @@ def test_an_image_that_is_not_in_c_is_linked_from_its_file(
     assert not (tmp_path / "spmilp_image.c").exists()
     program = programs.build(tmp_path, form.host)
     given.assert_same(programs.play([program], given.network, given.inputs, tmp_path))
-
-
-@needs_gcc
-@pytest.mark.full
-def test_lists_of_straight_code_that_block_need_threads(tmp_path: Path) -> None:
-    given = planned("ds_cnn_int8", "cell_be")
-    programs.write_code(given.subject, tmp_path)
-    program = programs.build(tmp_path, "spmilp_code_play", flags="-DSPMILP_BLOCKING")
-    given.assert_same(programs.play([program], given.network, given.inputs, tmp_path))
-    with pytest.raises(RuntimeError, match="ends with -6"):
-        programs.play([program, "--loop"], given.network, given.inputs, tmp_path)
 
 
 @needs_arm
@@ -191,19 +154,6 @@ def test_halos_and_results_on_the_bytes_of_operands(
     program = programs.build(tmp_path, form.host, "address")
     found = programs.play([program], given.network, inputs, tmp_path)
     np.testing.assert_allclose(found["z"], replayed(given, inputs)["z"], rtol=1e-5, atol=1e-6)
-
-
-@needs_gcc
-@pytest.mark.full
-def test_halos_come_in_time_only_because_signals_wait_for_transfers(tmp_path: Path) -> None:
-    given, inputs = two_strips_subject()
-    assert given.network is not None
-    programs.write_code(given, tmp_path)
-    for file in tmp_path.glob("*_code_*.c"):
-        file.write_text(re.sub(r"^ *SPMILP_DMA_WAIT.*\n", "", file.read_text(), flags=re.M))
-    program = programs.build(tmp_path, "spmilp_code_play", flags="-O0")
-    late = programs.play([program, "--loop"], given.network, inputs, tmp_path)["z"]
-    assert not np.allclose(late, replayed(given, inputs)["z"])
 
 
 @pytest.fixture(scope="module")
@@ -260,19 +210,3 @@ def test_each_kernel_is_tried(of_onnx: tuple[Network, programs.Arrays]) -> None:
         for operator in group.operators
     }
     assert kernel_names() == tried
-
-
-@needs_gcc
-@pytest.mark.full
-@in_each_form
-def test_concat_takes_as_many_inputs_as_the_network_has(form: Form, tmp_path: Path) -> None:
-    made = KernelNetwork()
-    made.add("Concat", tuple(made.reals(1, 2) for _ in range(50)), {"axis": 0})
-    network, inputs = made.network(), made.inputs
-    problem = lower(network, MACHINE, cut(network, 1, 1))
-    plan = sequential_plan(problem)
-    form.write(subject(problem, plan, network=network), tmp_path)
-    program = programs.build(tmp_path, form.host)
-    found = programs.play([program, "--loop"], network, inputs, tmp_path)
-    for name, values in replay(problem, plan, network, inputs).items():
-        np.testing.assert_array_equal(found[name], values)

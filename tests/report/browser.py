@@ -1,6 +1,5 @@
 """Chromium without a window, driven through the two pipes of its DevTools protocol."""
 
-import base64
 import fcntl
 import json
 import os
@@ -117,11 +116,6 @@ class Browser:
         self.call("Input.dispatchKeyEvent", type="keyDown", key=key, **text)
         self.call("Input.dispatchKeyEvent", type="keyUp", key=key)
         self.settle()
-
-    def picture(self, file: Path, whole: bool = False) -> None:
-        """Write what is seen as PNG."""
-        taken = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
-        file.write_bytes(base64.b64decode(taken["data"]))
 
     def complaints(self) -> list[str]:
         """Return errors and warnings of the console, and exceptions."""

@@ -1,7 +1,6 @@
 """The memory map shows what lies where."""
 
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -24,28 +23,12 @@ def test_every_residency_is_a_rectangle_of_time_by_address(problem: Problem, pla
     assert boxes == [[30, 128, 60, 192], [40, 128, 72, 192]]
 
 
-def test_addresses_end_at_the_capacity_or_when_zoomed_at_the_peak(
-    problem: Problem, plan: Plan
-) -> None:
-    tops = [
-        memory_map(problem, plan, ["spm1"], zoom=zoom).axes[0].get_ylim()[1]
-        for zoom in (False, True)
-    ]
-    assert tops == pytest.approx([256 * 1.06, 192 * 1.06])
-
-
 @pytest.mark.parametrize("name", ["spm7", "dram"])
 def test_a_memory_that_is_not_on_the_chip_is_an_error(
     problem: Problem, plan: Plan, name: str
 ) -> None:
     with pytest.raises(ValueError, match=f"no on-chip memory {name}; the machine has spm0, spm1"):
         memory_map(problem, plan, [name])
-
-
-def test_names_from_a_model_are_no_markup(problem: Problem, plan: Plan, tmp_path: Path) -> None:
-    figure = memory_map(problem, plan)
-    figure.savefig(f"{tmp_path}/map.png", dpi=40)
-    assert figure.get_suptitle() == r"cost_\$x\$ on duo: memory map"
 
 
 def test_without_matplotlib_the_message_says_what_to_install(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from report.duo import duo_problem
 from spmilp.report.figures import gap_over_time
-from spmilp.report.search_log import HEADING, LogEntry, SearchLog, read_log
+from spmilp.report.search_log import LogEntry, SearchLog, read_log
 
 
 def logged() -> tuple[LogEntry, ...]:
@@ -32,13 +32,6 @@ def test_only_what_is_better_is_kept_with_the_best_of_both() -> None:
         ("lns", 90, 60, 1 / 3),
         ("cpsat", 90, 90, 0.0),
     ]
-
-
-def test_rows_stand_in_columns_that_80_letters_hold() -> None:
-    entry = LogEntry(seconds=9e4, source="x" * 40, incumbent=10**12, bound=10**12 - 1)
-    rows = [HEADING, entry.as_row(), *(each.as_row() for each in logged())]
-    assert {len(row) for row in rows} == {79}
-    assert rows[2] == f"{'1.0s':>8}  {'tiles':<26}{'100':>17}{'-':>17}{'-':>9}"
 
 
 def test_lines_of_json_are_read_again(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ import pytest
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
-from spmilp.quantities import relative_gap
 from spmilp.result import Result
 from spmilp.solvers.base import SolverResult, SolveStatus
 
@@ -44,12 +43,3 @@ def test_the_objective_is_the_problems_first_quantity(problem: Problem, plan: Pl
 
     assert (result.objective, result.gap) == (96, 0.0)
     assert ("objective", "96 B", "dram_traffic") in result.rows()
-
-
-def test_no_frequency_means_no_seconds(problem: Problem, plan: Plan) -> None:
-    timeless = replace(problem, machine=replace(problem.machine, frequency=None))
-    assert result_of(timeless, plan, bound=54).data()["makespan_seconds"] is None
-
-
-def test_the_gap_of_an_objective_of_zero_is_zero() -> None:
-    assert relative_gap(0, 0) == 0.0

@@ -2,17 +2,9 @@
 
 from dataclasses import replace
 
-from spmilp.explaining.chain import AnalysedPlan
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
-from spmilp.report.figures import Shown, rows_of, timeline
-
-
-def test_a_row_holds_what_a_core_or_channel_does(problem: Problem, plan: Plan) -> None:
-    assert rows_of(AnalysedPlan(problem=problem, plan=plan)) == (
-        {"left": [0], "right": [1]},
-        {"dma:0": [2, 4], "dma:1": [3]},
-    )
+from spmilp.report.figures import Shown, timeline
 
 
 def test_operators_and_transfers_have_legends_of_their_own(problem: Problem, plan: Plan) -> None:

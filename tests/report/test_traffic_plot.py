@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from spmilp.errors import ArgumentError
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.report.figures import traffic, write_figure
@@ -34,8 +33,3 @@ def test_the_same_figure_gives_the_same_bytes(
     )
     assert first == again
     assert first.startswith(begins)
-
-
-def test_an_unknown_ending_is_an_error(problem: Problem, plan: Plan, tmp_path: Path) -> None:
-    with pytest.raises(ArgumentError, match=r"x\.jpg: a figure is written as \.pdf, \.svg, \.png"):
-        write_figure(traffic(problem, plan), tmp_path / "x.jpg")

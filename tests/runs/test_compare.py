@@ -6,7 +6,6 @@ import pytest
 
 from checker.worked_example import PLAN, PROBLEM
 from cli.fakes import FakeSolver, answer
-from spmilp.errors import SpmilpError
 from spmilp.pipeline import solve
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
@@ -55,29 +54,6 @@ def test_a_plan_that_the_checker_rejects_counts_as_none(monkeypatch: pytest.Monk
     assert (run.status, run.objective, run.seconds_to_best) == (REJECTED, None, None)
     assert run.reason
     assert not found.is_sound
-
-
-def test_every_solver_runs_on_every_problem_problem_by_problem() -> None:
-    started: list[tuple[str, str]] = []
-    found = compare(
-        {"one": PROBLEM, "other": PROBLEM},
-        solvers=(GREEDY, "list"),
-        on_start=lambda instance, solver: started.append((instance, solver)),
-    )
-
-    pairs = [(run.instance, run.solver) for run in found.all_runs]
-    assert pairs == [(name, solver) for name in ("one", "other") for solver in (GREEDY, "list")]
-    assert started == pairs
-
-
-def test_an_unknown_solver_is_named() -> None:
-    with pytest.raises(SpmilpError, match="greedy:no/such"):
-        compare([PROBLEM], solvers=["greedy:no/such"])
-
-
-def test_one_problem_given_twice_is_refused() -> None:
-    with pytest.raises(ValueError, match=f"another problem is called '{PROBLEM.name}'"):
-        compare([PROBLEM, PROBLEM], solvers=["list"])
 
 
 def test_an_interrupt_leaves_the_runs_that_there_are(monkeypatch: pytest.MonkeyPatch) -> None:

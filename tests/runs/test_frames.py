@@ -15,7 +15,6 @@ from spmilp.runs.frames import (
     contradictions,
     csv_of,
     mark_undominated,
-    pareto_figure,
     summary_frame,
 )
 from spmilp.runs.jobs import Run
@@ -56,22 +55,6 @@ def test_the_bound_of_an_instance_is_the_best_that_any_solver_proved() -> None:
     assert list(frame["bound"]) == [100, 100, 40, 40]
     assert list(frame["bound_source"]) == ["exact's", "exact's", "quick's", "quick's"]
     assert list(frame["own_bound"]) == [80, 100, 40, 30]
-
-
-def test_ratios_and_gaps_are_missing_where_there_is_no_plan() -> None:
-    frame = compared_frame(RUNS)
-
-    assert list(frame["ratio_to_best"][:3]) == pytest.approx([1.2, 1.0, 1.0])
-    assert list(frame["gap"][:3]) == pytest.approx([20 / 120, 0.0, 10 / 50])
-    for column in ("objective", "gap", "ratio_to_best", "ratio_to_bound", "seconds_to_best"):
-        assert frame[column].isna().tolist() == [False, False, False, True], column
-
-
-def test_a_bound_of_zero_gives_finite_ratios() -> None:
-    frame = compared_frame((run("z", "a", 0, 0), run("z", "b", 3, 0)))
-
-    assert list(frame["ratio_to_bound"]) == [1.0, 4.0]
-    assert list(frame["gap"]) == [0.0, 1.0]
 
 
 def test_the_summary_has_one_row_for_each_solver() -> None:
@@ -127,14 +110,6 @@ def test_a_row_is_marked_where_no_other_of_its_model_is_as_good_and_better() -> 
 def test_a_column_that_cannot_be_compared_is_named(column: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         mark_undominated(FRAME, ["makespan", column])
-
-
-def test_the_figure_has_a_picture_for_each_further_column() -> None:
-    for columns in (["makespan", "spm"], ["makespan", "spm", "traffic"]):
-        figure = pareto_figure(mark_undominated(FRAME, columns), columns)
-        assert len(figure.axes) == len(columns) - 1
-        labels = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
-        assert labels == ["a", "b"]
 
 
 def test_parquet_has_the_same_table_as_csv(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """A sweep gives the same table however it is carried out, and never loses a finished row."""
 
-import json
 import os
 import signal
 import subprocess
@@ -63,18 +62,6 @@ def test_more_memory_or_channels_never_makes_a_row_worse(serial: pd.DataFrame) -
     assert set(handed["warm_start"]) <= set(serial["row"])
 
 
-def test_rows_have_plans_that_can_be_read(
-    serial: pd.DataFrame, files: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    folder = next(path for path in tmp_path_factory.getbasetemp().glob("serial*/rows"))
-    for row in serial.itertuples():
-        result = spmilp.read(folder / row.row)
-        assert (result.makespan, result.violations) == (row.makespan, ())
-        assert {spm.size for spm in result.problem.machine.spms} == {row.spm}
-    table = pd.read_csv(folder.parent / "sweep.csv")
-    assert list(table["makespan"]) == list(serial["makespan"])
-
-
 def test_two_local_workers_give_the_same_table_and_a_second_call_solves_nothing(
     serial: pd.DataFrame, files: tuple[Path, Path], tmp_path: Path
 ) -> None:
@@ -90,36 +77,11 @@ def test_two_local_workers_give_the_same_table_and_a_second_call_solves_nothing(
 
 
 @pytest.fixture
-def scheduler(tmp_path: Path) -> Iterator[str]:
-    """Start a scheduler and two workers by Dask's own commands; give the address."""
-    pytest.importorskip("distributed")
-    file = tmp_path / "scheduler.json"
-    environment = {**os.environ, "PYTHONPATH": str(Path(spmilp.__file__).parents[1])}
-    common = ["--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", str(file)]
-    own = ["--nthreads", "1", "--local-directory", str(tmp_path / "dask")]
-
-    def dask(*arguments: str) -> "subprocess.Popen[bytes]":
-        command = [sys.executable, "-m", "dask", *arguments]
-        none = subprocess.DEVNULL
-        return subprocess.Popen(command, stdout=none, stderr=none, env=environment)
-
-    started = [dask("scheduler", "--port", "0", *common)]
-    try:
-        while not file.exists():
-            assert started[0].poll() is None
-            time.sleep(0.1)
-        started += [dask("worker", *common, *own) for _ in range(2)]
-        yield json.loads(file.read_text())["address"]
-    finally:
-        for process in started[::-1]:
-            process.terminate()
-        for process in started:
-            try:
-                process.wait(5)
-            except subprocess.TimeoutExpired:
-                # Dask waits for a task that it has begun.
-                process.kill()
-                process.wait()
+def scheduler() -> Iterator[str]:
+    """Start a scheduler and two workers; give the address."""
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster:
+        yield cluster.scheduler_address
 
 
 def test_workers_of_a_scheduler_are_used_and_a_killed_one_loses_and_repeats_nothing(
@@ -149,19 +111,9 @@ def test_a_sweep_that_is_killed_goes_on_where_it_was(
     serial: pd.DataFrame, files: tuple[Path, Path], tmp_path: Path
 ) -> None:
     command = [sys.executable, "-m", "spmilp", "sweep", str(files[0]), "-m", str(files[1])]
-    command += [
-        "--spm",
-        SPM,
-        "--dma-channels",
-        "1,2",
-        "--solver",
-        str(OPTIONS["solver"]),
-        "--jobs",
-        "1",
-    ]
-    running = subprocess.Popen(
-        [*command, "--time-limit", f"{OPTIONS['time_limit']}s", "-o", str(tmp_path)]
-    )
+    command += ["--spm", SPM, "--dma-channels", "1,2", "--solver", str(OPTIONS["solver"])]
+    command += ["--jobs", "1", "--time-limit", f"{OPTIONS['time_limit']}s", "-o", str(tmp_path)]
+    running = subprocess.Popen(command)
     lines = tmp_path / "rows.jsonl"
     while not lines.exists() or b"\n" not in lines.read_bytes():
         assert running.poll() is None

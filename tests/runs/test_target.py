@@ -89,10 +89,3 @@ def test_a_target_that_is_none_is_named(target: str, said: str) -> None:
     with pytest.raises(ArgumentError, match=said):
         Target.of(target)
     assert Target.of("makespan=6,000") == Target.of("makespan = 6000")
-
-
-def test_a_target_needs_one_field_with_a_range() -> None:
-    with pytest.raises(ArgumentError, match="there is none"):
-        swept_field({"spm": "4k"})
-    with pytest.raises(ArgumentError, match="spm and dma_channels"):
-        swept_field({"spm": "4k:8k", "dma_channels": "1,2"})

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import spmilp
-from spmilp.runs.points import Point, points_of, settings_of, shown, values_of
+from spmilp.runs.points import Point, points_of, settings_of, values_of
 
 KIB = 1024
 
@@ -36,13 +36,6 @@ def test_where_the_smallest_is_looked_for_a_range_is_every_kib_or_every_number()
     assert values_of("spm", "16k:19k", each=True) == tuple(n * KIB for n in (16, 17, 18, 19))
     assert values_of("dma_channels", "1:4", each=True) == (1, 2, 3, 4)
     assert values_of("spm", "16k:64k:16k", each=True) == values_of("spm", "16k:64k:16k")
-
-
-def test_sizes_are_shown_exactly_with_their_unit() -> None:
-    assert [shown("spm", value) for value in (100, 1024, 1536 * KIB, 2**30)] == [
-        *("100 B", "1 KiB", "1,536 KiB", "1 GiB")
-    ]
-    assert shown("dma_channels", 1024) == "1024"
 
 
 @pytest.mark.parametrize(
@@ -107,10 +100,3 @@ def test_only_more_of_what_never_harms_covers_a_point(files: tuple[Path, Path]) 
     few, many = points(files, **{"core_kinds.core.launch_cycles": "0,10"})
     assert not few.is_covered_by(many)
     assert not many.is_covered_by(few)
-
-
-def test_a_points_key_depends_on_files_machine_and_options(files: tuple[Path, Path]) -> None:
-    keys = {point.key for point in points(files, spm="4k,8k")}
-    keys |= {point.key for point in points(files, seed=1, spm="4k")}
-    assert len(keys) == 3
-    assert {point.key for point in points(files, spm="4KiB")} < keys

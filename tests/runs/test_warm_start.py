@@ -14,22 +14,6 @@ from spmilp.runs.points import points_of, settings_of, values_of
 from spmilp.runs.sweep import Rows
 from spmilp.warm_start import carried_over, handed_on, is_valid_on, on_machine
 
-MODELS = Path(__file__).parents[2] / "models"
-RING = """
-name: ring8
-topology: {type: ring, routers: 8, rate_bytes_per_cycle: 8, latency_cycles: 1}
-core_kinds:
-  core:
-    arrays: [{dtype: int8, K: 4, C: 4}, {dtype: float32, K: 4}]
-    lanes: {int8: 8, float32: 4}
-    launch_cycles: 20
-scratchpads:
-  - cores: {core: 1}
-    size_kib: 64
-    dma: [{channels: 1, setup_cycles: 20, rate_bytes_per_cycle: 4}]
-dram: [{sites: [r_0], rate_bytes_per_cycle: 4, latency_cycles: 40}]
-"""
-
 
 @pytest.fixture(scope="module")
 def small(files: tuple[Path, Path]) -> tuple[MachineFile, spmilp.Result]:
@@ -84,42 +68,6 @@ def test_an_order_holds_with_other_times_where_its_times_do_not(
     plan = carried_over(problem, result.plan, spmilp.bound(problem))
     assert plan is not None
     assert check(problem, plan) == ()
-
-
-LINKS = {"dram_rate": 8, "topology.rate_bytes_per_cycle": 16}
-
-
-@pytest.mark.parametrize("more", [LINKS, TWICE])
-def test_more_bandwidth_of_links_that_transfers_cannot_use_or_of_all_alike_is_never_worse(
-    small: tuple[MachineFile, spmilp.Result], more: dict[str, object]
-) -> None:
-    machine, result = small
-    assert result.plan is not None
-    assert is_valid_on(result.problem, result.plan, machine.replace(fields=more))
-
-
-@pytest.mark.full
-@pytest.mark.parametrize(
-    ("model", "machine", "sizes"),
-    [("ds_cnn_int8", "ring", "64k,128k"), ("resnet8_int8", "mesh4x4", "32k,64k")],
-)
-def test_more_memory_is_never_worse_with_little_time(
-    model: str, machine: str, sizes: str, tmp_path: Path
-) -> None:
-    (tmp_path / "ring.yaml").write_text(RING)
-    file = tmp_path / "ring.yaml" if machine == "ring" else machine
-    values = {"spm": values_of("spm", sizes)}
-    how = [settings_of({"time_limit": 2.0})]
-    points = points_of([MODELS / f"{model}.onnx"], [file], how, values, {})
-    rows = Rows(store=Store(tmp_path), executor=Here())
-    rows.solve(points)
-    rows.warm_start(points)
-    smaller, larger = (rows.found[point.key] for point in points)
-    assert smaller.makespan is not None
-    assert larger.makespan is not None
-    assert larger.makespan <= smaller.makespan
-    result = spmilp.read(rows.store.folder_of(larger.key))
-    assert (result.makespan, result.violations) == (larger.makespan, ())
 
 
 def test_a_row_without_a_plan_gets_that_of_a_smaller_machine(
