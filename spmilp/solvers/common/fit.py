@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
 
+from spmilp.bounds.resources import WorkingSets
 from spmilp.errors import Shortage
 from spmilp.machine.machine import Core, CoreKind, Machine, Memory, MemoryKind
 from spmilp.plan.plan import Placement, Plan
@@ -109,12 +110,7 @@ def least_bytes(problem: Problem, task: Task, alignment: Bytes = 1, unpadded: in
     sizes = [*(problem.buffers[buffer].bytes for buffer in task.writes), task.scratch]
     saved: list[Bytes] = []
     if problem.machine.remote is None:
-        whole = {s for s in task.reads if s < len(problem.buffers)}
-        sizes += [
-            problem.slices[s].bytes
-            for s in task.reads
-            if s in whole or problem.slices[s].buffer not in whole
-        ]
+        sizes += WorkingSets(problem).read(task)
         pairs = [
             [
                 min(problem.slices[s].bytes, problem.buffers[b].bytes)
