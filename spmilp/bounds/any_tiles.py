@@ -13,9 +13,19 @@ from spmilp.bounds.resources import lowest_end
 from spmilp.bounds.roofline import MARGIN, able_kinds, compulsory_bytes, least_core_cycles
 from spmilp.frontend.graph import Group, Network, Operator
 from spmilp.frontend.operators.boxes import volume, whole
-from spmilp.frontend.operators.geometry import Fusion, Reads
-from spmilp.frontend.operators.registry import core_operator, family_of, geometries
-from spmilp.frontend.operators.windows import windows_of
+from spmilp.frontend.operators.geometry import Fusion, Geometry, Reads
+from spmilp.frontend.operators.moves import (
+    Concat,
+    DepthToSpace,
+    Gather,
+    Pad,
+    Reshape,
+    Slice,
+    Transpose,
+)
+from spmilp.frontend.operators.products import Contraction, Convolution
+from spmilp.frontend.operators.registry import geometries
+from spmilp.frontend.operators.windows import GlobalPool, Pool
 from spmilp.frontend.regions import box_of_anchor, group_regions, group_work, until_anchor
 from spmilp.lowering.cost import can_run
 from spmilp.lowering.groups import (
@@ -30,17 +40,13 @@ from spmilp.machine.machine import CoreKind, Machine, Memory
 from spmilp.problem.problem import Problem
 from spmilp.units import Box, Bytes, Cycles, MemoryIdx
 
-PRODUCTS = frozenset({"Conv", "Einsum", "Gemm", "MatMul"})
-POOLS = frozenset({"AveragePool", "LpPool", "MaxPool"})
-GLOBAL_POOLS = frozenset({"GlobalAveragePool", "GlobalMaxPool"})
-
-MOVED = frozenset({"Flatten", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"})
+MOVED = (Reshape, Slice, Transpose)
 """Operators of which each element of the output is another one of the input."""
 
-PARTLY_READ = frozenset({"Concat", "Pad"})
+PARTLY_READ = (Concat, Pad)
 """Operators that read nothing of an operand for some of their output."""
 
-RESHAPED = frozenset({"DepthToSpace", "Flatten", "Reshape", "SpaceToDepth", "Squeeze", "Unsqueeze"})
+RESHAPED = (DepthToSpace, Reshape)
 """Operators that do not read each axis by itself."""
 
 
@@ -82,11 +88,11 @@ class SmallestTiles:
         self._shape = network.tensors[group.output].shape
         self._splits = splittable_axes(network, group)
         self._length = reduction_length(network, group)
-        anchor = group.operators[group.anchor]
+        self._geometries = geometries(network)
         self._worked = replace(group, operators=group.operators[group.anchor :], anchor=0)
         work = group_work(network, self._worked, whole(self._shape))
         self._kinds = able_kinds(group, work, kinds)
-        self._is_alike = _costs_the_same_anywhere(anchor)
+        self._is_alike = _costs_the_same_anywhere(self._geometries[self._worked.operators[0]])
 
     @property
     def count(self) -> int:
@@ -147,19 +153,19 @@ class SmallestTiles:
         return {name: found[name] for name in self._group.inputs if name in found}
 
     def _read_by(self, operator: Operator, box: Box) -> Reads:
-        own = geometries(self._network)[operator]
+        own = self._geometries[operator]
         reads = own.reads(box)
         one = own.reads(tuple((start, start + 1) for start, _ in box))
-        return reads if _reads_without_gaps(operator, box, reads, one) else one
+        return reads if _reads_without_gaps(own, box, reads, one) else one
 
     def _always(self, group: Group, part: tuple[int, int] | None) -> frozenset[str]:
         """Return the operands of which each smallest tile reads some."""
-        kinds = {operator.kind for operator in group.operators}
-        if kinds & PARTLY_READ and kinds & RESHAPED:
+        owns = [self._geometries[operator] for operator in group.operators]
+        if all(any(isinstance(own, some) for own in owns) for some in (PARTLY_READ, RESHAPED)):
             return frozenset()
         box = whole(self._network.tensors[group.output].shape)
         found = set(group.inputs) & set(group_regions(self._network, group, box, part))
-        if all(_reads_all(operator) for operator in group.operators):
+        if all(_is_regular(own) or isinstance(own, MOVED) for own in owns):
             return frozenset(found)
         for axis, (start, stop) in enumerate(box):
             for at in range(start, stop):
@@ -174,28 +180,26 @@ class SmallestTiles:
         return loops.get("G", 1) > 1 and loops.get("K", 1) > 1
 
 
-def _costs_the_same_anywhere(operator: Operator) -> bool:
-    """Return whether equal boxes take equal work wherever they lie."""
-    kind = core_operator(operator.kind)
-    if kind in POOLS:
-        # What is read of integers counts, and that is less at an edge.
-        return operator.quantisation is None
-    fusion = family_of(operator.kind).fusion
-    return fusion in (Fusion.ELEMENTWISE, Fusion.REDUCTION) or kind in PRODUCTS | GLOBAL_POOLS
+def _is_regular(own: Geometry) -> bool:
+    """Return whether an operator asks nothing of where a box lies.
 
-
-def _reads_all(operator: Operator) -> bool:
-    """Return whether every element of the output reads something of every operand."""
-    fusion = family_of(operator.kind).fusion
-    kind = core_operator(operator.kind)
-    return (
-        fusion in (Fusion.ELEMENTWISE, Fusion.REDUCTION)
-        or kind in MOVED | GLOBAL_POOLS
-        or kind in PRODUCTS - {"Conv"}
+    Equal boxes take equal work, every element reads something of every operand, and what a box
+    reads is read by its elements, without gaps.
+    """
+    return own.fusion in (Fusion.ELEMENTWISE, Fusion.REDUCTION) or isinstance(
+        own, Contraction | GlobalPool
     )
 
 
-def _reads_without_gaps(operator: Operator, box: Box, reads: Reads, one: Reads) -> bool:
+def _costs_the_same_anywhere(own: Geometry) -> bool:
+    """Return whether equal boxes take equal work wherever they lie."""
+    if isinstance(own, Pool):
+        # What is read of integers counts, and that is less at an edge.
+        return own.operator.quantisation is None
+    return _is_regular(own) or (isinstance(own, Convolution) and not own.transposed)
+
+
+def _reads_without_gaps(own: Geometry, box: Box, reads: Reads, one: Reads) -> bool:
     """Return whether each element of what a box reads is read by an element of the box.
 
     Parameters
@@ -203,18 +207,15 @@ def _reads_without_gaps(operator: Operator, box: Box, reads: Reads, one: Reads) 
     one
         What the first element of the box reads.
     """
-    kind = core_operator(operator.kind)
-    if kind in POOLS or kind == "Conv":
-        windows = windows_of(operator, len(box) - 2)
-        return all(each.dilation == 1 and each.stride <= each.kernel for each in windows)
-    if kind in MOVED or kind == "Concat":
+    if isinstance(own, Pool) or (isinstance(own, Convolution) and not own.transposed):
+        return all(each.dilation == 1 and each.stride <= each.kernel for each in own.windows)
+    if isinstance(own, (*MOVED, Concat)):
         return sum(volume(read) for read in reads if read is not None) == volume(box)
-    if kind == "Gather" and reads[0] is not None and one[0] is not None:
+    if isinstance(own, Gather) and reads[0] is not None and one[0] is not None:
         # Indices that are computed may name any position, so each element reads them all.
-        axis = operator.integer("axis")
+        axis = own.operator.integer("axis")
         return reads[0][axis] == one[0][axis]
-    fusion = family_of(operator.kind).fusion
-    return fusion in (Fusion.ELEMENTWISE, Fusion.REDUCTION) or kind in PRODUCTS | GLOBAL_POOLS
+    return _is_regular(own)
 
 
 MOST_VISITS = 4096
