@@ -105,16 +105,3 @@ def best_makespan(
         return None
     answer = CpSatSolver().solve(problem, SolveOptions(time_limit=20.0))
     return answer.plan.claim.makespan if answer.plan and answer.status == "optimal" else None
-
-
-def test_groups_that_depend_on_each_other_as_a_whole_add_up() -> None:
-    builder = NetworkBuilder()
-    data = builder.input((1, 64))
-    for _ in range(5):
-        data = builder.matmul(data, 64)
-    chains = Chains(builder.network(data), star_machine(4, 1 << 20, kinds=(LANES,)))
-    # A column of each product takes a launch, 64 products and an activation.
-    assert chains.ends[0] == chains.starts[0] + 5 + 64 + 1
-    # All four cores share the 64 columns of the product before last, with nothing else to do.
-    assert chains.ends[2] >= chains.starts[1] + 64 * 65 / 4
-    assert chains.cycles() >= chains.ends[4]

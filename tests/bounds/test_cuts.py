@@ -12,7 +12,6 @@ from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.schedule.solver import ListScheduler
 from tests.oracle.small import ProblemSketch, best_plan, machine
-from tests.solvers.chains import chain, star
 from tests.solvers.fans import fan_problem
 
 
@@ -103,19 +102,6 @@ def test_plans_of_fans_keep_to_all_heads_tails_and_bounds(first: int) -> None:
                 if bound.quantity == "makespan":
                     assert bound.value <= plan.claim.makespan, (number, bound)
     assert planned >= 12
-
-
-@pytest.mark.full
-def test_cuts_are_seen_in_problems_of_thousands_of_tasks_on_hundreds_of_memories() -> None:
-    problem = chain(star(150, 4096), layers=8, strips=160, weights=64)
-    paths = paths_in(problem)
-    bounds = {bound.name: bound.value for bound in all_bounds(problem)}
-
-    assert len(problem.tasks) > 1000
-    assert bounds["cuts"] > bounds["critical path"]
-    plan = ListScheduler().solve(problem, SolveOptions()).plan
-    assert plan is not None
-    keep(paths, plan)
 
 
 @pytest.mark.parametrize("away", [0, 3, 10, 11, 25])

@@ -142,20 +142,3 @@ def test_a_dimension_without_name_goes_by_input_and_axis(tmp_path: Path) -> None
     with pytest.raises(SpmilpError, match=r"--dim x\.0="):
         loaded(tmp_path, model, {"seq": 5})
     assert loaded(tmp_path, model, {"seq": 5, "x.0": 3}).tensors["y"].shape == (3, 5, 4)
-
-
-def test_shapes_computed_from_a_bound_dimension_are_static(tmp_path: Path) -> None:
-    graph = """
-    agraph (float[batch,4,3] x) => (float[a,b] y)
-    <int64[1] zero = {0}, int64[1] minus = {-1}>
-    {
-        s = Shape(x)
-        n = Gather(s, zero)
-        t = Concat<axis=0>(n, minus)
-        r = Reshape(x, t)
-        y = Relu(r)
-    }
-    """
-    network = loaded(tmp_path, graph, {"batch": 2})
-    assert network.tensors["y"].shape == (2, 12)
-    assert len(network.groups) == 1

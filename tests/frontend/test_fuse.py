@@ -178,19 +178,6 @@ def test_every_output_is_written_by_a_group(
     np.testing.assert_array_equal(found.reshape(values.shape), values)
 
 
-def test_an_output_that_others_read_in_its_reshaped_form(tmp_path: Path) -> None:
-    graph = """
-    agraph (float[2,3] x, float[6,2] w) => (float[1,6] y, float[1,2] z)
-    <int64[2] six = {1, 6}> { r = Relu(x) y = Reshape(r, six) z = MatMul(y, w) }
-    """
-    network = loaded(tmp_path, graph)
-    assert kinds_of(network) == [("Relu",), ("Reshape", "MatMul")]
-    assert network.tensors["y"].shape == (2, 3)
-    inputs = given({"x": (2, 3), "w": (6, 2)})
-    expected = onnxruntime_outputs(model_of(graph), inputs)
-    np.testing.assert_allclose(network_outputs(network, inputs)["z"], expected["z"], rtol=1e-6)
-
-
 CALLS = (
     *("{t} = Add({a}, {b})", "{t} = Mul({a}, {b})", "{t} = Relu({a})", "{t} = Sigmoid({a})"),
     *("{t} = Conv({a}, w)", "{t} = Softmax<axis=3>({a})", "{t} = Reshape({a}, shape)"),

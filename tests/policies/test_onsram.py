@@ -121,15 +121,6 @@ def test_a_result_overwrites_an_operand_whose_life_ends() -> None:
     assert result.plan.claim.dram_traffic == 2 * 640
 
 
-def test_an_operand_that_is_read_again_is_not_overwritten_while_it_is_pinned() -> None:
-    forked = in_place(one_core((640,) * 4, (((0,), 1), ((1,), 2), ((2, 1), 3)), budget=1920))
-    structures = in_this_order(forked)
-    pins = frozenset(range(len(structures.all)))
-
-    assert buffers(structures, pins) == {1, 2}
-    assert [structures.used(step, pins) for step in range(3)] == [640, 1280, 1280]
-
-
 def test_a_task_that_does_not_fit_with_its_streams_is_refused_with_both_numbers() -> None:
     """The task reads a part of a buffer and the whole: streamed, they lie beside each other."""
     problem = one_core((640, 640), (((0,), 1),), budget=1280)

@@ -1,18 +1,12 @@
 """SET: trees of cuts, the cores and the order that they give, and moves."""
 
-import numpy as np
 import pytest
 
 from spmilp.policies.scheduled import Layers
 from spmilp.policies.set import (
-    MOST_ROUNDS,
     Cut,
     Set,
     Tree,
-    cuts_in,
-    first_trees,
-    layers_in,
-    neighbour_of,
     tasks_of,
 )
 from spmilp.problem.problem import Problem
@@ -42,19 +36,6 @@ def test_sub_batches_take_turns() -> None:
 
     assert [task // 8 for task, _ in tasks] == [0, 0, 1, 1, 2, 2] * 4
     assert sorted(task for task, _ in tasks) == list(range(24))
-
-
-def test_moves_keep_all_layers_and_make_well_formed_trees() -> None:
-    random, tree = np.random.default_rng(1), next(first_trees(9))
-    seen = {tree}
-    for _ in range(2000):
-        tree = neighbour_of(tree, random)
-        assert sorted(layers_in(tree)) == list(range(9))
-        cuts = [cut for _, cut in cuts_in(tree)]
-        assert all(len(cut.children) > 1 and 1 <= cut.rounds <= MOST_ROUNDS for cut in cuts)
-        seen.add(tree)
-
-    assert len(seen) > 1000
 
 
 @pytest.mark.full

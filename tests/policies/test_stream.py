@@ -1,11 +1,8 @@
 """Stream: sets of cores, allocations of whole layers, and both orders."""
 
-from dataclasses import replace
-
 import pytest
 
 from spmilp.plan.plan import Plan
-from spmilp.policies.scheduled import Layers
 from spmilp.policies.stream import Stream, core_sets
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
@@ -28,16 +25,6 @@ def test_each_layer_lies_on_one_set_of_cores() -> None:
     for layer in range(3):
         used = {one.core for one in plan.placements if layers[one.task] == layer}
         assert used in [set(cores) for cores in sets]
-
-
-def test_cores_without_room_for_a_layer_get_none_of_it() -> None:
-    memories = list(CHAIN.machine.memories)
-    memories[2] = replace(memories[2], size=700)
-    problem = replace(CHAIN, machine=replace(CHAIN.machine, memories=tuple(memories)))
-    layers = Layers(problem)
-
-    assert {core for _, core in layers.spread(0, (0, 1))} == {0}
-    assert {core for _, core in layers.spread(0, (1,))} == {0, 2, 3}
 
 
 @pytest.mark.full

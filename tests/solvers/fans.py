@@ -6,6 +6,7 @@ second kind of core. Transfers between scratchpads take about as long as tasks.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from random import Random
 
@@ -118,14 +119,11 @@ class _Contents:
             tensors=tuple(self._tensors),
             buffers=tuple(self._buffers),
             slices=(*whole, *rows),
-            tasks=tuple(self._numbered(task) for task in self._tasks),
-        )
-
-    def _numbered(self, task: Task) -> Task:
-        """Return a task whose parts of buffers have their numbers."""
-        reads = tuple(r if r >= 0 else len(self._buffers) - 1 - r for r in task.reads)
-        return Task(
-            index=task.index, name=task.name, cycles=task.cycles, reads=reads, writes=task.writes
+            # Parts of buffers have their numbers only here.
+            tasks=tuple(
+                replace(task, reads=tuple(r if r >= 0 else len(whole) - 1 - r for r in task.reads))
+                for task in self._tasks
+            ),
         )
 
 

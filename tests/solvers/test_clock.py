@@ -82,15 +82,3 @@ def test_one_schedule_is_made_however_short_the_time(
     result = make().solve(PROBLEM, SolveOptions(time_limit=0.0))
     assert result.plan is not None
     assert result.violations(PROBLEM) == ()
-
-
-def test_a_share_of_deterministic_time_is_used_up_like_one_of_seconds() -> None:
-    clock = Clock(None, Now(), deterministic=2.0)
-    clock.spend(0.9)
-    assert clock.spent == 0.9
-    assert clock.deterministic_left(share=0.5) == pytest.approx(0.1)
-    assert clock.deterministic_left(0.3) == 0.3
-    assert not clock.is_over(0.5)
-    clock.spend(0.2)
-    assert clock.is_over(0.5)
-    assert not clock.is_over()

@@ -13,6 +13,10 @@ def memory_of(mutant: Mutant, row: Fields) -> Fields:
     return found
 
 
+def end_of(row: Fields) -> int:
+    return int(row["start"] + row["cycles"])
+
+
 def always(row: Fields) -> bool:
     return True
 
@@ -52,6 +56,11 @@ def writes(row: Fields) -> bool:
 
 def above(**least: int) -> Where:
     return lambda row: all(row[field] > value for field, value in least.items())
+
+
+def _remove_last(mutant: Mutant, table: str) -> None:
+    mutant.row(table)
+    mutant.plan[table].pop()
 
 
 def put(table: str, name: str, where: Where = always, **fields: int | Value) -> None:
@@ -126,6 +135,9 @@ for one in ("task", "residency", "transfer"):
     rows = {"residency": "residencies"}.get(one, f"{one}s")
     KINDS[f"a_{one}_is_there_twice"] = lambda m, rows=rows: add_again(m, rows)
     KINDS[f"a_{one}_is_missing"] = lambda m, rows=rows: m.plan[rows].remove(m.row(rows))
+
+for name, rows in (("the_last_task_is_missing", "tasks"), ("a_tensor_is_missing", "tensors")):
+    KINDS[name] = partial(_remove_last, table=rows)
 
 task("a_task_starts_a_cycle_earlier", above(start=0), start=-1)
 task("a_task_starts_a_cycle_later", start=1)
@@ -218,6 +230,11 @@ task(
     "a_task_writes_what_it_reads",
     lambda r: writes(r) and reads(r),
     writes=lambda m, r: [r["reads"][0], *r["writes"][1:]],
+)
+residency(
+    "a_residency_starts_when_its_filler_ends",
+    lambda r: "filled_by_transfer" in r,
+    start=lambda m, r: end_of(m.plan["transfers"][r["filled_by_transfer"]]),
 )
 two("two_tasks_of_a_core_swap_their_starts", "tasks", "start", alike=lambda r: r["core"])
 two("a_task_takes_what_another_one_takes", "tasks", "cycles", swap=False)
@@ -328,12 +345,6 @@ def two_tasks_share_their_scratch(mutant: Mutant) -> None:
 
 
 @kind
-def the_last_task_is_missing(mutant: Mutant) -> None:
-    mutant.row("tasks")
-    mutant.plan["tasks"].pop()
-
-
-@kind
 def a_task_goes_to_another_core_with_its_results(mutant: Mutant) -> None:
     """As it would be if nothing of its operands mattered."""
     row, cores = mutant.row("tasks"), mutant.subject.machine["cores"]
@@ -365,23 +376,11 @@ def an_offset_is_any_aligned_address(mutant: Mutant) -> None:
 
 
 @kind
-def a_residency_begins_where_its_memory_ends(mutant: Mutant) -> None:
-    row = mutant.row("residencies", lambda r: memory_of(mutant, r)["size"] is not None)
-    row["offset"] = memory_of(mutant, row)["size"]
-
-
-@kind
 def a_residency_leaves_its_memory(mutant: Mutant) -> None:
     row = mutant.row("residencies", lambda r: memory_of(mutant, r)["size"] is not None)
     memory = memory_of(mutant, row)
     row["offset"] = memory["size"] // memory["alignment"] * memory["alignment"]
     row["offset"] -= (row["bytes"] - 1) // memory["alignment"] * memory["alignment"]
-
-
-@kind
-def a_residency_lies_on_reserved_bytes(mutant: Mutant) -> None:
-    row = mutant.row("residencies", lambda r: memory_of(mutant, r)["reserved"])
-    row["offset"] = memory_of(mutant, row)["reserved"][0]["start"]
 
 
 @kind
@@ -439,25 +438,6 @@ def _tensor_of(mutant: Mutant, kept: Fields) -> int | None:
     ]
     place = buffer.get("place")
     return None if place is None else int(place["tensor"])
-
-
-@kind
-def a_tensor_is_missing(mutant: Mutant) -> None:
-    mutant.row("tensors")
-    mutant.plan["tensors"].pop()
-
-
-@kind
-def there_is_a_tensor_too_many(mutant: Mutant) -> None:
-    rows = mutant.plan["tensors"]
-    rows.append({"index": len(rows), "address": 1 << 30})
-
-
-@kind
-def a_residency_starts_when_its_filler_ends(mutant: Mutant) -> None:
-    row = mutant.row("residencies", lambda row: "filled_by_transfer" in row)
-    move = mutant.plan["transfers"][row["filled_by_transfer"]]
-    row["start"] = move["start"] + move["cycles"]
 
 
 @kind
@@ -757,6 +737,10 @@ KINDS |= {
         colour=1
     ),
     "the_version_is_another_one": lambda m: m.plan.update(format_version=m.one_of(VERSIONS)),
+    "there_is_a_tensor_too_many": lambda m: m.plan["tensors"].append(
+        {"index": rows_of(m, "tensors"), "address": 1 << 30}
+    ),
+    "a_field_is_missing": lambda m: (row := any_row(m)).pop(m.one_of(sorted(row))),
     "the_file_is_no_plan": lambda m: m.plan.update(format="spmilp-problem"),
     "a_table_is_missing": lambda m: m.plan.pop(m.one_of(TABLES)),
 }
@@ -767,18 +751,6 @@ numbers("a_number_is_huge", lambda m, old: m.one_of((2**48, 2**48 + 1, 2**64)))
 numbers(
     "a_number_is_of_another_type", lambda m, old: m.one_of((float(old), str(old), old > 0, [old]))
 )
-
-
-@kind
-def a_newer_minor_version_has_a_field_more(mutant: Mutant) -> None:
-    mutant.plan["format_version"] = "1.9"
-    mutant.row("residencies")["colour"] = 1
-
-
-@kind
-def a_field_is_missing(mutant: Mutant) -> None:
-    row = any_row(mutant)
-    del row[mutant.one_of(sorted(row))]
 
 
 @kind
@@ -793,3 +765,21 @@ def several_numbers_are_any_others(mutant: Mutant) -> None:
         row = mutant.row(mutant.one_of(("tasks", "residencies", "transfers")))
         name = mutant.one_of(sorted(name for name in row if type(row[name]) is int))
         row[name] = mutant.random.randint(0, 40)
+
+
+@kind
+def a_newer_minor_version_has_a_field_more(mutant: Mutant) -> None:
+    mutant.plan["format_version"] = "1.9"
+    mutant.row("residencies")["colour"] = 1
+
+
+@kind
+def a_residency_lies_on_reserved_bytes(mutant: Mutant) -> None:
+    row = mutant.row("residencies", lambda r: memory_of(mutant, r)["reserved"])
+    row["offset"] = memory_of(mutant, row)["reserved"][0]["start"]
+
+
+@kind
+def a_residency_begins_where_its_memory_ends(mutant: Mutant) -> None:
+    row = mutant.row("residencies", lambda r: memory_of(mutant, r)["size"] is not None)
+    row["offset"] = memory_of(mutant, row)["size"]

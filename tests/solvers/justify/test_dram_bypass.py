@@ -56,18 +56,6 @@ def test_where_scratchpads_have_capacity_less_goes_through_dram_and_the_plan_get
     assert found[True][1] < found[False][1]
 
 
-def test_a_value_that_was_stored_may_wait_in_another_scratchpad() -> None:
-    context, first = scheduled(chain(star(8, 1200), layers=4, strips=12))
-
-    found = with_dram_bypassed(context, first, context.usable)
-
-    moved = np.flatnonzero(found.schedule.memory != first.schedule.memory)
-    assert moved.size
-    assert context.is_dram[first.schedule.memory[moved]].all()
-    assert not context.is_dram[found.schedule.memory[moved]].any()
-    assert (found.start + found.schedule.cycles).max() <= first.makespan
-
-
 @pytest.mark.full
 def test_other_activities_keep_their_times_and_what_is_packed_is_valid() -> None:
     packings = 0

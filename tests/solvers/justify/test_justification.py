@@ -16,7 +16,6 @@ from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.justify import repacking
 from spmilp.solvers.justify.context import ScheduleContext, plan_of
 from spmilp.solvers.justify.early_and_late import (
-    loads_of,
     with_loads_early,
     with_transfers_late,
 )
@@ -104,14 +103,6 @@ def test_loads_that_come_early_lengthen_nothing_and_lead_to_valid_plans() -> Non
         return is_packed_and_valid(work, early)
 
     assert on_random_problems(claim) >= 10
-
-
-def test_loads_come_before_where_they_would_be_late() -> None:
-    context, first = scheduled(problem_of(MODELS / "resnet8_int8.onnx", "mesh4x4"))
-    late = with_transfers_late(context, first)
-    early = with_loads_early(context, first, repacking_of(context, AT_ONCE).memories())
-    loads = loads_of(context, first.schedule)
-    assert np.count_nonzero(early.start[loads] < late.start[loads]) >= 10
 
 
 def test_justification_is_shorter_with_early_loads(monkeypatch: pytest.MonkeyPatch) -> None:

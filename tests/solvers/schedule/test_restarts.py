@@ -41,12 +41,3 @@ def test_each_quantity_can_be_what_is_sought(quantity: Quantity) -> None:
 
 def test_it_finds_shorter_plans_than_the_list_scheduler_where_there_are_some() -> None:
     assert searched(PROBLEM, 200).claim.makespan < listed(PROBLEM).claim.makespan
-
-
-def test_a_hint_is_scheduled_anew_before_all_else() -> None:
-    told: list[str] = []
-    options = SolveOptions(on_progress=lambda news: told.append(news.source))
-
-    PerturbedRestarts(0).solve(PROBLEM, options, listed(PROBLEM))
-
-    assert told[0] == "search hint"

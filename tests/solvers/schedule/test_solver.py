@@ -124,17 +124,6 @@ def test_weights_kept_in_a_scratchpad_are_not_loaded() -> None:
     assert result.plan.claim.dram_traffic == 2 * 256
 
 
-def test_cores_that_no_engine_connects_hand_data_over_through_dram() -> None:
-    problem = chain(star(3, 2048), layers=3, strips=6)
-    alone = tuple(replace(engine, reaches=(0,)) for engine in problem.machine.engines)
-    problem = replace(problem, machine=replace(problem.machine, engines=alone))
-
-    result = solve(problem)
-
-    assert result.plan is not None
-    assert check(problem, result.plan) == ()
-
-
 def test_the_last_bytes_of_a_memory_need_no_padding() -> None:
     sketch = ProblemSketch(machine(86, alignment=32))
     sketch.buffer("a", 30).buffer("b", 20).buffer("c", 5)

@@ -52,15 +52,3 @@ def test_a_packed_schedule_is_a_valid_plan_that_is_no_longer_than_was_said() -> 
         assert not check(problem, made)
     assert packed > 10 * tight
     assert packed > 100
-
-
-def test_where_memory_is_ample_nothing_changes() -> None:
-    problem = chain(star(2, 1 << 20), layers=4, strips=5)
-    shares = np.ones(len(problem.machine.memories))
-    opened = list(schedules_by(problem, shares=shares))
-    addressed = list(schedules_by(problem))
-    assert [one.score[:2] for one in opened] == [one.score[:2] for one in addressed]
-    again = opened[0].filled(problem, None)
-    assert again is not None
-    assert again.score == addressed[0].score
-    assert opened[0].filled(problem, np.zeros(shares.size)) is None

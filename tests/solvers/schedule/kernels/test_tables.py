@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from benchmarks.generated import generated_problem
 from spmilp.solvers.schedule.assignments import locality
 from spmilp.solvers.schedule.kernels.run import Runner
 from spmilp.solvers.schedule.kernels.schedule_state import ScheduleState, Stop, Weights
@@ -31,13 +30,3 @@ def test_tables_that_begin_too_small_give_the_same_schedule(table: str) -> None:
     np.testing.assert_array_equal(found.counts, expected.counts)
     np.testing.assert_array_equal(found.made_residencies(), expected.made_residencies())
     np.testing.assert_array_equal(found.made_transfers(), expected.made_transfers())
-
-
-@pytest.mark.full
-def test_a_run_is_given_up_when_its_seconds_are_over() -> None:
-    problem = generated_problem(2_000, 16)
-    order, cores = depth_first(problem), locality(problem)
-    runner = Runner(problem)
-
-    assert runner.run(order, cores, Weights(), seconds=0.0)[0] is Stop.TOO_LATE
-    assert runner.run(order, cores, Weights(), seconds=1000.0)[0] is Stop.DONE
