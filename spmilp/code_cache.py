@@ -45,7 +45,7 @@ def hash_of_sources(source: Path) -> str:
         os.environ.get("NUMBA_CPU_NAME") or llvmlite.binding.get_host_cpu_name(),
     )
     digest = sha256(repr(versions).encode())
-    # What says their versions is found without importing the libraries.
+    # The files that state the versions are read; to import the libraries would take long.
     for library in ("numba/_version.py", "llvmlite/_version.py", "numpy/version.py"):
         digest.update(_file_of_library(library).read_bytes())
     digest.update(_content_of_imports(source))
@@ -109,7 +109,7 @@ def _users_cache_folder() -> Path:
 
 @cache
 def can_be_written(folder: Path) -> bool:
-    """Make a folder, and mark it as in use by setting its time."""
+    """Make a folder and set its time, which marks it as in use; say whether it can be written."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         os.utime(folder)
@@ -119,7 +119,7 @@ def can_be_written(folder: Path) -> bool:
 
 
 def remove_older(folder: Path) -> None:
-    """Remove the folders of the same module that have not been in use for longest."""
+    """Keep the :data:`FOLDERS_KEPT` folders of a module that were used last; remove the others."""
     module = folder.name.rpartition("-")[0]
     siblings = [other for other in folder.parent.glob(f"{module}-*") if other != folder]
     siblings.sort(key=lambda other: other.stat().st_mtime, reverse=True)

@@ -43,9 +43,10 @@ def _option(
     kind
         Its type on the command line.
     read
-        Makes a value of what is given; ``parsed``: also on the command line, at once.
+        Turns what the user gives into the option's value; ``None`` if nothing is to be done.
     shown
-        How the command line shows it: ``metavar``, ``show_default`` and so on.
+        How the command line shows it: ``metavar``, ``show_default`` and so on. With ``parsed`` the
+        command line calls ``read`` itself while it parses the arguments.
     """
     return field(default=default, metadata={"kind": kind, "read": read, "shown": shown})
 
@@ -98,15 +99,16 @@ class Options:
     objective
         What to make small; the other quantities break ties. It replaces the one that a problem has.
     hint
-        Begin with this plan, also of another machine or objective; for a model with its
-        problem.json beside it, whose tiles are tried, too. The answer is never worse, for the first
-        quantity.
+        Begin with this plan, which may be of another machine or objective. For a model, its
+        problem.json has to lie beside it, and its tiles are tried, too. The answer is never worse
+        in the first quantity.
     pins
         What the plan has to keep to: cores of tasks, memories of buffers, tiles. A problem keeps
         those that it has.
     lock
         Keep the addresses of this earlier plan where that is possible, and say what it costs; its
-        problem.json lies beside it. Half of the time goes to a plan without it, to know the cost.
+        problem.json has to lie beside it. Half of the time goes to a plan without the lock, to know
+        the cost.
     lock_buffers
         Lock the buffers and tensors of these names (repeat); ``*`` stands for anything.
     lock_cost
@@ -118,7 +120,7 @@ class Options:
         thread only.
     gap
         Stop when the gap of these tiles, (objective - bound) / objective, is at most this: 0.01 or
-        1 %. Other tiles may allow better plans; how far off these can be at most is printed above.
+        1 %. Other tiles may allow better plans; the answer bounds these, too.
     seed
         Seed of the search.
     workers
@@ -256,7 +258,7 @@ def parameters_of(
     Parameters
     ----------
     annotation
-        Returns that of an option's parameter.
+        Returns the annotation of the parameter that stands for an option.
     """
     wanted = set(names)
     return [
@@ -274,7 +276,7 @@ def with_options(*names: str) -> Callable[[F], F]:
     Parameters
     ----------
     names
-        All by default.
+        Of these options; all options by default.
     """
 
     def signed(function: F) -> F:

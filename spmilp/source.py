@@ -39,7 +39,7 @@ MachineGiven: TypeAlias = str | Path | MachineFile | Machine | None
 DEFAULT_MACHINE = "mesh4x4"
 
 SHARE_OF_ROOFLINE = 0.05
-"""Of the time limit; a roofline that takes longer is not computed unless it is asked for."""
+"""Of the time limit. A roofline that is expected to take longer is computed only on request."""
 
 BREAKS_A_PIN = "the plan breaks a pin; the search begins without it"
 
@@ -55,7 +55,7 @@ class ProblemSource:
         """No network."""
 
     def start(self, options: Options, watch: Watch) -> TiledProblem:
-        """Return it, with the hint's plan unless that breaks a pin."""
+        """Return the problem, with the hint's plan unless that breaks a pin."""
         problem, hint = self.problem, options.hint
         if hint is None:
             return TiledProblem(problem=problem)
@@ -102,7 +102,7 @@ class NetworkSource:
                 tiled = choose_tiles(within, within_lock, watch.clock, known=planned, start=start)
             except (DoesNotFitError, PinError) as error:
                 name = options.lock.hint.name
-                warn(f"{name}: its tiles are none for this machine: {error}")
+                warn(f"{name}: its tiles cannot be used on this machine: {error}")
         tiled = tiled or choose_tiles(subject, how, watch.clock, known=planned, start=start)
         if options.cost_model is not None:
             given = str(options.cost_model)
@@ -126,8 +126,8 @@ def what_is_mapped(
     Raises
     ------
     ArgumentError
-        If options are for models and this is a problem, or it is energy that is to be small and
-        the machine states none.
+        If options are for models and this is a problem, or if the objective is energy and the
+        machine states no energies.
     SpmilpError
         If a file cannot be used, an operator cannot be lowered, or pins cannot be kept.
     """
@@ -197,7 +197,7 @@ def load(
 
 
 def _refuse_energy_that_is_not_stated(machine: Machine) -> None:
-    """Raise an error where every plan takes 0 fJ."""
+    """Raise an error if the machine states no energies: every plan would take 0 fJ."""
     of_bytes = [memory.energy_per_byte for memory in machine.memories]
     of_bytes += [link.energy_per_byte for link in machine.links]
     if any(of_bytes) or any(kind.mac_energy for kind in machine.kinds):

@@ -56,7 +56,8 @@ class Facts(NamedTuple):
     Parameters
     ----------
     first, reads
-        Operands of which every first task of a chain of partial sums reads some, and every chain.
+        Operands of which the first task of every chain of partial sums reads something; operands of
+        which every chain as a whole does.
     chain, last
         Least cycles of all tasks of one tile together, and of the task that finishes a tile.
     """
@@ -110,7 +111,7 @@ class SmallestTiles:
         return product(*axes)
 
     def around(self, box: Box) -> Box:
-        """Return the box of all smallest tiles that have a part of a box."""
+        """Return the least box of whole smallest tiles that contains a box."""
         axes = zip(box, self._shape, self._splits, strict=True)
         return tuple(one if splits else (0, length) for one, length, splits in axes)
 
@@ -128,7 +129,7 @@ class SmallestTiles:
         )
 
     def cycles(self, box: Box, part: tuple[int, int] | None = None) -> Cycles:
-        """Return the least core cycles of all tiles that have a part of a box, together."""
+        """Return the least core cycles, summed, of all tiles that overlap a box."""
         work = group_work(self._network, self._worked, box, part)
         groups = dict(work.loops)
         cut = groups.get("G", 1) > 1 or box != whole(self._shape)
@@ -181,7 +182,7 @@ class SmallestTiles:
 
 
 def _is_regular(own: Geometry) -> bool:
-    """Return whether an operator asks nothing of where a box lies.
+    """Return whether what an operator does for a box does not depend on where the box lies.
 
     Equal boxes take equal work, every element reads something of every operand, and what a box
     reads is read by its elements, without gaps.
@@ -219,8 +220,8 @@ def _reads_without_gaps(own: Geometry, box: Box, reads: Reads, one: Reads) -> bo
 
 
 MOST_VISITS = 4096
-"""Groups with more smallest tiles, times the groups before them, are not asked what each of their
-smallest tiles depends on."""
+"""The cones of a group's smallest tiles are looked at if their number, times that of the groups up
+to this one, is at most this; it bounds the time."""
 
 
 class _Needed(NamedTuple):
@@ -238,7 +239,7 @@ class _Needed(NamedTuple):
 
 
 class Chains:
-    """Heads of the groups of a network on a machine, and the bound that they give.
+    """The first start and end of each group of a network on a machine, and the bound they give.
 
     A tile is one task, or a chain of tasks for the parts of its reduction, each of which needs the
     partial sum of the one before it. A group computes each tile once, a task starts when all that
@@ -464,7 +465,8 @@ class Chains:
 
 
 MOST_TILES_ASKED = 512
-"""Of a group with more smallest tiles each is taken to read one element of an operand."""
+"""In a group with more smallest tiles, each is taken to read one element of an operand, which is
+weaker and quick."""
 
 
 def traffic_for_any_tiles(network: Network) -> Bytes:

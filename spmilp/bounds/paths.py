@@ -211,11 +211,11 @@ def critical_paths(graph: PrecedenceGraph) -> Paths:
 
 
 MOST_VISITS = 20_000_000
-"""Edges followed back from all tasks together, to the nearest tasks before each; and to all tasks
-before a few of them."""
+"""Limit on the edges that are followed back from all tasks together, to bound the time. It sets how
+many nearest predecessors are looked at for each task, and for which few tasks all of them are."""
 
 LEAST_WIDTH = 32
-"""As many tasks before each are looked at however large the problem is."""
+"""So many nearest predecessors of each task are looked at however large the problem is."""
 
 LARGEST = 1 << 61
 """Products beyond this could leave 64 bits; then single chains have to do."""

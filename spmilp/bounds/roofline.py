@@ -112,7 +112,7 @@ class _Needs:
         )
 
     def _reshaped(self, name: str) -> str | None:
-        """Return the tensor as which the group sees all of a tensor, moved to another shape."""
+        """Return the reshaped view through which alone a group reads a tensor; ``None`` if none."""
         readers = [operator for operator in self._group.operators if name in operator.inputs]
         if len(readers) != 1 or family_of(readers[0].kind).fusion is not Fusion.VIEW:
             return None
@@ -121,7 +121,7 @@ class _Needs:
         return readers[0].output if same else None
 
     def _drivers(self, name: str, axis: int, interval: Interval) -> list[int]:
-        """Return the axes of the output that move what is read along one axis of a tensor."""
+        """Return the output's axes on which the interval read along a tensor's axis depends."""
         return [
             number
             for number, slices in enumerate(self._slices)
@@ -227,7 +227,7 @@ def roofline(network: Network, machine: Machine) -> Roofline:
     ``T >= sum_g sum_k x[g, k] y[k] c[g, k] >= sum_g min_k y[k] c[g, k]`` (weak duality). The
     largest value over some natural prices is taken.
 
-    *Traffic.* DRAM sends at least :func:`~spmilp.bounds.roofline.compulsory_bytes` over links
+    *Traffic.* DRAM sends at least :func:`compulsory_bytes` over links
     whose rates are never exceeded, nor what whole transfers can use of them
     (:mod:`spmilp.machine.routes`), and takes the outputs over others, or over the same ones
     where its ports read and write in turn.
@@ -302,7 +302,7 @@ class _Arithmetic:
         )
 
     def _natural_prices(self) -> Iterator[list[float]]:
-        """Yield prices: equal ones for each set of able kinds, and each group's speeds."""
+        """Yield dual prices: equal ones for each set of able kinds, and each group's speeds."""
         yield self._normalised([1.0] * len(self._cores))
         seen = set()
         for cycles in self._cycles:

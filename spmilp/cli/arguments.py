@@ -95,7 +95,7 @@ COMMON = {
 def verb(
     *of_solve: str, every_option: bool = False, **shown: Mapping[str, Any]
 ) -> Callable[[F], F]:
-    """Make a function a verb: its parameters are what its docstring says of them.
+    """Make a function a verb: its parameters become options, with the help of its docstring.
 
     Parameters
     ----------

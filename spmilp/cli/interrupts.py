@@ -17,7 +17,7 @@ CODES = {signal.SIGINT: ExitCode.INTERRUPTED, signal.SIGTERM: ExitCode.TERMINATE
 
 
 class Interrupted(KeyboardInterrupt):
-    """Something asks the command to end; ``code`` is what it then returns."""
+    """A signal asks the command to end; ``code`` is the exit code that it then returns."""
 
     def __init__(self, code: ExitCode) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class Command:
     Parameters
     ----------
     state
-        How it stands: what the message of an interrupt says.
+        What the message of an interrupt says of the command's progress.
     """
 
     state: str = "while starting; nothing was written"

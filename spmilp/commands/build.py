@@ -1,8 +1,9 @@
 """From a plan with times to command lists without: waits and signals, in one of two schemes.
 
-Counters: each list counts what others wait for. Semaphores: each wait takes one signal that was
-sent for it alone, for hardware whose events count no further; a semaphore is used again, where
-there are too few by another list too.
+Counters: each list counts, in events of its own, those of its activities that others wait for.
+Semaphores: each wait takes one signal that was sent for it alone. They are for hardware that has
+too few events, or whose events count only to a small number. A semaphore is used again for later
+pairs; if there are too few semaphores, also by another list.
 """
 
 from collections.abc import Sequence
@@ -38,7 +39,7 @@ from spmilp.problem.problem import Problem
 
 
 class _Semaphore(NamedTuple):
-    """An event: each activity that signals it, and who waits for that, in the order of both."""
+    """An event, and its pairs of an activity that signals it and the one that waits for that."""
 
     event: int
     pairs: list[tuple[Activity, Activity]]
@@ -55,10 +56,11 @@ def with_semaphores(
 
     A semaphore serves pairs of a signal and a wait, one after the other. Which wait gets which
     signal must not depend on delays: its signals are ordered, and so are its waits. Each new pair
-    takes the semaphore that its list has used last among those that allow it, or a new one; when
-    there are ``enough``, the one of other lists that has been idle longest. For that the last wait
-    for it must be over for certain before the list even comes to its own: it would take a signal
-    that is not for it otherwise. That is a heuristic: fewer may do.
+    takes the semaphore that its list has used last among those that allow it, or a new one. Once
+    there are ``enough``, it takes the semaphore of another list that has been idle longest. That is
+    allowed only if the last wait for it is over for certain before this list comes to its own wait,
+    which might otherwise take the other one's signal. This is a heuristic: fewer semaphores may
+    suffice.
 
     Parameters
     ----------
@@ -114,7 +116,7 @@ class _Pool:
         return chosen.event
 
     def _from_others(self, earlier: Activity, later: Activity, clock: Clock) -> _Semaphore | None:
-        """Return the semaphore that other lists have not waited for the longest, as this one's."""
+        """Move the semaphore of other lists that has been idle longest to this list; return it."""
         rank, mine = self._activities.rank, self._of_list[self._activities.list_of[later]]
         others = [(own, each) for own in self._of_list if own is not mine for each in own]
         for own, each in sorted(others, key=lambda pair: rank[pair[1].pairs[-1][1]]):

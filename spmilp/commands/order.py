@@ -231,7 +231,7 @@ class Boxes:
 
 
 def _overlapping_pairs(boxes: list[Box]) -> Iterator[tuple[Box, Box]]:
-    """Sweep along the axis that has the most different beginnings."""
+    """Yield the pairs of boxes that overlap, by a sweep along the axis with the most beginnings."""
     axes = range(len(boxes[0])) if boxes else range(0)
     axis = max(axes, key=lambda a: (len({box[a] for box in boxes}), -a), default=None)
     if axis is None:
@@ -332,11 +332,11 @@ def with_fewer_signals(
 ) -> tuple[tuple[Activity, ...], ...]:
     """For each activity, those to wait for so that fewer have to signal their end.
 
-    Instead of an activity of a transitive reduction one may wait for a later one of the same list
-    that has ended in the plan by then; so each wait is an interval of ends. No fewer ends serve all
-    waits on a list than are chosen: the last one of the interval that is over first must be, or one
-    before it that serves no more intervals; then the same with those that it does not serve. All
-    that is waited for has ended before in the plan, so that nothing can wait in a circle.
+    Instead of waiting for an activity one may wait for a later one of the same list, if that has
+    ended in the plan by then. So each wait is an interval of activities of a list, of which one has
+    to signal. The fewest are chosen by the greedy algorithm for stabbing intervals: of the interval
+    that closes first take the last activity, drop all intervals that contain it, and repeat. In the
+    plan all that is waited for has ended before, so waits cannot form a cycle.
     """
     work: tuple[Placement | Transfer, ...] = (*plan.placements, *plan.transfers)
     of_list = [[work[activity].end for activity in mine] for mine in activities.lists]

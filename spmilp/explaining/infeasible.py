@@ -1,4 +1,4 @@
-"""What keeps every plan away, proven without solving; or what a search has found no room for."""
+"""Why no plan exists, proven without solving; or what the list scheduler has found no room for."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ MOST_PARTS = 4
 
 
 class Obstacle(StrEnum):
-    """What keeps every plan away; ``docs/explain.md`` says what each is."""
+    """Why there is no plan; ``docs/explain.md`` says what each is."""
 
     CORE = "core"
     DRAM = "dram"
@@ -76,16 +76,16 @@ class Infeasibility:
 
 
 def infeasibility_of(problem: Problem) -> Infeasibility | None:
-    """Return the first proof that no plan exists, of few that take no search; else ``None``.
+    """Return the first proof that no plan exists, among a few without search; else ``None``.
 
-    Of tasks that are too large, the one with the most bytes too many.
+    Of several tasks that are too large, it names the one with the most bytes too many.
     """
     arguments = (_no_core, _too_much_in_a_memory, _too_large_a_task, _no_way)
     return next((found for each in arguments for found in each(problem)), None)
 
 
 def infeasibility_of_pins(problem: Problem) -> Infeasibility | None:
-    """Return a proof that pins keep every plan away that there might be without them."""
+    """Return a proof that no plan keeps to the pins, if there is no proof without the pins."""
     if not problem.pins or infeasibility_of(replace(problem, pins=NO_PINS)) is not None:
         return None
     try:
@@ -100,7 +100,7 @@ def infeasibility_of_pins(problem: Problem) -> Infeasibility | None:
 
 
 def infeasibility_of_tiles(machine: Machine, error: DoesNotFitError) -> Infeasibility | None:
-    """Return what keeps a network from being cut into tiles that fit, where the error tells."""
+    """Return why a network cannot be cut into tiles that fit, where the error tells."""
     short = error.shortage
     if short is None:
         return None
@@ -118,7 +118,7 @@ def infeasibility_of_tiles(machine: Machine, error: DoesNotFitError) -> Infeasib
 
 
 def infeasibility_in_schedule(problem: Problem) -> Infeasibility | None:
-    """Return for what the list scheduler has no room in its first schedule; it proves nothing."""
+    """Return what the list scheduler finds no room for in its first schedule; this is no proof."""
     schedules = Schedules(problem)
     found = next(iter(schedules), None)
     short = schedules.shortage

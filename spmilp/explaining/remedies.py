@@ -24,15 +24,16 @@ from spmilp.tile_selection.group_model import GroupModel, TileShrinker
 from spmilp.units import Bytes, Cycles, MemoryIdx, align_up
 
 MOST_DOUBLINGS = 12
+"""Amounts of bytes that are tried, each twice the one before, until one suffices."""
 
 FINE = 16
-"""A search for bytes ends when what is known not to suffice is so near: a part of what does."""
+"""A search for the fewest bytes that suffice ends when they are known to one part in so many."""
 
 MOST_PINS = 16
-"""That are left out one by one; of more, all at once."""
+"""Pins that are left out one by one; if none of these helps, all pins are left out at once."""
 
 MOST_CUTS = 12
-"""Groups that are cut smaller one after another, the same one more than once."""
+"""Times that the tiles of some group are made smaller; a group may come more than once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,7 +204,7 @@ def _larger(
 
 
 def _shrunk(memory: Memory, less: Bytes) -> tuple[ByteRange, ...]:
-    """Return reserved ranges that are fewer bytes, taken away from the end of the last ones."""
+    """Return reserved ranges with ``less`` bytes fewer, taken from the ends of the last ones."""
     kept = []
     for each in reversed(memory.reserved):
         taken = min(less, each.end - each.start)
@@ -216,7 +217,7 @@ def _shrunk(memory: Memory, less: Bytes) -> tuple[ByteRange, ...]:
 def without_pins(
     problem: Problem, trials: Trials, solved: Callable[[Problem], Cycles | None]
 ) -> Iterator[Remedy]:
-    """Yield the pins without any of which a checked plan was found; else that of no pins."""
+    """Yield each pin without which a checked plan was found; if there is none, that of no pins."""
     found = False
     for name, pins in islice(_without_one(problem), MOST_PINS):
         makespan = trials.tried(partial(solved, replace(problem, pins=pins)))
@@ -251,8 +252,8 @@ def smaller_tiles(
 ) -> Remedy | None:
     """Return tiles of a few groups with which a checked plan was found.
 
-    What is in the way of a plan names a group; its tiles are cut until they need half as much, and
-    again, as long as something else is in the way.
+    The obstacle to a plan names a task, and so a group. The tiles of this group are cut until they
+    need half as many bytes. That is repeated with the next obstacle, until none is left.
 
     Parameters
     ----------

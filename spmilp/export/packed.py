@@ -49,7 +49,7 @@ MOST_ATTRIBUTES = 16
 """``SPMILP_PACKED_ATTRIBUTES`` of the sources."""
 
 Numbers = Iterator[tuple[int, int]]
-"""Numbers of a row, each behind its roles."""
+"""Numbers of a row, as pairs of the number's roles (flags) and the number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +147,7 @@ def _bytes_of_numbers(call: Call) -> Bytes:
 
 
 class _RowsOf:
-    """Gives the numbers of copies and calls in lists whose own memory is ``own``.
+    """Gives the numbers of transfers and tasks in lists whose own memory is ``own``.
 
     Parameters
     ----------
@@ -258,27 +258,29 @@ def _numbers_of(operator: OperatorCode) -> Iterator[int]:
 
 
 WAIT, SIGNAL, FIRST_TEMPLATE = range(3)
-"""Symbols of commands; a task or a transfer has that of its template."""
+"""Symbols of commands; for a task or transfer ``FIRST_TEMPLATE`` plus its template's number."""
 
 AFTER_SIGNAL, AFTER_WAIT, AFTER_WORK, EVENT, COUNT, SIGNALLED, CODES = 0, 1, 3, 4, 5, 7, 8
-"""Codes: of commands by what is before them in the list (a wait for the event of a core, or for
-another one), of events that are waited for, of counts (by the same), of events that are signalled.
-Lists of channels have as many of their own behind those of cores."""
+"""Numbers of the prefix codes. The code of a command depends on the command before it in the list:
+``AFTER_SIGNAL``, ``AFTER_WAIT`` (1 more if the event is not below the number of cores) or
+``AFTER_WORK``. ``EVENT`` is for events that are waited for, ``COUNT`` for their counts (1 more as
+above), ``SIGNALLED`` for events that are signalled. Lists of channels have ``CODES`` codes of their
+own behind these."""
 
 WORD = (1 << 32) - 1
-"""What the sources multiply wraps around."""
+"""The C sources multiply modulo 2^32."""
 
 
 class Commands:
-    """The command lists as bits, and own event, number of commands and beginning of each list.
+    """The command lists as bits; ``heads``: own event, commands and first bit of each list.
 
     The own event is the one that a list signals, plus 1; 0 where it signals several. A wait is
     followed by event and count, a signal by its event if the list has no own one, a task or a
     transfer by what fills the holes of its template.
 
-    All lists are about as far at any time: where events count, a wait's count is written as its
-    distance from the same share of the event's signals as that of the list's commands before it.
-    ``totals`` has the signals of each event, zeros where events do not count.
+    ``totals`` has the signals of each event; zeros with semaphores. With counters a count is stored
+    as its difference from a prediction: all lists are about equally far at any time, so after a
+    share of a list's commands about the same share of the event's signals has been sent.
     """
 
     def __init__(self, lists: CommandLists, tasks: Templates, transfers: Templates) -> None:

@@ -26,8 +26,8 @@ def program_files(
 ) -> dict[str, bytes]:
     """Return sources, makefile and linker script of a program that runs straight code, or bits.
 
-    The plan's sources with what is to run are not among them, nor is the image. Kernels must be
-    able to take so many inputs.
+    The files do not include the sources ``plan``, which say what is to run, nor the image of
+    constants. ``inputs`` is the most inputs that a call has.
     """
     kind, program, makefile = "plan", subject.prefix, "player.mk"
     folders = ["", "host", kind]
@@ -62,7 +62,7 @@ def program_files(
 
 
 def _marks_of_bits(subject: Subject, kept: Kept, marks: Mapping[str, object]) -> dict[str, object]:
-    """Return what is packed bits' own: memories, workspaces of cores, and what runs."""
+    """Return the marks of the program for packed bits: memories, workspaces and what runs."""
     cores = subject.lists.cores
     running = [one.core for one in cores if one.commands]
     # Cores that never run get the first workspace.
@@ -82,7 +82,7 @@ def _marks_of_bits(subject: Subject, kept: Kept, marks: Mapping[str, object]) ->
 
 
 def _marks_of_code(subject: Subject, kept: Kept, marks: Mapping[str, object]) -> dict[str, object]:
-    """Return the same of straight code, whose header names memories and workspaces."""
+    """Return the marks of the program for straight code, whose header names the memories."""
     names = [f"{marks['NAME']}_memory{number}" for number in range(len(kept.used))]
     return {
         "VENDORS": filled("vendors.mk", marks),
@@ -127,14 +127,14 @@ TYPES = frozenset(
     for type_ in Elements
     if type_ not in (Elements.FLOAT64, Elements.UINT64, Elements.BFLOAT16)
 )
-"""Types of elements, by NumPy's names."""
+"""Types of elements that the C kernels compute with, by NumPy's names."""
 
 RANK, INPUTS, WINDOW_AXES = 8, 32, 3
 """``SPMILP_MAX_RANK``, ``SPMILP_MAX_INPUTS`` and ``SPMILP_WINDOW_AXES`` of the sources; a plan that
 needs more inputs says so in its makefile."""
 
 LEAST_INPUTS = 5
-"""What some kernel looks at without counting."""
+"""Entries that a C array of inputs has at least: some kernels look at so many without counting."""
 
 _WINDOWED = frozenset({"AveragePool", "Conv", "ConvInteger", "ConvTranspose", "LpPool", "MaxPool"})
 _PER_CHANNEL = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})

@@ -41,16 +41,16 @@ from spmilp.units import Bytes
 TITLE = ("spmilp-code", "1.0")
 
 _WIDTHS = ((1, "uint8_t", 2**8), (2, "uint16_t", 2**16), (4, "int32_t", 2**31))
-"""Bytes, type and limit of the numbers of boxes."""
+"""Types of the numbers of boxes: bytes, C type, and the number below which it suffices."""
 
 _Variant = tuple[int, int, int, int]
-"""Operator, part, and types of the sums that it reads and writes (0 where there are none)."""
+"""Operator, part of the reduction, types of the partial sums read and written (0: none)."""
 
 _BETWEEN = ",\n                "
 
 
 class _Named:
-    """Constants by what stands between their braces; their names are numbered."""
+    """Numbered names of C constants, by the text of their initialisers: equal ones share a name."""
 
     def __init__(self, start: str) -> None:
         self._start, self.known = start, dict[tuple[str, ...], str]()
@@ -61,10 +61,10 @@ class _Named:
 
 
 class _Constants:
-    """Gives names to what calls and transfers have in common, and defines it.
+    """Names and defines the C constants that calls and transfers share.
 
-    It is made with all calls that there will be: the tiles of an operator have boxes of one width.
-    Shapes of tensors are added to the pool of words.
+    It is made with all calls that will be asked for, so that the boxes of all tiles of an operator
+    have the same integer type. Shapes of tensors are added to the pool of words.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class _Constants:
         self.inputs = max((len(each.inputs) for each in self._all_operators), default=0)
 
     def operator(self, call: Call) -> str:
-        """Return the name of what a call has in common with those of other tiles."""
+        """Return the name of the constant that a call shares with calls for other tiles."""
         operator, part, read, written = variant = _variant(call)
         made = self._all_operators[operator]
         kind, output = OPERATORS[made.kind], made.output
@@ -331,7 +331,7 @@ class _StraightCode:
         return f"{self._name}_engine{one.engine}_channel{one.channel}"
 
     def _list(self, one: CoreCommands | ChannelCommands, number: int) -> Iterator[str]:
-        """Yield the function of a list, of a core with workspace ``number`` or of that channel.
+        """Yield the C function of a list; ``number`` is the core's workspace, or the channel.
 
         A signal says that the transfers before it have completed; until then they queue.
         """
@@ -367,7 +367,7 @@ class _StraightCode:
         yield from ("    SPMILP_END", "}")
 
     def _call(self, call: Call, workspace: int) -> Iterator[str]:
-        """Yield the gathering of what does not lie packed, a call, and the scattering after it."""
+        """Yield a call, with copies before it of operands that do not lie packed, and after it."""
         previous = [] if call.previous is None else [call.previous]
         given = [*call.inputs, *previous]
         yield from self._copies_of(given, workspace)

@@ -4,7 +4,7 @@ The rules are those of T. Chen et al., "TVM: An Automated End-to-End Optimizing 
 Learning", OSDI 2018, section 3, with post-dominators as in its implementation: a result is fused
 with what reads it only if every path from it goes through the last operator of the group. A group
 thus has one way out, so that groups cannot wait for each other in a circle, and no work is done
-twice but in the halos of tiles.
+twice except in the halos of tiles.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -115,9 +115,10 @@ class _Fuser:
                 self._origin[view.output] = self._origin[view.inputs[0]]
 
     def fuse_all(self) -> None:
-        """Fuse whatever computes no element more than once, but in halos."""
+        """Fuse as long as no element is computed more than once, except in halos of tiles."""
         positions = range(len(self._classes))
-        # The last of several results that meet in one operator takes it: nothing then waits.
+        # Where several anchors feed one operator, the last of them takes it, so that a group never
+        # waits for an anchor that is computed later.
         for position in reversed(positions):
             if self._classes[position] in ANCHORS:
                 self._extend(position, partial(self._all_like, position))
@@ -175,8 +176,9 @@ class _Fuser:
         """Let a light group that one operator reads be computed where it is read.
 
         Done for an element-wise reader, in whatever group it is, and for the first input of a
-        reduction: both need every element once. But a table that is looked up when the network runs
-        is needed whole by each tile of a reduction, while tiles of the rows' elements share it.
+        reduction: both need every element once. A group that looks up a table by computed indices
+        joins no reduction: each tile of the reduction would need the whole table, while tiles of
+        the looked-up rows alone share it.
         """
         if last != max(self._members[last]) or not self._is_light(last):
             return

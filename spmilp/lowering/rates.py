@@ -12,7 +12,7 @@ from spmilp.machine.routes import Routes, dram_transfers, routes_of, usable_rate
 from spmilp.units import Bytes, CoreIdx, Cycles, KindIdx, MemoryIdx
 
 SAMPLED_PAIRS = 64
-"""Pairs of scratchpads of which the mean route is taken, about."""
+"""About so many pairs of scratchpads are looked at for the mean route between two."""
 
 NO_LIMIT: Bytes = 1 << 62
 """Stands for the size of a memory without limit."""
@@ -22,8 +22,8 @@ NO_LIMIT: Bytes = 1 << 62
 class MachineRates:
     """Capacities and rates of a machine, as floats: for estimates, not for plans.
 
-    A transfer holds its links at its full rate also during set-up and latency, so each one counts
-    as if it had more bytes.
+    A transfer holds its links at its full rate also during set-up and latency. Estimates therefore
+    add ``dram_setup`` or ``core_setup`` bytes to each transfer.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class MachineRates:
     capacity
         Usable bytes of each core's memory, by core.
     alignment
-        The largest of the cores' memories.
+        The largest alignment of the cores' memories, in bytes.
     sharers
         Cores that share each core's memory, by core.
     aggregate
@@ -81,9 +81,10 @@ class MachineRates:
         return min(map(self.share_of, range(len(self.capacity))))
 
     def passing_on(self, size: float, copies: float) -> float:
-        """Return the bytes that a memory could give while a piece reaches so many others.
+        """Return the bytes that a memory could send while a piece is spread to ``copies`` memories.
 
-        Whoever has received it passes it on: each round multiplies the memories that have it.
+        A memory that has received the piece passes it on: each round multiplies the memories that
+        have it by ``1 + concurrent``.
         """
         if copies <= 1 or not isfinite(self.outbound):
             return 0.0

@@ -67,10 +67,10 @@ class Stored:
     read_whole: bool = False
 
     def strides_around(self, cell: Box) -> Extents:
-        """Return the strides of what a slice of a cell is copied from.
+        """Return the strides, in bytes, of what a slice of a cell is copied from.
 
-        That is the DRAM tensor where there is one: a slice needs no more nested strides when it is
-        copied from its packed buffer.
+        That is the DRAM tensor where there is one: this is the worst case, for a copy from the
+        packed buffer never needs more nested strides.
         """
         if self.home_strides is not None:
             return self.home_strides
@@ -107,7 +107,7 @@ class Storage:
         }
 
     def add(self, value: Value, grid: Grid, *, read_whole: bool = False) -> None:
-        """Make the buffers of a value: the cells of a grid, cut further to what DMA can move.
+        """Make the buffers of a value: the cells of a grid, cut until one transfer can move each.
 
         Raises
         ------
@@ -287,8 +287,8 @@ class SliceTable:
     def covering(self, stored: Stored, box: Box) -> Sequence[Piece]:
         """Return the slices that cover a box of a value: its shares of the value's buffers.
 
-        A share whose copy would exceed the DMA's limits is cut into several slices; one that a
-        controller cannot move for its unit is made wider, or becomes the whole buffer.
+        A share whose copy would exceed the DMA's limits is cut into several slices. A share that is
+        no multiple of a controller's granule is made wider, or becomes the whole buffer.
         """
         key = stored.first, box
         if key not in self._covering:
@@ -305,7 +305,7 @@ class SliceTable:
                 yield from self._parts(stored, buffer, cell, shared)
 
     def _in_units(self, stored: Stored, cell: Box, shared: Box) -> Box:
-        """Return a share of a cell that contains another one and that controllers can move."""
+        """Return a part of a cell around ``shared``, in multiples of the controllers' granules."""
         item, wider = stored.value.item, shared
         if shared:
             unit = lcm(*(each.granule for each in self._limits.controllers))

@@ -16,7 +16,10 @@ from spmilp.machine.description import ProvenanceFields
 from spmilp.quantities import byte_count
 
 TEXT = frozenset({"name", "description", "provenance"})
+"""Fields that have no provenance."""
+
 USUAL_NAMES = {"scratchpads": "spm", "dram": "dram", "dma": "dma"}
+"""Names of the elements of a list that give none, by the list's field."""
 
 SIZES = ("size_bytes", "size_kib", "size_mib")
 ENGINES = ("scratchpads.*.dma.*", "shared.*.dma.*", "dram.*.dma.*", "engines.*")
@@ -164,7 +167,7 @@ def change(content: dict[str, Any], numbers: Mapping[str, int | str]) -> dict[st
 
 
 def label_of(numbers: Mapping[str, int | str]) -> str:
-    """Return what a changed machine's name has at its end, as ``spm64KiB-dma_channels2``."""
+    """Return the changes as the end of a machine's name: ``spm64KiB-dma_channels2``."""
     shown = dict(numbers)
     size = shown.get("spm")
     if isinstance(size, int) and size % 1024 == 0:
@@ -207,7 +210,7 @@ def _inside(at: tuple[str, ...], owner: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _leaves(path: tuple[str, ...], content: object) -> Iterator[tuple[tuple[str, ...], object]]:
-    """Yield the values inside a part of a file by path, except those that only name it."""
+    """Yield the values inside a part of a file by path, without the fields of :data:`TEXT`."""
     is_dict = isinstance(content, dict)
     if is_dict or (isinstance(content, list) and any(isinstance(c, dict | list) for c in content)):
         for name, value in _inside(path, content):

@@ -237,8 +237,9 @@ class Engine:
     descriptors
         Entries that one channel can queue; ``None`` where unknown.
     controller
-        Its kind, one of :data:`~spmilp.machine.controllers.CONTROLLERS`; what no chain of its
-        descriptors can express, no transfer may be. ``None`` for one that is not known.
+        Its kind, one of :data:`~spmilp.machine.controllers.CONTROLLERS`. A transfer is allowed only
+        if a chain of this controller's descriptors can express it. ``None`` if the controller is
+        not known, which allows all.
     """
 
     index: EngineIdx
@@ -377,7 +378,8 @@ class Machine:
 
 
 YOUNGER = ("event_maximum", "controller")
-"""Younger than the format: left out where they say nothing, so older files keep their hashes."""
+"""Fields that came after the format: left out where ``None``, so that older files keep their
+hashes."""
 
 
 def machine_to_json(machine: Any) -> Any:

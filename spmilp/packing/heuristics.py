@@ -204,7 +204,7 @@ def _gap_for(
 
 
 def _best_fit(*names: str) -> Heuristic:
-    """Return the heuristic that gives items, by decreasing keys, each its tightest gap."""
+    """Return the heuristic that puts items, by decreasing keys, into the tightest gap."""
     return lambda instance, clock, seed: place_in_order(
         instance.outline, order_by(keys_of(instance), names), tightest=True
     )
@@ -236,8 +236,9 @@ class _Usmp:
     ) -> tuple[int, int] | None:
         """Return two places of the order to be exchanged; ``None`` if nothing holds the top up.
 
-        One is of an item before one of the topmost, in conflict with it; the other too, or of an
-        item before some item in conflict with that, in conflict with it.
+        Let t be a random one of the topmost items. The first place is of an item that conflicts
+        with t and comes before t in the order. The second is of another such item, or (with chance
+        ``SECOND``) of an item that conflicts with some neighbour of t and comes before that one.
         """
         place = np.empty_like(order)
         place[order] = np.arange(order.size)

@@ -79,10 +79,10 @@ def compulsory_dram_traffic(problem: Problem) -> Bytes:
 def compulsory_loads_and_stores(problem: Problem) -> list[tuple[Bytes, Bytes]]:
     """For each buffer, the bytes that every valid plan loads from DRAM and stores there.
 
-    Of each buffer that starts in DRAM there leaves what :func:`~spmilp.problem.loads.least_loads`
-    says, and all of it if it must end elsewhere; and each buffer that ends in DRAM and does not
-    start there arrives as a whole. Both presume that no core works in that DRAM itself; a buffer in
-    one where some core does counts nothing.
+    A buffer that starts in DRAM loads what :func:`~spmilp.problem.loads.least_loads` says, or all
+    of its bytes if it must end in another memory. A buffer that ends in DRAM and does not start
+    there stores all of its bytes. Both presume that no core works in that DRAM itself; buffers in a
+    DRAM in which a core works count 0.
     """
     machine = problem.machine
     worked_in = {core.memory for core in machine.cores}

@@ -1,9 +1,10 @@
 """What CDM's placement is made of: parts, uses in waves, and the cost of accesses.
 
 The tasks run on given cores, one operator after another. A *wave* is what runs between two
-barriers, as in a program of several threads: operators that follow as many others. A *part* says
-one thing of one buffer: it has its home in this scratchpad, a copy of it goes to DRAM, or the tasks
-in that scratchpad get it from there, each time or once.
+barriers, as in a program of several threads: the operators that have equally many operators before
+them on their longest chain. A *part* is one decision about one buffer (:class:`Role`): it has its
+home in a scratchpad, it is stored to DRAM, or the tasks in a scratchpad fetch it from a memory, at
+each use or once.
 """
 
 from bisect import bisect_left, bisect_right
@@ -29,16 +30,20 @@ Event = tuple[MemoryIdx, int]
 """A memory and a step at which something begins in it."""
 
 Charges = Counter[int]
-"""Cycles for which a resource, a core or behind all cores a link, is busy in a wave.
-
-By its place in a table with a row for each wave."""
+"""Cycles for which a resource is busy in a wave, by the position in a flat table. It has a row for
+each wave: first a column for each core, then one for each link."""
 
 HOMES = 4
 """Scratchpads that one buffer may have its home in, at most."""
 
 
 class Role(StrEnum):
-    """What a part says of a buffer."""
+    """What a part says of a buffer.
+
+    ``HOME``: it lies in this scratchpad from its first to its last use. ``STORE``: a copy goes to
+    DRAM. ``STREAM``: tasks in this scratchpad fetch it at each use. ``REPLICA``: they fetch it once
+    and keep it.
+    """
 
     HOME = "home"
     STORE = "store"
@@ -53,17 +58,18 @@ class Part:
     Parameters
     ----------
     memory
-        Of the home, of the tasks that read it, or the DRAM.
+        The scratchpad of the home, that of the tasks that read it, or the DRAM.
     source
-        Where it comes from, for those who read it.
+        The memory from which readers fetch it; ``None`` for a home and a store.
     needs
-        The part without which this one cannot be, if any.
+        Another part that a placement must have if it has this one, if any.
     places, cycles
-        Of its charges.
+        Its :data:`Charges`: positions and cycles.
     blocks
-        Taken in a memory at each event of it; less than 0 where a result takes bytes over.
+        Blocks that it takes in a memory at each event. They are less where a result overwrites
+        bytes of an operand, possibly below 0.
     given
-        ``(step, position)`` of the reads whose bytes a result takes over.
+        ``(step, position)`` of the reads whose bytes a result overwrites.
     """
 
     index: int
@@ -118,9 +124,9 @@ class Accesses:
     order
         The tasks; a step is a place in it.
     overwrites
-        Of each task ``(position, buffer)``: reads that results may take over, and the results.
+        For each task ``(position, buffer)``: a read, and the result that may overwrite its bytes.
     base
-        Cycles that each resource is busy in each wave whatever is decided.
+        Cycles for which each resource is busy in each wave, whatever the placement.
     fixed
         Blocks of results and scratch.
 
@@ -290,7 +296,7 @@ class Accesses:
         return Counter({(memory, step): size for step in stay})
 
     def _add_fixed(self) -> None:
-        """Work, outputs that go to DRAM, and the room of results and scratch."""
+        """Add what every placement has: work, stores of outputs, blocks of results and scratch."""
         setting, busy = self.setting, self.base.reshape(-1)
         for number, index in enumerate(self.order):
             task, memory = setting.problem.tasks[index], setting.memories[index]
@@ -315,7 +321,7 @@ class Accesses:
         source: MemoryIdx | None = None,
         needs: int | None = None,
     ) -> int:
-        """Add a part; what a result takes over from what is given counts once."""
+        """Add a part; bytes that a result overwrites in place count once."""
         given, tables = frozenset(given), self.setting.tables
         for number, position in given:
             task = self.order[number]
@@ -418,7 +424,7 @@ class Accesses:
         return self._add(buffer, Role.STREAM, memory, charges, blocks, given, source, needs)
 
     def _given(self, buffer: BufferIdx, memory: MemoryIdx, last: int) -> Iterator[tuple[int, int]]:
-        """Yield the read that is the last of what is kept, if a result may take its bytes."""
+        """Yield the last read of what is kept, if a result may overwrite its bytes."""
         task = self.order[last]
         reads = self.setting.problem.tasks[task].reads
         for position, _ in self.overwrites[task]:

@@ -1,4 +1,4 @@
-"""Policies that decide cores and an order of tasks: the rest is serial schedule generation."""
+"""Policies that choose cores and an order of tasks; serial schedule generation does the rest."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -58,9 +58,11 @@ class Layers:
     def spread(
         self, layer: int, cores: Sequence[CoreIdx], begin: float = 0.0, end: float = 1.0
     ) -> list[OnCore]:
-        """Return the tasks of a part of a layer, its neighbouring tiles in runs on the cores.
+        """Return tasks with cores for the part ``[begin, end)`` of a layer's units.
 
-        The cores take turns. Where none of them can run it in its memory, all that can do.
+        Each core gets a run of neighbouring units. In the order returned the cores take turns. If
+        none of ``cores`` has room for the layer's tasks, all cores of the machine that have it are
+        used instead.
         """
         units = self._units[layer]
         units = units[round(begin * len(units)) : round(end * len(units))]
@@ -83,7 +85,7 @@ class Layers:
         return [core for core in can_run if (size := room[core]) is None or needed <= size]
 
     def in_order(self, tasks: Sequence[OnCore]) -> tuple[Ints, Ints]:
-        """Return all tasks in this order, as far as they may stand so, and the core of each."""
+        """Return all tasks in this order, as far as precedences allow it, and the core of each."""
         count = len(self._problem.tasks)
         rank, cores = [float(count)] * count, [NONE] * count
         for place, (task, core) in enumerate(tasks):

@@ -1,4 +1,4 @@
-"""What must leave a DRAM at least, and the bytes of each buffer that tasks read."""
+"""The least bytes that must leave the memory where a buffer starts, and the bytes that are read."""
 
 from bisect import bisect_left
 from collections.abc import Iterator
@@ -52,7 +52,12 @@ def _elements(boxes: list[Slice]) -> int:
 
 
 class Share(Enum):
-    """How transfers share the bytes of a load."""
+    """How transfers share the bytes of a load.
+
+    ``ONE``: one transfer moves exactly these bytes. ``BEGUN`` and ``REST`` come as a pair for one
+    buffer: one transfer moves the bytes of ``BEGUN``, and those of ``REST`` move with it or with
+    other transfers.
+    """
 
     ONE = "one transfer moves these bytes"
     BEGUN = "one transfer moves these bytes, and maybe some of the rest with them"
@@ -69,8 +74,8 @@ class Load(NamedTuple):
     bytes
         Of all transfers out of that DRAM together.
     readers
-        The tasks whose reads they serve: none of them ends before the bytes have left. Of a rest,
-        the last of them does not.
+        The tasks whose reads the bytes serve. None of these tasks ends before the bytes have left;
+        for ``Share.REST`` that is certain only of the task that ends last.
     """
 
     buffer: Buffer
@@ -83,13 +88,17 @@ class Load(NamedTuple):
 def least_loads(problem: Problem) -> Iterator[Load]:
     """Yield what must leave the memories in which buffers start, in the order of buffers.
 
-    No core works in that memory itself. Then what a task reads is a residency of the slice or of
-    its buffer in another memory; the transfer that fills it moves just that, from a residency of
-    the slice or of the buffer, and so on back to one that was there at cycle 0. So of a buffer that
-    fits into no other memory each slice that is read leaves on its own, even where slices overlap;
-    a buffer that is read as a whole leaves as a whole; and of any other buffer there leaves what is
-    less, the slices or the whole. Of these, the bytes of the largest slice have left before any
-    task ends that reads as much.
+    This holds where no core works in that memory itself. A task then reads a residency of the slice
+    or of its buffer in another memory. The transfer that fills this residency moves exactly its
+    contents, out of a residency of the slice or of the buffer, and so on back to the residency that
+    is there at cycle 0. Three cases follow:
+
+    - A buffer that some task reads as a whole leaves as a whole.
+    - Of a buffer that no other memory or no transfer can take as a whole, and of one with a single
+      slice, each slice that is read leaves on its own, even where slices overlap.
+    - Of any other buffer, at least the smaller of two amounts leaves: the sum of its slices, or the
+      whole. The bytes of the largest slice (``Share.BEGUN``) have left before any task that reads a
+      slice of this size ends; the remaining bytes are ``Share.REST``.
     """
     for index, readers in sorted(_readers(problem).items()):
         buffer = problem.buffers[index]

@@ -55,13 +55,13 @@ class BufferPin:
     Parameters
     ----------
     memories
-        Of memories of the same kinds as these, it and its slices lie in no others; in ascending
-        order, and no DRAM.
+        In ascending order, and no DRAM. The buffer and its slices lie in no other memory whose kind
+        (scratchpad or shared) is that of one of these.
     address
-        In these memories it lies as a whole, and there; ``None`` for any.
+        In these memories the buffer lies only as a whole, at this offset; ``None`` for any.
     resident
-        In each of these memories it lies as a whole and once, until the last task that reads any of
-        it has ended.
+        In each of these memories the buffer has one residency, of the whole, that lasts until the
+        last task that reads any part of it has ended.
     """
 
     buffer: BufferIdx

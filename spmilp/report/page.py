@@ -1,6 +1,8 @@
-"""The report as one text that needs nothing else: no file, no server, no network.
+"""The report as one HTML page that needs nothing else: no file, no server, no network.
 
-Scripts get the plan as tables of columns, everything else by index."""
+The page's scripts get the plan as tables, each a list per column; rows refer to each other by
+index.
+"""
 
 import gzip
 import json
@@ -25,7 +27,7 @@ from spmilp.report.search_log import LogEntry
 from spmilp.report.summary import Row
 
 NONE = -1
-"""An index that there is not."""
+"""Stands for no index in the tables of the page."""
 
 MOST_EXCESS = 50
 """Rows of DRAM traffic beyond the compulsory, the largest; operators without tiles have many."""

@@ -100,7 +100,7 @@ class Point:
     start
         ``problem.json`` and ``plan.json`` of another machine, to begin with.
     version
-        Of the code that asks: that which answers must be the same.
+        Of the code that made the point; a worker must have the same.
     """
 
     model: str

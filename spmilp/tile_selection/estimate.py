@@ -13,15 +13,17 @@ from spmilp.tile_selection.operand_traffic import OperandTraffic
 from spmilp.units import Bytes
 
 HIDDEN = 0.1
-"""Default weight of what is hidden behind something longer: it competes for channels and links, and
-is rarely hidden in full."""
+"""Default weight of the work that is not the bottleneck: it competes for channels and links, so it
+is rarely hidden in full behind the longest."""
 
 OCCUPANCY = 0.5
-"""Where half of a working set and of what comes in for the next task is more than this part of what
-live tensors leave of a core's memory, there is no space for both."""
+"""Default limit of the occupancy of a core's memory: half of the bytes of a working set and of the
+next task's operands, divided by the bytes that live tensors leave. Above it transfers do not
+overlap with tasks."""
 
 EXPOSED = 0.25
-"""Of the last task of each core: while it runs, DRAM sends what later groups need."""
+"""Share of a core's last task that counts behind the arrival of its last operand: while that task
+runs, DRAM can send what later groups need."""
 
 OVERFULL = 2.0
 """Factor by which tasks and transfers take longer where tensors must be moved out first."""
@@ -34,18 +36,18 @@ class CostParameters:
     Parameters
     ----------
     hidden
-        Weight of what is expected to be hidden behind something longer.
+        Weight of the work that is expected to be hidden behind the bottleneck.
     occupancy
-        Tasks and transfers are taken to alternate where half of a working set and of what comes in
-        for the next task occupies more than this part of a core's memory.
+        Above this occupancy of a core's memory (see :data:`OCCUPANCY`) tasks and transfers are
+        taken to alternate.
     exchange
-        How many times as long as its rate says it takes the links between scratchpads to pass on.
+        Factor on the time of transfers between scratchpads, for links that are busy.
     room
-        The part of a core's memory that a working set may take: what smaller tiles leave free lets
-        later operands come early.
+        The share of a core's memory that a working set may take. Smaller tiles leave bytes free, in
+        which operands of later tasks can arrive early.
     cores
-        The part of the cores that groups have tiles for whose tasks would be short if each core had
-        one: of fewer and longer tasks, less is to be launched and fewer transfers are to be set up.
+        The share of the cores for which a group has tiles if one tile for each core would make
+        tasks short. Fewer and longer tasks need fewer launches and fewer set-ups of transfers.
     """
 
     hidden: float = HIDDEN
@@ -86,7 +88,7 @@ ALTERNATIVES = (
     CostParameters(hidden=0.03),
     CostParameters(occupancy=0.33),
 )
-"""Different enough from the default, and from each other, to begin with."""
+"""Parameters that differ enough from the default, and from each other, to be tried first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +114,11 @@ class Source:
     Parameters
     ----------
     producers
-        The profile of the group that computes it, or several of which it may be any; ``None`` for a
-        network input or a constant, and where the producer is not known: what is kept is then taken
-        to lie where it is needed.
+        The profile of the group that computes the operand, or several alternatives. ``None`` for a
+        network input or a constant, and where the producer is not known: an operand that is kept
+        is then taken to lie where it is needed.
     kept
-        It is expected to be in scratchpads still; otherwise it comes from DRAM.
+        Whether the operand is expected to be still in scratchpads; otherwise it comes from DRAM.
     """
 
     producers: Sequence[Profile | None]
@@ -124,7 +126,7 @@ class Source:
 
 
 class Estimator:
-    """Estimates groups on one machine; for choosing among tilings, not a bound."""
+    """Estimates the cycles of groups on one machine, to choose among tilings; this is no bound."""
 
     def __init__(self, machine: Machine, rates: MachineRates) -> None:
         self._parameters = DEFAULT_PARAMETERS
@@ -144,17 +146,16 @@ class Estimator:
     ) -> list[float]:
         """Return about how long a group takes, for one producer of an input or for several.
 
-        It takes as long as cores, their memories' ports, the links between them or DRAM are busy,
-        and a little for all that is hidden behind the longest of these. Where what comes for the
-        next task does not fit beside a working set into what live tensors leave of a core's memory,
-        its tasks and its transfers alternate; where not even the working set fits, tensors must be
-        moved out first, and cores wait for each other.
+        The estimate is the longest of the times for which cores, their memories' ports, the links
+        between them and DRAM are busy, plus ``hidden`` times the sum of all of them. Where the next
+        task's operands do not fit beside a working set, tasks and transfers alternate. Where not
+        even the working set fits, tensors must be moved out first, and cores wait for each other.
 
         Parameters
         ----------
         sources
-            Where each input comes from, by position; together there is one time for each of the
-            producers that one of the inputs may have.
+            Where each input comes from, by position. At most one input has several producers; the
+            result then has one time for each of them.
         stored
             Bytes of its output that go to DRAM.
         live

@@ -65,9 +65,9 @@ def _refuse_what_cannot_be_cut(network: Network, group: Group, tiling: Tiling) -
 
 
 def tilings_of(problem: Problem, network: Network) -> Tilings:
-    """Return a tiling of each group of a network by which its tasks may have come about.
+    """Return for each group of a network a tiling that may have made a problem's tasks.
 
-    Whether the tilings make that very problem, lowering tells.
+    Only lowering the network with these tilings shows whether they make exactly this problem.
 
     Raises
     ------
@@ -84,10 +84,10 @@ def tilings_of(problem: Problem, network: Network) -> Tilings:
 
 
 def tilings_still_there(problem: Problem, network: Network) -> Tilings:
-    """Return the tilings of those groups that a network has in common with a problem's.
+    """Return the tilings of the groups that a network has in common with a problem's network.
 
-    That is, by their names and the shapes of what they compute. Where these are not all, none of
-    them computes in waves, which go through several groups.
+    Groups are the same if they have the same name and the same shape of output. If some group is
+    not among them, all tilings have one wave, for waves go through several groups.
     """
     tiles, turns = _tiles_of(problem)
     found: Tilings = {}
@@ -103,7 +103,7 @@ def tilings_still_there(problem: Problem, network: Network) -> Tilings:
 
 
 def _tiles_of(problem: Problem) -> tuple[dict[str, list[Tile]], dict[str, int]]:
-    """Return the tiles of each group by its name, and how often it is a group's turn."""
+    """Return the tiles of each group by its name, and in how many runs of tasks they come."""
     tiles: dict[str, list[Tile]] = defaultdict(list)
     turns: dict[str, int] = defaultdict(int)
     for name, tasks in groupby(problem.tasks, lambda task: task.tile.of if task.tile else ""):

@@ -16,7 +16,8 @@ from spmilp.tile_selection.group_model import Boxes, volumes
 from spmilp.units import Bytes, CoreIdx
 
 MOST_PAIRS = 1 << 18
-"""Pairs of a producer's and a consumer's tiles that are compared; beyond, some memories."""
+"""Pairs of a producer's and a consumer's tiles that are compared; if there are more, only the tiles
+of some memories are."""
 
 
 def overlaps_along(boxes: Boxes, grid: TileGrid) -> Iterator[Floats]:
@@ -39,8 +40,8 @@ def overlaps(boxes: Boxes, grid: TileGrid) -> Floats:
 def distinct_rows(rows: Ints) -> tuple[Ints, Ints]:
     """Return the position of one of each set of equal rows, and how many there are of it.
 
-    No entry is negative. Rows are compared as one number each where numbers are long enough, which
-    is far quicker.
+    No entry is negative. Each row becomes one 64-bit number where that is wide enough, which is far
+    quicker than to compare rows.
     """
     spans = [int(span) + 1 for span in rows.max(axis=0)]
     if prod(spans) >= 1 << 62:
@@ -58,7 +59,8 @@ class Traffic(NamedTuple):
     into
         Bytes by memory, without what lies there already.
     most_given
-        Bytes that the memory that gives most of it gives, or could give while it waits.
+        The most bytes that one core's memory sends to others. Where a piece is passed on from
+        memory to memory, what it could send in that time counts.
     from_dram, between_cores
         Bytes from DRAM, and between the cores' memories.
     """
@@ -83,9 +85,10 @@ class _Loads:
     changing_bytes, changing_boxes
         By memory, each change of its box.
     part
-        The bytes of the different boxes of all memories, as a part of those of each memory.
+        Bytes of all distinct boxes, each counted once, divided by the sum over the memories of the
+        distinct boxes of each: the share that has to come from DRAM if memories share boxes.
     copies
-        Memories that load a box, in the mean.
+        Mean number of memories that load the same box.
     largest
         Bytes of the largest box.
     """
@@ -100,7 +103,7 @@ class _Loads:
 
 
 class OperandTraffic:
-    """Computes traffics for one machine, each once: many profiles read alike."""
+    """Computes the traffic of operands on one machine; profiles that read alike share results."""
 
     def __init__(self, rates: MachineRates) -> None:
         self._rates = rates
@@ -117,7 +120,8 @@ class OperandTraffic:
         Parameters
         ----------
         producer
-            Whose tiles lie there, where a group has computed it.
+            The group that has computed the input, whose tiles lie in DRAM; ``None`` for inputs of
+            the network and constants.
         """
         pieces = 1.0
         if producer is not None:
@@ -227,7 +231,7 @@ class OperandTraffic:
 
 
 def _operand_key(profile: Profile, number: int) -> Hashable:
-    """Return a value that is equal for what is taken into the same memories alike."""
+    """Return a key: an operand's boxes, element size and pieces, and where the tiles run."""
     operand = profile.reads[number].key, profile.placement, profile.items[number]
     return *operand, profile.pieces_of(number)
 

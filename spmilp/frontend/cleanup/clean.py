@@ -45,7 +45,7 @@ from spmilp.frontend.passes import DEFAULT_PASSES, Passes
 from spmilp.units import LARGEST
 
 LARGE = 1024
-"""Bytes from which a constant is large."""
+"""Constants of more bytes are set aside while ONNX's inliner copies the model."""
 
 
 def park_constants(model: ir.Model) -> Mapping[str, ir.TensorProtocol]:
@@ -122,7 +122,7 @@ ELEMENTWISE = frozenset(
 
 
 def cancel_transpositions(model: ir.Model) -> bool:
-    """Remove pairs of transpositions that undo each other; whether there was any.
+    """Remove pairs of transpositions that undo each other; return whether there was any.
 
     Between them are element-wise operators only, each with one operand beside constants of one
     element, and each with one reader.

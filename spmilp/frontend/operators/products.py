@@ -25,9 +25,10 @@ from spmilp.units import Box, Extents, Interval
 
 
 class Product(Geometry):
-    """Adds up products. Only the part that ends a reduction adds what is added, and rounds.
+    """Adds up products.
 
-    What is added to the products, the third input, costs 1 per output element.
+    A reduction may be computed in parts. Only the last part adds the third input (the bias) and
+    requantises. The bias costs 1 element operation per output element.
     """
 
     fusion = Fusion.COMPLEX
@@ -55,7 +56,7 @@ class Product(Geometry):
 
     @cached_property
     def added(self) -> Extents | None:
-        """The shape of what is added to the products."""
+        """The shape of the third input (bias), which is added to the products; ``None`` without."""
         return None if self.on_bytes else self.input(2)
 
     def check_bytes(self, *lengths: int) -> None:
@@ -70,7 +71,7 @@ class Product(Geometry):
                 )
 
     def zeros(self, *intervals: Interval | None) -> Reads:
-        """Return the boxes of the zero points: one, or those of an operand's rows or columns."""
+        """Return the box of each operand's zero points: the one, or those of its interval."""
         boxes: list[Box | None] = []
         for zero, interval in zip(self.inputs[2:], intervals, strict=False):
             if zero is None or interval is None or zero in ((), (1,)):
@@ -161,7 +162,7 @@ class Convolution(Product):
     def loops(self, box: Box, part: Part) -> tuple[tuple[str, int], ...]:
         first, last = self._groups(box[1])
         count, groups = box[1][1] - box[1][0], last + 1 - first
-        # The product of both loops is exact: channels of groups that are not whole are alone.
+        # Where the box cuts through groups, each channel counts as a group of one: G * K is exact.
         groups = groups if groups == 1 or count == groups * self.outside else count
         channels = self.inside if part is None else part[1] - part[0]
         loops = ("B", box[0][1] - box[0][0]), ("G", groups), ("K", count // groups), ("C", channels)

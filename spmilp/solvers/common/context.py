@@ -29,9 +29,10 @@ R = TypeVar("R")
 
 
 class Reports:
-    """Passes on what is better than all that was reported before, with the best of the other.
+    """Passes on each better value and each better bound, together with the best of the other.
 
-    What other threads report waits until the thread that began the solve attends to it.
+    A value or bound that is no better than before is dropped. What other threads report waits until
+    the thread that began the solve attends to it.
     """
 
     def __init__(self, on_progress: Callable[[Progress], None] | None) -> None:
@@ -105,7 +106,7 @@ class Reports:
 
 
 SHARE = 0.3
-"""Of the time that a solver has left, for a bound."""
+"""At most this share of the time that a solver has left goes to a bound."""
 
 
 class KnownBounds:
@@ -174,7 +175,7 @@ def _step(proof: Proof) -> Step:
 T = TypeVar("T")
 
 VERDICTS_KEPT = 3
-"""The checker's last verdicts; what is asked for again is the hint and the best plan."""
+"""Verdicts of the checker that are kept, for the hint and the best plan are asked for again."""
 
 
 class SearchContext:
@@ -224,7 +225,7 @@ class SearchContext:
 
     @cached_property
     def reads(self) -> int:
-        """Of all tasks."""
+        """Number of reads of all tasks."""
         return reads_of(self.problem)
 
     def member(self, time_limit: float | None, hint: Plan | None) -> "SearchContext":

@@ -1,19 +1,19 @@
-"""Whether the working set of each task fits a scratchpad, and the problem without useless cores.
+"""Whether the working set of each task fits a scratchpad; and some pins expressed without pins.
 
-Pins as a narrower problem, as far as a problem can say what they say: every solver keeps to it.
+Some kinds of pins can be expressed by the problem itself. :func:`narrowed` does so, and thereby
+every solver keeps to them without knowing of pins:
 
 *Cores.* A pin that names cores, a forbidden core, and a buffer that may lie in some scratchpads
-only say which cores can run a task. A problem says that by kinds of cores: cores between which pins
-tell a difference become kinds of their own.
+only restrict which cores can run a task. A task states that by the kinds of cores that can run it.
+Cores that pins treat differently therefore become kinds of their own.
 
-*Not before.* A core is added that has nothing to do but to wait: one task after the other takes it
-up to the cycles before which others must not start, and these follow it. In a plan of the narrower
-problem, what the added core does is left out; a plan of the problem with pins has room for it from
-cycle 0 on. Nothing that plans are measured by changes, for a task that waits ends before one that
-follows it.
+*Not before.* A core is added that runs waiting tasks alone, one after another. Each ends at a cycle
+before which pinned tasks must not start, and these tasks follow it (``Task.after``). The waiting
+tasks are left out of the plan that is returned, and added to a plan that is given as a hint. No
+quantity of a plan changes, for a waiting task ends before a task that follows it.
 
-So the plans are those of the problem with pins, as far as these are concerned, and what bounds
-them bounds those. Other pins stay as they are.
+So the two problems have the same plans, as far as these pins are concerned, and a bound for one
+holds for the other. Other pins stay as they are.
 """
 
 from collections.abc import Iterator
@@ -105,7 +105,7 @@ def least_bytes(problem: Problem, task: Task, alignment: Bytes = 1, unpadded: in
     Parameters
     ----------
     unpadded
-        Parts that no padding follows, here those with most of it.
+        How many parts need no padding behind them; those with the most padding are assumed.
     """
     sizes = [*(problem.buffers[buffer].bytes for buffer in task.writes), task.scratch]
     saved: list[Bytes] = []
@@ -148,7 +148,7 @@ def _explain(machine: Machine, short: Shortage) -> str:
 
 
 class _Copy(NamedTuple):
-    """A kind of core that is a copy of another one, but for the tasks that it does not run."""
+    """A copy of the kind of core ``kind`` that does not run the tasks ``lost``, or none at all."""
 
     kind: KindIdx
     lost: frozenset[TaskIdx]
@@ -157,10 +157,12 @@ class _Copy(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Narrowed:
-    """A problem without the pins that it can do without, and how its plans are read.
+    """A problem that expresses some pins itself, and how its plans are translated.
 
     Parameters
     ----------
+    tasks, cores
+        Numbers of tasks and cores of the problem with pins; added ones come behind them.
     waits
         The cycles at which the added tasks end, in their order.
     """
@@ -235,11 +237,7 @@ def _with_kinds_of_their_own(problem: Problem) -> Problem:
 
 def _on_more_kinds(task: Task, added: list[_Copy]) -> Task:
     """Return a task with its cycles on kinds that are copies of others, where it may run."""
-    able = [copy.kind for copy in added if not copy.forbidden and task.index not in copy.lost]
-    runs = iter(able)
-    chosen = [
-        next(runs) if not copy.forbidden and task.index not in copy.lost else None for copy in added
-    ]
+    chosen = [None if copy.forbidden or task.index in copy.lost else copy.kind for copy in added]
     cycles = (None if kind is None else task.cycles[kind] for kind in chosen)
     energy = (None if kind is None else task.energy[kind] for kind in chosen if task.energy)
     return replace(task, cycles=(*task.cycles, *cycles), energy=(*task.energy, *energy))

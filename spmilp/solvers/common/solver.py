@@ -17,7 +17,7 @@ from spmilp.solvers.common.fit import narrowed
 PIN_RULES = ("pinned_core", "pinned_time", "pinned_memory", "pinned_address", "pinned_resident")
 
 NARROWING = frozenset({PinKind.CORES, PinKind.NOT_BEFORE, PinKind.MEMORIES})
-"""What the problem itself says once it is narrowed (:mod:`spmilp.solvers.common.fit`)."""
+"""Kinds of pins that a narrowed problem expresses itself (:mod:`spmilp.solvers.common.fit`)."""
 
 
 class Solver(ABC):
@@ -28,7 +28,8 @@ class Solver(ABC):
     keeps
         The kinds of pins that its plans keep to.
     settles
-        Whether it keeps to some by what :mod:`spmilp.solvers.settling` makes of its plans.
+        Whether :mod:`spmilp.solvers.settling` changes its plans so that they keep to the pins that
+        the search knows nothing of.
     """
 
     name: str
@@ -100,9 +101,9 @@ class Incumbent:
     Parameters
     ----------
     bound
-        What is proven of the first quantity at first.
+        A bound on the first quantity to begin with.
     source
-        What reports and bounds call the solver.
+        The solver's name in reports and bounds.
     """
 
     def __init__(self, context: SearchContext, bound: Bound, source: str) -> None:

@@ -120,8 +120,8 @@ class ScheduleEdit:
     def remove_target(self, transfer: int, target: ResidencyIdx) -> bool:
         """Let a transfer no longer fill one of several residencies; say whether that is possible.
 
-        What is gone is filled by a transfer that was dropped, or by a free slot, which then is no
-        longer one.
+        The residency stays in the tables, filled by a dropped transfer. Without one, a free slot
+        becomes that dropped transfer.
         """
         if self._dropped is None:
             self._dropped = next(self._free_slots, None)
@@ -193,7 +193,7 @@ class ScheduleEdit:
 
 
 def _with_rows(rows: Rows, changes: Mapping[int, Sequence[int]]) -> Rows:
-    """Return rows of which some are others, without sorting all."""
+    """Return rows of which some are replaced, without sorting all."""
     if not changes:
         return rows
     owners = [*changes]
@@ -242,10 +242,11 @@ class Reassigned(NamedTuple):
     Attributes
     ----------
     unplaced
-        What has to find new times: the cycle before which all was done that it follows, 0 for new
-        transfers and 1 for others, and the activity.
+        The activities that need new times, as rows ``(cycle, 0 or 1, activity)`` in the order in
+        which to place them: the cycle is its old start, or for a new transfer (0) the start of its
+        first reader.
     memories
-        Where there may be more bytes than before: the old memories of the tasks, and the new one.
+        Memories that may hold more bytes than before: the tasks' old ones, and the new one.
     """
 
     schedule: PartialOrderSchedule
@@ -263,7 +264,7 @@ class Reassigner:
     options
         Transfers between any two memories.
     first_free_slot
-        The first of the transfers that are free slots, used ones among them.
+        The first of the transfers that were free slots at the beginning; some may be used.
     """
 
     def __init__(self, context: ScheduleContext) -> None:
@@ -298,7 +299,7 @@ class _RefusedError(Exception):
 
 
 class _Move:
-    """One reassignment; ``_came`` are the residencies that have come to the new memory."""
+    """One reassignment in progress; ``_came``: residencies that have moved to the new memory."""
 
     def __init__(
         self, reassigner: Reassigner, before: Snapshot, reassignment: Reassignment

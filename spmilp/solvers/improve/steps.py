@@ -1,4 +1,7 @@
-"""Steps from one schedule with open addresses to the next: some loads go first, or tasks move."""
+"""Steps of the neighbourhood search on schedules with open addresses.
+
+A step makes some loads from DRAM earlier, or moves tasks to other cores.
+"""
 
 from collections.abc import Callable
 
@@ -14,19 +17,19 @@ from spmilp.solvers.justify.repacking import Repacking
 from spmilp.solvers.justify.schedule import TimedSchedule
 
 HOPED = 0.5
-"""Of the steps of each kind, that find a shorter schedule."""
+"""Shorter schedules that each kind of step is first expected to find per unit of cost."""
 
 LOADS_ADVANCED = 3
-"""On average, and one more."""
+"""Loads that a step advances, on average, besides the one that it always does."""
 
 
 class Steps:
-    """Takes the steps that have paid most so far.
+    """Takes steps, more often of the kind that has paid most so far.
 
     Parameters
     ----------
     work
-        How full memories may become; it may change between steps.
+        Opens schedules. It knows how full memories may become, which may change between steps.
     """
 
     def __init__(self, work: Repacking, clock: Clock, settings: LnsOptions, seed: int) -> None:

@@ -53,7 +53,7 @@ from spmilp.solvers.schedule.kernels.tables import alignment_of
 from spmilp.units import Box, MemoryIdx, ResidencyIdx, SliceIdx, TensorIdx
 
 MOST_FREE_SLOTS = 1000
-"""In a schedule; those that were used and dropped again are used again."""
+"""Of a schedule. Slots whose transfer was dropped again are used again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,8 @@ class ScheduleContext:
     options
         How slices can be sent between scratchpads.
     placed
-        Pairs of residencies at their places in tensors, one before the other.
+        Pairs of residencies whose places in a tensor overlap; the second begins after the first has
+        ended.
     kept_reuse
         The order of residencies on the same bytes where addresses are never chosen anew.
     dram_is_free
@@ -143,12 +144,12 @@ def context_of(
     bypasses_dram: bool = True,
     changes_cores: bool = True,
 ) -> tuple[ScheduleContext, TimedSchedule]:
-    """Return what stays, and the schedule of a valid plan.
+    """Return the context and the schedule of a valid plan.
 
     Parameters
     ----------
     plan
-        Its columns do where nothing is asked but times, and no DRAM has a limit.
+        Or only its columns: they suffice if only times are asked for and no DRAM has a limit.
     changes_cores
         Whether tasks may change cores; the schedule then has free slots for more transfers.
     """
@@ -349,7 +350,10 @@ def reuse_order_of(
 
 @compiled
 def _follow(counted: Ints, memory: Ints, offset: Ints, size: Ints) -> tuple[Ints, Ints]:
-    """Sweep each memory in time, with the last owner of each run of bytes, by lowest address."""
+    """Return pairs of residencies that have bytes in common, the second next after the first.
+
+    Sweeps each memory in time, and keeps the last owner of each run of bytes, by lowest address.
+    """
     low = np.zeros(2 * counted.size + 2, np.int64)
     owner = np.zeros(2 * counted.size + 2, np.int64)
     runs = 0
@@ -424,7 +428,7 @@ def _that_share_elements(
     tensor: TensorIdx,
     residencies: list[ResidencyIdx],
 ) -> Iterator[tuple[ResidencyIdx, ResidencyIdx]]:
-    """Sweep along the axis on which the boxes differ most."""
+    """Yield the pairs with common elements, by a sweep along the most varied axis."""
     boxes = [(_box_of(problem, int(schedule.slice[one])), one) for one in residencies]
     axes = range(len(problem.tensors[tensor].shape))
     axis = max(axes, key=lambda a: len({box[a] for box, _ in boxes}), default=None)
@@ -450,7 +454,7 @@ def _box_of(problem: Problem, what: SliceIdx) -> Box:
 def plan_of(context: ScheduleContext, timed: TimedSchedule) -> Plan:
     """Return the plan of a schedule; addresses in DRAMs without limit are given out anew.
 
-    It says of how it was made what the plan says that it was made from.
+    Its solver, options and bound are those of the context's plan.
 
     Raises
     ------

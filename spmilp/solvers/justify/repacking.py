@@ -1,9 +1,11 @@
-"""Open, justified, packed: shorter times with open addresses, and new addresses for them.
+"""Shorter schedules by giving up their addresses and finding new ones.
 
-Open addresses, as in ``opened``: memories are a capacity, times are justified, transfers dropped or
-taken past DRAM. Offsets are packed for the times that come of it, and then all is justified once
-more with these addresses. The fuller memories may become, the better the times, and the rarer a
-packing; :class:`Repacking` looks for a middle.
+With *open* addresses a memory is a mere capacity in bytes. In a first step (``opened``) times are
+justified with open addresses: forward and backward passes, between which redundant transfers are
+dropped and others are made to bypass DRAM. The second step (``packed``) looks for offsets for
+these times, and justifies once more with them. The fuller memories may become in the first step,
+the shorter is the schedule, and the less often offsets are found; :class:`Repacking` looks for a
+middle.
 """
 
 from collections.abc import Iterator
@@ -34,32 +36,34 @@ class Effort:
     Parameters
     ----------
     share
-        Of each memory, at most, is filled at first. Most memories that are filled whole can be
-        packed: bytes are counted with those up to the next offset, and transfers come late where
-        addresses are looked for. But where items are large a search that begins there packs in
-        vain for long.
+        Largest share of each memory that may be filled at first. Most memories can be packed even
+        if they are filled whole, for sizes are rounded up to the alignment, and offsets are looked
+        for with transfers as late as possible. But with large items a search that begins at 1 often
+        fails for long.
     room
-        Of each memory, at most, where packings have failed: what is less full is packed at once as
-        a rule, and fuller from there on.
+        Largest share of each memory after packings have failed: memories that are less full are
+        nearly always packed at once. From there on they may become fuller again.
     rounds
-        Double justifications at most; most of the gain is in the first.
+        Most double justifications with open addresses; most of the gain is in the first.
     tries
-        Packings of the same times, pressed together a little less tightly each time.
+        Most packings of one opened schedule; after each failure memories are filled less.
     tries_without_gain
-        Openings and packings in a row at most without a shorter schedule, once there is one.
+        Most attempts in a row that do not shorten the schedule, once some packing was found.
     rounds_with_addresses, least_of_a_round
-        Double justifications at most with addresses as they are, and the share of the makespan that
-        one gains, or else it is the last one.
+        Most double justifications with fixed addresses, and the share of the makespan that one has
+        to gain for another one to follow.
     more, less
-        How much fuller, or less full, a memory becomes after a packing that was found, or was not.
+        Factors on the share of a memory after a packing that was found, or was not.
     most
-        Of each memory, is filled while transfers are as early as they can be: offsets are looked
-        for with transfers as late as they can be, which then take much less.
+        Largest share that ``more`` leads to. It may be above 1, for the share counts transfers as
+        early as possible, and offsets are looked for with transfers as late as possible, when
+        memories hold much less.
     nodes, nodes_and_items
-        Of the search for one memory, and at most so many times its items: a fraction of a second. A
-        limit on nodes gives the same answer everywhere.
+        Limits on the nodes of the search for one memory's offsets, and on nodes times items: a
+        fraction of a second. A limit on nodes gives the same answer on every computer.
     few, times_as_many
-        Part of the memories, and the nodes of their search where only they are not packed yet.
+        If at most the share ``few`` of the memories is not packed, these are searched again with
+        ``times_as_many`` times the nodes.
     """
 
     share: float = 0.9
@@ -79,10 +83,10 @@ class Effort:
 
 
 SEARCHED = Effort()
-"""Where the best plan is looked for."""
+"""For the search for the best plan."""
 
 AT_ONCE = Effort(share=1.0, room=0.9, rounds=2, tries=1)
-"""Where one plan of many is evaluated: addresses are nearly always found in whole memories."""
+"""For evaluating one plan of many: addresses are nearly always found in memories filled whole."""
 
 
 def justified(
@@ -110,8 +114,8 @@ class Repacking:
     Attributes
     ----------
     share
-        Of each memory, to be filled at most where something moves. It falls where a memory cannot
-        be packed.
+        Largest share of each memory that may be filled with open addresses. It falls for a memory
+        that cannot be packed.
     """
 
     def __init__(self, context: ScheduleContext, clock: Clock, effort: Effort = SEARCHED) -> None:
@@ -133,8 +137,9 @@ class Repacking:
     def opened(self, before: TimedSchedule, rounds: int | None = None) -> TimedSchedule:
         """Return a schedule that ends no later, for whose times there may be no addresses.
 
-        Where all is as late as it can be, transfers that have become redundant are dropped, and
-        others bypass DRAM. From the second round on loads come first to bytes before.
+        After each backward pass, transfers that have become redundant are dropped, and others
+        bypass DRAM. From the second round on, loads from DRAM are made early before it: they get
+        free bytes first.
 
         Parameters
         ----------
@@ -173,7 +178,8 @@ class Repacking:
     ) -> TimedSchedule | None:
         """Return a schedule with addresses that ends before cycle ``below``, if some try finds one.
 
-        With memories less full, what need not be early comes late.
+        After a failure the schedule is opened again with memories that may be less full, which
+        delays transfers that need not be early.
         """
         for left in reversed(range(tries or self.effort.tries)):
             found = self.packed(opened)
@@ -234,8 +240,8 @@ def pack_all(
 ) -> tuple[Ints, tuple[MemoryIdx, ...]]:
     """Return an offset for each residency, and the memories for which none were found.
 
-    Where all that is missing are few memories for which it is open whether there are any, the
-    search for these is a longer one.
+    If only few memories have no offsets, and for each of them the search has proven nothing, these
+    are searched for longer.
     """
     offset, lifetimes = before.schedule.offset.copy(), before.lifetimes()
     machine = context.problem.machine
@@ -243,7 +249,7 @@ def pack_all(
     def pack_some(
         memories: tuple[MemoryIdx, ...], times_as_many: int
     ) -> tuple[tuple[MemoryIdx, ...], bool]:
-        """Set offsets; return the memories without, and whether all of these may have some."""
+        """Set offsets; return the memories without, and whether none is proven to have none."""
         without, is_open = list[MemoryIdx](), True
         for index in memories:
             if clock.is_over():

@@ -31,7 +31,7 @@ def pools_of(machine: Machine) -> tuple[tuple[CoreIdx, ...], ...]:
 
 
 class PartialOrderSchedule(NamedTuple):
-    """The decisions of a plan; times follow from the order of given ones.
+    """All decisions of a plan but times; passes compute these from an order of activities.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class PartialOrderSchedule(NamedTuple):
 
 
 class ReuseOrder(NamedTuple):
-    """Which residencies had the bytes of each just before, and which have them just after."""
+    """For each residency, those that use some of its bytes just before it, and just after it."""
 
     earlier: Rows
     later: Rows
@@ -99,9 +99,10 @@ class Memories(NamedTuple):
     Attributes
     ----------
     limit
-        Bytes of each memory that may be in use where something moves to; ``NEVER`` for no limit.
+        Bytes of each memory that may be in use during the new time of an activity that a pass
+        moves; ``NEVER`` for no limit.
     reuse
-        The order of residencies where addresses stay as they are.
+        The order of residencies on the same bytes, where addresses stay as they are.
     """
 
     limit: Ints
@@ -112,7 +113,8 @@ class Memories(NamedTuple):
 def taken(schedule: PartialOrderSchedule, residency: int, memory: int) -> int:
     """Return the bytes that a residency takes in a memory, with those up to the next offset.
 
-    Counted like this, bytes that fit are not kept from having addresses by gaps between them.
+    The size is rounded up to the memory's alignment. Residencies whose rounded sizes fit together
+    are never kept from having addresses by alignment.
     """
     unit = schedule.alignment[memory]
     whole: int = (schedule.bytes[residency] + unit - 1) // unit * unit
@@ -120,7 +122,7 @@ def taken(schedule: PartialOrderSchedule, residency: int, memory: int) -> int:
 
 
 def taken_by(schedule: PartialOrderSchedule, residencies: Ints | Flags) -> Ints:
-    """Return the same for some residencies, each in its memory."""
+    """Return what :func:`taken` says of some residencies, each in its memory."""
     unit = schedule.alignment[schedule.memory[residencies]]
     return -(-schedule.bytes[residencies] // unit) * unit
 
@@ -132,10 +134,10 @@ def is_alive(schedule: PartialOrderSchedule) -> Flags:
 
 
 def lifetimes(schedule: PartialOrderSchedule, start: Ints, last: int) -> tuple[Ints, Ints]:
-    """Return the first and the last cycle of each residency, ``[start, end)``.
+    """Return the start and the end of each residency, ``[start, end)``.
 
-    What nothing fills and nobody reads is there for one cycle; what lasts, until cycle ``last``;
-    what a dropped transfer filled, for none.
+    A residency that nothing fills and nobody reads exists for one cycle, a lasting one until cycle
+    ``last``, and one that a dropped transfer filled for none.
     """
     filled = schedule.filler != NONE
     begins = np.where(filled, start[schedule.filler], 0)
@@ -155,7 +157,7 @@ class TimedSchedule:
     makespan: Cycles
 
     def lifetimes(self) -> tuple[Ints, Ints]:
-        """Return the first and the last cycle of each residency, ``[start, end)``."""
+        """Return the start and the end of each residency, ``[start, end)``."""
         return lifetimes(self.schedule, self.start, self.makespan)
 
 

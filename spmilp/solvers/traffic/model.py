@@ -1,4 +1,4 @@
-"""The constraint program: slots of tasks, what is where, what is stored, and what lies over what.
+"""The constraint program: when tasks run, where slices lie, what is stored, and addresses.
 
 Every load and store has the cheapest transfer option between its two memories.
 """
@@ -34,8 +34,8 @@ class PointVars:
     there
         Whether the slice is there.
     kept_before, kept_after
-        Whether it has been there since the use point before, and is until the next one; ``None``
-        where there is no such point.
+        Whether it stays there from the use point before to this one, and from this one to the next;
+        ``None`` where there is no such point.
     loads_before, loads_after
         Whether it is loaded from each source before the task of the step starts, or when the task
         has ended.
@@ -132,10 +132,10 @@ class Variables:
         return points
 
     def _stores(self) -> Iterator[Store]:
-        """Yield the stores to DRAM of what comes into being on the chip, as a whole or in parts.
+        """Yield the stores to DRAM of buffers that begin on the chip, as a whole or in parts.
 
-        Straight from there, or through a memory in which no core works. At its place in a tensor a
-        buffer lies as a whole or not at all.
+        A store leaves the memory where the buffer begins, or one in which no core works. A buffer
+        that has a place in a tensor is stored as a whole or not at all.
         """
         for location, point in self.all_points():
             if not point.use.writers and not self.use_points.is_initial(location, point.use):
@@ -262,7 +262,8 @@ class Occupancy:
 class Occupancies:
     """Those of every memory on the chip, at each step at which it has a use point.
 
-    At any other step nothing lies in the memory that does not lie there at the next of these.
+    These steps suffice: what lies in the memory at any other step also lies there at the next of
+    these.
     """
 
     def __init__(self, variables: Variables) -> None:
@@ -477,10 +478,11 @@ class Constraints:
                 self._model.add(load <= sum(self._runs_by(writer, step - 1)))
 
     def _before_at(self, holder: Location, location: Location, step: int) -> list[cp_model.IntVar]:
-        """Return of which literals one holds if a slice can be passed on before a task starts.
+        """Return literals of which one holds if a slice can be passed on before a task starts.
 
-        A memory in which no core works may pass on at once what is loaded into it to those in which
-        some do, and no other: so nothing goes round in a circle.
+        What is loaded before a task into a memory in which no core works may at once be loaded on
+        into a memory in which cores work. All other memories only pass on what they have kept. So
+        loads cannot depend on each other in a circle.
         """
         source = self._vars.at(holder, step)
         if source is None:
@@ -491,7 +493,10 @@ class Constraints:
         return [] if source.kept_before is None else [source.kept_before]
 
     def _comes_after_the_task(self, holder: Location, load: cp_model.IntVar, step: int) -> None:
-        """What comes after a task was there when it ran, or it wrote it, and not over it."""
+        """What is loaded after a task was in its source then, or the task wrote it there.
+
+        The task must not have written over it.
+        """
         source = self._vars.at(holder, step)
         if source is None:
             return
@@ -543,9 +548,9 @@ class Constraints:
                 self._model.add_at_most_one(self._vars.stored[slice_], self._vars.stored[buffer])
 
     def _what_is_overwritten_goes(self) -> None:
-        """One result at most overwrites an operand, by a task that runs, and then that is gone.
+        """At most one result overwrites an operand, written by a task that runs, and ends it.
 
-        It lies there by itself, for what lies inside its buffer is not written over.
+        The operand has a residency of its own: a part inside its buffer is never overwritten.
         """
         for (location, step), literals in self._overwritten.items():
             self._model.add_at_most_one(literals)

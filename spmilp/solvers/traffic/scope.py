@@ -75,13 +75,13 @@ def one_pool(tables: ProblemTables) -> tuple[int, ...] | None:
 
 
 MOST_POOLS = 4
-"""Up to so many pools of cores, a task in a window may go to any of them."""
+"""If there are at most so many pools of cores, a task in a window may go to any of them."""
 
 FIRST_SIZE = 5
 """Tasks of the first windows."""
 
 GROWTH = 1.5
-"""From one round of windows to the next, when nothing was gained."""
+"""Factor on sizes and time limits of windows after a round that has gained nothing."""
 
 FIRST_LIMIT = 1.0
 """Deterministic time for a window at first; about a second."""
@@ -114,9 +114,9 @@ def fixed(sequence: TaskSequence) -> Scope:
 def window(tables: ProblemTables, sequence: TaskSequence, first: int, last: int) -> Scope:
     """Return a scope in which the tasks at steps ``[first, last)`` may change places.
 
-    None comes before what it follows: so many steps behind the first as tasks before it are in the
-    window, and as many before the last as tasks after it are. Where pools are few, they may change
-    these, too.
+    A task that has to follow n tasks of the window comes at step ``first + n`` or later; likewise
+    the tasks that have to follow it bound its last step. If pools are at most :data:`MOST_POOLS`,
+    the tasks may also change pools.
     """
     free = sequence.order[first:last]
     before = _ancestors(tables, free)
@@ -195,7 +195,8 @@ BEGINNING = -1
 """The step before the first task; the one after the last task is their number."""
 
 MOST_MEMORIES = 4
-"""Of which a slice may come from another than DRAM at a step."""
+"""On-chip memories in which a slice may wait at a step, besides those where a task uses it. If the
+chip has more, only those with the slice's last uses are taken."""
 
 
 class Location(NamedTuple):

@@ -1,7 +1,7 @@
 """The solver: which task sequences are looked at, runs of CP-SAT on them, the best plan so far.
 
-A solution becomes decisions with one thing after the other in time. That plan gets addresses, then
-short times.
+From a solution a plan is made in which tasks and transfers run one after another. That plan gets
+addresses, and is then shortened.
 """
 
 from collections import defaultdict
@@ -73,7 +73,7 @@ def read_solution(model: Model, value: Callable[[Any], int]) -> Solution:
 
 
 class _Reader:
-    """Times everything in turn: what comes before each task, the task, what comes after."""
+    """Puts all into one sequence: loads before each task, the task, loads and stores after."""
 
     def __init__(self, model: Model, value: Callable[[Any], int]) -> None:
         self._tables = model.tables
@@ -132,13 +132,13 @@ class _Reader:
         )
 
     def _number(self, location: Location, points: list[PointVars]) -> None:
-        """Number its residencies; 0 is the one in which a slice comes into being."""
+        """Number a location's residencies; 0 is the one that is written, or there at cycle 0."""
         number, first = -1, 1 if location in self._vars.use_points.initial else 0
         for point in points:
             if not self._value(point.there):
                 continue
             if point.kept_before is None or not self._value(point.kept_before):
-                # Where it comes into being at the beginning, but is not needed, 0 is left out.
+                # Where a slice is there at cycle 0 but not used from then on, 0 is left out.
                 number = 0 if self._is_born(location, point) else max(number + 1, first)
             self._key_at[location, point.use.step] = CandidateResidency(*location, number)
             self._at_step[point.use.step].append((location, point))
@@ -155,7 +155,7 @@ class _Reader:
                 self._fills[self._key_at[location, step]] = Fill(start=start)
 
     def _load(self, step: int, *, after: bool) -> None:
-        """Load what is not kept; what others pass on at once, first."""
+        """Load what is not kept; memories without cores come first, for they pass on at once."""
         use_points = self._vars.use_points
         coming = sorted(self._at_step[step], key=lambda one: use_points.is_working(one[0].memory))
         for location, point in coming:
@@ -348,7 +348,7 @@ class _Search:
             self.incumbent.offer(repacked_plan(self._context, plan, seconds))
 
     def _sequences(self) -> Iterator[TaskSequence]:
-        """Yield those to begin with: the plan's, all in one pool, and simple ones in its pools."""
+        """Yield the first sequences: the plan's, all tasks in one pool, and simple orders."""
         pools, alone = quickest_pools(self._tables), one_pool(self._tables)
         if self.incumbent.plan is not None:
             sequence = sequence_of(self._tables, self.incumbent.plan)
@@ -375,9 +375,10 @@ class _Search:
             sequence = self._best or sequence
 
     def _search(self, scope: Scope, deterministic: float, share: float) -> bool | None:
-        """Find a scope's best residencies; where these have no addresses, the best that have some.
+        """Find a scope's best residencies that have addresses.
 
-        Once some had none, addresses are in the model from the beginning.
+        At first models leave addresses out, and these are found afterwards. Once that has failed
+        for a solution, addresses are in all models.
 
         Returns
         -------

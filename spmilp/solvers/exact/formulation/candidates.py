@@ -418,19 +418,21 @@ class Lifecycle:
     options
         The transfers that may do so.
     roots
-        The residencies whose multicast may fill it too, with the root's transfers that can.
+        Residencies that may be filled by a multicast that fills this one as well, each with those
+        of its transfer options that can.
     lasting
         It is kept from its filling to the end.
     open
-        It stands for itself and for all later residencies of its slice here. Its own occupies bytes
-        until ``end``; a *late* use is one of a later residency, and occupies bytes while it lasts.
+        It stands for itself and for all later residencies of its slice in this memory. The
+        candidate itself occupies bytes until ``end``. A *late* use is a use of one of the later
+        residencies; it occupies bytes only while the use lasts.
 
-        Any number of residencies of a slice in a memory, numbered by the cycle from which they are
-        valid, so become candidates: one each, and the last, open one for the rest. Whatever uses
-        one of the rest uses the open candidate late: it was valid earlier than what the use really
-        found, and is dispensed from occupying bytes between uses and from further transfers.
-        Nothing that the problem allows is lost, so the optimum of a model with open candidates is a
-        lower bound whatever their number; and a solution of it without late uses is a plan.
+        Thereby every plan is a solution of the model, however many residencies it has of a slice in
+        a memory. Number them by the cycle from which they are valid: each is one candidate, and the
+        last, open candidate stands for the rest. A use of one of the rest is a late use of the open
+        candidate. That asks less than the plan has done: the open candidate is valid earlier, needs
+        no bytes between late uses, and no further transfers. So the optimum of a model with open
+        candidates is a lower bound, and a solution without late uses is a plan.
     """
 
     key: CandidateResidency
@@ -494,6 +496,8 @@ def structure_of(tables: ProblemTables, scope: Scope, addressed: frozenset[Memor
 
 
 class _Builder:
+    """Finds for each candidate of a scope what can fill it, and for each read what can serve it."""
+
     def __init__(
         self, tables: ProblemTables, scope: Scope, addressed: frozenset[MemoryIdx]
     ) -> None:

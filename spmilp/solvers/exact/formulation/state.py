@@ -1,4 +1,4 @@
-"""The state of one search: what models know, the best plan, what is proven; why there is none."""
+"""The state of one search: what models know, the best plan and bound, or why no plan exists."""
 
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
@@ -23,7 +23,7 @@ from spmilp.solvers.exact.formulation.variables import Variables
 from spmilp.units import Bytes, Cycles, MemoryIdx
 
 SECONDS = 10.0
-"""Deterministic time for finding out how many bytes are short."""
+"""CP-SAT's deterministic time (about seconds) for finding out how many bytes are short."""
 
 
 def why_infeasible(tables: ProblemTables, relaxed: Structure, seed: int) -> str:
@@ -227,7 +227,10 @@ class SearchState(Generic[Options]):
         return max(makespan, structure.sequential_cycles(self.tables))
 
     def take(self, found: Found) -> ConflictSet | None:
-        """Make the best solution that has addresses the incumbent; say what stops the best one."""
+        """Make the best solution with addresses the incumbent.
+
+        Returns the conflict set for which a better solution has none; ``None`` if all goes well.
+        """
         stopped = None
         for decisions in reversed(found.solutions):
             if decisions.late:
@@ -248,7 +251,7 @@ class SearchState(Generic[Options]):
         return None
 
     def learn(self, conflict: ConflictSet) -> bool:
-        """Have the addresses of a conflict set in all further models; say whether that is new."""
+        """Model the addresses of a conflict set from now on; say whether that is new."""
         if not conflict.items:
             return False
         if self.builder.ample and any(self._lasts(item) for item in conflict.items):
@@ -264,7 +267,7 @@ class SearchState(Generic[Options]):
         return isinstance(item, CandidateResidency) and item[:2] in lasting
 
     def conclude(self, found: Found) -> None:
-        """Take what a run has proven whose model leaves nothing out that could be better."""
+        """Take what a run has proven, of a model whose optimum is no worse than the problem's."""
         value = self.incumbent.value
         if found.infeasible and value is None:
             self.conclude_infeasible()

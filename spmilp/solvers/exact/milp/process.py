@@ -65,7 +65,7 @@ def _uninterrupted(function: str, *arguments: object) -> Any:
 
 
 def _call(function: str, *arguments: object, longest: float | None = None) -> tuple[Any, bool]:
-    """Call a function over there; return its value, and whether an interrupt came.
+    """Call a function in PuLP's process; return its value, and whether an interrupt came.
 
     Parameters
     ----------
@@ -95,6 +95,7 @@ def _call(function: str, *arguments: object, longest: float | None = None) -> tu
 
 
 def _there(function: str, *arguments: Any) -> Any:
+    """Call a function of the back end; runs in PuLP's process."""
     from spmilp.solvers.exact.milp import backend
 
     try:

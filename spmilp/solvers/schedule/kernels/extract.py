@@ -114,7 +114,7 @@ def _apart(rows: Table, number: Ints) -> Ints:
 
 
 def _was_filled(problem: Problem, rows: Table) -> NDArray[np.bool_]:
-    """Say which residencies held something: a task that began again left some that did not."""
+    """Say which residencies held something; tasks that were scheduled anew left some empty."""
     is_whole = (rows["slice"] >= 0) & (rows["slice"] < len(problem.buffers))
     starts = buffer_columns(problem).starts_in[np.where(is_whole, rows["slice"], NONE)] != NONE
     initial = is_whole & starts & (rows["start"] == 0) & (rows["valid"] == 0)
@@ -239,7 +239,7 @@ class Scorer:
 
 
 class DramAllocator:
-    """Gives out addresses of one DRAM from low to high; freed bytes serve what is as large."""
+    """Gives out addresses of one DRAM from low to high; reuses freed ones for the same size."""
 
     def __init__(self, memory: Memory, alignment: int) -> None:
         self._memory = memory
@@ -318,7 +318,7 @@ def dram_addresses(
 
 
 def needs_no_dram_addresses(machine: Machine) -> bool:
-    """Say whether addresses in DRAM say nothing of times: no DRAM has a limit, or a core in it."""
+    """Say whether addresses in DRAM cannot change times: no DRAM has a limit or cores in it."""
     drams = {dram.index for dram in machine.drams}
     is_worked_in = any(core.memory in drams for core in machine.cores)
     return not is_worked_in and all(dram.size is None for dram in machine.drams)

@@ -13,6 +13,7 @@ from spmilp.compiled import part
 from spmilp.solvers.schedule.kernels.records import Ints, Table, table
 
 FIRST_SLOTS = 8
+"""Of each resource at the beginning; a full one gets twice as many."""
 
 
 class Timeline(NamedTuple):
@@ -119,6 +120,7 @@ def _merge(timeline: Timeline, resource: int, step: int) -> None:
 
 @part
 def _grow(timeline: Timeline, resource: int) -> bool:
+    """Move a resource to the end of the pool with twice the slots; False when the pool is full."""
     steps, row = timeline.steps, timeline.resources[resource]
     begin = timeline.used[0]
     if begin + 2 * row.slots > steps.size:
