@@ -36,13 +36,13 @@ from spmilp.units import LARGEST, Amount, Count, Cycles
 
 LOOPS = ("B", "G", "K", "C", "Y", "X", "R", "S")
 FEATURES = ("rule", "macs", "vector", *LOOPS)
-"""Of a tile, each as the logarithm to base 2: cycles by rule, MACs, element operations, trips."""
+"""Features of a tile, as logarithms to base 2: cycles by rule, MACs, element operations, trips."""
 
 FORMAT, VERSION = "spmilp-cost-model", "3.0"
 
 FOLDS = 5
 LEAST_ROWS = 25
-"""Of a family; with fewer the analytic model stays."""
+"""Least measurements of a family of operators; with fewer the analytic model stays."""
 
 TREES = 400
 MOST_EXAMPLES = 3

@@ -29,7 +29,7 @@ PACKAGE = Path(__file__).parent
 IMPORT = re.compile(r"^\s*(?:from\s+([\w.]+)\s+)?import\s+(?:\(([^)]*)\)|([^\n#;]+))", re.MULTILINE)
 """An import; to parse the sources takes ten times as long."""
 FOLDERS_KEPT = 4
-"""Of each module: switching between a few versions of the sources compiles nothing anew."""
+"""Folders of each module: to switch between a few versions of the sources compiles nothing."""
 
 
 def folder_for(module: str, source: Path) -> Path:

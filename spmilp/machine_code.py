@@ -28,7 +28,7 @@ Compile = Callable[[Callable[..., Any], tuple[Any, ...]], tuple[str, bytes] | No
 FEW_STEPS = 5_000
 """Elementary steps that take no longer in Python than loading machine code."""
 MORE_STEPS = 100_000
-"""Those that take some tenths of a second in Python, where compiling takes several seconds."""
+"""Steps that take some tenths of a second in Python, where compiling takes several seconds."""
 RETURNED, RETURNED_NOTHING = 0, -2
 """What compiled functions return besides the result (``RETCODE_OK`` and ``RETCODE_NONE``)."""
 

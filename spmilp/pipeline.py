@@ -24,10 +24,10 @@ from spmilp.warm_start import locked_answer
 from spmilp.watch import SILENT, Observer, Stage, Watch
 
 SECONDS_AFTER_AN_INTERRUPT = 1.0
-"""For the solver, where an interrupt came before there was a schedule."""
+"""Time limit of the solver if an interrupt came before there was a schedule."""
 
 SHARE_WITHOUT_LOCK = 0.5
-"""Of the time after tiles are chosen, for the plan that says what a lock costs."""
+"""Share of the time behind the choice of tiles for a plan without the lock, to know its cost."""
 
 
 @with_options()

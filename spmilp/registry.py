@@ -55,7 +55,7 @@ ONE_DRAM = "one DRAM, where all data begins and ends; one transfer between it an
 NO_REMOTE = "no multicast, no remote reads"
 
 BACKENDS = ("cbc", "gurobi", "cplex", "scip", "xpress", "copt", "mosek", "glpk")
-"""What may solve a MILP instead of HiGHS, when it is installed."""
+"""Solvers of MILPs that may be used in place of HiGHS if they are installed."""
 
 BELADY = ("contiguous", "layer_by_layer")
 """The pass of the list scheduler whose order is the network's own: what it evicts is all its own

@@ -39,7 +39,7 @@ MachineGiven: TypeAlias = str | Path | MachineFile | Machine | None
 DEFAULT_MACHINE = "mesh4x4"
 
 SHARE_OF_ROOFLINE = 0.05
-"""Of the time limit. A roofline that is expected to take longer is computed only on request."""
+"""Share of the time limit; a roofline that may take longer is computed only on request."""
 
 BREAKS_A_PIN = "the plan breaks a pin; the search begins without it"
 

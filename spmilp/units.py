@@ -14,7 +14,7 @@ LARGEST = 2**48
 """No count of bytes or cycles in a file is larger: sums of many stay within 64 bits."""
 
 LARGEST_TOTAL = 2**63 - 1
-"""Of energies in femtojoules and of sums, so that every reader can take 64 bits."""
+"""Largest energy in femtojoules, and largest sum, so that 64 bits suffice for every reader."""
 
 MOST_AXES = 32
 """No tensor of ONNX operators has so many; keeps what a hostile file makes us print short."""

@@ -56,7 +56,7 @@ from spmilp.tile_selection.tiled_problem import TiledProblem
 from spmilp.units import Bytes, Extents
 
 PARTS = ("memories", "kinds", "cores", "links", "engines")
-"""Of a machine; plans refer to them by their positions."""
+"""Parts of a machine that plans refer to by position."""
 
 MAY_DIFFER = ("name", "machine", "objective", "sources", "pins")
 """Fields of two problems of which one may use the plans of the other."""

@@ -24,7 +24,7 @@ from spmilp.solvers.common.clock import Clock
 from spmilp.units import Bytes
 
 SHARE_OF_SEARCH = 0.7
-"""Of a memory limit: the rest is for checking the plan and writing it."""
+"""Share of a memory limit for the search: the rest is for checking the plan and writing it."""
 
 BETWEEN_LOOKS, AGAIN = 0.1, 1.0
 """Seconds until memory is looked at again, and where it exceeds its limit: an interrupt may be lost

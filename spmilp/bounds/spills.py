@@ -13,7 +13,7 @@ from spmilp.problem.problem import Problem
 from spmilp.units import BufferIdx, Bytes, TaskIdx
 
 ITERATIONS = 20_000
-"""Of the dual simplex."""
+"""Limit on the iterations of the dual simplex."""
 
 MOST_TASKS = 1000
 """With more tasks the sets of what comes before and after each one grow too large."""

@@ -298,7 +298,7 @@ def _bytes_on_chip(problem: Problem) -> Bytes | None:
 
 MOST_MILESTONES = 40
 ITERATIONS = 200_000
-"""Of the dual simplex."""
+"""Limit on the iterations of the dual simplex."""
 
 ANY_DRAM = -1
 

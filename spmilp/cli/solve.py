@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from spmilp.watch import Stage
 
 JSON_ENDINGS = (".jsonl", ".ndjson")
-"""Of log files that are to hold lines of JSON."""
+"""Endings of log files that are to hold lines of JSON."""
 
 SHORTEST = 0.001
 """Seconds of a time limit that is over before anything has begun."""

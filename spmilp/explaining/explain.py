@@ -47,16 +47,16 @@ from spmilp.units import Cycles
 from spmilp.warm_start import carried_over, handed_on, on_machine
 
 SOLVER = "list"
-"""What looks for the plans that prove that something fits."""
+"""The solver that looks for plans to prove that something fits."""
 
 SOLVER_WITH_PINS, SECONDS_WITH_PINS = "cpsat", 5.0
 """The same where pins say what the list scheduler does not keep to."""
 
 SOLVER_OF_CHANGES = "auto"
-"""What searches for the plans of ``what_if``."""
+"""The solver that searches for the plans of ``what_if``."""
 
 MOST_CHANGES = 3
-"""That ``what_if`` tries, of what binds most."""
+"""Changes that ``what_if`` tries, of the resources that limit the plan most."""
 
 KIB = 1024
 

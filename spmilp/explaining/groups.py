@@ -108,7 +108,7 @@ HEADINGS = (
     *("group", "operators", "output", "MAC", "reads", "constants", "writes"),
     *("tiling", "tiles", "cycles ≥", "bound by"),
 )
-"""Of the rows of groups."""
+"""Headings of the table of groups."""
 
 
 def _shapes(tensors: Mapping[str, Extents]) -> str:

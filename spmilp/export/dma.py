@@ -277,4 +277,4 @@ ENCODINGS: Mapping[str, Encoding] = {
     "mchan_v6": Encoding("dma_mchan.h", 8, partial(_mchan, 16)),
     "epiphany": Encoding("dma_epiphany.h", 6, _epiphany),
 }
-"""By the name of a controller; engines of others have the generic table alone."""
+"""Encodings of descriptors by controller; engines of others have the generic table alone."""

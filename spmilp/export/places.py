@@ -18,7 +18,7 @@ WORKSPACE_SPACE, FIRST_SPACE = 1, 2
 """Numbers of address spaces; 0 is a list's own memory, memory ``m`` is ``FIRST_SPACE + m``."""
 
 ALIGNMENT = 16
-"""Of what lies in the workspace, and of constants in the image, at least."""
+"""Least alignment, in bytes, of what lies in the workspace and of constants in the image."""
 
 
 class Address(NamedTuple):

@@ -222,7 +222,7 @@ class Grid:
 
 
 _Overlap = tuple[range, tuple[Interval, ...], list[Interval]]
-"""What the numbers of cells along one axis add to those of cells, the cells, what is shared."""
+"""Along one axis: the cells' contributions to cell numbers, their intervals, the shared parts."""
 
 
 def whole_grid(shape: Extents) -> Grid:

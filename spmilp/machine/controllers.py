@@ -169,10 +169,10 @@ CONTROLLERS: Mapping[str, Controller] = {
 }
 
 PARTIAL = tuple(each for each in CONTROLLERS.values() if each.granule > 1 or each.queue is not None)
-"""Those that cannot express every copy, not even by a chain."""
+"""The controllers that cannot express every copy, not even by a chain of descriptors."""
 
 MOST_DIMENSIONS = 63
-"""Of any copy, and of an engine without limit, where numbers stand for shapes."""
+"""Stands for the dimensions of an engine without limit; no copy has more."""
 
 
 @lru_cache(maxsize=1 << 16)

@@ -24,10 +24,10 @@ Side: TypeAlias = Annotated[int, Meta(ge=1, le=1024)]
 Label: TypeAlias = Annotated[str, Meta(pattern=r"^[A-Za-z][A-Za-z0-9_]*$(?!\n)", max_length=64)]
 
 MOST_LETTERS = 1000
-"""Of a machine's name; changes of a machine stand in it."""
+"""Longest name of a machine, in letters; the changes of a machine are part of it."""
 
 MOST_SITES = 2**16
-"""Of one topology; far beyond any chip, it stops a slip of the finger."""
+"""Most sites of one topology: far beyond any chip, to stop typing errors."""
 
 LOOPS = ("B", "G", "K", "C", "Y", "X", "R", "S")
 """The loops that an array may spread, in the order in which an expanded machine lists them."""

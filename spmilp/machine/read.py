@@ -30,7 +30,7 @@ from spmilp.quantities import count, size
 PRESETS = files("spmilp.machine") / "presets"
 SUFFIXES = (".yaml", ".yml")
 MOST_BYTES = 1 << 20
-"""Of a machine file: the largest preset has 4 KiB, and reading so many takes ten seconds."""
+"""Largest machine file: the largest preset has 4 KiB, and so many bytes take ten seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -289,5 +289,5 @@ HEURISTICS: dict[str, Heuristic] = {
     "usmp:greedy_by_conflicts": lambda one, clock, seed: _Usmp(one).stacked("conflicts", "units"),
     "usmp:hill_climb": hill_climb,
 }
-"""What others use alone, by name: XLA's heap (openxla/xla, the global best fit by decreasing size),
-TensorFlow Lite's greedy by size, and the three of TVM."""
+"""Heuristics that other projects use alone, by name: XLA's heap (openxla/xla, the global best fit
+by decreasing size), TensorFlow Lite's greedy by size, and the three of TVM."""

@@ -12,7 +12,7 @@ LARGEST = 2**60
 
 
 Pairs: TypeAlias = tuple[tuple[int, int], ...]
-"""Of items, by position."""
+"""Pairs of items, by position."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,7 +33,7 @@ FORMAT = "spmilp-plan"
 VERSION = "1.1"
 
 BYTES_PER_ROW = 250
-"""In both files, of a slice, a task or a read: measured were 130 to 400."""
+"""Bytes in both files for a slice, a task or a read, about; 130 to 400 were measured."""
 
 
 class Meta(Struct, frozen=True):

@@ -238,13 +238,13 @@ MOST_PARTS = 20_000
 """Variables of the program, at most."""
 
 NODES = 200
-"""Of the search tree of HiGHS, where no time limit ends the search."""
+"""Limit on the nodes of HiGHS's search tree, where no time limit ends the search."""
 
 SHARE_OF_PARTS = 0.35
-"""Of the time limit, by which it is known what placements can be made of."""
+"""Share of the time limit by which the parts of placements have been collected."""
 
 SHARE = 0.7
-"""Of the time limit, by which the search for a placement has ended."""
+"""Share of the time limit by which the search for a placement has ended."""
 
 
 class Cdm(Policy):

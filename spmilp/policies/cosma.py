@@ -307,7 +307,7 @@ MOST_TENSORS = 400
 """The model has variables for each tensor at each step, and there are as many steps."""
 
 SHARE = 0.9
-"""Of the time limit, by which the model's search has ended."""
+"""Share of the time limit by which the model's search has ended."""
 
 
 class Cosma(Policy):

@@ -27,7 +27,7 @@ from spmilp.solvers.exact.formulation.candidates import CandidateResidency
 from spmilp.units import BufferIdx, MemoryIdx, TaskIdx
 
 SHARES = (1.0, 0.9, 0.8, 0.65, 0.5, 0.25, 0.0)
-"""Of each memory, that may be filled with what is held and what a task needs."""
+"""Shares of each memory that what is held and what a task needs may fill; tried in turn."""
 
 Pattern = tuple[object, ...]
 

@@ -39,7 +39,7 @@ from spmilp.units import CoreIdx
 
 POPULATION = 16
 FLIPPED = 0.1
-"""Of the children, those whose order changes; as many exchange no layers."""
+"""Chance that a child takes no layers of the other parent, and chance that its order changes."""
 DRAWN = 1.5
 """Layers of a child that get another set of cores, on average."""
 

@@ -21,7 +21,7 @@ from spmilp.units import Amount, Count
 T = TypeVar("T")
 
 MOST_BYTES = 1 << 20
-"""Of a file of pins."""
+"""Largest file of pins."""
 
 COMPARED = 2000
 """Names among which one is looked for that was meant."""

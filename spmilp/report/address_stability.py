@@ -9,7 +9,7 @@ from spmilp.quantities import percent
 from spmilp.units import Bytes
 
 SHOWN = 8
-"""Of the addresses that are not kept; ``--json`` has all."""
+"""Addresses not kept that are listed; ``--json`` lists all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

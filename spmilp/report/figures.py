@@ -77,7 +77,7 @@ WIDTH = 11.0
 """Inches of a figure."""
 
 LETTERS_OF_A_LEGEND = 120
-"""That fit side by side below a figure."""
+"""Letters that fit side by side below a figure."""
 
 
 def grid_of_axes(
@@ -177,7 +177,7 @@ NO_DATE: dict[str, dict[str, str | None]] = {
     ".svg": {"Date": None},
     ".png": {},
 }
-"""What keeps the date out of a file, by its ending."""
+"""Metadata that keep the date out of a file, by its ending."""
 
 DOTS_PER_INCH = 150
 
@@ -351,7 +351,7 @@ LIMIT, PEAK, OUTLINE = "#D55E00", "#AA3377", "#000000"
 """Colours of the capacity, of the peak, and of outlines and live bytes."""
 
 LETTERS_PER_INCH = 17
-"""Of a label."""
+"""Letters of a label per inch."""
 
 SHORTEST_LABEL = 6
 LABEL_HEIGHT = 0.06

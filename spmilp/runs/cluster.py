@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 SECONDS_TO_CONNECT = 10.0
 
 SECONDS_TO_COME_BACK = 120.0
-"""For a scheduler that ran, and does not answer any more."""
+"""Time for a scheduler that has stopped answering to come back."""
 
 SHARE_OF_MEMORY = 0.9
-"""Of a worker's memory that its jobs may use together."""
+"""Share of a worker's memory that its jobs may use together."""
 
 
 class _SchedulerLostError(Exception):

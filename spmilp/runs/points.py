@@ -39,7 +39,7 @@ from spmilp.watch import Watch
 AnyMachine: TypeAlias = str | Path | Machine | MachineFile
 
 Value: TypeAlias = int | Fraction | str | bool
-"""Of a field: numbers are exact, what is no number is text or a truth value."""
+"""A value of a field: numbers are exact, what is no number is text or a truth value."""
 
 SHORT_NAMES = ("spm", "dma_channels", "dma_rate", "dram_rate")
 """Fields that all machines have, as :meth:`~spmilp.machine.read.MachineFile.replace` calls them."""
@@ -48,7 +48,7 @@ GROWING = frozenset({"size_bytes", "size_kib", "size_mib", "channels", "rate_byt
 """Fields of which more never makes a plan worse."""
 
 MOST_VALUES = MOST_POINTS = 100_000
-"""Of one field, and of one sweep."""
+"""Most values of one field, and most points of one sweep."""
 
 FINEST_SIZE = 1024
 """Bytes between the sizes of a range without a step, where each of them may be the answer."""

@@ -25,7 +25,7 @@ from spmilp.solvers.exact.formulation.tables import ProblemTables
 from spmilp.units import Cycles, MemoryIdx, ResidencyIdx, SliceIdx, TaskIdx
 
 SHARE_TO_FIND = 0.85
-"""Of the time, for a plan that is not settled yet."""
+"""Share of the time for the search; the rest is for settling its plan."""
 
 
 def settled_search(

@@ -19,7 +19,7 @@ from spmilp.solvers.settling import timed_plan
 from spmilp.units import Bytes
 
 MOST_PAIRS = 2_000_000_000
-"""Of groups of a memory that are compared at most: as often as that allows, it is packed anew."""
+"""Most pairs of groups that are compared for a memory; this limits how often it is packed anew."""
 
 FEWEST_TRIES = 4
 

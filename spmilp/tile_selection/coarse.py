@@ -16,13 +16,13 @@ from spmilp.tile_selection.pieces import PieceCounts, WorkingSets
 from spmilp.units import Bytes
 
 MOST_TILES = 200_000
-"""Of all groups, where memories can hold no larger ones: of more no plan could be made in hours."""
+"""Most tiles of a network, if memories can hold no larger ones: with more, no plan is made in hours."""
 
 MOST_PIECES = 1_000_000
-"""That tasks read where a plan is to be made quickly: of more it takes minutes, and gigabytes."""
+"""Most pieces that tasks read if a plan is to be made quickly: more take minutes, and gigabytes."""
 
 MOST_PIECES_EVER = 10_000_000
-"""Of more a problem alone fills many gigabytes."""
+"""Most pieces in any case: with more the problem alone fills many gigabytes."""
 
 
 def tasks_of(tilings: Mapping[int, Tiling]) -> int:
@@ -221,7 +221,7 @@ WORKING_SETS = (0.9, 0.75, 0.5, 0.25)
 SWEEPS = 3
 
 FEW_READS = 20_000
-"""Of so few a plan is made as soon as it could be made better."""
+"""Tilings with at most so many reads are not improved: a plan is made in the same time."""
 
 
 class CoarseTilings:
@@ -256,12 +256,12 @@ HALVINGS = 4
 """Tiles are cut to fit a memory, a half of it, and so on, so many times."""
 
 ROUNDS = 8
-"""Of choices, each followed by a look at the problem that they make."""
+"""Rounds at most; each chooses tilings and looks at the problem that they make."""
 
 FITTING_SWEEPS = 12
 
 LESS = 0.9
-"""What a group may need in the next round, where its tasks have turned out to need more."""
+"""Factor on the bytes that a group may need in the next round, if its tasks did not fit."""
 
 
 def tilings_that_fit(

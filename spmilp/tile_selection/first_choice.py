@@ -30,7 +30,7 @@ TIGHT = 0.8
 """A padded working set above this part of a memory is checked against the lowered problem."""
 
 ROUNDS = 3
-"""Of dynamic programming, each with the side edges of the one before, at most."""
+"""Most rounds of dynamic programming; each uses the side edges of the one before."""
 
 Choice = Mapping[int, Profile]
 """A profile for each group, by the group's index."""

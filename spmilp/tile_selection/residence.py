@@ -7,7 +7,7 @@ from spmilp.frontend.graph import Network
 from spmilp.units import Bytes
 
 USABLE_SHARE = 0.5
-"""Of all scratchpads; the rest is for the working sets of tasks, weights among them."""
+"""Usable share of all scratchpads; the rest is for working sets of tasks, weights among them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,8 +34,8 @@ PLACES = {
     "MatMulInteger": (0, 1, 3),
     "ConvInteger": (0, 1, 3),
 }
-"""Of each operator whose products these are: where among its inputs the values come, the weights,
-and the weights' zero point. That of the values is the third input of all."""
+"""For each operator with products of bytes: the positions among its inputs of the values, the
+weights, and the weights' zero point. The zero point of the values is the third input of all."""
 
 ZERO_OF_VALUES = 2
 OFFSET = 128

@@ -32,7 +32,7 @@ _MOVING = frozenset(
 """Operators whose result holds no other values than their first input."""
 
 MOST_ELEMENTS = 1 << 26
-"""Of a constant that is computed: larger ones would take gigabytes."""
+"""Largest constant that is computed, in elements: larger ones would take gigabytes."""
 
 ROUNDS = 4
 """Rounds of folding and rewriting; each may open the way for the next."""

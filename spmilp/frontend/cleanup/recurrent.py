@@ -24,7 +24,7 @@ ACTIVATIONS = ("Relu", "Sigmoid", "Softplus", "Softsign", "Tanh")
 BACKWARDS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
 
 INPUTS = ("X", "W", "R", "B", "sequence_lens", "initial_h", "initial_c", "P")
-"""Those of LSTM; GRU has the first six."""
+"""Inputs of LSTM; GRU has the first six."""
 
 
 def unroll_recurrences(model: ir.Model) -> None:

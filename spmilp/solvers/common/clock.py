@@ -20,40 +20,41 @@ class Step(Enum):
     """
 
     LOWER = 1.3e-4
-    """For each task."""
+    """To lower a network: seconds for each task."""
     SCHEDULE = 1.2e-5
-    """For each read: tables, assignment, order and one pass of the list scheduler."""
+    """Seconds for each read: tables, assignment, order and one pass of the list scheduler."""
     PLAN = 7e-6
-    """For each row: a plan from the tables of a schedule."""
+    """Seconds for each row of a plan's tables: to make the plan from a schedule."""
     OPEN = 3.5e-6
-    """For each row: a schedule's double justification with open addresses."""
+    """Seconds for each row: a double justification of a schedule with open addresses."""
     PACK = 1.4e-5
-    """For each row: the same with addresses in the end."""
+    """Seconds for each row: the same, and addresses for the result."""
     CHECK = 1.25e-5
-    """For each row."""
+    """Seconds for each row: to check a plan."""
     WRITE = 1.3e-5
-    """For each row: problem and plan."""
+    """Seconds for each row: to write problem and plan."""
     BOUND = 8e-6
-    """For each read: one of the bounds that need no search."""
+    """Seconds for each read: one of the bounds that need no search."""
     HEADS = 8e-5
-    """For each read: the heads and tails that some of them begin with."""
+    """Seconds for each read: the heads and tails that some of these bounds begin with."""
     STRUCTURE = 3e-5
-    """For each slice and pair of memories: what an exact model may decide."""
+    """Seconds for each slice and pair of memories: to find what an exact model may decide."""
     ROOFLINE = 4.5e-6
-    """For each region of an operator's input that is asked for."""
+    """Seconds for each region of an operator's input that is asked for."""
 
 
 ROWS_OF_A_READ = 2
-"""Of the plan, about, where that is not there yet."""
+"""Rows of a plan for each read, about; taken where there is no plan yet."""
 
 UNEVEN = frozenset({Step.OPEN, Step.PACK, Step.BOUND, Step.HEADS, Step.STRUCTURE, Step.ROOFLINE})
 """Steps whose work for a unit differs from problem to problem, and says nothing of the machine."""
 
 SIGNIFICANT = 0.05
-"""Seconds; of shorter steps it is not said how quick the machine is."""
+"""Seconds; shorter steps are too short to tell how quick the machine is."""
 
 SLOWEST = 30.0
-"""Times as slow as usual that other steps can be: one that took longer has compiled code, once."""
+"""Largest factor by which steps are taken to be slower than usual: a step that took longer has
+compiled code, which happens only once."""
 
 
 class Pace:

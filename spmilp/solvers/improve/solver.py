@@ -28,20 +28,20 @@ from spmilp.units import Cycles
 NAME = "lns"
 
 LIST_SHARE = 0.2
-"""Of the time, at most, for the list scheduler."""
+"""Largest share of the time for the list scheduler."""
 
 FIRST_ROUNDS = 2
 """Double justifications of each initial solution, before one is chosen."""
 
 SMALL = 150
-"""Tasks up to which plans of the list scheduler are initial solutions besides."""
+"""With at most so many tasks, plans of the list scheduler are initial solutions, too."""
 
 SHARE_OF_OPEN = 0.1
-"""Of the time, at most, for its schedules with open addresses."""
+"""Largest share of the time for the list scheduler's schedules with open addresses."""
 
 SHARE_OF_CHOICE, SHARE_OF_OPEN_CHOICE = 0.45, 0.2
-"""Of the time, at most, until an initial solution is chosen; where the plan to begin with has been
-justified with open addresses before, others are seldom better."""
+"""Shares of the time by which an initial solution is chosen. The second holds where the first plan
+was justified with open addresses before: then others are seldom better."""
 
 ACTIVITIES_MOVED, MOST_STEPS = 500_000, 50
 """Without a time limit there are so many steps that about so many activities are moved."""

@@ -53,7 +53,7 @@ from spmilp.solvers.schedule.kernels.tables import alignment_of
 from spmilp.units import Box, MemoryIdx, ResidencyIdx, SliceIdx, TensorIdx
 
 MOST_FREE_SLOTS = 1000
-"""Of a schedule. Slots whose transfer was dropped again are used again."""
+"""Most free slots of a schedule; slots whose transfer was dropped are used again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

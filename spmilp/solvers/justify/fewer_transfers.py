@@ -179,7 +179,7 @@ def without_dropped_reads(schedule: PartialOrderSchedule) -> PartialOrderSchedul
 
 
 MOST_CHANGES = 1000
-"""In one go: profiles need room for each."""
+"""Most changes in one go: profiles need room for each."""
 
 
 class _Bypass(NamedTuple):

@@ -48,7 +48,7 @@ ORDERS: dict[str, Callable[[Problem, Ints], Ints]] = {
 }
 
 BANDS_RULES = (("across_bands", "fused_bands"), ("locality", "fused_bands"))
-"""They are the same where no operators are cut into bands."""
+"""Rules with fused bands. They equal those without where no operators are cut into bands."""
 
 SPARING, SPARING_BANDS = "sparing", "sparing_bands"
 SPARING_ORDERS = {SPARING: "round_robin", SPARING_BANDS: "fused_bands"}
@@ -57,7 +57,7 @@ what others load, and results rather stay. On layers of language models it takes
 """
 
 CHAINS_RULES = (("locality", SPARING_BANDS), ("locality", "fused_bands"))
-"""Where results are added up block by block as they are made."""
+"""Rules for problems in which results are added up block by block as they are made."""
 
 FIRST_RULES = (
     ("locality", "round_robin"),
@@ -335,7 +335,7 @@ class Portfolio:
 
 MOST_KEPT = 20
 ACTIVITIES_KEPT = 400_000
-"""Of all schedules whose tables are kept, about; the larger the problem, the fewer schedules."""
+"""Activities of all schedules whose tables are kept, about: few schedules of a large problem."""
 
 
 class Schedules:

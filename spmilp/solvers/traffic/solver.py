@@ -252,7 +252,7 @@ MOST_EACH = 20.0
 """Deterministic time for each of the first sequences."""
 
 MOST_USE_POINTS = 12_000
-"""In a model; it takes a second or two to write down."""
+"""Most use points in a model, which then takes a second or two to build."""
 
 
 class Residency(Solver):

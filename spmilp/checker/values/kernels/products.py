@@ -201,7 +201,7 @@ SUMS: Mapping[str, Callable[[Call], Array]] = {
 }
 
 INTEGER_SUMS = frozenset({"ConvInteger", "MatMulInteger"})
-"""Those whose result is the int32 sum itself."""
+"""Operators whose result is the int32 sum itself."""
 
 
 def integer_scales(operator: Operator) -> tuple[Scale, Scale] | None:

@@ -30,7 +30,8 @@ ROUNDS = 12
 """Models built in one step to make packings possible."""
 
 LITERALS_PER_SECOND = 10_000
-"""What of a model is built in a second; one that takes more than half of the time left is not."""
+"""Literals of a model that are built in a second, about. A model that would take more than half of
+the time left is not built."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,13 +211,13 @@ def prove(state: CpSatState) -> bool:
 
 
 SHARE = 0.75
-"""Of the limits, by which neighbourhoods have been searched."""
+"""Share of the limits by which the search in neighbourhoods ends."""
 
 FIRST, MOST = 0.1, 0.4
 """Deterministic time of a turn, at first and at most; a unit takes 10 to 30 seconds."""
 
 LITERALS = 200_000
-"""What of a model is built in a unit of deterministic time."""
+"""Literals of a model that are built in a unit of deterministic time, about."""
 
 HOPED, KEPT = 1e-3, 0.5
 """Share of the objective that each turn may save at first, and weight of what is known of a kind of

@@ -24,16 +24,16 @@ NAME = "cpsat"
 DEFAULTS = CpSatOptions()
 
 PLANS = Budget(0.75)
-"""For plans of the whole problem."""
+"""Budget of the search for plans of the whole problem."""
 
 PLANS_OF_SMALL = Budget(0.3)
-"""For them where the rest is looked for in neighbourhoods."""
+"""The same where neighbourhoods are searched afterwards."""
 
 PLANS_WITH_PROOF = Budget(0.95, way=Way.IN_ONE_GO)
-"""For them where the model of plans is exact: its bounds are proofs."""
+"""The same where the model of plans is exact, so that its bounds are proofs."""
 
 STRUCTURES = 3
-"""What the first structure takes is needed about so many times until there is a model to solve."""
+"""Until there is a model to solve, about so many times the seconds of the first structure pass."""
 
 
 class CpSatSolver(Solver):
