@@ -16,7 +16,7 @@ from spmilp.tile_selection.pieces import PieceCounts, WorkingSets
 from spmilp.units import Bytes
 
 MOST_TILES = 200_000
-"""Most tiles of a network, if memories can hold no larger ones: with more, no plan is made in hours."""
+"""Most tiles of a network, if memories can hold no larger ones: more would take hours."""
 
 MOST_PIECES = 1_000_000
 """Most pieces that tasks read if a plan is to be made quickly: more take minutes, and gigabytes."""
