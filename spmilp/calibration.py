@@ -41,11 +41,16 @@ FEATURES = ("rule", "macs", "vector", *LOOPS)
 FORMAT, VERSION = "spmilp-cost-model", "3.0"
 
 FOLDS = 5
+"""Of the cross-validation."""
+
 LEAST_ROWS = 25
 """Least measurements of a family of operators; with fewer the analytic model stays."""
 
 TREES = 400
+"""Boosted trees of a family's model."""
+
 MOST_EXAMPLES = 3
+"""Reasons that a warning names."""
 
 Family: TypeAlias = tuple[str, str, str]
 """Kind of core, operator that groups are built around, data type: each has a model of its own."""

@@ -12,6 +12,7 @@ from spmilp.problem.problem import Problem, Task
 from spmilp.units import BufferIdx, Bytes, Cycles, Femtojoules, KindIdx, MemoryIdx, align_up
 
 MOST_KINDS_COMBINED = 6
+"""Up to so many different sets of kinds, all of their unions are looked at."""
 
 
 def work_bound(problem: Problem, paths: Paths) -> Cycles:

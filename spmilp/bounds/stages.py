@@ -297,6 +297,8 @@ def _bytes_on_chip(problem: Problem) -> Bytes | None:
 
 
 MOST_MILESTONES = 40
+"""Stages into which a problem is cut at most, which bounds the size of the linear program."""
+
 ITERATIONS = 200_000
 """Limit on the iterations of the dual simplex."""
 

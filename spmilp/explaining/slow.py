@@ -111,7 +111,10 @@ MOST_BINDINGS = 6
 """Lines of what binds the plan; the rest is added up."""
 
 MOST_PHASES = 6
+"""Phases that are listed, the longest."""
+
 MOST_IN_A_PHASE = 2
+"""Resources that are named for each phase."""
 
 MOST_EXCESS = 5
 """Lines of DRAM traffic beyond the compulsory; the rest is added up."""

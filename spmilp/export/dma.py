@@ -210,6 +210,7 @@ def _pair(
 
 
 _EPIPHANY_SIZE = 24
+"""Bytes of a descriptor of the Epiphany's DMA."""
 _ENABLE, _MASTER, _CHAIN = 1 << 0, 1 << 1, 1 << 2
 _ITEM = 5
 """Position of the logarithm of an item's bytes."""

@@ -14,6 +14,7 @@ from spmilp.lowering.tiling import Interval
 from spmilp.units import Box, Bytes
 
 MOST_REGIONS_KEPT = 1 << 12
+"""Regions of a group that a cache keeps."""
 
 PARTIAL_ITEM: Bytes = 4
 """Bytes of an element of a partial sum: int32 for integer operators, float32 for all others."""

@@ -95,6 +95,7 @@ def tile_group(
 
 
 MOST_TASKS_KEPT = 400_000
+"""Tasks of tiled groups that a cache keeps; with more it is emptied, for memory's sake."""
 
 
 class TiledGroups:

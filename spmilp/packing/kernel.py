@@ -287,7 +287,7 @@ def sections_fit(
 
 NO_LIMIT = 2**62
 WORTH_REMEMBERING = 3
-"""Sub-problems of fewer items are searched again sooner than looked up."""
+"""Sub-problems of fewer items take less time to search again than to look up."""
 
 # Multipliers and shifts of splitmix64 (Steele, Lea, Flood: OOPSLA 2014, doi
 # 10.1145/2660193.2660195).
@@ -299,6 +299,7 @@ SHIFT_1 = np.uint64(30)
 SHIFT_2 = np.uint64(27)
 SHIFT_3 = np.uint64(31)
 PROBES = 4
+"""Slots of the table of failed states that a state may take: a power of 2."""
 
 
 @part

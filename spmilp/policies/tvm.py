@@ -167,6 +167,7 @@ class Replay:
 
 
 THREADS = 2
+"""Virtual threads of a core, if memory has room for them."""
 
 
 class Tvm(Policy):

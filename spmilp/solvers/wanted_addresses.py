@@ -22,6 +22,7 @@ MOST_PAIRS = 2_000_000_000
 """Most pairs of groups that are compared for a memory; this limits how often it is packed anew."""
 
 FEWEST_TRIES = 4
+"""A memory is packed anew at least so often, however many groups it has."""
 
 Placeable: TypeAlias = tuple[str, int]
 """What has an address: ``("residency", index)`` or ``("tensor", index)``."""

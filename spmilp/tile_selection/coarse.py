@@ -219,6 +219,7 @@ WORKING_SETS = (0.9, 0.75, 0.5, 0.25)
 """Parts of a whole memory, however many cores share it."""
 
 SWEEPS = 3
+"""Rounds of improvement over all groups."""
 
 FEW_READS = 20_000
 """Tilings with at most so many reads are not improved: a plan is made in the same time."""
@@ -259,6 +260,7 @@ ROUNDS = 8
 """Rounds at most; each chooses tilings and looks at the problem that they make."""
 
 FITTING_SWEEPS = 12
+"""The same, where tilings are sought that fit."""
 
 LESS = 0.9
 """Factor on the bytes that a group may need in the next round, if its tasks did not fit."""

@@ -28,6 +28,8 @@ from spmilp.tile_selection.group_model import GroupModel, TileShrinker
 from spmilp.units import Bytes
 
 SCRATCHPADS = 3
+"""Of SMAUG's accelerator: inputs, weights and outputs have one each; here each gets a third."""
+
 CHANNELS, FEATURES = 32, 8
 """Steps in which input and output channels are cut: multipliers of each unit, and units."""
 

@@ -90,6 +90,7 @@ RELATIVE: Mapping[str, float] = {"float16": 2e-2, "bfloat16": 1e-1}
 """Largest allowed difference, relative to the output's largest magnitude."""
 
 RELATIVE_OF_OTHER_FLOATS = 1e-4
+"""The same for all other types of floats."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,6 +29,7 @@ Reads: TypeAlias = tuple[Box | None, ...]
 Part: TypeAlias = tuple[int, int] | None
 """A part of a reduction, half-open; ``None`` for all of it."""
 
+# Element operations that one element of each of these counts as; an addition counts as 1.
 DIVISION = 4
 EXPONENTIAL = 4
 ERROR_FUNCTION = 8

@@ -121,6 +121,7 @@ OTHER_WEIGHTS = (
     Weights(dram=6.0, horizon=16.0),
 )
 MOST_TASKS_TRIED = 400_000
+"""Tasks that all trials together schedule, about; at least four trials are run."""
 
 MANY_MEMORIES = 512
 """Where cores stay open, the routes between all memories must be known, which takes long: on larger
@@ -334,6 +335,8 @@ class Portfolio:
 
 
 MOST_KEPT = 20
+"""Schedules whose tables are kept, the best ones; fewer of large problems."""
+
 ACTIVITIES_KEPT = 400_000
 """Activities of all schedules whose tables are kept, about: few schedules of a large problem."""
 

@@ -274,6 +274,7 @@ def _release(state: ScheduleState, task: int) -> int:
 
 
 MOST_SOURCES = 12
+"""Residencies outside DRAM that are looked at as sources of a copy, which bounds the time."""
 
 
 @part

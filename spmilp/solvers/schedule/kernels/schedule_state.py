@@ -38,6 +38,7 @@ class Stop(IntEnum):
 ) = map(int, Stop)
 
 
+# What stands in place of a holder where a block of a memory has none.
 FREE = -1
 RESERVED = -2
 
