@@ -189,31 +189,38 @@ class Rows:
         return [(first, last) for first, last in bounds]
 
     def _all_distances(self) -> NDArray[np.int64]:
-        """Return by how much each variable is above each other one at the least; the last is 0."""
-        count = len(self._numbers)
-        far = np.full((count + 1, count + 1), -(2**40), dtype=np.int64)
+        """Return by how much each time is above each other one at the least; the last is 0."""
+        times = [i for i, one in enumerate(self._proto.variables) if list(one.domain) != [0, 1]]
+        place = {variable: position for position, variable in enumerate(times)}
+        zero = len(times)
+        far = np.full((zero + 1, zero + 1), -(2**40), dtype=np.int64)
         np.fill_diagonal(far, 0)
-        for index, (low, high) in enumerate(self._bounds):
-            far[count, index], far[index, count] = max(low, -(2**40)), max(-high, -(2**40))
+        for variable, position in place.items():
+            low, high = self._bounds[variable]
+            far[zero, position], far[position, zero] = max(low, -(2**40)), max(-high, -(2**40))
         for one, row in self._linear:
             if not one.enforcement_literal and list(row.coeffs) in ([1, -1], [-1, 1]):
                 up, down = row.vars if row.coeffs[0] == 1 else reversed(row.vars)
-                far[down, up] = max(far[down, up], row.domain[0])
-                far[up, down] = max(far[up, down], -row.domain[1])
-        times = [i for i, one in enumerate(self._proto.variables) if list(one.domain) != [0, 1]]
-        for middle in (*times, count):
+                if up in place and down in place:
+                    up, down = place[up], place[down]
+                    far[down, up] = max(far[down, up], row.domain[0])
+                    far[up, down] = max(far[up, down], -row.domain[1])
+        for middle in range(zero + 1):
+            self._go_on()
             np.maximum(far, far[:, middle, None] + far[None, middle, :], out=far)
-        self._place = {next(iter(n.terms)): i for i, n in enumerate(self._numbers) if n.terms}
+        terms = ((position, self._numbers[variable].terms) for variable, position in place.items())
+        self._place = {next(iter(known)): position for position, known in terms if known}
         return far
 
     def _distance(self, one: Linear, other: Linear) -> int:
         """Return by how much one expression is above another one at the least."""
         least = self.program.low(other - one)
-        places = [
-            len(self._numbers) if not part.terms else self._place[next(iter(part.terms))]
-            for part in (one, other)
-            if list(part.terms.values()) in ([], [1])
-        ]
+        places: list[int] = []
+        for part in (one, other):
+            if not part.terms:
+                places.append(self._distances.shape[0] - 1)
+            elif list(part.terms.values()) == [1] and next(iter(part.terms)) in self._place:
+                places.append(self._place[next(iter(part.terms))])
         if len(places) == 2:
             known = int(self._distances[places[0], places[1]])
             least = max(least, known + other.constant - one.constant)
