@@ -283,8 +283,14 @@ def with_options(*names: str) -> Callable[[F], F]:
         signature = inspect.signature(function)
         own = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
         options = parameters_of(names or [each.name for each in fields(Options)])
-        found = sorted([*options, *own], key=lambda each: each.kind)
-        function.__signature__ = signature.replace(parameters=found)  # type: ignore[attr-defined]
-        return function
+        return with_parameters(function, [*options, *own])
 
     return signed
+
+
+def with_parameters(function: F, parameters: Iterable[Parameter]) -> F:
+    """Let the signature of a function name parameters, in the order in which kinds may stand."""
+    found = sorted(parameters, key=lambda each: each.kind)
+    signature = inspect.signature(function).replace(parameters=found)
+    function.__signature__ = signature  # type: ignore[attr-defined]
+    return function

@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from spmilp import quantities
-from spmilp.options import Options, help_texts, parameters_of
+from spmilp.options import Options, help_texts, parameters_of, with_parameters
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -125,9 +125,7 @@ def verb(
         wanted = FIELDS if every_option else of_solve
         options = parameters_of(wanted, of_option) if of_solve or every_option else []
         kept = [each for each in own if each.kind is not Parameter.VAR_KEYWORD]
-        found = sorted([*options, *kept], key=lambda each: each.kind)
-        function.__signature__ = signature.replace(parameters=found)  # type: ignore[attr-defined]
-        return function
+        return with_parameters(function, [*options, *kept])
 
     return made
 

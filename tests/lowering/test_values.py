@@ -5,12 +5,13 @@ import pytest
 from hypothesis import given, settings
 
 from spmilp.checker.values.kernels.call import Array
-from spmilp.checker.values.replay import compute_network, compute_task
+from spmilp.checker.values.replay import compute_task
 from spmilp.checker.values.state import Addresses, raw
 from spmilp.frontend.graph import Network
 from spmilp.plan.plan import Claim, Plan
 from spmilp.problem.problem import Problem
 from tests.lowering.test_lower import Case, cases
+from tests.values.whole_networks import compute_network
 
 NO_PLAN = Plan(
     placements=(),

@@ -7,12 +7,13 @@ import pytest
 
 from spmilp.checker.values.compare import compare, reference_outputs
 from spmilp.checker.values.inputs import random_inputs
-from spmilp.checker.values.replay import compute_network, replay
+from spmilp.checker.values.replay import replay
 from spmilp.frontend.graph import Network
 from spmilp.frontend.load import load_network
 from spmilp.lowering.groups import reduction_length, splittable_axes
 from spmilp.lowering.lower import lower
 from spmilp.lowering.tiling import Tiling
+from tests.values.whole_networks import compute_network
 from values.sequential import MACHINE, channels_last, sequential_plan
 
 pytestmark = pytest.mark.full

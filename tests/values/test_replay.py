@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 from spmilp.checker.values.delays import Step, timed_events
-from spmilp.checker.values.replay import compute_network, replay
+from spmilp.checker.values.replay import replay
 from spmilp.checker.values.state import ReplayError, ValuesError
 from spmilp.errors import ExitCode
 from spmilp.frontend.graph import Network
 from spmilp.plan.plan import Plan, Residency
 from spmilp.problem.problem import BufferKind, Problem
+from tests.values.whole_networks import compute_network
 from values.sequential import SPM, Script
 from values.small_network import (
     NETWORK,

@@ -25,14 +25,13 @@ from spmilp.checker.values.state import (
     Piece,
     ReplayError,
     State,
-    ValuesError,
     gather,
     inverse,
     raw,
 )
 from spmilp.commands.commands import CommandLists
 from spmilp.frontend.graph import Group, Network
-from spmilp.frontend.operators.boxes import contains, extents, slices, starts, whole
+from spmilp.frontend.operators.boxes import contains, extents, slices, starts
 from spmilp.frontend.operators.registry import geometries
 from spmilp.frontend.regions import box_of_anchor, group_regions, until_anchor
 from spmilp.plan.plan import Plan
@@ -155,26 +154,6 @@ def _share(who: str, addresses: Addresses, box: Box, result: Array, buffer: Buff
             f"{who} computes {result.dtype}, but the buffer {buffer.name} holds {dtype}"
         )
     return raw(addresses.in_memory_order(buffer, result[slices(own, starts(box))]))
-
-
-def compute_network(network: Network, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """Return the values of every tensor that lies in memory.
-
-    What a replay of any valid plan must give for the outputs, up to the rounding of floats.
-    """
-    values = {name: tensor.values for name, tensor in network.tensors.items()}
-    values.update(inputs)
-
-    def fetch(name: str, box: Box) -> Array:
-        known = values.get(name)
-        if known is None:
-            raise ValuesError(f"there are no values of {name}")
-        return known[slices(box, (0,) * len(box))]
-
-    for group in network.groups:
-        shape = network.tensors[group.output].shape
-        values[group.output] = evaluate(network, group, whole(shape), fetch)
-    return {name: array for name, array in values.items() if array is not None}
 
 
 def replay(
