@@ -15,7 +15,7 @@ from spmilp.solvers.exact.cpsat.solver import CpSatSolver
 from tests.solvers.chains import chain, star
 from tests.solvers.tiny_problems import tiny_problem
 
-JOB_SHOPS = Path(__file__).resolve().parents[4] / "shared" / "data" / "fjsp"
+JOB_SHOPS = Path(__file__).resolve().parents[5] / "shared" / "data" / "fjsp"
 
 
 def test_one_task_takes_its_loads_its_cycles_and_its_store() -> None:

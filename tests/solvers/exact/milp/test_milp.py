@@ -32,7 +32,7 @@ SEARCHED = (3, 104, 112, 26, 138, 7, 78)
 SLOW = tiny_problem(80)
 """Two scratchpads with much to bring back: more than HiGHS solves in seconds."""
 
-SHOPS = Path(__file__).parents[4] / "shared" / "data" / "fjsp"
+SHOPS = Path(__file__).parents[5] / "shared" / "data" / "fjsp"
 
 
 def some_in_full(numbers: tuple[int, ...], default: int) -> list[object]:
