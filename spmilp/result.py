@@ -299,12 +299,6 @@ class Result:
             ]
         )
 
-    def traffic(self) -> "Figure":
-        """Draw loads and stores of each tensor beside what no plan can avoid."""
-        from spmilp.report.figures import traffic
-
-        return traffic(self.problem, self._there())
-
     def convergence(self) -> "Figure":
         """Draw incumbent and bound over the seconds of the search.
 

@@ -165,7 +165,6 @@ class Kind(StrEnum):
 
     TIMELINE = "timeline"
     MEMORY = "memory"
-    TRAFFIC = "traffic"
     GAP = "gap"
 
 
@@ -196,8 +195,8 @@ def report(
 
     The page says what bounds the plan, when and where everything runs and lies, and
     why; it needs no network and no other file. Figures: timeline of cores and DMA
-    channels; memory, what lies where and when; traffic, loads and stores of each tensor
-    beside what is compulsory; gap, incumbent and bound over the time of the search.
+    channels; memory, what lies where and when; gap, incumbent and bound over the time
+    of the search.
     Exit code 7 when a plan is invalid.
 
     Parameters
@@ -246,8 +245,6 @@ def _figure(
     results: "list[Result]", kind: Kind, memories: list[str] | None, whole: bool, chain: bool
 ) -> "Figure":
     first, *others = results
-    if kind is Kind.TRAFFIC:
-        return first.traffic()
     if kind is Kind.GAP:
         return first.convergence()
     if kind is Kind.TIMELINE:
@@ -261,7 +258,6 @@ def _figure(
 @verb(
     source=argument("OUTDIR|PLAN.json|PROBLEM.json|MODEL.onnx"),
     time_limit=option(parser=arguments.duration, metavar="DURATION", show_default="20s"),
-    what_if=option(parser=arguments.duration, metavar="DURATION", show_default="no search"),
 )
 def explain(
     source: str,
@@ -269,14 +265,13 @@ def explain(
     dim: list[str] | None = None,
     problem: Path | None = None,
     time_limit: float = 20.0,
-    what_if: float | None = None,
     groups: bool = False,
     passes: str = "",
     as_json: bool = False,
 ) -> None:
     """Say why a plan takes its cycles; or why there is none, and which changes help.
 
-    Of a plan: its critical chain, what binds each phase, idle cores. Of a problem or a model that
+    Of a plan: its critical chain, what binds it, idle cores. Of a problem or a model that
     does not fit: what is in the way, required and available bytes, and the smallest changes with
     which a plan was found. Of one that fits, a quick plan is explained; with --groups, nothing
     is solved.
@@ -290,8 +285,6 @@ def explain(
         package).
     time_limit
         No further change of the machine is tried after this: 20s, 5m, none.
-    what_if
-        Of a plan: search so long, with a little more of each of what binds it, for what that saves.
     groups
         Of a model: its operators, groups and tiles, and what bounds them.
     """
@@ -302,9 +295,9 @@ def explain(
         _print_groups(source, machine, network, as_json=as_json)
         return
     if _is_plan(source):
-        said = explained(valid_plan(Path(source), problem, None), what_if=what_if)
+        said = explained(valid_plan(Path(source), problem, None))
     else:
-        said = explained(source, machine, time_limit=time_limit, what_if=what_if, **network)
+        said = explained(source, machine, time_limit=time_limit, **network)
     out.print_answer(said.data, [said.text], as_json=as_json)
     codes = {"infeasible": ExitCode.INFEASIBLE, "unknown": ExitCode.LIMIT_WITHOUT_PLAN}
     raise typer.Exit(codes.get(str(said.data["status"]), ExitCode.OK))
@@ -324,19 +317,53 @@ def _is_plan(source: str) -> bool:
 def _print_groups(
     model: str, machine: str | None, network: dict[str, Any], *, as_json: bool
 ) -> None:
-    from spmilp.explaining.groups import HEADINGS, inspect_network
+    from spmilp.explaining.groups import inspect_network
     from spmilp.source import load
     from spmilp.tile_selection.first_choice import choose_tilings
 
     read, target = load(model, machine, **network)
     found = inspect_network(read, target.machine, choose_tilings(read, target.machine))
-    shown: list[RenderableType] = [
-        out.styled(f"{found.network} on {found.machine}", "bold"),
-        out.table(("", ""), found.figures(), show_headings=False),
-        "",
-        out.Stacked(HEADINGS, found.rows(), numbers=range(3, 10)),
+    groups = found["groups"]
+    operators = (f"{number} {kind}" for kind, number in found["operators"].items())
+    figures = [
+        ("operators", ", ".join(operators)),
+        ("groups", f"{len(groups)} fused groups in {sum(row['tiles'] for row in groups):,} tiles"),
+        ("work", f"{found['macs']:,} MAC"),
+        ("parameters", quantities.size(found["parameters"])),
+        ("intermediates", quantities.size(found["intermediates"])),
+        ("DRAM traffic", f"{quantities.size(found['compulsory_dram_traffic'])} at least"),
+        (
+            "roofline",
+            f"{found['roofline_cycles']:,} cycles at least for any tiling: compute "
+            f"{found['compute_cycles']:,.0f}, dram {found['dram_cycles']:,.0f}",
+        ),
     ]
-    out.print_answer(found.data(), shown, as_json=as_json)
+    rows = [
+        (
+            row["name"],
+            " ".join(row["operators"]),
+            "x".join(map(str, row["output_shape"])),
+            f"{row['macs']:,}",
+            *(quantities.size(row[name]) for name in ("reads", "constants", "writes")),
+            row["tiling"],
+            f"{max(row['compute_cycles'], row['dram_cycles']):,.0f}",
+            row["bound_by"],
+        )
+        for row in groups
+    ]
+    shown: list[RenderableType] = [
+        out.styled(f"{found['network']} on {found['machine']}", "bold"),
+        out.table(("", ""), figures, show_headings=False),
+        "",
+        out.Stacked(GROUP_HEADINGS, rows, numbers=range(3, 9)),
+    ]
+    out.print_answer(found, shown, as_json=as_json)
+
+
+GROUP_HEADINGS = (
+    *("group", "operators", "output", "MAC", "reads", "constants", "writes"),
+    *("tiling", "cycles ≥", "bound by"),
+)
 
 
 @verb(

@@ -479,13 +479,9 @@ def _slowest(
     return min(links, key=lambda link: (rates[link], -use[link], link), default=None)
 
 
-def cycles_by_binding(
-    steps: Sequence[ChainStep], start: Cycles, end: Cycles
-) -> tuple[tuple[Binding, Cycles], ...]:
-    """Return the cycles of ``[start, end)`` by what they are spent on, the most first."""
+def cycles_by_binding(steps: Sequence[ChainStep]) -> tuple[tuple[Binding, Cycles], ...]:
+    """Return the cycles of the chain by what they are spent on, the most first."""
     found: Counter[Binding] = Counter()
     for step in steps:
-        inside = min(end, step.end) - max(start, step.start)
-        if inside > 0:
-            found[step.binding] += inside
+        found[step.binding] += step.end - step.start
     return tuple(sorted(found.items(), key=lambda each: (-each[1], each[0])))

@@ -23,12 +23,10 @@ from spmilp.explaining.usage import (
     CoreTime,
     Excess,
     Idle,
-    Phase,
     Space,
     TensorTraffic,
     excess_of,
     in_place_pairs,
-    phases_of,
     spaces_of,
     times_of_cores,
     traffic_of,
@@ -55,7 +53,6 @@ class Analysis(NamedTuple):
     causes: tuple[tuple[Cause, ...], ...]
     chain: Chain
     steps: tuple[ChainStep, ...]
-    phases: tuple[Phase, ...]
     cores: tuple[CoreTime, ...]
     spaces: tuple[Space, ...]
     in_place: tuple[tuple[ResidencyIdx, ResidencyIdx], ...]
@@ -73,7 +70,6 @@ def analyse(problem: Problem, plan: Plan) -> Analysis:
         causes=causes,
         chain=chain,
         steps=steps_of(subject, chain),
-        phases=phases_of(subject, chain),
         cores=times_of_cores(subject, causes),
         spaces=spaces_of(subject),
         in_place=in_place_pairs(subject),
@@ -97,24 +93,8 @@ def of_chain(chain: Chain) -> str:
     return f"The critical chain of {links} takes the makespan: {spent}."
 
 
-def of_phase(analysis: Analysis, phase: Phase) -> str:
-    """Say how busy the cores are in a phase, and what binds it."""
-    machine, length = analysis.subject.problem.machine, phase.end - phase.start
-    said = [f"cores {quantities.percent(phase.cores)} busy"]
-    bindings = cycles_by_binding(analysis.steps, phase.start, phase.end)
-    for binding, cycles in bindings[:MOST_IN_A_PHASE]:
-        said.append(f"{quantities.percent(cycles / length)}: {_said(machine, binding)}")
-    return "; ".join(said)
-
-
 MOST_BINDINGS = 6
 """Lines of what binds the plan; the rest is added up."""
-
-MOST_PHASES = 6
-"""Phases that are listed, the longest."""
-
-MOST_IN_A_PHASE = 2
-"""Resources that are named for each phase."""
 
 MOST_EXCESS = 5
 """Lines of DRAM traffic beyond the compulsory; the rest is added up."""
@@ -128,7 +108,6 @@ def why_slow(analysis: Analysis) -> Explanation:
         _title(analysis),
         section("The critical chain", _chain(analysis)),
         section("What binds it", _bindings(problem.machine, analysis.steps, plan.claim.makespan)),
-        section("Phases", _phases(analysis)),
         section("Idle cores", _idle(problem.machine, analysis.cores, plan.claim.makespan)),
     ]
     if analysis.excess:
@@ -149,7 +128,8 @@ def _name(machine: Machine, holder: Holder, index: int) -> str:
     return parts[holder][index].name if holder in parts else ""
 
 
-def _said(machine: Machine, binding: Binding) -> str:
+def said_of(machine: Machine, binding: Binding) -> str:
+    """Say which resource holds the chain up, and how."""
     holder, index = binding.holder, binding.index
     name = _name(machine, holder, index)
     fields = {"name": name if name.startswith(holder.words) else f"{holder.words} {name}"}
@@ -218,32 +198,13 @@ def _share(cycles: Cycles, makespan: Cycles, said: str) -> list[str]:
 
 
 def _bindings(machine: Machine, steps: Sequence[ChainStep], makespan: Cycles) -> Iterator[str]:
-    found = cycles_by_binding(steps, 0, makespan)
+    found = cycles_by_binding(steps)
     for binding, cycles in found[:MOST_BINDINGS]:
-        yield from _share(cycles, makespan, _said(machine, binding))
+        yield from _share(cycles, makespan, said_of(machine, binding))
     rest = sum(cycles for _, cycles in found[MOST_BINDINGS:])
     if rest:
         count = len(found) - MOST_BINDINGS
         yield from _share(rest, makespan, f"{quantities.count(count, 'other cause')}, each less")
-
-
-def _phases(analysis: Analysis) -> Iterator[str]:
-    machine = analysis.subject.problem.machine
-    longest = sorted(analysis.phases, key=lambda each: (each.start - each.end, each.start))
-    shown = longest[:MOST_PHASES]
-    for phase in analysis.phases:
-        if phase not in shown:
-            continue
-        length = phase.end - phase.start
-        yield from paragraph(
-            f"cycles {phase.start:,} to {phase.end:,}: mostly {phase.part.words}, cores "
-            f"{quantities.percent(phase.cores)} busy"
-        )
-        bindings = cycles_by_binding(analysis.steps, phase.start, phase.end)
-        for binding, cycles in bindings[:MOST_IN_A_PHASE]:
-            yield from _share(cycles, length, _said(machine, binding))
-    if len(longest) > MOST_PHASES:
-        yield f"and {quantities.count(len(longest) - MOST_PHASES, 'other phase')}, none longer"
 
 
 def _idle(machine: Machine, cores: Sequence[CoreTime], makespan: Cycles) -> Iterator[str]:
@@ -295,13 +256,6 @@ def _data(analysis: Analysis) -> dict[str, object]:
     subject = analysis.subject
     machine, claim = subject.problem.machine, subject.plan.claim
 
-    def bindings(start: Cycles, end: Cycles) -> list[dict[str, object]]:
-        return [
-            {"kind": str(binding.holder), "name": _name(machine, binding.holder, binding.index)}
-            | {"reason": str(binding.reason), "cycles": cycles}
-            for binding, cycles in cycles_by_binding(analysis.steps, start, end)
-        ]
-
     return {
         "problem": subject.problem.name,
         "machine": machine.name,
@@ -311,11 +265,10 @@ def _data(analysis: Analysis) -> dict[str, object]:
             "activities": len(analysis.chain.links),
             "cycles": {str(part): cycles for part, cycles in analysis.chain.cycles().items()},
         },
-        "bindings": bindings(0, claim.makespan),
-        "phases": [
-            {"start": phase.start, "end": phase.end, "part": str(phase.part)}
-            | {"cores_busy": phase.cores, "bindings": bindings(phase.start, phase.end)}
-            for phase in analysis.phases
+        "bindings": [
+            {"kind": str(binding.holder), "name": _name(machine, binding.holder, binding.index)}
+            | {"reason": str(binding.reason), "cycles": cycles}
+            for binding, cycles in cycles_by_binding(analysis.steps)
         ],
         "cores": [
             {"core": machine.cores[core.core].name, "tasks": core.tasks, "busy": core.busy}

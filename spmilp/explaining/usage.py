@@ -1,14 +1,12 @@
 """How a plan uses cores, memories and DRAM: phases, idle cycles, live bytes, traffic."""
 
-from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
-from itertools import pairwise
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from spmilp.commands.order import Activity
-from spmilp.explaining.chain import AnalysedPlan, Cause, Chain, Part, Wait
+from spmilp.explaining.chain import AnalysedPlan, Cause, Part, Wait
 from spmilp.explaining.text import Worded
 from spmilp.machine.machine import MemoryKind
 from spmilp.plan.measures import compulsory_loads_and_stores
@@ -16,67 +14,6 @@ from spmilp.plan.memory import live_bytes
 from spmilp.plan.plan import Residency, Transfer
 from spmilp.problem.problem import BufferKind, Task
 from spmilp.units import BufferIdx, Bytes, CoreIdx, Cycles, MemoryIdx, ResidencyIdx, SliceIdx
-
-MOST = 16
-"""Windows that the makespan is cut into; neighbours that the same part bounds are one phase."""
-
-
-class Phase(NamedTuple):
-    """The cycles ``[start, end)``, in which one part takes most of the critical chain.
-
-    Parameters
-    ----------
-    chain
-        Cycles of the critical chain in the phase by what is done in them; they add up to its
-        length.
-    cores
-        Mean share of the cycles in which the cores are busy, 0 to 1.
-    """
-
-    start: Cycles
-    end: Cycles
-    part: Part
-    chain: dict[Part, Cycles]
-    cores: float
-
-
-def phases_of(subject: AnalysedPlan, chain: Chain) -> tuple[Phase, ...]:
-    """Return the phases of a plan, which fill its makespan."""
-    makespan = max(subject.ends, default=0)
-    count = min(MOST, makespan)
-    done = [(link.part, link.start, link.end) for link in chain.links]
-    done += [(Part.UNUSED, link.start - link.unused, link.start) for link in chain.links]
-    edges = [makespan * window // max(count, 1) for window in range(count + 1)]
-    most = [max(Part, key=cycles.__getitem__) for cycles in _cycles(edges, done)]
-    edges = [edges[at] for at in range(count) if not at or most[at] is not most[at - 1]]
-    edges.append(makespan)
-    cores = len(subject.problem.machine.cores)
-    parts = _cycles(edges, done)
-    busy = _cycles(edges, [(p.core, p.start, p.end) for p in subject.plan.placements])
-    phases = []
-    for at, (start, end) in enumerate(pairwise(edges)):
-        cycles = {part: parts[at][part] for part in Part}
-        most_of_it = max(Part, key=cycles.__getitem__)
-        share = busy[at].total() / (cores * (end - start))
-        phases.append(Phase(start, end, most_of_it, cycles, share))
-    return tuple(phases)
-
-
-_Key = TypeVar("_Key", bound=Hashable)
-
-
-def _cycles(
-    edges: Sequence[Cycles], uses: Iterable[tuple[_Key, Cycles, Cycles]]
-) -> list[Counter[_Key]]:
-    """Return the cycles between edges by what is used: ``(key, start, end)`` of each use."""
-    found: list[Counter[_Key]] = [Counter() for _ in edges[1:]]
-    for key, start, end in uses:
-        at = bisect_right(edges, start) - 1
-        while start < end:
-            until = min(end, edges[at + 1])
-            found[at][key] += until - start
-            start, at = until, at + 1
-    return found
 
 
 class Idle(Worded):

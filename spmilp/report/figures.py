@@ -19,7 +19,6 @@ from spmilp.commands.order import Activity
 from spmilp.errors import ArgumentError, MissingExtraError
 from spmilp.explaining.chain import AnalysedPlan, Part, causes_of, critical_chain
 from spmilp.explaining.text import network_name
-from spmilp.explaining.usage import TensorTraffic, traffic_of
 from spmilp.files import write_atomically
 from spmilp.machine.machine import Memory, MemoryKind
 from spmilp.plan.memory import live_bytes
@@ -467,50 +466,6 @@ def _what(problem: Problem, residency: Residency) -> tuple[str, str]:
         return SCRATCH, SCRATCH
     buffer = problem.buffers[problem.slices[residency.slice].buffer]
     return buffer.name, buffer.kind
-
-
-MOST = 40
-"""Tensors that get a bar of their own; the others share one."""
-
-
-def traffic(problem: Problem, plan: Plan) -> "Figure":
-    """Draw a bar for each tensor: bytes loaded and stored, and a line at what is compulsory.
-
-    Tensors with the most beyond that come first.
-
-    Raises
-    ------
-    MissingExtraError
-        If matplotlib is not installed.
-    """
-    rows = traffic_of(AnalysedPlan(problem=problem, plan=plan))
-    bars, rest = [*rows[:MOST]], rows[MOST:]
-    if rest:
-        loads, stores = sum(row.loaded for row in rest), sum(row.stored for row in rest)
-        least = sum(row.compulsory for row in rest)
-        bars.append(TensorTraffic(f"{len(rest)} more", rest[0].kind, loads, stores, least))
-    figure, (axis,) = grid_of_axes(1, 1, [max(1.2, 0.2 * len(bars))])
-    total, least = plan.claim.dram_traffic, sum(row.compulsory for row in rows)
-    of_compulsory = f", of which {size(least)} are compulsory"
-    figure.suptitle(f"{title(problem)}: {size(total)} of DRAM traffic{of_compulsory}")
-    places = range(len(bars))
-    loaded, stored = [bar.loaded / 1024 for bar in bars], [bar.stored / 1024 for bar in bars]
-    axis.barh(places, loaded, color=PART_COLOURS[Part.LOAD], label="loaded")
-    axis.barh(places, stored, left=loaded, color=PART_COLOURS[Part.STORE], label="stored")
-    axis.barh(
-        places,
-        [bar.compulsory / 1024 for bar in bars],
-        facecolor="none",
-        edgecolor="black",
-        linewidth=1.6,
-        label="compulsory",
-    )
-    names = [without_markup(shortened(bar.tensor, 48)) for bar in bars]
-    axis.set_yticks(places, labels=names, fontsize="small")
-    axis.set_ylim(len(bars) - 0.4, -0.6)
-    axis.set_xlabel("KiB")
-    axis.legend(loc="lower right")
-    return figure
 
 
 def gap_over_time(problem: Problem, log: Sequence[LogEntry]) -> "Figure":

@@ -16,8 +16,8 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from spmilp.explaining.chain import Part, Wait
-from spmilp.explaining.slow import Analysis, analyse, of_chain, of_phase
+from spmilp.explaining.chain import Part, Wait, cycles_by_binding
+from spmilp.explaining.slow import Analysis, analyse, of_chain, said_of
 from spmilp.explaining.usage import Beyond, Idle
 from spmilp.files import write_atomically
 from spmilp.plan.plan import Plan
@@ -92,10 +92,9 @@ def contents(analysis: Analysis) -> dict[str, Any]:
         "chain": [link.activity for link in analysis.chain.links],
         "chain_cycles": list(analysis.chain.cycles().values()),
         "chain_text": of_chain(analysis.chain),
-        "phases": [
-            {"start": each.start, "end": each.end, "part": parts.index(each.part)}
-            | {"chain": list(each.chain.values()), "text": of_phase(analysis, each)}
-            for each in analysis.phases
+        "bindings": [
+            {"cycles": cycles, "text": said_of(machine, binding)}
+            for binding, cycles in cycles_by_binding(analysis.steps)
         ],
         "core_times": [
             {"tasks": each.tasks, "busy": each.busy, "idle": list(each.idle().values())}

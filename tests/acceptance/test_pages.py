@@ -27,7 +27,7 @@ def test_a_report_is_one_page_with_the_figures(tiny: Path, tmp_path: Path) -> No
 def test_a_timeline_and_a_memory_map_are_drawn(tiny: Path) -> None:
     pytest.importorskip("matplotlib")
     result = spmilp.read(tiny)
-    for figure in (result.timeline(), result.memory_map(), result.traffic()):
+    for figure in (result.timeline(), result.memory_map()):
         assert figure.get_axes()
 
 

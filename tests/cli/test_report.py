@@ -30,11 +30,11 @@ def test_several_plans_are_compared_and_the_chain_is_framed(run: Run, plan: Path
 
 
 def test_only_timelines_show_several_plans(run: Run, plan: Path) -> None:
-    ended = run("report", plan, plan, "--kind", "traffic", "-o", "f.pdf")
+    ended = run("report", plan, plan, "--kind", "memory", "-o", "f.pdf")
     assert ended.code == 2
     assert run("report", plan, plan, "-o", "f.html").code == 2
-    assert run("report", plan, "--kind", "traffic").code == 2
-    assert "--kind traffic shows one plan, and 2 are given" in " ".join(ended.err.split())
+    assert run("report", plan, "--kind", "memory").code == 2
+    assert "--kind memory shows one plan, and 2 are given" in " ".join(ended.err.split())
 
 
 def test_the_gap_needs_a_log_and_finds_the_one_beside_the_plan(run: Run, plan: Path) -> None:

@@ -20,7 +20,7 @@ def most_binding(problem: Problem) -> Binding:
     assert result.makespan is not None
     analysis = analyse(problem, result.plan)
     steps = steps_of(analysis.subject, analysis.chain)
-    found = cycles_by_binding(steps, 0, result.makespan)
+    found = cycles_by_binding(steps)
     assert sum(cycles for _, cycles in found) == result.makespan
     return found[0][0]
 

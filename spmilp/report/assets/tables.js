@@ -51,10 +51,9 @@ class Tables {
     const {model, view} = this, {parts} = model.words, colours = model.colours.parts;
     byId("chain-text").textContent = model.chain_text;
     byId("chain-bar").append(bar(model.chain_cycles.map((cycles, part) => [cycles / view.makespan, colours[part], parts[part]])));
-    byId("phases").append(heading("#cycles", "bound by", "in these cycles"),
-      element("tbody", {}, ...model.phases.map(phase => this.rowOf([
-        cell(`${exact(phase.start)} – ${exact(phase.end)}`, true), cell(parts[phase.part]), cell(phase.text)],
-      () => view.show(phase.start, phase.end)))));
+    byId("bindings").append(heading("#cycles", "#share", "spent on"),
+      element("tbody", {}, ...model.bindings.map(each => element("tr", {},
+        cell(exact(each.cycles), true), cell(percent(each.cycles / view.makespan), true), cell(each.text)))));
   }
 
   chain() {
