@@ -390,8 +390,6 @@ class Result:
         dim: Mapping[str, int] | None = None,
         input: str | Path | None = None,  # as the option of the command line
         seed: int = 0,
-        delays: int | None = None,
-        runs: int = 1,
     ) -> "pd.DataFrame":
         """Run the plan on real numbers, and compare each output with onnxruntime's.
 
@@ -404,10 +402,6 @@ class Result:
             An ``.npz`` file with the network's inputs; without it they are random.
         seed
             Of the random values.
-        delays
-            Run it also by its command lists, with random delays from this seed on.
-        runs
-            Runs with random delays, each with a seed of its own.
 
         Returns
         -------
@@ -419,8 +413,7 @@ class Result:
         Raises
         ------
         ReplayError
-            If the plan reads bytes that are not there, or changes bytes while they are read; or if
-            delays change an output.
+            If the plan reads bytes that are not there, or changes bytes while they are read.
         FileError
             If the model is not known, cannot be used, or is another one.
         MissingExtraError
@@ -441,7 +434,6 @@ class Result:
             dims=dim,
             values=None if input is None else Path(input),
             seed=seed,
-            delay_seeds=range(0) if delays is None else range(delays, delays + runs),
         )
         names = ("shape", "dtype", "absolute", "relative", "allowed", "within")
         rows = [tuple(getattr(each, name) for name in names) for each in differences]

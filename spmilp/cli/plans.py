@@ -1,6 +1,7 @@
 """``spmilp check``, ``replay``, ``report``, ``explain`` and ``export``: plans that are there."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
 from enum import StrEnum
@@ -55,10 +56,16 @@ def check(
     if with_commands and not violations:
         from spmilp.checker.races import check_commands
         from spmilp.commands.build import build_commands
-        from spmilp.commands.commands import summary_of
 
         lists = build_commands(opened, answer)
-        violations, commands = check_commands(opened, answer, lists), summary_of(lists)
+        violations = check_commands(opened, answer, lists)
+        kinds = Counter(type(each).__name__ for one in lists.lists for each in one.commands)
+        commands = {
+            "waits": kinds["Wait"],
+            "signals": kinds["Signal"],
+            "events": lists.events,
+            "scheme": str(lists.scheme),
+        }
     tasks, transfers = len(answer.placements), len(answer.transfers)
     lines = [f"{found.rule}: {found.message}" for found in violations]
     size = f"{count(tasks, 'task')}, {count(transfers, 'transfer')}"
@@ -66,8 +73,8 @@ def check(
     lines.append(f"{plan}: {said}")
     if commands is not None and not violations:
         lines.append(
-            f"commands: {count(commands.waits, 'wait')}, {count(commands.signals, 'signal')}, "
-            f"{count(commands.events, 'event')} ({commands.scheme}); no race, no deadlock"
+            f"commands: {count(kinds['Wait'], 'wait')}, {count(kinds['Signal'], 'signal')}, "
+            f"{count(lists.events, 'event')} ({lists.scheme}); no race, no deadlock"
         )
     data = {
         "valid": not violations,
@@ -78,7 +85,7 @@ def check(
         "tasks": tasks,
         "residencies": len(answer.residencies),
         "transfers": transfers,
-        "commands": None if commands is None else asdict(commands),
+        "commands": commands,
         "violations": [asdict(found) for found in violations],
     }
     out.print_answer(data, lines, as_json=as_json)
@@ -90,8 +97,6 @@ def check(
     model=option(metavar="MODEL.onnx", show_default=False),
     values=option(name="--input", metavar="FILE.npz", show_default="random values"),
     seed=option(min=0),
-    delays=option(min=0, metavar="SEED", show_default="no delays"),
-    runs=option(min=1),
 )
 def replay(
     plan: Path,
@@ -99,15 +104,13 @@ def replay(
     problem: Path | None = None,
     values: Path | None = None,
     seed: int = 0,
-    delays: int | None = None,
-    runs: int = 1,
     dim: list[str] | None = None,
     as_json: bool = False,
 ) -> None:
     """Run a plan on real numbers and compare its outputs with onnxruntime's.
 
-    Exit code 7 when an output differs by more than the tolerance, when the plan
-    reads bytes that are not there, or when delays change an output.
+    Exit code 7 when an output differs by more than the tolerance, or when the plan
+    reads bytes that are not there.
 
     Parameters
     ----------
@@ -117,22 +120,16 @@ def replay(
         Values of the network's inputs, one array each, and perhaps of its outputs.
     seed
         Seed of the random values.
-    delays
-        Run it also by its command lists, with random delays from this seed on.
-    runs
-        Runs with random delays, each with a seed of its own.
     """
     from spmilp.checker.values.compare import replay_plan
     from spmilp.plan.file import open_pair
 
-    delay_seeds = range(0) if delays is None else range(delays, delays + runs)
     found = replay_plan(
         *open_pair(plan, problem),
         model,
         dims=quantities.dimensions(dim),
         values=values,
         seed=seed,
-        delay_seeds=delay_seeds,
     )
     within = all(each.within for each in found)
     outputs = [
@@ -140,7 +137,7 @@ def replay(
         | {"relative": out.finite(each.relative)}
         for each in found
     ]
-    data = {"plan": str(plan), "within": within, "delayed_runs": len(delay_seeds)}
+    data = {"plan": str(plan), "within": within}
     rows = [
         (
             each.name,
@@ -152,9 +149,7 @@ def replay(
         for each in found
     ]
     headings = ("output", "shape", "type", "largest difference", "relative", "allowed", "")
-    delayed = f"{count(len(delay_seeds), 'run')} with random delays: the same outputs, bit for bit"
     shown: list[RenderableType] = [out.table(headings, rows, numbers={3, 4, 5})]
-    shown += [delayed] * bool(delay_seeds)
     out.print_answer({**data, "outputs": outputs}, shown, as_json=as_json)
     if not within:
         raise typer.Exit(ExitCode.PLAN_INVALID)

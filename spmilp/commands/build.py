@@ -1,13 +1,11 @@
 """From a plan with times to command lists without: waits and signals, in one of two schemes.
 
 Counters: each list counts, in events of its own, those of its activities that others wait for.
-Semaphores: each wait takes one signal that was sent for it alone. They are for hardware that has
-too few events, or whose events count only to a small number. A semaphore is used again for later
-pairs; if there are too few semaphores, also by another list.
+Semaphores: each wait takes one signal that was sent for it alone. They are for hardware whose
+events count only to a small number. A semaphore is used again for later pairs of its list.
 """
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import NamedTuple
 
 from spmilp.commands.commands import (
@@ -50,17 +48,13 @@ def with_semaphores(
     activities: Activities,
     before: Sequence[Sequence[Activity]],
     maximum: int | None,
-    enough: int,
 ) -> CommandLists:
     """Return lists in which every wait takes one signal that was sent for it alone.
 
-    A semaphore serves pairs of a signal and a wait, one after the other. Which wait gets which
-    signal must not depend on delays: its signals are ordered, and so are its waits. Each new pair
-    takes the semaphore that its list has used last among those that allow it, or a new one. Once
-    there are ``enough``, it takes the semaphore of another list that has been idle longest. That is
-    allowed only if the last wait for it is over for certain before this list comes to its own wait,
-    which might otherwise take the other one's signal. This is a heuristic: fewer semaphores may
-    suffice.
+    A semaphore serves pairs of a signal and a wait of one list, one after the other. Which wait
+    gets which signal must not depend on delays: its signals are ordered, and so are its waits. Each
+    new pair takes the semaphore that its list has used last among those that allow it, or a new
+    one. This is a heuristic: fewer semaphores may suffice.
 
     Parameters
     ----------
@@ -73,93 +67,41 @@ def with_semaphores(
     for later in activities.order:
         for earlier in before[later]:
             after[earlier].append(later)
-    pool = _Pool(activities, before, maximum, enough)
-    waits: list[list[Wait]] = [[] for _ in activities.order]
-    signals: list[list[Signal]] = [[] for _ in activities.order]
-    for earlier, clock in pool.clocks.at_each_end():
-        for later in after[earlier]:
-            event = pool.take(earlier, later, clock)
-            signals[earlier].append(Signal(event))
-            waits[later].append(Wait(event, 1))
-    return command_lists(machine, activities, waits, signals, pool.size, EventScheme.SEMAPHORES)
+    list_of, position = activities.list_of, activities.position
+    clocks = Clocks(activities, before)
 
-
-class _Pool:
-    """The semaphores of all lists."""
-
-    def __init__(
-        self,
-        activities: Activities,
-        before: Sequence[Sequence[Activity]],
-        maximum: int | None,
-        enough: int,
-    ) -> None:
-        self.clocks = Clocks(activities, before)
-        self.size = 0
-        self._activities, self._before = activities, before
-        self._maximum, self._enough = maximum, enough
-        self._of_list: list[list[_Semaphore]] = [[] for _ in activities.lists]
-
-    def take(self, earlier: Activity, later: Activity, clock: Clock) -> int:
-        """Return a semaphore by which ``later`` can wait for ``earlier``, which ends at a clock."""
-        mine = self._of_list[self._activities.list_of[later]]
-        position = self._activities.position
-        fitting = [each for each in mine if self._allows(each, earlier, later, clock)]
-        chosen = max(fitting, key=lambda each: position[each.pairs[-1][1]], default=None)
-        if chosen is None and self.size >= self._enough:
-            chosen = self._from_others(earlier, later, clock)
-        if chosen is None:
-            chosen = _Semaphore(self.size, [])
-            mine.append(chosen)
-            self.size += 1
-        chosen.pairs.append((earlier, later))
-        return chosen.event
-
-    def _from_others(self, earlier: Activity, later: Activity, clock: Clock) -> _Semaphore | None:
-        """Move the semaphore of other lists that has been idle longest to this list; return it."""
-        rank, mine = self._activities.rank, self._of_list[self._activities.list_of[later]]
-        others = [(own, each) for own in self._of_list if own is not mine for each in own]
-        for own, each in sorted(others, key=lambda pair: rank[pair[1].pairs[-1][1]]):
-            if self._allows(each, earlier, later, clock):
-                own.remove(each)
-                mine.append(each)
-                return each
-        return None
-
-    def _allows(
-        self, semaphore: _Semaphore, earlier: Activity, later: Activity, clock: Clock
-    ) -> bool:
+    def allows(semaphore: _Semaphore, earlier: Activity, later: Activity, clock: Clock) -> bool:
         """Say whether a new pair leaves all signals, and all waits, of a semaphore in order.
 
         Signals that may still be unanswered must come from the list of the new one, and leave room
         for it. Waits are answered in order: what precedes an answered one is answered.
         """
-        list_of, position = self._activities.list_of, self._activities.position
-        last = semaphore.pairs[-1][1]
-        if list_of[last] == list_of[later]:
-            if position[last] >= position[later]:
-                return False
-        elif not self.clocks.covers(self._known_before_waits[later], last):
+        if position[semaphore.pairs[-1][1]] >= position[later]:
             return False
         for unanswered, (signaller, waiter) in enumerate(reversed(semaphore.pairs)):
-            if self.clocks.covers(clock, waiter):
+            if clocks.covers(clock, waiter):
                 return True
-            if list_of[signaller] != list_of[earlier] or unanswered + 1 == self._maximum:
+            if list_of[signaller] != list_of[earlier] or unanswered + 1 == maximum:
                 return False
         return True
 
-    @cached_property
-    def _known_before_waits(self) -> dict[Activity, Clock]:
-        """The clock at which each activity that waits comes to the first of its waits."""
-        clocks, known = Clocks(self._activities, self._before), {}
-        for activity in self._activities.order:
-            clock = clocks.before_start(activity)
-            if self._before[activity]:
-                known[activity] = clock.copy()
-            for earlier in self._before[activity]:
-                clocks.wait_for(clock, earlier)
-            clocks.end(activity, clock)
-        return known
+    events = 0
+    of_list: list[list[_Semaphore]] = [[] for _ in activities.lists]
+    waits: list[list[Wait]] = [[] for _ in activities.order]
+    signals: list[list[Signal]] = [[] for _ in activities.order]
+    for earlier, clock in clocks.at_each_end():
+        for later in after[earlier]:
+            mine = of_list[list_of[later]]
+            fitting = [each for each in mine if allows(each, earlier, later, clock)]
+            chosen = max(fitting, key=lambda each: position[each.pairs[-1][1]], default=None)
+            if chosen is None:
+                chosen = _Semaphore(events, [])
+                mine.append(chosen)
+                events += 1
+            chosen.pairs.append((earlier, later))
+            signals[earlier].append(Signal(chosen.event))
+            waits[later].append(Wait(chosen.event, 1))
+    return command_lists(machine, activities, waits, signals, events, EventScheme.SEMAPHORES)
 
 
 def with_counters(
@@ -259,9 +201,7 @@ def build_commands(problem: Problem, plan: Plan, before: Before | None = None) -
     fewer = with_counters(machine, activities, joined, machine.event_maximum)
     if fewer.events <= machine.events:
         return fewer
-    semaphores = with_semaphores(
-        machine, activities, least, machine.event_maximum, enough=machine.events
-    )
+    semaphores = with_semaphores(machine, activities, least, machine.event_maximum)
     if semaphores.events <= machine.events:
         return semaphores
     limit = "" if machine.event_maximum is None else f" that count to {machine.event_maximum}"

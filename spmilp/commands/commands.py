@@ -101,32 +101,3 @@ class CommandLists:
     def lists(self) -> tuple[CoreCommands | ChannelCommands, ...]:
         """All lists: those of the cores, then those of the channels."""
         return (*self.cores, *self.channels)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommandSummary:
-    """Counts of what command lists consist of, besides the plan's tasks and transfers.
-
-    Lists are those that are not empty; the highest count is one that a wait asks for.
-    """
-
-    lists: int
-    waits: int
-    signals: int
-    events: int
-    highest: int
-    scheme: EventScheme
-
-
-def summary_of(lists: CommandLists) -> CommandSummary:
-    """Return the counts of command lists."""
-    commands = [command for one in lists.lists for command in one.commands]
-    waits = [command.count for command in commands if isinstance(command, Wait)]
-    return CommandSummary(
-        lists=sum(1 for one in lists.lists if one.commands),
-        waits=len(waits),
-        signals=sum(1 for command in commands if isinstance(command, Signal)),
-        events=lists.events,
-        highest=max(waits, default=0),
-        scheme=lists.scheme,
-    )

@@ -138,7 +138,7 @@ def test_replay_compares_every_output(run: Run) -> None:
     assert run("solve", MODEL, "-m", "gap8", "--solver", "list", "-o", "out", "-q").code == 0
     ended = run("replay", "out", "--model", MODEL)
     assert (ended.code, ended.err) == (0, "")
-    found = run("replay", "out/plan.json", "--model", MODEL, "--json", "--delays", "3")
+    found = run("replay", "out/plan.json", "--model", MODEL, "--json")
     assert found.code == 0
     wrong = run("replay", "out", "--model", MODELS / "ds_cnn_int8.onnx")
     assert wrong.code == 3

@@ -60,13 +60,6 @@ def test_a_plan_of_a_float_network_gives_its_numbers() -> None:
 
 
 @needs_runtime
-def test_random_delays_change_no_number() -> None:
-    model = model_of("ds_cnn_int8-gap9")
-    table = planned("ds_cnn_int8-gap9").replay(model, delays=5, runs=2)
-    assert table["within"].all()
-
-
-@needs_runtime
 @pytest.mark.full
 @pytest.mark.parametrize(
     ("model", "machine", "dim"),

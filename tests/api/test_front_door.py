@@ -68,7 +68,7 @@ def test_a_replay_knows_the_model(result: spmilp.Result, folder: Path) -> None:
         read.replay()
     with pytest.raises(spmilp.SpmilpError, match="not the model of this problem"):
         read.replay(MODELS / "ds_cnn_int8.onnx")
-    assert read.replay(MODEL, seed=3, delays=1)["within"].all()
+    assert read.replay(MODEL, seed=3)["within"].all()
 
 
 def test_without_a_plan_the_reason_is_said(tmp_path: Path) -> None:

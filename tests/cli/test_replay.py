@@ -1,7 +1,6 @@
 """``spmilp replay`` runs a plan on numbers."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +8,7 @@ import numpy as np
 import pytest
 
 from spmilp.checker.values.compare import reference_outputs
-from spmilp.commands.build import build_commands
-from spmilp.commands.commands import CommandLists, Wait
 from spmilp.pipeline import solve
-from spmilp.plan.plan import Plan
-from spmilp.problem.problem import Problem
 from spmilp.result import Result
 from tests.acceptance.doors import MODELS, Run
 
@@ -29,24 +24,6 @@ def solved() -> Result:
 def plan_file(solved: Result, tmp_path: Path) -> Path:
     _, plan = solved.save(tmp_path / "out")
     return plan
-
-
-def test_an_output_that_delays_change_has_the_same_exit_code(
-    run: Run, plan_file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def without_waits(problem: Problem, plan: Plan) -> CommandLists:
-        lists = build_commands(problem, plan)
-        cores = tuple(
-            replace(one, commands=tuple(c for c in one.commands if not isinstance(c, Wait)))
-            for one in lists.cores
-        )
-        return replace(lists, cores=cores)
-
-    monkeypatch.setattr("spmilp.checker.values.compare.build_commands", without_waits)
-    ended = run("replay", plan_file, "--model", MODEL, "--delays", "0")
-
-    assert (ended.code, ended.out) == (7, "")
-    assert "with random delays from seed 0" in ended.err
 
 
 def test_inputs_may_come_from_a_file(run: Run, plan_file: Path, tmp_path: Path) -> None:

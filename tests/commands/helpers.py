@@ -8,8 +8,6 @@ from solvers.chains import chain, star
 from solvers.tiny_problems import tiny_problem
 from spmilp.checker.check import check
 from spmilp.commands.build import (
-    TooManyEventsError,
-    build_commands,
     with_counters,
     with_semaphores,
 )
@@ -147,29 +145,4 @@ def commands_as(scheme: EventScheme, problem: Problem, plan: Plan) -> CommandLis
     before = transitive_reduction(activities, predecessors(problem, plan, activities))
     if scheme is EventScheme.COUNTERS:
         return with_counters(machine, activities, before, machine.event_maximum)
-    return with_semaphores(machine, activities, before, machine.event_maximum, enough=10**9)
-
-
-def in_scheme(scheme: EventScheme, problem: Problem, plan: Plan) -> CommandLists:
-    """Return lists of a scheme; semaphores as few as may be, so that they pass from list to list.
-
-    They hold one signal.
-    """
-    if scheme is EventScheme.COUNTERS:
-        return commands_as(scheme, problem, plan)
-    *_, fewest = least_events(problem, plan, 1)
-    assert fewest.scheme is scheme
-    return fewest
-
-
-def least_events(problem: Problem, plan: Plan, maximum: int | None) -> Iterator[CommandLists]:
-    """Yield the lists for fewer and fewer events, as long as there are any."""
-    events: int | None = None
-    while events is None or events > 0:
-        given = with_events(problem, events, maximum)
-        try:
-            found = build_commands(given, plan)
-        except TooManyEventsError:
-            return
-        yield found
-        events = found.events - 1
+    return with_semaphores(machine, activities, before, machine.event_maximum)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks.player import programs
-from commands.helpers import in_scheme
+from commands.helpers import commands_as
 from export.subjects import replayed, subject, two_strips_subject
 from player.kernel_network import integer_network, kernel_names, onnx_network
 from spmilp.checker.values.replay import replay
@@ -93,7 +93,7 @@ def test_threads_and_one_loop_give_the_bits_of_the_value_replay(
     form: Form, kind: str, scheme: EventScheme, tmp_path: Path
 ) -> None:
     given = planned("ds_cnn_int8", "cell_be")
-    lists = in_scheme(scheme, given.subject.problem, given.subject.plan)
+    lists = commands_as(scheme, given.subject.problem, given.subject.plan)
     form.write(given.with_lists(lists), tmp_path)
     program = programs.build(tmp_path, form.host, kind)
     for option in ([], ["--loop"]):

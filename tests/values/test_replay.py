@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spmilp.checker.values.delays import Step, timed_events
 from spmilp.checker.values.replay import replay
 from spmilp.checker.values.state import ReplayError, ValuesError
 from spmilp.errors import ExitCode
@@ -59,18 +58,6 @@ def test_strips_with_halos_compute_what_the_whole_does() -> None:
 def test_the_relu_may_also_write_elsewhere() -> None:
     plan = script_of_two_strips(PROBLEM, in_place=False).plan()
     np.testing.assert_array_equal(outputs(plan=plan), outputs())
-
-
-def test_events_may_come_in_another_order_without_cycles() -> None:
-    events = [event for event in timed_events(PLAN) if event.step is not Step.RELEASE]
-    found = replay(PROBLEM, PLAN, NETWORK, INPUTS, events)["z"]
-    np.testing.assert_array_equal(found, outputs())
-
-
-def test_an_order_in_which_a_task_overtakes_its_load_is_caught() -> None:
-    events = [event for event in timed_events(PLAN) if event.step is not Step.RELEASE]
-    with pytest.raises(ReplayError, match=r"task conv0 reads .* 96 of 96 B are not there"):
-        replay(PROBLEM, PLAN, NETWORK, INPUTS, sorted(events, key=lambda e: (e.actor, e.cycle)))
 
 
 FIRST, RELU, SUMS = PLAN.placements[0], PLAN.placements[2], residency_of(PLAN, 3, SPM)

@@ -2,7 +2,6 @@
 
     compare    against onnxruntime on the model that the problem was made from
     replay     tasks and transfers as they happen, and what each computes
-    delays     what happens when: in time, or by command lists with random delays
     inputs     the values at the beginning
     state      memories as arrays of bytes, and where the values of a plan lie in them
     kernels    what an operator computes

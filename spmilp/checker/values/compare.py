@@ -6,7 +6,7 @@ in pairs that are cut off at 16 bits. So signed weights of such products become 
 with a zero point that is larger by as much.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,8 @@ from onnx import numpy_helper
 
 from spmilp.checker.values.inputs import random_inputs, read_inputs, read_reference
 from spmilp.checker.values.kernels.call import Array
-from spmilp.checker.values.replay import replay, replay_with_delays
+from spmilp.checker.values.replay import replay
 from spmilp.checker.values.state import ValuesError
-from spmilp.commands.build import build_commands
 from spmilp.errors import FileError, MissingExtraError
 from spmilp.frontend.graph import Network, Quantisation
 from spmilp.frontend.load import load_network_of
@@ -257,12 +256,8 @@ def replay_plan(
     dims: Mapping[str, int] | None = None,
     values: Path | None = None,
     seed: int = 0,
-    delay_seeds: Sequence[int] = (),
 ) -> tuple[Difference, ...]:
     """Run a plan on real numbers, and compare each output with onnxruntime's or a file's.
-
-    For each of ``delay_seeds`` it is run again by its command lists, with random delays on every
-    task and transfer; the outputs must stay the same, bit for bit.
 
     Parameters
     ----------
@@ -275,8 +270,7 @@ def replay_plan(
     Raises
     ------
     ReplayError
-        If the plan reads bytes that are not there, or changes bytes while they are read; or if
-        delays change an output.
+        If the plan reads bytes that are not there, or changes bytes while they are read.
     SpmilpError
         If a file cannot be used, the model is another one, or onnxruntime is missing.
     """
@@ -286,7 +280,4 @@ def replay_plan(
     if reference is None:
         reference = reference_outputs(file, inputs)
     outputs = replay(problem, plan, network, inputs)
-    if delay_seeds:
-        lists = build_commands(problem, plan)
-        replay_with_delays(problem, plan, network, inputs, outputs, lists, delay_seeds)
     return compare(outputs, reference, network)

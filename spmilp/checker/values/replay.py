@@ -8,15 +8,14 @@ While a task or transfer runs, the bytes that it fills are destroyed (unless the
 operand) and the bytes that it reads must not change. A residency's bytes are destroyed at its end.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from enum import IntEnum
 from importlib import import_module
 from typing import TypeAlias
 
-import numpy as np
-
 from spmilp.checker.rules.structure import structure
-from spmilp.checker.values.delays import Actor, Event, Step, delayed_events, timed_events
 from spmilp.checker.values.inputs import values_at_start
 from spmilp.checker.values.kernels.call import Array, Call
 from spmilp.checker.values.kernels.registry import complete, compute, partial
@@ -29,14 +28,13 @@ from spmilp.checker.values.state import (
     inverse,
     raw,
 )
-from spmilp.commands.commands import CommandLists
 from spmilp.frontend.graph import Group, Network
 from spmilp.frontend.operators.boxes import contains, extents, slices, starts
 from spmilp.frontend.operators.registry import geometries
 from spmilp.frontend.regions import box_of_anchor, group_regions, until_anchor
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Buffer, Problem, Task
-from spmilp.units import Box, ResidencyIdx, SliceIdx, TaskIdx
+from spmilp.units import Box, Cycles, ResidencyIdx, SliceIdx, TaskIdx
 
 Fetch: TypeAlias = Callable[[str, Box], Array]
 """Gives the values of a box of a tensor that lies in memory."""
@@ -156,12 +154,62 @@ def _share(who: str, addresses: Addresses, box: Box, result: Array, buffer: Buff
     return raw(addresses.in_memory_order(buffer, result[slices(own, starts(box))]))
 
 
+class Step(IntEnum):
+    """Kinds of events; at one cycle in this order, so that ends precede starts."""
+
+    FINISH = 0
+    """A task or transfer has read its operands: they must still be what they were."""
+    RELEASE = 1
+    """A residency ends: its bytes are lost."""
+    DELIVER = 2
+    """The result of a task or transfer is written."""
+    START = 3
+    """A task or transfer begins: its operands must be there, its destinations are destroyed."""
+
+
+class Actor(IntEnum):
+    """Whom it happens to."""
+
+    TASK = 0
+    TRANSFER = 1
+    RESIDENCY = 2
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Event:
+    """Something that happens at a cycle; ``index`` is the task's, transfer's or residency's."""
+
+    cycle: Cycles
+    step: Step
+    actor: Actor
+    index: int
+
+
+def timed_events(plan: Plan) -> list[Event]:
+    """Return everything that happens, in the order of the plan's cycles."""
+    events: list[Event] = []
+    for placement in plan.placements:
+        events += _run(Actor.TASK, placement.task, placement.start, placement.end)
+    for transfer in plan.transfers:
+        events += _run(Actor.TRANSFER, transfer.index, transfer.start, transfer.end)
+    for residency in plan.residencies:
+        events.append(Event(residency.end, Step.RELEASE, Actor.RESIDENCY, residency.index))
+    return sorted(events)
+
+
+def _run(actor: Actor, index: int, start: Cycles, end: Cycles) -> list[Event]:
+    return [
+        Event(start, Step.START, actor, index),
+        Event(end, Step.FINISH, actor, index),
+        Event(end, Step.DELIVER, actor, index),
+    ]
+
+
 def replay(
     problem: Problem,
     plan: Plan,
     network: Network,
     inputs: Mapping[str, Array],
-    events: Iterable[Event] | None = None,
 ) -> dict[str, Array]:
     """Run a plan on numbers and return the network's outputs.
 
@@ -169,9 +217,6 @@ def replay(
     ----------
     inputs
         One array for each of the network's inputs, of its shape and type.
-    events
-        The order in which things happen; by default that of the plan's cycles. An order without
-        cycles (of firmware that waits for events) has no ``RELEASE``.
 
     Raises
     ------
@@ -184,7 +229,7 @@ def replay(
         raise ReplayError(f"the plan cannot be replayed: {message}")
     run = _Run(problem, plan, network, inputs)
     with one_blas_thread():
-        for event in timed_events(plan) if events is None else events:
+        for event in timed_events(plan):
             run.happen(event)
     return {name: run.output(name) for name in network.outputs}
 
@@ -291,45 +336,6 @@ class _Run:
             return f"task {self._problem.tasks[event.index].name}"
         buffer = self._addresses.buffer(self._plan.transfers[event.index].slice)
         return f"transfer {event.index} of {buffer.name}"
-
-
-def replay_with_delays(
-    problem: Problem,
-    plan: Plan,
-    network: Network,
-    inputs: Mapping[str, Array],
-    expected: Mapping[str, Array],
-    lists: CommandLists,
-    seeds: Iterable[int],
-) -> None:
-    """Run a plan by its command lists once for each seed, with random delays.
-
-    Parameters
-    ----------
-    inputs
-        One array for each of the network's inputs, of its shape and type.
-    expected
-        The outputs, as the plan computes them by its cycles.
-
-    Raises
-    ------
-    ReplayError
-        If an output differs in any bit, if something is read that is not there, or if the lists
-        come to a deadlock.
-    """
-    for seed in seeds:
-        events = delayed_events(problem.machine, lists, seed)
-        try:
-            found = replay(problem, plan, network, inputs, events)
-        except ReplayError as error:
-            raise ReplayError(f"with random delays from seed {seed}: {error}") from error
-        for name, values in expected.items():
-            apart = int(np.count_nonzero(raw(found[name]) != raw(values)))
-            if apart:
-                raise ReplayError(
-                    f"with random delays from seed {seed}, {apart} of {values.size} elements of "
-                    f"output {name} are not those of the plan"
-                )
 
 
 def one_blas_thread() -> AbstractContextManager[object]:
