@@ -19,7 +19,7 @@ PACKAGE = Path(spmilp.__file__).parent
 
 CALLEE = """
 from spmilp.compiled import part
-from spmilp.numbers import ADDED
+from spmilp.inside.numbers import ADDED
 
 @part
 def raised(value: int) -> int:
@@ -27,7 +27,7 @@ def raised(value: int) -> int:
 """
 
 ENTRY = """
-from spmilp.callee import raised
+from spmilp.inside.callee import raised
 from spmilp.compiled import kernel
 
 @kernel
@@ -36,7 +36,7 @@ def doubled(value: int) -> int:
 """
 
 RUN = """
-from spmilp.entry import doubled
+from spmilp.inside.entry import doubled
 print(doubled(20), sum(doubled.__wrapped__.stats.cache_hits.values()))
 """
 
@@ -66,7 +66,7 @@ except KeyboardInterrupt:
 CUT = """
 import os, signal
 from numba.core.event import Listener, register
-from spmilp.entry import doubled
+from spmilp.inside.entry import doubled
 
 class Interrupting(Listener):
     def on_start(self, event: object) -> None:
@@ -83,10 +83,7 @@ except KeyboardInterrupt:
 """
 
 
-MODULES = (
-    *("compiled.py", "compiler.py", "machine_code.py", "code_cache.py"),
-    *("processes.py", "errors.py"),
-)
+MODULES = ("compiled.py", "processes.py", "errors.py")
 
 
 class Package:
@@ -96,16 +93,16 @@ class Package:
         self.folder = folder
         self.cache = folder / "cache"
         self._package = folder / "spmilp"
-        self._package.mkdir()
+        (self._package / "inside").mkdir(parents=True)
         for name in MODULES:
             shutil.copy(PACKAGE / name, self._package / name)
-        self.write("__init__", "")
+        (self._package / "__init__.py").touch()
         self.write("callee", CALLEE)
         self.write("entry", ENTRY)
         self.add(1)
 
     def write(self, module: str, text: str) -> None:
-        (self._package / f"{module}.py").write_text(text)
+        (self._package / "inside" / f"{module}.py").write_text(text)
 
     def add(self, number: int) -> None:
         """Change the constant that the callee imports."""
@@ -128,7 +125,7 @@ class Package:
         return finish(self.start(program, **environment))
 
     def folders(self) -> list[Path]:
-        return sorted(self.cache.glob("spmilp/entry-*"))
+        return sorted(self.cache.glob("spmilp/*"))
 
 
 def finish(process: subprocess.Popen[str]) -> list[int]:
@@ -180,49 +177,3 @@ def test_processes_that_compile_at_the_same_time_agree(package: Package) -> None
     assert package.run() == [42, 1]
     (folder,) = package.folders()
     assert sorted(file.suffix for file in folder.iterdir()) == [".nbc", ".nbi"]
-
-
-STANDALONE = """
-from spmilp.callee import raised
-from spmilp.compiled import standalone
-
-@standalone
-def doubled(values: object, at: int) -> int:
-    values[at] = raised(values[at])
-    return 2 * values[at]
-"""
-
-RUN_STANDALONE = """
-import sys
-import numpy as np
-from spmilp.entry import doubled
-values = np.array([7, 20])
-print(doubled(values, 1), values[1], int("numba" in sys.modules))
-"""
-
-
-@pytest.fixture
-def alone(package: Package) -> Package:
-    package.write("entry", STANDALONE)
-    return package
-
-
-def test_a_second_process_runs_machine_code_without_numba(alone: Package) -> None:
-    assert alone.run(RUN_STANDALONE) == [42, 21, 1]
-    assert alone.run(RUN_STANDALONE) == [42, 21, 0]
-    alone.add(2)
-    assert alone.run(RUN_STANDALONE) == [44, 22, 1]
-    alone.add(1)
-    assert alone.run(RUN_STANDALONE) == [42, 21, 0]
-
-
-def test_machine_code_that_is_damaged_is_never_linked_but_made_anew(alone: Package) -> None:
-    alone.run(RUN_STANDALONE)
-    (folder,) = alone.folders()
-    (file,) = folder.iterdir()
-    whole = file.read_bytes()
-    flipped = whole[:200] + bytes([whole[200] ^ 1]) + whole[201:]
-    for damaged in (b"", b"nonsense", whole[:-1], flipped):
-        file.write_bytes(damaged)
-        assert alone.run(RUN_STANDALONE) == [42, 21, 1]
-        assert file.read_bytes() == whole

@@ -20,7 +20,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from spmilp.compiled import part, standalone
+from spmilp.compiled import in_about, kernel, part
 from spmilp.packing.arrays import Ints, Outline
 from spmilp.packing.instance import Instance, conflicts_of, extent_over, live_units
 from spmilp.packing.kernel import next_free
@@ -101,11 +101,11 @@ def place_lowest_first(outline: Outline, order: Ints, sections: int) -> Ints:
     offset, top = np.zeros(order.size, dtype=np.int64), np.zeros(sections, dtype=np.int64)
     lives = int((outline.run_until - outline.run_from).sum())
     steps = 4 * order.size * order.size.bit_length() + 4 * lives
-    _stack_all.in_about(steps)(outline, rank, np.arange(order.size), offset, top)
+    in_about(_stack_all, steps)(outline, rank, np.arange(order.size), offset, top)
     return offset
 
 
-@standalone
+@kernel
 def _stack_all(outline: Outline, rank: Ints, heap: Ints, offset: Ints, top: Ints) -> None:
     """Set ``offset``, from the items in ``heap`` and a height of 0 for each section."""
     waiting = heap.size
@@ -163,12 +163,12 @@ def place_in_order(outline: Outline, order: Ints, *, tightest: bool) -> Ints:
     """
     offset = np.full(outline.units.size, -1, dtype=np.int64)
     by_offset = np.zeros(outline.units.size, dtype=np.int64)
-    place_all = _place_all.in_about(5 * order.size**2)
+    place_all = in_about(_place_all, 5 * order.size**2)
     place_all(outline, order, offset, by_offset, int(tightest))
     return offset
 
 
-@standalone
+@kernel
 def _place_all(outline: Outline, order: Ints, offset: Ints, by_offset: Ints, tightest: int) -> None:
     for count in range(order.size):
         item = order[count]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spmilp.compiled import part, standalone
+from spmilp.compiled import in_about, kernel, part
 from spmilp.packing.arrays import Ints, Outline, Shorts
 from spmilp.packing.groups import Groups, group_items, with_instants_for_apart
 from spmilp.packing.items import PackingProblem
@@ -249,14 +249,14 @@ def conflicts_of(instance: Instance, limit: int) -> Conflicts | None:
     """Return the conflicts, or ``None`` where there are more than ``limit``, each counted twice."""
     none, steps = np.empty(0, dtype=np.int64), instance.count**2
     degree = np.zeros(instance.count, dtype=np.int64)
-    list_conflicts.in_about(steps)(instance.outline, degree, none.astype(np.int32), none, limit)
+    in_about(list_conflicts, steps)(instance.outline, degree, none.astype(np.int32), none, limit)
     if int(degree.sum()) > limit:
         return None
     start = np.concatenate(([0], np.cumsum(degree)))
     item = np.empty(start[-1], dtype=np.int32)
     varying = bool((instance.outline.run_units != instance.outline.units[instance.owner]).any())
     extent = np.empty(start[-1] if varying else 0, dtype=np.int64)
-    list_conflicts.in_about(steps)(instance.outline, start[:-1].copy(), item, extent, limit)
+    in_about(list_conflicts, steps)(instance.outline, start[:-1].copy(), item, extent, limit)
     return Conflicts(start, item, extent)
 
 
@@ -280,7 +280,7 @@ def extent_over(outline: Outline, lower: int, upper: int) -> int:
     return needed
 
 
-@standalone
+@kernel
 def list_conflicts(outline: Outline, filled: Ints, other: Shorts, extent: Ints, limit: int) -> None:
     """Fill in the conflicts of each item, or count them where there is no room for any.
 

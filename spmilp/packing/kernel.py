@@ -11,7 +11,7 @@ them, and the order of preference learnt from failures.
 
 import numpy as np
 
-from spmilp.compiled import part, standalone
+from spmilp.compiled import kernel, part
 from spmilp.packing.arrays import Agenda, Frames, Memo, Outline, Settings, State, Tables
 from spmilp.packing.rules import (
     AGENDA_HEAD,
@@ -569,7 +569,7 @@ def place_next(
     return True
 
 
-@standalone
+@kernel
 def search(
     tables: Tables,
     state: State,

@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass
 from enum import StrEnum
 
-from spmilp.machine_code import Spent
+from spmilp.compiled import seconds_of_compiling
 from spmilp.packing.rules import ALL_RULES
 from spmilp.units import Bytes
 
@@ -106,14 +106,14 @@ class Clock:
     """Wall seconds, without those of compiling, and the work of the search, since it was made."""
 
     def __init__(self, options: PackingOptions) -> None:
-        self._began = time.perf_counter() - Spent.seconds
+        self._began = time.perf_counter() - seconds_of_compiling()
         self._options = options
         self.nodes = self.restarts = 0
 
     @property
     def seconds(self) -> float:
         """Wall seconds since the call began."""
-        return time.perf_counter() - Spent.seconds - self._began
+        return time.perf_counter() - seconds_of_compiling() - self._began
 
     @property
     def seconds_left(self) -> float | None:

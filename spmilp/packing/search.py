@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spmilp.compiled import FEW_STEPS, in_about
 from spmilp.packing import rules as r
 from spmilp.packing.arrays import Agenda, Frames, Ints, Memo, Settings, Shorts, State, Tables
 from spmilp.packing.instance import Conflicts, Instance, conflicts_of, obstacles_by_section
@@ -189,18 +190,15 @@ class Run:
         """Search on for at most ``nodes`` more nodes."""
         if not self._fits:
             return Outcome.EXHAUSTED
-        limit = self.nodes + nodes
         steps = STEPS_PER_ITEM * self._question.items.size
-        for_python = min(nodes, search.steps_for_python(nodes * steps) // steps)
-        outcome = self._search(for_python, steps) if for_python > 0 else Outcome.PAUSED
-        if outcome is Outcome.PAUSED and self.nodes < limit:
-            outcome = self._search(limit - self.nodes, steps)
-        return outcome
+        first = min(nodes, FEW_STEPS // steps)  # perhaps in Python
+        outcome = self._search(first, steps) if first else Outcome.PAUSED
+        return self._search(nodes - first, steps) if outcome is Outcome.PAUSED else outcome
 
     def _search(self, nodes: int, steps: int) -> Outcome:
         # The hashes wrap around; plain Python would warn of it.
         with np.errstate(over="ignore"):
-            code = search.in_about(nodes * steps)(
+            code = in_about(search, nodes * steps)(
                 self._question.tables,
                 self._state,
                 self._frames,

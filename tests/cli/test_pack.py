@@ -4,8 +4,6 @@ import io
 import json
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -50,27 +48,6 @@ def is_packed(path: Path, capacity: int) -> bool:
 
 def files_in(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
-
-
-def test_few_buffers_are_packed_without_the_compiler(file: Path, tmp_path: Path) -> None:
-    """A process that loads numba, SciPy or OR-Tools takes several times as long to answer."""
-    script = (
-        "import sys\n"
-        "from spmilp.cli.main import app\n"
-        f"try:\n    app(['pack', {str(file)!r}, '-c', '12', '--json'])\n"
-        "except SystemExit as ended:\n    print(ended.code, file=sys.stderr)\n"
-        "print([n for n in ('numba', 'scipy', 'ortools') if n in sys.modules], file=sys.stderr)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "nothing is compiled yet")},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    assert done.stderr.split("\n")[:2] == ["0", "[]"]
-    assert json.loads(done.stdout)["height"] == 12
 
 
 def test_a_dash_prints_the_file_and_nothing_else(run: Run, file: Path, tmp_path: Path) -> None:

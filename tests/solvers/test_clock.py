@@ -5,7 +5,6 @@ from collections.abc import Callable
 import pytest
 
 from spmilp.solvers.base import SolveOptions
-from spmilp.solvers.common import clock as clock_module
 from spmilp.solvers.common.clock import Clock, Pace, Step
 from spmilp.solvers.common.context import SearchContext, rows_of
 from spmilp.solvers.schedule.restarts import PerturbedRestarts
@@ -37,7 +36,7 @@ def test_the_seconds_in_which_code_is_compiled_are_no_part_of_a_step(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now, compiled = Now(), Now()
-    monkeypatch.setattr(clock_module, "seconds_of_compiling", compiled)
+    monkeypatch.setattr("spmilp.compiled.seconds_of_compiling", compiled)
     pace, clock = Pace(now), Clock(60.0, now)
     began = clock.without_compiling()
     with pace.measured(Step.OPEN, 1_000):

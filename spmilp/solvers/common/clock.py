@@ -5,8 +5,6 @@ from contextlib import contextmanager
 from enum import Enum
 from time import monotonic, process_time
 
-from spmilp.compiled import seconds_of_compiling
-
 
 class OutOfTimeError(Exception):
     """A step gives up because its time is over; what began it goes on with what is known."""
@@ -104,7 +102,9 @@ class Pace:
     @contextmanager
     def measured(self, step: Step, amount: float) -> Iterator[None]:
         """Note how long a step takes, without compiling; one that raises is not noted."""
-        began, worked, compiled = self._now(), self._worked(), seconds_of_compiling()
+        from spmilp.compiled import seconds_of_compiling
+
+        compiled, began, worked = seconds_of_compiling(), self._now(), self._worked()
         yield
         compiled = seconds_of_compiling() - compiled
         seconds = max(0.0, self._now() - began - compiled)
@@ -172,6 +172,8 @@ class Clock:
 
     def without_compiling(self) -> float:
         """Return what ``now`` tells, less the seconds in which code was compiled."""
+        from spmilp.compiled import seconds_of_compiling  # numba takes long to load
+
         return self.now() - seconds_of_compiling()
 
     def stop(self) -> None:
