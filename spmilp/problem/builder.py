@@ -39,13 +39,7 @@ Written: TypeAlias = tuple[str, Shape, str]
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A box of some data: what a task reads.
-
-    Parameters
-    ----------
-    start, extent
-        Elements along each axis.
-    """
+    """A box of some data: what a task reads. ``start`` and ``extent`` count elements."""
 
     data: "Data"
     start: Extents
@@ -68,24 +62,12 @@ class Data:
     """Something that tasks read or write; ``data[0:8, :]`` is the part that a task reads of it.
 
     :meth:`ProblemBuilder.input`, :meth:`~ProblemBuilder.weight` and :meth:`~ProblemBuilder.task`
-    return it.
-
-    Parameters
-    ----------
-    shape
-        Elements along each axis, row major.
-    dtype
-        Data type of an element.
+    return it. ``shape`` is row major.
     """
 
     name: str
     shape: Extents
     dtype: str
-
-    @property
-    def bytes(self) -> Bytes:
-        """Size in bytes."""
-        return prod(self.shape) * ITEMS[self.dtype]
 
     def __getitem__(self, key: slice | int | tuple[slice | int, ...]) -> View:
         """Return a part: a half-open interval along each axis; axes that are left out are whole.
@@ -96,21 +78,17 @@ class Data:
             If an interval is empty or leaves its axis, or there are more of them than axes.
         """
         keys = key if isinstance(key, tuple) else (key,)
-        if len(keys) > len(self.shape):
-            raise ArgumentError(f"{self.name}: {len(keys)} slices, but {len(self.shape)} axes")
-        start, extent = [0] * len(self.shape), list(self.shape)
+        axes = len(self.shape)
+        _require(len(keys) <= axes, f"{self.name}: {len(keys)} slices, but {axes} axes")
+        start, extent = [0] * axes, list(self.shape)
         for axis, (part, length) in enumerate(zip(keys, self.shape, strict=False)):
             part = slice(part, part + 1) if isinstance(part, int) else part
-            if part.step not in (None, 1):
-                raise ArgumentError(
-                    f"{self.name}: a step of {part.step} along axis {axis}, expected 1"
-                )
+            where = f"{self.name}: along axis {axis}"
+            _require(part.step in (None, 1), f"{where} a step of {part.step}, expected 1")
             first = 0 if part.start is None else part.start
             stop = length if part.stop is None else part.stop
-            if not 0 <= first < stop <= length:
-                raise ArgumentError(
-                    f"{self.name}: [{first}, {stop}) along axis {axis}, which is [0, {length})"
-                )
+            said = f"{where} [{first}, {stop}), which is [0, {length})"
+            _require(0 <= first < stop <= length, said)
             start[axis], extent[axis] = first, stop - first
         return View(self, tuple(start), tuple(extent))
 
@@ -128,18 +106,15 @@ class _Home(NamedTuple):
     start: Extents
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _NamedTask:
-    """A task as it was described, its references by name; other fields are those of a task."""
+class _NamedTask(NamedTuple):
+    """A task whose references are names; ``fields`` are those of a task that need no reference."""
 
     reads: tuple[View, ...]
     writes: tuple[Data, ...]
     in_place: tuple[tuple[View, Data], ...]
     after: tuple[str, ...]
-    cycles: tuple[int | None, ...]
-    energy: tuple[int | None, ...]
-    scratch: Bytes
     partial: bool
+    fields: Mapping[str, Any]
 
 
 class ProblemBuilder:
@@ -176,8 +151,8 @@ class ProblemBuilder:
         name: str = "problem",
         objective: str = Quantity.MAKESPAN,
     ) -> None:
-        if objective not in list(Quantity):
-            raise ArgumentError(f"objective {objective}: there are {', '.join(Quantity)}")
+        known = ", ".join(Quantity)
+        _require(objective in list(Quantity), f"objective {objective}: there are {known}")
         self._file = as_machine_file(machine)
         self._name = name
         self._objective = Objective.of(Quantity(objective))
@@ -284,24 +259,31 @@ class ProblemBuilder:
         wanted: list[Any] = [writes] if one else list(writes)
         views = tuple(self._view(read, who) for read in _as_list(reads))
         written = tuple(self._fresh(each, who) for each in wanted)
-        if scratch < 0:
-            raise ArgumentError(f"{who}: scratch of {scratch} B, expected 0 or more")
+        _require(scratch >= 0, f"{who}: scratch of {scratch} B, expected 0 or more")
         twice = next((view for n, view in enumerate(views) if view in views[:n]), None)
-        if twice is not None:
-            raise ArgumentError(f"{who}: reads {twice!r} twice")
-        if len({data.name for data in written}) < len(written):
-            raise ArgumentError(f"{who}: writes {written[0].name} twice")
+        _require(twice is None, f"{who}: reads {twice!r} twice")
+        by_name = {data.name: data for data in written}
+        _require(len(by_name) == len(written), f"{who}: writes something twice")
+        pairs = [(self._view(read, who), by_name.get(into)) for read, into in in_place]
+        for (view, data), (_, into) in zip(pairs, in_place, strict=True):
+            _require(view in views, f"{who}: in place of {view!r}, which it does not read")
+            _require(data is not None, f"{who}: in place {into!r}, which it does not write")
+            size, room = data[()].bytes if data else 0, view.bytes
+            _require(size == room, f"{who}: {into} of {size} B in place of {view!r} of {room} B")
         self._tasks[name] = _NamedTask(
             reads=views,
             writes=written,
-            cycles=self._per_kind(cycles, who, "cycles", least=1),
-            energy=() if energy is None else self._per_kind(energy, who, "energy", least=0),
-            scratch=scratch,
+            in_place=tuple((view, data) for view, data in pairs if data),
             after=tuple(dict.fromkeys(self._earlier(each, who) for each in _as_list(after))),
-            in_place=tuple(self._pair(pair, views, written, who) for pair in in_place),
             partial=partial,
+            fields={
+                "name": name,
+                "cycles": self._per_kind(cycles, who, "cycles", 1),
+                "energy": () if energy is None else self._per_kind(energy, who, "energy", 0),
+                "scratch": scratch,
+            },
         )
-        self._data |= {data.name: data for data in written}
+        self._data |= by_name
         return written[0] if one else written
 
     def output(
@@ -331,27 +313,20 @@ class ProblemBuilder:
             its tensor.
         """
         found = self._known(data, "output")
-        who = f"output {found.name}"
-        if found.name in self._starts:
-            kind = self._starts[found.name].kind
-            raise ArgumentError(f"{who}: no task writes it, it is an {kind}")
-        if found.name in self._ends:
-            raise ArgumentError(f"{who}: is an output already")
-        whole, shape = (found.name, found.shape) if tensor is None else tensor
+        who, name = f"output {found.name}", found.name
+        _require(name not in self._starts, f"{who}: no task writes it")
+        _require(name not in self._ends, f"{who}: is an output already")
+        whole, shape = (name, found.shape) if tensor is None else tensor
         extents = _extents(shape, who)
         start = (0,) * len(extents) if at is None else _as_tuple(at)
-        if not len(start) == len(extents) == len(found.shape):
-            raise ArgumentError(
-                f"{who}: {len(found.shape)} axes at {len(start)} in a tensor of {len(extents)}"
-            )
+        axes = len(found.shape)
+        said = f"{who}: {axes} axes at {len(start)} in a tensor of {len(extents)}"
+        _require(len(start) == len(extents) == axes, said)
         for axis, (first, length, end) in enumerate(zip(start, found.shape, extents, strict=True)):
-            if not 0 <= first <= end - length:
-                raise ArgumentError(
-                    f"{who}: [{first}, {first + length}) along axis {axis} of {whole}, which is "
-                    f"[0, {end})"
-                )
+            said = f"[{first}, {first + length}) along axis {axis} of {whole}, which is [0, {end})"
+            _require(0 <= first <= end - length, f"{who}: {said}")
         home = _Home(BufferKind.OUTPUT, self._memory(memory, who), whole, extents, start)
-        self._ends[found.name] = home
+        self._ends[name] = home
 
     def build(self) -> Problem:
         """Return the problem.
@@ -362,39 +337,33 @@ class ProblemBuilder:
             If there is no task, something is never read and is no output, or tiles of an output
             differ in type or overlap.
         """
-        if not self._tasks:
-            raise ArgumentError(f"{self._name}: has no task")
-        self._everything_is_used()
+        _require(self._tasks, f"{self._name}: has no task")
+        views = [view for task in self._tasks.values() for view in task.reads]
+        used = {view.data.name for view in views} | set(self._ends)
+        for name in self._data:
+            _require(name in used, f"{name}: no task reads it, and it is no output")
         tensors = self._tensors()
         numbers = {name: index for index, name in enumerate(self._data)}
         buffers = [self._buffer(name, index, tensors) for name, index in numbers.items()]
         # Whole buffers come first, then each part that is read, once.
         slices = list(map(whole_slice, buffers))
         slice_of = {data[()]: index for index, data in enumerate(self._data.values())}
-        for view in (view for task in self._tasks.values() for view in task.reads):
+        for view in views:
             if view not in slice_of:
-                slice_of[view] = len(slices)
+                index = slice_of[view] = len(slices)
+                parent, box = numbers[view.data.name], (view.start, view.extent)
                 slices.append(
-                    Slice(
-                        index=len(slices),
-                        buffer=numbers[view.data.name],
-                        start=view.start,
-                        extent=view.extent,
-                        bytes=view.bytes,
-                    )
+                    Slice(index=index, buffer=parent, start=box[0], extent=box[1], bytes=view.bytes)
                 )
         positions = {name: index for index, name in enumerate(self._tasks)}
         tasks = tuple(
             Task(
                 index=positions[name],
-                name=name,
-                cycles=task.cycles,
                 reads=tuple(slice_of[view] for view in task.reads),
                 writes=tuple(numbers[data.name] for data in task.writes),
-                scratch=task.scratch,
                 in_place=tuple((slice_of[v], numbers[data.name]) for v, data in task.in_place),
                 after=tuple(positions[other] for other in task.after),
-                energy=task.energy,
+                **task.fields,
             )
             for name, task in self._tasks.items()
         )
@@ -410,19 +379,8 @@ class ProblemBuilder:
         )
 
     def __repr__(self) -> str:
-        return (
-            f"<problem builder {self._name} on {self.machine.name}: {len(self._tasks)} tasks, "
-            f"{len(self._data)} buffers>"
-        )
-
-    def _everything_is_used(self) -> None:
-        read = {view.data.name for task in self._tasks.values() for view in task.reads}
-        for name in self._data:
-            if name not in read and name not in self._ends:
-                start = self._starts.get(name)
-                if start is not None:
-                    raise ArgumentError(f"{start.kind} {name}: no task reads it")
-                raise ArgumentError(f"{name}: no task reads it, and it is no output")
+        counts = f"{len(self._tasks)} tasks, {len(self._data)} buffers"
+        return f"<problem builder {self._name} on {self.machine.name}: {counts}>"
 
     def _tensors(self) -> dict[str, DramTensor]:
         """Return the tensors of all that starts or ends in a DRAM, by name."""
@@ -443,15 +401,15 @@ class ProblemBuilder:
             known = found.setdefault(home.tensor, tensor)
             for what in ("kind", "memory", "shape", "item"):
                 one, other = getattr(known, what), getattr(tensor, what)
-                if one != other:
-                    raise ArgumentError(f"{name}: {what} {other} in {home.tensor}, which has {one}")
+                said = f"{name}: {what} {other} in {home.tensor}, which has {one}"
+                _require(one == other, said)
             tiles.setdefault(home.tensor, []).append(View(data, home.start, data.shape))
         for tensor_name, boxes in tiles.items():
             for a, b in combinations(boxes, 2):
                 sides = zip(a.start, a.extent, b.start, b.extent, strict=True)
-                if all(s < t + n and t < s + m for s, m, t, n in sides):
-                    names = f"{a.data.name} and {b.data.name}"
-                    raise ArgumentError(f"{names} overlap in the tensor {tensor_name}")
+                overlap = all(s < t + n and t < s + m for s, m, t, n in sides)
+                names = f"{a.data.name} and {b.data.name}"
+                _require(not overlap, f"{names} overlap in the tensor {tensor_name}")
         return found
 
     def _buffer(self, name: str, index: int, tensors: Mapping[str, DramTensor]) -> Buffer:
@@ -475,89 +433,67 @@ class ProblemBuilder:
         )
 
     def _fresh(self, given: Any, who: str) -> Data:
-        if not isinstance(given, Sequence) or isinstance(given, str) or len(given) != 3:
-            raise ArgumentError(f"{who}: writes {given!r}, expected (name, shape, dtype)")
+        is_written = isinstance(given, Sequence) and not isinstance(given, str) and len(given) == 3
+        _require(is_written, f"{who}: writes {given!r}, expected (name, shape, dtype)")
         name, shape, dtype = given
         _is_new(name, "data", self._data)
-        if dtype not in ITEMS:
-            raise ArgumentError(f"{name}: dtype {dtype!r}; there are {', '.join(ITEMS)}")
+        _require(dtype in ITEMS, f"{name}: dtype {dtype!r}; there are {', '.join(ITEMS)}")
         return Data(name, _extents(shape, name), dtype)
 
     def _known(self, given: Any, who: str) -> Data:
         name = given.name if isinstance(given, Data) else given
-        if isinstance(given, View):
-            raise ArgumentError(f"{who}: {given!r} is a part; expected the whole of it")
-        found = self._data.get(name) if isinstance(name, str) else None
+        is_part = isinstance(given, View)
+        _require(not is_part, f"{who}: {given!r} is a part; expected the whole of it")
+        found = self._data.get(name)
         if found is None or (isinstance(given, Data) and given is not found):
             raise ArgumentError(f"{who}: there is no data {name!r}{_near(name, self._data)}")
         return found
 
     def _view(self, given: Any, who: str) -> View:
-        if isinstance(given, View):
-            self._known(given.data, who)
-            return given
-        return self._known(given, who)[()]
+        data = self._known(given.data if isinstance(given, View) else given, who)
+        return given if isinstance(given, View) else data[()]
 
     def _earlier(self, given: Any, who: str) -> str:
         if isinstance(given, Data):
-            self._known(given, who)
-            writers = [name for name, task in self._tasks.items() if given in task.writes]
-            if not writers:
-                raise ArgumentError(f"{who}: after {given.name}, which no task writes")
-            return writers[0]
-        if given not in self._tasks:
-            raise ArgumentError(f"{who}: after {given!r}, no such task{_near(given, self._tasks)}")
+            writers = (name for name, task in self._tasks.items() if given in task.writes)
+            writer = next(writers, "")
+            _require(writer, f"{who}: after {given.name}, which no task writes")
+            return writer
+        said = f"{who}: after {given!r}, no such task{_near(given, self._tasks)}"
+        _require(given in self._tasks, said)
         return str(given)
 
-    def _pair(
-        self, pair: Any, views: Sequence[View], written: Sequence[Data], who: str
-    ) -> tuple[View, Data]:
-        if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
-            raise ArgumentError(f"{who}: in_place {pair!r}, expected (read, written)")
-        view, name = self._view(pair[0], who), pair[1]
-        data = next((each for each in written if each.name == name), None)
-        if view not in views:
-            raise ArgumentError(f"{who}: in place of {view!r}, which it does not read")
-        if data is None:
-            raise ArgumentError(f"{who}: in place {name!r}, which it does not write")
-        if view.bytes != data.bytes:
-            raise ArgumentError(
-                f"{who}: {name} of {data.bytes} B in place of {view!r} of {view.bytes} B"
-            )
-        return view, data
-
     def _per_kind(
-        self, given: int | Mapping[str, int], who: str, what: str, *, least: int
+        self, given: int | Mapping[str, int], who: str, what: str, least: int
     ) -> tuple[int | None, ...]:
         kinds = [kind.name for kind in self.machine.kinds]
         table = dict.fromkeys(kinds, given) if isinstance(given, int) else given
-        if not isinstance(table, Mapping) or not table:
-            raise ArgumentError(f"{who}: {what} {given!r}, expected a number or {{kind: number}}")
+        said = f"{who}: {what} {given!r}, expected a number or {{kind: number}}"
+        _require(isinstance(table, Mapping) and table, said)
         for kind, number in table.items():
-            if kind not in kinds:
-                raise ArgumentError(
-                    f"{who}: {what} on {kind!r}; {self.machine.name} has {', '.join(kinds)}"
-                )
-            if isinstance(number, bool) or not isinstance(number, int) or number < least:
-                raise ArgumentError(f"{who}: {what} {number!r} on {kind}, expected {least} or more")
+            there = f"{self.machine.name} has {', '.join(kinds)}"
+            _require(kind in kinds, f"{who}: {what} on {kind!r}; {there}")
+            is_enough = type(number) is int and number >= least
+            _require(is_enough, f"{who}: {what} {number!r} on {kind}, expected {least} or more")
         return tuple(table.get(kind) for kind in kinds)
 
     def _memory(self, name: str | None, who: str) -> MemoryIdx:
-        if name is None and self.machine.drams:
-            return self.machine.drams[0].index
         if name is None:
-            raise ArgumentError(f"{who}: {self.machine.name} has no DRAM; name a memory")
+            _require(self.machine.drams, f"{who}: {self.machine.name} has no DRAM; name a memory")
+            return self.machine.drams[0].index
         known = {memory.name: memory.index for memory in self.machine.memories}
-        if name not in known:
-            raise ArgumentError(f"{who}: no memory {name!r}{_near(name, known)}")
+        _require(name in known, f"{who}: no memory {name!r}{_near(name, known)}")
         return known[name]
 
 
+def _require(holds: object, said: str) -> None:
+    if not holds:
+        raise ArgumentError(said)
+
+
 def _is_new(name: Any, what: str, taken: Mapping[str, object]) -> None:
-    if not isinstance(name, str) or not name:
-        raise ArgumentError(f"{what} {name!r}: expected a name")
-    if name in taken:
-        raise ArgumentError(f"{what} {name}: there is one of this name already")
+    _require(isinstance(name, str) and name, f"{what} {name!r}: expected a name")
+    _require(name not in taken, f"{what} {name}: there is one of this name already")
 
 
 def _as_list(given: Any) -> list[Any]:
@@ -570,11 +506,10 @@ def _as_tuple(given: Shape) -> Extents:
 
 def _extents(shape: Shape, who: str) -> Extents:
     extents = _as_tuple(shape)
+    _require(extents, f"{who}: a shape without axes; write (1,)")
     for axis, length in enumerate(extents):
-        if isinstance(length, bool) or not isinstance(length, int) or length < 1:
-            raise ArgumentError(f"{who}: axis {axis} has {length!r} elements, expected 1 or more")
-    if not extents:
-        raise ArgumentError(f"{who}: a shape without axes; write (1,)")
+        is_length = type(length) is int and length >= 1
+        _require(is_length, f"{who}: axis {axis} has {length!r} elements, expected 1 or more")
     return extents
 
 

@@ -161,9 +161,9 @@ MISTAKES: list[tuple[Callable[[ProblemBuilder], Any], str]] = [
         lambda b: b.task("u", reads=[ProblemBuilder(MACHINE).input("x", 8)], cycles=1),
         "task u: there is no data 'x'",
     ),
-    (lambda b: b._data["x"][0:17], r"x: \[0, 17\) along axis 0, which is \[0, 16\)"),
-    (lambda b: b._data["x"][:, 3:3], r"x: \[3, 3\) along axis 1"),
-    (lambda b: b._data["x"][0:8:2], "x: a step of 2 along axis 0, expected 1"),
+    (lambda b: b._data["x"][0:17], r"x: along axis 0 \[0, 17\), which is \[0, 16\)"),
+    (lambda b: b._data["x"][:, 3:3], r"x: along axis 1 \[3, 3\)"),
+    (lambda b: b._data["x"][0:8:2], "x: along axis 0 a step of 2, expected 1"),
     (lambda b: b._data["x"][0, 0, 0], "x: 3 slices, but 2 axes"),
     (lambda b: b.task("u", cycles=0), "task u: cycles 0 on core, expected 1 or more"),
     (lambda b: b.task("u", cycles={}), "task u: cycles {}, expected a number"),
@@ -196,7 +196,7 @@ MISTAKES: list[tuple[Callable[[ProblemBuilder], Any], str]] = [
     (lambda b: b.build(), "y: no task reads it, and it is no output"),
     (
         lambda b: (b.output("y"), b.input("unread", 8), b.build()),
-        "input unread: no task reads it",
+        "unread: no task reads it",
     ),
     (lambda b: two_tiles(b, (20, 64), (20, 64), 4), "y and z overlap in the tensor whole"),
     (
