@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import groupby
 
 from spmilp.errors import SpmilpError
 from spmilp.formats import collector_paused
@@ -43,25 +42,11 @@ class TileTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TiledGroup:
-    """A group and its tasks: tile by tile in row-major order, the parts of a tile in sequence.
-
-    Parameters
-    ----------
-    waves
-        Parts of the first axis that are computed one after another; see :class:`Tiling`.
-    """
+    """A group and its tasks: tile by tile in row-major order, the parts of a tile in sequence."""
 
     group: Group
     grid: TileGrid
-    waves: int
     tasks: tuple[TileTask, ...]
-
-    def tasks_of_wave(self, wave: int) -> Iterator[TileTask]:
-        """Yield the tasks whose tiles begin in one part of the first axis."""
-        length = self.grid.axes[0][-1][1] if self.waves > 1 else 1
-        for task in self.tasks:
-            if self.waves == 1 or task.box[0][0] * self.waves // length == wave:
-                yield task
 
 
 def tile_group(
@@ -91,7 +76,7 @@ def tile_group(
             go_on()
             reads, work = computation.reads(box, part), computation.work(box, part)
             tasks.append(TileTask(box=box, part=number, reads=reads, work=work))
-    return TiledGroup(group=group, grid=grid, waves=tiling.waves, tasks=tuple(tasks))
+    return TiledGroup(group=group, grid=grid, tasks=tuple(tasks))
 
 
 MOST_TASKS_KEPT = 400_000
@@ -139,9 +124,9 @@ def lower(
 
     Each output tile of a group is a task, or a chain of tasks that add up partial sums; the last of
     a chain applies what follows the anchor. Tasks come group by group, tile by tile in row-major
-    order; where tilings say so, successive groups take turns in waves. No task needs scratch bytes:
-    what a group computes between its operators is assumed to live in registers. A task has no
-    cycles on a kind of core whose memories are too small for it, unless all are.
+    order. No task needs scratch bytes: what a group computes between its operators is assumed to
+    live in registers. A task has no cycles on a kind of core whose memories are too small for it,
+    unless all are.
 
     Parameters
     ----------
@@ -170,13 +155,10 @@ def lower(
     slices = SliceTable(storage.buffers, limits)
     maker = _TaskMaker(network, machine, storage, slices)
     tasks: list[Task] = []
-    for waves, stretch in groupby(groups, lambda group: group.waves):
-        members = list(stretch)
-        for wave in range(waves):
-            for group in members:
-                for task in maker.tasks(group, wave, first=len(tasks)):
-                    go_on()
-                    tasks.append(task)
+    for group in groups:
+        for task in maker.tasks(group, first=len(tasks)):
+            go_on()
+            tasks.append(task)
     fit_test = FitTest(machine, slices.slices, storage.buffers)
     return Problem(
         name=f"{network.name} on {machine.name}",
@@ -255,8 +237,8 @@ class _TaskMaker:
         self._storage = storage
         self._slices = slices
 
-    def tasks(self, tiled: TiledGroup, wave: int, first: int) -> Iterator[Task]:
-        """Yield the tasks of one wave of a group, numbered from ``first``.
+    def tasks(self, tiled: TiledGroup, first: int) -> Iterator[Task]:
+        """Yield the tasks of a group, numbered from ``first``.
 
         Raises
         ------
@@ -268,7 +250,7 @@ class _TaskMaker:
         overwritable = overwritable_inputs(self._network, group)
         # Tiles of one group have few different sizes.
         costs: dict[Work, tuple[tuple[Cycles | None, ...], tuple[Femtojoules | None, ...]]] = {}
-        for number, task in enumerate(tiled.tasks_of_wave(wave), start=first):
+        for number, task in enumerate(tiled.tasks, start=first):
             if task.work not in costs:
                 costs[task.work] = self._cost(group, task.work)
             cycles, energy = costs[task.work]

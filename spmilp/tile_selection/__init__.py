@@ -13,9 +13,8 @@
     estimate         cycles of a group
     operand_traffic  bytes that memories take in of one operand
     pieces           how many pieces of operands tasks read, and the bytes that they need with these
-    waves            a batch part by part
     residence        tensors expected to stay in scratchpads
-    fused            bands of operators, and blocks of reductions, for results that do not
+    fused            bands of operators, for results that do not
 
     tiled_problem    the result: a problem with the schedule that its tiles were evaluated by
     settings         options, and numbers that stand for judgement

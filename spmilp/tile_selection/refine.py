@@ -2,8 +2,6 @@
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from itertools import chain
 from math import inf
 
 from spmilp.formats import collector_paused
@@ -17,10 +15,9 @@ from spmilp.solvers.common.operator_selection import OperatorSelection
 from spmilp.tile_selection.coarse import CoarseTilings, nearby
 from spmilp.tile_selection.estimate import ALTERNATIVES, DEFAULT_PARAMETERS, CostParameters
 from spmilp.tile_selection.first_choice import CandidateSpace, FirstChoice
-from spmilp.tile_selection.fused import FusedBands, FusedReductions
+from spmilp.tile_selection.fused import FusedBands
 from spmilp.tile_selection.settings import SEARCH
 from spmilp.tile_selection.tiled_problem import Worth
-from spmilp.tile_selection.waves import in_waves
 
 Evaluate = Callable[[Problem], Worth | None]
 """Gives what a problem is worth, for example a plan's makespan, then its traffic; less is better.
@@ -46,9 +43,9 @@ def refine_tilings(
     """Improve tilings: in bands, by other estimates, by what those agree on, then group by group.
 
     The first tilings are evaluated first, then those of the quickest plans
-    (:mod:`spmilp.tile_selection.coarse`); with the first ones, blocks and bands where results do
-    not fit (:mod:`spmilp.tile_selection.fused`); what estimates with very different parameters
-    choose, and all these with the blocks and bands that were better. From the best on, these
+    (:mod:`spmilp.tile_selection.coarse`); with the first ones, bands where results do not fit
+    (:mod:`spmilp.tile_selection.fused`); what estimates with very different parameters choose, and
+    all these with the bands that were better. From the best on, these
     neighbourhoods are searched in turn, those that pay more often, until nothing in them is better:
 
     - what further estimates choose, and those that are near the best one,
@@ -83,7 +80,7 @@ def refine_tilings(
     def cuts(index: int, tiling: Tiling) -> Hashable:
         group = network.groups[index]
         shape = network.tensors[group.output].shape
-        return tile_grid(tiling, shape, reduction_length(network, group)), tiling.waves
+        return tile_grid(tiling, shape, reduction_length(network, group))
 
     trials = Trials(first.lower, evaluate, budget, is_over, affords, cuts)
     trials.best = first.tilings if start is None else start
@@ -228,22 +225,18 @@ class _Search:
         self._delays = delays
         self._place: dict[str, float] = {}
         self._tried = {DEFAULT_PARAMETERS}
-        self._choices: list[tuple[CostParameters, FirstChoice]] = []
+        self._choices = [(DEFAULT_PARAMETERS, first)]
 
     def run(self) -> None:
         """Try tilings that are far apart, then what is near the best of them."""
         trials = self._trials
-        for choice in chain([self._first], self._first.in_equal_waves()):
-            self._choices.append((DEFAULT_PARAMETERS, choice))
-            trials.is_better(choice.tilings)
-            if trials.are_over:
-                return
+        trials.is_better(self._first.tilings)
         first = trials.best
         coarse = trials.try_all(CoarseTilings(self._network, self._machine))
         fused = self._fused_on(first)
         chosen = trials.try_all(self._chosen_with(ALTERNATIVES[: SEARCH.estimates_at_once]))
         others = sorted([*chosen, *coarse], key=trials.value_of)
-        trials.try_all(_with_cuts(tilings, fused) for tilings in others)
+        trials.try_all(tilings | fused for tilings in others)
         self._stay_in_a_room()
         neighbourhoods: Sequence[tuple[float, Pass]] = (
             (0.2, lambda: self._chosen_with((*ALTERNATIVES, *self._choices[0][0].nearby()))),
@@ -255,16 +248,14 @@ class _Search:
         take_turns(trials, neighbourhoods)
 
     def _fused_on(self, first: Tilings) -> Tilings:
-        """Try blocks and bands where results do not fit, and return the groups that gain by them.
+        """Try bands where results do not fit, and return the groups that gain by them.
 
         They are tried with the first choice, for what other groups gain by other tiles does not
         show beside results that leave the scratchpads and come back.
         """
-        best = first
-        for fused in (FusedReductions, FusedBands):
-            cuts = fused(self._network, self._machine).tilings()
-            tried = self._trials.try_all(map(partial(_with_cuts, best), cuts))
-            best = min([best, *tried], key=self._trials.value_of)
+        cuts = FusedBands(self._network, self._machine).tilings()
+        tried = self._trials.try_all(first | some for some in cuts)
+        best = min([first, *tried], key=self._trials.value_of)
         return {group: tiling for group, tiling in best.items() if tiling != first[group]}
 
     def _stay_in_a_room(self) -> None:
@@ -297,9 +288,7 @@ class _Search:
         """Return the groups that are alike, those first that delay the plan most."""
         members: dict[Hashable, list[int]] = {}
         for group in self._network.groups:
-            waves = self._trials.best[group.index].waves
-            kind = waves, self._space(waves).class_of(group)
-            members.setdefault(kind, []).append(group.index)
+            members.setdefault(self._space.class_of(group), []).append(group.index)
         return self._longest_first(members.values())
 
     def _single_groups(self) -> list[list[int]]:
@@ -313,18 +302,13 @@ class _Search:
 
     def _candidates(self, group: Group, own: Tiling) -> Iterator[Tiling]:
         """Yield what estimates compare for a group, the most promising first."""
-        for profile in self._space(own.waves).profiles(group):
-            yield in_waves(profile.candidate.tiling, own.waves)
+        for profile in self._space.profiles(group):
+            yield profile.candidate.tiling
 
     def _steps(self, group: Group, own: Tiling) -> Iterator[Tiling]:
-        return nearby(self._space(1).models.model(group), own)
+        return nearby(self._space.models.model(group), own)
 
-    def _space(self, waves: int) -> CandidateSpace:
-        """Return the candidates that the estimate compared whose choice was the best."""
-        spaces = self._choices[0][1].spaces
-        return spaces.get(waves, spaces[1])
-
-
-def _with_cuts(tilings: Tilings, cuts: Tilings) -> Tilings:
-    """Return tilings with other ones for groups that do not compute in waves."""
-    return tilings | {one: cut for one, cut in cuts.items() if tilings[one].waves == 1}
+    @property
+    def _space(self) -> CandidateSpace:
+        """The candidates that the estimate compared whose choice was the best."""
+        return self._choices[0][1].space

@@ -114,39 +114,6 @@ BANDS = BandSettings()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BlockSettings:
-    """How chains of groups are cut whose results are added up block by block.
-
-    Parameters
-    ----------
-    too_large
-        Part of all scratchpads beyond which the results of a chain are not expected to stay.
-    small
-        A chain does not begin with a result of less than this part of what its results are to
-        exceed.
-    usable
-        Of a core's memory; the rest is for gaps between pieces, and for what comes early. More is
-        used only where nothing fits otherwise.
-    staying
-        Of what sums leave, that operands of the members may take which stay from block to block.
-    most_tried
-        Ways to cut chains that are tried.
-    least_width
-        Elements of a block that one core computes at least, where there are as many.
-    """
-
-    too_large: float = 0.5
-    small: float = 0.1
-    usable: tuple[float, ...] = (0.75, 0.9)
-    staying: float = 0.7
-    most_tried: int = 4
-    least_width: int = 16
-
-
-BLOCKS = BlockSettings()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TileOptions:
     """How tile sizes are chosen.
 
