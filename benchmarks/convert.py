@@ -112,10 +112,6 @@ def read_lifetimes(path: Path, capacity: Bytes | None = None) -> Problem:
         If it says more than that.
     """
     table = read_table(path)
-    if table.apart or table.together:
-        raise SpmilpError(
-            f"{path}: has buffers that must lie apart or together, which a problem cannot say"
-        )
     alignments = sorted({item.alignment for item in table.items} or {1})
     if len(alignments) > 1 or alignments[0].bit_count() != 1:
         raise SpmilpError(

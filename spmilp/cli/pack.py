@@ -81,7 +81,7 @@ def pack(
     ----------
     file
         Buffers, one on each line: id,lower,upper,size and, where wanted,
-        offset,alignment,gaps,apart,together. The columns may be in any order; others are kept as
+        offset,alignment,gaps. The columns may be in any order; others are kept as
         they are. - for stdin.
     capacity
         Bytes of the memory: 1048576, 0x100000, 64K, 1MiB.
@@ -96,8 +96,7 @@ def pack(
     node_limit
         Limit on the buffers that the search places, all branches counted.
     heuristic
-        Pack by one published heuristic alone: xla, tflite, usmp:greedy_by_size,
-        usmp:greedy_by_conflicts, usmp:hill_climb.
+        Pack by one published heuristic alone: xla, tflite, usmp:hill_climb.
     """
     if capacity is None and not minimise:
         raise typer.BadParameter("say --capacity BYTES, or --minimise, or both")
@@ -118,8 +117,6 @@ def pack(
             items=table.items,
             capacity=capacity,
             reserved=reserved,
-            together=table.together,
-            apart=table.apart,
         )
         options = packing.PackingOptions(
             time_limit=None if math.isinf(time_limit) else time_limit,
@@ -271,11 +268,6 @@ def _tables(
         ("gap", quantities.percent(gap), "optimal" if gap == 0 else ""),
         ("live bytes", f"{live:,} B", f"at most, from {start} to {end}"),
         *([("fixed", f"{fixed:,}", "by the column offset")] if fixed else []),
-        *[
-            (word, quantities.count(len(pairs), "pair"), f"by the column {word}")
-            for word, pairs in (("apart", problem.apart), ("together", problem.together))
-            if pairs
-        ],
         *([("reserved", _ranges(problem.reserved), "")] if problem.reserved else []),
         (
             "search",
@@ -335,9 +327,6 @@ def why_infeasible(table: "Table", problem: "PackingProblem", packing: "Packing"
         more = f" and {len(fixed) - MOST_NAMES} more" if len(fixed) > MOST_NAMES else ""
         named = ", ".join(fixed[:MOST_NAMES])
         needs.append(f"fixed by the column offset {named}{more} (--ignore-offsets frees them)")
-    for word, pairs in (("apart", problem.apart), ("together", problem.together)):
-        inside = sum(1 for pair in pairs if set(pair) <= set(conflict))
-        needs += [f"{quantities.count(inside, 'pair')} {word}"] if inside else []
     if problem.reserved:
         needs.append(f"outside {_ranges(problem.reserved)}")
     room = "" if capacity is None else f" inside {capacity:,} B"

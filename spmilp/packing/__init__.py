@@ -3,14 +3,14 @@
     items, result       the problem; options, limits and the answer
     portfolio           the front: bounds, heuristics, search and CP-SAT in turn; infeasible subsets
     check               the independent check
-    groups, instance    from a problem to scaled integers: merged items, pairs kept apart as items
-                        that live at added instants, conflicts, obstacles, bounds
+    instance            from a problem to scaled integers: merged items, conflicts, obstacles,
+                        bounds
     heuristics          constructive packings, published ones among them
     decide              the exact decision at one capacity: search and CP-SAT in turn
-    rules, arrays, kernel, search
-                        the compiled depth-first search: each pruning with its proof, its arrays,
-                        its functions, its runs and restarts
-    minimalloc          MiniMalloc's CSV files, with pairs kept apart and together
+    arrays, kernel, search
+                        the compiled depth-first search: its arrays, its functions with the proofs
+                        of its prunings, its runs and restarts
+    minimalloc          MiniMalloc's CSV files
 A packing is offsets in one memory; nothing here knows networks or machines.
 """
 

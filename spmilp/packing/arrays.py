@@ -105,11 +105,11 @@ class State(NamedTuple):
 class Frames(NamedTuple):
     """One row per item placed: the sub-problem ``order[first:last]`` it was chosen from.
 
-    ``bound``: the least offset allowed. ``dominated_from``, ``cut_off``: limits on the next
-    offset. ``step``: least ``lift`` of an unplaced item. ``placed``: the choice that is being
-    searched. ``mark``: length of the trail before it. ``back_to``: the frame whose choice has
-    failed when this sub-problem fails. ``agenda``, ``pool``: state of the agenda when the frame
-    was opened. ``key``, ``check``: hash of the state.
+    ``bound``, ``highest``: the least and the highest offset allowed. ``step``: least ``lift`` of an
+    unplaced item. ``placed``: the choice that is being searched. ``mark``: length of the trail
+    before it. ``back_to``: the frame whose choice has failed when this sub-problem fails.
+    ``agenda``, ``pool``: state of the agenda when the frame was opened. ``key``, ``check``: hash of
+    the state.
     """
 
     first: Ints
@@ -117,8 +117,7 @@ class Frames(NamedTuple):
     section_from: Ints
     section_until: Ints
     bound: Ints
-    dominated_from: Ints
-    cut_off: Ints
+    highest: Ints
     step: Ints
     placed: Ints
     mark: Ints
@@ -149,8 +148,9 @@ class Memo(NamedTuple):
     bound: Ints
 
 
-class Settings(NamedTuple):
-    """What holds for a whole run: the capacity in units, and the prunings that are on."""
+# Positions in State.counters.
+DEPTH, AGENDA_HEAD, POOL, TRAIL, NODES, STARTED = range(6)
+COUNTERS = 6
 
-    capacity: int
-    rules: int
+# Return values of the search.
+PACKED, EXHAUSTED, PAUSED = range(3)

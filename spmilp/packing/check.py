@@ -63,11 +63,6 @@ def _in_pairs(problem: PackingProblem, offsets: Sequence[int]) -> Iterator[Packi
         if shared > 0 and time > 0 and may_share[i] != may_share[j]:
             message = f"items {i} and {j} share {shared} B for {time} units of time"
             yield _broken("disjoint", message, i, j)
-    for i, j in problem.apart:
-        shared = _bytes_shared(problem, offsets, i, j)
-        if shared > 0 and may_share[i] != may_share[j]:
-            message = f"items {i} and {j} share {shared} B and must never share any"
-            yield _broken("apart", message, i, j)
 
 
 def _broken(rule: str, message: str, *items: int) -> PackingViolation:

@@ -4,10 +4,11 @@ CP-SAT is strong where the search is weak and the other way round. This is the o
 package that imports OR-Tools.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -25,9 +26,6 @@ ORDERS = (
 )
 """The rotation of MiniMalloc (its WAT, TAW and TWA)."""
 
-Expressions: TypeAlias = dict[int, Any]
-"""An affine expression of OR-Tools for each item's offset."""
-
 
 def solve_by_cp_sat(
     question: Question,
@@ -37,6 +35,8 @@ def solve_by_cp_sat(
     seed: int,
 ) -> tuple[Outcome, Ints | None]:
     """Return the outcome and offsets in units, both as the search does.
+
+    One ``no_overlap`` stands for the items, and the obstacles, of each section.
 
     Parameters
     ----------
@@ -49,16 +49,29 @@ def solve_by_cp_sat(
     from ortools.sat.python import cp_model
 
     tables, items = question.tables, question.items.tolist()
-    domains = {i: _offsets_in_steps(tables, i, int(question.latest[i])) for i in items}
-    if not all(domains.values()):
-        return Outcome.EXHAUSTED, None
     model = cp_model.CpModel()
-    offset = {
-        i: int(tables.alignment[i])
-        * model.new_int_var_from_domain(cp_model.Domain.from_intervals(domains[i]), f"offset_{i}")
-        for i in items
-    }
-    _sections_are_disjoint(model, question, offset)
+    offset: dict[int, Any] = {}
+    stacks: dict[int, list[Any]] = defaultdict(list)
+    for item in items:
+        step, latest = int(tables.alignment[item]), int(question.latest[item])
+        blocked = slice(tables.blocked_start[item], tables.blocked_start[item + 1])
+        ends = (tables.blocked_from[blocked], tables.blocked_until[blocked])
+        steps = [(-(-a // step), -(-b // step) - 1) for a, b in np.stack(ends, axis=1).tolist()]
+        barred = cp_model.Domain.from_intervals([[a, b] for a, b in steps if a <= b])
+        free = cp_model.Domain(0, latest // step).intersection_with(barred.complement())
+        if free.is_empty():
+            return Outcome.EXHAUSTED, None
+        offset[item] = step * model.new_int_var_from_domain(free, f"offset_{item}")
+        for run in range(tables.run_start[item], tables.run_start[item + 1]):
+            extent = int(tables.run_units[run])
+            interval = model.new_fixed_size_interval_var(offset[item], extent, f"run_{run}")
+            for section in range(tables.run_from[run], tables.run_until[run]):
+                stacks[section].append(interval)
+    for section, stack in stacks.items():
+        for k in range(tables.obstacle_start[section], tables.obstacle_start[section + 1]):
+            start, end = int(tables.obstacle_from[k]), int(tables.obstacle_until[k])
+            stack.append(model.new_fixed_size_interval_var(start, end - start, f"obstacle_{k}"))
+        model.add_no_overlap(stack)
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
     solver.parameters.random_seed = seed
@@ -79,44 +92,6 @@ def solve_by_cp_sat(
     for i in items:
         offsets[i] = solver.value(offset[i])
     return Outcome.PACKED, offsets
-
-
-def _offsets_in_steps(tables: Tables, item: int, latest: int) -> list[list[int]]:
-    """Return closed intervals of the offsets an item may have, divided by its alignment."""
-    step = int(tables.alignment[item])
-    free: list[list[int]] = []
-    first = 0
-    for k in range(tables.blocked_start[item], tables.blocked_start[item + 1]):
-        last = (min(int(tables.blocked_from[k]), latest + 1) - 1) // step
-        if first <= last:
-            free.append([first, last])
-        first = max(first, -(-int(tables.blocked_until[k]) // step))
-    if first <= latest // step:
-        free.append([first, latest // step])
-    return free
-
-
-def _sections_are_disjoint(model: Any, question: Question, offset: Expressions) -> None:
-    """Add one ``no_overlap`` for the items, and the obstacles, of each section."""
-    tables = question.tables
-    run_of_incidence = (
-        np.searchsorted(tables.incidence_start, tables.member_incidence, side="right") - 1
-    )
-    runs: dict[int, Any] = {}
-    for section in range(question.section_from, question.section_until):
-        intervals = []
-        for k in range(tables.member_start[section], tables.member_start[section + 1]):
-            item, run = int(tables.member[k]), int(run_of_incidence[k])
-            if run not in runs:
-                runs[run] = model.new_fixed_size_interval_var(
-                    offset[item], int(tables.run_units[run]), f"run_{run}"
-                )
-            intervals.append(runs[run])
-        for k in range(tables.obstacle_start[section], tables.obstacle_start[section + 1]):
-            start, end = int(tables.obstacle_from[k]), int(tables.obstacle_until[k])
-            intervals.append(model.new_fixed_size_interval_var(start, end - start, f"obstacle_{k}"))
-        if len(intervals) > 1:
-            model.add_no_overlap(intervals)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,10 +220,10 @@ class Decider:
         if self.tables is None:
             return Verdict(outcome=Outcome.PAUSED)
         if capacity not in self._searches:
-            keys, rules = keys_of(self._instance), self._options.rules
+            keys = keys_of(self._instance)
             self._searches[capacity] = tuple(
                 PartSearch(question, keys, self._options, self._clock)
-                for question in questions_of(self._instance, self.tables, capacity, rules)
+                for question in questions_of(self._instance, self.tables, capacity)
             )
         searches, spent = self._searches[capacity], 0
         while not self._clock.is_up and (nodes is None or spent < nodes):

@@ -4,14 +4,12 @@ Lowest first (for very many items: always the one that can lie lowest, on top of
 first or best fit into the gaps between placed items. They read the outline of an instance, without
 a list of conflicts, so that they stay small.
 
-The three of TVM's memory planner (USMP, RFC 0009; apache/tvm, src/tir/usmp/algo) know conflicts.
-``greedy_by_size`` and ``greedy_by_conflicts`` place items in a fixed order, each above all items
-that live with it and are placed, whatever gaps there are below. ``hill_climb`` places items in the
-lowest gap, looks at what lies topmost, exchanges two items that hold it up in the order, and places
-all anew, 500 times; what is worse is kept with a chance that falls. There, pools are several and
-names break ties; here there is one memory, and items come as they were given. Gaps in lives and
-reserved bytes, which USMP does not have, are treated by the same rules. ``hill_climb`` returns the
-lowest packing that it has seen, USMP the last that it has kept.
+``hill_climb`` is that of TVM's memory planner (USMP, RFC 0009; apache/tvm, src/tir/usmp/algo). It
+knows conflicts: it places items in the lowest gap, looks at what lies topmost, exchanges two items
+that hold it up in the order, and places all anew, 500 times; what is worse is kept with a chance
+that falls. There, pools are several and names break ties; here there is one memory, and items come
+as they were given. Gaps in lives and reserved bytes, which USMP does not have, are treated by the
+same rules. It returns the lowest packing that it has seen, USMP the last that it has kept.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -210,64 +208,20 @@ def _best_fit(*names: str) -> Heuristic:
     )
 
 
-class _Usmp:
-    """What TVM's planner knows of an instance: the items that conflict with each, and its keys."""
-
-    def __init__(self, instance: Instance) -> None:
-        conflicts = conflicts_of(instance, np.iinfo(np.int64).max)
-        if conflicts is None:
-            raise ValueError(f"{instance.count} items have too many conflicts")
-        self.outline = instance.outline
-        self.neighbours = np.split(conflicts.item.astype(np.int64), conflicts.start[1:-1])
-        units, degrees = instance.outline.units, np.diff(conflicts.start)
-        self.keys = {"units": units.astype(float), "conflicts": degrees.astype(float)}
-
-    def stacked(self, *names: str) -> Ints:
-        """Lay items, by decreasing keys, above all that they conflict with."""
-        offset = np.full(self.outline.units.size, -1, dtype=np.int64)
-        for item in order_by(self.keys, names).tolist():
-            placed = (other for other in self.neighbours[item].tolist() if offset[other] >= 0)
-            above = (offset[other] + extent_over(self.outline, other, item) for other in placed)
-            offset[item] = next_free(self.outline, item, max(above, default=0))
-        return offset
-
-    def exchange(
-        self, order: Ints, offsets: Ints, random: np.random.Generator
-    ) -> tuple[int, int] | None:
-        """Return two places of the order to be exchanged; ``None`` if nothing holds the top up.
-
-        Let t be a random one of the topmost items. The first place is of an item that conflicts
-        with t and comes before t in the order. The second is of another such item, or (with chance
-        ``SECOND``) of an item that conflicts with some neighbour of t and comes before that one.
-        """
-        place = np.empty_like(order)
-        place[order] = np.arange(order.size)
-        ends = offsets + self.outline.units
-        topmost = np.flatnonzero(ends == ends.max())
-        top = int(topmost[random.integers(topmost.size)])
-        near = self.neighbours[top]
-        first = near[place[near] < place[top]]
-        if not first.size:
-            return None
-        lists = [(one, self.neighbours[one]) for one in near]
-        second = np.concatenate([seen[place[seen] < place[one]] for one, seen in lists])
-        one = int(first[random.integers(first.size)])
-        others = second if second.size and random.random() < SECOND else first
-        other = int(others[random.integers(others.size)])
-        return None if one == other else (int(place[one]), int(place[other]))
-
-
 def hill_climb(instance: Instance, clock: Clock, seed: int) -> Ints:
     """Return offsets in units; the same for the same seed unless the clock ends the search."""
-    usmp, outline = _Usmp(instance), instance.outline
-    random = np.random.default_rng(seed)
-    order = order_by(usmp.keys, ("units", "conflicts"))
+    conflicts = conflicts_of(instance, np.iinfo(np.int64).max)
+    if conflicts is None:
+        raise ValueError(f"{instance.count} items have too many conflicts")
+    neighbours = np.split(conflicts.item.astype(np.int64), conflicts.start[1:-1])
+    outline, random = instance.outline, np.random.default_rng(seed)
+    order = np.lexsort((-np.diff(conflicts.start), -outline.units))
     best = kept = place_in_order(outline, order, tightest=False)
     lowest = height = instance.height(kept)
     for attempt in range(1, ATTEMPTS):
         if clock.is_up:
             break
-        exchange = usmp.exchange(order, kept, random)
+        exchange = _exchange(neighbours, order, kept + outline.units, random)
         if exchange is None:
             continue
         tried = order.copy()
@@ -282,12 +236,33 @@ def hill_climb(instance: Instance, clock: Clock, seed: int) -> Ints:
     return best
 
 
+def _exchange(
+    neighbours: Sequence[Ints], order: Ints, ends: Ints, random: np.random.Generator
+) -> tuple[int, int] | None:
+    """Return two places of the order to be exchanged; ``None`` if nothing holds the top up.
+
+    Let t be a random one of the topmost items. The first place is of an item that conflicts with t
+    and comes before t in the order. The second is of another such item, or (with chance ``SECOND``)
+    of an item that conflicts with some neighbour of t and comes before that one.
+    """
+    place = np.empty_like(order)
+    place[order] = np.arange(order.size)
+    top = int(random.choice(np.flatnonzero(ends == ends.max())))
+    near = neighbours[top]
+    first = near[place[near] < place[top]]
+    if not first.size:
+        return None
+    lists = [(one, neighbours[one]) for one in near]
+    second = np.concatenate([seen[place[seen] < place[one]] for one, seen in lists])
+    others = second if second.size and random.random() < SECOND else first
+    one, other = int(random.choice(first)), int(random.choice(others))
+    return None if one == other else (int(place[one]), int(place[other]))
+
+
 HEURISTICS: dict[str, Heuristic] = {
     "xla": _best_fit("size", "length"),
     "tflite": _best_fit("size"),
-    "usmp:greedy_by_size": lambda one, clock, seed: _Usmp(one).stacked("units", "conflicts"),
-    "usmp:greedy_by_conflicts": lambda one, clock, seed: _Usmp(one).stacked("conflicts", "units"),
     "usmp:hill_climb": hill_climb,
 }
 """Heuristics that other projects use alone, by name: XLA's heap (openxla/xla, the global best fit
-by decreasing size), TensorFlow Lite's greedy by size, and the three of TVM."""
+by decreasing size), TensorFlow Lite's greedy by size, and the hill climb of TVM."""

@@ -1,15 +1,94 @@
 """A packing problem as scaled integers, read by the bounds, the heuristics and the search."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import gcd
+from itertools import pairwise
+from math import gcd, lcm
 from typing import NamedTuple
 
 import numpy as np
 
 from spmilp.compiled import in_about, kernel, part
 from spmilp.packing.arrays import Ints, Outline, Shorts
-from spmilp.packing.groups import Groups, group_items, with_instants_for_apart
-from spmilp.packing.items import PackingProblem
+from spmilp.packing.items import LARGEST, Item, PackingProblem
+
+
+class Groups(NamedTuple):
+    """Sets of items with one offset each, and their pieces: bytes needed during a lifetime.
+
+    ``of_item``: the group of each item. ``size``, ``alignment``, ``offset``: of each group the most
+    bytes that it ever needs, the least common alignment, and the fixed offset or -1. ``owner``,
+    ``start``, ``end``, ``bytes``: of each piece; those of one group are disjoint, in order of time.
+    """
+
+    of_item: Ints
+    size: Ints
+    alignment: Ints
+    offset: Ints
+    owner: Ints
+    start: Ints
+    end: Ints
+    bytes: Ints
+
+
+def _groups_of(problem: PackingProblem) -> Groups:
+    """Merge items that must lie together; every other item is a group of its own."""
+    items = problem.items
+    # Groups are numbered by their first item.
+    first = np.array(_first_of_each_set(len(items), problem.together), dtype=np.int64)
+    of_item = np.unique(first, return_inverse=True)[1]
+    members: list[list[Item]] = [[] for _ in range(int(of_item.max(initial=-1)) + 1)]
+    for item, group in zip(items, of_item.tolist(), strict=True):
+        members[group].append(item)
+    rows = [
+        (
+            max(item.size for item in some),
+            lcm(*(item.alignment for item in some)),
+            max(-1 if item.offset is None else item.offset for item in some),
+        )
+        for some in members
+    ]
+    for (_, alignment, _), some in zip(rows, members, strict=True):
+        if alignment >= LARGEST:
+            raise ValueError(
+                f"{len(some)} items that must lie together need a multiple of {alignment} B, "
+                "2^60 B or more"
+            )
+    pieces = [(group, *piece) for group, some in enumerate(members) for piece in _pieces_of(some)]
+    of_groups = np.array(rows, dtype=np.int64).reshape(-1, 3).T.copy()
+    of_pieces = np.array(pieces, dtype=np.int64).reshape(-1, 4).T.copy()
+    return Groups(of_item, *of_groups, *of_pieces)
+
+
+def _first_of_each_set(count: int, pairs: Iterable[tuple[int, int]]) -> list[int]:
+    """Return for each of a number of things the first of those that pairs tie it to."""
+    first = list(range(count))
+
+    def find(one: int) -> int:
+        while first[one] != one:
+            first[one] = first[first[one]]
+            one = first[one]
+        return one
+
+    for a, b in pairs:
+        low, high = sorted((find(a), find(b)))
+        first[high] = low
+    return [find(one) for one in range(count)]
+
+
+def _pieces_of(items: Sequence[Item]) -> list[tuple[int, int, int]]:
+    """Return (start, end, bytes) over time: the most that any living item needs."""
+    lives = [(*life, item.size) for item in items for life in item.lifetimes]
+    if len(items) == 1:
+        return lives
+    pieces: list[tuple[int, int, int]] = []
+    for start, end in pairwise(sorted({time for life in lives for time in life[:2]})):
+        needed = max((size for a, b, size in lives if a <= start and end <= b), default=0)
+        if pieces and pieces[-1][1:] == (start, needed):
+            pieces[-1] = (pieces[-1][0], end, needed)
+        elif needed:
+            pieces.append((start, end, needed))
+    return pieces
 
 
 class Obstacle(NamedTuple):
@@ -81,6 +160,12 @@ class Instance:
         fixed = max((o.end for o in self.obstacles if o.group >= 0), default=0)
         return max(fixed, int((offsets * self.unit + self.bytes).max(initial=0)))
 
+    def offsets_of_items(self, offsets: Ints) -> tuple[int, ...]:
+        """Return the offset in bytes of each item, from those of free groups in units."""
+        of_group = self.groups.offset.copy()
+        of_group[self.group] = offsets * self.unit
+        return tuple(of_group[self.groups.of_item].tolist())
+
     def items_of(self, groups: Ints) -> tuple[int, ...]:
         """Return the items of some groups, by their position in the problem."""
         return tuple(np.flatnonzero(np.isin(self.groups.of_item, groups)).tolist())
@@ -92,11 +177,9 @@ def instance_of(problem: PackingProblem) -> Instance:
     Raises
     ------
     ValueError
-        If items are bound together in contradicting ways.
+        If no offset below 2^60 but 0 has the alignment of items that must lie together.
     """
-    groups = group_items(problem)
-    if problem.apart:
-        groups = with_instants_for_apart(problem, groups)
+    groups = _groups_of(problem)
     section_from, section_until, sections = sections_of(groups.start, groups.end)
     is_free = groups.offset < 0
     free = np.flatnonzero(is_free)

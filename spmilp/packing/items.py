@@ -1,18 +1,13 @@
-"""A packing problem: items with lifetimes, one memory, and pairs of items that are bound."""
+"""A packing problem: items with lifetimes, one memory, and pairs that have one offset."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TypeAlias
 
 from spmilp.units import Bytes, Cycles
 
 LARGEST = 2**60
 """Bytes and times stay below this, so that sums over an instance stay inside 64 bits."""
-
-
-Pairs: TypeAlias = tuple[tuple[int, int], ...]
-"""Pairs of items, by position."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,10 +69,8 @@ class PackingProblem:
     reserved
         Half-open byte ranges that no item may touch.
     together
-        Pairs of items that must have the same offset and may share bytes while both live (an
-        update in place).
-    apart
-        Pairs of items that must not share bytes, whenever they live.
+        Pairs of items, by position, that must have the same offset and may share bytes while both
+        live (an update in place).
 
     Raises
     ------
@@ -88,8 +81,7 @@ class PackingProblem:
     items: tuple[Item, ...]
     capacity: Bytes | None
     reserved: tuple[tuple[Bytes, Bytes], ...] = ()
-    together: Pairs = ()
-    apart: Pairs = ()
+    together: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
         if self.capacity is not None and not 0 <= self.capacity < LARGEST:
@@ -98,7 +90,7 @@ class PackingProblem:
             if not 0 <= start < end < LARGEST:
                 raise ValueError(f"reserved range [{start}, {end}) is empty or negative")
         count = len(self.items)
-        for first, second in (*self.together, *self.apart):
+        for first, second in self.together:
             if first == second or not (0 <= first < count and 0 <= second < count):
                 raise ValueError(f"pair ({first}, {second}) does not name two of {count} items")
         if sum(item.size for item in self.items) >= LARGEST:
@@ -107,9 +99,7 @@ class PackingProblem:
     def part(self, items: Sequence[int]) -> "PackingProblem":
         """Return the problem of some of its items; pairs that lose one are dropped."""
         number = {item: i for i, item in enumerate(items)}
-        together, apart = (
-            tuple((number[a], number[b]) for a, b in pairs if a in number and b in number)
-            for pairs in (self.together, self.apart)
+        both = tuple(
+            (number[a], number[b]) for a, b in self.together if a in number and b in number
         )
-        some = tuple(self.items[item] for item in items)
-        return replace(self, items=some, together=together, apart=apart)
+        return replace(self, items=tuple(self.items[item] for item in items), together=both)

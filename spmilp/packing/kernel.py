@@ -1,38 +1,102 @@
 """The compiled depth-first search: flat arrays, explicit frames, an undo trail.
 
-Placing an item and taking it back, where it can still lie, whether sections still fit; opening a
-frame, choosing in it, leaving it, and the failed states that were met; the main loop.
-
 The idea is that of MiniMalloc (Moffitt, ASPLOS 2023, doi 10.1145/3623278.3624752): items in order
 of offset, so that a partial packing is a skyline; split at cuts in time; prune by sections. What
 is new here: bars instead of a canonical order of ties, watched witnesses and the look-ahead on
 them, and the order of preference learnt from failures.
+
+**Why no solution is lost.** Call a packing of unplaced items on top of placed ones *settled* when,
+among all such packings inside the capacity, the sum of ``units * offset`` is least. If there is a
+packing, there is a settled one, and in it no item can be moved down with the others left where they
+are: each lies at 0 or directly on an item it conflicts with, rounded up to its alignment and past
+obstacles. So, when the items of a settled packing are sorted by offset, each lies at the lowest
+offset that the items before it allow (``State.low``). The search places items one at a time at this
+offset, at each step the open item that can lie lowest first; it reaches every settled packing.
+
+A *bar* forbids an item its present lowest offset until it is lifted. Take, of all settled packings
+that keep a node's bars and bound, the one that the search would reach first. The rules below never
+cut its path off, so a node that holds one succeeds. (With packings of part of the items on top of
+placed ones that part of a settled packing is settled again, so the argument holds at every node.)
+
+*Tried.* An item that was tried at a node and failed is barred for the node's later choices. A
+settled packing that has it at this offset next to a later choice of equal or higher offset has it
+among the items that come next, and was looked for when it was tried.
+
+*Canonical.* Offsets never decrease from one placed item to the next (``Frames.bound``): a settled
+packing sorted by offset is such a sequence.
+
+*Dominance.* No item is placed at or above the lowest possible top of an unplaced item ``u``
+(``Frames.highest``). All later items of the sub-problem would lie at or above that top, so ``u``
+could be moved down to its lowest offset: the packing would not be settled.
+
+*Cut-off.* No item is placed so high that some section's remaining units no longer fit above it. All
+later items lie at or above the next one, and those of one section lie side by side.
+
+*Floors.* After each placement every section of the sub-problem is looked at, for an item may be
+lifted in sections that it does not share with the one just placed. A section's remaining units must
+fit above the least offset that its unplaced items can have.
+
+*Memo.* A state that failed once is not searched again under the same or a higher bound. What can
+follow depends on the unplaced items, the lowest offset of each, their bars and the bound; a higher
+bound allows a subset. The order of preference does not matter, so runs share what failed: wherever
+the state is met again, its bars are items that were tried and failed there too, and a packing that
+one of them excludes was looked for. States are compared by 128-bit hashes: among a billion states
+the chance that any two collide is below 1e-20.
+
+*Twins.* With an item that was tried and failed, the items that nothing tells apart from it are
+barred. Exchanging two of them in a settled packing gives a settled packing, which was looked for.
+
+*Stacked.* Of two items that live in the same sections, the barred one does not go directly on the
+other. Exchanging the two leaves all others where they are and changes the sum by ``units * units' -
+units' * units = 0``: the result is settled too, and has the barred item at the offset that was
+tried. (The exchange of W. E. Smith, 1956, doi 10.1002/nav.3800030106.)
+
+*Split.* Where no unplaced item spans a cut in time, the two sides are searched apart. Neither side
+restricts the other, so when one fails no other packing of the first can help.
+
+*Look-ahead.* An item that cannot have its lowest offset, because it is barred or below the bound,
+counts as lying higher when sections are looked at. In a settled packing it then lies on an item
+that is yet to be placed, at or above the bound, thus above it by at least what unplaced items raise
+others by (``Tables.lift``). A section's next item lies on one that does not live there, which would
+itself be the next: where no such item can lie low enough, it is not the next one.
 """
 
 import numpy as np
 
 from spmilp.compiled import kernel, part
-from spmilp.packing.arrays import Agenda, Frames, Memo, Outline, Settings, State, Tables
-from spmilp.packing.rules import (
+from spmilp.packing.arrays import (
     AGENDA_HEAD,
-    CANONICAL,
-    CUT_OFF,
     DEPTH,
-    DOMINANCE,
     EXHAUSTED,
-    FLOORS,
-    LOOKAHEAD,
-    MEMO,
     NODES,
     PACKED,
     PAUSED,
     POOL,
-    SPLIT,
-    STACKED,
     STARTED,
     TRAIL,
-    TWINS,
+    Agenda,
+    Frames,
+    Memo,
+    Outline,
+    State,
+    Tables,
 )
+
+NO_LIMIT = 2**62
+WORTH_REMEMBERING = 3
+"""Sub-problems of fewer items take less time to search again than to look up."""
+
+# Multipliers and shifts of splitmix64 (Steele, Lea, Flood: OOPSLA 2014, doi
+# 10.1145/2660193.2660195).
+MULTIPLIER_1 = np.uint64(0xBF58476D1CE4E5B9)
+MULTIPLIER_2 = np.uint64(0x94D049BB133111EB)
+STRIDE_1 = np.uint64(0x9E3779B97F4A7C15)
+STRIDE_2 = np.uint64(0xD1342543DE82EF95)
+SHIFT_1 = np.uint64(30)
+SHIFT_2 = np.uint64(27)
+SHIFT_3 = np.uint64(31)
+PROBES = 4
+"""Slots of the table of failed states that a state may take: a power of 2."""
 
 
 @part
@@ -65,12 +129,12 @@ def leave(tables: Tables, state: State, section: int, incidence: int) -> None:
 
 
 @part
-def lift_neighbours(tables: Tables, state: State, item: int, rules: int) -> bool:
+def lift_neighbours(tables: Tables, state: State, item: int) -> bool:
     """Raise the lowest offsets of unplaced items above a placed one; False if one is too high."""
     trail = state.counters[TRAIL]
     offset = state.offset[item]
     top = offset + tables.units[item]
-    own = tables.exchange_class[item] if rules & STACKED else -1
+    own = tables.exchange_class[item]
     uniform = tables.pair_extent.size == 0
     fits = True
     for k in range(tables.pair_start[item], tables.pair_start[item + 1]):
@@ -233,10 +297,7 @@ def section_fits(
     remaining = state.remaining[section]
     if remaining == 0:
         return True
-    if tables.obstacle_start[section] == tables.obstacle_start[section + 1]:
-        highest = capacity - remaining
-    else:
-        highest = highest_floor(tables, section, remaining, capacity)
+    highest = highest_floor(tables, section, remaining, capacity)
     first = tables.member_start[section]
     until = first + state.alive[section]
     if bound <= highest:
@@ -265,44 +326,6 @@ def items_sections_fit(
 
 
 @part
-def sections_fit(
-    tables: Tables,
-    state: State,
-    item: int,
-    section_from: int,
-    section_until: int,
-    step: int,
-    settings: Settings,
-) -> bool:
-    """Return whether the sections still fit after an item was placed; stop at the first misfit."""
-    capacity = settings.capacity
-    bound = state.offset[item] if settings.rules & CANONICAL else 0
-    if not settings.rules & FLOORS:
-        return items_sections_fit(tables, state, item, bound, step, capacity)
-    for section in range(section_from, section_until):
-        if not section_fits(tables, state, section, bound, step, capacity):
-            return False
-    return True
-
-
-NO_LIMIT = 2**62
-WORTH_REMEMBERING = 3
-"""Sub-problems of fewer items take less time to search again than to look up."""
-
-# Multipliers and shifts of splitmix64 (Steele, Lea, Flood: OOPSLA 2014, doi
-# 10.1145/2660193.2660195).
-MULTIPLIER_1 = np.uint64(0xBF58476D1CE4E5B9)
-MULTIPLIER_2 = np.uint64(0x94D049BB133111EB)
-STRIDE_1 = np.uint64(0x9E3779B97F4A7C15)
-STRIDE_2 = np.uint64(0xD1342543DE82EF95)
-SHIFT_1 = np.uint64(30)
-SHIFT_2 = np.uint64(27)
-SHIFT_3 = np.uint64(31)
-PROBES = 4
-"""Slots of the table of failed states that a state may take: a power of 2."""
-
-
-@part
 def scramble(value: np.uint64) -> np.uint64:
     """Return a 64-bit permutation of ``value`` in which every bit depends on every bit."""
     value = (value ^ (value >> SHIFT_1)) * MULTIPLIER_1
@@ -323,9 +346,9 @@ def is_known_to_fail(memo: Memo, key: np.uint64, check: np.uint64, bound: int) -
 
 
 @part
-def remember(memo: Memo, frames: Frames, frame: int, rules: int) -> None:
+def remember(memo: Memo, frames: Frames, frame: int) -> None:
     """Note that the frame's state failed; forget another one when all probed slots are taken."""
-    if not is_worth_remembering(frames, frame, rules):
+    if frames.last[frame] - frames.first[frame] < WORTH_REMEMBERING:
         return
     key, check = frames.key[frame], frames.check[frame]
     size = memo.key.size
@@ -344,11 +367,8 @@ def remember(memo: Memo, frames: Frames, frame: int, rules: int) -> None:
 
 
 @part
-def open_frame(
-    tables: Tables, state: State, frames: Frames, memo: Memo, settings: Settings
-) -> bool:
+def open_frame(tables: Tables, state: State, frames: Frames, memo: Memo, capacity: int) -> bool:
     """Fill in the next frame, whose items and sections are set; False if it is known to fail."""
-    rules = settings.rules
     frame = state.counters[DEPTH]
     lowest_top = NO_LIMIT
     step = NO_LIMIT
@@ -359,38 +379,24 @@ def open_frame(
         low = state.low[item]
         step = min(step, tables.lift[item])
         lowest_top = min(lowest_top, low + tables.units[item])
-        if rules & MEMO:
-            mixed = np.uint64(item + 1) * STRIDE_1
-            mixed += np.uint64(2 * low + state.barred[item]) * STRIDE_2
-            key += scramble(mixed)
-            check += scramble(mixed ^ STRIDE_2)
+        mixed = np.uint64(item + 1) * STRIDE_1
+        mixed += np.uint64(2 * low + state.barred[item]) * STRIDE_2
+        key += scramble(mixed)
+        check += scramble(mixed ^ STRIDE_2)
     cut_off = NO_LIMIT
-    if rules & CUT_OFF:
-        for section in range(frames.section_from[frame], frames.section_until[frame]):
-            remaining = state.remaining[section]
-            if remaining > 0:
-                cut_off = min(cut_off, highest_floor(tables, section, remaining, settings.capacity))
-    frames.dominated_from[frame] = lowest_top if rules & DOMINANCE else NO_LIMIT
-    frames.cut_off[frame] = cut_off
-    frames.step[frame] = step if rules & LOOKAHEAD else 0
+    for section in range(frames.section_from[frame], frames.section_until[frame]):
+        remaining = state.remaining[section]
+        if remaining > 0:
+            cut_off = min(cut_off, highest_floor(tables, section, remaining, capacity))
+    frames.highest[frame] = min(lowest_top - 1, cut_off)
+    frames.step[frame] = step
     frames.placed[frame] = -1
     frames.key[frame] = key
     frames.check[frame] = check
     frames.agenda[frame] = state.counters[AGENDA_HEAD]
     frames.pool[frame] = state.counters[POOL]
-    if not rules & CANONICAL:
-        frames.bound[frame] = 0
-    return not (
-        is_worth_remembering(frames, frame, rules)
-        and is_known_to_fail(memo, key, check, frames.bound[frame])
-    )
-
-
-@part
-def is_worth_remembering(frames: Frames, frame: int, rules: int) -> bool:
-    """Return whether the memo is used for this sub-problem."""
     large = frames.last[frame] - frames.first[frame] >= WORTH_REMEMBERING
-    return (rules & MEMO) != 0 and large
+    return not (large and is_known_to_fail(memo, key, check, frames.bound[frame]))
 
 
 @part
@@ -398,7 +404,7 @@ def next_choice(state: State, frames: Frames, frame: int) -> int:
     """Return the open item that can lie lowest; of equal ones by weight, then rank; or -1."""
     bound = frames.bound[frame]
     best = -1
-    best_offset = min(frames.dominated_from[frame] - 1, frames.cut_off[frame])
+    best_offset = frames.highest[frame]
     for k in range(frames.first[frame], frames.last[frame]):
         item = state.order[k]
         low = state.low[item]
@@ -429,7 +435,10 @@ def back_to(tables: Tables, state: State, frames: Frames, frame: int) -> None:
 @part
 def bar_with_twins(tables: Tables, state: State, frames: Frames, frame: int, item: int) -> None:
     """Bar an item that failed and the unplaced ones that nothing tells apart from it."""
+    bar(state, item)
     twins = tables.twin_class[item]
+    if twins < 0:
+        return
     for k in range(frames.first[frame], frames.last[frame]):
         other = state.order[k]
         if other != item and tables.twin_class[other] == twins and not state.barred[other]:
@@ -438,27 +447,21 @@ def bar_with_twins(tables: Tables, state: State, frames: Frames, frame: int, ite
 
 @part
 def choice_failed(
-    tables: Tables, state: State, frames: Frames, memo: Memo, frame: int, settings: Settings
+    tables: Tables, state: State, frames: Frames, memo: Memo, frame: int, capacity: int
 ) -> bool:
     """Take a frame's choice back for good; fail on down as far as it follows; False at the root.
 
     When the item was the last one that could lie low enough in one of its sections, no other
     choice of the frame can succeed.
     """
-    rules = settings.rules
     while frame >= 0:
         item = frames.placed[frame]
         back_to(tables, state, frames, frame)
-        bar(state, item)
-        if rules & TWINS and tables.twin_class[item] >= 0:
-            bar_with_twins(tables, state, frames, frame, item)
-        if not rules & LOOKAHEAD:
+        bar_with_twins(tables, state, frames, frame, item)
+        bound, step = frames.bound[frame], frames.step[frame]
+        if items_sections_fit(tables, state, item, bound, step, capacity):
             return True
-        if items_sections_fit(
-            tables, state, item, frames.bound[frame], frames.step[frame], settings.capacity
-        ):
-            return True
-        remember(memo, frames, frame, rules)
+        remember(memo, frames, frame)
         frame = frames.back_to[frame]
     return False
 
@@ -533,7 +536,7 @@ def place_next(
     frames: Frames,
     agenda: Agenda,
     item: int,
-    settings: Settings,
+    capacity: int,
 ) -> bool:
     """Place an item in the top frame and set up what follows; False if that cannot succeed."""
     counters = state.counters
@@ -542,18 +545,14 @@ def place_next(
     frames.placed[frame] = item
     frames.mark[frame] = counters[TRAIL]
     move_behind(state, item, last + 1)
-    opened = put(tables, state, item, state.low[item])
-    if not lift_neighbours(tables, state, item, settings.rules) or not sections_fit(
-        tables,
-        state,
-        item,
-        frames.section_from[frame],
-        frames.section_until[frame],
-        frames.step[frame],
-        settings,
-    ):
+    bound, step = state.low[item], frames.step[frame]
+    opened = put(tables, state, item, bound)
+    if not lift_neighbours(tables, state, item):
         return False
-    if opened and settings.rules & SPLIT:
+    for section in range(frames.section_from[frame], frames.section_until[frame]):
+        if not section_fits(tables, state, section, bound, step, capacity):
+            return False
+    if opened:
         split_at_cuts(tables, state, frames, agenda, frame, last)
     elif last > frames.first[frame]:
         following = frame + 1
@@ -561,7 +560,7 @@ def place_next(
         frames.last[following] = last
         frames.section_from[following] = frames.section_from[frame]
         frames.section_until[following] = frames.section_until[frame]
-        frames.bound[following] = state.offset[item]
+        frames.bound[following] = bound
         frames.back_to[following] = frame
         return True
     if counters[AGENDA_HEAD] >= 0:
@@ -576,7 +575,7 @@ def search(
     frames: Frames,
     agenda: Agenda,
     memo: Memo,
-    settings: Settings,
+    capacity: int,
     node_limit: int,
 ) -> int:
     """Run until packed, exhausted or out of nodes; it may be called again then.
@@ -589,25 +588,25 @@ def search(
     if counters[STARTED] == 0:
         counters[STARTED] = 1
         fill_state(tables, state, items, frames.section_from[0], frames.section_until[0])
-        open_frame(tables, state, frames, memo, settings)
+        open_frame(tables, state, frames, memo, capacity)
         counters[DEPTH] = 1
     while counters[NODES] < node_limit:
         frame = counters[DEPTH] - 1
         item = next_choice(state, frames, frame)
         failed = frame
         if item < 0:
-            remember(memo, frames, frame, settings.rules)
+            remember(memo, frames, frame)
             failed = frames.back_to[frame]
         else:
             counters[NODES] += 1
-            if place_next(tables, state, frames, agenda, item, settings):
+            if place_next(tables, state, frames, agenda, item, capacity):
                 if counters[DEPTH] == items:
                     return PACKED
-                if open_frame(tables, state, frames, memo, settings):
+                if open_frame(tables, state, frames, memo, capacity):
                     counters[DEPTH] += 1
                     continue
                 # What is known to fail may come from the agenda and not follow this frame's choice.
                 failed = frames.back_to[counters[DEPTH]]
-        if not choice_failed(tables, state, frames, memo, failed, settings):
+        if not choice_failed(tables, state, frames, memo, failed, capacity):
             return EXHAUSTED
     return PAUSED

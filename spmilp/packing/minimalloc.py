@@ -1,31 +1,26 @@
 """MiniMalloc's CSV: buffers in, offsets out.
 
-``id,lower,upper,size`` in any order, with ``offset``, ``alignment``, ``gaps``, ``apart`` and
-``together`` where there are any; other columns, such as ``hint``, are passed through. The meaning
-of each column is that of google/minimalloc, ``src/converter.cc``, which does not know the last two:
-``lower`` and ``upper`` are a half-open lifetime, and an ``offset`` in the input fixes the buffer
-there. ``apart`` and ``together`` list other buffers by their ids.
+``id,lower,upper,size`` in any order, with ``offset``, ``alignment`` and ``gaps`` where there are
+any; other columns, such as ``hint``, are passed through. The meaning of each column is that of
+google/minimalloc, ``src/converter.cc``: ``lower`` and ``upper`` are a half-open lifetime, and an
+``offset`` in the input fixes the buffer there.
 """
 
 import csv
 import io
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from spmilp.errors import FileError
 from spmilp.files import read_bytes
-from spmilp.packing.groups import PairError, refuse_contradictions
-from spmilp.packing.items import LARGEST, Item, Pairs
+from spmilp.packing.items import LARGEST, Item
 from spmilp.units import Bytes, Cycles
 
-MOST_BYTES = 2**29
-"""Bytes of the largest file that is read: more than ten million buffers."""
 REQUIRED = ("id", "lower", "upper", "size")
-OPTIONAL = ("alignment", "gaps", "offset", "apart", "together")
+OPTIONAL = ("alignment", "gaps", "offset")
 OTHER_NAMES = {
     "buffer": "id",
     "buffer_id": "id",
@@ -48,16 +43,12 @@ class Table:
         Cells, without rows that are empty.
     ids, items
         One for each row.
-    apart, together
-        Pairs of rows, counted from 0, that must not share bytes or must have one offset.
     """
 
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     ids: tuple[str, ...]
     items: tuple[Item, ...]
-    apart: Pairs = ()
-    together: Pairs = ()
 
 
 def read_table(path: Path | str) -> Table:
@@ -68,12 +59,6 @@ def read_table(path: Path | str) -> Table:
     FileError
         If it cannot be read or is not of the format; the message names the line.
     """
-    file = Path(path)
-    if file.exists() and not (file.is_file() or file.is_fifo() or file.is_dir()):
-        raise FileError(f"{path}: cannot be read: is no ordinary file")
-    if file.is_file() and file.stat().st_size > MOST_BYTES:
-        size = file.stat().st_size
-        raise FileError(f"{path}: has {size} B, more than the {MOST_BYTES} B that are read")
     return parse_table(read_bytes(path), str(path))
 
 
@@ -90,52 +75,44 @@ def parse_table(data: bytes, name: str) -> Table:
     FileError
         If it is not of the format; the message names the line.
     """
-    lines = _lines(_text(data, name), name)
-    number, header = next(lines, (1, ()))
+    reader = csv.reader(io.StringIO(_text(data, name), newline=""), strict=True)
+    header: tuple[str, ...] = ()
+    columns: dict[str, int] = {}
+    rows, items = [], []
+    line_of: dict[str, int] = {}
+    total, after, number = 0, 0, 1
+    try:
+        while (row := next(reader, None)) is not None:
+            cells = tuple(row)
+            if not any(cell.strip() for cell in cells):
+                pass
+            elif not header:
+                header, columns = cells, _columns_of(cells)
+                # MiniMalloc reads a column named end as the last instant, and upper as the one
+                # after it.
+                after = int(any(cell.strip().casefold() == "end" for cell in header))
+            else:
+                if len(cells) != len(header):
+                    raise ValueError(f"{len(cells)} cells, but the first line has {len(header)}")
+                buffer = _id_of(cells[columns["id"]])
+                if buffer in line_of:
+                    raise ValueError(f"id {_shown(buffer)} is that of line {line_of[buffer]} too")
+                item = _item_of({column: cells[at] for column, at in columns.items()}, after)
+                # No packing needs more, and offsets stay inside 64 bits.
+                total += item.size + item.alignment - 1
+                if total >= LARGEST:
+                    raise ValueError(f"sizes with alignments add up to {total} B, 2^60 B or more")
+                line_of[buffer] = number
+                rows.append(cells)
+                items.append(item)
+            number = reader.line_num + 1
+    except csv.Error as error:
+        raise FileError(f"{name}, line {number}: is no line of a CSV file: {error}") from error
+    except ValueError as error:
+        raise FileError(f"{name}, line {number}: {error}") from error
     if not header:
         raise FileError(f"{name}: is empty; expected a first line such as id,lower,upper,size")
-    with _blamed_on(name, number):
-        columns = _columns_of(header)
-    # MiniMalloc reads a column named end as the last instant, and upper as the one after it.
-    after = int(any(cell.strip().casefold() == "end" for cell in header))
-    rows, items, total = [], [], 0
-    line_of: dict[str, int] = {}
-    for number, cells in lines:
-        with _blamed_on(name, number):
-            if len(cells) != len(header):
-                raise ValueError(f"{len(cells)} cells, but the first line has {len(header)}")
-            buffer = _id_of(cells[columns["id"]])
-            if buffer in line_of:
-                raise ValueError(f"id {_shown(buffer)} is that of line {line_of[buffer]} too")
-            item = _item_of({column: cells[at] for column, at in columns.items()}, after)
-            # No packing needs more, and offsets stay inside 64 bits.
-            total += item.size + item.alignment - 1
-            if total >= LARGEST:
-                raise ValueError(f"sizes with alignments add up to {total} B, 2^60 B or more")
-        line_of[buffer] = number
-        rows.append(cells)
-        items.append(item)
-    ids, numbers = tuple(line_of), tuple(line_of.values())
-
-    def named(row: int) -> str:
-        return f"{_shown(ids[row])} of line {numbers[row]}"
-
-    try:
-        apart, together = (
-            _pairs(column, [row[columns[column]] for row in rows], ids) if column in columns else ()
-            for column in ("apart", "together")
-        )
-        refuse_contradictions(items, together, apart, named)
-    except PairError as error:
-        raise FileError(f"{name}, line {numbers[error.item]}: {error}") from error
-    return Table(
-        header=header,
-        rows=tuple(rows),
-        ids=ids,
-        items=tuple(items),
-        apart=apart,
-        together=together,
-    )
+    return Table(header=header, rows=tuple(rows), ids=tuple(line_of), items=tuple(items))
 
 
 def text_with_offsets(table: Table, offsets: Sequence[Bytes]) -> str:
@@ -156,13 +133,14 @@ def text_with_offsets(table: Table, offsets: Sequence[Bytes]) -> str:
     return text.getvalue()
 
 
-@contextmanager
-def _blamed_on(name: str, line: int) -> Iterator[None]:
-    """Let a message name the file and the line that it is about."""
+def _text(data: bytes, name: str) -> str:
     try:
-        yield
-    except ValueError as error:
-        raise FileError(f"{name}, line {line}: {error}") from error
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        number, value = data.count(b"\n", 0, error.start) + 1, data[error.start]
+        raise FileError(
+            f"{name}, line {number}: byte 0x{value:02x} is not UTF-8; is this a CSV file?"
+        ) from error
 
 
 def _columns_of(header: Sequence[str]) -> dict[str, int]:
@@ -178,20 +156,11 @@ def _columns_of(header: Sequence[str]) -> dict[str, int]:
             columns[meaning] = position
     missing = [name for name in REQUIRED if name not in columns]
     if missing:
-        names = " and ".join(filter(None, (", ".join(missing[:-1]), missing[-1])))
-        some = f"is no column {names}" if len(missing) == 1 else f"are no columns {names}"
-        expected = "expected id,lower,upper,size in any order"
-        raise ValueError(f"there {some}; {expected}{_advice(header)}")
+        raise ValueError(
+            f"there is no column {', '.join(missing)}; expected a first line that names the "
+            "columns id,lower,upper,size in any order"
+        )
     return columns
-
-
-def _advice(header: Sequence[str]) -> str:
-    """Say what may be wrong with a first line."""
-    if len(header) == 1 and any(sign in header[0] for sign in ";\t"):
-        return "; cells are separated by commas"
-    if len(header) >= 4 and header[-1].strip().isdecimal():
-        return "; the first line must name the columns"
-    return ""
 
 
 def _id_of(cell: str) -> str:
@@ -271,65 +240,3 @@ def _gap(word: str, after: int) -> tuple[Cycles, Cycles]:
     if match is None:
         raise ValueError(f"gap {_shown(word)} is not of the form 3-5")
     return _whole("a gap's start", match[1]), _whole("a gap's end", match[2]) + after
-
-
-def _pairs(column: str, cells: Sequence[str], ids: Sequence[str]) -> Pairs:
-    """Return the pairs of a column; it is enough that one buffer names the other."""
-    row_of = {name: row for row, name in enumerate(ids)}
-    pairs: set[tuple[int, int]] = set()
-    for row, cell in enumerate(cells):
-        for name in _ids_in(cell.strip(), column, row):
-            other = row_of.get(name)
-            if other is None:
-                message = f"{column} names {_shown(name)}, and no buffer has that id"
-                raise PairError(row, message)
-            if other == row:
-                message = f"{column} names {_shown(name)}, the id of the line itself"
-                raise PairError(row, message)
-            pairs.add((min(row, other), max(row, other)))
-    return tuple(sorted(pairs))
-
-
-def _ids_in(cell: str, column: str, row: int) -> list[str]:
-    """Return the ids in a cell: separated by spaces, in double quotes where they have some."""
-    if not cell:
-        return []
-    try:
-        (ids,) = csv.reader([cell], delimiter=" ", skipinitialspace=True, strict=True)
-    except (ValueError, csv.Error) as error:
-        message = f"{column} {_shown(cell)} is no list of ids separated by spaces"
-        raise PairError(row, message) from error
-    return [name for name in ids if name]
-
-
-def _text(data: bytes, name: str) -> str:
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise FileError(f"{name}: is UTF-16; save it as UTF-8")
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        number = data.count(b"\n", 0, error.start) + 1
-        value = data[error.start]
-        raise FileError(
-            f"{name}, line {number}: byte 0x{value:02x} is not UTF-8; is this a CSV file?"
-        ) from error
-    zero = text.find("\0")
-    if zero >= 0:
-        number = text.count("\n", 0, zero) + 1
-        raise FileError(f"{name}, line {number}: has a zero byte; is this a CSV file?")
-    return text
-
-
-def _lines(text: str, name: str) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Yield the cells of each line that has any, with its number."""
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    while True:
-        number = reader.line_num + 1
-        try:
-            cells = next(reader, None)
-        except csv.Error as error:
-            raise FileError(f"{name}, line {number}: is no line of a CSV file: {error}") from error
-        if cells is None:
-            return
-        if any(cell.strip() for cell in cells):
-            yield number, tuple(cells)

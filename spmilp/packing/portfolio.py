@@ -11,7 +11,14 @@ from spmilp.packing.decide import Decider, Verdict
 from spmilp.packing.heuristics import HEURISTICS, first_answers
 from spmilp.packing.instance import height_bound, instance_of, next_height, section_bounds
 from spmilp.packing.items import PackingProblem
-from spmilp.packing.result import LIMITS, Clock, Packing, PackingOptions, PackingStatus
+from spmilp.packing.result import (
+    LIMITS,
+    Clock,
+    Packing,
+    PackingOptions,
+    PackingStatistics,
+    PackingStatus,
+)
 from spmilp.packing.search import Outcome
 
 DEFAULT_OPTIONS = PackingOptions()
@@ -23,7 +30,7 @@ def pack(problem: PackingProblem, options: PackingOptions = DEFAULT_OPTIONS) -> 
     Raises
     ------
     ValueError
-        If there is no capacity, or items are bound together in contradicting ways.
+        If there is no capacity, or :func:`instance_of` refuses the problem.
     """
     if problem.capacity is None:
         raise ValueError("the problem has no capacity to pack into; give one, or minimise")
@@ -50,10 +57,36 @@ def minimise(problem: PackingProblem, options: PackingOptions = DEFAULT_OPTIONS)
     Raises
     ------
     ValueError
-        If items are bound together in contradicting ways.
+        If :func:`instance_of` refuses the problem.
     """
     call = _Call(problem, options)
-    return call.infeasible(call.clash, "bound") if call.is_refused else _Minimiser(call).run()
+    if call.is_refused:
+        return call.infeasible(call.clash, "bound")
+    height_of, capacity = call.instance.height, problem.capacity
+    source, offsets = min(first_answers(call.instance), key=lambda answer: height_of(answer[1]))
+    decider, budget = Decider(call.instance, options, call.clock), LIMITS.first_budget
+    disproved: Verdict | None = None
+    with suppress(KeyboardInterrupt):
+        while heights := call.heights_below(height_of(offsets)):
+            if call.clock.is_up or decider.tables is None:
+                break
+            decided = False
+            for height in heights:
+                if not call.bound <= height < height_of(offsets):
+                    continue
+                verdict = decider.decide(height, budget)
+                if verdict.offsets is not None:
+                    offsets, source = verdict.offsets, verdict.source
+                elif verdict.outcome is Outcome.EXHAUSTED:
+                    call.bound = next_height(call.instance, height + 1)
+                    disproved = verdict
+                decided |= verdict.outcome is not Outcome.PAUSED
+            budget *= 1 if decided else 2
+    if disproved is not None and call.is_refused:
+        return call.disproved(call.bound - 1, disproved)
+    if capacity is not None and height_of(offsets) > capacity:
+        return call.answer(PackingStatus.UNKNOWN)
+    return call.packed(offsets, source)
 
 
 def pack_by(
@@ -112,6 +145,18 @@ class _Call:
         """Whether the bound, or items that are fixed, leave no packing inside the capacity."""
         return self.clash is not None or (self.capacity is not None and self.bound > self.capacity)
 
+    def heights_below(self, best: int) -> tuple[int, ...]:
+        """Return heights to decide: the bound, one just below the best packing, and the middle.
+
+        All three each time: where heights are many, as with large alignments, the bound alone
+        would rise by one of them after another.
+        """
+        highest = best if self.capacity is None else self.capacity
+        if self.bound >= best or self.bound > highest:
+            return ()
+        below = min(best - 1, highest)
+        return tuple(dict.fromkeys((self.bound, (self.bound + below) // 2, below)))
+
     def answer(
         self,
         status: PackingStatus,
@@ -128,19 +173,21 @@ class _Call:
             height=height,
             bound=self.bound,
             conflict=conflict,
-            statistics=self.clock.statistics(source),
+            statistics=PackingStatistics(
+                nodes=self.clock.nodes,
+                restarts=self.clock.restarts,
+                seconds=self.clock.seconds,
+                source=source,
+            ),
         )
 
     def packed(self, offsets: Ints, source: str) -> Packing:
         """Return the offsets of all items, from those of free ones in units."""
         height = self.instance.height(offsets)
-        groups = self.instance.groups
-        of_group = groups.offset.copy()
-        of_group[self.instance.group] = offsets * self.instance.unit
         return self.answer(
             PackingStatus.OPTIMAL if height <= self.bound else PackingStatus.FEASIBLE,
             source if self.instance.count or not self._fixed else "given",
-            offsets=tuple(of_group[groups.of_item].tolist()),
+            offsets=self.instance.offsets_of_items(offsets),
             height=height,
         )
 
@@ -165,9 +212,13 @@ class _Call:
         """Return the items of a rule that those break which are fixed."""
         if not self._fixed:
             return None
-        groups = self.instance.groups
-        offsets = groups.offset[groups.of_item[self._fixed]].tolist()
-        violations = check_packing(self.problem.part(self._fixed), offsets)
+        groups, part = self.instance.groups, self.problem.part(self._fixed)
+        of_group = groups.offset[groups.of_item[self._fixed]].tolist()
+        offsets = [
+            there if item.offset is None else item.offset
+            for item, there in zip(part.items, of_group, strict=True)
+        ]
+        violations = check_packing(part, offsets)
         return tuple(self._fixed[i] for i in violations[0].items) if violations else None
 
     def _items_behind_the_bound(self) -> tuple[int, ...]:
@@ -189,7 +240,6 @@ class _Call:
         items = self.problem.items
         few = PackingOptions(
             seed=self.options.seed,
-            rules=self.options.rules,
             node_limit=LIMITS.nodes_per_proof,
             cliques=False,
             conflict=False,
@@ -217,62 +267,3 @@ class _Call:
                     start += length
             length //= 2
         return items
-
-
-class _Minimiser:
-    """Closes the gap between a packing and the bound from both sides."""
-
-    def __init__(self, call: _Call) -> None:
-        self._call = call
-        self._decider = Decider(call.instance, call.options, call.clock)
-        self._disproved: Verdict | None = None
-        height = call.instance.height
-        self._source, self._offsets = min(
-            first_answers(call.instance), key=lambda answer: height(answer[1])
-        )
-        self._height = height(self._offsets)
-
-    def run(self) -> Packing:
-        """Decide heights until none is left between, a limit is reached, or an interrupt comes."""
-        call = self._call
-        with suppress(KeyboardInterrupt):
-            self._close_the_gap()
-        if self._disproved is not None and call.is_refused:
-            return call.disproved(call.bound - 1, self._disproved)
-        if call.capacity is not None and self._height > call.capacity:
-            return call.answer(PackingStatus.UNKNOWN)
-        return call.packed(self._offsets, self._source)
-
-    def _close_the_gap(self) -> None:
-        budget = LIMITS.first_budget
-        call = self._call
-        highest = self._height if call.capacity is None else call.capacity
-        while call.bound < self._height and call.bound <= highest and not call.clock.is_up:
-            if self._decider.tables is None:
-                break
-            if not self._closes_in(budget):
-                budget *= 2
-
-    def _closes_in(self, budget: int) -> bool:
-        """Try the bound itself, the middle, and just below the packing; whether one was decided.
-
-        All three each time: where heights are many, as with large alignments, the bound alone
-        would rise by one of them after another.
-        """
-        call = self._call
-        below = self._height - 1
-        if call.capacity is not None:
-            below = min(below, call.capacity)
-        decided = False
-        for height in dict.fromkeys((call.bound, (call.bound + below) // 2, below)):
-            if not call.bound <= height < self._height:
-                continue
-            verdict = self._decider.decide(height, budget)
-            if verdict.offsets is not None:
-                self._offsets, self._source = verdict.offsets, verdict.source
-                self._height = call.instance.height(verdict.offsets)
-            elif verdict.outcome is Outcome.EXHAUSTED:
-                call.bound = next_height(call.instance, height + 1)
-                self._disproved = verdict
-            decided |= verdict.outcome is not Outcome.PAUSED
-        return decided

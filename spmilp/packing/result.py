@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from spmilp.compiled import seconds_of_compiling
-from spmilp.packing.rules import ALL_RULES
 from spmilp.units import Bytes
 
 
@@ -40,8 +39,6 @@ class PackingOptions:
         Items placed by the search, all branches counted; ``None`` for no limit.
     seed
         The same seed, options and problem give the same answer when no time limit strikes.
-    rules
-        Prunings that are on: a sum of switches of :mod:`spmilp.packing.rules`.
     cliques
         Whether CP-SAT helps where the search does not come to an end.
     conflict
@@ -51,7 +48,6 @@ class PackingOptions:
     time_limit: float | None = None
     node_limit: int | None = None
     seed: int = 0
-    rules: int = ALL_RULES
     cliques: bool = True
     conflict: bool = True
 
@@ -132,12 +128,6 @@ class Clock:
         """Whether a limit has been reached."""
         return self.seconds_left == 0.0 or self.nodes_left == 0
 
-    def statistics(self, source: str) -> PackingStatistics:
-        """Return what was spent until now."""
-        return PackingStatistics(
-            nodes=self.nodes, restarts=self.restarts, seconds=self.seconds, source=source
-        )
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
@@ -165,11 +155,6 @@ class Limits:
         time then (one or two). Both double each time.
     first_budget
         Nodes at one height before another is tried; doubled when no height could be decided.
-    in_cliques, longest
-        Groups with pairs apart that are covered by cliques, and others that live longest among
-        which cliques are looked for, too.
-    first_cliques
-        Cliques that are made first, from each of the heaviest groups one; the heaviest stays.
     nodes_per_proof, proofs
         Where a proof is narrowed down: nodes after which a smaller set counts as packable (a proof
         that is harder is of less use), and sets that are tried at most.
@@ -188,9 +173,6 @@ class Limits:
     first_nodes: int = 1_000_000
     first_time: float = 0.05
     first_budget: int = 40_000
-    in_cliques: int = 20_000
-    longest: int = 1_000
-    first_cliques: int = 200
     nodes_per_proof: int = 20_000
     proofs: int = 400
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spmilp.compiled import FEW_STEPS, in_about
-from spmilp.packing import rules as r
-from spmilp.packing.arrays import Agenda, Frames, Ints, Memo, Settings, Shorts, State, Tables
+from spmilp.packing import arrays
+from spmilp.packing.arrays import Agenda, Frames, Ints, Memo, Shorts, State, Tables
 from spmilp.packing.instance import Conflicts, Instance, conflicts_of, obstacles_by_section
 from spmilp.packing.kernel import next_free, search
 from spmilp.packing.result import LIMITS
@@ -22,9 +22,9 @@ STEPS_PER_ITEM = 50
 class Outcome(Enum):
     """How a run has ended, or that it has not."""
 
-    PACKED = r.PACKED
-    EXHAUSTED = r.EXHAUSTED
-    PAUSED = r.PAUSED
+    PACKED = arrays.PACKED
+    EXHAUSTED = arrays.EXHAUSTED
+    PAUSED = arrays.PAUSED
 
 
 def tables_of(instance: Instance) -> Tables | None:
@@ -105,8 +105,6 @@ class Question:
         The items of the part and its sections.
     latest, capacity
         Highest offset of each item of the instance, and the capacity, in units.
-    rules
-        Prunings that are on: a sum of switches of :mod:`spmilp.packing.rules`.
     memo
         Failed states, which the parts of one instance at one capacity share.
     """
@@ -117,13 +115,10 @@ class Question:
     section_until: int
     latest: Ints
     capacity: int
-    rules: int
     memo: Memo
 
 
-def questions_of(
-    instance: Instance, tables: Tables, capacity: int, rules: int
-) -> Iterator[Question]:
+def questions_of(instance: Instance, tables: Tables, capacity: int) -> Iterator[Question]:
     """Cut an instance where no item ties the two sides together; the capacity is in bytes."""
     states = LIMITS.memo_states
     memo = Memo(
@@ -139,15 +134,19 @@ def questions_of(
     cuts = cuts[(cuts > 0) & (cuts < sections)]
     number = np.searchsorted(cuts, tables.hull_from, side="right")
     bounds = [0, *cuts.tolist(), sections]
+    latest, units = instance.latest(capacity), instance.capacity_units(capacity)
+    # Exchanging two items could leave the upper one above its latest offset.
+    is_short = latest != units - tables.units
+    kept_as_they_are = tables._replace(exchange_class=np.full(instance.count, -1, dtype=np.int64))
     for k in np.unique(number).tolist():
+        items = np.flatnonzero(number == k)
         yield Question(
-            tables=tables,
-            items=np.flatnonzero(number == k),
+            tables=kept_as_they_are if is_short[items].any() else tables,
+            items=items,
             section_from=bounds[k],
             section_until=bounds[k + 1],
-            latest=instance.latest(capacity),
-            capacity=instance.capacity_units(capacity),
-            rules=rules,
+            latest=latest,
+            capacity=units,
             memo=memo,
         )
 
@@ -164,13 +163,8 @@ class Run:
     """
 
     def __init__(self, question: Question, order: Ints, weight: Ints) -> None:
-        tables, items, latest = question.tables, question.items, question.latest
-        rules = question.rules
-        if rules & r.STACKED and bool((latest != question.capacity - tables.units)[items].any()):
-            # Exchanging two items could leave the upper one above its latest offset.
-            rules -= r.STACKED
+        items, latest = question.items, question.latest
         self._question = question
-        self._settings = Settings(question.capacity, rules)
         self._state = _first_state(question, order, weight)
         self._frames = _first_frames(question)
         self._agenda = Agenda(*(np.zeros(items.size + 2, np.int64) for _ in Agenda._fields))
@@ -179,7 +173,7 @@ class Run:
     @property
     def nodes(self) -> int:
         """Items placed so far, all branches counted."""
-        return int(self._state.counters[r.NODES])
+        return int(self._state.counters[arrays.NODES])
 
     @property
     def offsets(self) -> Ints:
@@ -204,7 +198,7 @@ class Run:
                 self._frames,
                 self._agenda,
                 self._question.memo,
-                self._settings,
+                self._question.capacity,
                 self.nodes + nodes,
             )
         return Outcome(code)
@@ -237,11 +231,11 @@ def _first_state(question: Question, order: Ints, weight: Ints) -> State:
         spanning=zeros(sections + 1),
         trail_item=zeros(trail),
         trail_low=zeros(trail),
-        counters=zeros(r.COUNTERS),
+        counters=zeros(arrays.COUNTERS),
     )
     state.rank[order] = np.arange(order.size)
     state.position[part] = np.arange(part.size)
-    state.counters[r.AGENDA_HEAD] = -1
+    state.counters[arrays.AGENDA_HEAD] = -1
     return state
 
 

@@ -66,7 +66,7 @@ def test_a_dash_reads_stdin(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"id\n")))
     ended = run("pack", "-", "-c", "12")
     assert ended.code == 3
-    assert "stdin, line 1: there are no columns lower, upper and size" in ended.err
+    assert "stdin, line 1: there is no column lower, upper, size" in ended.err
 
 
 def test_offsets_in_the_file_are_kept_unless_they_are_ignored(

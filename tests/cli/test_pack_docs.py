@@ -3,7 +3,6 @@
 import re
 from pathlib import Path
 
-from spmilp.packing.rules import NAMES
 from tests.acceptance.doors import Run
 
 PAGE = (Path(__file__).parents[2] / "docs" / "packing.md").read_text()
@@ -13,10 +12,10 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", PAGE, flags=re.DOTALL)
 
 
-def test_every_field_of_the_json_and_every_switch_is_on_the_page(run: Run, tmp_path: Path) -> None:
+def test_every_field_of_the_json_is_on_the_page(run: Run, tmp_path: Path) -> None:
     (tmp_path / "buffers.csv").write_text(blocks("csv")[0])
     fields = run("pack", "buffers.csv", "--minimise", "--json").json
-    assert [name for name in (*fields, *NAMES) if f"`{name}`" not in PAGE] == []
+    assert [name for name in fields if f"`{name}`" not in PAGE] == []
 
 
 def test_every_option_on_the_page_exists(run: Run) -> None:

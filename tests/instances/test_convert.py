@@ -51,7 +51,6 @@ def test_lifetimes_become_a_chain_of_tasks_that_leaves_addresses_open(tmp_path: 
     ("text", "message"),
     [
         ("id,lower,upper,size,offset\nx,0,4,8,16\n", "id x has a fixed offset or gaps"),
-        ("id,lower,upper,size,apart\nx,0,4,8,\ny,4,8,8,x\n", "must lie apart or together"),
         ("id,lower,upper,size,alignment\nx,0,9,8,2\ny,0,9,8,4\n", "alignments of 2, 4 B"),
         ("id,lower,upper,size\n", "has no buffers"),
     ],

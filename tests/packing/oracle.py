@@ -48,12 +48,11 @@ def _offsets(problem: PackingProblem, item: Item) -> list[int]:
 
 
 def _clash(problem: PackingProblem, i: int, j: int) -> bool:
-    live_together = any(
+    return any(
         a < d and c < b
         for a, b in problem.items[i].lifetimes
         for c, d in problem.items[j].lifetimes
     )
-    return live_together or (i, j) in problem.apart or (j, i) in problem.apart
 
 
 def _partners(problem: PackingProblem) -> list[set[int]]:

@@ -1,6 +1,5 @@
 """Random packing problems, most of them tight."""
 
-from dataclasses import replace
 from itertools import combinations, pairwise
 from random import Random
 
@@ -73,6 +72,4 @@ def rich_problem(random: Random, most_items: int = 7) -> PackingProblem:
     together = tuple(pairs[: random.choice((0, 0, 0, 1, 2))])
     start = random.randint(0, 8)
     reserved = ((start, start + random.randint(1, 3)),) if random.random() < 0.3 else ()
-    problem = PackingProblem(items=tuple(items), capacity=None, reserved=reserved)
-    problem = replace(problem, apart=tuple(pairs[2 : random.choice((0, 0, 3, 4))]))
-    return replace(problem, together=tuple(pair for pair in together if pair not in problem.apart))
+    return PackingProblem(items=tuple(items), capacity=None, reserved=reserved, together=together)

@@ -7,7 +7,6 @@ import pytest
 
 from spmilp.packing import Item, PackingProblem, minimise
 from spmilp.packing.instance import height_bound, instance_of
-from spmilp.packing.rules import ALL_RULES, NAMES
 from spmilp.packing.search import Outcome
 from tests.packing.oracle import can_be_packed
 from tests.packing.random_problems import full_problem, plain_problem, rich_problem
@@ -60,24 +59,8 @@ def test_an_item_may_lie_on_a_part_of_another_that_is_smaller_than_the_whole() -
         ),
         capacity=13,
         together=((1, 4), (0, 2)),
-        apart=((1, 2), (0, 4)),
     )
     assert search_alone(problem).outcome is Outcome.PACKED
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_each_pruning_alone_and_all_but_it_agree_with_enumeration(name: str) -> None:
-    for seed in range(25):
-        random = Random(f"switch {seed}")
-        problem = plain_problem(random, most_items=7)
-        live = max(
-            sum(i.size for i in problem.items if i.lifetimes[0][0] <= t < i.lifetimes[0][1])
-            for t in range(12)
-        )
-        asked = PackingProblem(items=problem.items, capacity=live)
-        expected = Outcome.PACKED if can_be_packed(asked) else Outcome.EXHAUSTED
-        for rules in (NAMES[name], ALL_RULES - NAMES[name]):
-            assert search_alone(asked, rules).outcome is expected, (seed, rules)
 
 
 def _randoms(kind: str, block: int, count: int) -> list[Random]:

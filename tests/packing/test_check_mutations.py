@@ -22,12 +22,11 @@ PROBLEM = PackingProblem(
         item(4, (0, 8), offset=12),
         item(2, (0, 8)),
         item(2, (0, 8)),  # an update in place of the one before
-        item(2, (20, 21)),  # never where the first one was
+        item(2, (20, 21)),
     ),
     capacity=28,
     reserved=((16, 24),),
     together=((5, 6),),
-    apart=((0, 7),),
 )
 VALID = (0, 0, 8, 8, 12, 24, 24, 26)
 
@@ -53,7 +52,6 @@ MUTATIONS = [
     (1, 1, ("disjoint", "1", "2")),
     (3, 7, ("disjoint", "0", "3")),
     (3, 9, ("disjoint", "3", "4")),
-    (7, 7, ("apart", "0", "7")),
     (3, 10**30, ("inside", "3")),
     (3, -(10**30), ("inside", "3")),
 ]

@@ -71,9 +71,7 @@ def test_bounds_are_below_the_least_height_and_heuristics_above() -> None:
             continue
         assert height_bound(instance) <= least.height
         for name, offsets in first_answers(instance):
-            of_group = instance.groups.offset.copy()
-            of_group[instance.group] = offsets * instance.unit
-            assert check_packing(problem, of_group[instance.groups.of_item].tolist()) == [], name
+            assert check_packing(problem, instance.offsets_of_items(offsets)) == [], name
             assert instance.height(offsets) >= least.height
 
 

@@ -50,14 +50,6 @@ def test_packings_are_valid_and_not_lower_than_the_least(name: str) -> None:
         assert found.height >= least.height
 
 
-def test_usmp_stacks_by_size_or_by_conflicts_whatever_gaps_there_are() -> None:
-    """The last item lies above the first, though there is a gap below that one."""
-    rows = ((0, 2, 10), (2, 4, 6), (0, 4, 8), (3, 4, 2))
-
-    assert pack_by("usmp:greedy_by_size", problem_of(*rows)).offsets == (0, 18, 10, 24)
-    assert pack_by("usmp:greedy_by_conflicts", problem_of(*rows)).offsets == (8, 8, 0, 14)
-
-
 def test_the_hill_is_climbed_down_from_the_first_order_and_the_same_for_the_same_seed() -> None:
     reached = []
     for seed in range(4):
