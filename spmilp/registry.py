@@ -146,12 +146,6 @@ _TABLE: dict[str, SolverDescription] = {
         _ONSRAM,
         {"exact": True},
     ),
-    "onsram:eager": SolverDescription(
-        ONSRAM,
-        "which results are held, by what came of results like them; assumptions of our own",
-        ONE_DRAM,
-        "spmilp.policies.onsram_eager:EagerOnSram",
-    ),
     "cosma": SolverDescription(
         "Li, Gupta and Malik, COSMA, arXiv 2311.18246",
         "order, addresses and spills, at once",

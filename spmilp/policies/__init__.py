@@ -1,7 +1,6 @@
 """Published systems as policies on the same problems, each named after its source.
 
 onsram             whole data structures pinned in scratchpads, by a figure of merit or exactly
-onsram_eager       the same by history, without a graph
 structures         the data structures that OnSRAM and TOpLib pin or promote
 cosma              order, addresses and spills of one scratchpad in one exact model
 toplib             data kept in what the partitions of a coloured interference graph leave

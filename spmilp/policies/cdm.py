@@ -18,8 +18,8 @@ What the paper leaves open, or has otherwise, and what is done here:
   or of its busiest link: the contention. Waves follow each other as between barriers.
 - Its variables seem to keep their places for the whole program; here for their whole lives.
 - A move serves all who read a buffer from one place in one way.
-- A buffer is written once here, so that replicas stay equal. A home is sought among four of the
-  scratchpads that use the buffer.
+- A buffer is written once here, so that replicas stay equal; nothing is overwritten in place. A
+  home is sought among four of the scratchpads that use the buffer.
 - Addresses are found afterwards; where there are none together, the largest of what is kept stays
   away from there.
 
@@ -352,16 +352,11 @@ def taken_down(accesses: Accesses, placement: Placement) -> OneAfterAnother:
     for step, task in enumerate(accesses.order):
         wanted, memory = setting.problem.tasks[task], setting.memories[task]
         served: dict[int, CandidateResidency] = {}
-        given: set[tuple[int, int]] = set()
         for buffer in dict.fromkeys(map(setting.buffer_of, wanted.reads)):
             part = accesses.serving(buffer, memory, placement)
             if part is not None:
                 served.update(fetch(step, part))
-                given |= part.given
         results = written.run(task, [served[position] for position in range(len(wanted.reads))])
-        for position, buffer in accesses.overwrites[task]:
-            if (step, position) in given:
-                written.overwrite(task, served[position], results[buffer])
         for buffer, result in results.items():
             home, one = homes.get(buffer), accesses.variables.get(buffer)
             if home is not None:

@@ -66,10 +66,7 @@ class Part:
     places, cycles
         Its :data:`Charges`: positions and cycles.
     blocks
-        Blocks that it takes in a memory at each event. They are less where a result overwrites
-        bytes of an operand, possibly below 0.
-    given
-        ``(step, position)`` of the reads whose bytes a result overwrites.
+        Blocks that it takes in a memory at each event.
     """
 
     index: int
@@ -81,7 +78,6 @@ class Part:
     places: Ints
     cycles: Ints
     blocks: Mapping[Event, int]
-    given: frozenset[tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,8 +119,6 @@ class Accesses:
     ----------
     order
         The tasks; a step is a place in it.
-    overwrites
-        For each task ``(position, buffer)``: a read, and the result that may overwrite its bytes.
     base
         Cycles for which each resource is busy in each wave, whatever the placement.
     fixed
@@ -144,7 +138,6 @@ class Accesses:
         self._waves = waves_of(problem)
         self.cores = len(machine.cores)
         self.width = self.cores + len(machine.links)
-        self.overwrites = [self._overwrites(task.index) for task in problem.tasks]
         self.way = cache(self._way)
         self._reads = self._all_reads()
         self._events = self._all_events()
@@ -215,17 +208,6 @@ class Accesses:
         """Return the quickest transfer of a slice out of what holds it; ``None`` without any."""
         fits = self.setting.tables.fits(slice_, to)
         return self.setting.way(slice_, holder, source, to) if fits else None
-
-    def _overwrites(self, task: TaskIdx) -> tuple[tuple[int, BufferIdx], ...]:
-        """Return reads whose bytes results may take over, each read and each result once."""
-        wanted = self.setting.problem.tasks[task]
-        buffers = [self.setting.buffer_of(read) for read in wanted.reads]
-        found: dict[int, BufferIdx] = {}
-        for read, written in wanted.in_place:
-            position = wanted.reads.index(read)
-            if written not in found.values() and buffers.count(buffers[position]) == 1:
-                found.setdefault(position, written)
-        return tuple(found.items())
 
     def _all_reads(self) -> dict[BufferIdx, dict[MemoryIdx, list[int]]]:
         """Return for each buffer the steps that read it, by the memory in which they run."""
@@ -317,18 +299,10 @@ class Accesses:
         memory: MemoryIdx,
         charges: Charges,
         blocks: Counter[Event],
-        given: Iterable[tuple[int, int]] = (),
         source: MemoryIdx | None = None,
         needs: int | None = None,
     ) -> int:
-        """Add a part; bytes that a result overwrites in place count once."""
-        given, tables = frozenset(given), self.setting.tables
-        for number, position in given:
-            task = self.order[number]
-            read = self.setting.problem.tasks[task].reads[position]
-            written = dict(self.overwrites[task])[position]
-            at = self.setting.memories[task]
-            blocks[at, number] -= min(tables.blocks_of(one, at) for one in (read, written))
+        """Add a part, and return its index."""
         part = Part(
             index=len(self.parts),
             buffer=buffer,
@@ -339,7 +313,6 @@ class Accesses:
             places=numbers(charges.keys()),
             cycles=numbers(charges.values()),
             blocks=blocks,
-            given=given,
         )
         self.parts.append(part)
         return part.index
@@ -376,9 +349,7 @@ class Accesses:
             owners = (c.index for c in self.setting.problem.machine.cores if c.memory == memory)
             core = next(owners) if written is None else None
             charges = self._charges(buffer, buffer, (source, memory), self.order[first], core)
-        return self._add(
-            buffer, Role.HOME, memory, charges, blocks, self._given(buffer, memory, last)
-        )
+        return self._add(buffer, Role.HOME, memory, charges, blocks)
 
     def _fetches(
         self, buffer: BufferIdx, memory: MemoryIdx, sources: Mapping[MemoryIdx, int | None]
@@ -400,7 +371,6 @@ class Accesses:
                     memory,
                     self._charges(buffer, buffer, ends, self.order[steps[0]]),
                     self._stay(buffer, memory, steps[0], steps[-1]),
-                    self._given(buffer, memory, steps[-1]),
                     source=source,
                     needs=needs,
                 )
@@ -409,24 +379,11 @@ class Accesses:
         self, buffer: BufferIdx, ends: tuple[MemoryIdx, MemoryIdx], needs: int | None
     ) -> int:
         source, memory = ends
-        charges, blocks, given = Charges(), Counter[Event](), set[tuple[int, int]]()
+        charges, blocks = Charges(), Counter[Event]()
         for number in self._reads[buffer][memory]:
             task = self.order[number]
             slices = self.streamed(number, buffer, source) or {}
             for one in dict.fromkeys(slices.values()):
                 charges.update(self._charges(one, buffer, ends, task))
                 blocks[memory, number] += self.setting.tables.blocks_of(one, memory)
-            reads = self.setting.problem.tasks[task].reads
-            own = {position for position, one in slices.items() if one == reads[position]}
-            given |= {
-                (number, position) for position, _ in self.overwrites[task] if position in own
-            }
-        return self._add(buffer, Role.STREAM, memory, charges, blocks, given, source, needs)
-
-    def _given(self, buffer: BufferIdx, memory: MemoryIdx, last: int) -> Iterator[tuple[int, int]]:
-        """Yield the last read of what is kept, if a result may overwrite its bytes."""
-        task = self.order[last]
-        reads = self.setting.problem.tasks[task].reads
-        for position, _ in self.overwrites[task]:
-            if reads[position] == buffer and self.setting.memories[task] == memory:
-                yield last, position
+        return self._add(buffer, Role.STREAM, memory, charges, blocks, source, needs)

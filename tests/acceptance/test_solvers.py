@@ -11,7 +11,7 @@ from tests.acceptance.doors import PROBLEMS, Run, assert_valid
 
 OWN = ("auto", "list", "search", "lns", "residency", "peak", "cpsat", "milp")
 PUBLISHED = (
-    *("onsram", "onsram:exact", "onsram:eager", "cosma", "toplib", "rammer", "cdm:ilp"),
+    *("onsram", "onsram:exact", "cosma", "toplib", "rammer", "cdm:ilp"),
     *("cdm:iterative", "set", "stream", "tvm", "tvm:serial", "belady"),
 )
 GREEDY = "greedy:locality/round_robin"

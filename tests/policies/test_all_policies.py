@@ -11,7 +11,6 @@ from benchmarks.published.policies import Outcome, outcome, published_policies
 from spmilp.pipeline import problem_of
 from spmilp.policies.cdm import Cdm
 from spmilp.policies.onsram import OnSram
-from spmilp.policies.onsram_eager import EagerOnSram
 from spmilp.policies.rammer import Rammer
 from spmilp.policies.set import Set
 from spmilp.policies.stream import Stream
@@ -33,7 +32,7 @@ from tests.policies.small_instances import (
 pytestmark = pytest.mark.full
 
 POLICIES: tuple[Solver, ...] = (
-    *(OnSram(), EagerOnSram(), TopLib(), Cdm(exact=False), Tvm(), Tvm(hides=False)),
+    *(OnSram(), TopLib(), Cdm(exact=False), Tvm(), Tvm(hides=False)),
     *(Rammer(), Set(steps=20), Stream(generations=1)),
 )
 WITHOUT_LIMITS = ("rammer", "set", "stream")

@@ -21,7 +21,6 @@ from spmilp.plan.plan import Plan
 from spmilp.policies.cdm import Cdm
 from spmilp.policies.cosma import Cosma
 from spmilp.policies.onsram import OnSram
-from spmilp.policies.onsram_eager import EagerOnSram
 from spmilp.policies.rammer import Rammer
 from spmilp.policies.set import Set
 from spmilp.policies.stream import Stream
@@ -107,7 +106,6 @@ def steps(count: int) -> PerturbedRestarts:
     Case(solver=Cdm(exact=True), problem=lambda: SHORT_CHAIN),
     Case(solver=Set(steps=40), problem=lambda: SHORT_CHAIN),
     Case(solver=Stream(generations=3), problem=lambda: SHORT_CHAIN),
-    Case(solver=EagerOnSram(), problem=lambda: SHORT_CHAIN),
     Case(solver=TopLib(), problem=lambda: SHORT_CHAIN),
 )
 @pytest.mark.full
@@ -253,7 +251,7 @@ def test_a_gap_that_is_wide_enough_ends_the_search_at_once(case: Case) -> None:
         *(LnsSolver(), Residency(), PeakBisection(), CpSatSolver(), MilpSolver()),
         *(Auto(), OnSram(), OnSram(exact=True), Cosma(), Rammer()),
         *(Cdm(exact=False), Cdm(exact=True), Set(), Stream()),
-        *(EagerOnSram(), TopLib()),
+        TopLib(),
     ],
     ids=lambda solver: solver.name,
 )
