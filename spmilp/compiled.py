@@ -18,9 +18,9 @@ from contextlib import suppress
 from functools import cache, wraps
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, ClassVar, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
-from numba import config, njit
+from numba import njit
 from numba.core import types
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 from numba.core.codegen import JITCodeLibrary
@@ -108,13 +108,14 @@ def in_about(function: Callable[P, R], steps: int) -> Callable[P, R]:
 def _with_cache(function: Callable[P, R], **options: Any) -> Callable[P, R]:
     """Return a function that numba compiles for each kind of arguments, or finds in its cache."""
     made: Any = njit(nogil=True, **options)(function)
-    if made is function:
+    result: Callable[P, R] = made
+    if result is function:
         return function
     made.compile = _finishing(made.compile)
     # numba says with a RuntimeError that there is no folder to write to.
     with suppress(RuntimeError, OSError):
         made._cache = _Cache(function)
-    return _raising_interrupts(made)
+    return _raising_interrupts(result)
 
 
 def _finishing(compile_: Callable[P, R]) -> Callable[P, R]:
@@ -202,7 +203,9 @@ def _folder() -> Path:
     for file, text in sources.items():
         if file.parent in hold or file == Path(__file__):
             digest.update(f"{file.relative_to(PACKAGE)} {sha256(text).hexdigest()}\n".encode())
-    folder = Path(config.CACHE_DIR or user_cache_dir(), PACKAGE.name, digest.hexdigest()[:16])
+    folder = Path(
+        os.environ.get("NUMBA_CACHE_DIR") or user_cache_dir(), PACKAGE.name, digest.hexdigest()[:16]
+    )
     folder.mkdir(parents=True, exist_ok=True)
     os.utime(folder)
     return folder
@@ -237,7 +240,7 @@ class _Locator(_CacheLocator):
 class _Files(CompileResultCacheImpl):
     """Makes numba ask this locator alone where the files of a function are."""
 
-    _locator_classes: ClassVar[list[Any]] = [_Locator]
+    _locator_classes = [_Locator]  # type: ignore[list-item]  # noqa: RUF012
 
 
 class _Cache(FunctionCache):

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from spmilp import quantities
 from spmilp.checker.violation import Violation
@@ -35,10 +35,6 @@ if TYPE_CHECKING:
     from spmilp.report.page import Page
 
 REJECTED = "rejected-"
-
-USE_OF_CORES = ("tasks", "busy", "utilisation")
-USE_OF_MEMORIES = ("kind", "peak", "capacity")
-"""Columns of the frames that ``solve --json`` has."""
 
 MOST_ROWS = 5_000
 """Tasks and transfers of a plan whose footprint is computed without being asked for."""
@@ -111,28 +107,6 @@ class Result:
     tiles_are_fallback: bool = False
     stopped_by: str = ""
 
-    @cached_property
-    def footprint(self) -> "Footprint | None":
-        """What the plan takes in a firmware, in flash and in each memory.
-
-        ``None`` without a plan or a network, where no tables can be made, on machines with more
-        memory than microcontrollers have, and for more than 5,000 tasks and transfers.
-        """
-        from spmilp.export.formats import is_like_microcontroller
-        from spmilp.export.packed import footprint
-        from spmilp.export.subject import Subject
-
-        problem, plan = self.problem, self.plan
-        if plan is None or self.origin is None or not is_like_microcontroller(problem.machine):
-            return None
-        if len(problem.tasks) + len(plan.transfers) > MOST_ROWS:
-            return None
-        network = self.origin.network
-        try:
-            return footprint(Subject(problem=problem, plan=plan, network=network))
-        except SpmilpError:
-            return None
-
     @property
     def status(self) -> SolveStatus:
         """``optimal``, ``feasible``, ``infeasible`` or ``unknown``, as the solver says."""
@@ -149,50 +123,6 @@ class Result:
         if self.plan is None:
             return None
         return claimed(self.plan.claim).of(self.problem.objective.first)
-
-    @property
-    def bound(self) -> int:
-        """A proven lower bound on the objective, for every plan of this problem."""
-        return self.answer.bound
-
-    @property
-    def bound_source(self) -> str:
-        """Name of the argument that proves the bound."""
-        return self.answer.bound_source
-
-    @property
-    def gap(self) -> float | None:
-        """Of these tiles: ``(objective - bound) / objective``; 0 when no plan of them is better."""
-        objective = self.objective
-        return None if objective is None else quantities.relative_gap(objective, self.bound)
-
-    @cached_property
-    def bound_of_any_tiles(self) -> int | None:
-        """A lower bound on the objective for every plan of every tiling of the network.
-
-        ``None`` without a model, for energy, and where cycles were learned from measurements.
-        """
-        from spmilp.bounds.any_tiles import peak_for_any_tiles, traffic_for_any_tiles
-
-        measured, machine = self.problem.objective.first, self.problem.machine
-        if self.origin is None or measured is Quantity.ENERGY:
-            return None
-        if measured is Quantity.DRAM_TRAFFIC:
-            return traffic_for_any_tiles(self.origin.network)
-        if measured is Quantity.PEAK_SPM:
-            return peak_for_any_tiles(self.origin.network, machine)
-        return None if self.roofline is None else self.roofline.cycles
-
-    @property
-    def gap_of_any_tiles(self) -> float | None:
-        """``(objective - bound_of_any_tiles) / objective``: what other tiles may gain at most.
-
-        With a worse plan ``gap`` may be smaller, because its tiles have another bound; this one
-        tells plans of different tilings apart.
-        """
-        if self.objective is None or self.bound_of_any_tiles is None:
-            return None
-        return quantities.relative_gap(self.objective, self.bound_of_any_tiles)
 
     @property
     def makespan(self) -> Cycles | None:
@@ -213,6 +143,47 @@ class Result:
     def peak_spm(self) -> Bytes | None:
         """Bytes from address 0 to the highest end of a residency in any scratchpad."""
         return None if self.plan is None else self.plan.claim.peak_spm
+
+    @property
+    def bound(self) -> int:
+        """A proven lower bound on the objective, for every plan of this problem."""
+        return self.answer.bound
+
+    @property
+    def bound_source(self) -> str:
+        """Name of the argument that proves the bound."""
+        return self.answer.bound_source
+
+    @property
+    def gap(self) -> float | None:
+        """Of these tiles: ``(objective - bound) / objective``; 0 when no plan of them is better."""
+        return self._gap_to(self.bound)
+
+    @cached_property
+    def bound_of_any_tiles(self) -> int | None:
+        """A lower bound on the objective for every plan of every tiling of the network.
+
+        ``None`` without a model, for energy, and where cycles were learned from measurements.
+        """
+        from spmilp.bounds.any_tiles import peak_for_any_tiles, traffic_for_any_tiles
+
+        measured = self.problem.objective.first
+        if self.origin is None or measured is Quantity.ENERGY:
+            return None
+        if measured is Quantity.DRAM_TRAFFIC:
+            return traffic_for_any_tiles(self.origin.network)
+        if measured is Quantity.PEAK_SPM:
+            return peak_for_any_tiles(self.origin.network, self.problem.machine)
+        return None if self.roofline is None else self.roofline.cycles
+
+    @property
+    def gap_of_any_tiles(self) -> float | None:
+        """``(objective - bound_of_any_tiles) / objective``: what other tiles may gain at most.
+
+        With a worse plan ``gap`` may be smaller, because its tiles have another bound; this one
+        tells plans of different tilings apart.
+        """
+        return self._gap_to(self.bound_of_any_tiles)
 
     @property
     def solver(self) -> str:
@@ -246,11 +217,31 @@ class Result:
 
         Also where cycles were learned from measurements: it knows the machine's rates alone.
         """
-        if self.origin is None or any(kind.measured for kind in self.problem.machine.kinds):
-            return None
         from spmilp.bounds.roofline import roofline
 
+        if self.origin is None or any(kind.measured for kind in self.problem.machine.kinds):
+            return None
         return roofline(self.origin.network, self.problem.machine)
+
+    @cached_property
+    def footprint(self) -> "Footprint | None":
+        """What the plan takes in a firmware, in flash and in each memory.
+
+        ``None`` without a plan or a network, where no tables can be made, on machines with more
+        memory than microcontrollers have, and for more than 5,000 tasks and transfers.
+        """
+        from spmilp.export.formats import is_like_microcontroller
+        from spmilp.export.packed import footprint
+        from spmilp.export.subject import Subject
+
+        problem, plan = self.problem, self.plan
+        if plan is None or self.origin is None or not is_like_microcontroller(problem.machine):
+            return None
+        if len(problem.tasks) + len(plan.transfers) > MOST_ROWS:
+            return None
+        with suppress(SpmilpError):
+            return footprint(Subject(problem=problem, plan=plan, network=self.origin.network))
+        return None
 
     @cached_property
     def tasks(self) -> "pd.DataFrame":
@@ -333,17 +324,8 @@ class Result:
     def report(self, path: str | Path | None = None) -> "Page":
         """Make one page that shows the plan: why it takes its time, and what lies where.
 
-        It needs no network and no other file; a notebook shows it below the cell.
-
-        Parameters
-        ----------
-        path
-            Where to write it, ``report.html`` for example; by default nowhere.
-
-        Raises
-        ------
-        FileError
-            If the file cannot be written.
+        It needs no network and no other file; a notebook shows it below the cell. With a path it is
+        written there, too, and a :class:`FileError` says where that fails.
         """
         from spmilp.report.page import report_page
 
@@ -367,12 +349,7 @@ class Result:
 
         The files of a plan that the checker rejects are called ``rejected-plan.json`` and
         ``rejected-problem.json``, as far as they can be written at all: an accepted plan in the
-        folder stays as it is.
-
-        Raises
-        ------
-        FileError
-            If the folder cannot be written.
+        folder stays as it is. A :class:`FileError` says that the folder cannot be written.
         """
         if self.plan is not None:
             return write_pair(self.problem, self.plan, Path(folder))
@@ -423,8 +400,7 @@ class Result:
 
         from spmilp.checker.values.compare import replay_plan
 
-        plan = self._there()
-        model, dim = self._model(model, dim)
+        plan, (model, dim) = self._there(), self._model(model, dim)
         if model is None:
             raise FileError("a replay needs the model that the problem was made from: model=...")
         differences = replay_plan(
@@ -435,10 +411,9 @@ class Result:
             values=None if input is None else Path(input),
             seed=seed,
         )
-        names = ("shape", "dtype", "absolute", "relative", "allowed", "within")
-        rows = [tuple(getattr(each, name) for name in names) for each in differences]
-        index = pd.Index([each.name for each in differences], name="output")
-        return pd.DataFrame(rows, columns=list(names), index=index)
+        columns = ["name", "shape", "dtype", "absolute", "relative", "allowed", "within"]
+        rows = [tuple(getattr(each, name) for name in columns) for each in differences]
+        return pd.DataFrame(rows, columns=columns).set_index("name").rename_axis("output")
 
     def export(
         self,
@@ -501,36 +476,32 @@ class Result:
         """Return the figures of the plan: name, value, and what it is to be compared with.
 
         The first gap is the one to what no tiling is below, where that is known: a bad tiling hides
-        behind its own bound.
-
-        Parameters
-        ----------
-        any_tiles
-            Whether there is time for what no tiling can be below.
+        behind its own bound. Without ``any_tiles`` there is no time to find that.
         """
-        plan, measured = self.plan, self.problem.objective.first
+        plan, measured, machine = self.plan, self.problem.objective.first, self.problem.machine
         if plan is None or self.objective is None or self.gap is None:
             return [("reason", self.reason, "")]
-        made = [("makespan", f"{plan.claim.makespan:,} cycles", self._as_time())]
+        claim, clock, size, percent = plan.claim, "", quantities.size, quantities.percent
+        if machine.frequency and claim.makespan:
+            seconds = quantities.time(claim.makespan / machine.frequency)
+            clock = f"{seconds} at {quantities.frequency(machine.frequency)}"
+        made = [("makespan", f"{claim.makespan:,} cycles", clock)]
         if measured is not Quantity.MAKESPAN:
             made.append(("objective", quantity(measured, self.objective), measured.value))
-        gap_of_any = self.gap_of_any_tiles if any_tiles else None
-        if gap_of_any is not None and self.bound_of_any_tiles is not None:
-            least = f"to {quantity(measured, self.bound_of_any_tiles)}, which no tiling is below"
-            made.append(("gap", quantities.percent(gap_of_any), least))
+        gap, least = (self.gap_of_any_tiles, self.bound_of_any_tiles) if any_tiles else (None, None)
+        if gap is not None and least is not None:
+            why = f"to {quantity(measured, least)}, which no tiling is below"
+            made.append(("gap", percent(gap), why))
         proof = f"to {quantity(measured, self.bound)}: {self.bound_source}"
-        made += [
-            (
-                "gap" if gap_of_any is None else "gap of tiles",
-                quantities.percent(self.gap),
-                f"{proof}{', optimal' * (self.gap == 0)}",
-            ),
-            ("DRAM traffic", quantities.size(plan.claim.dram_traffic), self._against_compulsory()),
-            ("peak SPM", quantities.size(plan.claim.peak_spm), self._against_capacity()),
-        ]
-        if plan.claim.energy:
-            energy = f"{plan.claim.energy / 1e9:,.3f} µJ"
-            made.append(("energy", energy, "of what the machine states"))
+        proof += ", optimal" * (self.gap == 0)
+        made.append(("gap" if gap is None else "gap of tiles", percent(self.gap), proof))
+        compulsory, against = compulsory_dram_traffic(self.problem), "none is compulsory"
+        if compulsory:
+            against = f"{claim.dram_traffic / compulsory:.2f} × compulsory {size(compulsory)}"
+        made.append(("DRAM traffic", size(claim.dram_traffic), against))
+        made.append(("peak SPM", size(claim.peak_spm), self._fullest_scratchpad(plan)))
+        if claim.energy:
+            made.append(("energy", f"{claim.energy / 1e9:,.3f} µJ", "of what the machine states"))
         if self.tiles_are_fallback:
             why = "there was no time to compare others: give more (time limit)"
             made.append(("tiles", "a fallback", why))
@@ -541,24 +512,11 @@ class Result:
             ("solver", self.solver, "" if self.seconds is None else f"{self.seconds:.1f} s in all"),
         ]
 
-    def _as_time(self) -> str:
-        hertz = self.problem.machine.frequency
-        if not hertz or not self.makespan:
-            return ""
-        return f"{quantities.time(self.makespan / hertz)} at {quantities.frequency(hertz)}"
-
-    def _against_compulsory(self) -> str:
-        compulsory = compulsory_dram_traffic(self.problem)
-        if not compulsory:
-            return "none is compulsory"
-        times = self._there().claim.dram_traffic / compulsory
-        return f"{times:.2f} × compulsory {quantities.size(compulsory)}"
-
-    def _against_capacity(self) -> str:
-        """Compare with the scratchpad of which the largest share is used."""
+    def _fullest_scratchpad(self, plan: Plan) -> str:
+        """Name the scratchpad of which the largest share is used."""
         shares = [
             (use["peak"] / use["capacity"], use)
-            for use in frames.memory_rows(self.problem, self._there())
+            for use in frames.memory_rows(self.problem, plan)
             if use["kind"] == MemoryKind.SPM and use["capacity"]
         ]
         if not shares:
@@ -569,26 +527,24 @@ class Result:
     def data(self, *, any_tiles: bool = True) -> dict[str, object]:
         """Return the answer as ``spmilp solve --json`` has it; what there is not is ``None``.
 
-        Parameters
-        ----------
-        any_tiles
-            Whether there is time for what no tiling can be below, and for the footprint.
+        Without ``any_tiles`` there is no time for what no tiling can be below, nor for the
+        footprint.
         """
         problem, machine, plan = self.problem, self.problem.machine, self.plan
-        roofline = self.roofline if any_tiles else None
-        footprint = self.footprint if any_tiles else None
-        cores = memories = clock = None
+        cores = memories = None
         if plan is not None:
-            clock = machine.frequency and plan.claim.makespan / machine.frequency
             cores = [
-                {"core": use["name"], **{name: use[name] for name in USE_OF_CORES}}
+                {"core": use["name"]}
+                | {name: use[name] for name in ("tasks", "busy", "utilisation")}
                 for use in frames.core_rows(problem, plan)
             ]
             memories = [
-                {"memory": use["name"], **{name: use[name] for name in USE_OF_MEMORIES}}
+                {"memory": use["name"]} | {name: use[name] for name in ("kind", "peak", "capacity")}
                 for use in frames.memory_rows(problem, plan)
                 if use["kind"] != MemoryKind.DRAM and use["capacity"] is not None
             ]
+        clock = plan and machine.frequency and plan.claim.makespan / machine.frequency
+        footprint = self.footprint if any_tiles else None
         return {
             "network": network_name(problem),
             "machine": machine.name,
@@ -600,26 +556,26 @@ class Result:
             "makespan": self.makespan,
             "makespan_seconds": clock,
             "dram_traffic": self.dram_traffic,
-            "compulsory_dram_traffic": None if plan is None else compulsory_dram_traffic(problem),
+            "compulsory_dram_traffic": plan and compulsory_dram_traffic(problem),
             "energy": self.energy,
             "peak_spm": self.peak_spm,
-            "tasks": None if plan is None else len(plan.placements),
-            "transfers": None if plan is None else len(plan.transfers),
+            "tasks": plan and len(plan.placements),
+            "transfers": plan and len(plan.transfers),
             "cores": cores,
             "memories": memories,
             "unverified": list(machine.unverified),
             "bound_of_any_tiles": self.bound_of_any_tiles if any_tiles else None,
             "gap_of_any_tiles": self.gap_of_any_tiles if any_tiles else None,
             "tiles_are_fallback": self.tiles_are_fallback,
-            "roofline": None if roofline is None else roofline.cycles,
-            "footprint": None if footprint is None else footprint.fields(),
+            "roofline": self.roofline.cycles if any_tiles and self.roofline else None,
+            "footprint": footprint and footprint.fields(),
             "status": str(self.status),
             "reason": self.answer.reason or None,
             "solver": self.solver,
             "seconds_to_check": round(self.seconds_to_check, 3),
             "checked": plan is not None,
             "violations": [asdict(found) for found in self.violations],
-            "lock": None if self.lock is None else asdict(self.lock),
+            "lock": self.lock and asdict(self.lock),
         }
 
     def __str__(self) -> str:
@@ -640,6 +596,11 @@ class Result:
             f"{network_name(self.problem)} on {machine.name} ({cores}): {self.status}{how}{verdict}"
         )
 
+    def _gap_to(self, bound: int | None) -> float | None:
+        if self.objective is None or bound is None:
+            return None
+        return quantities.relative_gap(self.objective, bound)
+
     def _there(self) -> Plan:
         if self.plan is None:
             raise NoPlanError(self.reason)
@@ -653,25 +614,18 @@ class Result:
         return model, dim or {}
 
 
-def checked(
-    problem: Problem,
-    answer: SolverResult,
-    *,
-    asked: str = "",
-    seconds: float | None = None,
-    origin: Origin | None = None,
-) -> Result:
-    """Let the checker decide about the plan of an answer, if it has one."""
+def checked(problem: Problem, answer: SolverResult, **more: Any) -> Result:
+    """Let the checker decide about the plan of an answer, if it has one.
+
+    Parameters
+    ----------
+    more
+        Other fields of the result.
+    """
     verdict = answer.verdict_on(problem)
-    return Result(
-        problem=problem,
-        answer=answer,
-        violations=() if verdict is None else verdict.violations,
-        seconds_to_check=0.0 if verdict is None else verdict.seconds,
-        asked=asked,
-        seconds=seconds,
-        origin=origin,
-    )
+    if verdict is not None:
+        more |= {"violations": verdict.violations, "seconds_to_check": verdict.seconds}
+    return Result(problem=problem, answer=answer, **more)
 
 
 def read(
