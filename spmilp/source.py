@@ -24,7 +24,7 @@ from spmilp.result import Origin
 from spmilp.solvers.common.clock import Step
 from spmilp.tile_selection.choose import choose_tiles
 from spmilp.tile_selection.first_choice import NetworkOnMachine
-from spmilp.tile_selection.given_tiles import pinned_tilings
+from spmilp.tile_selection.given_tiles import pinned_tilings, tilings_still_there
 from spmilp.tile_selection.settings import TileOptions, Tiles
 from spmilp.tile_selection.tiled_problem import TiledProblem
 from spmilp.warm_start import tiles_of
@@ -94,7 +94,7 @@ class NetworkSource:
         )
         tiled: TiledProblem | None = None
         if options.lock is not None:
-            tilings = options.lock.tilings(subject.network) | subject.pinned
+            tilings = tilings_still_there(options.lock.problem, subject.network) | subject.pinned
             within = replace(subject, pinned=tilings)
             is_whole = len(tilings) == len(subject.network.groups)
             try:

@@ -3,16 +3,13 @@
 A plan can be used for a problem with the same tiles: on another machine of the same parts, and for
 another objective. Of a network its tiles can be used, whatever the machine.
 
-A lock keeps addresses as they are in an earlier plan, wherever they can be: pins that are read from
-a plan, plus a hint. Tiles of groups that are still there are kept, so that buffers keep their names
-and sizes. Of the plan found without the lock, of one found with each task pinned to cores of the
-scratchpad where it ran, and of the earlier one itself where it still holds, that is taken in which
-most addresses can be as they were.
+A lock keeps addresses as they are in an earlier plan, wherever they can be: it is pins that are
+read from a plan, and a hint. Of the plan found without the lock, of one found with each task pinned
+to cores of the scratchpad where it ran, and of the earlier one itself where it still holds, that is
+taken in which most addresses can be as they were.
 """
 
-import fnmatch
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from math import inf
@@ -30,18 +27,16 @@ from spmilp.errors import (
     SpmilpError,
 )
 from spmilp.explaining.text import network_name
-from spmilp.frontend.graph import Network
 from spmilp.lowering.limits import groups_that_do_not_fit
 from spmilp.lowering.tiling import Tilings
-from spmilp.machine.machine import Machine
 from spmilp.machine.read import MachineFile
 from spmilp.machine.routes import multicast_route, routes_of, transfer_cycles
 from spmilp.plan.file import PLAN_FILE, PROBLEM_FILE, open_pair, read_plan
 from spmilp.plan.measures import claim_of, claimed, measure
-from spmilp.plan.plan import Plan, Transfer
-from spmilp.problem.contradictions import refuse_contradictions
+from spmilp.plan.plan import Plan
 from spmilp.problem.file import problem_sha256
-from spmilp.problem.pins import NO_PINS, TaskPin
+from spmilp.problem.named_pins import Known, NamedPins, TaskRow, name_and_origin, with_pins
+from spmilp.problem.pins import NO_PINS
 from spmilp.problem.problem import Problem
 from spmilp.report.address_stability import AddressStability, Moved
 from spmilp.result import Result
@@ -51,9 +46,9 @@ from spmilp.solvers.justify.context import context_of, plan_of
 from spmilp.solvers.justify.passes import forward_pass
 from spmilp.solvers.wanted_addresses import Placeable, with_addresses
 from spmilp.tile_selection.first_choice import NetworkOnMachine
-from spmilp.tile_selection.given_tiles import tilings_of, tilings_still_there
+from spmilp.tile_selection.given_tiles import tilings_of
 from spmilp.tile_selection.tiled_problem import TiledProblem
-from spmilp.units import Bytes, Extents
+from spmilp.units import Bytes, Corner
 
 PARTS = ("memories", "kinds", "cores", "links", "engines")
 """Parts of a machine that plans refer to by position."""
@@ -91,9 +86,7 @@ def why_unlike(problem: Problem, target: Problem) -> str:
             continue
         if len(one) != len(other):
             return f"it is for a problem of {len(one):,} {field.name}, not of {len(other):,}"
-        first = next(
-            number for number, pair in enumerate(zip(one, other, strict=True)) if pair[0] != pair[1]
-        )
+        first = [mine == its for mine, its in zip(one, other, strict=True)].index(False)
         return f"it is for a problem whose {field.name}[{first}] is another"
     return ""
 
@@ -105,11 +98,19 @@ def handed_on(problem: Problem, plan: Plan, bound: Bound) -> Plan:
     decides: of a machine with more memory or channels it is; where transfers are faster, more of
     them may come together on a link than it carries.
     """
-    memory = [residency.memory for residency in plan.residencies]
-    transfers = _timed(problem, plan.transfers, memory)
-    found = measure(problem, plan.placements, plan.residencies, transfers)
-    claim = claim_of(found, bound.value, bound.name)
-    return replace(plan, transfers=transfers, claim=claim, problem_sha256="")
+    machine, routes = problem.machine, routes_of(problem.machine)
+    transfers = []
+    for move in plan.transfers:
+        source, *ends = (plan.residencies[e].memory for e in (move.source, *move.destinations))
+        route = multicast_route(routes, source, ends)
+        if route is not None:  # where there is none, the checker says so
+            size = problem.slices[move.slice].bytes
+            cycles = transfer_cycles(machine.engines[move.engine], route, size)
+            move = replace(move, end=move.start + cycles)
+        transfers.append(move)
+    moved = replace(plan, transfers=tuple(transfers), problem_sha256="")
+    found = measure(problem, moved.placements, moved.residencies, moved.transfers)
+    return replace(moved, claim=claim_of(found, bound.value, bound.name))
 
 
 def carried_over(target: Problem, plan: Plan, bound: Bound) -> Plan | None:
@@ -138,24 +139,6 @@ def is_valid_on(problem: Problem, plan: Plan, file: MachineFile) -> bool:
     return not check(target, handed_on(target, plan, bound))
 
 
-def _timed(
-    problem: Problem, transfers: tuple[Transfer, ...], memory: list[int]
-) -> tuple[Transfer, ...]:
-    machine: Machine = problem.machine
-    routes = routes_of(machine)
-    timed = []
-    for move in transfers:
-        ends = [memory[end] for end in move.destinations]
-        route = multicast_route(routes, memory[move.source], ends)
-        if route is None:
-            timed.append(move)  # which the checker says
-            continue
-        size = problem.slices[move.slice].bytes
-        cycles = transfer_cycles(machine.engines[move.engine], route, size)
-        timed.append(replace(move, end=move.start + cycles))
-    return tuple(timed)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Hint:
     """A plan that is known from before.
@@ -180,12 +163,13 @@ class Hint:
         FileError
             If it is not one that the checker accepts.
         """
-        own = problem if self.problem is None else self.problem
-        expected = self.plan.problem_sha256
-        if self.problem is None and expected and expected != problem_sha256(problem):
-            raise FileError(
-                f"{self.name}: the plan was made for another problem than {problem.name}"
-            )
+        own, expected = self.problem, self.plan.problem_sha256
+        if own is None:
+            own = problem
+            if expected and expected != problem_sha256(problem):
+                raise FileError(
+                    f"{self.name}: the plan was made for another problem than {problem.name}"
+                )
         reason = why_unlike(own, problem)
         if reason:
             raise FileError(f"{self.name}: no plan of {problem.name}: {reason}")
@@ -204,6 +188,15 @@ class Hint:
             raise FileError(
                 f"{self.name}: the checker rejects this plan: {broken.rule}: {broken.message}"
             )
+
+    def own_problem(self) -> Problem:
+        """Return the problem that it was made for, or raise an error if that is not there."""
+        if self.problem is None:
+            raise FileError(
+                f"{self.name}: the names and tiles of a plan are in its problem: put problem.json "
+                "beside it"
+            )
+        return self.problem
 
 
 def read_hint(given: str | Path | Plan | Result) -> Hint:
@@ -245,18 +238,14 @@ def tiles_of(
     FileError
         If it is of another model, or the checker rejects the plan for its own problem.
     """
-    problem = hint.problem
-    if problem is None:
-        raise FileError(
-            f"{hint.name}: the tiles of a plan are in its problem: put problem.json beside it"
-        )
+    problem = hint.own_problem()
     model = dict(problem.sources).get("model", "")
     if model != subject.network.sha256:
         raise FileError(
             f"{hint.name}: the plan was made for another model: its problem names {model[:12]}, "
             f"and this one is {subject.network.sha256[:12]}"
         )
-    hint.plan_of(problem)
+    hint.require_valid(problem)
     try:
         tilings = tilings_of(problem, subject.network)
     except SpmilpError as error:
@@ -268,8 +257,8 @@ def tiles_of(
     own = replace(subject, machine=problem.machine).lower(tilings)
     if problem.machine.kinds != target.machine.kinds:
         reason = f"{hint.name}: its cores are not those of {target.machine.name}"
-    elif reason := why_unlike(own, problem):
-        reason = f"{hint.name}: not what this version makes of its tiles: {reason}"
+    elif unlike := why_unlike(own, problem):
+        reason = f"{hint.name}: not what this version makes of its tiles: {unlike}"
     else:
         try:
             moved = on_machine(problem, target)
@@ -281,14 +270,24 @@ def tiles_of(
     return here, None
 
 
-Place: TypeAlias = tuple[str, Extents, Extents, str]
-"""Names of a buffer and of a memory, and between them start and extent of a slice.
-
-Of a tensor in DRAM these two are empty.
-"""
-
 Solve: TypeAlias = Callable[[Problem, Plan | None], SolverResult]
 """Finds a plan of a problem, perhaps from one that is known."""
+
+
+class Place(NamedTuple):
+    """A buffer or a slice of it, by its first element, in a memory; or a tensor in DRAM."""
+
+    name: str
+    start: Corner
+    memory: str
+
+
+class Lying(NamedTuple):
+    """Where something lies at a place."""
+
+    thing: Placeable
+    address: Bytes
+    bytes: Bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -299,107 +298,79 @@ class Lock:
     ----------
     problem
         The one that it was made for.
-    patterns
-        Names of the buffers and tensors that are locked; ``*`` in one stands for anything.
+    names
+        Of the buffers and tensors that are locked.
     cost
         Share of the first quantity that it may cost at most, beside the plan without the lock.
     """
 
     hint: Hint
     problem: Problem
-    patterns: tuple[str, ...]
+    names: frozenset[str]
     cost: float = inf
-
-    def tilings(self, network: Network) -> Tilings:
-        """Return the tilings of groups that the network still has with the same output."""
-        return tilings_still_there(self.problem, network)
 
     def pinned(self, problem: Problem) -> Problem | None:
         """Return a problem in which tasks that touch what is locked run beside the same memory.
 
         ``None`` where that says nothing, or where other pins say otherwise.
         """
-        memory_of, own = self._memories_of_tasks(), {pin.task for pin in problem.pins.tasks}
-        machine, forbidden = problem.machine, problem.pins.forbidden
-        beside = {core.index: machine.memories[core.memory].name for core in machine.cores}
-        if len(set(beside.values())) == 1:
+        beside: dict[str, list[str]] = {}
+        for core in problem.machine.cores:
+            beside.setdefault(problem.machine.memories[core.memory].name, []).append(core.name)
+        if len(beside) == 1:
             return None
-        pins = [*problem.pins.tasks]
-        for task in problem.tasks:
-            able = tuple(
-                core.index
-                for core in machine.cores
-                if beside[core.index] == memory_of.get(task.name)
-                and task.cycles[core.kind] is not None
-                and core.index not in forbidden
-            )
-            if able and task.index not in own:
-                pins.append(TaskPin(task=task.index, cores=able))
-        rows = tuple(sorted(pins, key=lambda pin: pin.task))
-        pinned = replace(problem, pins=replace(problem.pins, tasks=rows))
-        try:
-            refuse_contradictions(pinned)
-        except PinError:
-            return None
-        return pinned if len(rows) > len(own) else None
-
-    def _memories_of_tasks(self) -> dict[str, str]:
-        """Return the name of the memory in which each task worked that touched what is locked."""
-        problem, machine = self.problem, self.problem.machine
-        locked = {
-            buffer.index
-            for buffer in problem.buffers
-            if self._is_locked(buffer.name, buffer.tile.of if buffer.tile else "")
-        }
-        found = {}
-        for task, placement in zip(problem.tasks, self.hint.plan.placements, strict=True):
-            touched = {problem.slices[read].buffer for read in task.reads} | {*task.writes}
-            if touched & locked:
-                found[task.name] = machine.memories[machine.cores[placement.core].memory].name
-        return found
+        own, machine, known = self.problem, self.problem.machine, {t.name for t in problem.tasks}
+        rows = []
+        for task, placement in zip(own.tasks, self.hint.plan.placements, strict=True):
+            touched = {own.slices[read].buffer for read in task.reads} | {*task.writes}
+            memory = machine.memories[machine.cores[placement.core].memory].name
+            locked = any(own.buffers[each].name in self.names for each in touched)
+            if locked and memory in beside and task.name in known:
+                rows.append(TaskRow(task=(task.name,), cores=tuple(beside[memory])))
+        with suppress(PinError):
+            return with_pins(problem, NamedPins(tasks=tuple(rows))) if rows else None
+        return None
 
     def applied(self, problem: Problem, plan: Plan) -> tuple[Plan, AddressStability]:
         """Return a plan with as many of the earlier addresses as it can have, and what it has."""
-        earlier = self.hint.plan
-        before, after = _addresses(self.problem, earlier), _addresses(problem, plan)
-        owners = _owners(self.problem)
-        locked = [key for key in before if self._is_locked(key[0], owners[key[0]])]
-        single = {key: before[key][0] for key in locked if len(before[key]) == 1}
-        order = sorted(single, key=lambda key: (bool(key[1]), -single[key].bytes))
-        sizes, memories = (_sizes(self.problem), _sizes(problem)), _memories(problem)
-        why_not = {
-            key: _why_unlike(key, *sizes, memories, len(after.get(key, ()))) for key in order
+        before, after = _lying(self.problem, self.hint.plan), _lying(problem, plan)
+        locked = [place for place in before if place.name in self.names]
+        single = {place: before[place][0] for place in locked if len(before[place]) == 1}
+        wanted: dict[Placeable, Bytes] = {}
+        why_not: dict[Place, str] = {}
+        # Tensors first, then the largest.
+        for place, was in sorted(single.items(), key=lambda it: (bool(it[0].start), -it[1].bytes)):
+            here = after.get(place, [])
+            why_not[place] = _why_not(was, here)
+            if not why_not[place]:
+                wanted[here[0].thing] = was.address
+        found = with_addresses(problem, plan, wanted)
+        now = _lying(problem, found.plan)
+        lost = {
+            place: reason
+            for place, why in why_not.items()
+            if (reason := why or found.why_not.get(now[place][0].thing, ""))
         }
-        still = {key: after[key][0].thing for key in order if not why_not[key]}
-        found = with_addresses(
-            problem, plan, {thing: single[key].address for key, thing in still.items()}
-        )
-        why_not |= {key: found.why_not.get(thing, "") for key, thing in still.items()}
-        now = _addresses(problem, found.plan)
         moved = tuple(
             Moved(
-                name=key[0],
-                memory=key[-1],
-                before=single[key].address,
-                now=now[key][0].address if len(now.get(key, ())) == 1 else None,
+                name=place.name,
+                memory=place.memory,
+                before=single[place].address,
+                now=now[place][0].address if len(now.get(place, ())) == 1 else None,
                 why=reason,
             )
-            for key, reason in why_not.items()
-            if reason
+            for place, reason in lost.items()
         )
         return found.plan, AddressStability(
             origin=self.hint.name,
             kept=len(single) - len(moved),
-            tensors=sum(1 for key, reason in why_not.items() if not (key[1] or reason)),
+            tensors=sum(not place.start for place in single.keys() - lost),
             moved=moved,
             left_free=len(locked) - len(single),
             measures=claimed(found.plan.claim),
             unlocked=None,
-            earlier=claimed(earlier.claim),
+            earlier=claimed(self.hint.plan.claim),
         )
-
-    def _is_locked(self, name: str, owner: str) -> bool:
-        return any(_matches(pattern, each) for pattern in self.patterns for each in (name, owner))
 
 
 def read_lock(given: str | Path | Result, patterns: Iterable[str] = (), cost: float = inf) -> Lock:
@@ -407,8 +378,11 @@ def read_lock(given: str | Path | Result, patterns: Iterable[str] = (), cost: fl
 
     Parameters
     ----------
-    patterns, cost
-        As :class:`Lock` has them; without patterns all is locked.
+    patterns
+        Names of the buffers and tensors that are locked, or of what buffers are tiles; ``*`` in one
+        stands for anything. Without them all is locked.
+    cost
+        As :class:`Lock` has it.
 
     Raises
     ------
@@ -418,21 +392,19 @@ def read_lock(given: str | Path | Result, patterns: Iterable[str] = (), cost: fl
         If a pattern is the name of nothing that it has.
     """
     hint, wanted = read_hint(given), tuple(patterns)
-    problem = hint.problem
-    if problem is None:
-        raise FileError(
-            f"{hint.name}: the names of a plan's buffers are in its problem: put problem.json "
-            "beside it"
-        )
+    problem = hint.own_problem()
     hint.require_valid(problem)
-    owners = _owners(problem)
-    names = {*owners, *owners.values()}
-    for pattern in wanted:
-        if not any(_matches(pattern, name) for name in names):
+    named = [(one.name, "") for one in problem.tensors]
+    named += [name_and_origin(one) for one in problem.buffers]
+    known, locked = Known("buffer or tensor", named), set[str]()
+    for pattern in wanted or ("*",):
+        found = known.matching(pattern)
+        if not found:
             raise ArgumentError(
                 f"lock-buffers: {hint.name} has no buffer or tensor {pattern}", is_option=True
             )
-    return Lock(hint=hint, problem=problem, patterns=wanted or ("*",), cost=cost)
+        locked |= {named[index][0] for index in found}
+    return Lock(hint=hint, problem=problem, names=frozenset(locked), cost=cost)
 
 
 def locked_answer(
@@ -465,81 +437,32 @@ def locked_answer(
             found.append(lock.applied(problem, answer.plan))
     if not found:
         return free, None
+    unlocked = None
     if free.plan is not None:
+        unlocked = claimed(free.plan.claim)
         most = context.values(free.plan)[0] * (1 + lock.cost)
         found = [each for each in found if context.values(each[0])[0] <= most] or found[:1]
     plan, kept = min(found, key=lambda each: (len(each[1].moved), context.values(each[0])))
     bound = Bound(free.bound_source, problem.objective.first, free.bound)
-    unlocked = None if free.plan is None else claimed(free.plan.claim)
     answer = replace(context.found(plan, bound), interrupted=interrupted)
     return answer, replace(kept, unlocked=unlocked)
 
 
-def _matches(pattern: str, name: str) -> bool:
-    # Brackets are part of the names of tiles.
-    plain = pattern.replace("[", "[[]").replace("?", "[?]")
-    return bool(name) and re.match(fnmatch.translate(plain), name) is not None
-
-
-class _Where(NamedTuple):
-    """What has an address, and how many bytes lie there."""
-
-    thing: Placeable
-    address: Bytes
-    bytes: Bytes
-
-
-def _why_unlike(
-    key: Place,
-    before: Mapping[tuple[str, bool], Bytes],
-    now: Mapping[tuple[str, bool], Bytes],
-    memories: Sequence[str],
-    times: int,
-) -> str:
-    """Return why what lay at a place cannot lie there now; empty where it can.
-
-    Parameters
-    ----------
-    before, now
-        Sizes of buffers and tensors.
-    times
-        How often it lies there now.
-    """
-    name, start, _, memory = key
-    kind = name, bool(start)
-    if kind not in now:
-        return "it is no more"
-    if now[kind] != before[kind]:
-        return "its size is another"
-    if memory not in memories:
-        return "its memory is no more"
-    if not times:
+def _why_not(was: Lying, here: list[Lying]) -> str:
+    """Return why what lay at a place cannot lie there as it did; empty where it can."""
+    if not here:
         return "it does not lie in that memory now"
-    return "it lies there several times now" if times > 1 else ""
+    if len(here) > 1:
+        return "it lies there several times now"
+    return "" if here[0].bytes == was.bytes else "its size is another"
 
 
-def _sizes(problem: Problem) -> dict[tuple[str, bool], Bytes]:
-    """Return the sizes of buffers, which have a start, and of tensors."""
-    sizes = {(one.name, True): one.bytes for one in problem.buffers}
-    return sizes | {(one.name, False): one.bytes for one in problem.tensors}
-
-
-def _memories(problem: Problem) -> list[str]:
-    return [memory.name for memory in problem.machine.memories]
-
-
-def _owners(problem: Problem) -> dict[str, str]:
-    """Return the names of tensors and buffers, and of what each buffer is a tile."""
-    owners = {one.name: "" for one in problem.tensors}
-    return owners | {one.name: one.tile.of if one.tile else "" for one in problem.buffers}
-
-
-def _addresses(problem: Problem, plan: Plan) -> dict[Place, list[_Where]]:
-    """Return where the tensors in DRAM and the parts of buffers of a plan lie, by their names."""
-    memories = _memories(problem)
-    rows: dict[Place, list[_Where]] = {
-        (one.name, (), (), memories[one.memory]): [
-            _Where(("tensor", one.index), plan.tensors[one.index], one.bytes)
+def _lying(problem: Problem, plan: Plan) -> dict[Place, list[Lying]]:
+    """Return where the tensors in DRAM and the parts of buffers of a plan lie."""
+    memories = [memory.name for memory in problem.machine.memories]
+    found = {
+        Place(one.name, (), memories[one.memory]): [
+            Lying(("tensor", one.index), plan.tensors[one.index], one.bytes)
         ]
         for one in problem.tensors
     }
@@ -548,9 +471,9 @@ def _addresses(problem: Problem, plan: Plan) -> dict[Place, list[_Where]]:
             continue
         part = problem.slices[each.slice]
         buffer = problem.buffers[part.buffer]
-        place = buffer.place
-        if place is None or problem.tensors[place.tensor].memory != each.memory:
-            key = (buffer.name, part.start, part.extent, memories[each.memory])
-            where = _Where(("residency", each.index), each.offset, each.bytes)
-            rows.setdefault(key, []).append(where)
-    return rows
+        home = None if buffer.place is None else problem.tensors[buffer.place.tensor].memory
+        if each.memory != home:
+            place = Place(buffer.name, part.start, memories[each.memory])
+            lying = Lying(("residency", each.index), each.offset, each.bytes)
+            found.setdefault(place, []).append(lying)
+    return found

@@ -132,8 +132,8 @@ def with_pins(problem: Problem, named: NamedPins) -> Problem:
 def _both(problem: Problem, named: NamedPins) -> Pins:
     """Return the pins that a problem has and those that are named."""
     cores, memories = _cores_and_memories(problem.machine)
-    tasks_known = Known("task or group", [_name_and_origin(one) for one in problem.tasks])
-    buffers_known = Known("buffer or tensor", [_name_and_origin(one) for one in problem.buffers])
+    tasks_known = Known("task or group", [name_and_origin(one) for one in problem.tasks])
+    buffers_known = Known("buffer or tensor", [name_and_origin(one) for one in problem.buffers])
     tasks = {pin.task: pin for pin in problem.pins.tasks}
     for row in named.tasks:
         allowed = cores.all(row.cores or ())
@@ -196,7 +196,8 @@ def refuse_unknown_names(
         of_tensors.all(filter(_is_whole, place.buffer))
 
 
-def _name_and_origin(one: Task | Buffer) -> tuple[str, str]:
+def name_and_origin(one: Task | Buffer) -> tuple[str, str]:
+    """Return a name, and that of the group or tensor of which it is a tile."""
     return one.name, one.tile.of if one.tile else ""
 
 
@@ -249,15 +250,17 @@ class Known:
         """Return what is meant, in ascending order; a :class:`PinError` where it is nothing."""
         return tuple(sorted({index for name in wanted for index in self._one(name)}))
 
-    def _one(self, name: str) -> Iterable[int]:
-        if name in self._of:
-            return self._of[name]
-        found: list[int] = []
-        if "*" in name:
-            # Brackets are part of the names of tiles.
-            pattern = name.replace("[", "[[]").replace("?", "[?]")
-            matches = re.compile(fnmatch.translate(pattern)).match
-            found = [index for each in self._of if matches(each) for index in self._of[each]]
+    def matching(self, name: str) -> list[int]:
+        """Return what has a name, in which ``*`` stands for anything."""
+        if name in self._of or "*" not in name:
+            return self._of.get(name, [])
+        # Brackets are part of the names of tiles.
+        pattern = name.replace("[", "[[]").replace("?", "[?]")
+        matches = re.compile(fnmatch.translate(pattern)).match
+        return [index for each in self._of if matches(each) for index in self._of[each]]
+
+    def _one(self, name: str) -> list[int]:
+        found = self.matching(name)
         if not found:
             near = near_matches(name, list(self._of)[:COMPARED])
             raise PinError(f"pins: there is no {self._what} {name}{near}")
