@@ -1,16 +1,15 @@
 """What solvers lose without one of their parts, at equal processor time.
 
-Usage: python -m benchmarks.ablation {lns,auto,cpsat} [--instances [LEAST MOST]] [--seconds S]
+Usage: python -m benchmarks.ablation {auto,cpsat} [--instances [LEAST MOST]] [--seconds S]
            [--seeds N] [--only NAME ...] [--without PART ...]
 
-``lns`` without reassignment or the other steps; ``auto`` without one of
-its members, whose time the others get; ``cpsat`` without one of its switches, or several at once.
+``auto`` without one of its members, whose time the others get; ``cpsat`` without one of its
+switches, or several at once.
 
 Rows are those of ``benchmarks/ablation.yaml``, or with ``--instances`` those in ``instances/``
 of so many tasks, 20 to 80 unless told otherwise. Each run is a process of its own that begins with
 all libraries loaded and counts its own processor seconds, so that what else the machine does has no
-say. The runs of ``lns`` begin where its steps begin, from the same incumbent: what comes before is
-the same for all.
+say.
 """
 
 import argparse
@@ -34,19 +33,13 @@ from benchmarks.bench.suite import load_suite, make_problem
 from spmilp.checker.check import check
 from spmilp.plan.measures import claimed
 from spmilp.problem.file import read_problem
-from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers import auto
 from spmilp.solvers.auto import members_for
 from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
-from spmilp.solvers.common.clock import Clock
-from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.exact.cpsat import inquiry
 from spmilp.solvers.exact.cpsat.phases import CpSatOptions
 from spmilp.solvers.exact.cpsat.solver import CpSatSolver
-from spmilp.solvers.improve.options import LnsOptions
-from spmilp.solvers.improve.solver import Candidate, LnsSolver, Search
-from spmilp.solvers.schedule.restarts import PerturbedRestarts
 
 HERE = Path(__file__).parent
 INSTANCES = HERE.parent / "instances" / "problems"
@@ -62,17 +55,9 @@ LOOK = 0.02
 TASKS = (20, 80)
 """Of instances, unless told otherwise."""
 
-LIMITS = {"lns": 16.0, "auto": 16.0, "cpsat": 30.0}
+LIMITS = {"auto": 16.0, "cpsat": 30.0}
 """Processor seconds of each run unless told otherwise."""
 
-SHARE_OF_SEARCH = 0.3
-"""Of the time, before ``lns`` begins, as in ``auto`` on large problems."""
-
-LNS = {
-    ALL: LnsOptions(),
-    "reassignment": LnsOptions(reassignment=False),
-    "advancing loads": LnsOptions(advance_loads=False),
-}
 MEMBERS = ("search", "lns", "residency", "cpsat")
 CUTS = ("energy_of_cores", "energy_of_links", "working_sets", "known_heads")
 SYMMETRY = ("disjoint_residencies", "residencies_are_used")
@@ -110,41 +95,6 @@ class Trial:
                 yield part, seed
 
 
-class Branching(Search):
-    """A search of neighbourhoods that tries several options from where its steps begin."""
-
-    def __init__(self, context: SearchContext, trial: Trial) -> None:
-        super().__init__(context, LNS[ALL])
-        self._trial = trial
-        self.outcomes: Outcomes = {}
-
-    def _step_by_step(self, best: Candidate) -> None:
-        left = max(1.0, self._clock.seconds_left() or 0.0)
-        for part, seed in self._trial.runs():
-
-            def steps(part: str = part, seed: int = seed) -> Outcome:
-                self._settings = LNS[part]
-                self._context.options = replace(self._context.options, seed=seed)
-                self._clock = Clock(left, process_time)
-                Search._step_by_step(self, best)
-                return outcome_of(self._context.problem, self.result())
-
-            self.outcomes[part, seed] = in_a_process(steps)
-
-
-def without_parts_of_lns(problem: Problem, trial: Trial) -> Outcomes:
-    """Return what the search of neighbourhoods finds from what perturbed restarts have found."""
-    began = process_time()
-    first = SolveOptions(time_limit=SHARE_OF_SEARCH * trial.seconds)
-    hint = PerturbedRestarts().solve(problem, first, now=process_time).plan
-    left = SolveOptions(time_limit=trial.seconds - (process_time() - began))
-    search = Branching(SearchContext(problem, left, hint, process_time), trial)
-    search.run()
-    if search.outcomes:
-        return search.outcomes
-    return dict.fromkeys(trial.runs(), outcome_of(problem, search.result()))
-
-
 def without_members_of_auto(problem: Problem, trial: Trial) -> Outcomes:
     """Return what the portfolio finds; one without any member left is left out."""
     found: Outcomes = {}
@@ -177,7 +127,6 @@ def without_switches_of_cpsat(problem: Problem, trial: Trial) -> Outcomes:
 
 
 SOLVERS: dict[str, tuple[tuple[str, ...], Callable[[Problem, Trial], Outcomes]]] = {
-    "lns": (tuple(LNS), without_parts_of_lns),
     "auto": ((ALL, *MEMBERS), without_members_of_auto),
     "cpsat": ((ALL, *SWITCHES), without_switches_of_cpsat),
 }
@@ -203,13 +152,11 @@ def main() -> None:
         seeds=tuple(range(given.seeds)),
     )
     count_processor_time()
-    for solver in (auto.Auto(), LnsSolver(), CpSatSolver()):
+    for solver in (auto.Auto(), CpSatSolver()):
         # Compiled code is loaded before any clock starts.
         solver.solve(read_problem(WARM_UP), SolveOptions(time_limit=6.0), now=process_time)
     found: dict[str, Outcomes] = {}
     for name, problem in problems(tuple(given.only), given.instances):
-        if given.solver == "lns" and problem.objective.first is not Quantity.MAKESPAN:
-            continue
         found[name] = run(problem, trial)
         values = (f"{part} {one.value} >= {one.bound}" for (part, _), one in found[name].items())
         print(f"{name}: {', '.join(values)}", file=sys.stderr, flush=True)

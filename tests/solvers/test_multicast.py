@@ -13,8 +13,8 @@ from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.exact.cpsat.solver import CpSatSolver
-from spmilp.solvers.improve.components import with_unplaced
-from spmilp.solvers.improve.reassignment import Reassigner, Reassignment, snapshot
+from spmilp.solvers.improve.reassignment import Reassigner
+from spmilp.solvers.improve.steps import with_unplaced
 from spmilp.solvers.justify.context import context_of
 from spmilp.solvers.justify.passes import backward_pass
 from spmilp.solvers.schedule.portfolio import Schedules
@@ -82,7 +82,7 @@ def test_tasks_whose_operands_or_results_are_multicast_change_cores() -> None:
                 for r in (*schedule.reads.values(one), *schedule.fills.values(one))
             }
             own = {*schedule.reads.values(task), *schedule.fills.values(task)}
-            found = reassigner.reassigned(snapshot(late), Reassignment((task,), pool))
+            found = reassigner.reassigned(late, task, pool)
             if found is None:
                 continue
             late = with_unplaced(schedule, found, late.start)

@@ -1,6 +1,5 @@
 """Large-neighbourhood search: shortens a plan as a partial-order schedule.
 
-- ``solver``: the solver with its ``options``: the search, from initial solutions on.
-- ``steps``: which step comes next; some loads are advanced.
-- ``components``: steps in which tasks change cores; ``reassignment``: one such change.
+- ``solver``: the search, from initial solutions on.
+- ``steps``: steps in which a task changes its core; ``reassignment``: one such change.
 """

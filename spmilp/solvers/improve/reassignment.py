@@ -1,7 +1,7 @@
-"""Tasks move to other cores, with the residencies that only they use.
+"""A task moves to another core, with the residencies that only it uses.
 
-1. The tasks run on the new pool of cores, and what they write lies in its memory.
-2. *Private* operands, which a transfer brings for these tasks alone, come along: it brings them to
+1. The task runs on the new pool of cores, and what it writes lies in its memory.
+2. *Private* operands, which a transfer brings for this task alone, come along: it brings them to
    the new memory. Every transfer with an end that moved takes the shortest option between its new
    ends; where both have become one memory, it falls away.
 3. *Shared* operands, which others need where they are, are read from a residency that is in the new
@@ -11,39 +11,23 @@
 New copies take free slots of the schedule, see :mod:`spmilp.solvers.justify.context`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
 from spmilp.problem.problem import Problem, Slice
 from spmilp.solvers.justify.context import ScheduleContext
-from spmilp.solvers.justify.schedule import PartialOrderSchedule, TimedSchedule, pools_of
+from spmilp.solvers.justify.schedule import (
+    Demands,
+    PartialOrderSchedule,
+    TimedSchedule,
+    pools_of,
+)
 from spmilp.solvers.justify.transfer_options import TransferOption, TransferOptions
-from spmilp.solvers.schedule.kernels.records import NONE, Ints, Rows
+from spmilp.solvers.schedule.kernels.records import NONE, Rows, ranges_of
 from spmilp.units import Cycles, KindIdx, MemoryIdx, ResidencyIdx, SliceIdx, TaskIdx
-
-
-class Column:
-    """An array with changes."""
-
-    def __init__(self, before: Ints) -> None:
-        self._before = before
-        self._changes: dict[int, int] = {}
-
-    def __getitem__(self, index: int) -> int:
-        return self._changes.get(index, int(self._before[index]))
-
-    def __setitem__(self, index: int, value: int) -> None:
-        self._changes[index] = value
-
-    def result(self) -> Ints:
-        """Return the array with its changes."""
-        if not self._changes:
-            return self._before
-        found = self._before.copy()
-        found[[*self._changes]] = [*self._changes.values()]
-        return found
 
 
 class Lists:
@@ -61,13 +45,12 @@ class Lists:
 
     def result(self) -> Rows:
         """Return the rows with their changes."""
-        return _with_rows(self._before, self._changes)
-
-
-def free_slots(schedule: PartialOrderSchedule, first: int) -> Ints:
-    """Return the transfers from the first slot on that are free."""
-    is_slot = (schedule.cycles == 0) & (np.diff(schedule.fills.begin) == 1)
-    return first + np.flatnonzero(is_slot[first:])
+        owners, rows = [*self._changes], self._before
+        added = [*chain.from_iterable(self._changes.values())]
+        first, length = rows.begin[:-1].copy(), np.diff(rows.begin)
+        length[owners] = [len(values) for values in self._changes.values()]
+        first[owners] = rows.items.size + np.cumsum(length[owners]) - length[owners]
+        return ranges_of(np.append(rows.items, np.array(added, np.int64)), first, length)
 
 
 class ScheduleEdit:
@@ -81,24 +64,24 @@ class ScheduleEdit:
 
     def __init__(self, schedule: PartialOrderSchedule, first_free_slot: int) -> None:
         self._schedule = schedule
-        free = free_slots(schedule, first_free_slot)
-        self._free_slots = iter(free.tolist())
         is_dropped = schedule.cycles == 0
-        is_dropped[free] = False
-        self._dropped = next(iter(np.flatnonzero(is_dropped).tolist()), None)
-        self._demands = Lists(schedule.demands)
-        self._amounts = Lists(Rows(schedule.demands.begin, schedule.amounts))
-        self._moved_slice = Column(schedule.moved_slice)
-        self._bytes = Column(schedule.bytes)
-        self._overwrites = Column(schedule.overwrites)
-        self.filler = Column(schedule.filler)
-        self.cycles = Column(schedule.cycles)
+        is_free = is_dropped & (np.diff(schedule.fills.begin) == 1)
+        is_free[:first_free_slot] = False
+        self._free_slots = iter(np.flatnonzero(is_free).tolist())
+        self._dropped = next(iter(np.flatnonzero(is_dropped & ~is_free).tolist()), None)
+        self._demands = Lists(schedule.demands.rows)
+        self._amounts = Lists(Rows(schedule.demands.begin, schedule.demands.amounts))
+        self._moved_slice = schedule.moved_slice.copy()
+        self._bytes = schedule.bytes.copy()
+        self._overwrites = schedule.overwrites.copy()
+        self.filler = schedule.filler.copy()
+        self.cycles = schedule.cycles.copy()
         self.reads = Lists(schedule.reads)
         self.fills = Lists(schedule.fills)
         self.readers = Lists(schedule.readers)
-        self.memory = Column(schedule.memory)
-        self.slice = Column(schedule.slice)
-        self.overwritten_by = Column(schedule.overwritten_by)
+        self.memory = schedule.memory.copy()
+        self.slice = schedule.slice.copy()
+        self.overwritten_by = schedule.overwritten_by.copy()
 
     def run(self, task: int, pool: int, cycles: Cycles) -> None:
         """Let a task run on a pool of cores."""
@@ -163,10 +146,6 @@ class ScheduleEdit:
         self.overwritten_by[residency], self.overwritten_by[instead] = NONE, successor
         self._overwrites[successor] = instead
 
-    def overwrite(self, old: ResidencyIdx, new: ResidencyIdx) -> None:
-        """Let a residency overwrite another one in place."""
-        self.overwritten_by[old], self._overwrites[new] = new, old
-
     def forbid_in_place(self, residency: ResidencyIdx) -> None:
         """Let nothing overwrite a residency in place any more."""
         successor = self.overwritten_by[residency]
@@ -175,65 +154,21 @@ class ScheduleEdit:
 
     def result(self) -> PartialOrderSchedule:
         """Return the schedule as it is now."""
+        demands = self._demands.result()
         return self._schedule._replace(
-            cycles=self.cycles.result(),
-            moved_slice=self._moved_slice.result(),
-            demands=self._demands.result(),
-            amounts=self._amounts.result().items,
+            cycles=self.cycles,
+            moved_slice=self._moved_slice,
+            demands=Demands(demands.begin, demands.items, self._amounts.result().items),
             reads=self.reads.result(),
             fills=self.fills.result(),
-            filler=self.filler.result(),
+            filler=self.filler,
             readers=self.readers.result(),
-            memory=self.memory.result(),
-            slice=self.slice.result(),
-            bytes=self._bytes.result(),
-            overwrites=self._overwrites.result(),
-            overwritten_by=self.overwritten_by.result(),
+            memory=self.memory,
+            slice=self.slice,
+            bytes=self._bytes,
+            overwrites=self._overwrites,
+            overwritten_by=self.overwritten_by,
         )
-
-
-def _with_rows(rows: Rows, changes: Mapping[int, Sequence[int]]) -> Rows:
-    """Return rows of which some are replaced, without sorting all."""
-    if not changes:
-        return rows
-    owners = [*changes]
-    if all(rows.begin[one + 1] - rows.begin[one] == len(some) for one, some in changes.items()):
-        items = rows.items.copy()
-        for owner, some in changes.items():
-            items[rows.begin[owner] : rows.begin[owner + 1]] = some
-        return Rows(rows.begin, items)
-    lengths = np.diff(rows.begin)
-    kept = np.ones(lengths.size, np.bool_)
-    kept[owners] = False
-    is_kept = np.repeat(kept, lengths)
-    lengths[owners] = [len(items) for items in changes.values()]
-    begin = np.concatenate(([0], np.cumsum(lengths)))
-    items = np.zeros(begin[-1], np.int64)
-    items[np.repeat(kept, lengths)] = rows.items[is_kept]
-    for owner, some in changes.items():
-        items[begin[owner] : begin[owner + 1]] = some
-    return Rows(begin, items)
-
-
-class Snapshot(NamedTuple):
-    """A schedule, when its activities start, and from when to when its residencies are there."""
-
-    schedule: PartialOrderSchedule
-    start: Ints
-    begins: Ints
-    ends: Ints
-
-
-def snapshot(timed: TimedSchedule) -> Snapshot:
-    """Return a schedule with all its times."""
-    return Snapshot(timed.schedule, timed.start, *timed.lifetimes())
-
-
-class Reassignment(NamedTuple):
-    """Tasks, and the pool of cores that they are to run on."""
-
-    tasks: tuple[TaskIdx, ...]
-    pool: int
 
 
 class Reassigned(NamedTuple):
@@ -246,7 +181,7 @@ class Reassigned(NamedTuple):
         which to place them: the cycle is its old start, or for a new transfer (0) the start of its
         first reader.
     memories
-        Memories that may hold more bytes than before: the tasks' old ones, and the new one.
+        Memories that may hold more bytes than before: the task's old one, and the new one.
     """
 
     schedule: PartialOrderSchedule
@@ -263,8 +198,6 @@ class Reassigner:
         The kind and the memory of each pool of cores.
     options
         Transfers between any two memories.
-    first_free_slot
-        The first of the transfers that were free slots at the beginning; some may be used.
     """
 
     def __init__(self, context: ScheduleContext) -> None:
@@ -272,56 +205,54 @@ class Reassigner:
         self.context = context
         self.problem: Problem = problem
         self.options = TransferOptions(problem, context.options)
-        self.first_free_slot = context.activities
         self.drams = frozenset(dram.index for dram in machine.drams)
         firsts = [machine.cores[cores[0]] for cores in pools_of(machine)]
         self.pools: tuple[tuple[KindIdx, MemoryIdx], ...] = tuple(
             (core.kind, core.memory) for core in firsts
         )
 
-    def reassigned(self, before: Snapshot, reassignment: Reassignment) -> Reassigned | None:
-        """Return a schedule in which some tasks run on another pool of cores.
+    def reassigned(self, before: TimedSchedule, task: TaskIdx, pool: int) -> Reassigned | None:
+        """Return a schedule in which a task runs on another pool of cores.
 
-        ``None`` where that is not possible or not supported: where no core of the pool can run a
-        task, or an engine cannot bring what is needed; where one of the tasks reads another
-        scratchpad directly, or is read so; where a result has to stay in its memory until all
-        ends; where cores work in a DRAM, where places in tensors and their order would change; and
-        where no free slot is left.
+        ``None`` where that is not possible or not supported: where no core of the pool can run the
+        task, or an engine cannot bring what is needed; where the task reads another scratchpad
+        directly, or is read so; where a result has to stay in its memory until all ends; where
+        cores work in a DRAM, where places in tensors and their order would change; and where no
+        free slot is left.
         """
         try:
-            return _Move(self, before, reassignment).result()
+            return _Move(self, before, task, pool).result()
         except _RefusedError:
             return None
 
 
 class _RefusedError(Exception):
-    """The tasks have to stay."""
+    """The task has to stay."""
 
 
 class _Move:
     """One reassignment in progress; ``_came``: residencies that have moved to the new memory."""
 
     def __init__(
-        self, reassigner: Reassigner, before: Snapshot, reassignment: Reassignment
+        self, reassigner: Reassigner, before: TimedSchedule, task: TaskIdx, pool: int
     ) -> None:
         self._pools = reassigner.pools
         self._drams = reassigner.drams
         self._problem = reassigner.problem
         self._options = reassigner.options
         self._before = before
-        self._tasks = sorted(reassignment.tasks, key=lambda task: (int(before.start[task]), task))
-        self._moves = frozenset(self._tasks)
-        self._pool = reassignment.pool
-        self._kind, self._memory = self._pools[self._pool]
-        self._edit = ScheduleEdit(before.schedule, reassigner.first_free_slot)
-        self._memories = {self._memory}
+        self._task = task
+        self._start = int(before.start[task])
+        self._pool = pool
+        self._kind, self._memory = self._pools[pool]
+        self._old_memory = self._memory_of(task)
+        self._edit = ScheduleEdit(before.schedule, reassigner.context.activities)
         self._came: list[ResidencyIdx] = []
-        self._unplaced: list[tuple[Cycles, int, int]] = []
+        self._unplaced = {(self._start, 1, task)}
 
     def result(self) -> Reassigned:
         """Return the schedule after it."""
-        for task in self._tasks:
-            self._assign(task)
+        self._assign()
         shared = self._bring_private_operands()
         for transfer in self._transfers_of_what_came():
             self._reroute(transfer)
@@ -329,42 +260,38 @@ class _Move:
             self._provide(residency)
         for residency in self._came:
             self._send_back(residency)
-        return Reassigned(
-            self._edit.result(), tuple(sorted(set(self._unplaced))), tuple(sorted(self._memories))
-        )
+        memories = sorted({self._old_memory, self._memory})
+        return Reassigned(self._edit.result(), tuple(sorted(self._unplaced)), tuple(memories))
 
-    def _assign(self, task: TaskIdx) -> None:
-        """Let a task run on the new pool, and what it writes lie in its memory."""
+    def _assign(self) -> None:
+        """Let the task run on the new pool, and what it writes lie in its memory."""
+        task, old_memory, edit = self._task, self._old_memory, self._edit
         cycles = self._problem.tasks[task].cycles[self._kind]
-        old_memory = self._memory_of(task)
+        changes_memory = old_memory != self._memory
         if cycles is None or self._pool_of(task) == self._pool:
             raise _RefusedError
-        if old_memory != self._memory and self._drams & {old_memory, self._memory}:
+        if changes_memory and self._drams & {old_memory, self._memory}:
             raise _RefusedError
-        if any(self._edit.memory[read] != old_memory for read in self._edit.reads[task]):
+        if any(edit.memory[read] != old_memory for read in edit.reads[task]):
             raise _RefusedError
-        self._memories.add(old_memory)
-        self._edit.run(task, self._pool, cycles)
-        self._unplaced.append((int(self._before.start[task]), 1, task))
-        for residency in self._edit.fills[task]:
+        edit.run(task, self._pool, cycles)
+        for residency in edit.fills[task]:
             is_read_remotely = any(
                 self._memory_of(reader) != old_memory for reader in self._reading_tasks(residency)
             )
             if self._before.schedule.lasting[residency] or is_read_remotely:
                 raise _RefusedError
-            if old_memory != self._memory:
+            if changes_memory:
                 self._bring(residency)
 
     def _bring_private_operands(self) -> list[ResidencyIdx]:
-        """Let what is brought for the tasks alone come along; return the other operands."""
+        """Let what is brought for the task alone come along; return the other operands."""
         schedule, shared = self._before.schedule, []
-        operands = {residency: None for task in self._tasks for residency in self._edit.reads[task]}
-        for residency in operands:
+        for residency in dict.fromkeys(self._edit.reads[self._task]):
             if self._edit.memory[residency] == self._memory:
                 continue
-            filler = int(schedule.filler[residency])
-            is_brought = self._is_transfer(filler)
-            is_private = self._moves.issuperset(self._reading_tasks(residency))
+            is_brought = self._is_transfer(int(schedule.filler[residency]))
+            is_private = {*self._reading_tasks(residency)} == {self._task}
             if is_brought and is_private and not schedule.lasting[residency]:
                 self._bring(residency)
             else:
@@ -387,22 +314,29 @@ class _Move:
         if not edit.cycles[transfer]:
             return
         (source,) = edit.reads[transfer]
-        there = {edit.memory[source]: source}
+        there = {int(edit.memory[source]): source}
         # What has moved to where another target is, or the source, is read from that one.
         for target in sorted(edit.fills[transfer], key=lambda one: one in self._came):
-            instead = there.setdefault(edit.memory[target], target)
+            instead = there.setdefault(int(edit.memory[target]), target)
             if instead != target:
                 self._do_without(transfer, target, instead)
         if not edit.cycles[transfer]:
             return
         what = int(self._before.schedule.moved_slice[transfer])
-        targets = [edit.memory[target] for target in edit.fills[transfer]]
-        is_part = what != edit.slice[source]
-        option = self._options.shortest(what, edit.memory[source], targets, is_part=is_part)
+        targets = edit.memory[edit.fills[transfer]].tolist()
+        edit.send(transfer, self._option(what, source, targets))
+        self._unplaced.add((int(self._before.start[transfer]), 1, transfer))
+
+    def _option(
+        self, what: SliceIdx, source: ResidencyIdx, targets: Sequence[MemoryIdx]
+    ) -> TransferOption:
+        """Return how a slice is sent out of a residency."""
+        is_part = bool(what != self._edit.slice[source])
+        memory = int(self._edit.memory[source])
+        option = self._options.shortest(what, memory, targets, is_part=is_part)
         if option is None:
             raise _RefusedError
-        edit.send(transfer, option)
-        self._unplaced.append((int(self._before.start[transfer]), 1, transfer))
+        return option
 
     def _do_without(self, transfer: int, target: ResidencyIdx, instead: ResidencyIdx) -> None:
         """Let what is in the same memory be read instead of a target; without any, drop it."""
@@ -425,24 +359,22 @@ class _Move:
                     self._reroute(reader)
 
     def _provide(self, operand: ResidencyIdx) -> None:
-        """Let the tasks read, in the new memory, an operand that also stays where it is."""
-        readers = [one for one in self._edit.readers[operand] if one in self._moves]
-        if not readers:
+        """Let the task read, in the new memory, an operand that also stays where it is."""
+        if self._task not in self._edit.readers[operand]:
             return
-        what = self._slice_needed(operand, readers)
-        present = self._present(what, self._first_start(readers))
+        what = self._slice_needed(operand, [self._task])
+        present = self._present(what)
         if present == NONE:
-            self._copy(operand, what, self._memory, readers)
+            self._copy(operand, what, self._memory, [self._task])
             return
         successor = self._edit.overwritten_by[operand]
-        if successor != NONE and int(self._before.schedule.filler[successor]) in self._moves:
+        if successor != NONE and self._before.schedule.filler[successor] == self._task:
             self._edit.forbid_in_place(operand)
-        for reader in dict.fromkeys(readers):
-            self._edit.read_instead(reader, operand, present)
+        self._edit.read_instead(self._task, operand, present)
 
     def _send_back(self, result: ResidencyIdx) -> None:
-        """Copy a result to where tasks that have not moved read it."""
-        readers = [one for one in self._reading_tasks(result) if one not in self._moves]
+        """Copy a result to where other tasks read it."""
+        readers = [one for one in self._reading_tasks(result) if one != self._task]
         for memory in sorted({self._memory_of(one) for one in readers} - {self._memory}):
             there = [one for one in readers if self._memory_of(one) == memory]
             self._copy(result, self._slice_needed(result, there), memory, there)
@@ -457,48 +389,42 @@ class _Move:
             )
             if read == residency
         }
-        return wanted.pop() if len(wanted) == 1 else self._edit.slice[residency]
+        return wanted.pop() if len(wanted) == 1 else int(self._edit.slice[residency])
 
-    def _present(self, what: SliceIdx, first: Cycles) -> ResidencyIdx:
-        """Return a residency of a slice in the new memory that lasts until a cycle, or -1."""
-        schedule, start, begins, ends = self._before
+    def _present(self, what: SliceIdx) -> ResidencyIdx:
+        """Return a residency of a slice in the new memory that lasts until the task, or -1."""
+        schedule, edit, first = self._before.schedule, self._edit, self._start
+        begins, ends = self._before.lifetimes()
         buffer = self._problem.slices[what].buffer
-        is_there = (schedule.memory == self._memory) & (begins < first) & (ends >= first)
+        filled = np.where(
+            schedule.filler == NONE, 0, (self._before.start + schedule.cycles)[schedule.filler]
+        )
+        is_left = (edit.filler == NONE) | (edit.cycles[edit.filler] > 0)
+        is_there = (begins < first) & (filled <= first) & (ends >= first) & is_left
+        is_there &= (schedule.memory == self._memory) & (edit.memory == self._memory)
         is_there &= (schedule.slice == what) | (schedule.slice == buffer)
         is_there &= schedule.overwritten_by == NONE
-        for residency in is_there.nonzero()[0].tolist():
-            filler = self._edit.filler[residency]
-            filled = 0 if filler == NONE else int(start[filler] + schedule.cycles[filler])
-            is_left = filler == NONE or self._edit.cycles[filler] > 0
-            if filled <= first and is_left and self._edit.memory[residency] == self._memory:
-                return int(residency)
-        return NONE
+        return next(iter(np.flatnonzero(is_there).tolist()), NONE)
 
     def _copy(
         self, residency: ResidencyIdx, what: SliceIdx, memory: MemoryIdx, readers: list[TaskIdx]
     ) -> None:
         """Let some tasks read a copy of a slice of a residency; it is made just before them."""
         edit = self._edit
-        is_part = what != edit.slice[residency]
-        option = self._options.shortest(what, edit.memory[residency], (memory,), is_part=is_part)
-        if option is None:
-            raise _RefusedError
+        option = self._option(what, residency, (memory,))
         copied = edit.copy(self._problem.slices[what], residency, memory, option)
         if copied is None:
             raise _RefusedError
         transfer, copy = copied
-        self._unplaced.append((self._first_start(readers), 0, transfer))
+        self._unplaced.add((min(int(self._before.start[one]) for one in readers), 0, transfer))
         successor = edit.overwritten_by[residency]
-        if successor != NONE and int(self._before.schedule.filler[successor]) in readers:
-            if is_part or len(readers) > 1:
+        if successor != NONE and self._before.schedule.filler[successor] in readers:
+            if what != edit.slice[residency] or len(readers) > 1:
                 edit.forbid_in_place(residency)
             else:
                 edit.overwrite_instead(residency, copy)
         for reader in dict.fromkeys(readers):
             edit.read_instead(reader, residency, copy)
-
-    def _first_start(self, readers: list[TaskIdx]) -> Cycles:
-        return min(int(self._before.start[one]) for one in readers)
 
     def _is_transfer(self, activity: int) -> bool:
         return activity >= len(self._problem.tasks)

@@ -11,8 +11,7 @@ from spmilp.problem.objective import Quantity
 from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
-from spmilp.solvers.improve.options import LnsOptions
-from spmilp.solvers.improve.steps import Steps
+from spmilp.solvers.improve.steps import ReassignmentSteps
 from spmilp.solvers.justify.context import context_of, plan_of
 from spmilp.solvers.justify.repacking import Repacking, justified
 from spmilp.solvers.justify.schedule import TimedSchedule
@@ -52,51 +51,6 @@ WORTH_PACKING = 0.001
 PATIENCE = 12
 """Steps without any gain before addresses are looked for, for less."""
 
-SECONDS_TO_STOP = 1.0
-"""Seconds for the step at hand after an interrupt, or when the time is over."""
-
-
-class InitialSolutions:
-    """The best schedule of each of the list scheduler's rules.
-
-    The makespan of a schedule does not say how short it becomes in the end: on networks with tight
-    memory, one that is a tenth longer than the best at first may be a tenth shorter then.
-    """
-
-    def __init__(self, context: SearchContext) -> None:
-        self._context = context
-        self._bound = context.bound
-        self._clock = context.clock
-        self._schedules = Schedules.of(context)
-
-    @property
-    def reason(self) -> str:
-        """Why there is no schedule, where there is none."""
-        return self._schedules.reason
-
-    def open_schedules(self) -> Iterator[PlanColumns]:
-        """Yield what the rules decide with open addresses, the best of each assignment first."""
-        schedules = self._context.shared(_open_schedules)
-        for _ in schedules:
-            if self._clock.is_over(SHARE_OF_OPEN):
-                break
-        for found in in_turn(schedules.kept):
-            yield columns_of(self._context.problem, found.state)
-
-    def makespans(self) -> Iterator[int]:
-        """Try the rules one after another; yield the makespan of each schedule."""
-        for found in self._schedules:
-            if found is not None:
-                yield found.score[0]
-            if self._schedules.kept and self._clock.is_over(LIST_SHARE):
-                return
-
-    def plans(self) -> Iterator[Plan]:
-        """Yield the plans that were kept: the shortest of each assignment, then the next ones."""
-        for found in in_turn(self._schedules.kept):
-            with suppress(DoesNotFitError):
-                yield self._schedules.plan(found, self._bound)
-
 
 def in_turn(kept: Sequence[Found]) -> Iterator[Found]:
     """Yield the best schedule of each assignment, then the second of each, and so on."""
@@ -131,15 +85,19 @@ class Candidate:
 
 
 class Search:
-    """Looks for a plan of the least makespan until the time is over or nothing is left to try."""
+    """Looks for a plan of the least makespan until the time is over or nothing is left to try.
 
-    def __init__(self, context: SearchContext, settings: LnsOptions) -> None:
+    Initial solutions are the hint, and the best schedule of each of the list scheduler's rules. The
+    makespan of a schedule does not say how short it becomes in the end: on networks with tight
+    memory, one that is a tenth longer than the best at first may be a tenth shorter then.
+    """
+
+    def __init__(self, context: SearchContext) -> None:
         self._context = context
         self._clock = context.clock
-        self._settings = settings
         self._hint = context.valid_hint
         self._bound = context.bound
-        self._initial = InitialSolutions(context)
+        self._schedules = Schedules.of(context)
         self._begins_open = can_be_open(context.problem)
         self._is_small = len(context.problem.tasks) <= SMALL
         self._first: Plan | None = None
@@ -156,20 +114,19 @@ class Search:
         if self._hint is not None:
             self._report(self._hint.claim.makespan, "hint")
         if self._hint is None or not self._begins_open or self._is_small:
-            for makespan in self._initial.makespans():
-                self._report(makespan, "list")
-                if self._is_done():
-                    return
-        candidates = self._candidates()
-        if not self._settings.repacking:
-            return
-        for candidate in sorted(candidates, key=lambda one: one.opened.makespan):
+            for found in self._schedules:
+                if found is not None:
+                    self._report(found.score[0], "list")
+                    if self._is_done():
+                        return
+                if self._schedules.kept and self._clock.is_over(LIST_SHARE):
+                    break
+        for candidate in sorted(self._candidates(), key=lambda one: one.opened.makespan):
             promises_nothing = candidate.opened.makespan >= self._makespan()
             if self._is_done() or (promises_nothing and candidate is not self._best):
                 break
             self._repack(candidate)
-        has_steps = self._settings.advance_loads or self._settings.reassignment
-        if self._best is not None and has_steps:
+        if self._best is not None:
             self._step_by_step(self._best)
 
     def result(self) -> SolverResult:
@@ -179,10 +136,10 @@ class Search:
         else:
             # The list scheduler may have ended the search: a hint is then no better than its plans.
             hints = [] if self._hint is None else [self._hint]
-            plans = (*hints, *self._initial.plans())
+            plans = (*hints, *self._list_plans())
             plan = min(plans, key=self._context.values, default=None)
         if plan is None:
-            return self._context.unknown(self._initial.reason)
+            return self._context.unknown(self._schedules.reason)
         return self._context.found(plan, solver=NAME)
 
     def _plan_of(self, best: Candidate) -> Plan:
@@ -211,16 +168,7 @@ class Search:
                 continue
             if found and (self._is_done() or self._clock.is_over(share)):
                 break
-            if found and not self._settings.several_initial_solutions:
-                break
-            context, first = context_of(
-                self._context.problem,
-                decisions,
-                options,
-                drops_transfers=self._settings.redundant_transfers,
-                bypasses_dram=self._settings.dram_bypass,
-                changes_cores=self._settings.reassignment,
-            )
+            context, first = context_of(self._context.problem, decisions, options)
             options, work = context.options, Repacking(context, self._clock)
             addressed = justified(context, first) if isinstance(decisions, Plan) else None
             opened = work.opened(addressed or first, FIRST_ROUNDS)
@@ -237,20 +185,31 @@ class Search:
             if self._begins_open and not self._is_small:
                 break
         if self._begins_open:
-            yield from self._initial.open_schedules()
+            schedules = self._context.shared(_open_schedules)
+            for _ in schedules:
+                if self._clock.is_over(SHARE_OF_OPEN):
+                    break
+            for found in in_turn(schedules.kept):
+                yield columns_of(self._context.problem, found.state)
 
     def _plans_to_begin_with(self) -> Iterator[Plan]:
         """Yield the hint, and the list scheduler's plans; first the hint unless those are better.
 
         So a bad hint takes the place of something better only where it leads to less than that.
         """
-        plans, hint = self._initial.plans(), self._hint
+        plans, hint = self._list_plans(), self._hint
         best = next(plans, None)
         if hint is None or best is None:
             yield from (plan for plan in (hint, best) if plan is not None)
         else:
             yield from sorted((hint, best), key=lambda plan: plan.claim.makespan)
         yield from plans
+
+    def _list_plans(self) -> Iterator[Plan]:
+        """Yield the plans that were kept: the shortest of each assignment, then the next ones."""
+        for found in in_turn(self._schedules.kept):
+            with suppress(DoesNotFitError):
+                yield self._schedules.plan(found, self._bound)
 
     def _repack(self, one: Candidate) -> None:
         before = one.addressed or one.opened
@@ -262,14 +221,14 @@ class Search:
     def _step_by_step(self, best: Candidate) -> None:
         """Go on from the best plan with open addresses; now and then look for addresses."""
         work = best.work
-        steps = Steps(work, self._clock, self._settings, self._context.options.seed)
+        steps = ReassignmentSteps(work, self._clock, self._context.options.seed)
         current = work.opened(best.addressed or best.opened)
         left = min(MOST_STEPS, ACTIVITIES_MOVED // current.start.size)
         idle = 0
         while not self._is_done() and (self._clock.is_limited or left > 0):
             left -= 1
             before = current.makespan
-            current = steps.take(current)
+            current = steps.improve(current)
             idle = 0 if current.makespan < before else idle + 1
             gain = self._makespan() - current.makespan
             is_due = idle % PATIENCE == PATIENCE - 1 or left == 0
@@ -323,9 +282,6 @@ class LnsSolver(Solver):
 
     name = "lns"
 
-    def __init__(self, settings: LnsOptions | None = None) -> None:
-        self._settings = settings or LnsOptions()
-
     def search(self, context: SearchContext) -> SolverResult:
         """Return the best plan found."""
         if context.problem.objective.first is not Quantity.MAKESPAN:
@@ -333,20 +289,7 @@ class LnsSolver(Solver):
             return found if hint is None else context.better(found, context.found(hint))
         if context.misfit:
             return context.infeasible(context.misfit)
-        search = Search(context, self._settings)
-        work = context.reports.begin(search.run)
-
-        def has_plan_in_the_end() -> bool:
-            context.clock.stop()
-            work.ended.wait(SECONDS_TO_STOP)
-            return search.has_plan
-
-        def is_late() -> bool:
-            if not (search.has_plan and context.clock.is_over()):
-                return False
-            work.ended.wait(SECONDS_TO_STOP)
-            return True
-
-        with context.until_interrupted(has_plan_in_the_end):
-            context.reports.attend(work, is_late)
+        search = Search(context)
+        with context.until_interrupted(lambda: search.has_plan):
+            search.run()
         return search.result()

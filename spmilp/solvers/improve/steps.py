@@ -1,72 +1,176 @@
-"""Steps of the neighbourhood search on schedules with open addresses.
+"""Steps in which a task changes its core: which one, and where to; whether it pays."""
 
-A step makes some loads from DRAM earlier, or moves tasks to other cores.
-"""
-
-from collections.abc import Callable
+from collections.abc import Iterable
 
 import numpy as np
 
 from spmilp.solvers.common.clock import Clock
-from spmilp.solvers.common.operator_selection import OperatorSelection
-from spmilp.solvers.improve.components import ReassignmentSteps
-from spmilp.solvers.improve.options import LnsOptions
-from spmilp.solvers.justify.early_and_late import advanced, loads_of
-from spmilp.solvers.justify.passes import backward_pass, forward_pass
+from spmilp.solvers.improve.reassignment import Reassigned, Reassigner
+from spmilp.solvers.justify.passes import backward_pass, forward_pass, forward_pass_by
 from spmilp.solvers.justify.repacking import Repacking
-from spmilp.solvers.justify.schedule import TimedSchedule
+from spmilp.solvers.justify.schedule import (
+    Memories,
+    PartialOrderSchedule,
+    TimedSchedule,
+    taken_by,
+    timed,
+)
+from spmilp.solvers.schedule.kernels.records import NEVER, NONE, Ints, numbers, owners_of
+from spmilp.units import Bytes, MemoryIdx, TaskIdx
 
-HOPED = 0.5
-"""Shorter schedules that each kind of step is first expected to find per unit of cost."""
-
-LOADS_ADVANCED = 3
-"""Loads that a step advances, on average, besides the one that it always does."""
+TRIES = 8
+"""Reassignments at most in a step."""
 
 
-class Steps:
-    """Takes steps, more often of the kind that has paid most so far.
+class ReassignmentSteps:
+    """Moves one task to another core, if that pays.
+
+    The plan has to end earlier, or at the same cycle and the busiest resource has less to do. Tasks
+    are chosen at activities without slack, for no other move saves anything alone.
+    """
+
+    def __init__(self, work: Repacking, clock: Clock, seed: int) -> None:
+        self._work = work
+        self._clock = clock
+        self._reassigner = Reassigner(work.context)
+        self._tasks = len(work.context.problem.tasks)
+        self._random = np.random.default_rng(seed)
+        self._last: tuple[TimedSchedule, Ints, TimedSchedule, TimedSchedule] | None = None
+
+    def improve(self, current: TimedSchedule) -> TimedSchedule:
+        """Try some moves, up to the first that pays; return a schedule that ends no later."""
+        memories = self._work.memories()
+        late, early = self._extremes(current, memories)
+        if early.makespan < current.makespan:
+            return early
+        critical = np.flatnonzero((late.schedule.cycles > 0) & (late.start == early.start))
+        pools = len(self._reassigner.pools)
+        for _ in range(TRIES if critical.size else 0):
+            task = self._task_at(late.schedule, int(self._random.choice(critical)))
+            if task is None or self._clock.is_over():
+                continue
+            found = self._reassigned(late, task, int(self._random.integers(pools)), memories)
+            if found is not None and _is_better(found, current):
+                return self._work.opened(found, rounds=1)
+        return current
+
+    def _extremes(
+        self, current: TimedSchedule, memories: Memories
+    ) -> tuple[TimedSchedule, TimedSchedule]:
+        """Return the schedule as late and as early as it can be; computed once for each."""
+        last = self._last
+        if last is None or last[0] is not current or not np.array_equal(last[1], memories.limit):
+            late = backward_pass(current, memories)
+            self._last = last = (current, memories.limit, late, forward_pass(late, memories))
+        return last[2:]
+
+    def _task_at(self, schedule: PartialOrderSchedule, act: int) -> TaskIdx | None:
+        """Return an activity, or a task at one end of a transfer, if there is one."""
+        if act < self._tasks:
+            return act
+        ends = [
+            int(schedule.filler[schedule.reads.values(act)[0]]),
+            *(
+                reader
+                for one in schedule.fills.values(act)
+                for reader in schedule.readers.values(one)
+            ),
+        ]
+        tasks = [one for one in ends if 0 <= one < self._tasks]
+        return int(self._random.choice(tasks)) if tasks else None
+
+    def _reassigned(
+        self, late: TimedSchedule, task: TaskIdx, pool: int, memories: Memories
+    ) -> TimedSchedule | None:
+        """Return the schedule after a move; ``None`` if it is not possible or does not pay."""
+        found = self._reassigner.reassigned(late, task, pool)
+        if found is None:
+            return None
+        stretched = with_unplaced(late.schedule, found, late.start)
+        full = overfull(stretched, memories.limit, found.memories)
+        as_before = overfull(late, memories.limit, full)
+        if any(most > as_before.get(memory, 0) for memory, most in full.items()):
+            return None
+        # Whatever is behind may not be later than it can be for the makespan before.
+        due = late.start.copy()
+        due[[act for _, _, act in found.unplaced]] = NEVER
+        return forward_pass_by(stretched, memories, due)
+
+
+def with_unplaced(before: PartialOrderSchedule, found: Reassigned, start: Ints) -> TimedSchedule:
+    """Return times for a reassigned schedule, in which what has to be placed anew runs alone.
+
+    At the cycle given for each, nothing begins any more until all has ended that runs; then comes
+    the activity, and all that began at that cycle or later comes after it, as late as it came
+    before. So what waits for another still begins when that has ended, and of the others only
+    those hold something at the same time that did so before.
 
     Parameters
     ----------
-    work
-        Opens schedules. It knows how full memories may become, which may change between steps.
+    start
+        Cycles of the schedule before, to which those of ``found.unplaced`` refer.
     """
+    cycles = found.schedule.cycles
+    stays = (cycles > 0) & (before.cycles > 0)
+    stays[[act for _, _, act in found.unplaced]] = False
+    others = np.flatnonzero(stays)
+    others = others[np.argsort(start[others], kind="stable")]
+    begins = start[others]
+    latest_end = np.maximum.accumulate((start + cycles)[others])
+    new = start.copy()
+    shift, cut, at, shifts = 0, -1, [], [0]
+    for cycle, _, act in found.unplaced:
+        if cycle != cut:
+            cut = cycle
+            started = int(np.searchsorted(begins, cycle))
+            running = int(latest_end[started - 1]) if started else 0
+            shift += max(0, running - cycle)
+            at.append(cycle)
+            shifts.append(shift)
+        new[act] = cycle + shift
+        shift += int(cycles[act])
+        shifts[-1] = shift
+    new[others] += numbers(shifts)[np.searchsorted(numbers(at), begins, side="right")]
+    return timed(found.schedule, new)
 
-    def __init__(self, work: Repacking, clock: Clock, settings: LnsOptions, seed: int) -> None:
-        self._clock = clock
-        random = np.random.default_rng(seed)
-        self._steps = dict[str, Callable[[TimedSchedule], TimedSchedule]]()
-        if settings.advance_loads:
-            self._steps["advance loads"] = lambda now: with_loads_advanced(work, now, random)
-        if settings.reassignment:
-            self._steps["reassign"] = ReassignmentSteps(work, clock, seed).improve
-        self._selection = OperatorSelection(dict.fromkeys(self._steps, HOPED))
 
-    def take(self, current: TimedSchedule) -> TimedSchedule:
-        """Return a schedule that ends no later, with open addresses."""
-        began, kind = self._clock.now(), self._selection.in_turn()[0]
-        found = self._steps[kind](current)
-        # Without a limit the same steps are taken each time, whatever they cost.
-        cost = self._clock.now() - began if self._clock.is_limited else 1.0
-        self._selection.learn(kind, found.makespan < current.makespan, cost)
-        return found
+def overfull(
+    now: TimedSchedule, limit: Ints, memories: Iterable[MemoryIdx]
+) -> dict[MemoryIdx, Bytes]:
+    """Return the most bytes at any cycle in those of some memories that hold more than ``limit``.
 
-
-def with_loads_advanced(
-    work: Repacking, current: TimedSchedule, random: np.random.Generator
-) -> TimedSchedule:
-    """Return a schedule with open addresses that ends no later, in which some loads go first.
-
-    A backward pass ends a little later than the schedule does, so that the loads find capacity at
-    the beginning; what that costs has to be won by what they let start earlier.
+    Parameters
+    ----------
+    limit
+        Bytes of each memory; ``NEVER`` for no limit.
     """
-    schedule, memories = current.schedule, work.memories()
-    loads = loads_of(work.context, schedule)
-    if not loads.size:
-        return current
-    count = 1 + int(random.geometric(1 / LOADS_ADVANCED))
-    chosen = random.choice(loads, min(count, loads.size), replace=False)
-    last = current.makespan + int(schedule.cycles[chosen].sum())
-    late = backward_pass(current, memories, last)
-    found = work.opened(forward_pass(advanced(late, memories, chosen), memories), rounds=1)
-    return found if found.makespan <= current.makespan else current
+    most = {memory: _most_bytes(now, memory) for memory in memories if limit[memory] != NEVER}
+    return {memory: count for memory, count in most.items() if count > limit[memory]}
+
+
+def _most_bytes(now: TimedSchedule, memory: MemoryIdx) -> Bytes:
+    schedule, (begins, ends) = now.schedule, now.lifetimes()
+    there = np.flatnonzero((schedule.memory == memory) & (begins < ends))
+    size, overwrites = taken_by(schedule, there), schedule.overwrites[there]
+    filler = schedule.filler[there]
+    # Bytes that are overwritten in place count twice only when the writer has ended.
+    shared = np.where(overwrites == NONE, 0, np.minimum(size, taken_by(schedule, overwrites)))
+    filled = np.where(filler == NONE, 0, (now.start + schedule.cycles)[filler])
+    at = np.concatenate((begins[there], filled, ends[there]))
+    change = np.concatenate((size - shared, shared, -size))
+    # What ends makes room for what begins at the same cycle.
+    return int(np.cumsum(change[np.lexsort((change, at))]).max(initial=0))
+
+
+def _is_better(found: TimedSchedule, current: TimedSchedule) -> bool:
+    if found.makespan != current.makespan:
+        return found.makespan < current.makespan
+    return _busiest(found.schedule) < _busiest(current.schedule)
+
+
+def _busiest(schedule: PartialOrderSchedule) -> float:
+    """Return the cycles for which the busiest of all resources is held as a whole."""
+    demands = schedule.demands
+    work = demands.amounts * schedule.cycles[owners_of(demands.rows)]
+    held = np.bincount(demands.items, weights=work, minlength=schedule.capacity.size)
+    return float((held / schedule.capacity).max(initial=0.0))

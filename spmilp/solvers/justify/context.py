@@ -3,11 +3,8 @@
 What stays the same while times and addresses change is a :class:`ScheduleContext`.
 """
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from math import lcm
 from operator import add
-from typing import TypeAlias
 
 import numpy as np
 
@@ -17,6 +14,7 @@ from spmilp.plan.measures import claim_of, measure
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.justify.schedule import (
+    Demands,
     Flags,
     Memories,
     PartialOrderSchedule,
@@ -50,7 +48,7 @@ from spmilp.solvers.schedule.kernels.records import (
     rows_of,
 )
 from spmilp.solvers.schedule.kernels.tables import alignment_of
-from spmilp.units import Box, MemoryIdx, ResidencyIdx, SliceIdx, TensorIdx
+from spmilp.units import Box, SliceIdx
 
 MOST_FREE_SLOTS = 1000
 """Most free slots of a schedule; slots whose transfer was dropped are used again."""
@@ -66,10 +64,8 @@ class ScheduleContext:
         The plan; ``None`` for one that is known by its columns alone.
     activities
         Number of tasks and transfers of the plan; the free slots of schedules come behind them.
-    packed
-        Memories in which offsets are chosen anew: all but DRAMs.
     usable
-        Bytes of each of them; ``NEVER`` for the others.
+        Bytes of each memory in which offsets are chosen anew; ``NEVER`` for DRAMs.
     is_dram
         Of each memory.
     homes
@@ -77,31 +73,27 @@ class ScheduleContext:
     options
         How slices can be sent between scratchpads.
     placed
-        Pairs of residencies whose places in a tensor overlap; the second begins after the first has
-        ended.
+        Residencies whose places in a tensor overlap with those of others, and these: they begin
+        after the first have ended.
     kept_reuse
         The order of residencies on the same bytes where addresses are never chosen anew.
     dram_is_free
         Whether no DRAM has a limit.
-    drops_transfers
-        Whether transfers may be dropped.
-    bypasses_dram
-        Whether transfers of DRAMs may become copies between scratchpads.
+    keeps_transfers
+        Whether transfers stay that are not needed, or that could bypass DRAM.
     """
 
     problem: Problem
     origin: Plan | None
     activities: int
-    packed: tuple[MemoryIdx, ...]
     usable: Ints
     is_dram: Flags
     homes: Ints
     options: OptionTables
-    placed: tuple[tuple[ResidencyIdx, ResidencyIdx], ...]
+    placed: tuple[Ints, Ints]
     kept_reuse: ReuseOrder
     dram_is_free: bool
-    drops_transfers: bool
-    bypasses_dram: bool
+    keeps_transfers: bool
 
     @property
     def plan(self) -> Plan:
@@ -127,21 +119,13 @@ class ScheduleContext:
         reuse = reuse_order_of(schedule, timed.start, counted, self.placed)
         return Memories(np.full(self.usable.size, NEVER), reuse)
 
-    def arrivals(self, schedule: PartialOrderSchedule) -> tuple[Ints, Ints]:
-        """Return the transfers into memories other than DRAMs, and what each of them reads."""
-        moves = np.flatnonzero((schedule.moved_slice != NONE) & (schedule.cycles > 0))
-        target = schedule.fills.items[schedule.fills.begin[moves]]
-        moves = moves[~self.is_dram[schedule.memory[target]]]
-        return moves, schedule.reads.items[schedule.reads.begin[moves]]
-
 
 def context_of(
     problem: Problem,
     plan: Plan | PlanColumns,
     options: OptionTables | None = None,
     *,
-    drops_transfers: bool = True,
-    bypasses_dram: bool = True,
+    keeps_transfers: bool = False,
     changes_cores: bool = True,
 ) -> tuple[ScheduleContext, TimedSchedule]:
     """Return the context and the schedule of a valid plan.
@@ -154,87 +138,84 @@ def context_of(
         Whether tasks may change cores; the schedule then has free slots for more transfers.
     """
     columns = plan if isinstance(plan, PlanColumns) else columns_of_plan(plan)
-    slots = min(MOST_FREE_SLOTS, len(problem.tasks)) if changes_cores else 0
-    schedule = _with_free_slots(partial_order_of(problem, columns), slots)
-    start = np.concatenate((columns.start, np.zeros(slots, np.int64)))
-    first = timed(schedule, start)
     memories = problem.machine.memories
+    changes_cores &= bool(problem.machine.engines)
+    slots = min(MOST_FREE_SLOTS, len(problem.tasks)) if changes_cores else 0
+    if options is None:
+        options = option_tables_of(problem, columns)
+    activities, columns = columns.start.size, _with_free_slots(columns, slots)
+    schedule = partial_order_of(problem, columns, options)
+    first = timed(schedule, columns.start)
     dram_is_free = all(memory.size is None for memory in problem.machine.drams)
     is_dram = np.array([memory.kind is MemoryKind.DRAM for memory in memories])
     homes = home_tensors(problem, schedule)
-    placed = tuple(followers_at_places(problem, schedule, homes, *first.lifetimes()))
+    placed = _followers_at_places(problem, schedule, homes, *first.lifetimes())
     kept = is_dram[schedule.memory] & (homes == NONE) & (not dram_is_free)
     context = ScheduleContext(
         problem=problem,
         origin=plan if isinstance(plan, Plan) else None,
-        activities=columns.start.size,
-        packed=tuple(np.flatnonzero(~is_dram).tolist()),
+        activities=activities,
         usable=numbers(
             NEVER if memory.kind is MemoryKind.DRAM else memory.usable or 0 for memory in memories
         ),
         is_dram=is_dram,
         homes=homes,
-        options=option_tables_of(problem, columns) if options is None else options,
+        options=options,
         placed=placed,
-        kept_reuse=reuse_order_of(schedule, start, kept, placed),
+        kept_reuse=reuse_order_of(schedule, columns.start, kept, placed),
         dram_is_free=dram_is_free,
-        drops_transfers=drops_transfers,
-        bypasses_dram=bypasses_dram,
+        keeps_transfers=keeps_transfers,
     )
     return context, first
 
 
-def _with_free_slots(schedule: PartialOrderSchedule, count: int) -> PartialOrderSchedule:
-    """Return a schedule with free slots behind its transfers, for copies that become necessary.
+def _with_free_slots(columns: PlanColumns, count: int) -> PlanColumns:
+    """Return a plan's columns with free slots, for copies that become necessary.
 
     A free slot is a transfer that was dropped from the beginning: it takes no time and fills a
     residency that is never there.
     """
-    activities, residencies = schedule.cycles.size, schedule.filler.size
-    fills = Rows(
-        np.concatenate((schedule.fills.begin, schedule.fills.items.size + 1 + np.arange(count))),
-        np.concatenate((schedule.fills.items, residencies + np.arange(count))),
-    )
 
     def longer(column: Ints, value: int) -> Ints:
-        return np.concatenate((column, np.full(count, value, np.int64)))
+        return np.append(column, np.full(count, value, np.int64))
 
     def with_empty(rows: Rows) -> Rows:
         return Rows(longer(rows.begin, rows.begin[-1]), rows.items)
 
-    return schedule._replace(
-        cycles=longer(schedule.cycles, 0),
-        moved_slice=longer(schedule.moved_slice, NONE),
-        demands=with_empty(schedule.demands),
-        reads=with_empty(schedule.reads),
-        fills=fills,
-        before=with_empty(schedule.before),
-        after=with_empty(schedule.after),
-        readers=with_empty(schedule.readers),
-        filler=np.concatenate((schedule.filler, activities + np.arange(count))),
-        memory=longer(schedule.memory, 0),
-        offset=longer(schedule.offset, 0),
-        bytes=longer(schedule.bytes, 1),
-        lasting=longer(schedule.lasting, 0),
-        slice=longer(schedule.slice, NONE),
-        overwrites=longer(schedule.overwrites, NONE),
-        overwritten_by=longer(schedule.overwritten_by, NONE),
+    filled, slots = columns.fills, np.arange(count)
+    return columns._replace(
+        start=longer(columns.start, 0),
+        end=longer(columns.end, 0),
+        reads=with_empty(columns.reads),
+        fills=Rows(
+            np.append(filled.begin, filled.items.size + 1 + slots),
+            np.append(filled.items, columns.slice.size + slots),
+        ),
+        moved=longer(columns.moved, NONE),
+        engine=longer(columns.engine, 0),
+        routes=with_empty(columns.routes),
+        slice=longer(columns.slice, NONE),
+        memory=longer(columns.memory, 0),
+        offset=longer(columns.offset, 0),
+        bytes=longer(columns.bytes, 1),
+        first=longer(columns.first, 0),
+        last=longer(columns.last, 0),
     )
 
 
-def partial_order_of(problem: Problem, columns: PlanColumns) -> PartialOrderSchedule:
+def partial_order_of(
+    problem: Problem, columns: PlanColumns, options: OptionTables
+) -> PartialOrderSchedule:
     """Return the decisions of a valid plan."""
     activities, residencies = columns.start.size, columns.slice.size
-    transfers = columns.moved.size
+    pools, transfers = pools_of(problem.machine), columns.moved.size
     before = rows_of([*(task.after for task in problem.tasks), *((),) * transfers])
     memory, offset, size = columns.memory, columns.offset, columns.bytes
     overwrites, overwritten_by = _in_place(columns.reads, columns.fills, memory, offset, size)
-    demands, amounts, capacity = _resources(problem, columns)
     return PartialOrderSchedule(
         cycles=columns.end - columns.start,
-        demands=demands,
-        amounts=amounts,
-        capacity=capacity,
+        demands=_demands(problem, columns, options),
+        capacity=np.append([len(cores) for cores in pools], options.limits["capacity"]),
         reads=columns.reads,
         fills=columns.fills,
         before=before,
@@ -269,36 +250,26 @@ def _lasting(problem: Problem, columns: PlanColumns) -> Ints:
     return found
 
 
-def _resources(problem: Problem, columns: PlanColumns) -> tuple[Rows, Ints, Ints]:
-    """Return what each activity holds, how much of it, and the capacity of each resource."""
+def _demands(problem: Problem, columns: PlanColumns, options: OptionTables) -> Demands:
+    """Return what each activity holds: a core of a pool, or a channel and its rate on links."""
     machine = problem.machine
-    rates = [*(engine.rate for engine in machine.engines), *(link.rate for link in machine.links)]
-    scale = lcm(*(rate.denominator for rate in rates))
-    whole = numbers(int(rate * scale) for rate in rates)
-    of_engines, of_links = whole[: len(machine.engines)], whole[len(machine.engines) :]
-    pools = pools_of(machine)
     pool_of = np.zeros(len(machine.cores), np.int64)
-    for pool, cores in enumerate(pools):
+    for pool, cores in enumerate(pools_of(machine)):
         pool_of[[*cores]] = pool
-    engines, links = len(pools), len(pools) + len(machine.engines)
-    moves, tasks = np.arange(columns.moved.size), np.arange(columns.tasks)
-    crossing = owners_of(columns.routes)
-    held = of_engines[columns.engine]
-    np.minimum.at(held, crossing, of_links[columns.routes.items])
-    owners = np.concatenate((tasks, tasks.size + moves, tasks.size + crossing))
-    resources = (pool_of[columns.core], engines + columns.engine, links + columns.routes.items)
-    amounts = (np.ones(owners.size - crossing.size, np.int64), held[crossing])
-    count = columns.start.size
-    capacity = [
-        *(len(cores) for cores in pools),
-        *(engine.channels for engine in machine.engines),
-        *of_links.tolist(),
-    ]
-    return (
-        rows_from_pairs(owners, np.concatenate(resources), count),
-        rows_from_pairs(owners, np.concatenate(amounts), count).items,
-        numbers(capacity),
+    rate = numbers(int(engine.rate * options.scale) for engine in machine.engines)
+    crossing, links = owners_of(columns.routes), len(machine.engines) + columns.routes.items
+    held = rate[columns.engine]
+    np.minimum.at(held, crossing, options.limits["capacity"][links])
+    resources = (
+        pool_of[columns.core],
+        options.first_engine + columns.engine,
+        options.first_engine + links,
     )
+    owners = np.concatenate((np.arange(columns.start.size), columns.tasks + crossing))
+    amounts = np.append(np.ones(columns.start.size, np.int64), held[crossing])
+    order = np.argsort(owners, kind="stable")
+    begin = np.append(0, np.cumsum(np.bincount(owners, minlength=columns.start.size)))
+    return Demands(begin, np.concatenate(resources)[order], amounts[order])
 
 
 @compiled
@@ -322,11 +293,8 @@ def _in_place(
     return overwrites, overwritten_by
 
 
-Pairs: TypeAlias = Iterable[tuple[ResidencyIdx, ResidencyIdx]]
-
-
 def reuse_order_of(
-    schedule: PartialOrderSchedule, start: Ints, where: Flags, extra: Pairs = ()
+    schedule: PartialOrderSchedule, start: Ints, where: Flags, extra: tuple[Ints, Ints]
 ) -> ReuseOrder:
     """Return which residencies have the same bytes one after the other, in a valid plan's times.
 
@@ -335,68 +303,40 @@ def reuse_order_of(
     where
         The residencies whose addresses count; the others follow nothing.
     extra
-        Further pairs of residencies, one before the other.
+        Further residencies, and for each another one that comes after it.
     """
     count = schedule.filler.size
     begins = np.where(schedule.filler == NONE, -1, start[schedule.filler])
     counted = np.flatnonzero(where)
-    counted = counted[np.lexsort((counted, begins[counted], schedule.memory[counted]))]
-    before, after = _follow(counted, schedule.memory, schedule.offset, schedule.bytes)
-    before = np.concatenate((before, numbers(pair[0] for pair in extra)))
-    after = np.concatenate((after, numbers(pair[1] for pair in extra)))
-    earlier = rows_from_pairs(after, before, count)
+    counted = counted[np.argsort(begins[counted], kind="stable")]
+    # Between neighbouring edges lie cells of memory that are in use by the same residencies.
+    first = schedule.memory * (1 + (schedule.offset + schedule.bytes).max(initial=0))
+    first += schedule.offset
+    past = first + schedule.bytes
+    edges = np.unique(np.append(first[counted], past[counted]))
+    cells = np.searchsorted(edges, first), np.searchsorted(edges, past)
+    before, after = _follow(counted, *cells, edges.size)
+    earlier = rows_from_pairs(np.append(after, extra[1]), np.append(before, extra[0]), count)
     return ReuseOrder(earlier=earlier, later=inverted(earlier, count))
 
 
 @compiled
-def _follow(counted: Ints, memory: Ints, offset: Ints, size: Ints) -> tuple[Ints, Ints]:
-    """Return pairs of residencies that have bytes in common, the second next after the first.
+def _follow(counted: Ints, first: Ints, past: Ints, cells: int) -> tuple[Ints, Ints]:
+    """Return residencies, and for each another one that next has one of its cells.
 
-    Sweeps each memory in time, and keeps the last owner of each run of bytes, by lowest address.
+    Each residency divides the runs of cells with one owner anew, and adds two of them at most: so
+    there are less than three such pairs for each.
     """
-    low = np.zeros(2 * counted.size + 2, np.int64)
-    owner = np.zeros(2 * counted.size + 2, np.int64)
-    runs = 0
-    before = np.zeros(4 * counted.size + 16, np.int64)
-    after = np.zeros(4 * counted.size + 16, np.int64)
-    count = 0
-    last_memory = NONE
+    owner = np.full(cells, NONE)
+    before = np.zeros(3 * counted.size + 1, np.int64)
+    after, count = before.copy(), 0
     for one in counted:
-        if memory[one] != last_memory:
-            last_memory = memory[one]
-            low[0], owner[0], runs = 0, NONE, 1
-        first, last = offset[one], offset[one] + size[one]
-        # The runs that meet [first, last) are those from i to j - 1.
-        i = np.searchsorted(low[:runs], first, side="right") - 1
-        j = i
-        while j < runs and low[j] < last:
-            if owner[j] != NONE:
-                seen = False
-                for k in range(i, j):
-                    seen = seen or owner[k] == owner[j]
-                if not seen:
-                    if count == before.size:
-                        before = np.concatenate((before, np.zeros_like(before)))
-                        after = np.concatenate((after, np.zeros_like(after)))
-                    before[count], after[count] = owner[j], one
-                    count += 1
-            j += 1
-        tail = owner[j - 1]
-        keeps_head = low[i] < first
-        ends_inside = j == runs or low[j] > last
-        new = i + (1 if keeps_head else 0)
-        kept = new + 1 + (1 if ends_inside else 0)
-        shift = kept - j
-        if shift > 0:
-            for k in range(runs - 1, j - 1, -1):
-                low[k + shift], owner[k + shift] = low[k], owner[k]
-        elif shift < 0:
-            for k in range(j, runs):
-                low[k + shift], owner[k + shift] = low[k], owner[k]
-        runs += shift
-        low[new], owner[new] = first, one
-        if ends_inside:
-            low[new + 1], owner[new + 1] = last, tail
+        last = NONE
+        for cell in range(first[one], past[one]):
+            if owner[cell] != last and owner[cell] != NONE:
+                before[count], after[count] = owner[cell], one
+                count += 1
+            last, owner[cell] = owner[cell], one
     return before[:count].copy(), after[:count].copy()
 
 
@@ -409,46 +349,30 @@ def home_tensors(problem: Problem, schedule: PartialOrderSchedule) -> Ints:
     return homes
 
 
-def followers_at_places(
+def _followers_at_places(
     problem: Problem, schedule: PartialOrderSchedule, homes: Ints, begins: Ints, ends: Ints
-) -> Iterator[tuple[ResidencyIdx, ResidencyIdx]]:
-    """Yield the pairs in one tensor of which the second may begin only when the first has ended."""
-    written = set(homes[(schedule.filler != NONE) & (homes != NONE)].tolist())
-    for tensor in sorted(written):
-        there = np.flatnonzero(homes == tensor).tolist()
-        for one, other in _that_share_elements(problem, schedule, tensor, there):
-            first, second = (one, other) if begins[one] < begins[other] else (other, one)
-            if ends[first] <= begins[second] and schedule.filler[second] != NONE:
-                yield first, second
-
-
-def _that_share_elements(
-    problem: Problem,
-    schedule: PartialOrderSchedule,
-    tensor: TensorIdx,
-    residencies: list[ResidencyIdx],
-) -> Iterator[tuple[ResidencyIdx, ResidencyIdx]]:
-    """Yield the pairs with common elements, by a sweep along the most varied axis."""
-    boxes = [(_box_of(problem, int(schedule.slice[one])), one) for one in residencies]
-    axes = range(len(problem.tensors[tensor].shape))
-    axis = max(axes, key=lambda a: len({box[a] for box, _ in boxes}), default=None)
-    if axis is not None:
-        boxes.sort(key=lambda item: item[0][axis])
-    open_boxes: list[tuple[Box, ResidencyIdx]] = []
-    for box, one in boxes:
-        if axis is not None:
-            open_boxes = [item for item in open_boxes if item[0][axis][1] > box[axis][0]]
-        for other_box, other in open_boxes:
-            if all(a < d and c < b for (a, b), (c, d) in zip(box, other_box, strict=True)):
-                yield other, one
-        open_boxes.append((box, one))
+) -> tuple[Ints, Ints]:
+    """Return residencies at places in tensors, and others there that are written after them."""
+    before, after = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    is_filled = schedule.filler != NONE
+    for tensor in np.unique(homes[is_filled & (homes != NONE)]).tolist():
+        there = np.flatnonzero(homes == tensor)
+        boxes = [_box_of(problem, what) for what in schedule.slice[there].tolist()]
+        low, high = np.moveaxis(np.array(boxes).reshape(there.size, -1, 2), 2, 0)
+        for one in np.flatnonzero(is_filled[there]).tolist():
+            meets = ((low < high[one]) & (low[one] < high)).all(axis=1)
+            ended = there[meets & (ends[there] <= begins[there[one]])]
+            before.append(ended)
+            after.append(np.full(ended.size, there[one]))
+    return np.concatenate(before), np.concatenate(after)
 
 
 def _box_of(problem: Problem, what: SliceIdx) -> Box:
     slice_ = problem.slices[what]
     place = problem.buffers[slice_.buffer].place
     start = slice_.start if place is None else tuple(map(add, place.start, slice_.start))
-    return tuple((a, a + n) for a, n in zip(start, slice_.extent, strict=True))
+    # The last axis makes a box of a single element, too.
+    return (*((a, a + n) for a, n in zip(start, slice_.extent, strict=True)), (0, 1))
 
 
 def plan_of(context: ScheduleContext, timed: TimedSchedule) -> Plan:

@@ -11,8 +11,11 @@ held from one activity to another. They are respected in one of two ways, see :c
 
 - Addresses stay: each residency waits until those have ended that had its bytes before.
 - With capacity only, addresses are open: all bytes fit at the old times, and an activity moves only
-  as far as there is capacity for what it fills (or, backward, reads) all the way. Offset packing
-  may find addresses for the new times, or not.
+  as far as there is capacity for what it opens all the way. Offset packing may find addresses for
+  the new times, or not.
+
+Both passes are the same kernel: a backward pass is a forward pass in mirrored time, in which the
+makespan comes first. Only what activities do to residencies is exchanged, see :class:`_Direction`.
 """
 
 from typing import NamedTuple
@@ -21,20 +24,29 @@ import numpy as np
 
 from spmilp.compiled import kernel, part
 from spmilp.solvers.justify.schedule import (
+    Flags,
     Memories,
     PartialOrderSchedule,
     TimedSchedule,
     earliest_start,
     hold,
-    lifetimes,
     profiles_of_memories,
     profiles_of_resources,
     taken,
     timed,
 )
-from spmilp.solvers.schedule.kernels.records import NEVER, NO, NONE, ONE, YES, ZERO, Ints, Rows
+from spmilp.solvers.schedule.kernels.records import (
+    NEVER,
+    NO,
+    NONE,
+    ONE,
+    YES,
+    ZERO,
+    Ints,
+    Rows,
+    owners_of,
+)
 from spmilp.solvers.schedule.kernels.timeline import Timeline, occupy, step_at
-from spmilp.units import Cycles
 
 
 def forward_pass(before: TimedSchedule, memories: Memories) -> TimedSchedule:
@@ -43,9 +55,7 @@ def forward_pass(before: TimedSchedule, memories: Memories) -> TimedSchedule:
     None starts later than before: at its old cycle there is room, for those placed before it began
     no later than it, and now end no later than they did.
     """
-    state = _forward(before, memories)
-    _place_forward(state, np.argsort(before.start, kind="stable"))
-    return timed(before.schedule, state.found)
+    return forward_pass_by(before, memories, np.full(before.start.size, NEVER)) or before
 
 
 def forward_pass_by(before: TimedSchedule, memories: Memories, due: Ints) -> TimedSchedule | None:
@@ -53,354 +63,264 @@ def forward_pass_by(before: TimedSchedule, memories: Memories, due: Ints) -> Tim
 
     Most attempts to change a plan show soon after the change that they do not pay.
     """
-    state = _forward(before, memories, due)
-    is_in_time = _place_forward(state, np.argsort(before.start, kind="stable"))
-    return timed(before.schedule, state.found) if is_in_time else None
-
-
-def _forward(before: TimedSchedule, memories: Memories, due: Ints | None = None) -> "_Forward":
-    schedule, activities = before.schedule, before.start.size
-    filled, released = (np.zeros(schedule.filler.size, np.int64) for _ in range(2))
-    return _Forward(
-        schedule=schedule,
-        memories=memories,
-        old=before.start,
-        due=np.full(activities, NEVER) if due is None else due,
-        usage=profiles_of_resources(schedule),
-        occupancy=profiles_of_memories(schedule, memories.limit.size),
-        filled=filled,
-        released=released,
-        unread=np.diff(schedule.readers.begin),
-        ends=before.lifetimes()[1],
-        found=np.zeros(activities, np.int64),
+    schedule = before.schedule
+    direction = _Direction(
+        opens=schedule.fills,
+        closes=_with_unread(schedule, schedule.reads),
+        before=schedule.before,
+        earlier=memories.reuse.earlier,
+        overwrites=schedule.overwrites,
+        is_open=schedule.filler == NONE,
+        stays=schedule.lasting != 0,
     )
+    earliest = np.zeros(due.size, np.int64)
+    state = _state(schedule, direction, memories, before.start, before.lifetimes()[1], earliest)
+    is_in_time = _place(state, np.argsort(before.start, kind="stable"), due)
+    return timed(schedule, state.found) if is_in_time else None
 
 
-class _Forward(NamedTuple):
-    """The state of a forward pass: of activities ``old``, ``due`` and ``found`` start cycles.
+def backward_pass(
+    before: TimedSchedule, memories: Memories, due: Ints | None = None
+) -> TimedSchedule:
+    """Return a schedule in which each activity ends as late as it can, all by the makespan.
 
-    Of residencies when each has been ``filled``, when all placed so far have ended that touch it
-    (``released``), its readers not placed yet, and until when it is counted in its memory.
+    None starts earlier than before.
+
+    Parameters
+    ----------
+    due
+        When each activity has to end at the latest, no earlier than it did; by default the
+        makespan.
+    """
+    schedule, last = before.schedule, before.makespan
+    direction = _Direction(
+        opens=_with_unread(schedule, schedule.reads),
+        closes=schedule.fills,
+        before=schedule.after,
+        earlier=memories.reuse.later,
+        overwrites=schedule.overwritten_by,
+        is_open=schedule.lasting != 0,
+        stays=schedule.filler == NONE,
+    )
+    end = before.start + schedule.cycles
+    begins, _ = before.lifetimes()
+    earliest = np.zeros(end.size, np.int64) if due is None else last - due
+    state = _state(schedule, direction, memories, last - end, last - begins, earliest)
+    _place(state, np.argsort(-end, kind="stable"), np.full(end.size, NEVER))
+    return TimedSchedule(schedule, last - state.found - schedule.cycles, last)
+
+
+def _with_unread(schedule: PartialOrderSchedule, reads: Rows) -> Rows:
+    """Return what activities read, and with it what they fill and nobody reads."""
+    unread = np.flatnonzero(np.diff(schedule.readers.begin)[schedule.fills.items] == 0)
+    owners = owners_of(schedule.fills)[unread]
+    added = np.cumsum(np.bincount(owners, minlength=schedule.cycles.size))
+    items = np.insert(reads.items, reads.begin[owners + 1], schedule.fills.items[unread])
+    return Rows(reads.begin + np.concatenate(([0], added)), items)
+
+
+class _Direction(NamedTuple):
+    """What activities do to residencies, and what they follow, in the time of a pass.
+
+    Attributes
+    ----------
+    opens, closes
+        The residencies that each activity is the first to need, or one of the first, and those that
+        it is one of the last to need: forward what it fills and what it reads, backward what it
+        reads and what it fills. What nobody reads is opened and closed by the one that fills it.
+    before
+        Tasks that each activity follows without data.
+    earlier, overwrites
+        The residencies that had the bytes of each before, and the one whose bytes it takes over in
+        place; -1 for none.
+    is_open, stays
+        Whether each is there from the beginning, and until all ends.
+    """
+
+    opens: Rows
+    closes: Rows
+    before: Rows
+    earlier: Rows
+    overwrites: Ints
+    is_open: Flags
+    stays: Flags
+
+
+class _State(NamedTuple):
+    """A pass: the activities placed so far, and what they use. All times are those of the pass.
+
+    Attributes
+    ----------
+    old, earliest, found
+        Of each activity the start before, the earliest start allowed, and the new one.
+    opened, released
+        Of each residency, when all have ended that open it, and all that touch it.
+    unclosed
+        How many have still to close it.
+    since, until
+        From when until when it is counted in its memory; ``NEVER`` until something opens it.
     """
 
     schedule: PartialOrderSchedule
-    memories: Memories
-    old: Ints
-    due: Ints
+    direction: _Direction
+    limit: Ints
     usage: Timeline
     occupancy: Timeline
-    filled: Ints
-    released: Ints
-    unread: Ints
-    ends: Ints
+    old: Ints
+    earliest: Ints
     found: Ints
+    opened: Ints
+    released: Ints
+    unclosed: Ints
+    since: Ints
+    until: Ints
+
+
+def _state(
+    schedule: PartialOrderSchedule,
+    direction: _Direction,
+    memories: Memories,
+    old: Ints,
+    until: Ints,
+    earliest: Ints,
+) -> _State:
+    count = schedule.filler.size
+    return _State(
+        schedule=schedule,
+        direction=direction,
+        limit=memories.limit,
+        usage=profiles_of_resources(schedule),
+        occupancy=profiles_of_memories(schedule, memories.limit.size),
+        old=old,
+        earliest=earliest,
+        found=np.zeros(old.size, np.int64),
+        opened=np.zeros(count, np.int64),
+        released=np.zeros(count, np.int64),
+        unclosed=np.bincount(direction.closes.items, minlength=count),
+        since=np.full(count, NEVER),
+        until=until.copy(),
+    )
 
 
 @kernel
-def _place_forward(state: _Forward, sequence: Ints) -> bool:
+def _place(state: _State, sequence: Ints, due: Ints) -> bool:
     """Place activities in a sequence; return False once one starts later than it is due."""
-    schedule, limit, found = state.schedule, state.memories.limit, state.found
-    for residency in range(schedule.filler.size):
-        memory = schedule.memory[residency]
-        if schedule.filler[residency] == NONE and limit[memory] != NEVER:
-            size = taken(schedule, residency, memory)
-            occupy(state.occupancy, memory, ZERO, state.ends[residency], size)
+    schedule, direction = state.schedule, state.direction
+    for residency in range(state.since.size):
+        if direction.is_open[residency]:
+            state.since[residency] = 0
+            _count(state, residency, ZERO, state.until[residency], ONE)
     for act in sequence:
         if schedule.cycles[act] == 0:
             continue
-        ready = precedence_ready(
-            schedule, state.memories.reuse.earlier, act, found, state.filled, state.released
-        )
-        ready = capacity_ready(schedule, limit, state.occupancy, act, ready, state.old[act])
-        start = earliest_start(schedule, state.usage, act, ready)
-        if start > state.due[act]:
+        ready = _capacity_ready(state, act, _precedence_ready(state, act))
+        cycles = schedule.cycles[act]
+        start = earliest_start(schedule.demands, schedule.capacity, state.usage, act, cycles, ready)
+        if start > due[act]:
             return NO
-        hold(schedule, state.usage, act, start, ONE)
-        found[act] = start
-        _fill(state, act)
-        _read(state, act)
+        hold(schedule.demands, state.usage, act, start, start + cycles, ONE)
+        state.found[act] = start
+        for i in range(direction.opens.begin[act], direction.opens.begin[act + 1]):
+            _open(state, direction.opens.items[i], start, start + cycles)
+        for i in range(direction.closes.begin[act], direction.closes.begin[act + 1]):
+            _close(state, direction.closes.items[i], start + cycles)
     return YES
 
 
 @part
-def _fill(state: _Forward, act: int) -> None:
-    """Count what an activity fills in its memory: from its new start until the old end."""
-    schedule, limit = state.schedule, state.memories.limit
-    start, end = state.found[act], state.found[act] + schedule.cycles[act]
-    for i in range(schedule.fills.begin[act], schedule.fills.begin[act + 1]):
-        residency = schedule.fills.items[i]
-        memory = schedule.memory[residency]
-        state.filled[residency] = state.released[residency] = end
-        if limit[memory] == NEVER:
-            continue
-        if state.unread[residency] == 0 and not schedule.lasting[residency]:
-            state.ends[residency] = end
-        # Bytes that are overwritten in place count twice only when the writer has ended.
-        own = whole = taken(schedule, residency, memory)
-        if schedule.overwrites[residency] != NONE:
-            own = max(0, whole - taken(schedule, schedule.overwrites[residency], memory))
-        occupy(state.occupancy, memory, start, end, own)
-        if state.ends[residency] > end:
-            occupy(state.occupancy, memory, end, state.ends[residency], whole)
-
-
-@part
-def _read(state: _Forward, act: int) -> None:
-    """Free what an activity reads from its end on, if it is the last reader."""
-    schedule, released, ends = state.schedule, state.released, state.ends
-    end = state.found[act] + schedule.cycles[act]
-    for i in range(schedule.reads.begin[act], schedule.reads.begin[act + 1]):
-        residency = schedule.reads.items[i]
-        released[residency] = max(released[residency], end)
-        state.unread[residency] -= 1
-        memory = schedule.memory[residency]
-        if state.unread[residency] > 0 or schedule.lasting[residency]:
-            continue
-        if state.memories.limit[memory] != NEVER and released[residency] < ends[residency]:
-            size = taken(schedule, residency, memory)
-            occupy(state.occupancy, memory, released[residency], ends[residency], -size)
-            ends[residency] = released[residency]
-
-
-@part
-def precedence_ready(
-    schedule: PartialOrderSchedule,
-    earlier: Rows,
-    act: int,
-    found: Ints,
-    filled: Ints,
-    released: Ints,
-) -> int:
-    """Return the cycle at which all has ended that an activity follows, as far as it is placed.
-
-    Parameters
-    ----------
-    earlier
-        The residencies that had the bytes of each before.
-    found
-        Start cycles of the activities placed so far.
-    filled, released
-        When each residency has been filled, and when all have ended that fill or read it.
-    """
-    ready = ZERO
-    for i in range(schedule.before.begin[act], schedule.before.begin[act + 1]):
-        other = schedule.before.items[i]
-        ready = max(ready, found[other] + schedule.cycles[other])
-    for i in range(schedule.reads.begin[act], schedule.reads.begin[act + 1]):
-        ready = max(ready, filled[schedule.reads.items[i]])
-    for i in range(schedule.fills.begin[act], schedule.fills.begin[act + 1]):
-        residency = schedule.fills.items[i]
-        # Other readers of a value that is overwritten in place have been placed, and end before.
-        if schedule.overwrites[residency] != NONE:
-            ready = max(ready, released[schedule.overwrites[residency]])
-        for j in range(earlier.begin[residency], earlier.begin[residency + 1]):
-            ready = max(ready, released[earlier.items[j]])
-    return ready
-
-
-@part
-def capacity_ready(
-    schedule: PartialOrderSchedule, limit: Ints, occupancy: Timeline, act: int, ready: int, old: int
-) -> int:
-    """Return the first cycle from which memories have capacity for what an activity fills.
-
-    They have it from there until its old start; from then on, wherever others are placed.
-    """
-    for i in range(schedule.fills.begin[act], schedule.fills.begin[act + 1]):
-        memory = schedule.memory[schedule.fills.items[i]]
-        if ready >= old or limit[memory] == NEVER:
-            continue
-        need = ZERO
-        for j in range(schedule.fills.begin[act], schedule.fills.begin[act + 1]):
-            residency = schedule.fills.items[j]
-            if schedule.memory[residency] == memory:
-                need += taken(schedule, residency, memory)
-                overwritten = schedule.overwrites[residency]
-                if overwritten != NONE:
-                    shared = taken(schedule, overwritten, memory)
-                    need -= min(taken(schedule, residency, memory), shared)
-        steps, first = occupancy.steps, occupancy.resources[memory].begin
-        step = step_at(occupancy, memory, old - 1)
-        while step > first and steps[step].load + need <= limit[memory]:
-            if steps[step].time <= ready:
-                break
-            step -= 1
-        if need > 0 and steps[step].load + need > limit[memory]:
-            ready = max(ready, min(old, steps[step + 1].time))
-    return ready
-
-
-def backward_pass(
-    before: TimedSchedule,
-    memories: Memories,
-    last: Cycles | None = None,
-    due: Ints | None = None,
-) -> TimedSchedule:
-    """Return a schedule in which each activity ends as late as it can, all by cycle ``last``.
-
-    None starts earlier than before. It is the mirror image of the forward pass.
-
-    Parameters
-    ----------
-    last
-        No less than the makespan, which it is by default.
-    due
-        When each activity has to end at the latest, no earlier than it did; ``last`` by default.
-    """
-    schedule, last = before.schedule, before.makespan if last is None else last
-    begins, _ = lifetimes(schedule, before.start, last)
-    state = _Backward(
-        schedule=schedule,
-        memories=memories,
-        last=last,
-        due=np.full(before.start.size, last) if due is None else due,
-        old=before.start,
-        begins=begins,
-        usage=profiles_of_resources(schedule),
-        occupancy=profiles_of_memories(schedule, memories.limit.size),
-        until=np.full(schedule.filler.size, -1, np.int64),
-        found=np.full(before.start.size, last, np.int64),
-    )
-    _place_backward(state, np.argsort(-(before.start + schedule.cycles), kind="stable"))
-    return TimedSchedule(schedule, state.found, last)
-
-
-class _Backward(NamedTuple):
-    """The state of a backward pass: ``old`` and ``found`` start cycles, ``begins`` of residencies.
-
-    Profiles are in mirrored time: what is placed next then comes behind most of what was placed
-    before, so that few steps have to move. Each residency is counted ``until`` a cycle; -1 for not
-    yet.
-    """
-
-    schedule: PartialOrderSchedule
-    memories: Memories
-    last: int
-    due: Ints
-    old: Ints
-    begins: Ints
-    usage: Timeline
-    occupancy: Timeline
-    until: Ints
-    found: Ints
-
-
-@kernel
-def _place_backward(state: _Backward, sequence: Ints) -> None:
-    """Place activities in a sequence, the last one first."""
-    schedule, limit, begins = state.schedule, state.memories.limit, state.begins
-    for residency in range(schedule.filler.size):
-        if schedule.lasting[residency]:
-            _extend(state, residency, state.last)
-    for act in sequence:
-        if schedule.cycles[act] == 0:
-            continue
-        due = _capacity_due(state, act, _precedence_due(state, act))
-        mirrored = earliest_start(schedule, state.usage, act, state.last - due)
-        hold(schedule, state.usage, act, mirrored, ONE)
-        end = state.last - mirrored
-        start = state.found[act] = end - schedule.cycles[act]
-        for i in range(schedule.reads.begin[act], schedule.reads.begin[act + 1]):
-            residency = schedule.reads.items[i]
-            successor = schedule.overwritten_by[residency]
-            stays = successor == NONE or schedule.filler[successor] != act
-            _extend(state, residency, end if stays else start)
-        for i in range(schedule.fills.begin[act], schedule.fills.begin[act + 1]):
-            residency = schedule.fills.items[i]
-            memory = schedule.memory[residency]
-            _extend(state, residency, end)
-            if limit[memory] != NEVER and start > begins[residency]:
-                _count(state, residency, begins[residency], start, -ONE)
-
-
-@part
-def _extend(state: _Backward, residency: int, end: int) -> None:
-    """Count a residency in its memory until ``end`` at least."""
-    memory, until = state.schedule.memory[residency], state.until
-    if state.memories.limit[memory] == NEVER or until[residency] >= end:
-        return
-    first = state.begins[residency] if until[residency] < 0 else until[residency]
-    if end > first:
-        _count(state, residency, first, end, ONE)
-        until[residency] = end
-
-
-@part
-def _count(state: _Backward, residency: int, first: int, end: int, sign: int) -> None:
-    """Count a residency's bytes from ``first`` to ``end``, or no longer with ``sign`` -1."""
+def _count(state: _State, residency: int, first: int, until: int, sign: int) -> None:
+    """Count a residency's bytes from ``first`` to ``until``, or no longer with ``sign`` -1."""
     memory = state.schedule.memory[residency]
-    size = taken(state.schedule, residency, memory)
-    occupy(state.occupancy, memory, state.last - end, state.last - first, sign * size)
+    if state.limit[memory] != NEVER and until > first:
+        size = taken(state.schedule, residency, memory)
+        occupy(state.occupancy, memory, first, until, sign * size)
 
 
 @part
-def _precedence_due(state: _Backward, act: int) -> int:
-    """Return the cycle by which an activity has to end for all that follow it."""
-    schedule, found = state.schedule, state.found
-    due: int = state.due[act]
-    for i in range(schedule.after.begin[act], schedule.after.begin[act + 1]):
-        due = min(due, found[schedule.after.items[i]])
-    for i in range(schedule.fills.begin[act], schedule.fills.begin[act + 1]):
-        residency = schedule.fills.items[i]
-        for j in range(schedule.readers.begin[residency], schedule.readers.begin[residency + 1]):
-            due = min(due, found[schedule.readers.items[j]])
-        due = min(due, _reused_from(state, act, residency))
-    for i in range(schedule.reads.begin[act], schedule.reads.begin[act + 1]):
-        residency = schedule.reads.items[i]
-        due = min(due, _reused_from(state, act, residency))
-        successor = schedule.overwritten_by[residency]
-        # Other readers of a value that is overwritten in place must have ended before.
-        if successor != NONE and schedule.filler[successor] != act:
-            due = min(due, found[schedule.filler[successor]])
-    return due
+def _own_bytes(state: _State, residency: int) -> int:
+    """Return the bytes that a residency takes beside those that it takes over in place."""
+    memory = state.schedule.memory[residency]
+    own, overwritten = (
+        taken(state.schedule, residency, memory),
+        state.direction.overwrites[residency],
+    )
+    if overwritten != NONE:
+        own = max(ZERO, own - taken(state.schedule, overwritten, memory))
+    return own
 
 
 @part
-def _reused_from(state: _Backward, act: int, residency: int) -> int:
-    """Return when another activity begins to fill what has the bytes of a residency next."""
-    later, first = state.memories.reuse.later, NEVER
-    for i in range(later.begin[residency], later.begin[residency + 1]):
-        filler = state.schedule.filler[later.items[i]]
-        if filler != act:
-            first = min(first, state.found[filler])
-    return first
+def _open(state: _State, residency: int, start: int, end: int) -> None:
+    """Count what an activity opens in its memory: from its new start until the old end."""
+    state.opened[residency] = max(state.opened[residency], end)
+    state.released[residency] = max(state.released[residency], end)
+    since, memory = state.since[residency], state.schedule.memory[residency]
+    if since == NEVER:
+        # Bytes that are overwritten in place count twice only when the activity has ended.
+        own = _own_bytes(state, residency)
+        if state.limit[memory] != NEVER and own > 0:
+            occupy(state.occupancy, memory, start, end, own)
+        _count(state, residency, end, state.until[residency], ONE)
+    elif start < since:
+        _count(state, residency, start, since, ONE)
+    state.since[residency] = min(since, start)
 
 
 @part
-def _capacity_due(state: _Backward, act: int, due: int) -> int:
-    """Return the last cycle, up to ``due``, until which there is capacity for what is read.
+def _close(state: _State, residency: int, end: int) -> None:
+    """Free what an activity closes from its end on, if it is the last one to do so."""
+    state.released[residency] = max(state.released[residency], end)
+    state.unclosed[residency] -= 1
+    if state.unclosed[residency] == 0 and not state.direction.stays[residency]:
+        _count(state, residency, state.released[residency], state.until[residency], -ONE)
+        state.until[residency] = min(state.until[residency], state.released[residency])
 
-    Up to the old end of the activity there is, wherever others are placed.
+
+@part
+def _precedence_ready(state: _State, act: int) -> int:
+    """Return the cycle at which all has ended that an activity follows, as far as it is placed."""
+    schedule, direction, released = state.schedule, state.direction, state.released
+    ready: int = state.earliest[act]
+    for i in range(direction.before.begin[act], direction.before.begin[act + 1]):
+        other = direction.before.items[i]
+        ready = max(ready, state.found[other] + schedule.cycles[other])
+    for i in range(direction.closes.begin[act], direction.closes.begin[act + 1]):
+        ready = max(ready, state.opened[direction.closes.items[i]])
+    for i in range(direction.opens.begin[act], direction.opens.begin[act + 1]):
+        residency = direction.opens.items[i]
+        # Others that need a value that is overwritten in place are placed, and end before.
+        if direction.overwrites[residency] != NONE:
+            ready = max(ready, released[direction.overwrites[residency]])
+        for j in range(direction.earlier.begin[residency], direction.earlier.begin[residency + 1]):
+            ready = max(ready, released[direction.earlier.items[j]])
+    return ready
+
+
+@part
+def _capacity_ready(state: _State, act: int, ready: int) -> int:
+    """Return the first cycle from which memories have capacity for what an activity opens.
+
+    They have it from there until its old start, or until others hold that already; from then on,
+    wherever others are placed.
     """
-    schedule, limit, until = state.schedule, state.memories.limit, state.until
-    old_end = state.old[act] + schedule.cycles[act]
-    for i in range(schedule.reads.begin[act], schedule.reads.begin[act + 1]):
-        residency = schedule.reads.items[i]
-        memory = schedule.memory[residency]
-        first = max(old_end, until[residency])
-        if due <= first or limit[memory] == NEVER:
+    opens, memory_of, steps = state.direction.opens, state.schedule.memory, state.occupancy.steps
+    for i in range(opens.begin[act], opens.begin[act + 1]):
+        memory = memory_of[opens.items[i]]
+        free_from = min(state.old[act], state.since[opens.items[i]])
+        if ready >= free_from or state.limit[memory] == NEVER:
             continue
         need = ZERO
-        for j in range(schedule.reads.begin[act], schedule.reads.begin[act + 1]):
-            other = schedule.reads.items[j]
-            if schedule.memory[other] != memory or max(old_end, until[other]) > first:
-                continue
-            need += taken(schedule, other, memory)
-            successor = schedule.overwritten_by[other]
-            if successor != NONE and schedule.filler[successor] == act:
-                shared = taken(schedule, successor, memory)
-                need -= min(taken(schedule, other, memory), shared)
-        if need > 0:
-            due = _with_capacity_until(state, memory, first, due, need)
-    return due
-
-
-@part
-def _with_capacity_until(state: _Backward, memory: int, first: int, due: int, need: int) -> int:
-    """Return until when a memory has so many bytes more from ``first`` on, or ``due``."""
-    steps, until = state.occupancy.steps, first
-    step = step_at(state.occupancy, memory, state.last - first - 1)
-    while until < due and steps[step].load + need <= state.memories.limit[memory]:
-        until = state.last - steps[step].time
-        step -= 1
-    return min(until, due)
+        for j in range(opens.begin[act], opens.begin[act + 1]):
+            other = opens.items[j]
+            is_held = min(state.old[act], state.since[other]) < free_from
+            if memory_of[other] == memory and not is_held:
+                need += _own_bytes(state, other)
+        step = step_at(state.occupancy, memory, free_from - 1)
+        first = state.occupancy.resources[memory].begin
+        while ready < free_from and step >= first:
+            if steps[step].load + need > state.limit[memory]:
+                break
+            free_from = steps[step].time
+            step -= 1
+        ready = max(ready, free_from)
+    return ready

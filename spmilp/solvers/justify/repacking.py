@@ -14,10 +14,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from spmilp.machine.machine import Machine, Memory
-from spmilp.packing import Item, PackingOptions, PackingProblem, PackingStatus, pack
+from spmilp.packing import Item, PackingOptions, PackingProblem, pack
 from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.justify.context import ScheduleContext
-from spmilp.solvers.justify.early_and_late import with_loads_early, with_transfers_late
 from spmilp.solvers.justify.fewer_transfers import (
     with_dram_bypassed,
     without_redundant_transfers,
@@ -61,9 +60,6 @@ class Effort:
     nodes, nodes_and_items
         Limits on the nodes of the search for one memory's offsets, and on nodes times items: a
         fraction of a second. A limit on nodes gives the same answer on every computer.
-    few, times_as_many
-        If at most the share ``few`` of the memories is not packed, these are searched again with
-        ``times_as_many`` times the nodes.
     """
 
     share: float = 0.9
@@ -78,8 +74,6 @@ class Effort:
     most: float = 1.5
     nodes: int = 30_000
     nodes_and_items: int = 30_000_000
-    few: float = 0.25
-    times_as_many: int = 5
 
 
 SEARCHED = Effort()
@@ -101,6 +95,27 @@ def justified(
         if found.makespan >= (1 - effort.least_of_a_round) * last:
             break
     return found
+
+
+def with_transfers_late(context: ScheduleContext, before: TimedSchedule) -> TimedSchedule:
+    """Return a schedule in which what comes to scratchpads comes as late as it can.
+
+    All else keeps its times: tasks, and what is stored in a DRAM. A copy of what another scratchpad
+    holds ends no later than that is held anyway. So nothing is in a scratchpad for longer than
+    before, and offsets are found more often.
+    """
+    schedule = before.schedule
+    moves = np.flatnonzero((schedule.moved_slice != NONE) & (schedule.cycles > 0))
+    target = schedule.fills.items[schedule.fills.begin[moves]]
+    moves = moves[~context.is_dram[schedule.memory[target]]]
+    source = schedule.reads.items[schedule.reads.begin[moves]]
+    due = before.start + schedule.cycles
+    is_load = context.is_dram[schedule.memory[source]]
+    due[moves] = np.where(is_load, before.makespan, before.lifetimes()[1][source])
+    due = np.minimum(due, before.makespan)
+    # As nothing takes more bytes at any time, the capacity is no matter of times.
+    unlimited = context.with_capacity(np.full(context.usable.size, NEVER))
+    return backward_pass(before, unlimited, due)
 
 
 class Repacking:
@@ -138,8 +153,7 @@ class Repacking:
         """Return a schedule that ends no later, for whose times there may be no addresses.
 
         After each backward pass, transfers that have become redundant are dropped, and others
-        bypass DRAM. From the second round on, loads from DRAM are made early before it: they get
-        free bytes first.
+        bypass DRAM.
 
         Parameters
         ----------
@@ -147,10 +161,8 @@ class Repacking:
             By default as many as the effort has.
         """
         context, memories, found = self.context, self.memories(), before
-        for number in range(rounds or self.effort.rounds):
+        for _ in range(rounds or self.effort.rounds):
             last = found.makespan
-            if number > 0:
-                found = with_loads_early(context, found, memories)
             late = backward_pass(found, memories)
             late = without_redundant_transfers(context, late, memories.limit)
             late = with_dram_bypassed(context, late, memories.limit)
@@ -238,42 +250,25 @@ class Repacking:
 def pack_all(
     context: ScheduleContext, before: TimedSchedule, clock: Clock, effort: Effort = SEARCHED
 ) -> tuple[Ints, tuple[MemoryIdx, ...]]:
-    """Return an offset for each residency, and the memories for which none were found.
-
-    If only few memories have no offsets, and for each of them the search has proven nothing, these
-    are searched for longer.
-    """
+    """Return an offset for each residency, and the memories for which none were found."""
     offset, lifetimes = before.schedule.offset.copy(), before.lifetimes()
-    machine = context.problem.machine
-
-    def pack_some(
-        memories: tuple[MemoryIdx, ...], times_as_many: int
-    ) -> tuple[tuple[MemoryIdx, ...], bool]:
-        """Set offsets; return the memories without, and whether none is proven to have none."""
-        without, is_open = list[MemoryIdx](), True
-        for index in memories:
-            if clock.is_over():
-                return (*without, index), False
-            residencies, problem = _problem_of(machine, machine.memories[index], before, lifetimes)
-            nodes = min(effort.nodes, effort.nodes_and_items // max(1, residencies.size))
-            options = PackingOptions(
-                time_limit=clock.seconds_left(),
-                node_limit=times_as_many * nodes,
-                cliques=False,
-                conflict=False,
-            )
-            found = pack(problem, options)
-            if found.offsets is not None:
-                offset[residencies] = found.offsets
-                continue
+    machine, without = context.problem.machine, list[MemoryIdx]()
+    for index in np.flatnonzero(~context.is_dram).tolist():
+        if clock.is_over():
+            return offset, (*without, index)
+        residencies, problem = _problem_of(machine, machine.memories[index], before, lifetimes)
+        options = PackingOptions(
+            time_limit=clock.seconds_left(),
+            node_limit=min(effort.nodes, effort.nodes_and_items // max(1, residencies.size)),
+            cliques=False,
+            conflict=False,
+        )
+        found = pack(problem, options)
+        if found.offsets is None:
             without.append(index)
-            is_open = is_open and found.status is PackingStatus.UNKNOWN
-        return tuple(without), is_open
-
-    without, is_open = pack_some(context.packed, 1)
-    if is_open and 0 < len(without) <= effort.few * len(context.packed):
-        without, _ = pack_some(without, effort.times_as_many)
-    return offset, without
+        else:
+            offset[residencies] = found.offsets
+    return offset, tuple(without)
 
 
 def _problem_of(

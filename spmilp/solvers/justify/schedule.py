@@ -30,6 +30,28 @@ def pools_of(machine: Machine) -> tuple[tuple[CoreIdx, ...], ...]:
     return tuple(tuple(cores) for cores in pools.values())
 
 
+class Demands(NamedTuple):
+    """What each of many activities, or of many ways to send something, holds while it runs.
+
+    Attributes
+    ----------
+    begin, items
+        Its resources: ``items[begin[i]:begin[i + 1]]``. First come pools of equal cores, then
+        engines, then links.
+    amounts
+        How much of each it holds; rates are in a unit of which all are whole multiples.
+    """
+
+    begin: Ints
+    items: Ints
+    amounts: Ints
+
+    @property
+    def rows(self) -> Rows:
+        """The resources alone."""
+        return Rows(self.begin, self.items)
+
+
 class PartialOrderSchedule(NamedTuple):
     """All decisions of a plan but times; passes compute these from an order of activities.
 
@@ -37,11 +59,8 @@ class PartialOrderSchedule(NamedTuple):
     ----------
     cycles
         Of each activity; 0 for a transfer that was dropped, which reads nothing.
-    demands, amounts
-        The resources of each activity and how much of them it holds; first come pools of equal
-        cores, then engines, then links.
-    capacity
-        Of each resource; rates in a unit of which all are whole multiples.
+    demands, capacity
+        The resources that each activity holds, and what there is of each resource.
     reads, fills
         Residencies that each activity reads and fills.
     before, after
@@ -66,8 +85,7 @@ class PartialOrderSchedule(NamedTuple):
     """
 
     cycles: Ints
-    demands: Rows
-    amounts: Ints
+    demands: Demands
     capacity: Ints
     reads: Rows
     fills: Rows
@@ -133,21 +151,6 @@ def is_alive(schedule: PartialOrderSchedule) -> Flags:
     return alive
 
 
-def lifetimes(schedule: PartialOrderSchedule, start: Ints, last: int) -> tuple[Ints, Ints]:
-    """Return the start and the end of each residency, ``[start, end)``.
-
-    A residency that nothing fills and nobody reads exists for one cycle, a lasting one until cycle
-    ``last``, and one that a dropped transfer filled for none.
-    """
-    filled = schedule.filler != NONE
-    begins = np.where(filled, start[schedule.filler], 0)
-    ends = np.where(filled, begins + schedule.cycles[schedule.filler], 1)
-    np.maximum.at(
-        ends, owners_of(schedule.readers), (start + schedule.cycles)[schedule.readers.items]
-    )
-    return begins, np.where(schedule.lasting, np.maximum(ends, last), ends)
-
-
 @dataclass(frozen=True, slots=True)
 class TimedSchedule:
     """A schedule, a valid start cycle for each activity, and when the last one ends."""
@@ -157,8 +160,17 @@ class TimedSchedule:
     makespan: Cycles
 
     def lifetimes(self) -> tuple[Ints, Ints]:
-        """Return the start and the end of each residency, ``[start, end)``."""
-        return lifetimes(self.schedule, self.start, self.makespan)
+        """Return the start and the end of each residency, ``[start, end)``.
+
+        A residency that nothing fills and nobody reads exists for one cycle, a lasting one until
+        the makespan, and one that a dropped transfer filled for none.
+        """
+        schedule, finish = self.schedule, self.start + self.schedule.cycles
+        filled = schedule.filler != NONE
+        begins = np.where(filled, self.start[schedule.filler], 0)
+        ends = np.where(filled, finish[schedule.filler], 1)
+        np.maximum.at(ends, owners_of(schedule.readers), finish[schedule.readers.items])
+        return begins, np.where(schedule.lasting, np.maximum(ends, self.makespan), ends)
 
 
 def timed(schedule: PartialOrderSchedule, start: Ints) -> TimedSchedule:
@@ -192,15 +204,16 @@ def _profiles(breakpoints: Ints) -> Timeline:
 
 
 @part
-def earliest_start(schedule: PartialOrderSchedule, usage: Timeline, act: int, ready: int) -> int:
-    """Return the first cycle from ``ready`` on at which an activity's resources are free."""
-    cycles, demands = schedule.cycles[act], schedule.demands
-    first, past = demands.begin[act], demands.begin[act + 1]
+def earliest_start(
+    demands: Demands, capacity: Ints, usage: Timeline, one: int, cycles: int, ready: int
+) -> int:
+    """Return the first cycle from ``ready`` on at which all is free that an activity demands."""
+    first, past = demands.begin[one], demands.begin[one + 1]
     start, asked, agreed = ready, first, ZERO
     # They are asked in turn until all agree.
     while agreed < past - first:
         resource = demands.items[asked]
-        spare = schedule.capacity[resource] - schedule.amounts[asked]
+        spare = capacity[resource] - demands.amounts[asked]
         found = earliest_gap(usage, resource, start, cycles, spare)
         agreed = agreed + 1 if found == start else ONE
         start = found
@@ -209,12 +222,10 @@ def earliest_start(schedule: PartialOrderSchedule, usage: Timeline, act: int, re
 
 
 @part
-def hold(schedule: PartialOrderSchedule, usage: Timeline, act: int, start: int, sign: int) -> None:
-    """Take an activity's resources from ``start`` on, or give them back with ``sign`` -1."""
-    demands = schedule.demands
-    end = start + schedule.cycles[act]
-    for i in range(demands.begin[act], demands.begin[act + 1]):
-        occupy(usage, demands.items[i], start, end, sign * schedule.amounts[i])
+def hold(demands: Demands, usage: Timeline, one: int, start: int, end: int, sign: int) -> None:
+    """Take what an activity demands from ``start`` to ``end``, or give it back with ``sign`` -1."""
+    for i in range(demands.begin[one], demands.begin[one + 1]):
+        occupy(usage, demands.items[i], start, end, sign * demands.amounts[i])
 
 
 @part

@@ -124,8 +124,7 @@ def repacked_plan(
     common, best = context_of(
         context.problem,
         plan,
-        drops_transfers=not keeps_transfers,
-        bypasses_dram=not keeps_transfers,
+        keeps_transfers=keeps_transfers,
         changes_cores=False,
     )
     for timed in Repacking(common, Clock(seconds)).repacked(best, best, best.makespan):

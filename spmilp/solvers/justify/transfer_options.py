@@ -4,16 +4,15 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, cast
 
 import numpy as np
-from numpy import concatenate, full
 
 from spmilp.cached import cached
 from spmilp.compiled import part
 from spmilp.machine.machine import Machine
 from spmilp.machine.routes import multicast_route, routes_of, transfer_rate
 from spmilp.problem.problem import Problem
-from spmilp.solvers.justify.schedule import PartialOrderSchedule, pools_of
+from spmilp.solvers.justify.schedule import Demands, earliest_start, pools_of
 from spmilp.solvers.schedule.kernels.plan_columns import PlanColumns
-from spmilp.solvers.schedule.kernels.records import NONE, ZERO, Ints, Table
+from spmilp.solvers.schedule.kernels.records import NONE, ZERO, Ints, Table, ranges_of
 from spmilp.solvers.schedule.kernels.tables import (
     MOST_MEMORIES_WITH_ALL_PAIRS,
     MachineTables,
@@ -22,7 +21,7 @@ from spmilp.solvers.schedule.kernels.tables import (
     machine_tables,
     problem_tables,
 )
-from spmilp.solvers.schedule.kernels.timeline import Timeline, earliest_gap, occupy
+from spmilp.solvers.schedule.kernels.timeline import Timeline
 from spmilp.units import Cycles, MemoryIdx, SliceIdx
 
 
@@ -41,10 +40,12 @@ class OptionTables(NamedTuple):
     ----------
     pair_at
         The row of ``pairs`` for each source and destination; -1 where nothing leads.
-    pairs, options, links
-        Of each pair the options, one for each engine, and the links of its route.
+    pairs, options
+        Of each pair the options, one for each engine.
+    demands
+        What each option holds of the resources of a schedule.
     limits
-        Of each engine: what its transfers may be.
+        Of each engine: what its transfers may be; and the capacity of engines and links.
     slices
         What is known of each slice.
     scale
@@ -56,18 +57,11 @@ class OptionTables(NamedTuple):
     pair_at: Ints
     pairs: Table
     options: Table
-    links: Ints
+    demands: Demands
     limits: Table
     slices: Table
     scale: int
     first_engine: int
-
-    def demands_of(self, pair: int, option: int) -> tuple[Ints, Ints]:
-        """Return the resources of a schedule that an option holds, and how much of each."""
-        row, taken = self.pairs[pair], self.options[option]
-        links = self.links[row.links_from : row.links_to]
-        resources = self.first_engine + concatenate(([taken.engine], links))
-        return resources, concatenate(([1], full(links.size, taken.rate)))
 
 
 def option_tables_of(problem: Problem, columns: PlanColumns) -> OptionTables:
@@ -83,15 +77,16 @@ def option_tables_of(problem: Problem, columns: PlanColumns) -> OptionTables:
         ends = (columns.memory[sources].tolist(), columns.memory[moved].tolist())
         pairs = (pair for pair in zip(*ends, strict=True) if not drams.intersection(pair))
         tables = machine_tables(machine, pairs)
+    first_engine = len(pools_of(machine))
     return OptionTables(
         pair_at=tables.pair_at,
         pairs=tables.pairs,
         options=tables.options,
-        links=tables.links,
+        demands=_demands(tables, first_engine),
         limits=tables.resources,
         slices=problem_tables(problem).slices,
         scale=tables.scale,
-        first_engine=len(pools_of(machine)),
+        first_engine=first_engine,
     )
 
 
@@ -100,6 +95,20 @@ def _tables_between_scratchpads(machine: Machine) -> MachineTables:
     drams = {dram.index for dram in machine.drams}
     inner = [memory.index for memory in machine.memories if memory.index not in drams]
     return machine_tables(machine, ((a, b) for a in inner for b in inner if a != b))
+
+
+def _demands(tables: MachineTables, first_engine: int) -> Demands:
+    """Return what each option holds: a channel of its engine, and its rate on every link."""
+    lengths = tables.pairs["options_to"] - tables.pairs["options_from"]
+    pair = np.repeat(np.arange(lengths.size), lengths)
+    first, past = tables.pairs["links_from"][pair], tables.pairs["links_to"][pair]
+    links = ranges_of(tables.links, first, past - first)
+    at = links.begin[:-1]
+    return Demands(
+        begin=links.begin + np.arange(links.begin.size),
+        items=first_engine + np.insert(links.items, at, tables.options["engine"]),
+        amounts=np.insert(np.repeat(tables.options["rate"], past - first), at, 1),
+    )
 
 
 WHOLE, PART, AT_PLACE = (cast(int, np.int64(value)) for value in range(3))
@@ -147,9 +156,7 @@ def _cycles(tables: OptionTables, taken: EngineUse, what: int, form: int) -> int
 
 
 @part
-def earliest_option(
-    schedule: PartialOrderSchedule, tables: OptionTables, usage: Timeline, copy: Copy
-) -> Booking:
+def earliest_option(tables: OptionTables, capacity: Ints, usage: Timeline, copy: Copy) -> Booking:
     """Return the option by which a copy ends first; option -1 if none is in time."""
     best = Booking(NONE, ZERO, copy.by + 1)
     pair = tables.pairs[copy.pair]
@@ -159,47 +166,10 @@ def earliest_option(
         cycles = _cycles(tables, taken, copy.what, copy.form)
         if cycles == 0 or copy.ready + cycles >= best.end:
             continue
-        start = _first_start(schedule, tables, usage, option, copy, cycles)
+        start = earliest_start(tables.demands, capacity, usage, option, cycles, copy.ready)
         if start + cycles < best.end:
             best = Booking(option, start, start + cycles)
     return best
-
-
-@part
-def _first_start(
-    schedule: PartialOrderSchedule,
-    tables: OptionTables,
-    usage: Timeline,
-    option: int,
-    copy: Copy,
-    cycles: int,
-) -> int:
-    """Return the first cycle at which the engine and every link of the route are free."""
-    taken, route = tables.options[option], tables.pairs[copy.pair]
-    engine = tables.first_engine + taken.engine
-    start = copy.ready
-    while True:
-        asked = start
-        start = earliest_gap(usage, engine, start, cycles, schedule.capacity[engine] - 1)
-        for entry in range(route.links_from, route.links_to):
-            link = tables.first_engine + tables.links[entry]
-            spare = schedule.capacity[link] - taken.rate
-            start = earliest_gap(usage, link, start, cycles, spare)
-        if start == asked:
-            return start
-
-
-@part
-def hold_option(
-    tables: OptionTables, usage: Timeline, pair: int, booking: Booking, sign: int
-) -> None:
-    """Take the engine and the links of an option, or give them back with ``sign`` -1."""
-    taken, route = tables.options[booking.option], tables.pairs[pair]
-    start, end = booking.start, booking.end
-    occupy(usage, tables.first_engine + taken.engine, start, end, sign)
-    for entry in range(route.links_from, route.links_to):
-        link = tables.first_engine + tables.links[entry]
-        occupy(usage, link, start, end, sign * taken.rate)
 
 
 class TransferOption(NamedTuple):

@@ -4,7 +4,6 @@ from dataclasses import replace
 from pathlib import Path
 from time import process_time
 
-import numpy as np
 import pytest
 
 from spmilp.checker.check import check
@@ -14,14 +13,7 @@ from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.improve.solver import LnsSolver
-from spmilp.solvers.improve.steps import with_loads_advanced
 from spmilp.solvers.schedule.solver import ListScheduler
-from tests.solvers.justify.test_justification import (
-    is_packed_and_valid,
-    on_random_problems,
-    repacking_of,
-)
-from tests.solvers.schedules import scheduled
 
 MODELS = Path(__file__).parents[3] / "models"
 INSTANCES = Path(__file__).parents[3] / "instances" / "problems"
@@ -71,18 +63,3 @@ def test_a_bad_hint_does_not_stand_in_the_way_of_a_plan_that_is_proven_best() ->
     assert found.status is SolveStatus.OPTIMAL
     assert found.plan is not None
     assert found.plan.claim.makespan == best.plan.claim.makespan
-
-
-@pytest.mark.full
-def test_advanced_loads_lengthen_no_schedule_and_lead_to_valid_plans() -> None:
-    def claim(problem: Problem) -> int:
-        context, current = scheduled(problem)
-        work, random = repacking_of(context), np.random.default_rng(0)
-        current = work.opened(current)
-        for _ in range(4):
-            before = current.makespan
-            current = with_loads_advanced(work, current, random)
-            assert current.makespan <= before
-        return is_packed_and_valid(work, current)
-
-    assert on_random_problems(claim) >= 15

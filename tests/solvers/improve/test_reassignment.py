@@ -12,8 +12,8 @@ from spmilp.machine.machine import Machine
 from spmilp.plan.plan import Placement, Plan
 from spmilp.problem.problem import Problem, Task
 from spmilp.solvers.common.clock import Clock
-from spmilp.solvers.improve.components import ReassignmentSteps, with_unplaced
-from spmilp.solvers.improve.reassignment import Reassigner, Reassignment, snapshot
+from spmilp.solvers.improve.reassignment import Reassigner
+from spmilp.solvers.improve.steps import ReassignmentSteps, with_unplaced
 from spmilp.solvers.justify.context import ScheduleContext, context_of, plan_of
 from spmilp.solvers.justify.passes import backward_pass
 from spmilp.solvers.justify.repacking import Effort, Repacking
@@ -33,7 +33,7 @@ class Setting:
         self.reassigner = Reassigner(self.context)
 
     def moved(self, timed: TimedSchedule, task: int, pool: int) -> TimedSchedule | None:
-        found = self.reassigner.reassigned(snapshot(timed), Reassignment((task,), pool))
+        found = self.reassigner.reassigned(timed, task, pool)
         return None if found is None else with_unplaced(timed.schedule, found, timed.start)
 
 

@@ -10,23 +10,22 @@ from hypothesis import strategies as st
 
 from spmilp.checker.check import check
 from spmilp.pipeline import problem_of
-from spmilp.problem.file import read_problem
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import Clock
-from spmilp.solvers.justify import repacking
 from spmilp.solvers.justify.context import ScheduleContext, plan_of
-from spmilp.solvers.justify.early_and_late import (
-    with_loads_early,
+from spmilp.solvers.justify.repacking import (
+    SEARCHED,
+    Effort,
+    Repacking,
+    justified,
     with_transfers_late,
 )
-from spmilp.solvers.justify.repacking import AT_ONCE, SEARCHED, Effort, Repacking, justified
 from spmilp.solvers.justify.schedule import TimedSchedule
 from spmilp.solvers.schedule.kernels.records import NONE
 from tests.solvers.random_problems import problems
 from tests.solvers.schedules import scheduled
 
 MODELS = Path(__file__).parents[3] / "models"
-INSTANCES = Path(__file__).parents[3] / "instances" / "problems"
 
 
 def repacking_of(context: ScheduleContext, effort: Effort = SEARCHED) -> Repacking:
@@ -91,27 +90,6 @@ def test_every_repacked_schedule_is_a_valid_plan_that_is_shorter_than_all_before
         return count
 
     assert on_random_problems(claim, 20) >= 8
-
-
-@pytest.mark.full
-def test_loads_that_come_early_lengthen_nothing_and_lead_to_valid_plans() -> None:
-    def claim(problem: Problem) -> int:
-        context, first = scheduled(problem)
-        work = repacking_of(context, AT_ONCE)
-        early = with_loads_early(context, first, work.memories())
-        assert early.makespan <= first.makespan
-        return is_packed_and_valid(work, early)
-
-    assert on_random_problems(claim) >= 10
-
-
-def test_justification_is_shorter_with_early_loads(monkeypatch: pytest.MonkeyPatch) -> None:
-    name = "dense-32t-4c-crossbar-multicast-tight-traffic"
-    context, first = scheduled(read_problem(INSTANCES / f"{name}.json"))
-    shorter = repacking_of(context, AT_ONCE).opened(first, 3)
-    monkeypatch.setattr(repacking, "with_loads_early", lambda context, before, memories: before)
-    without = repacking_of(context, AT_ONCE).opened(first, 3)
-    assert shorter.makespan < 0.99 * without.makespan
 
 
 def moved_right(problem: Problem) -> tuple[int, int]:
