@@ -423,24 +423,20 @@ class Result:
         model: str | Path | None = None,
         dim: Mapping[str, int] | None = None,
         prefix: str = "spmilp",
-        controller: str | Iterable[str] = (),
     ) -> tuple[Path, ...]:
-        """Write tables, scripts, descriptors and traces that are made from the plan.
+        """Write C, tables and a trace that are made from the plan.
 
         Parameters
         ----------
         format
             One or more of ``c``, ``player``, ``c-code``, ``commands``, ``dma``, ``csv``,
-            ``minimalloc``, ``ld``, ``onnx``, ``perfetto``; ``all`` for each that can take the plan.
+            ``perfetto``; ``all`` for each that can take the plan.
         folder
             Where to write.
         model, dim
-            As for :meth:`replay`; ``c``, ``player``, ``c-code`` and ``onnx`` need it.
+            As for :meth:`replay`; ``c``, ``player`` and ``c-code`` need it.
         prefix
             What the names of C objects begin with.
-        controller
-            Kinds of DMA controllers, ``NAME`` for all engines or ``ENGINE=NAME``; by default what
-            the machine says.
 
         Returns
         -------
@@ -466,7 +462,6 @@ class Result:
             model=model,
             dims=dim,
             prefix=prefix,
-            controllers=[controller] if isinstance(controller, str) else controller,
         )
         files = made.write(Path(folder))
         made.require_all()

@@ -56,7 +56,7 @@ def all_verbs(base: Path) -> Iterator[Verb]:
         state=state_of_pair,
         expected=frozenset({"problem.json", "plan.json"}),
     )
-    formats = ("csv", "c", "bin", "dma", "minimalloc", "perfetto")
+    formats = ("csv", "commands", "dma", "perfetto")
     for name, pair in pairs.items():
         spmilp.read(pair).export(formats, base / f"export-{name}")
     names = {path.name for path in (base / "export-old").iterdir()}

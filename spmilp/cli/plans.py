@@ -366,7 +366,6 @@ GROUP_HEADINGS = (
     output=option("-o", metavar="DIR", show_default="the folder export beside the plan"),
     model=option(metavar="MODEL.onnx", show_default=False),
     prefix=option(metavar="NAME"),
-    controller=option(metavar="[ENGINE=]NAME", show_default="what the machine says"),
 )
 def export(
     plan: Path,
@@ -376,10 +375,9 @@ def export(
     model: str | None = None,
     dim: list[str] | None = None,
     prefix: str = "spmilp",
-    controller: list[str] | None = None,
     as_json: bool = False,
 ) -> None:
-    """Write tables, scripts, descriptors and traces that are made from a plan.
+    """Write C, tables and a trace that are made from a plan.
 
     Exit code 8 when the plan exceeds a limit of a format that was named: the others are written.
     Exit code 7 when the plan is invalid.
@@ -391,11 +389,9 @@ def export(
     output
         Where to write.
     model
-        The model that it was made for; c, player, c-code and onnx need it.
+        The model that it was made for; c, player and c-code need it.
     prefix
         What the names of C objects begin with.
-    controller
-        Kind of DMA controller of an engine (or of all); for the format dma (repeat).
     """
     from spmilp.export.errors import InvalidPlanError
     from spmilp.export.formats import ALL, export_plan
@@ -411,7 +407,6 @@ def export(
         model=model,
         dims=dims,
         prefix=prefix,
-        controllers=controller or (),
     )
     target = output or folder_of(plan) / "export"
     with writing(target):

@@ -18,24 +18,16 @@ from spmilp.checker.values.state import Addresses, inverse
 from spmilp.export.codes import (
     ATTRIBUTES,
     OPERATOR_CODES,
-    SCHEMES,
     AttributeType,
     Bound,
     Direction,
     Part,
+    require_kernels,
     type_code,
 )
 from spmilp.export.errors import ExportError
 from spmilp.export.names import comment
-from spmilp.export.places import (
-    ALIGNMENT,
-    FIRST_SPACE,
-    WORKSPACE_SPACE,
-    Address,
-    Places,
-    Segment,
-    constants_of,
-)
+from spmilp.export.places import ALIGNMENT, FIRST_SPACE, WORKSPACE_SPACE, Address, Places
 from spmilp.export.subject import Subject
 from spmilp.frontend import graph
 from spmilp.frontend.graph import Group, Operator
@@ -43,10 +35,9 @@ from spmilp.frontend.operators.boxes import extents, intersect
 from spmilp.frontend.operators.registry import geometries
 from spmilp.frontend.regions import box_of_anchor, group_regions, until_anchor
 from spmilp.plan.memory import layout_in_memory
-from spmilp.plan.plan import Placement
 from spmilp.problem.problem import BufferKind
 from spmilp.problem.strides import Layout, StridedCopy, row_major_strides, strided_copy
-from spmilp.units import Box, Bytes, Extents, MemoryIdx, ResidencyIdx, align_up
+from spmilp.units import Box, Bytes, ResidencyIdx, SliceIdx, TaskIdx, TransferIdx, align_up
 
 _PRODUCTS = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})
 """Operators whose bias is added as it is where both factors are integers that stand for reals."""
@@ -159,57 +150,33 @@ class Pool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
-    """What a program keeps besides code or bits.
-
-    Parameters
-    ----------
-    words
-        32-bit words: lists of integers, and reals as the bits of float32.
-    texts
-        UTF-8, each with a zero behind it; the first is empty.
-    summary, ports
-        Rows, as C has them.
-    on_chip
-        Constants that lie in a scratchpad at the start.
-    used
-        Bytes of each memory, constants in a DRAM left out.
-    workspace, image
-        Bytes for the packed operands of a core; those of the constants.
-    """
-
-    words: Sequence[int]
-    texts: bytes
-    summary: tuple[int, ...]
-    ports: tuple[tuple[int, ...], ...]
-    on_chip: tuple[Segment, ...]
-    used: tuple[Bytes, ...]
-    workspace: Bytes
-    image: bytes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Piece:
-    """A box of a tensor, or of a group's partial sums, as it lies in a memory; in the model's axes.
+    """A box of a tensor, or of a group's partial sums, as it lies from a place on.
 
-    The memory is ``None`` for the workspace.
+    Box and strides (in bytes) are in the model's axes.
     """
 
     of: str
     partial: bool
     box: Box
-    offset: Bytes
-    memory: MemoryIdx | None
+    place: Address
     strides: tuple[Bytes, ...]
+
+    def at(self, box: Box) -> Layout:
+        """Return how a box inside lies, from the piece's place on."""
+        return Layout(_bytes_to(self.box, box, self.strides), self.strides)
 
 
 class Actions:
-    """Makes copies and calls; equal operators are kept once, in pools that keep only what runs.
+    """Makes copies and calls, and keeps what they refer to: only what runs, equal things once.
+
+    ``words`` are integers of 32 bits, and reals as the bits of float32; ``texts`` are UTF-8, each
+    with a zero behind it, and the first is empty.
 
     Raises
     ------
     ExportError
-        If the network is not known.
+        If the network is not known, or a kernel cannot compute an operator.
     ValuesError
         If the model has no values of a constant.
     """
@@ -217,17 +184,21 @@ class Actions:
     def __init__(self, subject: Subject) -> None:
         if subject.network is None:
             raise ExportError("export: only the model says what runs: add --model MODEL.onnx")
+        require_kernels(subject.network)
         self.words, self.texts = Pool(), Pool()
         self.texts.add(b"\0")
         self.operators: dict[OperatorCode, int] = {}
         self.subject, self.network = subject, subject.network
-        self._problem, self._plan = subject.problem, subject.plan
         self.addresses = Addresses(subject.problem, subject.plan, subject.network)
-        self._workspace = 0
-        segments, self._image = constants_of(subject, subject.network)
-        self.places = Places(subject, segments)
+        self.places = Places(subject, subject.network, self.addresses)
+        self.largest_workspace = 0
 
-    def transfer(self, number: int) -> tuple[Copy, ...]:
+    @property
+    def workspace(self) -> Bytes:
+        """Bytes for the packed operands of a core, of the tasks whose calls have been made."""
+        return align_up(self.largest_workspace, 8)
+
+    def transfer(self, number: TransferIdx) -> tuple[Copy, ...]:
         """Return a copy for each destination of a transfer."""
         return tuple(
             Copy(
@@ -235,10 +206,10 @@ class Actions:
                 self.places.of(target, block.destination),
                 StridedCopy(block.run, block.loops),
             )
-            for source, target, block in self.subject.copies(self._plan.transfers[number])
+            for source, target, block in self.subject.copies(self.subject.plan.transfers[number])
         )
 
-    def task(self, number: int) -> tuple[Call, ...]:
+    def task(self, number: TaskIdx) -> tuple[Call, ...]:
         """Return the calls of a task, in order.
 
         Raises
@@ -250,31 +221,15 @@ class Actions:
         """
         made = _TaskCalls(self, number)
         calls = tuple(made.calls())
-        self._workspace = max(self._workspace, made.workspace)
+        self.largest_workspace = max(self.largest_workspace, made.workspace)
         return calls
 
-    def kept(self) -> Kept:
-        """Return what stays, when all calls have been made: ports use the same pools."""
-        lists, machine = self.subject.lists, self._problem.machine
-        return Kept(
-            ports=tuple(self._ports()),
-            words=tuple(self.words.values),
-            texts=bytes(self.texts.values),
-            summary=(
-                *(self._plan.claim.makespan, self._workspace, machine.frequency or 0),
-                *(lists.events, SCHEMES[lists.scheme]),
-            ),
-            on_chip=self.places.on_chip,
-            used=tuple(self.places.used),
-            workspace=align_up(self._workspace, 8),
-            image=self._image,
-        )
-
-    def _ports(self) -> Iterator[tuple[int, ...]]:
-        """Yield a row for each input and output of the network that lies in DRAM."""
-        tensors = {tensor.name: tensor for tensor in self._problem.tensors}
+    def ports(self) -> list[tuple[int, ...]]:
+        """Return a row, as C has it, for each input and output of the network in DRAM."""
+        tensors = {tensor.name: tensor for tensor in self.subject.problem.tensors}
         sides = [(Direction.INPUT, name) for name in self.network.inputs]
         sides += [(Direction.OUTPUT, name) for name in self.network.outputs]
+        rows: list[tuple[int, ...]] = []
         for direction, name in sides:
             if name not in tensors:
                 continue
@@ -283,34 +238,25 @@ class Actions:
             axes, rank = self.addresses.axes(tensor), len(known.shape)
             if axes:
                 strides = tuple(strides[axis] for axis in inverse(axes))
-            space, offset = self.places.of(tensor.memory, self._plan.tensors[tensor.index])
-            yield (
-                *(offset, tensor.bytes, space - FIRST_SPACE, direction, type_code(known.dtype)),
-                *(rank, self.words.add(known.shape), self.words.add(strides[:rank]), 0, 0),
-            )
+            address = self.subject.plan.tensors[tensor.index]
+            space, offset = self.places.of(tensor.memory, address)
+            shape, steps = self.words.add(known.shape), self.words.add(strides[:rank])
+            type_ = type_code(known.dtype)
+            row = (offset, tensor.bytes, space - FIRST_SPACE, direction, type_, rank)
+            rows.append((*row, shape, steps, 0, 0))
+        return rows
 
-    def piece(self, slice_: int, residency: ResidencyIdx) -> _Piece:
+    def piece(self, slice_: SliceIdx, residency: ResidencyIdx) -> _Piece:
         """Return the piece that a slice in a residency is."""
+        problem, plan = self.subject.problem, self.subject.plan
         buffer, (box, axes) = self.addresses.buffer(slice_), self.addresses.box(slice_)
-        lies = layout_in_memory(self._problem, self._plan, slice_, residency)
+        lies = layout_in_memory(problem, plan, slice_, residency)
         return _Piece(
             of=self.addresses.tile(buffer).of,
             partial=buffer.kind is BufferKind.PARTIAL,
             box=box,
-            offset=lies.offset,
-            memory=self._plan.residencies[residency].memory,
+            place=self.places.of(plan.residencies[residency].memory, lies.offset),
             strides=tuple(lies.strides[axis] for axis in axes),
-        )
-
-    def shares_bytes(self, placement: Placement) -> bool:
-        """Say whether a task writes bytes that it reads."""
-        residencies, span = self._plan.residencies, self.subject.span
-        return any(
-            residencies[read].memory == residencies[write].memory
-            and residencies[read].offset < residencies[write].offset + span(residencies[write])
-            and residencies[write].offset < residencies[read].offset + span(residencies[read])
-            for read in placement.reads
-            for write in placement.writes
         )
 
     def operator(
@@ -388,18 +334,17 @@ class _TaskCalls:
     output.
     """
 
-    def __init__(self, actions: Actions, number: int) -> None:
+    def __init__(self, actions: Actions, number: TaskIdx) -> None:
         self.workspace: Bytes = 0
         self._actions, self._network = actions, actions.network
-        task = actions.subject.problem.tasks[number]
-        placement, tile = actions.subject.plan.placements[number], task.tile
+        plan, task = actions.subject.plan, actions.subject.problem.tasks[number]
+        placement, tile = plan.placements[number], task.tile
         if tile is None:
             raise ExportError(
                 f"export: task {comment(task.name)} is no tile of a group of the model"
             )
         group = actions.addresses.group(tile.of)
-        anchor = group.operators[group.anchor]
-        length = geometries(self._network)[anchor].reduction
+        length = geometries(self._network)[group.operators[group.anchor]].reduction
         self._part = None if tile.reduction == (0, length) else tile.reduction
         reads = [actions.piece(*read) for read in zip(task.reads, placement.reads, strict=True)]
         writes = [actions.piece(*each) for each in zip(task.writes, placement.writes, strict=True)]
@@ -412,7 +357,11 @@ class _TaskCalls:
         self._given = [piece for piece in reads if not piece.partial]
         self._sums = [self._at_anchor(group, piece) for piece in reads if piece.partial]
         self._results = writes
-        self._in_place = actions.shares_bytes(placement)
+        read, written = (
+            {(plan.residencies[each].memory, plan.residencies[each].offset) for each in side}
+            for side in (placement.reads, placement.writes)
+        )
+        self._in_place = not read.isdisjoint(written)
         self._computed: dict[str, _Piece] = {}
 
     def calls(self) -> Iterator[Call]:
@@ -436,9 +385,8 @@ class _TaskCalls:
                 sums = accumulator_dtype(operator)
                 previous = self._operand(own, sums, self._sums, are_sums=True)
         output = self._output(operator, own)
-        return Call(
-            self._actions.operator(operator, inputs, output), which, inputs, previous, output
-        )
+        number = self._actions.operator(operator, inputs, output)
+        return Call(number, which, inputs, previous, output)
 
     def _input(self, name: str, box: Box) -> Operand:
         """Return what is read: of what was computed before, or of memory."""
@@ -451,16 +399,14 @@ class _TaskCalls:
         """Return what is written: in memory for the group's output, else in the workspace."""
         dtype = self._network.tensors[operator.output].dtype
         if operator.output == self._group.output:
-            sums = dtype if self._is_last else accumulator_dtype(operator)
-            return self._operand(
-                own, sums, self._results, are_sums=not self._is_last, is_written=True
-            )
+            are_sums = not self._is_last
+            dtype = accumulator_dtype(operator) if are_sums else dtype
+            return self._operand(own, dtype, self._results, are_sums=are_sums, is_written=True)
         made = self._computed[operator.output] = _Piece(
             of=operator.output,
             partial=False,
             box=own,
-            offset=self._take(dtype.itemsize * prod(extents(own))),
-            memory=None,
+            place=self._take(dtype.itemsize * prod(extents(own))),
             strides=row_major_strides(extents(own), dtype.itemsize),
         )
         return self._operand(own, dtype, [made])
@@ -479,17 +425,25 @@ class _TaskCalls:
         It is used where it lies if one piece holds it packed, unless it is written over bytes that
         are read; else it is packed in the workspace.
         """
-        pieces = _holding(box, candidates)
-        item, extent = dtype.itemsize, extents(box)
+        pieces, copies = _holding(box, candidates), None
         may_be_used = len(pieces) == 1 and not (is_written and self._in_place)
-        copies = None
-        if may_be_used and _is_packed(pieces[0][0], extent, item):
-            ((piece, _),) = pieces
-            place = self._address(piece, _bytes_to(piece.box, box, piece.strides))
+        if may_be_used and _is_packed(pieces[0][0], box, dtype.itemsize):
+            piece = pieces[0][0]
+            place = piece.place.further(piece.at(box).offset)
         else:
-            place = Address(WORKSPACE_SPACE, self._take(prod(extent) * item))
+            strides = row_major_strides(extents(box), dtype.itemsize)
+            packed = _Piece(
+                of="",
+                partial=are_sums,
+                box=box,
+                place=self._take(prod(extents(box)) * dtype.itemsize),
+                strides=strides,
+            )
+            place = packed.place
             copies = tuple(
-                self._gathered(place, box, item, piece, shared, is_written)
+                _copy(packed, piece, shared, dtype.itemsize)
+                if is_written
+                else _copy(piece, packed, shared, dtype.itemsize)
                 for piece, shared in pieces
             )
         return Operand(
@@ -499,30 +453,11 @@ class _TaskCalls:
             copies=copies,
         )
 
-    def _gathered(
-        self, place: Address, box: Box, item: Bytes, piece: _Piece, shared: Box, is_written: bool
-    ) -> Copy:
-        """Return the copy of what a piece shares with a box that is packed at a place."""
-        packed = row_major_strides(extents(box), item)
-        here = Layout(_bytes_to(box, shared, packed), packed)
-        there = Layout(_bytes_to(piece.box, shared, piece.strides), piece.strides)
-        inside = Address(place.space, place.offset + here.offset)
-        outside = self._address(piece, there.offset)
-        if is_written:
-            return Copy(inside, outside, strided_copy(extents(shared), item, here, there))
-        return Copy(outside, inside, strided_copy(extents(shared), item, there, here))
-
-    def _address(self, piece: _Piece, offset: Bytes) -> Address:
-        """Return a byte of a piece."""
-        if piece.memory is None:
-            return Address(WORKSPACE_SPACE, piece.offset + offset)
-        return self._actions.places.of(piece.memory, piece.offset + offset)
-
-    def _take(self, size: Bytes) -> Bytes:
-        """Return the offset of bytes of the workspace that nothing else of the task has."""
+    def _take(self, size: Bytes) -> Address:
+        """Return a place for bytes in the workspace that nothing else of the task has."""
         offset = self.workspace
         self.workspace += align_up(size, ALIGNMENT)
-        return offset
+        return Address(WORKSPACE_SPACE, offset)
 
     def _at_anchor(self, group: Group, piece: _Piece) -> _Piece:
         """Return a piece of a group's partial sums in the axes of its anchor's output.
@@ -534,6 +469,13 @@ class _TaskCalls:
         anchor = self._network.tensors[group.operators[group.anchor].output]
         strides = tuple(0 if length == 1 else next(long) for length in anchor.shape)
         return replace(piece, box=box_of_anchor(self._network, group, piece.box), strides=strides)
+
+
+def _copy(source: _Piece, target: _Piece, box: Box, item: Bytes) -> Copy:
+    """Return the copy of a box that two pieces share from one to the other."""
+    here, there = source.at(box), target.at(box)
+    shape = strided_copy(extents(box), item, here, there)
+    return Copy(source.place.further(here.offset), target.place.further(there.offset), shape)
 
 
 def _bits(value: float) -> int:
@@ -560,8 +502,9 @@ def _in_words(operator: Operator, name: str) -> graph.Attribute:
     return value
 
 
-def _is_packed(piece: _Piece, extent: Extents, item: Bytes) -> bool:
-    """Say whether so many elements of a piece lie packed."""
+def _is_packed(piece: _Piece, box: Box, item: Bytes) -> bool:
+    """Say whether the elements of a box lie packed in a piece."""
+    extent = extents(box)
     sides = zip(extent, piece.strides, row_major_strides(extent, item), strict=True)
     return all(count == 1 or own == packed for count, own, packed in sides)
 

@@ -338,11 +338,8 @@ class Template:
         """How each field is made."""
         known: dict[bytes, int] = {}
         found: list[_Column] = []
-        lowest = self.values.min(axis=0)
-        above = self.values - lowest
-        factors = np.gcd.reduce(above, axis=0)
-        raws = np.ascontiguousarray((above // np.maximum(factors, 1)).T)
-        for base, factor, raw in zip(lowest.tolist(), factors.tolist(), raws, strict=True):
+        lowest, factors, raws = self._parts
+        for base, factor, raw in zip(lowest.tolist(), factors.tolist(), raws.T, strict=True):
             key = raw.tobytes()
             if factor == 0:
                 found.append(_Column(base))
@@ -355,23 +352,24 @@ class Template:
         return found
 
     @cached_property
+    def _parts(self) -> tuple[Ints, Ints, Ints]:
+        """Base and factor of each field, and what fills the holes: a row for each member."""
+        lowest = self.values.min(axis=0)
+        above = self.values - lowest
+        factors = np.gcd.reduce(above, axis=0)
+        return lowest, factors, above // np.maximum(factors, 1)
+
+    @cached_property
     def cost(self) -> int:
         """The bits of the template and of all that fills its holes."""
         holes = sum(column.width for column in self.columns)
         return sum(column.bits for column in self.columns) + holes * len(self.values)
 
     @cached_property
-    def _raws(self) -> Ints:
-        """What fills the holes, a row for each member and a column for each field."""
-        bases = np.array([column.base for column in self.columns], np.int64)
-        factors = np.array([max(1, column.factor) for column in self.columns], np.int64)
-        return np.asarray((self.values - bases) // factors)
-
-    @cached_property
     def _groups(self) -> list[Group]:
         """The holes that are filled together from a table."""
         holes = {at: column.width for at, column in enumerate(self.columns) if column.width}
-        return _groups_of(self._raws, holes)
+        return _groups_of(self._parts[2], holes)
 
     def put(self, bits: Bits) -> int:
         """Append the template behind the tables of its groups; return where it begins."""
@@ -411,7 +409,7 @@ class Template:
             together.update(group.columns)
         for at, column in enumerate(self.columns):
             if column.width and at not in together:
-                bits.put(int(self._raws[member, at]), column.width)
+                bits.put(int(self._parts[2][member, at]), column.width)
 
 
 class Templates:

@@ -1,14 +1,16 @@
-"""Numbers that stand for names in C. New names go to the end; none changes its number."""
+"""What C knows: numbers that stand for names, and what its kernels compute.
 
-from collections.abc import Mapping
+New names go to the end; none changes its number.
+"""
+
+from collections.abc import Iterator, Mapping
 from enum import IntEnum
 
 import numpy as np
 
-from spmilp.commands.commands import EventScheme
 from spmilp.export.errors import ExportError
-
-SCHEMES: Mapping[EventScheme, int] = {EventScheme.COUNTERS: 0, EventScheme.SEMAPHORES: 1}
+from spmilp.export.names import comment
+from spmilp.frontend.graph import Network, Operator
 
 
 class Direction(IntEnum):
@@ -44,7 +46,7 @@ class Bound(IntEnum):
 
 
 class Elements(IntEnum):
-    """Types of elements; numbers of ONNX (TensorProto.DataType)."""
+    """Types of elements that kernels compute with; numbers of ONNX (TensorProto.DataType)."""
 
     FLOAT32 = 1
     UINT8 = 2
@@ -55,10 +57,7 @@ class Elements(IntEnum):
     INT64 = 7
     BOOL = 9
     FLOAT16 = 10
-    FLOAT64 = 11
     UINT32 = 12
-    UINT64 = 13
-    BFLOAT16 = 16
 
 
 OPERATORS = (
@@ -100,14 +99,61 @@ operator.
 
 
 def type_code(dtype: np.dtype[np.generic]) -> int:
-    """Return the number of a type of elements.
+    """Return the number of a type of elements."""
+    return Elements[dtype.name.upper()]
+
+
+RANK, INPUTS, WINDOW_AXES = 8, 32, 3
+"""``SPMILP_MAX_RANK``, ``SPMILP_MAX_INPUTS`` and ``SPMILP_WINDOW_AXES`` of the sources; a plan that
+needs more inputs says so in its makefile."""
+
+_WINDOWED = frozenset({"AveragePool", "Conv", "ConvInteger", "ConvTranspose", "LpPool", "MaxPool"})
+_PER_CHANNEL = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})
+_ROWS = frozenset({"LayerNormalization", "LogSoftmax", "RMSNormalization", "Softmax"})
+_ON_FLOATS = (
+    (_WINDOWED - {"ConvInteger"}) | _ROWS | {"Gemm", "GlobalAveragePool", "GlobalMaxPool", "MatMul"}
+)
+
+
+def require_kernels(network: Network) -> None:
+    """Make sure that there are kernels in C for all of the network.
 
     Raises
     ------
     ExportError
-        If C has none for it.
+        If there are not; the message names the operator and what is missing.
     """
-    name = dtype.name.upper()
-    if name not in Elements.__members__:
-        raise ExportError(f"export: C has no number for elements of type {dtype}")
-    return Elements[name]
+    for operator in (each for group in network.groups for each in group.operators):
+        for missing in _missing(network, operator):
+            raise ExportError(
+                f"C: operator {comment(operator.name)} ({comment(operator.kind)}): {missing}"
+            )
+
+
+def _missing(network: Network, operator: Operator) -> Iterator[str]:
+    """Yield the reasons why its kernel cannot compute an operator."""
+    kind, tensors = operator.kind, network.tensors
+    for name in (*filter(None, operator.inputs), operator.output):
+        tensor = tensors[name]
+        if tensor.dtype.name.upper() not in Elements.__members__:
+            yield f"kernels do not compute with elements of type {tensor.dtype}"
+        if len(tensor.shape) > RANK:
+            yield f"a tensor of {len(tensor.shape)} axes > {RANK}, the most that kernels take"
+    axes = len(tensors[operator.output].shape) - 2
+    if kind in _WINDOWED and axes > WINDOW_AXES:
+        yield f"windows along {axes} axes > {WINDOW_AXES}, the most that kernels take"
+    if not operator.inputs or not operator.inputs[0]:
+        return
+    dtype = tensors[operator.inputs[0]].dtype
+    reals_only = kind in _ON_FLOATS or kind.startswith("Reduce")
+    reals_only |= kind == "Resize" and operator.attributes["mode"] != "nearest"
+    # A float holds every integer of two bytes.
+    is_exact = kind in ("MaxPool", "GlobalMaxPool", "Resize") and dtype.itemsize <= 2
+    is_plain_integer = operator.quantisation is None and dtype.kind in "iub"
+    if is_plain_integer and reals_only and not is_exact:
+        yield f"its kernel computes with reals, not with elements of type {dtype}"
+    scales = () if operator.quantisation is None else operator.quantisation.inputs
+    for position, scale in enumerate(scales):
+        takes_one = kind in _ROWS or (kind in _PER_CHANNEL and position == 0)
+        if takes_one and scale is not None and scale.axis is not None:
+            yield f"input {position} has more than one scale, its kernel takes one"

@@ -8,25 +8,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from spmilp.errors import ArgumentError, SpmilpError
-from spmilp.export import (
-    allocation,
-    c_text,
-    command_lists,
-    dma,
-    linker,
-    netron,
-    packed,
-    perfetto,
-    player,
-    straight,
-)
+from spmilp.export import packed, perfetto, sources, straight, tables
 from spmilp.export.errors import ExportError
 from spmilp.export.packed import Footprint, footprint
 from spmilp.export.subject import Subject, Title
-from spmilp.files import read_bytes, sha256_of, write_together
+from spmilp.files import sha256_of, write_together
 from spmilp.formats import collector_paused
 from spmilp.frontend.load import load_network_of
-from spmilp.machine.machine import Machine, MemoryKind
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 
@@ -35,42 +23,28 @@ ALL = "all"
 MANIFEST = "export.json"
 """Name of the list of a call's files; it has the origin of those that can have no head."""
 
-MICROCONTROLLER_BYTES = 16 << 20
-"""Bytes on chip up to which a machine is like a microcontroller."""
-
 
 class Format(NamedTuple):
     """One target of an export: its title, and what makes its files by name.
 
-    Names of files are fixed or numbered; none comes from the model. ``with_format`` is another
-    format whose files these need; it is made too.
+    Names of files are fixed or numbered; none comes from the model.
     """
 
     title: Title
     make: Callable[[Subject], dict[str, bytes]]
     needs_model: bool = False
-    with_format: str | None = None
 
 
 FORMATS: Mapping[str, Format] = {
-    "c": Format(c_text.TITLE, packed.packed_files, needs_model=True),
-    "player": Format(c_text.PLAYER, player.player_files, needs_model=True, with_format="c"),
+    "c": Format(sources.TITLE, packed.packed_files, needs_model=True),
+    "player": Format(sources.PLAYER, packed.player_files, needs_model=True),
     "c-code": Format(straight.TITLE, straight.straight_files, needs_model=True),
-    "commands": Format(command_lists.TITLE, command_lists.command_lists),
-    "dma": Format(dma.TITLE, dma.dma_files),
-    "csv": Format(allocation.CSV, allocation.allocation_csv),
-    "minimalloc": Format(allocation.MINIMALLOC, allocation.minimalloc),
-    "ld": Format(linker.TITLE, linker.linker),
-    "onnx": Format(netron.TITLE, netron.netron, needs_model=True),
+    "commands": Format(tables.COMMANDS, tables.command_table),
+    "dma": Format(tables.DMA, tables.descriptor_table),
+    "csv": Format(tables.ALLOCATION, tables.allocation_table),
     "perfetto": Format(perfetto.TITLE, perfetto.perfetto),
 }
 """``docs/exports.md`` says what each of them is."""
-
-
-def is_like_microcontroller(machine: Machine) -> bool:
-    """Say whether a machine has so little memory on chip that its flash will be scarce too."""
-    on_chip = [memory.size or 0 for memory in machine.memories if memory.kind != MemoryKind.DRAM]
-    return sum(on_chip) <= MICROCONTROLLER_BYTES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,20 +60,15 @@ class Exported:
     failed: tuple[tuple[str, str], ...]
     footprint: Footprint | None
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether no format has made a file."""
-        return set(self.files) <= {MANIFEST}
-
     def write(self, folder: Path) -> tuple[Path, ...]:
-        """Write all files into a folder, or none, and return their paths; none if it is empty.
+        """Write all files into a folder, or none, and return their paths.
 
         Raises
         ------
         FileError
             If one cannot be written.
         """
-        return () if self.is_empty else write_together(folder, self.files)
+        return write_together(folder, self.files) if self.files else ()
 
     def require_all(self) -> None:
         """Make sure that each wanted format has been made.
@@ -111,7 +80,7 @@ class Exported:
         """
         if self.failed:
             reasons = dict.fromkeys(reason for _, reason in self.failed)
-            rest = "" if self.is_empty else " (the other formats are written)"
+            rest = " (the other formats are written)" if self.files else ""
             raise ExportError("; ".join(reasons) + rest)
 
 
@@ -123,7 +92,6 @@ def export_plan(
     model: str | Path | None,
     dims: Mapping[str, int],
     prefix: str,
-    controllers: Iterable[str],
 ) -> Exported:
     """Make the files in memory, from a plan that the checker has accepted.
 
@@ -135,8 +103,6 @@ def export_plan(
         The source of the problem; some formats need it.
     prefix
         Beginning of the names of C objects.
-    controllers
-        ``NAME`` for all engines, or ``ENGINE=NAME`` with ``*`` and ``?`` in the engine's name.
 
     Raises
     ------
@@ -151,27 +117,15 @@ def export_plan(
             f"prefix {prefix!r}: expected a letter, then at most 30 letters, digits or _",
             is_option=True,
         )
-    chosen = tuple(map(_controller, controllers))
-    network, content = None, None
-    if model is not None:
-        file, network = load_network_of(problem, model, dims)
-        content = read_bytes(file)
-    subject = Subject(
-        problem=problem,
-        plan=plan,
-        network=network,
-        model=content,
-        prefix=prefix,
-        controllers=chosen,
-    )
-    wanted = [name for name in named if name != ALL]
-    able = [name for name, each in FORMATS.items() if model is not None or not each.needs_model]
+    network = None if model is None else load_network_of(problem, model, dims)[1]
+    subject = Subject(problem=problem, plan=plan, network=network, prefix=prefix)
+    able = [name for name, each in FORMATS.items() if network is not None or not each.needs_model]
     with collector_paused():
-        return export(subject, wanted, able if ALL in named else ())
+        return export(subject, set(named) - {ALL}, able if ALL in named else ())
 
 
 def _named(formats: Iterable[str], *, has_model: bool) -> list[str]:
-    """Return the names of lists like ``csv,ld``; every name must be known."""
+    """Return the names of lists like ``csv,dma``; every name must be known."""
     named = [name.strip() for text in formats for name in text.split(",") if name.strip()]
     known = f"there are {', '.join(FORMATS)} and {ALL}"
     if not named:
@@ -186,17 +140,6 @@ def _named(formats: Iterable[str], *, has_model: bool) -> list[str]:
     return named
 
 
-def _controller(text: str) -> tuple[str, str]:
-    engine, equals, name = text.rpartition("=")
-    if name not in dma.ENCODINGS or (equals and not engine):
-        raise ArgumentError(
-            f"controller {text}: expected NAME or ENGINE=NAME; there are "
-            f"{', '.join(dma.ENCODINGS)}",
-            is_option=True,
-        )
-    return engine or "*", name
-
-
 def export(
     subject: Subject, wanted: Iterable[str], only_if_possible: Iterable[str] = ()
 ) -> Exported:
@@ -207,32 +150,27 @@ def export(
     Parameters
     ----------
     wanted
-        Names of formats that must be made, with those whose files they need.
+        Names of formats that must be made.
     only_if_possible
         Names of formats that are left out where the plan exceeds a limit of their target.
-
-    Raises
-    ------
-    KeyError
-        If there is no format of a name.
     """
-    files: dict[str, bytes] = {}
-    listed: list[dict[str, object]] = []
-    reasons: dict[str, str] = {}
-    needed = set(wanted)
-    needed |= {FORMATS[name].with_format or name for name in needed}
-    asked = needed | set(only_if_possible)
-    for name, (title, make, *_) in FORMATS.items():
-        if name not in asked:
+    needed, files = set(wanted), dict[str, bytes]()
+    listed: dict[str, dict[str, object]] = {}
+    left_out, failed = list[tuple[str, str]](), list[tuple[str, str]]()
+    taken = None
+    for name, (title, make, _) in FORMATS.items():
+        if name not in needed and name not in set(only_if_possible):
             continue
         try:
             made = make(subject)
         except SpmilpError as error:
-            reasons[name] = str(error)
+            (failed if name in needed else left_out).append((name, str(error)))
             continue
-        files |= made
-        listed += [
-            {
+        if name in ("c", "player"):
+            taken = footprint(subject)
+        for file, content in made.items():
+            files[file] = content
+            listed[file] = {
                 "file": file,
                 "export": name,
                 "format": title[0],
@@ -240,13 +178,8 @@ def export(
                 "bytes": len(content),
                 "sha256": sha256_of(content),
             }
-            for file, content in made.items()
-        ]
-    manifest = {**subject.fields(("spmilp-export", "1.1")), "files": listed}
-    files[MANIFEST] = (json.dumps(manifest, indent=2) + "\n").encode()
-    return Exported(
-        files=files,
-        left_out=tuple(each for each in reasons.items() if each[0] not in needed),
-        failed=tuple(each for each in reasons.items() if each[0] in needed),
-        footprint=footprint(subject) if "c" in asked - set(reasons) else None,
-    )
+    if files:
+        origin = subject.fields(("spmilp-export", "1.1"))
+        manifest = {**origin, "files": list(listed.values())}
+        files[MANIFEST] = (json.dumps(manifest, indent=2) + "\n").encode()
+    return Exported(files=files, left_out=tuple(left_out), failed=tuple(failed), footprint=taken)

@@ -1,10 +1,7 @@
-"""Names from a model, untrusted text, as identifiers, comments and fields; CSV files."""
+"""Names from a model, untrusted text, as identifiers, comments and fields of CSV files."""
 
-import csv
 import re
-from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from io import StringIO
 
 LONGEST_IDENTIFIER = 40
 LONGEST_COMMENT = 100
@@ -18,19 +15,13 @@ _PLAIN = frozenset(
 """Characters of a comment: none ends it, continues a line or makes a trigraph."""
 
 
-def identifier(name: str) -> str:
-    """Return what of a name can be a part of an identifier of C and of linker scripts.
+def numbered(prefix: str, number: int, name: str) -> str:
+    """Return an identifier of C that no other number with this prefix has.
 
-    It is no identifier alone: it may begin with a digit, be empty or a keyword, and two names may
-    give the same. Every use puts a prefix and the object's number before it.
+    What of a name can be a part of an identifier follows the number.
     """
     kept = re.sub(r"[^A-Za-z0-9]+", "_", name[: 8 * LONGEST_IDENTIFIER]).strip("_")
-    return kept[:LONGEST_IDENTIFIER].rstrip("_")
-
-
-def numbered(prefix: str, number: int, name: str) -> str:
-    """Return an identifier that no other number with this prefix has."""
-    kept = identifier(name)
+    kept = kept[:LONGEST_IDENTIFIER].rstrip("_")
     return f"{prefix}{number}_{kept}" if kept else f"{prefix}{number}"
 
 
@@ -62,19 +53,3 @@ def field(name: str) -> str:
 def no_formula(text: str) -> str:
     """Return text that no spreadsheet takes for a formula: with an apostrophe where it would."""
     return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
-
-
-def csv_file(
-    head: Iterable[str],
-    columns: Sequence[str],
-    rows: Iterable[Iterable[object]],
-    sums: Iterable[str] = (),
-) -> bytes:
-    """Return a CSV file; the lines of its head and the sums at its end begin with ``#``."""
-    out = StringIO()
-    out.writelines(f"# {line}\n" for line in head)
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
-    out.writelines(f"# {line}\n" for line in sums)
-    return out.getvalue().encode()

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
+from typing import NamedTuple
 
 from spmilp.commands.commands import (
     ChannelCommands,
@@ -16,10 +17,9 @@ from spmilp.commands.commands import (
     Signal,
     Wait,
 )
-from spmilp.export.actions import Actions, Call, Copy, Kept, Operand, OperatorCode
+from spmilp.export.actions import Actions, Call, Copy, Operand, OperatorCode
 from spmilp.export.bits import (
     FIELD,
-    INSTEAD,
     LIKELY,
     LOOPS,
     SHAPE,
@@ -28,48 +28,43 @@ from spmilp.export.bits import (
     Row,
     Templates,
 )
-from spmilp.export.c_text import (
-    TITLE,
-    filled,
-    image_files,
-    kept_marks,
-    numbers,
-    sources_of_all_plans,
-    stamp,
-    types_header,
-)
-from spmilp.export.errors import ExportError
 from spmilp.export.names import comment
 from spmilp.export.places import FIRST_SPACE, WORKSPACE_SPACE, Address
+from spmilp.export.sources import (
+    TITLE,
+    files_beside,
+    filled,
+    marks_of,
+    numbers,
+    program_files,
+    sources_of_all_plans,
+)
 from spmilp.export.subject import Subject
 from spmilp.problem.strides import StridedCopy
 from spmilp.units import Bytes, MemoryIdx
-
-MOST_ATTRIBUTES = 16
-"""``SPMILP_PACKED_ATTRIBUTES`` of the sources."""
 
 Numbers = Iterator[tuple[int, int]]
 """Numbers of a row, as pairs of the number's roles (flags) and the number."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PackedPlan:
-    """What runs of a plan, and what stays beside it.
+class PackedPlan(NamedTuple):
+    """What runs of a plan, as bits.
 
     Parameters
     ----------
     marks
-        What stands for the marks of ``struct spmilp_packed`` in its template.
-    numbers
-        Bytes behind the packed operands of a workspace, for the numbers of a step.
+        What stands for the marks of the templates: of ``struct spmilp_packed``, and of what the
+        plan keeps beside the bits.
+    workspace
+        Bytes for each core: packed operands, and behind them the numbers of a step.
     inputs
         Of the step that has most.
     """
 
+    actions: Actions
     bits: bytes
     marks: dict[str, object]
-    kept: Kept
-    numbers: Bytes
+    workspace: Bytes
     inputs: int
 
 
@@ -80,7 +75,7 @@ def packed_plan(subject: Subject) -> PackedPlan:
     Raises
     ------
     ExportError
-        If the network is not known, a number is too large, or an operator has too many attributes.
+        If the network is not known, a kernel cannot compute an operator, or a number is too large.
     """
     actions, lists, bits = Actions(subject), subject.lists, Bits()
     own_memory = [_own_memory(subject, one) for one in lists.lists]
@@ -96,7 +91,7 @@ def packed_plan(subject: Subject) -> PackedPlan:
         for command in one.commands
         if isinstance(command, Move)
     ]
-    image, kept = actions.places.image, actions.kept()
+    image = actions.places.space_of_image
     tasks = Templates(Row.of(_RowsOf(own, image).task(calls)) for own, calls in runs)
     transfers = Templates(Row.of(_RowsOf(own, image).transfer(copies)) for own, copies in moves)
 
@@ -107,7 +102,8 @@ def packed_plan(subject: Subject) -> PackedPlan:
             bits.put(value, width)
         return f"{{{at}U, {width}U}}"
 
-    marks: dict[str, object] = {"CORES": len(lists.cores), "NUMBERS_AT": kept.workspace}
+    marks = marks_of(actions, "plan", TITLE)
+    marks |= {"CORES": len(lists.cores), "NUMBERS_AT": actions.workspace}
     marks["OPERATORS"] = index(_put_operators(bits, actions.operators))
     marks["TASKS"], marks["TRANSFERS"] = index(tasks.put(bits)), index(transfers.put(bits))
     commands = Commands(lists, tasks, transfers)
@@ -124,10 +120,10 @@ def packed_plan(subject: Subject) -> PackedPlan:
     bits.append(commands.bits)
     every = [call for _, calls in runs for call in calls]
     return PackedPlan(
+        actions=actions,
         bits=bits.content(),
         marks=marks,
-        kept=kept,
-        numbers=max(map(_bytes_of_numbers, every), default=0),
+        workspace=actions.workspace + max(map(_bytes_of_numbers, every), default=0),
         inputs=max((len(call.inputs) for call in every), default=1),
     )
 
@@ -226,11 +222,6 @@ def _put_operators(bits: Bits, operators: Iterable[OperatorCode]) -> list[int]:
     """Append operators and return where each begins."""
     starts = []
     for operator in operators:
-        if len(operator.attributes) > MOST_ATTRIBUTES:
-            raise ExportError(
-                f"packed tables: an operator has {len(operator.attributes)} attributes > "
-                f"{MOST_ATTRIBUTES}; {INSTEAD}"
-            )
         starts.append(bits.at)
         for value in _numbers_of(operator):
             bits.number(value)
@@ -364,31 +355,36 @@ def packed_files(subject: Subject) -> dict[str, bytes]:
     Raises
     ------
     ExportError
-        If the network is not known, a number does not fit, or an operator cannot be expressed.
+        If the plan cannot be packed.
     """
     plan, name = packed_plan(subject), f"{subject.prefix}_plan"
     marks = {
-        **kept_marks(subject, plan.kept, "plan"),
         **plan.marks,
-        "STAMP": stamp(subject, TITLE),
         "FOOTPRINT": "\n".join(f" * {comment(line)}" for line in footprint(subject).lines()),
-        "WORKSPACE": plan.kept.workspace + plan.numbers,
+        "WORKSPACE": plan.workspace,
         "TASK_COUNT": len(subject.problem.tasks),
         "TRANSFER_COUNT": len(subject.plan.transfers),
         "BITS": numbers(plan.bits),
         "BITS_COUNT": len(plan.bits),
     }
-    header, source = (
-        filled(f"plan.{kind}", {**marks, "KEPT": filled(f"kept.{kind}", marks)}).encode()
-        for kind in "hc"
-    )
     return {
-        "spmilp_types.h": types_header(),
         "spmilp_packed.h": sources_of_all_plans("plan")["spmilp_packed.h"],
-        f"{name}.h": header,
-        f"{name}.c": source,
-        **image_files(subject, plan.kept.image),
+        **{f"{name}.{end}": filled(f"plan.{end}", marks).encode() for end in "hc"},
+        **files_beside(plan.actions, marks),
     }
+
+
+def player_files(subject: Subject) -> dict[str, bytes]:
+    """Return the packed plan with sources, a makefile and a linker script that run it.
+
+    Raises
+    ------
+    ExportError
+        If the plan cannot be packed.
+    """
+    plan, source = packed_plan(subject), f"{subject.prefix}_plan.c"
+    program = program_files(plan.actions, plan.marks, "plan", [source], plan.inputs)
+    return packed_files(subject) | program
 
 
 _POINTER, _PACKED, _TABLES, _SUMMARY, _PORT, _SEGMENT = 4, 64, 56, 32, 48, 32
@@ -434,10 +430,7 @@ class Footprint:
         }
 
     def lines(self) -> tuple[str, ...]:
-        """Return the same as text for people; names stand as they are.
-
-        Of many memories the first ones and the fullest of the others.
-        """
+        """Return the same as text for people; of many memories the first and the fullest other."""
         named = MOST_NAMED if len(self.memories) > MOST_NAMED + 1 else len(self.memories)
         ram = ", ".join(f"{name} {used:,} B" for name, used in self.memories[:named])
         others = self.memories[named:]
@@ -460,17 +453,16 @@ def footprint(subject: Subject) -> Footprint:
     ExportError
         If they cannot be made.
     """
-    plan, lists = packed_plan(subject), subject.lists
-    kept, memories = plan.kept, subject.problem.machine.memories
-    tables = _PACKED + _TABLES + _SUMMARY
-    tables += _PORT * max(1, len(kept.ports)) + _SEGMENT * max(1, len(kept.on_chip))
-    pools = len(plan.bits) + _POINTER * len(kept.words) + len(kept.texts)
-    used = zip(memories, kept.used, strict=True)
+    plan, lists, memories = packed_plan(subject), subject.lists, subject.problem.machine.memories
+    actions, places = plan.actions, plan.actions.places
+    rows = _PORT * max(1, len(actions.ports())) + _SEGMENT * max(1, len(places.on_chip))
+    pools = len(plan.bits) + _POINTER * len(actions.words.values) + len(actions.texts.values)
+    used = zip(memories, places.used, strict=True)
     return Footprint(
-        constants=len(kept.image),
-        tables=tables + pools,
+        constants=len(places.image),
+        tables=_PACKED + _TABLES + _SUMMARY + rows + pools,
         memories=tuple((memory.name, size) for memory, size in used if size),
-        workspace=kept.workspace + plan.numbers,
+        workspace=plan.workspace,
         state=_POINTER * (lists.events + 1 + 3 * len(lists.lists) + 1),
         alignment=max(memory.alignment for memory in memories),
     )

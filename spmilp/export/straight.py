@@ -17,22 +17,16 @@ from spmilp.export.actions import (
     Pool,
     Scale,
 )
-from spmilp.export.c_text import (
-    SECTION,
-    filled,
-    image_files,
-    kept_marks,
-    stamp,
-    types_header,
-)
-from spmilp.export.codes import ATTRIBUTES, OPERATORS, AttributeType, Elements, Part
+from spmilp.export.codes import ATTRIBUTES, OPERATORS, RANK, AttributeType, Elements, Part
 from spmilp.export.names import comment
 from spmilp.export.places import FIRST_SPACE, WORKSPACE_SPACE, Address
-from spmilp.export.player import (
-    RANK,
+from spmilp.export.sources import (
+    SECTION,
+    files_beside,
+    filled,
+    marks_of,
     memory_macros,
     program_files,
-    require_kernels,
 )
 from spmilp.export.subject import Subject
 from spmilp.problem.strides import StridedCopy
@@ -250,7 +244,6 @@ def straight_files(subject: Subject) -> dict[str, bytes]:
     ExportError
         If a kernel cannot compute an operator, or the tables cannot be made.
     """
-    require_kernels(subject, "c-code")
     return _StraightCode(subject).files()
 
 
@@ -272,16 +265,19 @@ class _StraightCode:
     def files(self) -> dict[str, bytes]:
         """Return all files."""
         subject, name, lists = self._subject, self._name, self._subject.lists
+        # Operators put the shapes of their tensors into the pool of words.
         functions = self._functions()
-        kept = self._actions.kept()
+        declared, defined = (
+            "\n".join(lines)
+            for lines in (self._constants.declarations(), self._constants.definitions())
+        )
         named = [self._list_name(one) if one.commands else "0" for one in lists.lists]
         memories = zip(subject.problem.machine.memories, self._bases, strict=False)
         marks = {
-            **kept_marks(subject, kept, "code"),
-            "STAMP": stamp(subject, TITLE),
+            **marks_of(self._actions, "code", TITLE),
             "BASE": subject.prefix.upper(),
             "CHANNELS": len(lists.channels),
-            "WORKSPACE": kept.workspace,
+            "WORKSPACE": self._actions.workspace,
             "SCHEME": lists.scheme.name,
             "MEMORIES": "\n".join(
                 f"extern uint64_t {name}_memory{memory.index}[];\n"
@@ -292,24 +288,21 @@ class _StraightCode:
             ),
             "LISTS_DECLARED": "\n".join(f"SPMILP_LIST({e});" for e in named if e != "0"),
             "LISTS_NAMED": "\n".join(f"    {each}," for each in named),
-            "CONSTANTS": "\n".join(self._constants.declarations()),
-            "CONSTANTS_DEFINED": "\n".join(self._constants.definitions()),
+            "CONSTANTS": declared,
+            "CONSTANTS_DEFINED": defined,
             "KERNELS": "\n".join(self._constants.kernels()),
         }
-        own = {
+        own = {f"{name}.h": "code.h", f"{name}.c": "code.c", f"{name}_kernels.h": "code_kernels.h"}
+        found = {
             f"{name}_{part}.c": filled("code_lists.c", {**marks, "FUNCTIONS": "\n".join(lines)})
             for part, lines in functions.items()
-        }
-        for kind in "hc":
-            marks["KEPT"] = filled(f"kept.{kind}", marks)
-            own[f"{name}.{kind}"] = filled(f"code.{kind}", marks)
-        own[f"{name}_kernels.h"] = filled("code_kernels.h", marks)
-        plan = [file for file in own if file.endswith(".c")]
+        } | {file: filled(template, marks) for file, template in own.items()}
+        plan = [file for file in found if file.endswith(".c")]
+        inputs = self._constants.inputs
         return {
-            "spmilp_types.h": types_header(),
-            **image_files(subject, kept.image),
-            **{file: text.encode() for file, text in own.items()},
-            **program_files(subject, kept, plan, self._constants.inputs, is_code=True),
+            **{file: text.encode() for file, text in found.items()},
+            **files_beside(self._actions, marks),
+            **program_files(self._actions, marks, "code", plan, inputs),
         }
 
     def _functions(self) -> dict[str, list[str]]:

@@ -1,13 +1,11 @@
 """The subject of an export: a plan, its problem, its origin and, where known, its network."""
 
-from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
 from spmilp.commands.build import build_commands
 from spmilp.commands.commands import CommandLists
-from spmilp.explaining.chain import AnalysedPlan
 from spmilp.export.names import comment
 from spmilp.files import sha256_of
 from spmilp.frontend.graph import Network
@@ -17,9 +15,9 @@ from spmilp.plan.measures import claimed
 from spmilp.plan.memory import layout_in_memory
 from spmilp.plan.plan import Plan, Residency, Transfer
 from spmilp.problem.file import problem_sha256
-from spmilp.problem.problem import Buffer, Problem
-from spmilp.problem.strides import footprint, layout_at_place, strided_copy
-from spmilp.units import Bytes, MemoryIdx
+from spmilp.problem.problem import Problem
+from spmilp.problem.strides import strided_copy
+from spmilp.units import MemoryIdx
 from spmilp.version import __version__
 
 TOOL = f"spmilp {__version__}"
@@ -42,26 +40,14 @@ class Subject:
     ----------
     network
         The network that the tasks compute; ``None`` without a model.
-    model
-        The bytes of the model's file; ``None`` without a model.
     prefix
         Beginning of the names of C objects; an identifier of C.
-    controllers
-        ``(pattern of engine names, controller)`` in place of the machine's; the last one that
-        fits counts.
     """
 
     problem: Problem
     plan: Plan
     network: Network | None = None
-    model: bytes | None = None
     prefix: str = "spmilp"
-    controllers: tuple[tuple[str, str], ...] = ()
-
-    @cached_property
-    def analysed(self) -> AnalysedPlan:
-        """The plan as analyses see it."""
-        return AnalysedPlan(problem=self.problem, plan=self.plan)
 
     @cached_property
     def lists(self) -> CommandLists:
@@ -72,7 +58,7 @@ class Subject:
         TooManyEventsError
             If the machine has too few events.
         """
-        return build_commands(self.problem, self.plan, self.analysed.before)
+        return build_commands(self.problem, self.plan)
 
     @cached_property
     def origin(self) -> dict[str, str]:
@@ -106,39 +92,11 @@ class Subject:
         """Return the same as fields of a JSON object."""
         return {"format": title[0], "format_version": title[1], **self.origin}
 
-    def buffer(self, residency: Residency) -> Buffer | None:
-        """Return the buffer that lies in a residency; ``None`` if it is scratch."""
-        if residency.slice is None:
-            return None
-        return self.problem.buffers[self.problem.slices[residency.slice].buffer]
-
     def name(self, residency: Residency) -> str:
         """Return the name of the buffer that lies in a residency."""
-        buffer = self.buffer(residency)
-        return "scratch" if buffer is None else buffer.name
-
-    def is_at_place(self, residency: Residency) -> bool:
-        """Say whether a residency lies in a DRAM tensor, at the tensor's strides."""
-        buffer = self.buffer(residency)
-        if buffer is None or buffer.place is None:
-            return False
-        return self.problem.tensors[buffer.place.tensor].memory == residency.memory
-
-    def packed_residencies(self) -> dict[MemoryIdx, list[Residency]]:
-        """Return for each memory in which something lies packed what that is."""
-        packed: defaultdict[MemoryIdx, list[Residency]] = defaultdict(list)
-        for residency in self.plan.residencies:
-            if not self.is_at_place(residency):
-                packed[residency.memory].append(residency)
-        return dict(sorted(packed.items()))
-
-    def span(self, residency: Residency) -> Bytes:
-        """Return the bytes from a residency's first to the end of its last one."""
-        if residency.slice is None or not self.is_at_place(residency):
-            return residency.bytes
-        part = self.problem.slices[residency.slice]
-        item = self.problem.buffers[part.buffer].item
-        return footprint(part.extent, item, layout_at_place(self.problem, residency.slice))
+        if residency.slice is None:
+            return "scratch"
+        return self.problem.buffers[self.problem.slices[residency.slice].buffer].name
 
     def copies(self, move: Transfer) -> list[tuple[MemoryIdx, MemoryIdx, Block]]:
         """Return what goes to each destination of a transfer: both memories, and its bytes."""
@@ -159,12 +117,3 @@ class Subject:
             )
             found.append((plan.residencies[move.source].memory, memory, block))
         return found
-
-    def used(self) -> list[Bytes]:
-        """Return for each memory the end of the highest byte that the plan touches."""
-        ends = [0] * len(self.problem.machine.memories)
-        for each in self.plan.residencies:
-            ends[each.memory] = max(ends[each.memory], each.offset + self.span(each))
-        for tensor, address in zip(self.problem.tensors, self.plan.tensors, strict=True):
-            ends[tensor.memory] = max(ends[tensor.memory], address + tensor.bytes)
-        return ends

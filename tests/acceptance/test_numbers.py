@@ -24,10 +24,7 @@ needs_runtime = pytest.mark.skipif(
     find_spec("onnxruntime") is None,
     reason="onnxruntime is not installed",
 )
-FORMATS = (
-    *("c", "player", "c-code", "commands", "dma", "csv", "minimalloc", "ld"),
-    *("onnx", "perfetto"),
-)
+FORMATS = ("c", "player", "c-code", "commands", "dma", "csv", "perfetto")
 PLANS = {
     "ds_cnn_int8-gap9": (GOLDEN / "ds_cnn_int8-gap9", "ds_cnn_int8"),
     "tiny_gru_f32-vdla": (GOLDEN / "tiny_gru_f32-vdla", "tiny_gru_f32"),
@@ -87,13 +84,18 @@ def test_every_format_is_written_and_listed(tmp_path: Path) -> None:
     files = planned(name).export(FORMATS, tmp_path, model=model_of(name), prefix="net")
     assert {path.name for path in files} <= {path.name for path in tmp_path.iterdir()}
     said = (tmp_path / "export.json").read_text()
-    for file in ("net_plan.c", "net_code.c", "player.mk", "code.mk", "commands.csv", "dma.csv"):
+    for file in (
+        "net_plan.c",
+        "net_code.c",
+        "player.mk",
+        "code.mk",
+        "commands.csv",
+        "dma.csv",
+        "allocation.csv",
+    ):
         assert (tmp_path / file).stat().st_size > 100, file
         assert file in said
-    for file in ("allocation.csv", "spmilp.ld", "placed.onnx", "trace.json"):
-        assert (tmp_path / file).stat().st_size > 100, file
     assert json.loads((tmp_path / "trace.json").read_text())
-    onnx.checker.check_model(onnx.load(tmp_path / "placed.onnx"))
     before = {path.name: path.read_bytes() for path in files}
     planned(name).export(FORMATS, tmp_path, model=model_of(name), prefix="net")
     assert {path.name: path.read_bytes() for path in files} == before

@@ -38,7 +38,7 @@ def test_without_a_format_all_that_can_take_the_plan_are_written_beside_it(
     ended = run("export", plan_of_few_events, "--json")
     assert ended.code == 0, ended.err
     folder = plan_of_few_events.parent / "export"
-    assert (folder / "spmilp.ld").exists()
+    assert (folder / "dma.csv").exists()
     assert [each["format"] for each in ended.json["left_out"]] == ["commands"]
     assert str(folder / "trace.json") in ended.json["files"]
 
@@ -48,9 +48,8 @@ def test_without_a_format_all_that_can_take_the_plan_are_written_beside_it(
     [
         (("--format", "elf"), "--format elf: there are c, player, c-code, "),
         (("--format", ","), "--format: there are c, "),
-        (("--format", "onnx"), "onnx needs the model: add --model"),
+        (("--format", "c"), "c needs the model: add --model"),
         (("--prefix", "1x"), "--prefix '1x': expected a letter"),
-        (("--controller", "pl330"), "--controller pl330: expected NAME or ENGINE=NAME"),
     ],
 )
 def test_wrong_usage_is_exit_code_2(
@@ -61,10 +60,12 @@ def test_wrong_usage_is_exit_code_2(
     assert said in " ".join(ended.err.replace("│", " ").split())
 
 
-def test_an_engine_that_is_not_there_is_said(run: Run, plan: Path) -> None:
-    ended = run("export", plan, "-f", "dma", "--controller", "nothing=mchan", "-o", "out")
+def test_a_format_that_was_asked_for_and_cannot_take_the_plan_is_said(
+    run: Run, plan_of_few_events: Path
+) -> None:
+    ended = run("export", plan_of_few_events, "-f", "csv,commands", "-o", "out")
     assert ended.code == ExitCode.EXPORT_IMPOSSIBLE
-    assert "no engine is called nothing" in ended.err
+    assert "the plan needs 15 events" in ended.err
 
 
 def test_the_model_must_be_the_plans(run: Run, plan: Path) -> None:

@@ -96,8 +96,7 @@ def lowered(model: str, pieces: int, parts: int, layout: str = "nchw") -> Subjec
     problem = lower(network, MACHINE, cut(network, pieces, parts))
     if layout == "nhwc":
         problem = channels_last(problem)
-    content = (MODELS / f"{model}.onnx").read_bytes()
-    return subject(problem, sequential_plan(problem), network=network, model=content)
+    return subject(problem, sequential_plan(problem), network=network)
 
 
 def replayed(given: Subject, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

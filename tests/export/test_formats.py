@@ -47,11 +47,11 @@ def test_constants_without_values_keep_only_the_formats_out_that_need_them() -> 
     bare = replace(given, network=replace(given.network, tensors=tensors))
     made = export(bare, [], list(FORMATS))
     assert {name for name, _ in made.left_out} >= {"c", "c-code", "player"}
-    assert {"placed.onnx", "allocation.csv", "trace.json", "dma.csv"} <= set(made.files)
+    assert {"allocation.csv", "trace.json", "dma.csv"} <= set(made.files)
 
 
 def test_when_one_file_cannot_be_written_none_is(tmp_path: Path) -> None:
-    made = export(subject(), ["csv", "ld", "perfetto"])
+    made = export(subject(), ["csv", "dma", "perfetto"])
     (tmp_path / "trace.json").mkdir()
     (tmp_path / "allocation.csv").write_text("older")
     with pytest.raises(FileError, match=r"trace\.json: cannot be written"):

@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from export.subjects import lowered
 from operators.networks import onnx_cases, random_cases
+from spmilp.export.codes import require_kernels
 from spmilp.export.errors import ExportError
-from spmilp.export.player import require_kernels
 from spmilp.frontend.graph import Group, Network, Operator, Quantisation, Scale, Tensor
 from spmilp.frontend.operators.boxes import whole
 from spmilp.frontend.operators.registry import family_of, geometries
@@ -360,7 +359,7 @@ def is_playable(network: Network) -> bool:
         boxes = geometries(network)[operator].reads(whole(network.tensors[operator.output].shape))
         read |= {name for name, box in zip(operator.inputs, boxes, strict=True) if box is not None}
     try:
-        require_kernels(replace(lowered("ds_cnn_int8", 1, 1), network=network), "player")
+        require_kernels(network)
     except ExportError:
         return False
     return set(network.inputs) <= read

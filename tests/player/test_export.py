@@ -15,12 +15,17 @@ from export.subjects import lowered, with_hostile_names
 from player.kernel_network import KernelNetwork, kernel_names, resized, scale_of
 from player.test_player import MODELS, needs_gcc, planned
 from spmilp.export.bits import HOLES, MOST_GROUPS, Bits, PrefixCode
-from spmilp.export.codes import ATTRIBUTES, OPERATORS
+from spmilp.export.codes import (
+    ATTRIBUTES,
+    INPUTS,
+    OPERATORS,
+    RANK,
+    WINDOW_AXES,
+    require_kernels,
+)
 from spmilp.export.errors import ExportError
 from spmilp.export.formats import export
-from spmilp.export.packed import MOST_ATTRIBUTES, footprint
-from spmilp.export.player import INPUTS, RANK, WINDOW_AXES, require_kernels
-from spmilp.export.subject import Subject
+from spmilp.export.packed import footprint
 from spmilp.frontend.load import load_network
 from spmilp.frontend.operators.registry import known_kinds
 
@@ -28,11 +33,6 @@ FLAGS = (
     *("-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wsign-conversion", "-Wshadow", "-Werror"),
     *("-Wstrict-prototypes", "-Wcomment", "-Wtrigraphs", "-Woverlength-strings", "-fsyntax-only"),
 )
-
-
-def subject_of(made: KernelNetwork) -> Subject:
-    """Return a subject whose network is another one: enough to ask for kernels."""
-    return replace(lowered("ds_cnn_int8", 1, 1), network=made.network())
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,6 @@ def test_limits_are_those_of_the_sources() -> None:
         ("SPMILP_WINDOW_AXES", WINDOW_AXES),
         ("SPMILP_PACKED_HOLES", HOLES),
         ("SPMILP_PACKED_GROUPS", MOST_GROUPS),
-        ("SPMILP_PACKED_ATTRIBUTES", MOST_ATTRIBUTES),
     ):
         assert f"#define {name} {value}U\n" in defined
 
@@ -135,8 +134,7 @@ def test_limits_are_those_of_the_sources() -> None:
 @pytest.mark.parametrize("model", sorted(MODELS.glob("*.onnx")), ids=lambda path: path.stem)
 def test_every_network_of_the_project_can_be_played(model: Path) -> None:
     sizes = {"batch": 1, "sequence": 16} if "bert" in str(model) else {}
-    network = load_network(MODELS / str(model), sizes)
-    require_kernels(replace(lowered("ds_cnn_int8", 1, 1), network=network), "player")
+    require_kernels(load_network(MODELS / str(model), sizes))
 
 
 def test_types_ranks_and_scales_beyond_the_kernels_are_named() -> None:
@@ -156,4 +154,4 @@ def test_types_ranks_and_scales_beyond_the_kernels_are_named() -> None:
     cases.append((made, "input 0 has more than one scale"))
     for each, said in cases:
         with pytest.raises(ExportError, match=said):
-            require_kernels(subject_of(each), "player")
+            require_kernels(each.network())

@@ -106,7 +106,7 @@ def test_threads_and_one_loop_give_the_bits_of_the_value_replay(
 def test_an_image_that_is_not_in_c_is_linked_from_its_file(
     form: Form, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("spmilp.export.c_text.LARGEST_IMAGE_IN_C", 100)
+    monkeypatch.setattr("spmilp.export.sources.LARGEST_IMAGE_IN_C", 100)
     given = planned("autoencoder_int8", "cell_be")
     form.write(given.subject, tmp_path)
     assert not (tmp_path / "spmilp_image.c").exists()

@@ -12,7 +12,7 @@
 #define SPMILP_TABLE
 #endif
 
-@KEPT@
+@KEPT_C@
 @CONSTANTS_DEFINED@
 
 spmilp_function *const @NAME@_lists[] = {

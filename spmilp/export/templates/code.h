@@ -18,7 +18,7 @@
 #define SPMILP_WORKSPACES @RUNNING@U
 #endif
 
-@KEPT@
+@KEPT_H@
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -31,5 +31,5 @@ extern const uint8_t @NAME@_bits[@BITS_COUNT@U];
 }
 #endif
 
-@KEPT@
+@KEPT_H@
 #endif

@@ -19,14 +19,15 @@ static uint8_t *const memories[] = {
 @BASES@
 };
 
-@WORKSPACES@
+@RUNS@
 static uint32_t events[@UPPER@_EVENTS + 1U];
-static uint32_t positions[@POSITIONS@U * @UPPER@_LISTS + 1U];
+static uint32_t positions[WORDS_OF_A_LIST * @UPPER@_LISTS + 1U];
 static const struct spmilp_tables tables = @UPPER@_TABLES;
 
 const struct spmilp_player @PROGRAM@_program = {
     .tables = &tables, .memories = memories, .events = events, .positions = positions,
-    @RUNS@};
+    RUNS
+};
 
 const char *@PROGRAM@_program_prepare(void)
 {

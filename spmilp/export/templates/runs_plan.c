@@ -7,3 +7,5 @@ static uint64_t workspace[SPMILP_WORKSPACES][WORDS(@UPPER@_WORKSPACE_BYTES)];
 static uint8_t *const workspaces[] = {
 @WORKSPACES_OF_CORES@
 };
+#define WORDS_OF_A_LIST 3U
+#define RUNS .workspaces = workspaces, .packed = &@NAME@_packed
