@@ -230,8 +230,7 @@ class Result:
         ``None`` without a plan or a network, where no tables can be made, on machines with more
         memory than microcontrollers have, and for more than 5,000 tasks and transfers.
         """
-        from spmilp.export.formats import is_like_microcontroller
-        from spmilp.export.packed import footprint
+        from spmilp.export.packed import footprint, is_like_microcontroller
         from spmilp.export.subject import Subject
 
         problem, plan = self.problem, self.plan

@@ -40,6 +40,7 @@ from spmilp.export.sources import (
     sources_of_all_plans,
 )
 from spmilp.export.subject import Subject
+from spmilp.machine.machine import Machine, MemoryKind
 from spmilp.problem.strides import StridedCopy
 from spmilp.units import Bytes, MemoryIdx
 
@@ -392,6 +393,15 @@ _POINTER, _PACKED, _TABLES, _SUMMARY, _PORT, _SEGMENT = 4, 64, 56, 32, 48, 32
 
 MOST_NAMED = 2
 """Memories that a line of text names."""
+
+MICROCONTROLLER_BYTES = 16 << 20
+"""Bytes on chip up to which a machine is like a microcontroller."""
+
+
+def is_like_microcontroller(machine: Machine) -> bool:
+    """Say whether a machine has so little memory on chip that its flash will be scarce too."""
+    on_chip = [memory.size or 0 for memory in machine.memories if memory.kind != MemoryKind.DRAM]
+    return sum(on_chip) <= MICROCONTROLLER_BYTES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
