@@ -1,9 +1,12 @@
-"""Bits and prefix codes; templates: what many rows have in common, and what fills their holes."""
+"""Bits and prefix codes; templates: what many rows have in common, and what fills their holes.
+
+Bits are strings of binary digits in the order in which they are read.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from heapq import heapify, heappop, heappush
 from itertools import combinations
 from typing import NamedTuple, TypeAlias
@@ -29,79 +32,67 @@ LARGEST = 2**31 - 1
 """The largest number that the width before it can express."""
 
 
-class Bits:
-    """Bits in the order in which they are read, the lowest of each field first.
+def digits(value: int, width: int) -> str:
+    """Return a field of ``width`` bits, the lowest first.
 
-    ``at`` is the position of the next one.
+    Raises
+    ------
+    ValueError
+        If the value does not fit.
     """
+    if not 0 <= value < 1 << width:
+        raise ValueError(f"{value} does not fit {width} bits")
+    return f"{value:0{width}b}"[::-1] if width else ""
+
+
+@lru_cache(maxsize=1 << 16)
+def number(value: int) -> str:
+    """Return the bits of a number of any size: its class, and what is left of it.
+
+    Raises
+    ------
+    ExportError
+        If it is negative or too large.
+    """
+    if not 0 <= value <= LARGEST:
+        raise ExportError(
+            f"packed tables: {value} is outside [0, {LARGEST}] of their numbers; {INSTEAD}"
+        )
+    if value == 0:
+        return digits(0, CLASS_BITS)
+    if value < _FIRST_LONG:
+        return digits(1, CLASS_BITS) + digits(value - 1, SHORT)
+    if value < _FIRST_WIDE:
+        return digits(2, CLASS_BITS) + digits(value - _FIRST_LONG, LONG)
+    below = value.bit_length() - 1
+    return (
+        digits(3, CLASS_BITS) + digits(below + 1, WIDTH_BITS) + digits(value - (1 << below), below)
+    )
+
+
+class Bits:
+    """Bits, one behind the other; ``at`` is the position of the next one."""
 
     def __init__(self) -> None:
         self.at = 0
-        self._digits: list[str] = []
+        self._parts: list[str] = []
 
-    def put(self, value: int, width: int) -> None:
-        """Append a field of ``width`` bits.
+    def add(self, *parts: str) -> None:
+        """Append some."""
+        self._parts += parts
+        self.at += sum(map(len, parts))
 
-        Raises
-        ------
-        ValueError
-            If the value does not fit.
-        """
-        if not 0 <= value < 1 << width:
-            raise ValueError(f"{value} does not fit {width} bits")
-        if width:
-            self.digits(f"{value:0{width}b}"[::-1])
-
-    def digits(self, digits: str) -> None:
-        """Append binary digits in the order in which they are read."""
-        self._digits.append(digits)
-        self.at += len(digits)
-
-    def number(self, value: int) -> None:
-        """Append a number: its class, and what is left of it.
-
-        Raises
-        ------
-        ExportError
-            If it is negative or too large.
-        """
-        if not 0 <= value <= LARGEST:
-            raise ExportError(
-                f"packed tables: {value} is outside [0, {LARGEST}] of their numbers; {INSTEAD}"
-            )
-        class_ = _class_of(value)
-        self.put(class_, CLASS_BITS)
-        if class_ == 1:
-            self.put(value - 1, SHORT)
-        elif class_ == 2:
-            self.put(value - _FIRST_LONG, LONG)
-        elif class_ == 3:
-            width = value.bit_length()
-            self.put(width, WIDTH_BITS)
-            self.put(value - (1 << (width - 1)), width - 1)
-
-    def append(self, other: "Bits") -> None:
-        """Append all bits of another string."""
-        self._digits += other._digits
-        self.at += other.at
+    def all(self) -> str:
+        """Return all bits."""
+        return "".join(self._parts)
 
     def content(self) -> bytes:
         """Return all bits as bytes, with zeros behind the last: C reads four bytes at once.
 
         Even behind the last bit: a field may have no bits.
         """
-        whole = int("".join(self._digits)[::-1] or "0", 2)
+        whole = int(self.all()[::-1] or "0", 2)
         return whole.to_bytes(-(-self.at // 8) + READ_AT_ONCE, "little")
-
-
-def _class_of(value: int) -> int:
-    return (value > 0) + (value >= _FIRST_LONG) + (value >= _FIRST_WIDE)
-
-
-def number_bits(value: int) -> int:
-    """Return how many bits a number takes."""
-    rest = (0, SHORT, LONG, WIDTH_BITS + value.bit_length() - 1)
-    return CLASS_BITS + rest[_class_of(value)]
 
 
 LONGEST = 24
@@ -111,8 +102,8 @@ LONGEST = 24
 class PrefixCode:
     """A code for some symbols, made for how often each of them is written.
 
-    Codes of one length follow each other in the order of their symbols, the shorter ones come
-    first; so lengths and symbols say it all.
+    ``codes`` are read the highest bit first. Codes of one length follow each other in the order of
+    their symbols, the shorter ones come first; so lengths and symbols say it all.
 
     Raises
     ------
@@ -130,28 +121,25 @@ class PrefixCode:
             )
         counts = Counter(lengths.values())
         self._counts = [counts[length] for length in range(longest + 1)]
-        self._codes: dict[int, str] = {}
+        self.codes: dict[int, str] = {}
         code = before = 0
         for symbol in sorted(lengths, key=lambda each: (lengths[each], each)):
             length = lengths[symbol]
             code <<= length - before
-            self._codes[symbol] = f"{code:0{length}b}" if length else ""
+            self.codes[symbol] = f"{code:0{length}b}" if length else ""
             code, before = code + 1, length
 
-    def put_table(self, bits: Bits) -> None:
-        """Append width of a symbol, longest code, how many there are of each length, symbols."""
-        width = max(self._codes, default=0).bit_length()
-        count_bits = len(self._codes).bit_length()
-        for value in (width, count_bits, len(self._counts) - 1):
-            bits.put(value, WIDTH_BITS)
-        for count in self._counts:
-            bits.put(count, count_bits)
-        for symbol in self._codes:
-            bits.put(symbol, width)
-
-    def put(self, bits: Bits, symbol: int) -> None:
-        """Append a symbol, the highest bit of its code first."""
-        bits.digits(self._codes[symbol])
+    def table(self) -> str:
+        """Return width of a symbol, longest code, how many there are of each length, symbols."""
+        width, count_bits = max(self.codes, default=0).bit_length(), len(self.codes).bit_length()
+        head = (width, count_bits, len(self._counts) - 1)
+        return "".join(
+            (
+                *(digits(value, WIDTH_BITS) for value in head),
+                *(digits(count, count_bits) for count in self._counts),
+                *(digits(symbol, width) for symbol in self.codes),
+            )
+        )
 
 
 def _lengths(counts: Counter[int]) -> dict[int, int]:
@@ -191,15 +179,15 @@ class Row(NamedTuple):
         """Return the row of numbers with their roles."""
         shape, likely, fields = list[int](), list[int](), list[int]()
         loops: list[tuple[int, int]] = []
-        for role, number in numbers:
+        for role, value in numbers:
             if role & SHAPE:
-                shape.append(number)
+                shape.append(value)
             if role & LIKELY:
-                likely.append(number)
+                likely.append(value)
             if role & LOOPS:
-                loops.append((len(fields), number))
+                loops.append((len(fields), value))
             if role & FIELD:
-                fields.append(number)
+                fields.append(value)
         return cls(tuple(shape), tuple(loops), tuple(likely), tuple(fields))
 
 
@@ -292,12 +280,17 @@ class _Column(NamedTuple):
     width: int = 0
     same: int | None = None
 
-    @property
-    def bits(self) -> int:
+    def bits(self, group: str = "") -> str:
+        """Return how the field stands in a template, with the bits of its group if there are some.
+
+        The group of a field is a table from which its hole is filled together with others.
+        """
         if not self.factor:
-            return 1 + number_bits(self.base)
-        where = WIDTH_BITS if self.same is None else number_bits(self.same)
-        return 2 + where + number_bits(self.base) + number_bits(self.factor)
+            return digits(0, 1) + number(self.base)
+        where = digits(0, 1) + digits(self.width, WIDTH_BITS) + group
+        if self.same is not None:
+            where = digits(1, 1) + number(self.same)
+        return digits(1, 1) + where + number(self.base) + number(self.factor)
 
 
 @dataclass(frozen=True, eq=False)
@@ -363,7 +356,7 @@ class Template:
     def cost(self) -> int:
         """The bits of the template and of all that fills its holes."""
         holes = sum(column.width for column in self.columns)
-        return sum(column.bits for column in self.columns) + holes * len(self.values)
+        return sum(len(each.bits()) for each in self.columns) + holes * len(self.values)
 
     @cached_property
     def _groups(self) -> list[Group]:
@@ -373,43 +366,31 @@ class Template:
 
     def put(self, bits: Bits) -> int:
         """Append the template behind the tables of its groups; return where it begins."""
-        tables = []
-        for group in self._groups:
-            tables.append(bits.at)
+        heads, group_of = list[str](), dict[int, int]()
+        for group_number, group in enumerate(self._groups, start=1):
+            group_of |= dict.fromkeys(group.columns, group_number)
+            heads += [number(bits.at), number(sum(group.widths))]
+            heads.append(digits(group.index_bits, WIDTH_BITS))
             for row in group.rows:
-                for value, width in zip(row, group.widths, strict=True):
-                    bits.put(value, width)
+                bits.add(*map(digits, row, group.widths))
         start = bits.at
-        bits.put(len(self._groups), GROUP_BITS)
-        group_of: dict[int, int] = {}
-        for number, (group, table) in enumerate(zip(self._groups, tables, strict=True), start=1):
-            group_of |= dict.fromkeys(group.columns, number)
-            bits.number(table)
-            bits.number(sum(group.widths))
-            bits.put(group.index_bits, WIDTH_BITS)
+        bits.add(digits(len(self._groups), GROUP_BITS), *heads)
         for at, column in enumerate(self.columns):
-            bits.put(int(column.factor != 0), 1)
-            if column.factor:
-                bits.put(int(column.same is not None), 1)
-                if column.same is None:
-                    bits.put(column.width, WIDTH_BITS)
-                    bits.put(group_of.get(at, 0), GROUP_BITS if self._groups else 0)
-                else:
-                    bits.number(column.same)
-            bits.number(column.base)
-            if column.factor:
-                bits.number(column.factor)
+            group_bits = digits(group_of.get(at, 0), GROUP_BITS) if self._groups else ""
+            bits.add(column.bits(group_bits))
         return start
 
-    def fill(self, bits: Bits, member: int) -> None:
-        """Append what fills the holes for a row: the rows of the groups' tables, and the rest."""
-        together = set[int]()
-        for group in self._groups:
-            bits.put(group.row_of[member], group.index_bits)
-            together.update(group.columns)
-        for at, column in enumerate(self.columns):
-            if column.width and at not in together:
-                bits.put(int(self._parts[2][member, at]), column.width)
+    def filling(self, member: int) -> str:
+        """Return what fills the holes for a row: the rows of the groups' tables, and the rest."""
+        parts = [digits(each.row_of[member], each.index_bits) for each in self._groups]
+        together = {column for group in self._groups for column in group.columns}
+        raws = self._parts[2]
+        parts += (
+            digits(int(raws[member, at]), column.width)
+            for at, column in enumerate(self.columns)
+            if column.width and at not in together
+        )
+        return "".join(parts)
 
 
 class Templates:
@@ -422,9 +403,9 @@ class Templates:
     def __init__(self, rows: Iterable[Row]) -> None:
         made = tuple(rows)
         alike: defaultdict[tuple[tuple[int, ...], ...], list[int]] = defaultdict(list)
-        for number, row in enumerate(made):
+        for member, row in enumerate(made):
             loops = tuple(count for _, count in row.loops)
-            alike[row.shape, loops, row.likely].append(number)
+            alike[row.shape, loops, row.likely].append(member)
         equal_loops: defaultdict[tuple[tuple[int, ...], ...], list[Template]] = defaultdict(list)
         for (shape, loops, _), members in sorted(alike.items()):
             values = np.array([made[each].fields for each in members], np.int64)
@@ -435,8 +416,8 @@ class Templates:
             shapes[shape] += _merged(templates)
         self.all = [template for found in shapes.values() for template in _merged(found)]
         self._places = {
-            member: (number, place)
-            for number, template in enumerate(self.all)
+            member: (which, place)
+            for which, template in enumerate(self.all)
             for place, member in enumerate(template.members)
         }
 
@@ -448,10 +429,10 @@ class Templates:
         """Append all templates and return where each begins."""
         return [template.put(bits) for template in self.all]
 
-    def fill(self, bits: Bits, row: int) -> None:
-        """Append what fills the holes of a row's template."""
-        number, place = self._places[row]
-        self.all[number].fill(bits, place)
+    def filling(self, row: int) -> str:
+        """Return what fills the holes of a row's template."""
+        which, place = self._places[row]
+        return self.all[which].filling(place)
 
 
 def _merged(made: Sequence[Template]) -> list[Template]:

@@ -27,6 +27,8 @@ from spmilp.export.bits import (
     PrefixCode,
     Row,
     Templates,
+    digits,
+    number,
 )
 from spmilp.export.names import comment
 from spmilp.export.places import FIRST_SPACE, WORKSPACE_SPACE, Address
@@ -99,8 +101,7 @@ def packed_plan(subject: Subject) -> PackedPlan:
     def index(values: Sequence[int]) -> str:
         """Append a table of equally wide numbers; return where it is and how wide they are."""
         at, width = bits.at, max(values, default=0).bit_length()
-        for value in values:
-            bits.put(value, width)
+        bits.add(*(digits(value, width) for value in values))
         return f"{{{at}U, {width}U}}"
 
     marks = marks_of(actions, "plan", TITLE)
@@ -115,10 +116,9 @@ def packed_plan(subject: Subject) -> PackedPlan:
     marks["HEAD_BITS"] = f"{{{', '.join(f'{width}U' for width in widths)}}}"
     marks["LISTS_AT"] = bits.at
     for fields in heads:
-        for value, width in zip(fields, widths, strict=True):
-            bits.put(value, width)
+        bits.add(*map(digits, fields, widths))
     marks["COMMANDS_AT"] = bits.at
-    bits.append(commands.bits)
+    bits.add(commands.bits.all())
     every = [call for _, calls in runs for call in calls]
     return PackedPlan(
         actions=actions,
@@ -215,8 +215,8 @@ def _runs(shape: StridedCopy) -> Numbers:
     yield FIELD | LIKELY, shape.run
     yield FIELD | LOOPS, len(shape.loops)
     for loop in shape.loops:
-        for number in loop:
-            yield FIELD | LIKELY, number
+        for each in loop:
+            yield FIELD | LIKELY, each
 
 
 def _put_operators(bits: Bits, operators: Iterable[OperatorCode]) -> list[int]:
@@ -224,8 +224,7 @@ def _put_operators(bits: Bits, operators: Iterable[OperatorCode]) -> list[int]:
     starts = []
     for operator in operators:
         starts.append(bits.at)
-        for value in _numbers_of(operator):
-            bits.number(value)
+        bits.add(*map(number, _numbers_of(operator)))
     return starts
 
 
@@ -299,16 +298,16 @@ class Commands:
         for one, work, stream in streams:
             self.heads.append((_own_event(one), len(one.commands), self.bits.at))
             for code, symbol, row in stream:
-                self._codes[code].put(self.bits, symbol)
+                self.bits.add(self._codes[code].codes[symbol])
                 if row is not None:
-                    work.fill(self.bits, row)
+                    self.bits.add(work.filling(row))
 
     def put_codes(self, bits: Bits) -> list[int]:
         """Append the tables of all codes and return where each begins."""
         starts = []
         for code in self._codes:
             starts.append(bits.at)
-            code.put_table(bits)
+            bits.add(code.table())
         return starts
 
     def _symbols(
