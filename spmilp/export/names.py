@@ -1,18 +1,12 @@
 """Names from a model, untrusted text, as identifiers, comments and fields of CSV files."""
 
 import re
-from functools import lru_cache
 
 LONGEST_IDENTIFIER = 40
 LONGEST_COMMENT = 100
 
-_ASKED_AGAIN = 1 << 16
-"""Names that are kept: files name the same few buffers again and again."""
-
-_PLAIN = frozenset(
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789 _-.,:;+=()[]{}<>/@#$%&|^~!'"
-)
-"""Characters of a comment: none ends it, continues a line or makes a trigraph."""
+_SPECIAL = re.compile(r"[^A-Za-z0-9 _.,:;+=()\[\]{}<>/@#$%&|^~!'-]")
+"""Characters that may end a comment, continue a line or make a trigraph, and all beyond ASCII."""
 
 
 def numbered(prefix: str, number: int, name: str) -> str:
@@ -25,22 +19,17 @@ def numbered(prefix: str, number: int, name: str) -> str:
     return f"{prefix}{number}_{kept}" if kept else f"{prefix}{number}"
 
 
-@lru_cache(maxsize=_ASKED_AGAIN)
 def comment(name: str) -> str:
     """Return a name as it may stand in a comment: short, one line, ASCII, without ``*`` and ``?``.
 
     Other characters are written ``<U+002A>``.
     """
-    shown = "".join(
-        letter if letter in _PLAIN else f"<U+{ord(letter):04X}>"
-        for letter in name[:LONGEST_COMMENT]
-    )
+    shown = _SPECIAL.sub(lambda found: f"<U+{ord(found[0]):04X}>", name[:LONGEST_COMMENT])
     if len(name) <= LONGEST_COMMENT:
         return shown
     return f"{shown}... ({len(name)} characters)"
 
 
-@lru_cache(maxsize=_ASKED_AGAIN)
 def field(name: str) -> str:
     """Return a name as one field of a CSV file: ASCII on one line, and no formula of a spreadsheet.
 

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import count
+from itertools import chain, count
 from typing import NamedTuple
 
 from spmilp.commands.commands import (
@@ -106,10 +106,12 @@ def packed_plan(subject: Subject) -> PackedPlan:
 
     marks = marks_of(actions, "plan", TITLE)
     marks |= {"CORES": len(lists.cores), "NUMBERS_AT": actions.workspace}
-    marks["OPERATORS"] = index(_put_operators(bits, actions.operators))
+    marks["OPERATORS"] = index(
+        _put(bits, ("".join(map(number, _numbers_of(each))) for each in actions.operators))
+    )
     marks["TASKS"], marks["TRANSFERS"] = index(tasks.put(bits)), index(transfers.put(bits))
     commands = Commands(lists, tasks, transfers)
-    marks["CODES"] = index(commands.put_codes(bits))
+    marks["CODES"] = index(_put(bits, (code.table() for code in commands.codes)))
     marks["TOTALS"] = index(commands.totals)
     heads = [(own, *rest) for own, rest in zip(own_memory, commands.heads, strict=True)]
     widths = [max(fields).bit_length() for fields in zip(*heads, strict=True)]
@@ -219,12 +221,12 @@ def _runs(shape: StridedCopy) -> Numbers:
             yield FIELD | LIKELY, each
 
 
-def _put_operators(bits: Bits, operators: Iterable[OperatorCode]) -> list[int]:
-    """Append operators and return where each begins."""
+def _put(bits: Bits, parts: Iterable[str]) -> list[int]:
+    """Append some bits and return where each part begins."""
     starts = []
-    for operator in operators:
+    for part in parts:
         starts.append(bits.at)
-        bits.add(*map(number, _numbers_of(operator)))
+        bits.add(part)
     return starts
 
 
@@ -280,59 +282,46 @@ class Commands:
         if lists.scheme is EventScheme.COUNTERS:
             for event in (event for one in lists.lists for event in _signalled(one)):
                 self.totals[event] += 1
-        sides = (0, tasks, lists.cores), (CODES, transfers, lists.channels)
-        streams = []
-        for base, work, some in sides:
-            rows = count()
-            for one in some:
-                symbols = self._symbols(one, work, rows)
-                stream = [(base + code, symbol, row) for code, symbol, row in symbols]
-                streams.append((one, work, stream))
+        runs, moves = count(), count()
+        streams = [list(self._symbols(one, 0, tasks, runs)) for one in lists.cores]
+        streams += [list(self._symbols(one, CODES, transfers, moves)) for one in lists.channels]
         written: defaultdict[int, list[int]] = defaultdict(list)
-        for _, _, stream in streams:
-            for code, symbol, _ in stream:
-                written[code].append(symbol)
-        self._codes = [PrefixCode(written[code]) for code in range(2 * CODES)]
+        for code, symbol, _ in chain.from_iterable(streams):
+            written[code].append(symbol)
+        self.codes = [PrefixCode(written[code]) for code in range(2 * CODES)]
         self.bits = Bits()
         self.heads: list[tuple[int, int, int]] = []
-        for one, work, stream in streams:
+        for one, stream in zip(lists.lists, streams, strict=True):
             self.heads.append((_own_event(one), len(one.commands), self.bits.at))
-            for code, symbol, row in stream:
-                self.bits.add(self._codes[code].codes[symbol])
-                if row is not None:
-                    self.bits.add(work.filling(row))
-
-    def put_codes(self, bits: Bits) -> list[int]:
-        """Append the tables of all codes and return where each begins."""
-        starts = []
-        for code in self._codes:
-            starts.append(bits.at)
-            bits.add(code.table())
-        return starts
+            for code, symbol, filling in stream:
+                self.bits.add(self.codes[code].codes[symbol], filling)
 
     def _symbols(
-        self, one: CoreCommands | ChannelCommands, work: Templates, rows: "count[int]"
-    ) -> Iterator[tuple[int, int, int | None]]:
-        """Yield code and symbol of all that a list has, and the row that is filled in behind it."""
-        own, before = _own_event(one), AFTER_SIGNAL
+        self, one: CoreCommands | ChannelCommands, base: int, work: Templates, rows: "count[int]"
+    ) -> Iterator[tuple[int, int, str]]:
+        """Yield code and symbol of all that a list has, and the bits that follow it.
+
+        ``base`` is the first code of the list, ``rows`` counts what its templates are filled with.
+        """
+        own, before = _own_event(one), base + AFTER_SIGNAL
         for done, command in enumerate(one.commands):
             match command:
                 case Wait(event, awaited):
                     is_other = event >= self._cores
                     likely = (self.totals[event] * done & WORD) // len(one.commands)
-                    yield before, WAIT, None
-                    yield EVENT, event, None
-                    yield COUNT + is_other, _folded(awaited - likely), None
-                    before = AFTER_WAIT + is_other
+                    yield before, WAIT, ""
+                    yield base + EVENT, event, ""
+                    yield base + COUNT + is_other, _folded(awaited - likely), ""
+                    before = base + AFTER_WAIT + is_other
                 case Signal(event):
-                    yield before, SIGNAL, None
+                    yield before, SIGNAL, ""
                     if not own:
-                        yield SIGNALLED, event, None
-                    before = AFTER_SIGNAL
+                        yield base + SIGNALLED, event, ""
+                    before = base + AFTER_SIGNAL
                 case _:
                     row = next(rows)
-                    yield before, FIRST_TEMPLATE + work.number_of(row), row
-                    before = AFTER_WORK
+                    yield before, FIRST_TEMPLATE + work.number_of(row), work.filling(row)
+                    before = base + AFTER_WORK
 
 
 def _own_event(one: CoreCommands | ChannelCommands) -> int:

@@ -1,13 +1,11 @@
 """``trace.json``: the plan as a Chrome trace, which ui.perfetto.dev and chrome://tracing open.
 
 One microsecond of the trace is one cycle. Each core and each DMA channel is a thread of its own, so
-that nothing overlaps on a track; the live bytes of each memory are a counter; arrows lead from a
-transfer to the tasks that read what it brings. The arguments of a slice are what it reads and
-writes, where and how much.
+that nothing overlaps on a track; the live bytes of each memory are a counter. The arguments of a
+slice are what it reads and writes, where and how much.
 """
 
-from collections.abc import Iterator
-from itertools import count
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 import msgspec
@@ -23,39 +21,33 @@ CORES, CHANNELS, MEMORIES = 1, 2, 3
 """Numbers of the processes that group the tracks."""
 
 Event: TypeAlias = dict[str, Any]
+Tracks: TypeAlias = Mapping[tuple[int, int], int]
+"""The number of each channel, of an engine, that moves something."""
 
 
 def perfetto(subject: Subject) -> dict[str, bytes]:
     """Return the file."""
     used = sorted({(move.engine, move.channel) for move in subject.plan.transfers})
     tracks = {channel: number for number, channel in enumerate(used)}
-    channels = {
-        move.index: {"pid": CHANNELS, "tid": tracks[move.engine, move.channel]}
-        for move in subject.plan.transfers
-    }
-    events = [
-        *_names(subject, used),
-        *_work(subject, channels),
-        *_arrows(subject, channels),
-        *_counters(subject),
-    ]
-    head = {
+    trace = {
         "displayTimeUnit": "ms",
         "otherData": {**subject.fields(TITLE), "unit": "1 us is 1 cycle"},
+        "traceEvents": [
+            *_names(subject, tracks),
+            *_work(subject, tracks),
+            *_counters(subject),
+        ],
     }
-    rows = b",\n".join(map(msgspec.json.encode, events))
-    opening = msgspec.json.encode(head)[:-1]
-    return {"trace.json": opening + b', "traceEvents": [\n' + rows + b"\n]}\n"}
+    return {"trace.json": msgspec.json.encode(trace)}
 
 
-def _names(subject: Subject, used: list[tuple[int, int]]) -> Iterator[Event]:
+def _names(subject: Subject, tracks: Tracks) -> Iterator[Event]:
     machine = subject.problem.machine
     for pid, name in ((CORES, "cores"), (CHANNELS, "DMA channels"), (MEMORIES, "live bytes")):
         yield _meta("process_name", pid, 0, name)
-        yield {"ph": "M", "name": "process_sort_index", "pid": pid, "args": {"sort_index": pid}}
     for core in machine.cores:
         yield _meta("thread_name", CORES, core.index, core.name)
-    for number, (engine, channel) in enumerate(used):
+    for (engine, channel), number in tracks.items():
         yield _meta("thread_name", CHANNELS, number, f"{machine.engines[engine].name}:{channel}")
 
 
@@ -63,7 +55,7 @@ def _meta(what: str, pid: int, tid: int, name: str) -> Event:
     return {"ph": "M", "name": what, "pid": pid, "tid": tid, "args": {"name": name}}
 
 
-def _work(subject: Subject, channels: dict[int, Event]) -> Iterator[Event]:
+def _work(subject: Subject, tracks: Tracks) -> Iterator[Event]:
     """Yield a slice for each task and each transfer."""
     plan = subject.plan
     for placement in plan.placements:
@@ -83,7 +75,7 @@ def _work(subject: Subject, channels: dict[int, Event]) -> Iterator[Event]:
             "from": _place(subject, move.source),
             "to": [_place(subject, end) for end in move.destinations],
         }
-        track = {"cat": "transfer", **channels[move.index]}
+        track = {"cat": "transfer", "pid": CHANNELS, "tid": tracks[move.engine, move.channel]}
         yield _slice(subject.name(plan.residencies[move.source]), track, move, says)
 
 
@@ -97,19 +89,6 @@ def _place(subject: Subject, index: ResidencyIdx) -> str:
     residency = subject.plan.residencies[index]
     memory = subject.problem.machine.memories[residency.memory].name
     return f"{memory}+{residency.offset:#x}, {residency.bytes} B of {subject.name(residency)}"
-
-
-def _arrows(subject: Subject, channels: dict[int, Event]) -> Iterator[Event]:
-    """Bind the end of each transfer to the tasks that read a residency it fills."""
-    plan, numbers = subject.plan, count()
-    filler = {end: move.index for move in plan.transfers for end in move.destinations}
-    for placement in plan.placements:
-        for index in sorted({filler[read] for read in placement.reads if read in filler}):
-            both = {"name": "data", "cat": "data", "id": next(numbers)}
-            end = {"pid": CORES, "tid": placement.core, "ts": placement.start, "bp": "e"}
-            # An arrow begins at the event on its track that its time lies in.
-            yield {"ph": "s", **both, **channels[index], "ts": plan.transfers[index].end - 1}
-            yield {"ph": "f", **both, **end}
 
 
 def _counters(subject: Subject) -> Iterator[Event]:

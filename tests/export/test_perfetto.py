@@ -1,4 +1,4 @@
-"""The trace: tracks without overlaps, arrows that lead forward, places of operands, live bytes."""
+"""The trace: tracks without overlaps, places of operands, live bytes."""
 
 import json
 from collections import defaultdict
@@ -11,27 +11,18 @@ from spmilp.export.perfetto import CHANNELS, CORES, perfetto
 
 
 @pytest.mark.parametrize("hostile", [False, True])
-def test_nothing_overlaps_on_a_track_and_arrows_lead_forward(hostile: bool) -> None:
+def test_nothing_overlaps_on_a_track(hostile: bool) -> None:
     given = with_hostile_names() if hostile else subject()
     trace = json.loads(perfetto(given)["trace.json"])
     tracks = defaultdict(list)
-    arrows: defaultdict[int, list[dict]] = defaultdict(list)
     for event in trace["traceEvents"]:
         if event["ph"] == "X":
             tracks[event["pid"], event["tid"]].append((event["ts"], event["ts"] + event["dur"]))
-        if event["ph"] in "sf":
-            arrows[event["id"]].append(event)
     for spans in tracks.values():
         spans.sort()
         assert all(a[1] <= b[0] for a, b in pairwise(spans))
     assert sum(len(spans) for (pid, _), spans in tracks.items() if pid == CORES) == 5
     assert sum(len(spans) for (pid, _), spans in tracks.items() if pid == CHANNELS) == 13
-    assert len(arrows) == 6
-    for start, end in arrows.values():
-        inside = tracks[start["pid"], start["tid"]]
-        assert any(first <= start["ts"] < last for first, last in inside)
-        assert start["ts"] < end["ts"]
-        assert any(first == end["ts"] for first, _ in tracks[end["pid"], end["tid"]])
 
 
 def test_slices_say_where_their_operands_lie() -> None:

@@ -14,7 +14,7 @@ import pytest
 from export.subjects import lowered, with_hostile_names
 from player.kernel_network import KernelNetwork, kernel_names, resized, scale_of
 from player.test_player import MODELS, needs_gcc, planned
-from spmilp.export.bits import HOLES, MOST_GROUPS, Bits, PrefixCode
+from spmilp.export.bits import HOLES, MOST_GROUPS, PrefixCode, number
 from spmilp.export.codes import (
     ATTRIBUTES,
     INPUTS,
@@ -99,10 +99,10 @@ def test_the_code_on_the_page_is_what_is_written() -> None:
 
 
 def test_numbers_that_bits_cannot_express_are_refused_with_what_to_do() -> None:
-    Bits().number(2**31 - 1)
+    number(2**31 - 1)
     said = r"2147483648 is outside \[0, 2147483647\].*straight C.*--format c-code"
     with pytest.raises(ExportError, match=said):
-        Bits().number(2**31)
+        number(2**31)
     many = {0: 1, 1: 1}
     for symbol in range(2, 27):
         many[symbol] = many[symbol - 1] + many[symbol - 2]
