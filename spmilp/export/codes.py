@@ -103,9 +103,8 @@ def type_code(dtype: np.dtype[np.generic]) -> int:
     return Elements[dtype.name.upper()]
 
 
-RANK, INPUTS, WINDOW_AXES = 8, 32, 3
-"""``SPMILP_MAX_RANK``, ``SPMILP_MAX_INPUTS`` and ``SPMILP_WINDOW_AXES`` of the sources; a plan that
-needs more inputs says so in its makefile."""
+RANK, WINDOW_AXES = 8, 3
+"""``SPMILP_MAX_RANK`` and ``SPMILP_WINDOW_AXES`` of the sources."""
 
 _WINDOWED = frozenset({"AveragePool", "Conv", "ConvInteger", "ConvTranspose", "LpPool", "MaxPool"})
 _PER_CHANNEL = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})

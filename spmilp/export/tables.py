@@ -1,12 +1,14 @@
 """CSV files: command lists, DMA descriptors, and where what lies when."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import product
 from typing import TYPE_CHECKING
 
 from spmilp.commands.commands import Command, CoreCommands, Move, Run, Signal, Wait
 from spmilp.export.names import field
 from spmilp.export.subject import Subject, Title
-from spmilp.machine.controllers import Controller, blocks_of
+from spmilp.machine.controllers import Block
 from spmilp.plan.frames import residency_frame
 
 if TYPE_CHECKING:
@@ -26,17 +28,6 @@ DESCRIPTOR_COLUMNS = (
     *("rows", "src_stride", "dst_stride", "planes", "src_pstride", "dst_pstride"),
     *("start_cycle", "cycles", "last", "name"),
 )
-
-_UNLIMITED = 2**63
-
-_THREE_DIMENSIONS = Controller(
-    name="generic",
-    run=_UNLIMITED,
-    total=_UNLIMITED,
-    turns=(_UNLIMITED, _UNLIMITED),
-    source="any controller",
-)
-"""Two loops over a run of bytes, and nothing else limits a descriptor."""
 
 
 def command_table(subject: Subject) -> dict[str, bytes]:
@@ -100,7 +91,7 @@ def _descriptor_rows(subject: Subject) -> Iterator[tuple[object, ...]]:
         blocks = [
             (machine.memories[source].name, machine.memories[target].name, block)
             for source, target, copy in subject.copies(move)
-            for block in blocks_of(copy, _THREE_DIMENSIONS)
+            for block in _of_three_dimensions(copy)
         ]
         for number, (source, target, block) in enumerate(blocks, start=1):
             planes, turns = [(1, 0, 0)] * (2 - len(block.loops)) + list(block.loops)
@@ -111,6 +102,16 @@ def _descriptor_rows(subject: Subject) -> Iterator[tuple[object, ...]]:
                 *(block.bytes, block.run, *turns, *planes, move.start, move.end - move.start),
                 *(int(number == len(blocks)), field(subject.name(plan.residencies[move.source]))),
             )
+
+
+def _of_three_dimensions(copy: Block) -> Iterator[Block]:
+    """Yield what a copy moves in blocks of two loops over runs; outer loops are written out."""
+    outer, inner = copy.loops[:-2], copy.loops[-2:]
+    for turn in product(*(range(count) for count, _, _ in outer)):
+        steps = list(zip(turn, outer, strict=True))
+        source = copy.source + sum(number * step for number, (_, step, _) in steps)
+        destination = copy.destination + sum(number * step for number, (_, _, step) in steps)
+        yield replace(copy, source=source, destination=destination, loops=inner)
 
 
 def allocation_table(subject: Subject) -> dict[str, bytes]:

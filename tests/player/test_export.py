@@ -17,7 +17,6 @@ from player.test_player import MODELS, needs_gcc, planned
 from spmilp.export.bits import HOLES, MOST_GROUPS, PrefixCode, number
 from spmilp.export.codes import (
     ATTRIBUTES,
-    INPUTS,
     OPERATORS,
     RANK,
     WINDOW_AXES,
@@ -122,7 +121,6 @@ def test_limits_are_those_of_the_sources() -> None:
     defined = "".join(folder.joinpath(name).read_text() for name in headers)
     for name, value in (
         ("SPMILP_MAX_RANK", RANK),
-        ("SPMILP_MAX_INPUTS", INPUTS),
         ("SPMILP_WINDOW_AXES", WINDOW_AXES),
         ("SPMILP_PACKED_HOLES", HOLES),
         ("SPMILP_PACKED_GROUPS", MOST_GROUPS),
