@@ -16,14 +16,15 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from concurrent.futures import wait as wait_for
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from queue import SimpleQueue
 from tempfile import TemporaryFile
-from time import monotonic
 from traceback import format_exc
 from types import FrameType
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from spmilp.errors import SpmilpError
 
@@ -34,39 +35,25 @@ HEARTBEAT = 0.05
 """Seconds after which a function that was asked to stop is asked again."""
 
 
-class Background(Generic[R]):
-    """A function in a thread of its own, which ends with this process at the latest.
+def begun(function: Callable[[], R], on_end: Callable[[], None] = lambda: None) -> Future[R]:
+    """Begin a function in a thread of its own, which ends with this process at the latest.
 
     Parameters
     ----------
     on_end
         Called in that thread when the function has returned or raised.
     """
+    call: Future[R] = Future()
+    call.add_done_callback(lambda _: on_end())
 
-    def __init__(
-        self, function: Callable[[], R], on_end: Callable[[], None] = lambda: None
-    ) -> None:
-        self._function = function
-        self._on_end = on_end
-        self._returned: list[R] = []
-        self._raised: BaseException | None = None
-        self.ended = threading.Event()
-        threading.Thread(target=self._run, daemon=True).start()
-
-    def answer(self) -> R:
-        """Return or raise what the function has returned or raised, once it has ended."""
-        if self._raised is not None:
-            raise self._raised
-        return self._returned[0]
-
-    def _run(self) -> None:
+    def run() -> None:
         try:
-            self._returned.append(self._function())
+            call.set_result(function())
         except BaseException as error:
-            self._raised = error
-        finally:
-            self.ended.set()
-            self._on_end()
+            call.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return call
 
 
 def interruptibly(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
@@ -78,9 +65,7 @@ def interruptibly(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -
     """
     if threading.current_thread() is not threading.main_thread():
         return function(*args, **kwargs)
-    call = Background(lambda: function(*args, **kwargs))
-    call.ended.wait()
-    return call.answer()
+    return begun(lambda: function(*args, **kwargs)).result()
 
 
 def stoppably(
@@ -105,19 +90,18 @@ def stoppably(
     tuple[R, bool]
         What the function returns, and whether an interrupt came.
     """
-    call = Background(function, on_end)
-    interrupted = False
-    while not call.ended.is_set():
+    call, interrupted = begun(function, on_end), False
+    while not call.done():
         try:
             if interrupted:
                 stop()
             if wait is None:
-                call.ended.wait(HEARTBEAT)
+                wait_for([call], HEARTBEAT)
             else:
                 wait()
         except KeyboardInterrupt:
             interrupted = True
-    return call.answer(), interrupted
+    return call.result(), interrupted
 
 
 @contextmanager
@@ -147,10 +131,6 @@ def signals_wait() -> Iterator[None]:
         for late in came:
             signal.raise_signal(late)
 
-
-QUICK = 10.0
-"""Seconds: a child that was quicker with a call leaves so little in memory that it may get another
-one, where starting a new one would take longer than most calls."""
 
 ENDED = "killed", "ended by SIGKILL, as happens when memory runs out"
 
@@ -206,7 +186,7 @@ class Child:
 
         # A thread writes and reads: no interrupt comes in the middle of an answer, and nobody waits
         # for a child that does not even read.
-        self._answer = Background(asked)
+        self._answer = begun(asked)
 
     def interrupt(self) -> None:
         """Raise a ``KeyboardInterrupt`` in the function at work."""
@@ -225,11 +205,11 @@ class Child:
         ChildError
             If it has no value.
         """
-        if not self._answer.ended.wait(limit):
+        if not wait_for([self._answer], limit).done:
             self.end()
             raise ChildError("overrun", f"no answer within {limit:g} s")
         try:
-            status, value, traceback = self._answer.answer()
+            status, value, traceback = self._answer.result()
         except (EOFError, pickle.UnpicklingError, OSError, ValueError):
             raise ChildError(*self._how_it_ended()) from None
         if status:
@@ -262,12 +242,11 @@ class Child:
 
 
 class Children:
-    """Children for calls one after another or side by side; they end with the block."""
+    """A child for each thread that calls functions; they end with the block."""
 
     def __init__(self) -> None:
-        self._idle: list[Child] = []
-        self._working: set[Child] = set()
-        self._lock = threading.Lock()
+        self._of_thread = threading.local()
+        self._started: list[Child] = []
         self._closed = False
 
     def __enter__(self) -> "Children":
@@ -278,37 +257,27 @@ class Children:
 
     def end(self) -> None:
         """End all children, also those at work, and let no other one start."""
-        with self._lock:
-            self._closed = True
-            for child in self._working:
-                child.kill()
-            for child in self._idle:
-                child.end()
+        self._closed = True
+        for child in self._started:
+            child.kill()
+            child.process.wait()
 
     def call(
         self, function: Callable[..., Any], *arguments: object, limit: float | None = None
     ) -> Any:
-        """Call a function in a child, also from several threads; see :meth:`Child.answer`."""
-        with self._lock:
-            if self._closed:
-                raise ChildError(*ENDED)
-            while self._idle and self._idle[-1].process.poll() is not None:
-                self._idle.pop()
-            child = self._idle.pop() if self._idle else Child()
-            self._working.add(child)
-        began, answered = monotonic(), False
+        """Call a function in this thread's child; see :meth:`Child.answer`."""
+        child: Child | None = getattr(self._of_thread, "child", None)
+        if child is None or child.process.poll() is not None:
+            child = self._of_thread.child = Child()
+            self._started.append(child)
+        if self._closed:
+            child.end()
+            raise ChildError(*ENDED)
         try:
-            value = child.call(function, *arguments, limit=limit)
-            answered = True
-            return value
-        finally:
-            with self._lock:
-                self._working.discard(child)
-                keeps = answered and not self._closed and monotonic() - began < QUICK
-                if keeps:
-                    self._idle.append(child)
-            if not keeps:
-                child.end()
+            return child.call(function, *arguments, limit=limit)
+        except KeyboardInterrupt:
+            child.end()
+            raise
 
 
 def main() -> None:
