@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from spmilp.errors import ArgumentError
 from spmilp.problem.objective import Quantity
-from spmilp.quantities import byte_count, dimensions, duration, share
+from spmilp.quantities import dimensions, duration, share
 from spmilp.tile_selection.settings import Tiles
-from spmilp.units import Bytes
 
 if TYPE_CHECKING:
     from spmilp.problem.named_pins import NamedPins
@@ -115,9 +114,6 @@ class Options:
         Let the lock make the plan longer (or larger) by at most this: 0.05 or 5 %.
     time_limit
         Limit on each search: 60s, 5m, 1h, seconds, none.
-    memory_limit
-        End the search when the process uses most of so much memory: 2GiB, 500MiB. In the main
-        thread only.
     gap
         Stop when the gap of these tiles, (objective - bound) / objective, is at most this: 0.01 or
         1 %. Other tiles may allow better plans; the answer bounds these, too.
@@ -165,9 +161,6 @@ class Options:
     )
     time_limit: float = _option(
         60.0, float, _seconds, parsed=True, metavar="DURATION", show_default="60s"
-    )
-    memory_limit: Bytes | None = _option(
-        None, int | None, byte_count, parsed=True, metavar="SIZE", show_default="none"
     )
     gap: float = _option(0.0, float, share, parsed=True, metavar="SHARE")
     seed: int = _option(0, int, min=0)
@@ -228,7 +221,7 @@ class Options:
 
 
 def _read(name: str, reader: Callable[[Any], object] | None, given: object) -> object:
-    if reader is None or (given is None and reader in (share, byte_count)):
+    if reader is None or (given is None and reader is share):
         return given
     try:
         return reader(given)

@@ -66,8 +66,6 @@ def solve(
         If an argument has a value that it cannot have.
     SpmilpError
         If a file cannot be used, an operator cannot be lowered, or a tile fits no scratchpad.
-    NoPlanError
-        If all of the memory limit is used.
 
     Examples
     --------
@@ -75,22 +73,21 @@ def solve(
     >>> result.makespan, result.bound
     """
     options = Options.of(given)
-    with Watch(options, observer) as watch:
-        source = what_is_mapped(model, machine, options, observer)
-        start = start_of(source, options, watch)
-        answer, lock = find_plan(start, options, watch)
-        observer.on_stage(Stage.CHECKING)
-        result = checked(start.problem, answer, asked=options.solver, origin=source.origin)
-    watch.log.note(result.bound_source, result.objective, result.bound)
-    seconds = watch.clock.seconds_gone
-    return replace(
-        result,
-        seconds=seconds,
-        log=watch.log.entries,
+    watch = Watch(options, observer)
+    source = what_is_mapped(model, machine, options, observer)
+    start = start_of(source, options, watch)
+    answer, lock = find_plan(start, options, watch)
+    observer.on_stage(Stage.CHECKING)
+    result = checked(
+        start.problem,
+        answer,
+        asked=options.solver,
+        origin=source.origin,
         lock=lock,
         tiles_are_fallback=start.is_fallback,
-        stopped_by=watch.why_it_ends,
     )
+    watch.log.note(result.bound_source, result.objective, result.bound)
+    return replace(result, seconds=watch.clock.seconds_gone, log=watch.log.entries)
 
 
 def problem_of(

@@ -91,8 +91,6 @@ class Result:
         What became of the addresses of an earlier plan, if they were to be kept.
     tiles_are_fallback
         Whether there was no time to compare the tiles with others.
-    stopped_by
-        What has ended the search where it was memory, with both numbers; else empty.
     """
 
     problem: Problem
@@ -105,7 +103,6 @@ class Result:
     log: tuple[LogEntry, ...] = ()
     lock: AddressStability | None = None
     tiles_are_fallback: bool = False
-    stopped_by: str = ""
 
     @property
     def status(self) -> SolveStatus:

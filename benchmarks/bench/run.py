@@ -69,7 +69,7 @@ class BenchJob:
             reason=reason,
         )
 
-    def carry_out(self, memory: int | None = None) -> Answer:
+    def carry_out(self) -> Answer:
         """Make the problem, solve it, and check the plan; ``about`` of the row is in a file."""
         warm_up(DEFAULT_SOLVER if self.solver == SOLVE else self.solver)
         try:

@@ -121,7 +121,7 @@ def _table(
     return out.Stacked([heading for heading, _ in columns.values()], rows, numbers, keys)
 
 
-OPTIONS = "dim", "tiles", "objective", "pins", "time_limit", "memory_limit", "gap", "workers"
+OPTIONS = "dim", "tiles", "objective", "pins", "time_limit", "gap", "workers"
 SHOWN = ("status", "objective", "bound", "gap", "dram_traffic", "peak_spm", "seconds")
 SWEPT = {
     "metavar": "VALUES",

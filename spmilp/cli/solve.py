@@ -151,10 +151,6 @@ def solve(
         log.end(str(result.status), result.log[-1] if result.log else None)
         if result.plan is not None:
             keep_beside_plan(kept, folder)
-        # Memory that is used up interrupts the search as a signal does.
-        code = None if result.stopped_by else interrupts.code
-        if result.stopped_by:
-            print_warning(result.stopped_by)
         if ended - started > time_limit + max(2.0, 0.05 * time_limit):
             print_warning(
                 f"the time limit of {quantities.time(time_limit)} was exceeded: it took "
@@ -181,7 +177,7 @@ def solve(
         elif result.plan is not None:
             shown = answer_of(result, files, more=more, interrupted=interrupted)
             out.print_answer(None, shown, as_json=False)
-    raise typer.Exit(_exit_code(result, given["gap"] if strict_gap else math.inf, code))
+    raise typer.Exit(_exit_code(result, given["gap"] if strict_gap else math.inf, interrupts.code))
 
 
 def answer_of(

@@ -180,8 +180,8 @@ class Job(Protocol):
     def time_limit(self) -> float | None:
         """Wall seconds of the solver; ``None`` for no limit."""
 
-    def carry_out(self, memory: int | None = None) -> Answer:
-        """Solve it, here; ``memory`` is the bytes that it may use where it says nothing of it.
+    def carry_out(self) -> Answer:
+        """Solve it, here.
 
         Raises
         ------
@@ -225,15 +225,29 @@ class Processes:
 
 
 def answer_of(job: Job, children: Children, memory: int | None = None) -> Answer:
-    """Carry a job out in a child; a crash, an error or a time-out becomes a status."""
+    """Carry a job out in a child; a crash, an error or a time-out becomes a status.
+
+    Parameters
+    ----------
+    memory
+        Bytes of address space that the child may use; ``None`` for no limit.
+    """
     limit = job.time_limit
     if limit is not None:
         limit += max(LEAST_GRACE, SHARE_OF_GRACE * limit) + LONGEST_AROUND
     try:
-        answer: Answer = children.call(type(job).carry_out, job, memory, limit=limit)
+        answer: Answer = children.call(_carried_out, job, memory, limit=limit)
     except ChildError as error:
         return Answer(job.ended(error.status, str(error)))
     return answer
+
+
+def _carried_out(job: Job, memory: int | None) -> Answer:
+    if memory is not None:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (memory, resource.getrlimit(resource.RLIMIT_AS)[1]))
+    return job.carry_out()
 
 
 @cache

@@ -76,7 +76,6 @@ def settings_of(given: Mapping[str, object]) -> dict[str, Any]:
         "gap": read.gap,
         "seed": read.seed,
         "workers": read.workers,
-        "memory_limit": read.memory_limit,
         "pins": pins,
     }
 
@@ -175,7 +174,7 @@ class Point:
             reason=reason,
         )
 
-    def carry_out(self, memory: int | None = None) -> Answer:
+    def carry_out(self) -> Answer:
         """Solve it, from scratch or from the start, and check the plan.
 
         Raises
@@ -188,9 +187,8 @@ class Point:
                 f"the sweep is of spmilp {self.version}, and this worker has {code_version()}; "
                 "install the same version on all workers"
             )
-        options = {**self.options, "memory_limit": self.options["memory_limit"] or memory}
         try:
-            return self.answer(self._solved(options))
+            return self.answer(self._solved(self.options))
         except DoesNotFitError as error:
             status = SolveStatus.INFEASIBLE if error.is_proven else SolveStatus.UNKNOWN
             return Answer(self.ended(str(status), str(error)))
@@ -240,10 +238,9 @@ class Point:
         if known is None:
             first = check(target, handed_on(target, plan, bound))[0]
             raise NoPlanError(f"{problem.machine.name}'s plan does not hold here: {first.message}")
-        with Watch(options) as watch:
-            begun = TiledProblem(problem=target, known=known)
-            answer, _ = find_plan(begun, options, watch)
-            result = checked(target, answer, asked=options.solver)
+        watch = Watch(options)
+        answer, _ = find_plan(TiledProblem(problem=target, known=known), options, watch)
+        result = checked(target, answer, asked=options.solver)
         return replace(result, seconds=watch.clock.seconds_gone, log=watch.log.entries)
 
 

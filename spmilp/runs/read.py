@@ -45,7 +45,6 @@ class SweepFields(FileRow, frozen=True, kw_only=True):
     objective: Quantity | None = None
     pins: Text | None = None
     time_limit: int | float | Text | UnsetType | None = UNSET
-    memory_limit: int | Text | None = None
     gap: Annotated[float, Meta(ge=0, le=1)] | None = None
     seeds: Annotated[tuple[Amount, ...], SEVERAL] | None = None
     workers: Annotated[int, Meta(ge=1, le=1024)] | None = None

@@ -34,7 +34,7 @@ from spmilp.warm_start import handed_on, on_machine
 
 TABLE, PARQUET, FIGURE = "sweep.csv", "sweep.parquet", "pareto.png"
 
-OPTIONS = "dim", "tiles", "objective", "pins", "time_limit", "memory_limit", "gap", "workers"
+OPTIONS = "dim", "tiles", "objective", "pins", "time_limit", "gap", "workers"
 """Options of a solve that hold for each row."""
 
 
@@ -122,7 +122,7 @@ def sweep(
         Called with a :class:`~spmilp.runs.sweep.News` after each row.
     given
         Options of :func:`spmilp.solve` that hold for each row: ``dim``, ``tiles``, ``objective``,
-        ``pins``, ``time_limit``, ``memory_limit``, ``gap``, ``workers``. A row whose machine or
+        ``pins``, ``time_limit``, ``gap``, ``workers``. A row whose machine or
         tiles lack what a pin names fails, and says so.
 
     Returns

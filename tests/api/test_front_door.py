@@ -1,19 +1,17 @@
 """``import spmilp``: every line of the first example of the documentation runs."""
 
 import ast
-import signal
 import subprocess
 import sys
 from dataclasses import replace
 from inspect import signature
 from pathlib import Path
-from threading import Thread
 
 import pytest
 
 import spmilp
 from spmilp.cli.solve import solve as command
-from spmilp.errors import ArgumentError, NoPlanError
+from spmilp.errors import ArgumentError
 
 MODELS = Path(__file__).parents[2] / "models"
 MODEL = MODELS / "autoencoder_int8.onnx"
@@ -83,32 +81,6 @@ def test_without_a_plan_the_reason_is_said(tmp_path: Path) -> None:
     for ask in (lambda: none.tasks, none.timeline, lambda: none.save(tmp_path), none.replay):
         with pytest.raises(spmilp.SpmilpError, match="1048"):
             ask()
-
-
-@pytest.mark.full
-def test_a_memory_limit_holds_in_a_process_that_ignores_ctrl_c() -> None:
-    """As those do that a script begins in the background."""
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        with pytest.raises(NoPlanError, match=r"memory limit of 1\.0 MiB"):
-            spmilp.solve(MODEL, "gap9", memory_limit=1 << 20)
-        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def test_a_memory_limit_is_for_the_main_thread() -> None:
-    refused: list[str] = []
-
-    def solve() -> None:
-        with pytest.raises(ValueError, match="main thread") as error:
-            spmilp.solve(MODEL, "gap9", memory_limit="1GiB")
-        refused.append(str(error.value))
-
-    thread = Thread(target=solve)
-    thread.start()
-    thread.join()
-    assert refused
 
 
 def test_energy_is_no_objective_on_a_machine_that_states_none() -> None:

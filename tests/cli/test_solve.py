@@ -254,3 +254,24 @@ def test_a_plan_that_takes_longer_than_the_limit_says_so(
     assert ended.code == 0
     assert "the time limit of 15 s was exceeded: it took" in ended.err
     assert "of which 10 s to write" in ended.err
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError("Unable to allocate 4.31 GiB"),
+        ImportError("_highspy.so: failed to map segment from shared object"),
+    ],
+)
+def test_memory_that_cannot_be_had_is_no_internal_error(
+    error: Exception, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def greedy() -> None:
+        raise error
+
+    monkeypatch.setattr("spmilp.pipeline.find_solver", lambda name: FakeSolver(answer(), greedy))
+    model = MODELS / "ds_cnn_int8.onnx"
+    ended = run("solve", model, "-m", "gap9", "--tiles", "first", "-o", "out", "-q")
+
+    assert ended.code == 5
+    assert ended.err == f"error: out of memory ({error}); nothing was written\n"
