@@ -35,16 +35,9 @@ HEARTBEAT = 0.05
 """Seconds after which a function that was asked to stop is asked again."""
 
 
-def begun(function: Callable[[], R], on_end: Callable[[], None] = lambda: None) -> Future[R]:
-    """Begin a function in a thread of its own, which ends with this process at the latest.
-
-    Parameters
-    ----------
-    on_end
-        Called in that thread when the function has returned or raised.
-    """
+def begun(function: Callable[[], R]) -> Future[R]:
+    """Begin a function in a thread of its own, which ends with this process at the latest."""
     call: Future[R] = Future()
-    call.add_done_callback(lambda _: on_end())
 
     def run() -> None:
         try:
@@ -90,7 +83,8 @@ def stoppably(
     tuple[R, bool]
         What the function returns, and whether an interrupt came.
     """
-    call, interrupted = begun(function, on_end), False
+    call, interrupted = begun(function), False
+    call.add_done_callback(lambda _: on_end())
     while not call.done():
         try:
             if interrupted:

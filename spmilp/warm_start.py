@@ -121,9 +121,7 @@ def carried_over(target: Problem, plan: Plan, bound: Bound) -> Plan | None:
     moved = handed_on(target, plan, bound)
     if not check(target, moved):
         return moved
-    context, first = context_of(
-        target, moved, drops_transfers=False, bypasses_dram=False, changes_cores=False
-    )
+    context, first = context_of(target, moved, keeps_transfers=True, changes_cores=False)
     try:
         timed = forward_pass(first, context.with_addresses_of(first))
         moved = handed_on(target, plan_of(context, timed), bound)

@@ -1,7 +1,6 @@
 """One solve: its limits, what all its solvers compute only once, and what is reported."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property
@@ -18,7 +17,7 @@ from spmilp.plan.measures import claimed
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
-from spmilp.processes import begun, stoppably
+from spmilp.processes import stoppably
 from spmilp.solvers.base import Progress, SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.common.clock import Clock, Pace, Step
 from spmilp.solvers.common.fit import why_it_cannot_fit
@@ -49,26 +48,6 @@ class Reports:
             self._tell(value, bound, source)
         else:
             self._waiting.put((value, bound, source))
-
-    def begin(self, work: Callable[[], None]) -> Future[None]:
-        """Begin some work in another thread."""
-        return begun(work, self._wake)
-
-    def attend(self, background: Future[None], leaves: Callable[[], bool] = lambda: False) -> None:
-        """Wait until what was begun is done, and pass on its reports; its exception is raised here.
-
-        A ``KeyboardInterrupt`` passes on at once, while the work goes on.
-
-        Parameters
-        ----------
-        leaves
-            Whether not to wait any longer; asked after each report and now and then.
-        """
-        while not background.done() and not leaves():
-            self._pass_on(HEARTBEAT)
-        self._pass_on(0.0)
-        if background.done():
-            background.result()
 
     def finish(self, work: Callable[[], R], stop: Callable[[], None]) -> tuple[R, bool]:
         """Do some work in another thread and pass on its reports; an interrupt asks it to stop.
