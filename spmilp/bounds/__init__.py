@@ -3,7 +3,6 @@
     best            all bounds on a problem, and the best of them
     paths, cuts     heads and tails of tasks: by single chains, and by all that is around a task
     resources       cores, links of DRAMs, bytes beside a running task, and energy, each by itself
-    spills          data without space beside a working set goes to DRAM and returns
     stages          a linear program of work, traffic and bytes, stage after stage
     movement        chains of transfers between memories: their least cycles, links and energy
     linear_program  linear programs whose minimum is proven

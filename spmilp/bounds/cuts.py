@@ -46,16 +46,13 @@ class Tasks(NamedTuple):
         Its own, at least.
     sharing
         The most cores that work in a memory in which it can run.
-    use
-        Bytes that what comes to it from DRAM holds on the links into its memory.
     rate, over
-        Numerator and denominator of the rate of these links.
+        Numerator and denominator of the rate of the links into its memory.
     """
 
     alone: Ints
     cycles: Ints
     sharing: Ints
-    use: Ints
     rate: Ints
     over: Ints
 
@@ -246,36 +243,21 @@ def raised_heads(
 
 @part
 def _what_must_arrive(t: int, heads: Ints, tasks: Tasks, edges: Edges) -> int:
-    """Return when all that a task reads can have come to its memory."""
+    """Return when all that a task reads of others' results can have come to its memory."""
     first, last = edges.first[t], edges.first[t + 1]
-    best = 0
-    if tasks.rate[t] <= 0:
-        return best
-    if tasks.use[t] > 0:
-        best = -(-tasks.use[t] * tasks.over[t] // tasks.rate[t])
-    if first == last:
-        return best
-    ends = np.empty(last - first, np.int64)
-    for edge in range(first, last):
-        x = edges.earlier[edge]
-        ends[edge - first] = heads[x] + tasks.cycles[x]
-    order = np.argsort(-ends)
-    total = most = 0
+    best = total = most = 0
     begin = shortest = 1 << 62
-    for position in range(order.size):
-        edge = first + order[position]
+    ends = heads[edges.earlier[first:last]] + tasks.cycles[edges.earlier[first:last]]
+    for position in np.argsort(-ends):
+        edge = first + position
         x = edges.earlier[edge]
-        if edges.use[edge] == 0:
-            continue
-        total += edges.use[edge]
-        most = max(most, edges.use[edge])
-        begin = min(begin, heads[x])
-        shortest = min(shortest, tasks.cycles[x])
-        release = ends[order[position]]
-        best = max(best, until_arrived(t, tasks, total, most, begin, release, shortest))
-    if total > 0:
-        total += tasks.use[t]
-        best = max(best, until_arrived(t, tasks, total, most, begin, 0, shortest))
+        if edges.use[edge] > 0:
+            total += edges.use[edge]
+            most = max(most, edges.use[edge])
+            begin = min(begin, heads[x])
+            shortest = min(shortest, tasks.cycles[x])
+            release = ends[position]
+            best = max(best, until_arrived(t, tasks, total, most, begin, release, shortest))
     return best
 
 

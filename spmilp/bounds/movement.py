@@ -1,16 +1,19 @@
 """What must move and how quickly it can: least cycles, links and energy between memories."""
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cached_property
-from math import ceil, lcm
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from itertools import permutations
+from math import ceil
+from typing import NamedTuple, TypeAlias
 
+import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from spmilp.machine.machine import Link, MemoryKind
+from spmilp.cached import cached
+from spmilp.machine.machine import Link, Machine, MemoryKind
 from spmilp.machine.routes import (
     DramTransfer,
     dram_transfers,
@@ -19,18 +22,12 @@ from spmilp.machine.routes import (
     transfer_rate,
     usable_rates,
 )
-from spmilp.problem.loads import Load, Share
-from spmilp.problem.problem import Problem, Task
+from spmilp.problem.loads import Load, Share, least_loads
+from spmilp.problem.problem import Buffer, Problem, Task
 from spmilp.units import BufferIdx, Bytes, Cycles, Femtojoules, LinkIdx, MemoryIdx
 
-if TYPE_CHECKING:
-    from scipy import sparse
-
-
 MOST_MEMORIES = 96
-"""On larger machines chains of transfers are not followed up: one transfer, by the best engine over
-the best links of either end, is all that is counted of their cycles, and nothing of their energy.
-"""
+"""On larger machines nothing is counted of the cycles and the energy of chains of transfers."""
 
 FAR = 1 << 60
 """Distance between memories that no chain of transfers connects."""
@@ -61,6 +58,21 @@ class Option(NamedTuple):
         return self.fixed + ceil(Fraction(size) / self.rate)
 
 
+class Passage(NamedTuple):
+    """The links into some memories, at their best.
+
+    Parameters
+    ----------
+    rate
+        Bytes per cycle that the links of none of the memories exceed; 0 if nothing is known.
+    overhead
+        Bytes that each transfer holds on them beside its own, at least.
+    """
+
+    rate: Fraction
+    overhead: Bytes
+
+
 class Distances:
     """Least cycles and energy of chains of transfers on one machine.
 
@@ -78,6 +90,7 @@ class Distances:
         self._between: dict[tuple[Ends, Ends, Bytes], Cycles] = {}
         self._readable: dict[tuple[bool, ...], frozenset[MemoryIdx]] = {}
         self._written: dict[tuple[bool, ...], frozenset[MemoryIdx]] = {}
+        self._passages: dict[Ends, Passage] = {}
 
     @cached_property
     def worked_in(self) -> frozenset[MemoryIdx]:
@@ -120,22 +133,66 @@ class Distances:
         The other one is among the targets; 0 where there is no way between two of them.
         """
         key = sources, targets, size
+        if not self._is_small:
+            return 0
         if key not in self._between:
-            if self.is_small:
-                if size not in self._cycles:
-                    self._cycles[size] = self._closed(lambda option: option.cycles(size))
-                self._between[key] = _least(self._cycles[size], sources, targets)
-            else:
-                arriving = self._alone(targets, size, arriving=True)
-                leaving = self._alone(sources, size, arriving=False)
-                self._between[key] = max(arriving, leaving)
+            if size not in self._cycles:
+                self._cycles[size] = self._closed(lambda option: option.cycles(size))
+            self._between[key] = _least(self._cycles[size], sources, targets)
         return self._between[key]
 
     def energy(self, sources: Ends, targets: Ends, size: Bytes) -> Femtojoules:
         """Return the least energy for ``size`` bytes from one of the sources to one target."""
-        if not self.is_small or not sources.isdisjoint(targets):
+        if not self._is_small or not sources.isdisjoint(targets):
             return 0
         return _least(self._energies, sources, targets) * size
+
+    def into(self, task: Task) -> Passage:
+        """Return the passage into the memory in which a task runs.
+
+        All routes into a memory end with one of the links that lead there, so the transfers into it
+        hold their rates on these links together. One of ``n`` bytes, with ``fixed`` cycles of
+        set-up and latency, holds
+
+            rate * (fixed + ceil(n / rate))  >=  rate * fixed + n
+
+        for all its cycles together. A multicast has the greatest latency of its destinations and no
+        greater rate than the least of theirs, so with ``d`` the slowest destination, it holds at
+        least ``rate(d) * fixed(d) + n``; where engines can multicast, the least overhead is that of
+        any transfer.
+        """
+        memories = self.writable(task)
+        if memories not in self._passages:
+            names = [self._machine.memories[memory].name for memory in memories]
+            rates, overheads = self._rates_in, self._overheads
+            self._passages[memories] = Passage(
+                max((rates[name] for name in names), default=Fraction(0)),
+                min((overheads.get(memory, 0) for memory in memories), default=0),
+            )
+        return self._passages[memories]
+
+    @cached_property
+    def _rates_in(self) -> dict[str, Fraction]:
+        """The sum of the rates of the links into each node; of parallel ones the fastest."""
+        fastest: dict[tuple[str, str], Fraction] = {}
+        for link in self._machine.links:
+            ends = link.source, link.target
+            fastest[ends] = max(link.rate, fastest.get(ends, link.rate))
+        found: dict[str, Fraction] = defaultdict(Fraction)
+        for (_, target), rate in fastest.items():
+            found[target] += rate
+        return found
+
+    @cached_property
+    def _overheads(self) -> dict[MemoryIdx, Bytes]:
+        """The whole bytes of the least overhead of a transfer into each memory."""
+        found: dict[MemoryIdx, Bytes] = {}
+        for (_, target), options in self._options.items() if self._is_small else ():
+            least = min(int(option.rate * option.fixed) for option in options)
+            found[target] = min(least, found.get(target, least))
+        if found and any(engine.multicast for engine in self._machine.engines):
+            return dict.fromkeys(found, min(found.values()))
+        return found
 
     def starts_in_dram(self, buffer: BufferIdx) -> bool:
         """Return whether a buffer lies in a DRAM at first in which no core works itself."""
@@ -146,28 +203,26 @@ class Distances:
         return self._is_far_dram(self._problem.buffers[buffer].ends_in)
 
     @property
-    def is_small(self) -> bool:
-        """Whether chains of transfers are followed up."""
+    def _is_small(self) -> bool:
         return len(self._machine.memories) <= MOST_MEMORIES
 
     @cached_property
-    def options(self) -> dict[tuple[MemoryIdx, MemoryIdx], set[Option]]:
+    def _options(self) -> dict[tuple[MemoryIdx, MemoryIdx], frozenset[Option]]:
         """For each pair of memories that a transfer can connect, what it may be like."""
-        found: dict[tuple[MemoryIdx, MemoryIdx], set[Option]] = {}
-        routes = routes_of(self._machine)
-        for source in self._machine.memories:
-            for target in self._machine.memories:
-                pair = source.index, target.index
-                engines = () if source is target else routes.engines_for(*pair)
-                route = routes.between(*pair) if engines else None
-                if route is None:
-                    continue
-                energy = (source.energy_per_byte or 0) + (target.energy_per_byte or 0)
-                energy += sum(self._machine.links[n].energy_per_byte or 0 for n in route.links)
-                found[pair] = {
-                    Option(engine.setup + route.latency, transfer_rate(engine, route), energy)
-                    for engine in (self._machine.engines[index] for index in engines)
-                }
+        found: dict[tuple[MemoryIdx, MemoryIdx], frozenset[Option]] = {}
+        machine, routes = self._machine, routes_of(self._machine)
+        for source, target in permutations(machine.memories, 2):
+            pair = source.index, target.index
+            engines = routes.engines_for(*pair)
+            route = routes.between(*pair) if engines else None
+            if route is None:
+                continue
+            energy = (source.energy_per_byte or 0) + (target.energy_per_byte or 0)
+            energy += sum(machine.links[n].energy_per_byte or 0 for n in route.links)
+            found[pair] = frozenset(
+                Option(engine.setup + route.latency, transfer_rate(engine, route), energy)
+                for engine in (machine.engines[index] for index in engines)
+            )
         return found
 
     def _is_far_dram(self, memory: MemoryIdx | None) -> bool:
@@ -177,34 +232,6 @@ class Distances:
             and memory not in self.worked_in
         )
 
-    def _alone(self, ends: Ends, size: Bytes, *, arriving: bool) -> Cycles:
-        """Return cycles that no transfer is below whose target (or source) is one of some memories.
-
-        Its route ends (or begins) with a link of that memory.
-        """
-        names = {self._machine.memories[memory].name for memory in ends}
-        links = [
-            link
-            for link in self._machine.links
-            if (link.target if arriving else link.source) in names
-        ]
-        engines = self._machine.engines
-        if not links or not engines:
-            return 0
-        rate = min(max(link.rate for link in links), max(engine.rate for engine in engines))
-        fixed = min(link.latency for link in links) + min(engine.setup for engine in engines)
-        return fixed + ceil(Fraction(size) / rate)
-
-    @cached_property
-    def _sorts(self) -> tuple[tuple[frozenset[Option], ...], Ints]:
-        """Return the different options of pairs, and a table of which a pair has; -1 for none."""
-        count = len(self._machine.memories)
-        number: dict[frozenset[Option], int] = {}
-        which = np.full((count, count), -1, np.int64)
-        for pair, options in self.options.items():
-            which[pair] = number.setdefault(frozenset(options), len(number))
-        return tuple(number), which
-
     @cached_property
     def _energies(self) -> Ints:
         return self._closed(lambda option: option.energy)
@@ -212,9 +239,11 @@ class Distances:
     def _closed(self, cost: Callable[[Option], int]) -> Ints:
         """Return the least sums of a cost over chains (Floyd, CACM 5(6), 1962)."""
         count = len(self._machine.memories)
-        sorts, which = self._sorts
-        costs = [min(FAR, *(cost(option) for option in options)) for options in sorts]
-        best = np.array([*costs, FAR], np.int64)[which]
+        # Many pairs have the same options.
+        costs = {some: min(map(cost, some)) for some in set(self._options.values())}
+        best = np.full((count, count), FAR, np.int64)
+        for pair, some in self._options.items():
+            best[pair] = costs[some]
         for middle in range(count):
             np.minimum(best, best[:, middle, None] + best[None, middle, :], out=best)
         return best
@@ -238,105 +267,18 @@ def _least(distances: Ints, sources: Ends, targets: Ends) -> int:
     return least if least < FAR else 0
 
 
-class Passage(NamedTuple):
-    """The links into some memories, or out of them, at their best.
-
-    Parameters
-    ----------
-    rate
-        Bytes per cycle that the links of none of the memories exceed; 0 if nothing is known.
-    overhead
-        Bytes that each transfer holds on them beside its own, at least.
-    """
-
-    rate: Fraction
-    overhead: Bytes
-
-
-class MemoryLinks:
-    """The passages into the memories in which tasks may work, and out of them.
-
-    All routes into a memory end with one of the links that lead there, so the transfers into it
-    hold their rates on these links together. One of ``n`` bytes, with ``fixed`` cycles of set-up
-    and latency, holds
-
-        rate * (fixed + ceil(n / rate))  >=  rate * fixed + n
-
-    for all its cycles together. A multicast has the greatest latency of its destinations and no
-    greater rate than the least of theirs, so with ``d`` the slowest destination, it holds at least
-    ``rate(d) * fixed(d) + n``; where engines can multicast, the least overhead is that of any
-    transfer. Links out of a memory likewise.
-    """
-
-    def __init__(self, problem: Problem, distances: Distances) -> None:
-        self._machine = problem.machine
-        self._distances = distances
-        self._casts = any(engine.multicast for engine in problem.machine.engines)
-        self._into = self._rates({link.target: [] for link in problem.machine.links}, into=True)
-        self._out_of = self._rates({link.source: [] for link in problem.machine.links}, into=False)
-        self._overheads = self._least_overheads()
-        self._known: dict[tuple[frozenset[MemoryIdx], bool], Passage] = {}
-
-    def into(self, task: Task) -> Passage:
-        """Return the passage into the memory in which a task runs."""
-        return self._passage(self._distances.writable(task), into=True)
-
-    def out_of(self, task: Task) -> Passage:
-        """Return the passage out of the memory in which a task runs."""
-        return self._passage(self._distances.writable(task), into=False)
-
-    def _passage(self, memories: frozenset[MemoryIdx], *, into: bool) -> Passage:
-        key = memories, into
-        if key not in self._known:
-            names = [self._machine.memories[memory].name for memory in memories]
-            rates = self._into if into else self._out_of
-            overheads = [self._overheads.get((memory, into), 0) for memory in memories]
-            self._known[key] = Passage(
-                max((rates.get(name, Fraction(0)) for name in names), default=Fraction(0)),
-                min(overheads, default=0),
-            )
-        return self._known[key]
-
-    def _rates(self, links: dict[str, list[Link]], *, into: bool) -> dict[str, Fraction]:
-        """Return the sum of the rates of the links at each node; of parallel ones the fastest."""
-        for link in self._machine.links:
-            links[link.target if into else link.source].append(link)
-        found = {}
-        for node, some in links.items():
-            fastest: dict[str, Fraction] = {}
-            for link in some:
-                other = link.source if into else link.target
-                fastest[other] = max(link.rate, fastest.get(other, link.rate))
-            found[node] = sum(fastest.values(), Fraction(0))
-        return found
-
-    def _least_overheads(self) -> dict[tuple[MemoryIdx, bool], Bytes]:
-        """Return the whole bytes of the least overhead of a transfer into and out of memories."""
-        if not self._distances.is_small:
-            return {}
-        found: dict[tuple[MemoryIdx, bool], Bytes] = {}
-        for (source, target), options in self._distances.options.items():
-            least = min(int(option.rate * option.fixed) for option in options)
-            for key in ((target, True), (source, False)):
-                found[key] = min(least, found.get(key, least))
-        if self._casts and found:
-            found = dict.fromkeys(found, min(found.values()))
-        return found
-
-
 Route = tuple[LinkIdx, ...]
-
-LARGEST = 2**31 - 1
-"""The largest flow that SciPy can count."""
-
-START, END = 0, 1
-"""Nodes of the network of flows: before all routes, and behind all of them."""
 
 
 def least_rate(
     links: Sequence[Link], rates: Sequence[Fraction], routes: Sequence[Route]
 ) -> Fraction:
     """Return bytes per cycle that transfers over some routes together cannot exceed.
+
+    That is the sum of the rates of any set of links that every route crosses: of the slowest link
+    of each; of the link of most routes, then that of most routes without it, and so on; or of a
+    least cut between where routes begin and where they end, along any links of theirs (Ford and
+    Fulkerson, Canadian Journal of Mathematics 8, 1956).
 
     Parameters
     ----------
@@ -347,170 +289,142 @@ def least_rate(
     routes
         Links of each, in the order of the path; none empty.
     """
-    sets = _sets(links, rates, routes)
-    return min(sum((rates[link] for link in some), Fraction(0)) for some in sets)
-
-
-def _sets(
-    links: Sequence[Link], rates: Sequence[Fraction], routes: Sequence[Route]
-) -> Iterator[Collection[LinkIdx]]:
-    yield {min(route, key=lambda link: (rates[link], link)) for route in routes}
-    yield _most_common(rates, routes)
-    cut = _least_cut(links, rates, routes)
-    if cut is not None:
-        yield cut
-
-
-def _most_common(rates: Sequence[Fraction], routes: Sequence[Route]) -> set[LinkIdx]:
-    """Take the link of most routes, then that of most routes without it, and so on."""
-    chosen: set[LinkIdx] = set()
-    left = routes
-    while left:
+    if not routes:
+        return Fraction(0)
+    slowest = {min(route, key=lambda link: (rates[link], link)) for route in routes}
+    common: set[LinkIdx] = set()
+    while left := [route for route in routes if common.isdisjoint(route)]:
         shares = Counter(link for route in left for link in route)
-        best = min(shares, key=lambda link: (-shares[link], rates[link], link))
-        chosen.add(best)
-        left = [route for route in left if best not in route]
-    return chosen
+        common.add(min(shares, key=lambda link: (-shares[link], rates[link], link)))
+    found = min(sum((rates[link] for link in some), Fraction(0)) for some in (slowest, common))
+    begins = {links[route[0]].source for route in routes}
+    ends = {links[route[-1]].target for route in routes}
+    if begins & ends:
+        return found
+    graph = nx.DiGraph()
+    for link in {link for route in routes for link in route}:
+        source, target = links[link].source, links[link].target
+        known = graph.get_edge_data(source, target, {"capacity": 0})
+        graph.add_edge(source, target, capacity=known["capacity"] + rates[link])
+    # Edges without a capacity hold anything.
+    graph.add_edges_from((START, name) for name in begins)
+    graph.add_edges_from((name, END) for name in ends)
+    return min(found, Fraction(nx.minimum_cut_value(graph, START, END)))
 
 
-def _least_cut(
-    links: Sequence[Link], rates: Sequence[Fraction], routes: Sequence[Route]
-) -> set[LinkIdx] | None:
-    """Return a least cut between where routes begin and where they end, along any links of theirs.
+START, END = "before all routes", "behind all routes"
 
-    ``None`` where routes begin at the end of others, and where rates are too large to count. (Ford
-    and Fulkerson, "Maximal flow through a network", Canadian Journal of Mathematics 8, 1956.)
+
+class Store(NamedTuple):
+    """A buffer that a task writes and that must end in a DRAM in which no core works.
+
+    Parameters
+    ----------
+    use
+        Rate times cycles that moving it holds at least on the links into that DRAM.
     """
-    # Loaded only here: it takes a quarter of a second.
-    from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
-    used = sorted({link for route in routes for link in route})
-    begins = sorted({links[route[0]].source for route in routes})
-    ends = sorted({links[route[-1]].target for route in routes})
-    if not used or set(begins) & set(ends):
-        return None
-    scale = lcm(*(rates[link].denominator for link in used))
-    scaled = [int(rates[link] * scale) for link in used]
-    if sum(scaled) > LARGEST:
-        return None
-    ports = {name for link in used for name in (links[link].source, links[link].target)}
-    node = {name: number for number, name in enumerate(sorted(ports), start=END + 1)}
-    edges = [(node[links[link].source], node[links[link].target]) for link in used]
-    outer = [(START, node[name]) for name in begins] + [(node[name], END) for name in ends]
-    weights = np.array([*scaled, *([LARGEST] * len(outer))], np.int64)
-    capacity = _matrix([*edges, *outer], weights, len(node) + 2)
-    flow = maximum_flow(capacity, START, END).flow
-    reached = set(breadth_first_order(_left(capacity, flow), START)[0].tolist())
-    return {
-        link
-        for link, (source, target) in zip(used, edges, strict=True)
-        if source in reached and target not in reached
-    }
+    task: Task
+    buffer: Buffer
+    use: Fraction
 
 
-def _matrix(
-    edges: Sequence[tuple[int, int]], weights: np.ndarray, nodes: int
-) -> "sparse.csr_array":
-    """Return a sparse matrix; parallel edges are added up."""
-    from scipy import sparse
+class DramRates(NamedTuple):
+    """Bytes per cycle that all transfers out of a DRAM, into it, or both cannot exceed."""
 
-    made = sparse.csr_array((weights, tuple(zip(*edges, strict=True))), shape=(nodes, nodes))
-    made.sum_duplicates()
-    return made.astype(np.int32)
+    out: Fraction
+    into: Fraction
+    both_ways: Fraction
 
 
-def _left(capacity: "sparse.csr_array", flow: "sparse.csr_array") -> "sparse.csr_array":
-    """Return the edges that could carry more, in either direction."""
-    left = (capacity.astype(np.int64) - flow.astype(np.int64)).tocsr()
-    left.eliminate_zeros()
-    return left
+@cached
+def rates_of_drams(machine: Machine) -> dict[MemoryIdx, DramRates]:
+    """Return the rates of each DRAM of a machine."""
+
+    def rate(transfers: Sequence[DramTransfer]) -> Fraction:
+        routes = [one.route.links for one in transfers]
+        return least_rate(machine.links, usable_rates(machine, transfers), routes)
+
+    found = {}
+    for dram in machine.drams:
+        out, into = _transfers(machine, dram.index, True), _transfers(machine, dram.index, False)
+        found[dram.index] = DramRates(rate(out), rate(into), rate((*out, *into)))
+    return found
+
+
+def _transfers(machine: Machine, dram: MemoryIdx, outwards: bool) -> tuple[DramTransfer, ...]:
+    return tuple(dram_transfers(routes_of(machine), dram, outwards=outwards))
 
 
 class Movement:
-    """Least cycles and least link use of the transfers of one machine."""
+    """Least cycles and least link use of the transfers of one problem.
+
+    Attributes
+    ----------
+    rates
+        Of the links of each DRAM.
+    """
 
     def __init__(self, problem: Problem) -> None:
+        self._problem = problem
         self._machine = problem.machine
-        routes = routes_of(problem.machine)
-        self._transfers: dict[tuple[MemoryIdx, bool], tuple[DramTransfer, ...]] = {
-            (dram.index, outwards): (*dram_transfers(routes, dram.index, outwards=outwards),)
+        self.distances = Distances(problem)
+        self.rates = rates_of_drams(problem.machine)
+        self._transfers = {
+            (dram.index, outwards): _transfers(self._machine, dram.index, outwards)
             for dram in self._machine.drams
             for outwards in (True, False)
         }
-        self._cache: dict[tuple[MemoryIdx, Bytes, bool], Cycles] = {}
         self._uses: dict[tuple[MemoryIdx, Bytes, bool], Fraction] = {}
-        self._overhead_out = {
-            dram.index: self._least_overhead(dram.index) for dram in self._machine.drams
-        }
 
-    def least_load(self, dram: MemoryIdx, size: Bytes) -> Cycles:
-        """Return the cycles of the fastest transfer of ``size`` bytes out of a DRAM; 0 if none."""
-        return self._least(dram, size, True)
-
-    def least_store(self, dram: MemoryIdx, size: Bytes) -> Cycles:
-        """Return the cycles of the fastest transfer of ``size`` bytes into a DRAM; 0 if none."""
-        return self._least(dram, size, False)
-
-    def least_load_use(self, dram: MemoryIdx, load: Load) -> Fraction:
-        """Return the least rate times cycles that a load out of a DRAM holds.
+    @cached_property
+    def loads(self) -> tuple[tuple[Load, Fraction], ...]:
+        """What must leave DRAMs in which no core works, and rate times cycles that it holds.
 
         A transfer of n bytes holds ``rate * (fixed + ceil(n / rate))``, which is at least
         ``rate * fixed + n``, of which the n may be of several loads.
         """
+        return tuple(
+            (load, self._use_of(load))
+            for load in least_loads(self._problem)
+            if self.distances.starts_in_dram(load.buffer.index)
+        )
+
+    @cached_property
+    def stores(self) -> tuple[Store, ...]:
+        """What must get to DRAMs in which no core works."""
+        buffers = self._problem.buffers
+        return tuple(
+            Store(task, buffers[one], self._least_use(end, buffers[one].bytes, False))
+            for task in self._problem.tasks
+            for one in task.writes
+            if (end := buffers[one].ends_in) is not None and self.distances.ends_in_dram(one)
+        )
+
+    def _use_of(self, load: Load) -> Fraction:
+        dram = load.buffer.starts_in
+        if dram is None or load.share is Share.REST:
+            return Fraction(load.bytes)
         if load.share is Share.ONE:
             return self._least_use(dram, load.bytes, True)
-        if load.share is Share.BEGUN:
-            return self._overhead_out[dram] + load.bytes
-        return Fraction(load.bytes)
-
-    def least_store_use(self, dram: MemoryIdx, size: Bytes) -> Fraction:
-        """Return the least rate times cycles that ``size`` bytes hold on their way to a DRAM."""
-        return self._least_use(dram, size, False)
-
-    def rate_out(self, dram: MemoryIdx) -> Fraction:
-        """Return bytes per cycle that all transfers out of a DRAM together cannot exceed."""
-        return self._rate_of(self._transfers[dram, True])
-
-    def rate_in(self, dram: MemoryIdx) -> Fraction:
-        """Return bytes per cycle that all transfers into a DRAM together cannot exceed."""
-        return self._rate_of(self._transfers[dram, False])
-
-    def rate_both_ways(self, dram: MemoryIdx) -> Fraction:
-        """Return bytes per cycle that all transfers from and to a DRAM together cannot exceed."""
-        return self._rate_of((*self._transfers[dram, True], *self._transfers[dram, False]))
-
-    def _rate_of(self, transfers: Sequence[DramTransfer]) -> Fraction:
-        routes = [one.route.links for one in transfers]
-        return least_rate(self._machine.links, usable_rates(self._machine, transfers), routes)
-
-    def _least(self, dram: MemoryIdx, size: Bytes, outwards: bool) -> Cycles:
-        """Return the cycles of the fastest transfer; many buffers are of one size."""
-        key = dram, size, outwards
-        if key not in self._cache:
-            cycles = (self._cycles(one, size) for one in self._transfers[dram, outwards])
-            self._cache[key] = min(cycles, default=0)
-        return self._cache[key]
-
-    def _cycles(self, transfer: DramTransfer, size: Bytes) -> Cycles:
-        return transfer_cycles(self._machine.engines[transfer.engine], transfer.route, size)
-
-    def _least_use(self, dram: MemoryIdx, size: Bytes, outwards: bool) -> Fraction:
-        """Return the least rate times cycles of the transfers."""
-        key = dram, size, outwards
-        if key not in self._uses:
-            transfers = self._transfers[dram, outwards]
-            uses = (one.rate * self._cycles(one, size) for one in transfers)
-            self._uses[key] = min(uses, default=Fraction(size))
-        return self._uses[key]
-
-    def _least_overhead(self, dram: MemoryIdx) -> Fraction:
-        """Return the least rate times cycles that transfers out of a DRAM hold before any byte."""
         engines = self._machine.engines
         overheads = (
             one.rate * (engines[one.engine].setup + one.route.latency)
             for one in self._transfers[dram, True]
         )
-        return min(overheads, default=Fraction(0))
+        return load.bytes + min(overheads, default=Fraction(0))
+
+    def _least_use(self, dram: MemoryIdx, size: Bytes, outwards: bool) -> Fraction:
+        """Return the least rate times cycles of the transfers; many buffers are of one size."""
+        key = dram, size, outwards
+        if key not in self._uses:
+            engines = self._machine.engines
+            uses = (
+                one.rate * transfer_cycles(engines[one.engine], one.route, size)
+                for one in self._transfers[dram, outwards]
+            )
+            self._uses[key] = min(uses, default=Fraction(size))
+        return self._uses[key]
 
 
 def cycles_at(use: Fraction, rate: Fraction) -> Cycles:

@@ -1,9 +1,9 @@
 """Heads and tails: what must pass before a task can start, and after it has ended.
 
 By single chains of tasks and transfers (the critical path), and by energetic reasoning over cuts:
-all that a task depends on must be done before it starts, and it needs time on the cores, on the
-links out of DRAM and on those into its memory; likewise all that depends on it, after its end.
-Where layers depend on layers as a whole, the bounds of the layers add up.
+all that a task depends on must be done before it starts, and it needs time on the cores and on the
+links out of DRAM; likewise all that depends on it, after its end. Where layers depend on layers as
+a whole, the bounds of the layers add up.
 """
 
 from collections import Counter
@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from spmilp.bounds.cuts import Edges, Ints, Ports, Tasks, raised_heads
-from spmilp.bounds.movement import Distances, MemoryLinks, Movement, Passage
-from spmilp.problem.loads import Share, least_loads
+from spmilp.bounds.movement import Movement
+from spmilp.problem.loads import Share
 from spmilp.problem.problem import Problem, Task
 from spmilp.units import BufferIdx, Bytes, Cycles, MemoryIdx, SliceIdx, TaskIdx
 
@@ -74,47 +74,38 @@ class PrecedenceGraph:
     to the other, unless cores read in other memories. A buffer that must end in DRAM is brought
     there after its task has ended. Each of these takes at least the cycles of its fastest option.
 
-    What comes to the memory in which a task runs passes the links that lead there, what leaves it
-    those that lead away (:class:`.MemoryLinks`), and for each buffer it is a transfer of its own at
-    the least.
+    What comes to the memory in which a task runs passes the links that lead there
+    (:meth:`.Distances.into`), and for each buffer it is a transfer of its own at the least.
 
     Attributes
     ----------
     loads, stores
         Of each task, least cycles before its start and after its end.
-    load_use, store_use
-        Of each task, bytes that these loads and stores hold on the links of its memory.
-    into, out_of
-        Of each task, these links.
+    into
+        Of each task, the links into its memory.
     sharing
         Of each task, the most cores that work in a memory in which it can run.
     """
 
     def __init__(self, problem: Problem, movement: Movement) -> None:
         self._problem = problem
-        self._movement = movement
-        self.distances = Distances(problem)
+        self._distances = movement.distances
         self.before = problem.predecessors()
         self.order = tuple(problem.topological_order())
         self.cycles = tuple(min(c for c in task.cycles if c is not None) for task in problem.tasks)
-        links = MemoryLinks(problem, self.distances)
-        self.into = tuple(links.into(task) for task in problem.tasks)
-        self.out_of = tuple(links.out_of(task) for task in problem.tasks)
+        self.into = tuple(map(self._distances.into, problem.tasks))
         self.sharing = self._most_cores_of_a_memory()
         self._reads_are_local = problem.machine.remote is None
         self._edges: dict[tuple[TaskIdx, TaskIdx], Edge] = {}
-        loads, stores = [], []
         writers = problem.writers()
-        for task in problem.tasks:
-            largest = self._largest_reads(task)
-            for buffer, size in largest.items():
+        largest = [self._largest_reads(task) for task in problem.tasks]
+        for task, read in zip(problem.tasks, largest, strict=True):
+            for buffer, size in read.items():
                 writer = writers[buffer]
                 if writer is not None:
                     self._connect(writer, task, size)
-            loads.append(self._around(task, self._loads(task, largest), self.into))
-            stores.append(self._around(task, self._stores(task), self.out_of))
-        self.loads, self.load_use = _unzipped(loads)
-        self.stores, self.store_use = _unzipped(stores)
+        self.loads = tuple(map(self._load, problem.tasks, largest))
+        self.stores = tuple(map(self._store, problem.tasks))
 
     def edge(self, earlier: TaskIdx, later: TaskIdx) -> Edge:
         """Return what lies between the end of a task and the start of one that follows it."""
@@ -126,12 +117,11 @@ class PrecedenceGraph:
 
     def _most_cores_of_a_memory(self) -> tuple[int, ...]:
         cores = Counter(core.memory for core in self._problem.machine.cores)
-        known: dict[frozenset[MemoryIdx], int] = {}
-        for task in self._problem.tasks:
-            memories = self.distances.writable(task)
-            if memories not in known:
-                known[memories] = max((cores[memory] for memory in memories), default=1)
-        return tuple(known[self.distances.writable(task)] for task in self._problem.tasks)
+        of_tasks = [self._distances.writable(task) for task in self._problem.tasks]
+        known = {
+            memories: max((cores[one] for one in memories), default=1) for memories in {*of_tasks}
+        }
+        return tuple(known[memories] for memories in of_tasks)
 
     def _largest_reads(self, task: Task) -> dict[BufferIdx, Bytes]:
         largest: dict[BufferIdx, Bytes] = {}
@@ -142,56 +132,37 @@ class PrecedenceGraph:
 
     def _connect(self, writer: TaskIdx, task: Task, size: Bytes) -> None:
         """Note that a task reads so many bytes at once of a buffer of another one."""
-        sources = self.distances.writable(self._problem.tasks[writer])
-        near = self.distances.cycles(sources, self.distances.readable(task), size)
-        known = self._edges.get((writer, task.index), NO_DATA)
-        away = use = 0
+        sources = self._distances.writable(self._problem.tasks[writer])
+        targets = self._distances.readable(task)
+        known = self.edge(writer, task.index)
+        near = max(known.near, self._distances.cycles(sources, targets, size))
+        away, use = max(near, known.away), known.use
         if self._reads_are_local:
-            away = self.distances.cycles_away(sources, self.distances.readable(task), size)
-            use = size + self.into[task.index].overhead
-        self._edges[writer, task.index] = Edge(
-            max(near, known.near), max(near, away, known.away), use + known.use
+            away = max(away, self._distances.cycles_away(sources, targets, size))
+            use += size + self.into[task.index].overhead
+        self._edges[writer, task.index] = Edge(near, away, use)
+
+    def _load(self, task: Task, largest: dict[BufferIdx, Bytes]) -> Cycles:
+        """Return the least cycles of what comes from DRAM."""
+        targets = self._distances.readable(task)
+        starts = ((self._problem.buffers[one].starts_in, size) for one, size in largest.items())
+        cycles = (
+            self._distances.cycles(frozenset((start,)), targets, size)
+            for start, size in starts
+            if start is not None
         )
+        return max(cycles, default=0)
 
-    def _around(
-        self,
-        task: Task,
-        moved: Sequence[tuple[Bytes, Cycles]],
-        passages: Sequence[Passage],
-    ) -> tuple[Cycles, Bytes]:
-        """Return the least cycles for some transfers, and bytes they hold on the task's links."""
-        slowest = max((cycles for _, cycles in moved), default=0)
-        passage = passages[task.index]
-        if passage.rate == 0 or not (passages is self.out_of or self._reads_are_local):
-            return slowest, 0
-        return slowest, sum(size + passage.overhead for size, _ in moved)
-
-    def _loads(self, task: Task, largest: dict[BufferIdx, Bytes]) -> list[tuple[Bytes, Cycles]]:
-        """Return bytes and least cycles of what comes from DRAM."""
-        found = []
-        for buffer, size in largest.items():
-            start = self._problem.buffers[buffer].starts_in
-            if start is not None and self.distances.starts_in_dram(buffer):
-                targets = self.distances.readable(task)
-                chain = self.distances.cycles(frozenset((start,)), targets, size)
-                found.append((size, max(self._movement.least_load(start, size), chain)))
-        return found
-
-    def _stores(self, task: Task) -> list[tuple[Bytes, Cycles]]:
-        """Return bytes and least cycles of what goes to DRAM."""
-        found = []
-        for written in task.writes:
-            buffer = self._problem.buffers[written]
-            if buffer.ends_in is not None and self.distances.ends_in_dram(written):
-                targets = frozenset((buffer.ends_in,))
-                chain = self.distances.cycles(self.distances.writable(task), targets, buffer.bytes)
-                least = self._movement.least_store(buffer.ends_in, buffer.bytes)
-                found.append((buffer.bytes, max(least, chain)))
-        return found
-
-
-def _unzipped(pairs: Sequence[tuple[int, int]]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    return tuple(first for first, _ in pairs), tuple(second for _, second in pairs)
+    def _store(self, task: Task) -> Cycles:
+        """Return the least cycles of what goes to DRAM."""
+        sources = self._distances.writable(task)
+        buffers = (self._problem.buffers[written] for written in task.writes)
+        cycles = (
+            self._distances.cycles(sources, frozenset((buffer.ends_in,)), buffer.bytes)
+            for buffer in buffers
+            if buffer.ends_in is not None
+        )
+        return max(cycles, default=0)
 
 
 def critical_paths(graph: PrecedenceGraph) -> Paths:
@@ -225,7 +196,7 @@ class Job(NamedTuple):
     """A use of a DRAM's links (rate times cycles, rounded down) by a slice, for a task."""
 
     task: TaskIdx
-    moved: SliceIdx
+    moved: SliceIdx | BufferIdx
     use: Bytes
 
 
@@ -263,11 +234,10 @@ def paths_of(problem: Problem, movement: Movement, graph: PrecedenceGraph | None
     ``j`` comes into ``m`` from outside unless ``j`` runs in ``m``: of each buffer by a transfer of
     its own, since a transfer moves one slice; a multicast may serve other memories beside ``m``,
     but none of them brings two buffers. It begins after ``E(j)`` and holds its bytes, set-up and
-    latency on the links into ``m`` until ``T`` (:class:`.MemoryLinks`). Let Q be some tasks before
-    ``t`` that have ended at ``r`` at the soonest and begun at ``h``. At most
-    ``c floor((T - h) / min p(Q))`` of them run in ``m``; the rest must come in ``T - r``. What
-    ``t`` reads of buffers that come from DRAM comes in ``T``. (Not so for results that leave a
-    memory: one of several readers can pass them on.)
+    latency on the links into ``m`` until ``T`` (:meth:`.Distances.into`). Let Q be some tasks
+    before ``t`` that have ended at ``r`` at the soonest and begun at ``h``. At most
+    ``c floor((T - h) / min p(Q))`` of them run in ``m``; the rest must come in ``T - r``. (Not so
+    for results that leave a memory: one of several readers can pass them on.)
 
     *Ports.* What tasks of A and ``t`` itself read from DRAM has left it before; with R the loads of
     which the readers start at least q cycles before ``t``,
@@ -276,8 +246,8 @@ def paths_of(problem: Problem, movement: Movement, graph: PrecedenceGraph | None
 
     (Jackson's one-machine bound, Carlier, EJOR 11, 1982).
 
-    Tails are the same, seen from the end, save that what must arrive then is what must leave: only
-    outputs count. Heads of A are improved before that of ``t``.
+    Tails are the same, seen from the end, but for arrivals. Heads of A are improved before that of
+    ``t``.
     """
     graph = PrecedenceGraph(problem, movement) if graph is None else graph
     found = critical_paths(graph)
@@ -301,14 +271,17 @@ class _Side:
         self._order = tuple(reversed(graph.order)) if reverse else graph.order
         self._number = np.empty(len(self._order), np.int64)
         self._number[list(self._order)] = np.arange(len(self._order))
-        self._edges = self._edges_of(_edges(graph, reverse=reverse))
-        self._tasks = self._tasks_of(graph, reverse=reverse)
-        self._ports = self._ports_of(problem, movement, graph, reverse=reverse)
+        self._edges = self._edges_of(graph, reverse=reverse)
+        alone = graph.stores if reverse else graph.loads
+        over, under = zip(*(links.rate.as_integer_ratio() for links in graph.into), strict=True)
+        columns = (np.array(one) for one in (alone, graph.cycles, graph.sharing, over, under))
+        self._tasks = Tasks(*(column[list(self._order)] for column in columns))
+        self._ports = self._ports_of(problem, movement, reverse=reverse)
 
     def is_countable(self, found: Paths) -> bool:
         """Say whether no sum or product leaves 64 bits."""
-        use = sum(int(each.use.sum()) for each in (self._tasks, self._edges, self._ports))
         cycles = sum(found.cycles) + found.longest + int(self._edges.away.sum())
+        use = int(self._ports.use.sum()) + int(self._edges.use.sum())
         scales = (self._tasks.rate, self._tasks.over, self._ports.rate, self._ports.over)
         scale = max(self._cores, *(int(each.max(initial=1)) for each in scales))
         return (use + cycles + 1) * scale < LARGEST
@@ -321,39 +294,33 @@ class _Side:
         heads = raised_heads(self._tasks, edges, self._ports, self._cores, width, every)
         return tuple(heads[self._number].tolist())
 
-    def _edges_of(self, table: Ints) -> Edges:
+    def _edges_of(self, graph: PrecedenceGraph, *, reverse: bool) -> Edges:
         """Return the edges, in the order of the tasks at which they end."""
+        rows = [
+            (later, earlier, *graph.edge(earlier, later))
+            if reverse
+            else (earlier, later, *graph.edge(earlier, later))
+            for later, some in enumerate(graph.before)
+            for earlier in some
+        ]
+        table = np.array(rows, np.int64).reshape(-1, 5)
+        if reverse:
+            table[:, 4] = 0
         begin, end = self._number[table[:, 0]], self._number[table[:, 1]]
         order = np.lexsort((begin, end))
         first = np.searchsorted(end[order], np.arange(len(self._order) + 1))
         columns = (begin, *table[:, 2:].T)
         return Edges(first.astype(np.int64), *(each[order] for each in columns))
 
-    def _tasks_of(self, graph: PrecedenceGraph, *, reverse: bool) -> Tasks:
-        links = graph.out_of if reverse else graph.into
-        columns = (
-            graph.stores if reverse else graph.loads,
-            graph.cycles,
-            graph.sharing,
-            graph.store_use if reverse else graph.load_use,
-            [passage.rate.numerator for passage in links],
-            [passage.rate.denominator for passage in links],
-        )
-        order = list(self._order)
-        return Tasks(*(np.array(column, np.int64)[order] for column in columns))
-
-    def _ports_of(
-        self, problem: Problem, movement: Movement, graph: PrecedenceGraph, *, reverse: bool
-    ) -> Ports:
+    def _ports_of(self, problem: Problem, movement: Movement, *, reverse: bool) -> Ports:
         """Return the links between DRAMs and all else, in one direction."""
         firsts, buffers, uses, rates = [np.zeros(0, np.int64)], [], [], []
         begin = total = 0
         for dram in problem.machine.drams:
-            both = movement.rate_both_ways(dram.index)
-            rate = movement.rate_in(dram.index) if reverse else movement.rate_out(dram.index)
-            stores_or_loads = _stores if reverse else _loads
-            jobs = stores_or_loads(problem, movement, graph, dram.index)
-            if min(rate, both) == 0 or not jobs:
+            of_dram = movement.rates[dram.index]
+            rate = min(of_dram.into if reverse else of_dram.out, of_dram.both_ways)
+            jobs = (_stores if reverse else _loads)(movement, dram.index)
+            if rate == 0 or not jobs:
                 continue
             task, buffer, use = _columns(jobs)
             number = self._number[task]
@@ -361,7 +328,7 @@ class _Side:
             firsts.append(begin + np.searchsorted(number[order], np.arange(len(self._order) + 1)))
             buffers.append(total + buffer[order])
             uses.append(use)
-            rates.append(min(rate, both))
+            rates.append(rate)
             begin, total = begin + task.size, total + use.size
         empty = np.zeros(0, np.int64)
         return Ports(
@@ -375,20 +342,6 @@ class _Side:
         )
 
 
-def _edges(graph: PrecedenceGraph, *, reverse: bool) -> Ints:
-    """Return rows of two tasks and what is between them: near, away and use."""
-    rows = [
-        (earlier, later, *graph.edge(earlier, later))
-        for later, some in enumerate(graph.before)
-        for earlier in some
-    ]
-    table = np.array(rows, np.int64).reshape(-1, 5)
-    if reverse:
-        table = table[:, [1, 0, 2, 3, 4]]
-        table[:, 4] = 0
-    return table
-
-
 def _columns(jobs: Sequence[Job]) -> tuple[Ints, Ints, Ints]:
     """Return task and slice of each job, and the use of each slice; slices count from 0."""
     uses = {job.moved: job.use for job in jobs}
@@ -400,29 +353,20 @@ def _columns(jobs: Sequence[Job]) -> tuple[Ints, Ints, Ints]:
     )
 
 
-def _loads(
-    problem: Problem, movement: Movement, graph: PrecedenceGraph, dram: MemoryIdx
-) -> list[Job]:
+def _loads(movement: Movement, dram: MemoryIdx) -> list[Job]:
     """Return what must have left a DRAM before its readers start."""
     return [
-        Job(reader, load.moved, int(movement.least_load_use(dram, load)))
-        for load in least_loads(problem)
-        if load.buffer.starts_in == dram
-        and graph.distances.starts_in_dram(load.buffer.index)
-        and load.share is not Share.REST
+        Job(reader, load.moved, int(use))
+        for load, use in movement.loads
+        if load.buffer.starts_in == dram and load.share is not Share.REST
         for reader in load.readers
     ]
 
 
-def _stores(
-    problem: Problem, movement: Movement, graph: PrecedenceGraph, dram: MemoryIdx
-) -> list[Job]:
+def _stores(movement: Movement, dram: MemoryIdx) -> list[Job]:
     """Return what must get to a DRAM after its writer has ended."""
     return [
-        Job(
-            task.index, written, int(movement.least_store_use(dram, problem.buffers[written].bytes))
-        )
-        for task in problem.tasks
-        for written in task.writes
-        if problem.buffers[written].ends_in == dram and graph.distances.ends_in_dram(written)
+        Job(store.task.index, store.buffer.index, int(store.use))
+        for store in movement.stores
+        if store.buffer.ends_in == dram
     ]

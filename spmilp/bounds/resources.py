@@ -7,7 +7,7 @@ from itertools import combinations
 from spmilp.bounds.movement import Distances, Movement, cycles_at
 from spmilp.bounds.paths import Paths
 from spmilp.machine.machine import Machine, Memory, MemoryKind
-from spmilp.problem.loads import Share, bytes_read_of_buffers, least_loads
+from spmilp.problem.loads import Load, Share, bytes_read_of_buffers
 from spmilp.problem.problem import Problem, Task
 from spmilp.units import BufferIdx, Bytes, Cycles, Femtojoules, KindIdx, MemoryIdx, align_up
 
@@ -175,9 +175,8 @@ def traffic_bound(problem: Problem, movement: Movement, paths: Paths) -> Cycles:
     """Return the best bound from loads and stores that no plan can avoid.
 
     What :func:`~spmilp.problem.loads.least_loads` says leaves a DRAM by transfers, each of which
-    holds its rate on a link out of the DRAM for all its cycles; the product is at least
-    ``least_load_use``. What tasks with tails of at least q read must be out q cycles before the
-    end, so for each q
+    holds its rate on a link out of the DRAM for all its cycles (:attr:`.Movement.loads`). What
+    tasks with tails of at least q read must be out q cycles before the end, so for each q
 
         makespan >= ceil(sum of uses / rate of a cut that all transfers out cross) + q.
 
@@ -188,46 +187,31 @@ def traffic_bound(problem: Problem, movement: Movement, paths: Paths) -> Cycles:
     """
     bounds = [0]
     for dram in problem.machine.drams:
-        loads = _loads(problem, movement, paths, dram.index)
-        stores = _stores(problem, movement, paths, dram.index)
-        bounds.append(_one_machine(loads, movement.rate_out(dram.index)))
-        bounds.append(_one_machine(stores, movement.rate_in(dram.index)))
+        loads = [
+            (use, _tail(load, paths))
+            for load, use in movement.loads
+            if load.buffer.starts_in == dram.index
+        ]
+        stores = [
+            (store.use, paths.head[store.task.index] + paths.cycles[store.task.index])
+            for store in movement.stores
+            if store.buffer.ends_in == dram.index
+        ]
+        rates = movement.rates[dram.index]
+        bounds.append(_one_machine(loads, rates.out))
+        bounds.append(_one_machine(stores, rates.into))
         total = sum((use for use, _ in loads + stores), Fraction(0))
-        bounds.append(_one_machine([(total, 0)], movement.rate_both_ways(dram.index)))
+        bounds.append(_one_machine([(total, 0)], rates.both_ways))
     return max(bounds)
 
 
-def _loads(
-    problem: Problem, movement: Movement, paths: Paths, dram: MemoryIdx
-) -> list[tuple[Fraction, Cycles]]:
-    """Return use and tail of what leaves a DRAM: the longest tail if all of it is for each reader.
+def _tail(load: Load, paths: Paths) -> Cycles:
+    """Return the longest tail of the readers of a load if all of it is for each reader.
 
     Where the parts may come one by one, in any order, the shortest tail is safe.
     """
-    distances = Distances(problem)
-    found = []
-    for load in least_loads(problem):
-        if load.buffer.starts_in == dram and distances.starts_in_dram(load.buffer.index):
-            tails = [paths.tail[task] for task in load.readers]
-            use = movement.least_load_use(dram, load)
-            found.append((use, min(tails) if load.share is Share.REST else max(tails)))
-    return found
-
-
-def _stores(
-    problem: Problem, movement: Movement, paths: Paths, dram: MemoryIdx
-) -> list[tuple[Fraction, Cycles]]:
-    """Return use and release of each buffer that a task writes and that must end in a DRAM."""
-    distances = Distances(problem)
-    return [
-        (
-            movement.least_store_use(dram, problem.buffers[buffer].bytes),
-            paths.head[task.index] + paths.cycles[task.index],
-        )
-        for task in problem.tasks
-        for buffer in task.writes
-        if problem.buffers[buffer].ends_in == dram and distances.ends_in_dram(buffer)
-    ]
+    tails = [paths.tail[task] for task in load.readers]
+    return min(tails) if load.share is Share.REST else max(tails)
 
 
 def _one_machine(jobs: Iterable[tuple[Fraction, Cycles]], rate: Fraction) -> Cycles:

@@ -5,17 +5,17 @@ its own work, traffic and bytes: what it loads ahead for later ones has to lie s
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias, TypeVar
 
 from spmilp.bounds.linear_program import LinearProgram, proven_minimum, rounded_down, rounded_up
-from spmilp.bounds.movement import Distances, Movement
+from spmilp.bounds.movement import Movement
 from spmilp.bounds.paths import Paths
 from spmilp.bounds.resources import unions
 from spmilp.machine.machine import MemoryKind
-from spmilp.problem.loads import Share, least_loads
+from spmilp.problem.loads import Share
 from spmilp.problem.problem import Problem
 from spmilp.units import BufferIdx, Bytes, Cycles, KindIdx, MemoryIdx, TaskIdx
 
@@ -221,7 +221,6 @@ class _Buffers:
         self._problem = problem
         self._stages = stages
         self._movement = movement
-        self._distances = Distances(problem)
         self._writers = problem.writers()
         self._readers: dict[BufferIdx, list[tuple[TaskIdx, Bytes]]] = defaultdict(list)
         for task in problem.tasks:
@@ -235,26 +234,21 @@ class _Buffers:
         What is for each of its readers has come before the first of them ends; where the parts may
         come one by one, all have come by the end of the last one.
         """
-        for load in least_loads(self._problem):
+        for load, use in self._movement.loads:
             dram = load.buffer.starts_in
-            if dram is None or not self._distances.starts_in_dram(load.buffer.index):
-                continue
-            ends = [self._stages.last[task] for task in load.readers]
-            begins = min(self._stages.first[task] for task in load.readers)
-            key = Load(dram, max(ends) if load.share is Share.REST else min(ends), begins)
-            use = self._movement.least_load_use(dram, load)
-            yield key, load.bytes, use
+            if dram is not None:
+                ends = [self._stages.last[task] for task in load.readers]
+                begins = min(self._stages.first[task] for task in load.readers)
+                last = max(ends) if load.share is Share.REST else min(ends)
+                yield Load(dram, last, begins), load.bytes, use
 
     def stores(self) -> Iterable[tuple[Store, Bytes, Fraction]]:
         """Yield what must get to a DRAM after its writer has ended."""
-        for buffer in self._problem.buffers:
-            writer, dram = self._writers[buffer.index], buffer.ends_in
-            if writer is None or dram is None or not self._distances.ends_in_dram(buffer.index):
-                continue
-            reads = (self._stages.first[task] for task, _ in self._readers.get(buffer.index, ()))
-            last = max(self._stages.last[writer], *reads, 0)
-            store = Store(dram, self._stages.first[writer], last)
-            yield store, buffer.bytes, self._movement.least_store_use(dram, buffer.bytes)
+        for task, buffer, use in self._movement.stores:
+            if buffer.ends_in is not None:
+                reads = (self._stages.first[one] for one, _ in self._readers.get(buffer.index, ()))
+                last = max(self._stages.last[task.index], *reads, 0)
+                yield Store(buffer.ends_in, self._stages.first[task.index], last), buffer.bytes, use
 
     def kept(self) -> dict[Kept, Bytes]:
         """Return the bytes that outlive a stage: those that the last reader of a buffer reads."""
@@ -386,7 +380,7 @@ class _Program:
 
     def _everything_after_everything(self) -> Fraction:
         """Return cycles that no stage needs more of: all paths, work and traffic in turn."""
-        demands, rates = self._demands, self._rates()
+        demands, rates = self._demands, self._movement.rates
         uses = [use for _, use in (*demands.loads.values(), *demands.stores.values())]
         uses += [Fraction(2 * size) for size in demands.kept.values()]
         slowest = min(
@@ -394,18 +388,6 @@ class _Program:
         )
         in_turn = sum(demands.work.values()) + sum(self._stages.shortest) + 1
         return in_turn + sum(uses, Fraction(0)) / slowest
-
-    def _rates(self) -> dict[int, tuple[Fraction, Fraction, Fraction]]:
-        """Return for each DRAM the rates out, in, and both ways together."""
-        movement = self._movement
-        return {
-            dram.index: (
-                movement.rate_out(dram.index),
-                movement.rate_in(dram.index),
-                movement.rate_both_ways(dram.index),
-            )
-            for dram in self._problem.machine.drams
-        }
 
     def _work_takes_the_cores(self) -> None:
         """Share the work of each window out over its stages; the able cores have their length."""
@@ -482,13 +464,11 @@ class _Program:
         return moved
 
     def _traffic_takes_the_links(self) -> None:
-        rates = self._rates()
+        rates: dict[int, Sequence[Fraction]] = {**self._movement.rates}
         if not rates:
             return
-        drams = [*rates, ANY_DRAM]
-        out, back, both = (sum(some, Fraction(0)) for some in zip(*rates.values(), strict=True))
-        rates[ANY_DRAM] = out, back, both
-        for dram in drams:
+        rates[ANY_DRAM] = [sum(some, Fraction(0)) for some in zip(*rates.values(), strict=True)]
+        for dram in rates:
             some = rates if dram == ANY_DRAM else (dram,)
             for stage, length in enumerate(self._length):
                 loads = [term for one in some for term in self._out[one][stage]]
