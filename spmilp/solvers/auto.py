@@ -12,8 +12,10 @@ from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.common.clock import Step
 from spmilp.solvers.common.context import SearchContext, rows_of
 from spmilp.solvers.common.solver import NARROWING, Solver
-from spmilp.solvers.justify.shortening import excess_of, with_less_traffic
+from spmilp.solvers.improve.solver import LnsSolver
+from spmilp.solvers.peak import PeakBisection
 from spmilp.solvers.schedule.kernels.run import can_be_open
+from spmilp.solvers.schedule.restarts import PerturbedRestarts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,9 +36,6 @@ class Strategy:
         For a member, besides what it needs before it can search; with less CP-SAT finds nothing.
     passes
         Of the list scheduler: about as long a member takes before it can search.
-    ties, most_for_ties
-        Shares: by the first all members have ended where more bytes are moved than must be, the
-        second is the most that is spent on that.
     until_starts
         Share by which the first member has ended where others bring starts.
     most_for_starts
@@ -48,8 +47,6 @@ class Strategy:
     without_limit: float = 5.0
     least_seconds: float = 0.5
     passes: int = 3
-    ties: float = 0.95
-    most_for_ties: float = 0.1
     until_starts: float = 0.2
     most_for_starts: int = 3_000
 
@@ -57,19 +54,20 @@ class Strategy:
 STRATEGY = Strategy()
 
 SHARES = {
-    "pinned": {"search": 0.3, "cpsat": 1.0},
-    "small, short": {"search": 0.15, "lns": 0.3, "cpsat": 1.0, "rest: lns": 1.0},
-    "small, few bytes": {"search": 0.1, "residency": 0.6, "cpsat": 1.0},
-    "small, low peak": {"search": 0.15, "peak": 0.5, "cpsat": 1.0},
-    "large, short, open addresses": {"lns": 1.0},
-    "large, short": {"search": 0.1, "lns": 1.0},
-    "large, few bytes": {"search": 0.5, "residency": 1.0},
-    "large, low peak": {"search": 0.3, "peak": 1.0},
+    "pinned": (("search", 0.3), ("cpsat", 1.0)),
+    "small, short": (("search", 0.15), ("lns", 0.3), ("cpsat", 1.0), ("lns", 1.0)),
+    "small, few bytes": (("search", 0.1), ("residency", 0.6), ("cpsat", 1.0)),
+    "small, low peak": (("search", 0.15), ("peak", 0.5), ("cpsat", 1.0)),
+    "large, short, open addresses": (("lns", 1.0),),
+    "large, short": (("search", 0.1), ("lns", 1.0)),
+    "large, few bytes": (("search", 0.5), ("residency", 1.0)),
+    "large, low peak": (("search", 0.3), ("peak", 1.0)),
 }
 """The members for each class of problems, with the shares of the time limit by which they end.
 
 On nine whole networks plans were 0.5 % shorter, in the mean, with a tenth of the time for the
-search than with 0.3. A *rest* is what the exact solver leaves where its models are too large.
+search than with 0.3. The second ``lns`` gets what the exact solver leaves where its models are too
+large.
 """
 
 
@@ -82,7 +80,7 @@ class Member:
     until
         Share of the time limit by which it has ended.
     make
-        Makes it for some options; its libraries are loaded only then.
+        Makes it for some options.
     """
 
     name: str
@@ -95,13 +93,14 @@ def members_for(problem: Problem) -> tuple[Member, ...]:
 
     Small problems are searched for a while, and then decided exactly; where their models are too
     large for the time, the neighbourhoods get what is left. In large ones restarts find the
-    assignment and the order of tasks, and neighbourhoods of that plan are then solved exactly: for
-    the makespan those of its partial order, for bytes those of what stays where. For the peak,
-    scratchpads are cut shorter.
+    assignment and the order of tasks, and neighbourhoods of that plan are then searched; for bytes
+    those of what stays where are solved exactly. For the peak, scratchpads are cut shorter.
     Pins that those which improve plans do not take are left to restarts and the exact solver.
     """
-    names = ((key.removeprefix("rest: "), until) for key, until in SHARES[_class(problem)].items())
-    return tuple(Member(name=name, until=until, make=_MAKERS[name]) for name, until in names)
+    return tuple(
+        Member(name=name, until=until, make=_MAKERS[name])
+        for name, until in SHARES[_class(problem)]
+    )
 
 
 def _class(problem: Problem) -> str:
@@ -119,28 +118,11 @@ def _class(problem: Problem) -> str:
     return f"{size}, low peak" if first is Quantity.PEAK_SPM else f"{size}, few bytes"
 
 
-def _search(options: SolveOptions) -> Solver:
-    from spmilp.solvers.schedule.restarts import PerturbedRestarts
-
-    return PerturbedRestarts()
-
-
-def _lns(options: SolveOptions) -> Solver:
-    from spmilp.solvers.improve.solver import LnsSolver
-
-    return LnsSolver()
-
-
 def _residency(options: SolveOptions) -> Solver:
+    # CP-SAT takes time to load.
     from spmilp.solvers.traffic.solver import Residency
 
     return Residency(patience=STRATEGY.without_limit)
-
-
-def _peak(options: SolveOptions) -> Solver:
-    from spmilp.solvers.peak import PeakBisection
-
-    return PeakBisection()
 
 
 def _cpsat(options: SolveOptions) -> Solver:
@@ -152,10 +134,10 @@ def _cpsat(options: SolveOptions) -> Solver:
 
 
 _MAKERS: dict[str, Callable[[SolveOptions], Solver]] = {
-    "search": _search,
-    "lns": _lns,
+    "search": lambda options: PerturbedRestarts(),
+    "lns": lambda options: LnsSolver(),
     "residency": _residency,
-    "peak": _peak,
+    "peak": lambda options: PeakBisection(),
     "cpsat": _cpsat,
 }
 
@@ -167,8 +149,7 @@ class Auto(Solver):
     of them, nor than a valid hint. A time limit is shared out
     (:func:`members_for`); what a member leaves of its share goes to the next ones.
     Without one each works to its own end. All share one context, so that none computes again what
-    another has found out about the problem. In the end a plan of the makespan that was reached is
-    looked for that moves fewer bytes to and from DRAM, where more than the least are moved.
+    another has found out about the problem.
 
     Parameters
     ----------
@@ -211,13 +192,13 @@ class Auto(Solver):
                 break
         if result is None:
             raise RuntimeError("a portfolio without members")
-        return ended(context, _or_the_hint(context, result))
+        return _or_the_hint(context, result)
 
     def _members(self, problem: Problem) -> tuple[Member, ...]:
         members = members_for(problem)
         if not self._starts or not is_for_starts(problem):
             return members
-        first = Member(name="search", until=STRATEGY.until_starts, make=_search)
+        first = Member(name="search", until=STRATEGY.until_starts, make=_MAKERS["search"])
         rest = (member for member in members if member.name != "search")
         return (first, *self._starts, *rest)
 
@@ -246,8 +227,7 @@ def _context_of(
     plan = None if result is None else result.plan
     if plan is not None and not _has_time(context, plan):
         return None
-    until = min(member.until, STRATEGY.ties) if moves_too_much(context, plan) else member.until
-    limit = context.clock.seconds_left(until)
+    limit = context.clock.seconds_left(member.until)
     if limit is not None:
         limit = max(STRATEGY.least_seconds, limit)
     return context.member(limit, plan or context.hint)
@@ -259,36 +239,6 @@ def _has_time(context: SearchContext, plan: Plan) -> bool:
     needed = STRATEGY.passes * pace.seconds(Step.SCHEDULE, context.reads)
     needed += pace.seconds(Step.CHECK, rows_of(plan)) + pace.seconds(Step.PLAN, rows_of(plan))
     return context.clock.has_seconds(STRATEGY.least_seconds + needed)
-
-
-def moves_too_much(context: SearchContext, plan: Plan | None) -> bool:
-    """Say whether a plan that was made short moves more bytes than every plan has to."""
-    is_made_short = context.problem.objective.first is Quantity.MAKESPAN
-    return is_made_short and plan is not None and excess_of(context, plan) > 0
-
-
-def ended(context: SearchContext, result: SolverResult) -> SolverResult:
-    """Return a result that moves fewer bytes within the same makespan, if there is time to look.
-
-    It is what a portfolio ends with.
-    """
-    plan = result.plan
-    if plan is None or result.interrupted or not moves_too_much(context, plan):
-        return result
-    pace, rows = context.clock.pace, rows_of(plan)
-    # A round is cut where the time is over, but what it has found is made a plan and checked.
-    needed = pace.seconds(Step.CHECK, rows) + pace.seconds(Step.PLAN, rows)
-    if not context.clock.has_seconds(2 * needed) or not context.accepts(plan):
-        return result
-    limit, left = context.options.time_limit, context.clock.seconds_left()
-    if limit is not None and left is not None:
-        left = min(left, STRATEGY.most_for_ties * limit)
-    try:
-        better = with_less_traffic(context.member(left, None), plan)
-    except (KeyboardInterrupt, MemoryError):
-        return replace(result, interrupted=True)
-    bound = Bound(result.bound_source, context.problem.objective.first, result.bound)
-    return result if better is plan else context.found(better, bound)
 
 
 def is_over(context: SearchContext, result: SolverResult) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import Enum
-from time import monotonic, process_time
+from time import monotonic
 
 
 class OutOfTimeError(Exception):
@@ -59,32 +59,22 @@ class Pace:
     """Seconds that steps will take, from how long they have taken in this very run.
 
     A step that was not taken yet is expected to be as much slower than usual as the last one was
-    that does the same work for each unit. Before there is one, all are expected to wait as long for
-    a processor, beside what they do, as any step did.
+    that does the same work for each unit.
 
     Parameters
     ----------
     now
         Tells the seconds of limits: wall time as a rule, so that on a busy machine steps take long.
-    worked
-        Tells the seconds of processor time.
     """
 
-    def __init__(
-        self,
-        now: Callable[[], float] = monotonic,
-        worked: Callable[[], float] = process_time,
-    ) -> None:
+    def __init__(self, now: Callable[[], float] = monotonic) -> None:
         self._now = now
-        self._worked = worked
         self._measured: dict[Step, float] = {}
-        self._slowness: float | None = None
-        self._waiting = 1.0
+        self._slowness = 1.0
 
     def seconds(self, step: Step, amount: float) -> float:
         """Return how long a step with so many units of work is expected to take."""
-        expected = self._waiting if self._slowness is None else self._slowness
-        return amount * step.value * self._measured.get(step, expected)
+        return amount * step.value * self._measured.get(step, self._slowness)
 
     def seconds_to_finish(self, rows: int) -> float:
         """Return how long it will take to make a plan of so many rows, check it and write it."""
@@ -104,14 +94,9 @@ class Pace:
         """Note how long a step takes, without compiling; one that raises is not noted."""
         from spmilp.compiled import seconds_of_compiling
 
-        compiled, began, worked = seconds_of_compiling(), self._now(), self._worked()
+        began, compiled = self._now(), seconds_of_compiling()
         yield
-        compiled = seconds_of_compiling() - compiled
-        seconds = max(0.0, self._now() - began - compiled)
-        worked = self._worked() - worked - compiled
-        if seconds >= SIGNIFICANT:
-            self._waiting = max(1.0, min(SLOWEST, seconds / max(worked, SIGNIFICANT / SLOWEST)))
-        self.note(step, amount, seconds)
+        self.note(step, amount, self._now() - began - (seconds_of_compiling() - compiled))
 
     def note(self, step: Step, amount: float, seconds: float) -> None:
         """Learn that a step with so many units of work took some seconds."""
@@ -125,8 +110,6 @@ class Pace:
         elif step in self._measured:
             # The first time may have made tables of the machine, or compiled code, for all others.
             self._measured[step] = min(self._measured[step], max(1.0, slowness))
-            if self._slowness is not None and step not in UNEVEN:
-                self._slowness = min(self._slowness, self._measured[step])
 
 
 class Clock:

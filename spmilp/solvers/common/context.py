@@ -5,7 +5,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property
 from queue import Empty, SimpleQueue
-from threading import Lock, RLock, get_ident
+from threading import get_ident
 from time import monotonic
 from typing import Any, TypeVar
 
@@ -44,10 +44,16 @@ class Reports:
 
     def report(self, value: int | None, bound: int, source: str) -> None:
         """Tell the user of a better value of the first quantity, or of a better bound."""
-        if get_ident() == self._thread:
-            self._tell(value, bound, source)
-        else:
+        if get_ident() != self._thread:
             self._waiting.put((value, bound, source))
+            return
+        is_better = value is not None and (self._incumbent is None or value < self._incumbent)
+        if is_better:
+            self._incumbent = value
+        is_news = is_better or bound > self._bound
+        self._bound = max(self._bound, bound)
+        if is_news and self._on_progress is not None:
+            self._on_progress(Progress(incumbent=self._incumbent, bound=self._bound, source=source))
 
     def finish(self, work: Callable[[], R], stop: Callable[[], None]) -> tuple[R, bool]:
         """Do some work in another thread and pass on its reports; an interrupt asks it to stop.
@@ -57,30 +63,18 @@ class Reports:
         tuple[R, bool]
             What the work returns, and whether an interrupt came.
         """
-        found = stoppably(work, stop, lambda: self._pass_on(HEARTBEAT), self._wake)
-        self._pass_on(0.0)
+
+        def pass_on(seconds: float = HEARTBEAT) -> None:
+            with suppress(Empty):
+                while True:
+                    report = self._waiting.get(block=seconds > 0, timeout=seconds)
+                    seconds = 0.0
+                    if report is not None:
+                        self.report(*report)
+
+        found = stoppably(work, stop, pass_on, lambda: self._waiting.put(None))
+        pass_on(0.0)
         return found
-
-    def _wake(self) -> None:
-        self._waiting.put(None)
-
-    def _pass_on(self, seconds: float) -> None:
-        """Tell of what waits; where nothing does, wait for so many seconds."""
-        with suppress(Empty):
-            while True:
-                report = self._waiting.get(block=seconds > 0, timeout=seconds)
-                seconds = 0.0
-                if report is not None:
-                    self._tell(*report)
-
-    def _tell(self, value: int | None, bound: int, source: str) -> None:
-        is_better = value is not None and (self._incumbent is None or value < self._incumbent)
-        if is_better:
-            self._incumbent = value
-        is_news = is_better or bound > self._bound
-        self._bound = max(self._bound, bound)
-        if is_news and self._on_progress is not None:
-            self._on_progress(Progress(incumbent=self._incumbent, bound=self._bound, source=source))
 
 
 SHARE = 0.3
@@ -88,17 +82,14 @@ SHARE = 0.3
 
 
 class KnownBounds:
-    """The best bound on a quantity so far; any thread may ask for it."""
+    """The best bound on a quantity so far."""
 
     def __init__(self, problem: Problem, quantity: Quantity) -> None:
         self._problem = problem
         self._quantity = quantity
         self._left = proofs(problem, quantity)
         self._next: Proof | None = next(self._left)
-        self._reads = sum(len(task.reads) for task in problem.tasks)
-        self._lock = Lock()
-        self._fast: Bound | None = None
-        self.best: Bound | None = None
+        self._best: Bound | None = None
 
     def within(self, clock: Clock) -> Bound:
         """Return the best bound that is known when the next one would take too long.
@@ -106,48 +97,35 @@ class KnownBounds:
         That is, more than a share of what is left. Without a time limit it is the best of all.
         Where there is no time, it is one that takes next to none.
         """
-        while self._has_time_for_another(clock):
-            left = clock.seconds_left()
-            if not self._lock.acquire(timeout=-1 if left is None else left * SHARE):
+        reads = reads_of(self._problem)
+        while self._next is not None:
+            step = Step.HEADS if self._next.is_slow else Step.BOUND
+            if not clock.has_seconds(clock.pace.seconds(step, reads) / SHARE):
                 break
-            try:
-                self._finds_another(clock)
-            finally:
-                self._lock.release()
-        return self.best or self.fast
+            with clock.pace.measured(step, reads):
+                self._take(self._next)
+        return self.fast
 
     @property
     def fast(self) -> Bound:
         """The best bound that is known, at least one that takes next to no time."""
-        if self.best is not None:
-            return self.best
-        if self._fast is None and self._quantity is self._problem.objective.first:
-            self._fast = fast_bound(self._problem)
-        elif self._fast is None:
-            with self._lock:
-                self._finds_another(Clock(None))
-        return self._fast or self.best or Bound("zero", self._quantity, 0)
+        if self._best is not None:
+            return self._best
+        if self._quantity is self._problem.objective.first:
+            return self._at_once
+        if self._next is not None:
+            self._take(self._next)
+        return self._best or Bound("zero", self._quantity, 0)
 
-    def _has_time_for_another(self, clock: Clock) -> bool:
-        proof = self._next
-        return proof is not None and clock.has_seconds(
-            clock.pace.seconds(_step(proof), self._reads) / SHARE
-        )
+    @cached_property
+    def _at_once(self) -> Bound:
+        return fast_bound(self._problem)
 
-    def _finds_another(self, clock: Clock) -> None:
-        """Compute the next bound, if there is one."""
-        proof = self._next
-        if proof is None:
-            return
-        self._next = next(self._left, None)
-        with clock.pace.measured(_step(proof), self._reads):
-            found = proof.bound()
-        if self.best is None or found.value > self.best.value:
-            self.best = found
-
-
-def _step(proof: Proof) -> Step:
-    return Step.HEADS if proof.is_slow else Step.BOUND
+    def _take(self, proof: Proof) -> None:
+        """Compute a bound; the next one is that behind it."""
+        self._next, found = next(self._left, None), proof.bound()
+        if self._best is None or found.value > self._best.value:
+            self._best = found
 
 
 T = TypeVar("T")
@@ -161,7 +139,7 @@ class SearchContext:
 
     Bounds, the fit test, the list scheduler's schedules and the checker's verdicts belong
     to the problem: they are computed when they are first asked for, and the contexts of all members
-    of a portfolio (:meth:`member`) share them. All of it may be asked for by any thread.
+    of a portfolio (:meth:`member`) share them.
 
     Parameters
     ----------
@@ -298,14 +276,14 @@ class SearchContext:
         """Return a plan as :meth:`labelled` makes it, with the checker's verdict if it has one."""
         bound = bound or self.bound
         plan = self.labelled(plan, bound, solver, options)
-        is_optimal = self.values(plan)[0] == bound.value
+        is_optimal, is_known = self.values(plan)[0] == bound.value, self._known.is_quick(plan)
         return SolverResult(
             status=SolveStatus.OPTIMAL if is_optimal else SolveStatus.FEASIBLE,
             plan=plan,
             bound=bound.value,
             bound_source=bound.name,
             interrupted=self.interrupted,
-            verdict=self._known.verdict_if_quick(plan),
+            verdict=self._known.verdict_on(plan, self.clock.pace) if is_known else None,
         )
 
     def labelled(
@@ -371,36 +349,27 @@ class _Known:
 
     def __init__(self, problem: Problem, verdicts: Iterable[Verdict]) -> None:
         self._problem = problem
-        self._lock = RLock()
         self._values: dict[Hashable, Any] = {}
         # Within pins a solver has another problem than the one that a plan was checked against.
         self._verdicts = [one for one in verdicts if one.problem is problem]
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what was made under a key, or make it; other threads wait for it."""
-        with self._lock:
-            if key not in self._values:
-                self._values[key] = make()
-            found: T = self._values[key]
+        """Return what was made under a key, or make it."""
+        if key not in self._values:
+            self._values[key] = make()
+        found: T = self._values[key]
         return found
 
-    def last_verdict_on(self, plan: Plan) -> Verdict | None:
-        """Return the checker's verdict on this very plan; ``None`` if it was not asked."""
-        return next((one for one in self._verdicts if one.plan is plan), None)
-
-    def verdict_if_quick(self, plan: Plan) -> Verdict | None:
-        """Return the checker's verdict on this plan if only its claim is still to be checked."""
-        known = self.last_verdict_on(plan)
-        if known is None and any(one.holds_but_for_the_claim(plan) for one in self._verdicts):
-            known = Verdict.on(self._problem, plan, self._verdicts)
-        return known
+    def is_quick(self, plan: Plan) -> bool:
+        """Say whether at most the claim of a plan is still to be checked."""
+        return any(one.plan is plan or one.holds_but_for_the_claim(plan) for one in self._verdicts)
 
     def verdict_on(self, plan: Plan, pace: Pace) -> Verdict:
         """Return the checker's verdict on this very plan."""
-        verdict = self.last_verdict_on(plan)
-        if verdict is None:
-            known = any(one.holds_but_for_the_claim(plan) for one in self._verdicts)
-            with pace.measured(Step.CHECK, 0 if known else rows_of(plan)):
-                verdict = Verdict.on(self._problem, plan, self._verdicts)
-            self._verdicts = [*self._verdicts, verdict][-VERDICTS_KEPT:]
+        for known in self._verdicts:
+            if known.plan is plan:
+                return known
+        with pace.measured(Step.CHECK, 0 if self.is_quick(plan) else rows_of(plan)):
+            verdict = Verdict.on(self._problem, plan, self._verdicts)
+        self._verdicts = [*self._verdicts, verdict][-VERDICTS_KEPT:]
         return verdict

@@ -19,7 +19,6 @@ holds for the other. Other pins stay as they are.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import NamedTuple
 
 from spmilp.bounds.resources import WorkingSets
 from spmilp.errors import Shortage
@@ -27,7 +26,7 @@ from spmilp.machine.machine import Core, CoreKind, Machine, Memory, MemoryKind
 from spmilp.plan.plan import Placement, Plan
 from spmilp.problem.contradictions import cores_left
 from spmilp.problem.problem import Problem, Task
-from spmilp.units import Bytes, Cycles, KindIdx, TaskIdx, align_up
+from spmilp.units import Bytes, Cycles, TaskIdx, align_up
 
 
 def why_it_cannot_fit(problem: Problem) -> str:
@@ -147,14 +146,6 @@ def _explain(machine: Machine, short: Shortage) -> str:
     )
 
 
-class _Copy(NamedTuple):
-    """A copy of the kind of core ``kind`` that does not run the tasks ``lost``, or none at all."""
-
-    kind: KindIdx
-    lost: frozenset[TaskIdx]
-    forbidden: bool
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Narrowed:
     """A problem that expresses some pins itself, and how its plans are translated.
@@ -207,9 +198,10 @@ def narrowed(problem: Problem) -> Narrowed:
 
 
 def _with_kinds_of_their_own(problem: Problem) -> Problem:
-    machine, forbidden = problem.machine, frozenset(problem.pins.forbidden)
-    left = {task: frozenset(cores) for task, cores in cores_left(problem).items()}
-    kinds = {_Copy(kind.index, frozenset(), False): kind.index for kind in machine.kinds}
+    """Return a problem in which cores that pins treat differently are of different kinds."""
+    machine, left = problem.machine, cores_left(problem)
+    everything = frozenset(range(len(problem.tasks)))
+    kinds = {(kind.index, frozenset[TaskIdx]()): kind.index for kind in machine.kinds}
     cores: list[Core] = []
     for core in machine.cores:
         lost = frozenset(
@@ -217,30 +209,31 @@ def _with_kinds_of_their_own(problem: Problem) -> Problem:
             for task, able in left.items()
             if core.index not in able and problem.tasks[task].cycles[core.kind] is not None
         )
-        is_forbidden = core.index in forbidden
-        copy = _Copy(core.kind, frozenset() if is_forbidden else lost, is_forbidden)
-        cores.append(replace(core, kind=kinds.setdefault(copy, len(kinds))))
+        if core.index in problem.pins.forbidden:
+            lost = everything
+        cores.append(replace(core, kind=kinds.setdefault((core.kind, lost), len(kinds))))
     added = list(kinds)[len(machine.kinds) :]
     if not added:
         return problem
     names = {kind.name for kind in machine.kinds}
-    copies: list[CoreKind] = []
-    for index, copy in enumerate(added, len(machine.kinds)):
-        kind = machine.kinds[copy.kind]
+    copies = list(machine.kinds)
+    for index, (of, _) in enumerate(added, len(machine.kinds)):
+        kind = machine.kinds[of]
         copies.append(replace(kind, index=index, name=_new(f"{kind.name}.{index}", names)))
-    return replace(
-        problem,
-        machine=replace(machine, cores=tuple(cores), kinds=(*machine.kinds, *copies)),
-        tasks=tuple(_on_more_kinds(task, added) for task in problem.tasks),
+
+    def with_copies(task: Task, values: tuple[int | None, ...]) -> tuple[int | None, ...]:
+        return (*values, *(None if task.index in lost else values[of] for of, lost in added))
+
+    tasks = tuple(
+        replace(
+            task,
+            cycles=with_copies(task, task.cycles),
+            energy=with_copies(task, task.energy) if task.energy else (),
+        )
+        for task in problem.tasks
     )
-
-
-def _on_more_kinds(task: Task, added: list[_Copy]) -> Task:
-    """Return a task with its cycles on kinds that are copies of others, where it may run."""
-    chosen = [None if copy.forbidden or task.index in copy.lost else copy.kind for copy in added]
-    cycles = (None if kind is None else task.cycles[kind] for kind in chosen)
-    energy = (None if kind is None else task.energy[kind] for kind in chosen if task.energy)
-    return replace(task, cycles=(*task.cycles, *cycles), energy=(*task.energy, *energy))
+    machine = replace(machine, cores=tuple(cores), kinds=tuple(copies))
+    return replace(problem, machine=machine, tasks=tasks)
 
 
 def _with_tasks_that_wait(problem: Problem, waits: tuple[Cycles, ...]) -> Problem:

@@ -4,7 +4,6 @@
 - ``context``: from a plan to its arrays and back, and what stays the same while they change.
 - ``transfer_options``: how slices can be sent.
 - ``passes``: serial schedule generation, forward and backward, with addresses or capacity only.
-- ``early_and_late``: transfers that leave bytes to others, and loads that take them.
 - ``fewer_transfers``: transfers that a plan can do without, or that need not go through DRAM.
 - ``repacking``: open, justified, packed; ``shortening``: the same from plan to plan.
 """

@@ -1,10 +1,9 @@
-"""Shorter times, or less traffic, for a plan whose decisions stay, whatever solver has made it."""
+"""Shorter times for a plan whose decisions stay, whatever solver has made it."""
 
 from contextlib import suppress
 from dataclasses import replace
 
 from spmilp.errors import DoesNotFitError
-from spmilp.plan.measures import compulsory_dram_traffic
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import Clock
@@ -131,46 +130,6 @@ def repacked_plan(
         best = timed
     found = _plan_at(common, best)
     return found if found is not None and context.accepts(found) else plan
-
-
-MOST_ROUNDS, PATIENCE = 20, 4
-"""Attempts for less traffic at most, and in a row without a better plan."""
-
-
-def excess_of(context: SearchContext, plan: Plan) -> int:
-    """Return the bytes that a plan moves to and from DRAM beyond what no plan can avoid."""
-    return plan.claim.dram_traffic - context.shared(_compulsory)
-
-
-def _compulsory(context: SearchContext) -> int:
-    return compulsory_dram_traffic(context.problem)
-
-
-def with_less_traffic(context: SearchContext, plan: Plan) -> Plan:
-    """Return the best plan that dropped transfers and copies between scratchpads lead to.
-
-    Within the makespan, all moves as late as it can; a slice that is given up and loaded again
-    stays where there is capacity, a load comes from a scratchpad that holds the slice, and
-    addresses are packed anew. What the checker does not accept, or what is not better in the
-    problem's quantities, in their order, does not count.
-    """
-    best, idle = plan, 0
-    common, current = context_of(context.problem, plan)
-    work = Repacking(common, context.clock)
-    for _ in range(MOST_ROUNDS):
-        if idle == PATIENCE or context.clock.is_over() or excess_of(context, best) <= 0:
-            break
-        found = work.packed(work.opened(current, AT_ONCE.rounds))
-        idle += 1
-        if found is None:
-            continue
-        work.fill_more()
-        other = _plan_at(common, found)
-        if other is None or context.values(other) >= context.values(best):
-            continue
-        if context.accepts(other):
-            best, current, idle = other, found, 0
-    return best
 
 
 def _plan_at(common: ScheduleContext, timed: TimedSchedule) -> Plan | None:

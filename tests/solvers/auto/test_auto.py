@@ -52,8 +52,6 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[object]]:
     """Have the portfolio consist of scripted members; return what they are asked."""
 
     def script(*answers: SolverResult | BaseException) -> list[object]:
-        # What they answer is to stay as it is.
-        monkeypatch.setattr(module, "with_less_traffic", lambda context, plan: plan)
         log: list[object] = []
         members = tuple(
             Member(
@@ -158,8 +156,7 @@ def test_a_member_gets_what_those_before_it_left(play: Callable[..., list[object
     log = play(START, START)
     Auto().solve(PROBLEM, SolveOptions(time_limit=100.0))
 
-    # The plan moves more bytes than it must: a little time is kept for that.
-    assert [round(limit) for _, _, limit in log] == [50, 100 * STRATEGY.ties]
+    assert [round(limit) for _, _, limit in log] == [50, 100]
 
 
 def test_progress_never_goes_back(play: Callable[..., list[object]]) -> None:
