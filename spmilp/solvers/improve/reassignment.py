@@ -64,17 +64,13 @@ class ScheduleEdit:
 
     def __init__(self, schedule: PartialOrderSchedule, first_free_slot: int) -> None:
         self._schedule = schedule
-        is_dropped = schedule.cycles == 0
-        is_free = is_dropped & (np.diff(schedule.fills.begin) == 1)
-        is_free[:first_free_slot] = False
-        self._free_slots = iter(np.flatnonzero(is_free).tolist())
-        self._dropped = next(iter(np.flatnonzero(is_dropped & ~is_free).tolist()), None)
+        is_free = schedule.cycles[first_free_slot:] == 0
+        self._free_slots = iter((first_free_slot + np.flatnonzero(is_free)).tolist())
         self._demands = Lists(schedule.demands.rows)
         self._amounts = Lists(Rows(schedule.demands.begin, schedule.demands.amounts))
         self._moved_slice = schedule.moved_slice.copy()
         self._bytes = schedule.bytes.copy()
         self._overwrites = schedule.overwrites.copy()
-        self.filler = schedule.filler.copy()
         self.cycles = schedule.cycles.copy()
         self.reads = Lists(schedule.reads)
         self.fills = Lists(schedule.fills)
@@ -99,22 +95,6 @@ class ScheduleEdit:
         self.readers[source] = [one for one in self.readers[source] if one != transfer]
         self.reads[transfer] = []
         self.cycles[transfer] = 0
-
-    def remove_target(self, transfer: int, target: ResidencyIdx) -> bool:
-        """Let a transfer no longer fill one of several residencies; say whether that is possible.
-
-        The residency stays in the tables, filled by a dropped transfer. Without one, a free slot
-        becomes that dropped transfer.
-        """
-        if self._dropped is None:
-            self._dropped = next(self._free_slots, None)
-        dropped = self._dropped
-        if dropped is None:
-            return False
-        self.fills[transfer] = [one for one in self.fills[transfer] if one != target]
-        self.fills[dropped] = [*self.fills[dropped], target]
-        self.filler[target] = dropped
-        return True
 
     def read_instead(self, act: int, old: ResidencyIdx, new: ResidencyIdx) -> None:
         """Let an activity read another residency, as often as it read the old one."""
@@ -161,7 +141,6 @@ class ScheduleEdit:
             demands=Demands(demands.begin, demands.items, self._amounts.result().items),
             reads=self.reads.result(),
             fills=self.fills.result(),
-            filler=self.filler,
             readers=self.readers.result(),
             memory=self.memory,
             slice=self.slice,
@@ -216,9 +195,9 @@ class Reassigner:
 
         ``None`` where that is not possible or not supported: where no core of the pool can run the
         task, or an engine cannot bring what is needed; where the task reads another scratchpad
-        directly, or is read so; where a result has to stay in its memory until all ends; where
-        cores work in a DRAM, where places in tensors and their order would change; and where no
-        free slot is left.
+        directly, or is read so; where a result has to stay in its memory until all ends; where two
+        ends of a multicast would be in one memory; where cores work in a DRAM, where places in
+        tensors and their order would change; and where no free slot is left.
         """
         try:
             return _Move(self, before, task, pool).result()
@@ -314,16 +293,14 @@ class _Move:
         if not edit.cycles[transfer]:
             return
         (source,) = edit.reads[transfer]
-        there = {int(edit.memory[source]): source}
-        # What has moved to where another target is, or the source, is read from that one.
-        for target in sorted(edit.fills[transfer], key=lambda one: one in self._came):
-            instead = there.setdefault(int(edit.memory[target]), target)
-            if instead != target:
-                self._do_without(transfer, target, instead)
-        if not edit.cycles[transfer]:
-            return
-        what = int(self._before.schedule.moved_slice[transfer])
         targets = edit.memory[edit.fills[transfer]].tolist()
+        ends = {int(edit.memory[source]), *targets}
+        if len(targets) == len(ends) == 1:
+            self._do_without(transfer, source)
+            return
+        if len(ends) <= len(targets):
+            raise _RefusedError
+        what = int(self._before.schedule.moved_slice[transfer])
         edit.send(transfer, self._option(what, source, targets))
         self._unplaced.add((int(self._before.start[transfer]), 1, transfer))
 
@@ -338,21 +315,19 @@ class _Move:
             raise _RefusedError
         return option
 
-    def _do_without(self, transfer: int, target: ResidencyIdx, instead: ResidencyIdx) -> None:
-        """Let what is in the same memory be read instead of a target; without any, drop it."""
+    def _do_without(self, transfer: int, source: ResidencyIdx) -> None:
+        """Drop a transfer: what it moves is read where it comes from, in the same memory."""
         edit = self._edit
+        (target,) = edit.fills[transfer]
         if self._before.schedule.lasting[target]:
             raise _RefusedError
-        if len(edit.fills[transfer]) == 1:
-            edit.drop(transfer)
-        elif not edit.remove_target(transfer, target):
-            raise _RefusedError
-        for residency in (instead, target):
+        edit.drop(transfer)
+        for residency in (source, target):
             edit.forbid_in_place(residency)
         readers = dict.fromkeys(edit.readers[target])
         for reader in readers:
-            edit.read_instead(reader, target, instead)
-        if edit.slice[instead] != edit.slice[target]:
+            edit.read_instead(reader, target, source)
+        if edit.slice[source] != edit.slice[target]:
             # A copy out of a larger box asks more of an engine.
             for reader in readers:
                 if self._is_transfer(reader):
@@ -399,7 +374,7 @@ class _Move:
         filled = np.where(
             schedule.filler == NONE, 0, (self._before.start + schedule.cycles)[schedule.filler]
         )
-        is_left = (edit.filler == NONE) | (edit.cycles[edit.filler] > 0)
+        is_left = (schedule.filler == NONE) | (edit.cycles[schedule.filler] > 0)
         is_there = (begins < first) & (filled <= first) & (ends >= first) & is_left
         is_there &= (schedule.memory == self._memory) & (edit.memory == self._memory)
         is_there &= (schedule.slice == what) | (schedule.slice == buffer)
