@@ -1,8 +1,7 @@
 """Cycles of tiles learned from measurements: ``spmilp calibrate``, and ``--cost-model`` of solves.
 
-Measured tiles come from a CSV file. Each family of tiles gets scikit-learn's gradient-boosted
-regression trees, cross-validated; where they are no better than the machine's rates, these stay.
-A model is read and used without scikit-learn.
+Measured tiles come from a CSV file, and this file is the cost model: each family of tiles gets
+scikit-learn's gradient-boosted regression trees when the file is read.
 """
 
 import csv
@@ -11,24 +10,23 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from math import exp, log, log2
+from math import log2
 from operator import attrgetter
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
-from msgspec import Meta, Struct
 
 from spmilp.errors import FileError, MissingExtraError, SpmilpError
 from spmilp.files import read_bytes, sha256_of
-from spmilp.formats import converted, read_document
+from spmilp.formats import converted
 from spmilp.frontend.graph import Network
 from spmilp.frontend.operators.geometry import Work
 from spmilp.lowering.cost import can_run, task_cycles
 from spmilp.lowering.groups import Computation, reduction_length
 from spmilp.lowering.lower import tile_group
-from spmilp.machine.machine import CoreKind, Machine
+from spmilp.machine.machine import Machine
 from spmilp.problem.problem import Problem
 from spmilp.quantities import count
 from spmilp.tile_selection.first_choice import CandidateSpace
@@ -37,8 +35,6 @@ from spmilp.units import LARGEST, Amount, Count, Cycles
 LOOPS = ("B", "G", "K", "C", "Y", "X", "R", "S")
 FEATURES = ("rule", "macs", "vector", *LOOPS)
 """Features of a tile, as logarithms to base 2: cycles by rule, MACs, element operations, trips."""
-
-FORMAT, VERSION = "spmilp-cost-model", "3.0"
 
 FOLDS = 5
 """Of the cross-validation."""
@@ -158,113 +154,37 @@ def tiles_worth_measuring(network: Network, machine: Machine) -> Iterator[Measur
 
 
 def features_of(work: Work, rule: Cycles) -> list[float]:
-    """Return the features of a tile, with the precision in which trees are made."""
+    """Return the features of a tile."""
     trips = dict(work.loops)
     lengths = [log2(trips.get(loop, 1)) for loop in LOOPS]
-    logs = [log2(rule), sum(lengths) if trips else -1.0, log2(1 + work.vector), *lengths]
-    found: list[float] = np.array(logs, dtype=np.float32).tolist()
-    return found
+    return [log2(rule), sum(lengths) if trips else -1.0, log2(1 + work.vector), *lengths]
 
 
-class Split(Struct, frozen=True, array_like=True):
-    """A node of a regression tree: where to go up to, and above, a threshold of a feature.
-
-    A branch that is a number is the tree's answer.
-    """
-
-    feature: Annotated[int, Meta(ge=0, lt=len(FEATURES))]
-    threshold: float
-    low: "Split | float"
-    high: "Split | float"
-
-
-class FamilyModel(Struct, frozen=True, kw_only=True):
-    """The model of one family: the natural logarithm of ``cycles / rule`` as a sum of trees.
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FamilyModel:
+    """The model of one family: the natural logarithm of ``cycles / rule`` by regression trees.
 
     Parameters
     ----------
-    rows
-        Measurements that it was fitted to.
-    ranges
-        Least and largest value of each feature among them; outside there is no answer.
-    offset
-        Added to the trees' sum.
-    error, error_by_rule
-        Mean of ``|predicted - measured| / measured`` on held-out rows: of this model, and of the
-        analytic one on the same rows.
+    least, most
+        Values of each feature among the measurements; outside there is no answer.
     """
 
-    family: Family
-    rows: Amount
-    ranges: Annotated[tuple[tuple[float, float], ...], Meta(min_length=11, max_length=11)]
-    offset: float
-    trees: tuple[Split | float, ...]
-    error: float
-    error_by_rule: float
+    regressor: Any
+    least: list[float]
+    most: list[float]
 
     def cycles(self, features: list[float], rule: Cycles) -> Cycles:
         """Return the cycles of a tile inside of the ranges."""
-        logarithm = log(rule) + self.offset
-        for node in self.trees:
-            while isinstance(node, Split):
-                node = node.low if features[node.feature] <= node.threshold else node.high
-            logarithm += node
-        return max(1, min(LARGEST, round(exp(min(logarithm, 60.0)))))
+        ratio = np.exp(self.regressor.predict([features])[0])
+        return max(1, min(LARGEST, round(float(rule * ratio))))
 
     def outside(self, features: list[float]) -> str:
         """Say by which feature a tile lies outside of the ranges; empty where it does not."""
-        for name, value, (low, high) in zip(FEATURES, features, self.ranges, strict=True):
+        for name, value, low, high in zip(FEATURES, features, self.least, self.most, strict=True):
             if not low <= value <= high:
                 return f"{name} {2**value:,.0f}, measured from {2**low:,.0f} to {2**high:,.0f}"
         return ""
-
-
-class CostModel(Struct, frozen=True, kw_only=True):
-    """Models of families of tiles, and by kind of core what its cycles by rule come from."""
-
-    format: str = FORMAT
-    format_version: str = VERSION
-    kinds: dict[str, str]
-    families: tuple[FamilyModel, ...]
-
-    def encoded(self) -> bytes:
-        """Return the content of the file: the same for the same model."""
-        return msgspec.json.encode(self) + b"\n"
-
-    def on(self, machine: Machine, origin: str, sha256: str) -> Machine:
-        """Return a machine whose tiles take the cycles that the model has learned.
-
-        Raises
-        ------
-        FileError
-            If none of its kinds of core is one that the model was made for, as it was then.
-        """
-        there = {kind.name: rates_of(kind) for kind in machine.kinds}
-        shared = there.keys() & self.kinds.keys()
-        if not shared or any(there[name] != self.kinds[name] for name in shared):
-            made, has = ("; ".join(map(": ".join, each.items())) for each in (self.kinds, there))
-            raise FileError(
-                f"{origin}: was made for cores {made}; and {machine.name} has {has}. Calibrate "
-                "again, with this machine"
-            )
-        models = {one.family: one for one in self.families}
-        kinds = [
-            replace(kind, measured=LearnedCycles(sha256=sha256, kind=kind.name, models=models))
-            for kind in machine.kinds
-        ]
-        return replace(machine, kinds=tuple(kinds))
-
-
-def read_cost_model(path: Path | str) -> tuple[CostModel, str]:
-    """Return a model from its file, and the file's SHA-256.
-
-    Raises
-    ------
-    FileError
-        If the file cannot be read, or is no model.
-    """
-    data = read_bytes(path)
-    return read_document(path, data, CostModel, FORMAT, VERSION)[0], sha256_of(data)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -274,13 +194,15 @@ class LearnedCycles:
     Parameters
     ----------
     sha256
-        Of the model's file.
+        Of the file of measurements.
     """
 
     sha256: str
     kind: str
-    models: dict[Family, FamilyModel]
-    _known: dict[tuple[str, Work], Cycles | None] = field(default_factory=dict, repr=False)
+    models: dict[Family, FamilyModel] = field(compare=False, repr=False)
+    _known: dict[tuple[str, Work], Cycles | None] = field(
+        default_factory=dict, compare=False, repr=False
+    )
 
     def cycles(self, operator: str, work: Work, rule: Cycles) -> Cycles | None:
         """Return the cycles of a tile; ``None`` where it lies outside of what was measured."""
@@ -297,80 +219,83 @@ class LearnedCycles:
         return "nothing learned" if model is None else model.outside(features)
 
 
-def rates_of(kind: CoreKind) -> str:
-    """Return what the cycles by rule on a kind of core come from, as text."""
-    lanes = ", ".join(f"{name} {count}" for name, count in kind.lanes) or "none"
-    arrays = (" ".join((a.dtype, *(f"{loop}{n}" for loop, n in a.unroll))) for a in kind.arrays)
-    return f"launch {kind.launch}, lanes {lanes}, arrays {', '.join(arrays) or 'none'}"
-
-
-def calibrate(
-    rows: Sequence[Measurement], machine: Machine, *, seed: int = 0
-) -> tuple[CostModel, dict[Family, str]]:
-    """Fit a model for each family of tiles, and say why others keep the analytic model.
+def with_learned_cycles(machine: Machine, path: Path | str) -> Machine:
+    """Return a machine whose tiles take the cycles that are learned from a file of measurements.
 
     Raises
     ------
+    FileError
+        If the file cannot be used; see :func:`read_measurements`.
+    SpmilpError
+        If no family has enough rows.
     MissingExtraError
         If scikit-learn is not installed.
-    SpmilpError
-        If no family is left.
     """
-    models, left_out = [], {}
+    models: dict[Family, FamilyModel] = {}
+    for family, rows in families_of(read_measurements(path, machine)).items():
+        features, logarithms = _table(rows)
+        models[family] = FamilyModel(
+            regressor=_regressor().fit(features, logarithms),
+            least=features.min(axis=0).tolist(),
+            most=features.max(axis=0).tolist(),
+        )
+    sha256 = sha256_of(read_bytes(path))
+    kinds = (
+        replace(kind, measured=LearnedCycles(sha256=sha256, kind=kind.name, models=models))
+        for kind in machine.kinds
+    )
+    return replace(machine, kinds=tuple(kinds))
+
+
+def families_of(rows: Sequence[Measurement]) -> dict[Family, list[Measurement]]:
+    """Return the rows of each family that has enough of them.
+
+    Raises
+    ------
+    SpmilpError
+        If none has.
+    """
     by_family = attrgetter("family")
-    for family, some in groupby(sorted(rows, key=by_family), by_family):
-        members = list(some)
-        if len(members) < LEAST_ROWS:
-            left_out[family] = f"{count(len(members), 'row')}, fewer than {LEAST_ROWS}"
-            continue
-        found = _family_model(family, members, seed)
-        if found.error < found.error_by_rule:
-            models.append(found)
-        else:
-            left_out[family] = "on held-out rows no better than the analytic model"
-    if not models:
-        why = "; ".join(f"{' '.join(family)}: {reason}" for family, reason in left_out.items())
-        raise SpmilpError(f"no family of tiles can be learned ({why})")
-    learned = {model.family[0] for model in models}
-    kinds = {kind.name: rates_of(kind) for kind in machine.kinds if kind.name in learned}
-    model = CostModel(kinds=kinds, families=tuple(models))
-    return model, left_out
+    found = {family: list(some) for family, some in groupby(sorted(rows, key=by_family), by_family)}
+    enough = {family: some for family, some in found.items() if len(some) >= LEAST_ROWS}
+    if not enough:
+        most = max(map(len, found.values()))
+        raise SpmilpError(
+            f"no family of tiles can be learned: none has more than {count(most, 'row')}, fewer "
+            f"than {LEAST_ROWS}"
+        )
+    return enough
 
 
-def _family_model(family: Family, members: list[Measurement], seed: int) -> FamilyModel:
+def held_out_errors(rows: Sequence[Measurement]) -> tuple[float, float]:
+    """Return the mean of ``|predicted - measured| / measured`` on rows of a family held out.
+
+    That is of the model, by cross-validation, and of the machine's rates on the same rows.
+    """
+    regressor = _regressor()
+    from sklearn.model_selection import KFold, cross_val_predict
+
+    features, logarithms = _table(rows)
+    folds = KFold(FOLDS, shuffle=True, random_state=0)
+    errors = np.exp(cross_val_predict(regressor, features, logarithms, cv=folds) - logarithms) - 1
+    return float(np.mean(np.abs(errors))), float(np.mean(np.abs(np.exp(-logarithms) - 1)))
+
+
+def _table(rows: Sequence[Measurement]) -> tuple[Any, Any]:
+    """Return the features of the rows, and the logarithms of ``cycles / rule``."""
+    features = np.array([features_of(one.work, one.rule) for one in rows])
+    return features, np.log([one.cycles / one.rule for one in rows])
+
+
+def _regressor() -> Any:
     try:
         from sklearn.ensemble import GradientBoostingRegressor
-        from sklearn.model_selection import KFold, cross_val_predict
     except ImportError as error:
         missing = "scikit-learn is not installed; pip install 'spmilp[calibrate]'"
         raise MissingExtraError(missing) from error
-    features = np.array([features_of(one.work, one.rule) for one in members])
-    times = np.array([one.cycles / one.rule for one in members])
-    fit = GradientBoostingRegressor(
-        n_estimators=TREES, max_depth=3, min_samples_leaf=2, subsample=0.7, random_state=seed
+    return GradientBoostingRegressor(
+        n_estimators=TREES, max_depth=3, min_samples_leaf=2, subsample=0.7, random_state=0
     )
-    folds = KFold(FOLDS, shuffle=True, random_state=seed)
-    predicted = np.exp(cross_val_predict(fit, features, np.log(times), cv=folds))
-    fit.fit(features, np.log(times))
-    lowest, highest = features.min(axis=0).tolist(), features.max(axis=0).tolist()
-    return FamilyModel(
-        family=family,
-        rows=len(members),
-        ranges=tuple(zip(lowest, highest, strict=True)),
-        offset=float(np.mean(np.log(times))),
-        trees=tuple(_node(each.tree_, 0, fit.learning_rate) for each in fit.estimators_[:, 0]),
-        error=float(np.mean(np.abs(predicted / times - 1))),
-        error_by_rule=float(np.mean(np.abs(1 / times - 1))),
-    )
-
-
-def _node(tree: Any, index: int, rate: float) -> Split | float:
-    """Return a node of one of scikit-learn's trees, with what hangs on it."""
-    low, high = tree.children_left[index], tree.children_right[index]
-    if low < 0:
-        return rate * float(tree.value[index, 0, 0])
-    feature, threshold = int(tree.feature[index]), float(tree.threshold[index])
-    return Split(feature, threshold, _node(tree, low, rate), _node(tree, high, rate))
 
 
 def what_lies_outside(network: Network, problem: Problem, origin: str) -> Iterator[str]:

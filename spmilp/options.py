@@ -123,8 +123,8 @@ class Options:
         Threads of CP-SAT and of MILP solvers; the search for tiles, list, search and lns have one.
         1 makes runs repeatable, unless the time limit cuts a search short.
     cost_model
-        Cycles of tiles as ``spmilp calibrate`` has learned them; those of tiles outside of the
-        measurements are the machine's, which a warning says.
+        Learn the cycles of tiles from these measured ones (spmilp calibrate says how well); those
+        of tiles outside of the measurements are the machine's, which a warning says.
     passes
         Passes over the network, where not all are on, with commas between them: fuse=tvm or
         fuse=none, no-batch_norm, no-simplify, no-cse, no-layout, no-sharing.
@@ -168,7 +168,7 @@ class Options:
     cost_model: Path | None = _option(
         None,
         Path | None,
-        metavar="FILE",
+        metavar="MEASURED.csv",
         dir_okay=False,
         show_default="none: by the machine's rates",
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from spmilp.calibration import read_cost_model, what_lies_outside
+from spmilp.calibration import what_lies_outside, with_learned_cycles
 from spmilp.checker.check import check
 from spmilp.errors import ArgumentError, DoesNotFitError, FileError, PinError
 from spmilp.frontend.find import LIGHT_PREFIX, find_model
@@ -160,9 +160,7 @@ def _network_source(
 ) -> NetworkSource:
     target = as_machine_file(DEFAULT_MACHINE if machine is None else machine)
     if options.cost_model is not None:
-        learned, sha256 = read_cost_model(options.cost_model)
-        measured = learned.on(target.machine, str(options.cost_model), sha256)
-        target = replace(target, machine=measured)
+        target = replace(target, machine=with_learned_cycles(target.machine, options.cost_model))
     observer.on_stage(Stage.READING)
     network, target = load(model, target, dim=options.dim, passes=options.passes)
     groups = [group.name for group in network.groups]
