@@ -126,8 +126,8 @@ def _residency(options: SolveOptions) -> Solver:
 
 
 def _cpsat(options: SolveOptions) -> Solver:
-    from spmilp.solvers.exact.cpsat.phases import CpSatOptions
-    from spmilp.solvers.exact.cpsat.solver import CpSatSolver
+
+    from spmilp.solvers.exact.cpsat.solver import CpSatOptions, CpSatSolver
 
     limit = STRATEGY.without_limit if options.time_limit is None else None
     return CpSatSolver(CpSatOptions(deterministic_limit=limit))

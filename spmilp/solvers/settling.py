@@ -1,28 +1,27 @@
 """Pins on addresses, on what stays and on ends, for solvers that know nothing of them.
 
 Such a solver gets the problem without these pins, in which tasks read as a whole what has to lie as
-a whole. Its plan is then settled, with the times that it has: of a resident buffer the first
-residency stays, serves whatever others served, and these go with their transfers; addresses are
-found anew around those that are pinned. Where that cannot be, or a task ends too late, there is no
-plan.
+a whole. Its plan is then settled, with the times that it has: of a buffer that has to lie as a
+whole the first residency serves whatever others served, and these go with their transfers.
+Addresses are found anew around those that are pinned. Where that cannot be, or a task ends too
+late, there is no plan.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 
-from spmilp.errors import DoesNotFitError
-from spmilp.plan.measures import claim_of, measure
-from spmilp.plan.plan import Placement, Plan, Residency, Transfer
+from spmilp.bounds.best import Bound
+from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.problem.pins import BufferPin, Pins
 from spmilp.problem.problem import Problem, Task
 from spmilp.solvers.base import SolverResult
-from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.exact.formulation.addresses import ConflictSet, find_addresses
-from spmilp.solvers.exact.formulation.extraction import TimedPlan
+from spmilp.solvers.exact.formulation.candidates import CandidateResidency, Reading
+from spmilp.solvers.exact.formulation.extraction import Decisions, decisions_of, extract
 from spmilp.solvers.exact.formulation.tables import ProblemTables
-from spmilp.units import Cycles, MemoryIdx, ResidencyIdx, SliceIdx, TaskIdx
+from spmilp.units import MemoryIdx, SliceIdx
 
 SHARE_TO_FIND = 0.85
 """Share of the time for the search; the rest is for settling its plan."""
@@ -41,20 +40,14 @@ def settled_search(
     context.interrupted |= found.interrupted
     if found.plan is None:
         return context.unknown(found.reason)
-    settling = _Settling(context.problem, loose.plan(found.plan))
-    plan = settling.plan(context.clock)
-    if plan is None:
-        return context.unknown(f"the plan found cannot be settled: {settling.reason}")
+    plan = _settled(context, loose.plan(found.plan))
+    if isinstance(plan, str):
+        return context.unknown(f"the plan found cannot be settled: {plan}")
     broken = context.violations(plan)
     if broken:
         return context.unknown(f"the plan found breaks a pin: {broken[0].message}")
     context.report(context.values(plan)[0], context.bound.value, plan.solver)
     return context.found(plan)
-
-
-def timed_plan(problem: Problem, plan: Plan) -> TimedPlan:
-    """Return a plan without its addresses, with the pairs in place that share bytes in it."""
-    return _Settling(problem, plan).timed()
 
 
 class _Loose:
@@ -96,166 +89,64 @@ class _Loose:
         return replace(task, reads=reads, in_place=pairs)
 
 
-@dataclass(slots=True)
-class _Parts:
-    """A plan's tables while they change; what has gone is ``None``."""
+def _settled(context: SearchContext, plan: Plan) -> Plan | str:
+    """Return a plan that lies as its pins want, at its times; or why there is none."""
+    problem = context.problem
+    tables, reading = ProblemTables(problem), Reading(problem, plan)
+    decisions = decisions_of(tables, reading)
+    for pin in problem.pins.buffers:
+        for memory in pin.memories if pin.whole else ():
+            whole = _as_a_whole(tables, reading, decisions, pin, memory)
+            if whole is None:
+                name = problem.machine.memories[memory].name
+                buffer = problem.buffers[pin.buffer].name
+                return f"no single copy of {buffer} serves all that read it in {name}"
+            decisions = whole
+    # What is pinned to an address takes over no other bytes.
+    fixed = {pin.buffer for pin in problem.pins.buffers if pin.address is not None}
+    pairs = (one for one in decisions.in_place if not fixed & {one[1].slice, one[2].slice})
+    timed = extract(tables, replace(decisions, in_place=tuple(pairs)))
+    low = problem.objective.first is Quantity.PEAK_SPM
+    found = find_addresses(tables, timed, low=low, clock=context.clock)
+    if isinstance(found, ConflictSet):
+        return "no addresses are left beside those that are pinned"
+    bound = Bound("settled", problem.objective.first, 0)
+    return replace(found.plan(tables, timed, bound, plan.solver), options=plan.options)
 
-    placements: list[Placement]
-    residencies: list[Residency | None]
-    transfers: list[Transfer | None]
 
-
-class _Settling:
-    def __init__(self, problem: Problem, plan: Plan) -> None:
-        self._problem = problem
-        self._found = plan
-        self.reason = ""
-        self._parts = _Parts([*plan.placements], [*plan.residencies], [*plan.transfers])
-
-    def plan(self, clock: Clock) -> Plan | None:
-        """Return the plan settled; ``None`` where that cannot be, for a ``reason``."""
-        for pin in self._problem.pins.buffers:
-            for memory in pin.memories if pin.whole else ():
-                if not self._lies_as_a_whole(pin, memory):
-                    name = self._problem.machine.memories[memory].name
-                    buffer = self._problem.buffers[pin.buffer].name
-                    self.reason = f"no single copy of {buffer} serves all that read it in {name}"
-                    return None
-        self.reason = "no addresses are left beside those that are pinned"
-        tables, timed = ProblemTables(self._problem), self.timed()
-        low = self._problem.objective.first is Quantity.PEAK_SPM
-        try:
-            addresses = find_addresses(tables, timed, low=low, clock=clock)
-        except DoesNotFitError:
-            return None
-        if isinstance(addresses, ConflictSet):
-            return None
-        measures = measure(self._problem, timed.placements, addresses.residencies, timed.transfers)
-        return replace(
-            self._found,
-            placements=timed.placements,
-            residencies=addresses.residencies,
-            transfers=timed.transfers,
-            tensors=addresses.tensors,
-            claim=claim_of(measures, 0, "settled"),
-        )
-
-    def _lies_as_a_whole(self, pin: BufferPin, memory: MemoryIdx) -> bool:
-        """Let the first residency of the whole buffer serve all, where others may not be."""
-        here = [one for one in self._parts.residencies if one and self._is_of(one, pin, memory)]
-        whole = sorted(
-            (one for one in here if one.slice == pin.buffer),
-            key=lambda one: (self._valid(one), one.index),
-        )
-        if not here:
-            return not pin.resident
-        if not whole:
-            return False
-        if not pin.resident and len(whole) == len(here):
-            return True
-        kept, until = whole[0].index, max(one.end for one in here)
-        for one in here:
-            if one.index != kept and not self._serves_for(kept, one):
-                return False
-        if pin.resident:
-            until = max(until, self._last_read(pin))
-        self._parts.residencies[kept] = replace(whole[0], end=until)
-        return True
-
-    def _is_of(self, one: Residency, pin: BufferPin, memory: MemoryIdx) -> bool:
-        if one.slice is None or one.memory != memory:
-            return False
-        return self._problem.slices[one.slice].buffer == pin.buffer
-
-    def _valid(self, one: Residency) -> Cycles:
-        if one.filled_by_task is not None:
-            return self._parts.placements[one.filled_by_task].end
-        filler = one.filled_by_transfer
-        move = None if filler is None else self._parts.transfers[filler]
-        return one.start if move is None else move.end
-
-    def _last_read(self, pin: BufferPin) -> Cycles:
-        slices = self._problem.slices
-        return max(
-            placement.end
-            for placement in self._parts.placements
-            for read in self._problem.tasks[placement.task].reads
-            if slices[read].buffer == pin.buffer
-        )
-
-    def _serves_for(self, kept: ResidencyIdx, other: Residency) -> bool:
-        """Let one residency serve what another one served, which goes with its transfer."""
-        parts, gone = self._parts, other.index
-        if other.filled_by_transfer is None:
-            return False
-        move = parts.transfers[other.filled_by_transfer]
-        first = parts.residencies[kept]
-        if move is None or first is None or len(move.destinations) > 1:
-            return False
-        from_when = self._valid(first)
-        for placement in parts.placements:
-            if gone in placement.reads:
-                if placement.start < from_when:
-                    return False
-                reads = (kept if read == gone else read for read in placement.reads)
-                parts.placements[placement.task] = replace(placement, reads=tuple(reads))
-        for later in parts.transfers:
-            if later is not None and later.source == gone:
-                if later.start < from_when:
-                    return False
-                parts.transfers[later.index] = replace(later, source=kept)
-        parts.transfers[move.index] = parts.residencies[gone] = None
-        return True
-
-    def timed(self) -> TimedPlan:
-        """Return what is left, numbered anew."""
-        residencies = [one for one in self._parts.residencies if one is not None]
-        transfers = [one for one in self._parts.transfers if one is not None]
-        place = {one.index: number for number, one in enumerate(residencies)}
-        move = {one.index: number for number, one in enumerate(transfers)}
-        placements = tuple(
-            replace(
-                one,
-                reads=tuple(place[read] for read in one.reads),
-                writes=tuple(place[written] for written in one.writes),
-                scratch=None if one.scratch is None else place[one.scratch],
-            )
-            for one in self._parts.placements
-        )
-        pairs = tuple((task, place[old], place[new]) for task, old, new in self._pairs())
-        return TimedPlan(
-            placements=placements,
-            residencies=tuple(
-                replace(
-                    one,
-                    index=place[one.index],
-                    filled_by_transfer=None
-                    if one.filled_by_transfer is None
-                    else move[one.filled_by_transfer],
-                )
-                for one in residencies
-            ),
-            transfers=tuple(
-                replace(
-                    one,
-                    index=move[one.index],
-                    source=place[one.source],
-                    destinations=tuple(place[end] for end in one.destinations),
-                )
-                for one in transfers
-            ),
-            items=tuple(range(len(residencies))),
-            pairs=pairs,
-        )
-
-    def _pairs(self) -> Iterator[tuple[TaskIdx, ResidencyIdx, ResidencyIdx]]:
-        """Yield the pairs in place that share bytes, and still may."""
-        for placement in self._parts.placements:
-            task = self._problem.tasks[placement.task]
-            for read, written in task.in_place:
-                old = self._parts.residencies[placement.reads[task.reads.index(read)]]
-                new = self._parts.residencies[placement.writes[task.writes.index(written)]]
-                if old is None or new is None or (old.memory, old.slice) != (new.memory, read):
-                    continue
-                if old.offset == new.offset and new.start < old.end <= placement.end:
-                    yield task.index, old.index, new.index
+def _as_a_whole(
+    tables: ProblemTables,
+    reading: Reading,
+    decisions: Decisions,
+    pin: BufferPin,
+    memory: MemoryIdx,
+) -> Decisions | None:
+    """Let the first residency of the whole buffer serve all, where others may not be."""
+    slices, fills = tables.problem.slices, decisions.fills
+    here = [k for k in fills if k.memory == memory and slices[k.slice].buffer == pin.buffer]
+    kept = CandidateResidency(pin.buffer, memory, 0)
+    if not here:
+        return None if pin.resident else decisions
+    if kept not in fills:
+        return None
+    if not pin.resident and all(key.slice == pin.buffer for key in here):
+        return decisions
+    gone = {*here} - {kept}
+    valid = next(reading.valid(one) for one, key in reading.key.items() if key == kept)
+    uses = [
+        decisions.runs[task].start for (task, _), key in decisions.served.items() if key in gone
+    ]
+    uses += [fill.start for fill in fills.values() if fill.source in gone]
+    tied = any(fill.root in gone and key not in gone for key, fill in fills.items())
+    if tied or any(fills[key].source is None for key in gone) or min(uses, default=valid) < valid:
+        return None
+    return replace(
+        decisions,
+        fills={
+            key: replace(fill, source=kept if fill.source in gone else fill.source)
+            for key, fill in fills.items()
+            if key not in gone
+        },
+        served={use: kept if key in gone else key for use, key in decisions.served.items()},
+        in_place=tuple(one for one in decisions.in_place if one[1] not in gone),
+    )

@@ -31,8 +31,7 @@ from spmilp.solvers.auto import Auto
 from spmilp.solvers.base import Progress, SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
-from spmilp.solvers.exact.cpsat.phases import CpSatOptions
-from spmilp.solvers.exact.cpsat.solver import CpSatSolver
+from spmilp.solvers.exact.cpsat.solver import CpSatOptions, CpSatSolver
 from spmilp.solvers.exact.milp.solver import MilpSolver
 from spmilp.solvers.improve.solver import LnsSolver
 from spmilp.solvers.peak import PeakBisection

@@ -1,9 +1,9 @@
 """The order of tasks, what a window leaves open, and the steps at which slices may be of use."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from math import inf
 from random import Random
 from typing import NamedTuple, TypeAlias
@@ -77,15 +77,6 @@ def one_pool(tables: ProblemTables) -> tuple[int, ...] | None:
 MOST_POOLS = 4
 """If there are at most so many pools of cores, a task in a window may go to any of them."""
 
-FIRST_SIZE = 5
-"""Tasks of the first windows."""
-
-GROWTH = 1.5
-"""Factor on sizes and time limits of windows after a round that has gained nothing."""
-
-FIRST_LIMIT = 1.0
-"""Deterministic time for a window at first; about a second."""
-
 
 class Slot(NamedTuple):
     """A task's step and the pool of cores in which it runs."""
@@ -145,50 +136,18 @@ def _ancestors(tables: ProblemTables, free: tuple[TaskIdx, ...]) -> dict[TaskIdx
     return found
 
 
-class Windows:
-    """Windows over all steps, round by round, each of which overlaps half of the next one.
+def windows(
+    tables: ProblemTables, sequence: TaskSequence, size: int, random: Random
+) -> Iterator[Callable[[TaskSequence], Scope]]:
+    """Yield windows of so many tasks over all steps, each of which overlaps half of the next one.
 
-    After a round without any gain windows grow, and get more time if some were not searched to
-    their end.
-
-    Attributes
-    ----------
-    limit
-        Deterministic time for the next window.
+    They come in an order by lot, and each for the sequence that is the best by then.
     """
-
-    def __init__(self, tables: ProblemTables, seed: int) -> None:
-        self._tables = tables
-        self._random = Random(seed)
-        self._size = 0
-        self._firsts: list[int] = []
-        self._has_gained = False
-        self._is_complete = True
-        self.limit = FIRST_LIMIT
-
-    def next(self, sequence: TaskSequence) -> Scope | None:
-        """Return the next scope; ``None`` when one with all tasks has been searched to its end."""
-        steps = len(sequence.order)
-        if not self._firsts:
-            if self._size >= steps and self._is_complete and not self._has_gained:
-                return None
-            self._begin_round(steps)
-        first = self._firsts.pop()
-        return window(self._tables, sequence, first, min(first + self._size, steps))
-
-    def learn(self, *, has_gained: bool, is_complete: bool) -> None:
-        """Take note of how the last window went."""
-        self._has_gained |= has_gained
-        self._is_complete &= is_complete
-
-    def _begin_round(self, steps: int) -> None:
-        if not self._has_gained:
-            self.limit *= 1.0 if self._is_complete else GROWTH
-            self._size = min(steps, max(FIRST_SIZE, int(self._size * GROWTH)))
-        self._has_gained, self._is_complete = False, True
-        last = steps - self._size
-        self._firsts = sorted({*range(0, last, max(1, self._size // 2)), last})
-        self._random.shuffle(self._firsts)
+    last = len(sequence.order) - size
+    firsts = sorted({*range(0, last, max(1, size // 2)), last})
+    random.shuffle(firsts)
+    for first in firsts:
+        yield partial(window, tables, first=first, last=first + size)
 
 
 BEGINNING = -1

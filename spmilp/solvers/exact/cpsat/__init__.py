@@ -1,10 +1,7 @@
 """Everything in one constraint program, with proofs: the CP-SAT solver.
 
-The model is that of :mod:`spmilp.solvers.exact.formulation`. The search, from the outside in:
+The model and the steps of the search are those of :mod:`spmilp.solvers.exact.formulation`.
 
-- :mod:`.solver`: the order of its steps.
-- :mod:`.phases`: its settings and switches; the steps that find plans, those that prove bounds, and
-  what is searched around the best plan in turns, each within a budget.
-- :mod:`.inquiry`: one run of CP-SAT, as questions with targets, in one go or by its own
-  neighbourhoods; its parameters.
+- :mod:`.solver`: what the search spends, and the neighbourhoods of the best plan.
+- :mod:`.inquiry`: one run of CP-SAT: for plans in one go, for a bound as questions with targets.
 """

@@ -1,8 +1,7 @@
-"""One run of CP-SAT, as questions with targets; an interrupt keeps what was found."""
+"""One run of CP-SAT: for plans in one go, for a bound as questions with targets."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum, auto
 from math import ceil, inf
 from time import monotonic
 
@@ -11,46 +10,34 @@ from ortools.sat.python import cp_model
 from spmilp.solvers.common.context import Reports
 from spmilp.solvers.exact.formulation.extraction import Decisions
 from spmilp.solvers.exact.formulation.model import Model
-from spmilp.solvers.exact.formulation.state import Found
+from spmilp.solvers.exact.formulation.search import Found
 from spmilp.solvers.exact.formulation.translation import read_decisions
 
-STRATEGIES: dict[str, dict[str, object]] = {
-    "quick_restart_no_lp": {
-        "search_branching": cp_model.PORTFOLIO_WITH_QUICK_RESTART_SEARCH,
-        "linearization_level": 0,
-    },
-    "default_lp": {"linearization_level": 1},
-    "no_lp": {"linearization_level": 0},
-    "max_lp": {"linearization_level": 2},
-    "quick_restart": {"search_branching": cp_model.PORTFOLIO_WITH_QUICK_RESTART_SEARCH},
-}
-"""CP-SAT's strategies that alternate where there are fewer workers, by its own names for them.
-
-With two workers CP-SAT by itself runs one of them, and looks for solutions with the other worker;
-and which strategy refutes a question soon is different from one to the next. The parameters are
-those with which a single worker follows the strategy. (``interleave_search`` would alternate them
-within one question, but ends long after its limit, and ends the process where a limit strikes
-while it loads the model.)
-"""
-
-STARTERS = (
-    *("fj", "fs_random", "fs_random_no_lp"),
-    *("fs_random_quick_restart", "fs_random_quick_restart_no_lp"),
+STRATEGIES: tuple[dict[str, object], ...] = (
+    {"search_branching": cp_model.PORTFOLIO_WITH_QUICK_RESTART_SEARCH, "linearization_level": 0},
+    {"linearization_level": 1},
+    {"linearization_level": 0},
+    {"linearization_level": 2},
+    {"search_branching": cp_model.PORTFOLIO_WITH_QUICK_RESTART_SEARCH},
 )
-"""CP-SAT's strategies that look for a first solution."""
+"""Parameters with which a single worker asks in turn: which of them refutes a question soon is
+different from one to the next. (``interleave_search`` would alternate them within one question, but
+ends long after its limit, and ends the process where a limit strikes while it loads the model.)"""
 
+FIRST_LIMIT = 0.1
+"""Deterministic time for the first questions."""
 
-class Way(Enum):
-    """How a run looks for solutions."""
+OPENING_LIMIT = 0.5
+"""Deterministic time for minimising in one go before them."""
 
-    QUESTIONS = auto()
-    """Whether there is one of at most some value, again and again."""
+SECONDS = 10.0
+"""Wall time for a unit of deterministic time, of which propagation in schedules takes little."""
 
-    IN_ONE_GO = auto()
-    """The best one, for as long as there is time."""
+NO_LIMIT = 2**60
+"""A value that no objective reaches."""
 
-    NEIGHBOURHOODS = auto()
-    """CP-SAT's own large-neighbourhood search alone, from the hint; it proves nothing."""
+KEPT = 8
+"""Solutions kept: if the best has no addresses, an earlier one may."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,11 +50,9 @@ class Limits:
         Wall time and deterministic time; ``None`` for no limit.
     enough
         A solution of at most this value ends the run.
-    way
-        How solutions are looked for.
-    round_robin
-        Whether the solver's strategies alternate in proofs where workers are few, and none looks
-        for solutions.
+    neighbourhoods
+        Whether CP-SAT's own large-neighbourhood search works alone, from the hint; it proves
+        nothing.
     """
 
     seconds: float | None
@@ -75,67 +60,7 @@ class Limits:
     workers: int
     seed: int
     enough: int | None = None
-    way: Way = Way.QUESTIONS
-    round_robin: bool = True
-
-
-def solver_within(limits: Limits) -> cp_model.CpSolver:
-    """Return a solver that knows everything but the time for one question."""
-    solver = cp_model.CpSolver()
-    parameters = solver.parameters
-    parameters.num_workers = limits.workers
-    # A single worker then alternates strategies and neighbourhoods, a little differently each time:
-    # not where there is no limit of wall time, for then the same seed is to give the same plan.
-    parameters.interleave_search = limits.workers == 1 and limits.seconds is not None
-    if limits.way is Way.NEIGHBOURHOODS:
-        # These alternate in the same way each time.
-        parameters.interleave_search = limits.workers == 1
-        parameters.use_lns_only = True
-    parameters.random_seed = limits.seed
-    # Probing each of thousands of literals through every resource takes longer than the search.
-    parameters.cp_model_probing_level = 0
-    # Scheduling propagation beyond the default: what proofs of tight plans rest upon.
-    parameters.use_overload_checker_in_cumulative = True
-    parameters.use_timetable_edge_finding_in_cumulative = True
-    parameters.use_strong_propagation_in_disjunctive = True
-    parameters.catch_sigint_signal = False
-    return solver
-
-
-def only_refute(parameters: cp_model.SatParameters, workers: int, first: int) -> None:
-    """Have all workers refute, with successive strategies from the first, and none find plans."""
-    names = [list(STRATEGIES)[(first + n) % len(STRATEGIES)] for n in range(workers)]
-    # Each question is presolved anew, and what further rounds find is little.
-    parameters.max_presolve_iterations = 1
-    parameters.interleave_search = False
-    if workers == 1:
-        for name, value in STRATEGIES[names[0]].items():
-            setattr(parameters, name, value)
-        return
-    # CP-SAT keeps one worker for what looks for solutions: one more, then, with nothing to do.
-    parameters.num_workers = workers + 1
-    parameters.subsolvers.extend(names)
-    parameters.ignore_subsolvers.extend(STARTERS)
-    parameters.use_lns = False
-    parameters.use_feasibility_jump = False
-    parameters.use_feasibility_pump = False
-    parameters.num_violation_ls = 0
-
-
-FIRST_LIMIT = 0.1
-"""Deterministic time for the first questions."""
-
-OPENING_LIMIT = 0.5
-"""Deterministic time for minimising in one go at first."""
-
-SECONDS = 10.0
-"""Wall time for a unit of deterministic time, of which propagation in schedules takes little."""
-
-NO_LIMIT = 2**60
-"""A value that no objective reaches."""
-
-KEPT = 8
-"""Solutions kept: if the best has no addresses, an earlier one may."""
+    neighbourhoods: bool = False
 
 
 def run(
@@ -147,16 +72,12 @@ def run(
     on_solution: Callable[[int], None],
     on_bound: Callable[[int], None],
 ) -> Found:
-    """Solve a model within limits, by questions whether anything is at most some value.
+    """Solve a model within limits.
 
-    Minimising in one go, CP-SAT often finds solutions each a cycle better than the last, and
-    propagates little, for the best value known is far above the best there is. A question has a
-    target; the answer *yes* lowers what is known from above, *no* raises it from below. Targets
-    begin near the one end that matters, and move on faster after each answer in time.
-
-    A model of scheduling alone, in which nothing stands for what it leaves out, is minimised in one
-    go all the same: what CP-SAT learns about a job shop, and its own neighbourhoods, are worth more
-    than targets. Around a good plan those neighbourhoods alone are worth more than both.
+    For a bound, questions are asked whether anything is at most some value. A question has a
+    target, from which CP-SAT propagates much more than from the best value known; the answer *no*
+    raises the bound, *yes* lowers the best value. Targets begin near the bound, and move on faster
+    after each answer in time.
 
     The search runs in a thread of its own, so that a ``KeyboardInterrupt`` reaches this one at
     once; it then stops the search, keeps what was found, and is noted in the result.
@@ -164,7 +85,7 @@ def run(
     Parameters
     ----------
     proves
-        Whether to ask from below, for a bound, or from above, for solutions.
+        Whether a bound is wanted first of all, or solutions.
     """
     inquiry = _Inquiry(model, limits, on_solution, on_bound)
     reports.finish(inquiry.prove if proves else inquiry.find, inquiry.stop)
@@ -188,8 +109,6 @@ class _Inquiry:
         self._on_bound = on_bound
         self._began = monotonic()
         self._low, self._high = model.low, model.high
-        self._each = FIRST_LIMIT
-        self._refutes = False
         self._strategy = 0
         self._asked: cp_model.CpSolver | None = None
 
@@ -199,68 +118,38 @@ class _Inquiry:
         if self._asked is not None:
             self._asked.stop_search()
 
+    def find(self) -> None:
+        """Minimise in one go."""
+        self._ask(None, inf)
+        self._finish()
+
     def prove(self) -> None:
-        """Ask from below."""
-        self._refutes = self._limits.round_robin and self._limits.workers < len(STRATEGIES)
-        self._begin()
-        step = self._part(8)
+        """Find any solution if none is known, minimise for a while, then ask from below."""
+        each = FIRST_LIMIT
+        while self._high is None and not self.found.infeasible and self._has_time():
+            self._ask(NO_LIMIT, each)
+            each *= 2
+        if self._goes_on():
+            whole = self._limits.deterministic
+            self._ask(None, OPENING_LIMIT if whole is None else whole / 4)
+        step = self._part_of_gap()
         while self._goes_on():
-            answer = self._ask(min(self._low + step, self._high_or_low()) - 1)
+            target = min(self._low + step, self._known_high) - 1
+            answer = self._ask(target, each, refutes=True)
             if answer is None:
-                self._strategy += self._limits.workers
-                self._each *= 1.5
+                self._strategy = (self._strategy + 1) % len(STRATEGIES)
+                each *= 1.5
                 step = max(1, step // 2)
             else:
-                step = self._part(8) if answer else 2 * step
+                step = self._part_of_gap() if answer else 2 * step
         self._finish()
 
-    def find(self) -> None:
-        """Ask from above; minimise in one go for a while when that leads nowhere."""
-        if self._limits.way is Way.NEIGHBOURHOODS and self._high is not None:
-            self._each = inf
-            self._ask(None)
-            self._finish()
-            return
-        self._begin()
-        step = self._part(16)
-        while self._goes_on():
-            answer = self._ask(self._high_or_low() - step)
-            if answer is None and step <= self._part(128):
-                self._each *= 2
-                self._ask(None)
-                step = self._part(16)
-            elif answer is None:
-                step = max(1, step // 4)
-            else:
-                step = min(2 * step, self._part(2)) if answer else self._part(16)
-        self._finish()
+    @property
+    def _known_high(self) -> int:
+        return NO_LIMIT if self._high is None else self._high
 
-    def _part(self, share: int) -> int:
-        return max(1, (self._high_or_low() - self._low) // share)
-
-    def _high_or_low(self) -> int:
-        return self._low if self._high is None else self._high
-
-    def _begin(self) -> None:
-        """Find any solution if none is known, then minimise in one go: it may be easy."""
-        while self._high is None and not self.found.infeasible and self._has_time():
-            self._ask(NO_LIMIT)
-            self._each *= 2
-        if self._goes_on():
-            each, self._each = self._each, self._opening()
-            self._ask(None)
-            self._each = each
-
-    def _opening(self) -> float:
-        """Return the deterministic time for minimising in one go at first.
-
-        Without a limit of wall time a single worker follows one strategy, for which questions are
-        better in every model.
-        """
-        whole = self._limits.deterministic
-        if self._limits.way is Way.IN_ONE_GO and self._limits.seconds is not None:
-            return inf
-        return OPENING_LIMIT if whole is None else whole / 4
+    def _part_of_gap(self) -> int:
+        return max(1, (self._known_high - self._low) // 8)
 
     def _goes_on(self) -> bool:
         if self._high is None or self._low >= self._high or self.found.interrupted:
@@ -278,16 +167,23 @@ class _Inquiry:
             return None
         return self._limits.seconds - (monotonic() - self._began)
 
-    def _ask(self, target: int | None) -> bool | None:
+    def _ask(self, target: int | None, each: float, *, refutes: bool = False) -> bool | None:
         """Say whether there is a solution of at most a target; ``None`` if that takes too long.
 
         Without a target the best solution is looked for, from the hint.
+
+        Parameters
+        ----------
+        each
+            Deterministic time.
+        refutes
+            Whether the answer *no* is hoped for: nothing looks for solutions then.
         """
-        top = self._high_or_low() if target is None else max(target, self._low)
+        top = self._known_high if target is None else max(target, self._low)
         domain = self._model.cp.proto.objective.domain
         domain.clear()
         domain.extend([self._low, top])
-        solver = self._solver()
+        solver = self._solver(each, refutes=refutes)
         solver.parameters.stop_after_first_solution = target is not None
         self._asked = solver
         status = solver.solve(self._model.cp, _Watcher(self._model, self._take))
@@ -300,7 +196,7 @@ class _Inquiry:
         if status == cp_model.UNKNOWN:
             return None
         if target is None and status == cp_model.OPTIMAL:
-            self._raise(self._high_or_low())
+            self._raise(self._known_high)
         return True
 
     def _refuted(self, top: int) -> None:
@@ -328,18 +224,38 @@ class _Inquiry:
         known = self._high is not None and self._low >= self._high
         self.found.complete = known or self.found.infeasible
 
-    def _solver(self) -> cp_model.CpSolver:
-        solver = solver_within(self._limits)
-        parameters = solver.parameters
-        if self._refutes:
-            only_refute(parameters, self._limits.workers, self._strategy)
-        each, left = self._each, self._seconds_left()
+    def _solver(self, each: float, *, refutes: bool) -> cp_model.CpSolver:
+        solver = cp_model.CpSolver()
+        parameters, limits = solver.parameters, self._limits
+        left, workers = self._seconds_left(), limits.workers
+        parameters.num_workers = workers
+        # A single worker then alternates strategies and neighbourhoods, a little differently each
+        # time: not where there is no limit of wall time, for then the same seed is to give the same
+        # plan. Neighbourhoods alone alternate in the same way each time.
+        alternates = left is not None or limits.neighbourhoods
+        parameters.interleave_search = workers == 1 and alternates and not refutes
+        parameters.use_lns_only = limits.neighbourhoods
+        parameters.random_seed = limits.seed
+        # Probing each of thousands of literals through every resource takes longer than the search.
+        parameters.cp_model_probing_level = 0
+        # Scheduling propagation beyond the default: what proofs of tight plans rest upon.
+        parameters.use_overload_checker_in_cumulative = True
+        parameters.use_timetable_edge_finding_in_cumulative = True
+        parameters.use_strong_propagation_in_disjunctive = True
+        parameters.catch_sigint_signal = False
+        if refutes and workers == 1:
+            # Each question is presolved anew, and what further rounds find is little.
+            parameters.max_presolve_iterations = 1
+            for name, value in STRATEGIES[self._strategy].items():
+                setattr(parameters, name, value)
         if left is not None:
-            most = min(left, each * SECONDS) if self._refutes else left
-            parameters.max_time_in_seconds = max(0.1, most)
-        if self._limits.deterministic is not None:
-            each = min(each, max(0.0, self._limits.deterministic - self.found.deterministic))
-        parameters.max_deterministic_time = each
+            parameters.max_time_in_seconds = max(
+                0.1, min(left, each * SECONDS) if refutes else left
+            )
+        if limits.deterministic is not None:
+            each = min(each, max(0.0, limits.deterministic - self.found.deterministic))
+        if each < inf:
+            parameters.max_deterministic_time = each
         return solver
 
 

@@ -1,36 +1,62 @@
 """The CP-SAT solver: plans from a model with so many residencies, proofs from a relaxation."""
 
+from dataclasses import dataclass
+
 from spmilp.problem.pins import PinKind
 from spmilp.solvers.base import SolverResult, SolveStatus
 from spmilp.solvers.common.clock import Step
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
-from spmilp.solvers.exact.cpsat.inquiry import Way
-from spmilp.solvers.exact.cpsat.phases import (
-    PROOF,
-    Budget,
-    CpSatOptions,
-    CpSatState,
-    break_ties,
-    find_plans,
-    improve_around,
-    prove,
-    retime,
-)
-from spmilp.solvers.exact.formulation.model import SMALL
+from spmilp.solvers.exact.cpsat.inquiry import Limits, run
+from spmilp.solvers.exact.formulation.candidates import Structure, scope_around, structure_of
+from spmilp.solvers.exact.formulation.model import SMALL, Model, ModelOptions
+from spmilp.solvers.exact.formulation.search import Budget, ExactSearch, Found
+from spmilp.solvers.justify.shortening import repacked_plan
 from spmilp.solvers.schedule.solver import ListScheduler
 
-NAME = "cpsat"
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CpSatOptions(ModelOptions):
+    """Settings of the search: what it may spend, and a switch for the search around the best plan.
+
+    Parameters
+    ----------
+    neighbourhoods
+        Improve the best plan by CP-SAT's own neighbourhoods.
+    literals
+        The largest model that is tried.
+    deterministic_limit
+        Limit on the solver's own deterministic time, all models together; ``None`` for none.
+    tie_breaks
+        Deterministic time for each objective behind the first.
+    """
+
+    neighbourhoods: bool = True
+    literals: int = 2_000_000
+    deterministic_limit: float | None = None
+    tie_breaks: float = 3.0
+
+
 DEFAULTS = CpSatOptions()
 
+REPACKING = 0.1
+"""Share of the time limit by which the first plan has its new times and addresses."""
+
 PLANS = Budget(0.75)
-"""Budget of the search for plans of the whole problem."""
+"""Of the search for plans of the whole problem."""
 
 PLANS_OF_SMALL = Budget(0.3)
 """The same where neighbourhoods are searched afterwards."""
 
-PLANS_WITH_PROOF = Budget(0.95, way=Way.IN_ONE_GO)
+PLANS_WITH_PROOF = Budget(0.95)
 """The same where the model of plans is exact, so that its bounds are proofs."""
+
+TURN = Budget(0.75, 0.4, neighbourhoods=True)
+"""Of one search around the best plan; a unit of deterministic time takes 10 to 30 seconds."""
+
+LITERALS_PER_SECOND = 10_000
+"""Literals of a model that are built in a second, about. A model that would take more than half of
+the time left is not built."""
 
 STRUCTURES = 3
 """Until there is a model to solve, about so many times the seconds of the first structure pass."""
@@ -42,25 +68,24 @@ class CpSatSolver(Solver):
     The list scheduler's plan is the start, and no plan worse than it is returned. Then, for the
     first objective:
 
-    1. *Retiming*: the plan's decisions are kept, its times chosen anew.
-    2. *Neighbourhoods* of the best plan (:mod:`~spmilp.solvers.exact.cpsat.phases`), each kind
-       as often as it pays.
-    3. *Plans*: everything is free, but a slice has only so many residencies in a memory. Addresses
+    1. *Neighbourhoods* of the best plan: CP-SAT's own, as long as they pay; first with every task
+       in its pool of cores, then in the whole problem.
+    2. *Plans*: everything is free, but a slice has only so many residencies in a memory. Addresses
        are found by packing; a set of residencies that has none gets its addresses into the model.
-    4. *Proof*: a relaxation that no number of residencies limits (see
+    3. *Proof*: a relaxation that no number of residencies limits (see
        :class:`~spmilp.solvers.exact.formulation.candidates.Lifecycle`), without addresses, is
        searched for anything better. Where its best solution needs more residencies than the plans
        may have, they get them, and the search begins again.
 
     Bounds come from the relaxation, and ``optimal`` and ``infeasible`` rest on it alone. Where
-    nothing limits the model of plans, steps 3 and 4 are one. Problems of a dozen tasks begin with
-    step 3, and come to step 2 if that leads to no end.
+    nothing limits the model of plans, steps 2 and 3 are one. Problems of a dozen tasks begin with
+    step 2, and come to step 1 if that leads to no end.
 
     The objectives behind the first are made small in turn, each with those before it held, within
-    the scope of step 3 and the time that is left; nothing is claimed of them.
+    the scope of step 2 and the time that is left; nothing is claimed of them.
     """
 
-    name = NAME
+    name = "cpsat"
     keeps = frozenset(PinKind)
 
     def __init__(self, settings: CpSatOptions = DEFAULTS) -> None:
@@ -71,66 +96,106 @@ class CpSatSolver(Solver):
         start = ListScheduler().search_within_pins(context)
         if start.status is SolveStatus.INFEASIBLE:
             return start
-        state = CpSatState(context, self._settings, start, NAME)
-        state.clock.deterministic = self._settings.deterministic_limit
+        search = CpSatSearch(context, self._settings, start)
+        search.clock.deterministic = self._settings.deterministic_limit
         for plan in (start.plan, context.valid_hint):
-            if plan is not None and context.accepts(plan):
-                state.offer(plan)
-        with context.until_interrupted(lambda: state.incumbent.plan is not None):
+            if plan is not None:
+                search.offer(plan)
+        with context.until_interrupted(lambda: search.incumbent.plan is not None):
             if not start.interrupted:
-                self._search(state)
-        return _result(state, start)
+                search.run()
+        return search.result((("model", search.note),) if search.note else ())
 
-    def _search(self, state: CpSatState) -> None:
+
+class CpSatSearch(ExactSearch[CpSatOptions]):
+    """The search of one solve.
+
+    Attributes
+    ----------
+    note
+        Why no model was solved; empty where one was.
+    """
+
+    name = CpSatSolver.name
+    note = ""
+    _has_improved = False
+
+    def run(self) -> None:
         """Improve and prove the first objective, then improve the others in turn."""
-        pairs = len(state.problem.slices) * len(state.problem.machine.memories) ** 2
-        seconds = STRUCTURES * state.clock.pace.seconds(Step.STRUCTURE, pairs)
-        if state.incumbent.plan is not None and not state.clock.has_seconds(seconds):
-            state.note = f"{pairs:,} transfers to choose from: {seconds:.0f} s for a model"
+        pairs = len(self.problem.slices) * len(self.problem.machine.memories) ** 2
+        seconds = STRUCTURES * self.clock.pace.seconds(Step.STRUCTURE, pairs)
+        if self.incumbent.plan is not None and not self.clock.has_seconds(seconds):
+            self.note = f"{pairs:,} transfers to choose from: {seconds:.0f} s for a model"
             return
-        if not all(state.tables.pools_of(task.index) for task in state.problem.tasks):
-            state.conclude_infeasible()
+        if not all(self.tables.pools_of(task.index) for task in self.problem.tasks):
+            self.conclude_infeasible()
             return
-        with state.clock.pace.measured(Step.STRUCTURE, pairs):
-            literals = state.builder.structure(relaxed=False).literals
-        if literals > self._settings.literals:
-            state.note = f"about {literals} literals > {self._settings.literals}: only retimed"
-        retime(state)
-        if state.note:
+        with self.clock.pace.measured(Step.STRUCTURE, pairs):
+            literals = self.builder.structure(relaxed=False).literals
+        self._repack()
+        if literals > self.settings.literals:
+            self.note = f"about {literals} literals > {self.settings.literals}: only repacked"
             return
-        if len(state.problem.tasks) > SMALL and not state.builder.is_exact():
-            improve_around(state)
-        self._find_and_prove(state)
-        break_ties(state)
+        small, is_exact = len(self.problem.tasks) <= SMALL, self.builder.is_exact()
+        if not small and not is_exact:
+            self.improve()
+        plans = PLANS_OF_SMALL if small else PLANS
+        self.find_and_prove(PLANS_WITH_PROOF if is_exact else plans)
+        self.break_ties(self.settings.tie_breaks)
 
-    def _find_and_prove(self, state: CpSatState) -> None:
-        """Search plans and proofs in turn, with more candidates each time a proof needs them."""
-        small = len(state.problem.tasks) <= SMALL
-        while not state.is_done and not state.clock.is_over(PROOF.share):
-            exact = state.builder.is_exact()
-            found = find_plans(state, _plans(exact, small))
-            if small and not exact and (found is None or not found.complete):
-                improve_around(state)
-            if found is not None and state.builder.is_exact():
-                state.conclude(found)
-            if state.is_done or not prove(state):
-                return
+    def _repack(self) -> None:
+        """Choose times and addresses of the first plan anew, its other decisions kept."""
+        plan = self.incumbent.plan
+        if plan is not None and not self.is_done and not self.problem.pins:
+            self.offer(repacked_plan(self.context, plan, self.clock.seconds_left(REPACKING)))
 
+    def improve(self) -> None:
+        """Improve the incumbent by CP-SAT's neighbourhoods, until a turn finds nothing."""
+        plan = self.incumbent.plan
+        if plan is None or self._has_improved or not self.settings.neighbourhoods:
+            return
+        self._has_improved = True
+        whole, turn = self.builder.scope(relaxed=False), 0
+        for pools in (tuple((pool,) for pool in self.tables.pools_of_plan(plan)), whole.pools):
+            gains = True
+            while gains and not self.is_done and not self.clock.is_over(TURN.share):
+                scope = scope_around(self.tables, self.builder.scope(relaxed=False), pools)
+                structure = structure_of(self.tables, scope, self.addressed_memories())
+                before, turn = self.incumbent.values[0], turn + 1
+                self.find_plans(TURN._replace(turn=turn), structure)
+                gains = self.incumbent.values[0] < before
 
-def _plans(exact: bool, small: bool) -> Budget:
-    if exact:
-        return PLANS_WITH_PROOF
-    return PLANS_OF_SMALL if small else PLANS
+    def can_build(self, structure: Structure, budget: Budget) -> bool:
+        """Say whether a model can be built in good time before a budget is spent."""
+        left = self.clock.seconds_left(budget.share)
+        in_time = left is None or structure.literals <= LITERALS_PER_SECOND * left / 2
+        return in_time and structure.literals <= self.settings.literals
 
-
-def _result(state: CpSatState, start: SolverResult) -> SolverResult:
-    plan, bound = state.incumbent.plan, state.incumbent.bound
-    if plan is not None:
-        options = (("model", state.note),) if state.note else ()
-        return state.context.found(plan, bound, NAME, options)
-    if state.infeasible:
-        return state.context.infeasible(state.infeasible, bound)
-    reason = "a limit was reached before a plan was found"
-    if start.reason:
-        reason += f"; where the list scheduler got stuck: {start.reason}"
-    return state.context.unknown(reason, bound)
+    def solve(
+        self, model: Model, budget: Budget, *, finds: bool = False, proves: bool = False
+    ) -> Found:
+        """Run CP-SAT on a model within a budget."""
+        incumbent, options = self.incumbent, self.context.options
+        bound = incumbent.bound.value
+        limits = Limits(
+            seconds=self.clock.seconds_left(budget.share),
+            deterministic=self.clock.deterministic_left(budget.deterministic, budget.share),
+            workers=options.workers,
+            seed=options.seed + budget.turn,
+            enough=max(bound, int(bound / max(1e-9, 1.0 - options.gap))) if finds else None,
+            neighbourhoods=budget.neighbourhoods,
+        )
+        found = run(
+            model,
+            limits,
+            self.context.reports,
+            proves=proves,
+            on_solution=lambda value: incumbent.report(value) if finds else None,
+            on_bound=lambda bound: incumbent.prove(bound) if proves else None,
+        )
+        self.clock.spend(found.deterministic)
+        if found.interrupted:
+            if finds:
+                self.take(found)
+            raise KeyboardInterrupt
+        return found

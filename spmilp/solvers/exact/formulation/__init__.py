@@ -20,5 +20,5 @@ From a solution back to a plan:
 - :mod:`.extraction`: what a solution decides, as plain integers, to a plan that has times but no
   addresses yet.
 - :mod:`.addresses`: addresses for such a plan, or a set of residencies that has none.
-- :mod:`.state`: the best plan of a search and what is proven, or why there is no plan.
+- :mod:`.search`: the steps of a search, what it knows, and why there is no plan.
 """

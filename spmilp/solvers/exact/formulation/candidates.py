@@ -19,7 +19,7 @@ from spmilp.solvers.exact.formulation.tables import (
     TransferOption,
     overlapping_places,
 )
-from spmilp.units import BufferIdx, Cycles, EngineIdx, MemoryIdx, ResidencyIdx, SliceIdx, TaskIdx
+from spmilp.units import BufferIdx, Cycles, MemoryIdx, ResidencyIdx, SliceIdx, TaskIdx
 
 
 class CandidateResidency(NamedTuple):
@@ -125,6 +125,9 @@ class Reading:
     key
         The candidate that each needed residency is. What is there at cycle 0 is part of the whole
         buffer's.
+    kept
+        The residencies of buffers that lie where they have to be at the end, or to which they are
+        pinned.
     counts
         How many residencies a slice has in a memory.
     """
@@ -132,6 +135,7 @@ class Reading:
     def __init__(self, problem: Problem, plan: Plan) -> None:
         self.problem = problem
         self.plan = plan
+        self.kept = tuple(self._kept())
         self.needed = self._needed()
         self.key: dict[ResidencyIdx, CandidateResidency] = {}
         self.counts: dict[SliceInMemory, int] = {}
@@ -164,7 +168,7 @@ class Reading:
 
     def _needed(self) -> set[ResidencyIdx]:
         waiting = [r for p in self.plan.placements for r in (*p.reads, *p.writes)]
-        waiting += self._kept()
+        waiting += self.kept
         needed: set[ResidencyIdx] = set()
         while waiting:
             residency = waiting.pop()
@@ -224,9 +228,6 @@ class Scope:
     relaxed
         Whether the last candidate of a slice in a memory stands for all further ones too, which
         makes the model a relaxation of the problem; see :class:`Lifecycle`.
-    fills, servers
-        When given, the only source of a candidate's transfer with its engine, and the only
-        candidate that serves a read.
     """
 
     pools: tuple[tuple[int, ...], ...]
@@ -234,15 +235,6 @@ class Scope:
     lasting: frozenset[SliceInMemory] = frozenset()
     conflicts: tuple[tuple[CandidateResidency, CandidateResidency], ...] = ()
     relaxed: bool = False
-    fills: Mapping[CandidateResidency, tuple[CandidateResidency, EngineIdx] | None] | None = None
-    servers: Mapping[tuple[TaskIdx, int], CandidateResidency] | None = None
-
-    def conflicts_among(
-        self, known: Iterable[CandidateResidency]
-    ) -> tuple[tuple[CandidateResidency, CandidateResidency], ...]:
-        """Return the conflicts that only concern some candidates."""
-        known = set(known)
-        return tuple((a, b) for a, b in self.conflicts if a in known and b in known)
 
 
 def whole_scope(
@@ -324,63 +316,23 @@ def _unconstrained(tables: ProblemTables, memories: CandidateMemories) -> set[Me
     }
 
 
-def scope_of_plan(tables: ProblemTables, reading: Reading, whole: Scope) -> Scope:
-    """Return the scope in which every task keeps its pool, and every residency its filling.
-
-    The order on every core, engine and link is free, and so are all times.
-    """
-    plan = reading.plan
-
-    def key_of(residency: ResidencyIdx) -> CandidateResidency:
-        key = reading.key[residency]
-        return key._replace(number=0) if key[:2] in whole.lasting else key
-
-    fills: dict[CandidateResidency, tuple[CandidateResidency, EngineIdx] | None] = {}
-    for residency in reading.in_time():
-        one = plan.residencies[residency]
-        if one.slice is not None:
-            move = None if (filler := one.filled_by_transfer) is None else plan.transfers[filler]
-            given = None if move is None else (key_of(move.source), move.engine)
-            fills.setdefault(key_of(residency), given)
-    return Scope(
-        pools=tuple((pool,) for pool in tables.pools_of_plan(plan)),
-        candidates=tuple(sorted(fills)),
-        lasting=whole.lasting,
-        conflicts=whole.conflicts_among(fills),
-        fills=fills,
-        servers={
-            (placement.task, position): key_of(residency)
-            for placement in plan.placements
-            for position, residency in enumerate(placement.reads)
-        },
-    )
-
-
-def scope_of_residencies(tables: ProblemTables, reading: Reading, whole: Scope) -> Scope:
-    """Return the scope with the residencies of a plan alone, in which tasks keep their pools.
-
-    What fills a residency and what serves a read is free, and so are all orders and times.
-    """
-    return replace(scope_of_plan(tables, reading, whole), fills=None, servers=None)
-
-
-def scope_around(
-    tables: ProblemTables, whole: Scope, pools: Sequence[int], free: frozenset[TaskIdx]
-) -> Scope:
-    """Return the scope in which tasks keep these pools, the free ones excepted.
+def scope_around(tables: ProblemTables, whole: Scope, pools: tuple[tuple[int, ...], ...]) -> Scope:
+    """Return the scope in which each task keeps to some pools.
 
     Slices lie only where some task reads or writes them, where they begin and end, and outside of
     the scratchpads.
     """
-    kept = tuple(
-        all_pools if task in free else (pools[task],) for task, all_pools in enumerate(whole.pools)
-    )
-    able = [{tables.pools[pool].memory for pool in some} for some in kept]
+    able = [{tables.pools[pool].memory for pool in some} for some in pools]
     slices = dict.fromkeys(key.slice for key in whole.candidates)
     useful = {slice_: set(_useful(tables, able, slice_)) for slice_ in slices}
     candidates = tuple(key for key in whole.candidates if key.memory in useful[key.slice])
-    conflicts = whole.conflicts_among(candidates)
-    return replace(whole, pools=kept, candidates=candidates, conflicts=conflicts)
+    known = set(candidates)
+    return replace(
+        whole,
+        pools=pools,
+        candidates=candidates,
+        conflicts=tuple(pair for pair in whole.conflicts if known.issuperset(pair)),
+    )
 
 
 def _useful(
@@ -513,13 +465,13 @@ class _Builder:
     def structure(self) -> Structure:
         lifecycles = {key: self._lifecycle(key) for key in self._scope.candidates}
         has_multicast = any(engine.multicast for engine in self._tables.machine.engines)
-        if has_multicast and self._scope.fills is None:
+        if has_multicast:
             lifecycles = {
                 key: replace(one, roots=tuple(self._roots(one, lifecycles)))
                 for key, one in lifecycles.items()
             }
         servers = {
-            (task.index, position): self._servers(task.index, position, read)
+            (task.index, position): self._servers(task.index, read)
             for task in self._tables.problem.tasks
             for position, read in enumerate(task.reads)
         }
@@ -551,13 +503,6 @@ class _Builder:
         self, key: CandidateResidency
     ) -> tuple[tuple[CandidateResidency, ...], tuple[TransferOption, ...]]:
         transfers = self._tables.transfers
-        if self._scope.fills is not None and key in self._scope.fills:
-            given = self._scope.fills[key]
-            if given is None:
-                return (), ()
-            source, engine = given
-            able = transfers.between(key.slice, source.memory, key.memory)
-            return (source,), tuple(option for option in able if option.engine == engine)
         options: dict[TransferOption, None] = {}
         sources = []
         for source in self._holding(key.slice):
@@ -593,11 +538,7 @@ class _Builder:
         serves = engine.multicast and engine.serves(option.source, key.memory)
         return serves and self._tables.routes.between(option.source, key.memory) is not None
 
-    def _servers(
-        self, task: TaskIdx, position: int, read: SliceIdx
-    ) -> tuple[CandidateResidency, ...]:
-        if self._scope.servers is not None:
-            return (self._scope.servers[task, position],)
+    def _servers(self, task: TaskIdx, read: SliceIdx) -> tuple[CandidateResidency, ...]:
         return tuple(
             key
             for key in self._holding(read)

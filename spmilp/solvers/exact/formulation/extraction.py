@@ -1,6 +1,7 @@
-"""From decisions to a plan that has times, but no addresses yet.
+"""Decisions: what a plan or a solution decides, as plain integers, whatever the model.
 
-Decisions are what a solution decides, as plain integers, whatever the model.
+:func:`decisions_of` reads them from a plan. :func:`extract` makes a plan of them that has times,
+but no addresses yet.
 """
 
 from collections import defaultdict
@@ -10,7 +11,7 @@ from typing import TypeAlias
 
 from spmilp.machine.routes import multicast_route, transfer_cycles
 from spmilp.plan.plan import Placement, Residency, Transfer
-from spmilp.solvers.exact.formulation.candidates import CandidateResidency
+from spmilp.solvers.exact.formulation.candidates import CandidateResidency, Reading
 from spmilp.solvers.exact.formulation.tables import ProblemTables
 from spmilp.solvers.schedule.kernels.plan_columns import least_free_numbers
 from spmilp.units import Cycles, EngineIdx, LinkIdx, ResidencyIdx, TaskIdx
@@ -99,6 +100,47 @@ class TimedPlan:
     transfers: tuple[Transfer, ...]
     items: tuple[Item, ...]
     pairs: tuple[tuple[TaskIdx, ResidencyIdx, ResidencyIdx], ...]
+
+
+def decisions_of(tables: ProblemTables, reading: Reading) -> Decisions:
+    """Return what a plan decides; what nothing needs is left out."""
+    problem, plan, key = tables.problem, reading.plan, reading.key
+    pool_of = {core: pool.index for pool in tables.pools for core in pool.cores}
+    fills: dict[CandidateResidency, Fill] = {}
+    for index in reading.in_time():
+        one = plan.residencies[index]
+        if one.filled_by_transfer is not None:
+            move = plan.transfers[one.filled_by_transfer]
+            ends = (end for end in move.destinations if end in key)
+            fill = Fill(
+                start=move.start,
+                source=key[move.source],
+                engine=move.engine,
+                root=key[min(ends, key=lambda end: plan.residencies[end].memory)],
+            )
+        elif one.filled_by_task is not None:
+            fill = Fill(start=plan.placements[one.filled_by_task].start)
+        else:
+            fill = Fill(start=one.start)
+        fills.setdefault(key[index], fill)
+    return Decisions(
+        runs=tuple(
+            TaskRun(pool=pool_of[placement.core], start=placement.start, end=placement.end)
+            for placement in plan.placements
+        ),
+        fills=fills,
+        served={
+            (placement.task, position): key[residency]
+            for placement in plan.placements
+            for position, residency in enumerate(placement.reads)
+        },
+        outputs=tuple(
+            one
+            for one in dict.fromkeys(key[residency] for residency in reading.kept)
+            if one.slice < len(problem.buffers) and problem.buffers[one.slice].ends_in == one.memory
+        ),
+        in_place=tuple((task, key[old], key[new]) for task, old, new in reading.pairs_in_place()),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

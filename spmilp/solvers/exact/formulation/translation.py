@@ -1,4 +1,4 @@
-"""From the solver's values to decisions."""
+"""From the solver's values to decisions, and from a plan to a hint."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
@@ -8,7 +8,13 @@ from ortools.sat.python import cp_model
 
 from spmilp.plan.plan import Residency
 from spmilp.solvers.exact.formulation.candidates import CandidateResidency, Reading
-from spmilp.solvers.exact.formulation.extraction import Decisions, Fill, Item, TaskRun
+from spmilp.solvers.exact.formulation.extraction import (
+    Decisions,
+    Fill,
+    Item,
+    TaskRun,
+    decisions_of,
+)
 from spmilp.solvers.exact.formulation.variables import (
     Choice,
     Literal,
@@ -16,7 +22,7 @@ from spmilp.solvers.exact.formulation.variables import (
     ResidencyVars,
     Variables,
 )
-from spmilp.units import Cycles, ResidencyIdx
+from spmilp.units import Cycles
 
 T = TypeVar("T")
 
@@ -111,138 +117,105 @@ class _Hints:
         self._model = variables.model
         self._tables = variables.tables
         self._vars = variables
-        self._reading = reading
         self._plan = reading.plan
+        self._decisions = decisions_of(variables.tables, reading)
         self._hinted: set[int] = set()
         self._taken: set[Choice] = set()
-        self._main: dict[CandidateResidency, Residency] = {}
-        self._ends: dict[CandidateResidency, Cycles] = defaultdict(int)
-        for residency in reading.in_time():
-            key = self._key(residency)
-            if key is not None:
-                self._main.setdefault(key, self._plan.residencies[residency])
+        self._fills: dict[CandidateResidency, Fill] = {}
+        self._residencies: dict[CandidateResidency, Residency] = {}
+        self._valid: dict[CandidateResidency, Cycles] = {}
+        for index in reading.in_time():
+            key = self._own(reading.key[index])
+            if key not in self._fills:
+                self._fills[key] = self._decisions.fills[reading.key[index]]
+                self._residencies[key] = self._plan.residencies[index]
+                self._valid[key] = reading.valid(index)
+        self._ends = self._last_uses(reading)
 
     def add(self) -> None:
         """Hint everything."""
         self._hint(self._vars.makespan, self._plan.claim.makespan)
-        self._add_tasks()
-        self._add_reads()
-        self._add_pairs()
-        self._add_ends_of_transfers()
-        for variables in self._vars.residencies.values():
-            self._add_residency(variables)
+        for task, run in zip(self._vars.tasks, self._decisions.runs, strict=True):
+            self._hint(task.start, run.start)
+            self._hint(task.size, run.end - run.start)
+            self._hint(task.end, run.end)
+            self._hint_choice(task.pools, run.pool)
+            self._hint_choice(task.memories, self._tables.pools[run.pool].memory)
+        for position, read in self._vars.reads.items():
+            self._hint_choice(read.on, self._own(self._decisions.served[position]))
+        pairs = {
+            (task, self._own(old), self._own(new)) for task, old, new in self._decisions.in_place
+        }
+        for pair, literal in self._vars.in_place.items():
+            self._hint(literal, pair in pairs)
+        for residency in self._vars.residencies.values():
+            self._add_residency(residency)
         for (key, options), literal in self._vars.unions.items():
             self._hint(literal, any((key, option) in self._taken for option in options))
-        self._add_offsets()
+        for (memory, item), offset in self._vars.offsets.items():
+            one = self._residency_of(memory, item)
+            if one is not None:
+                self._hint(offset, one.offset // self._tables.machine.memories[memory].alignment)
 
-    def _key(self, residency: ResidencyIdx) -> CandidateResidency | None:
-        """Return the candidate that a residency is; a lasting one stands for all."""
-        key = self._reading.key.get(residency)
-        if key is not None and key[:2] in self._vars.structure.scope.lasting:
-            key = key._replace(number=0)
-        return key if key in self._vars.residencies else None
+    def _own(self, key: CandidateResidency) -> CandidateResidency:
+        """Return the candidate of the model; a lasting one stands for all."""
+        is_lasting = key[:2] in self._vars.structure.scope.lasting
+        return key._replace(number=0) if is_lasting else key
 
-    def _add_tasks(self) -> None:
-        for task, placement in zip(self._vars.tasks, self._plan.placements, strict=True):
-            self._hint(task.start, placement.start)
-            self._hint(task.size, placement.end - placement.start)
-            self._hint(task.end, placement.end)
-            core = self._tables.machine.cores[placement.core]
-            for pool, literal in task.pools.items():
-                self._hint(literal, placement.core in self._tables.pools[pool].cores)
-            for memory, literal in task.memories.items():
-                self._hint(literal, core.memory == memory)
-
-    def _add_reads(self) -> None:
-        in_place = {(task, old) for task, old, _ in self._reading.pairs_in_place()}
-        for (task, position), read in self._vars.reads.items():
-            placement = self._plan.placements[task]
-            residency = placement.reads[position]
-            served = self._key(residency)
-            for key, literal in read.on.items():
-                self._hint(literal, key == served)
-            for literal in read.late.values():
-                self._hint(literal, False)
-            if served is not None and (task, residency) not in in_place:
-                self._ends[served] = max(self._ends[served], placement.end)
-
-    def _add_pairs(self) -> None:
-        shared = set()
-        for task, old, new in self._reading.pairs_in_place():
-            one, other = self._key(old), self._key(new)
-            if one is not None and other is not None:
-                shared.add((task, one, other))
-                start = self._plan.placements[task].start
-                self._ends[one] = max(self._ends[one], start)
-        for pair, literal in self._vars.in_place.items():
-            self._hint(literal, pair in shared)
-
-    def _add_ends_of_transfers(self) -> None:
-        for move in self._plan.transfers:
-            if any(end in self._reading.needed for end in move.destinations):
-                source = self._key(move.source)
-                if source is not None:
-                    self._ends[source] = max(self._ends[source], move.end)
+    def _last_uses(self, reading: Reading) -> dict[CandidateResidency, Cycles]:
+        """Return until when bytes are used; an operand in place gives them up at the start."""
+        decisions, ends = self._decisions, defaultdict[CandidateResidency, Cycles](int)
+        over = {(task, old) for task, old, _ in decisions.in_place}
+        for (task, _), key in decisions.served.items():
+            run, own = decisions.runs[task], self._own(key)
+            ends[own] = max(ends[own], run.start if (task, key) in over else run.end)
+        for index, one in reading.key.items():
+            source = decisions.fills[one].source
+            if source is not None:
+                ends[self._own(source)] = max(ends[self._own(source)], reading.valid(index))
+        for key in decisions.outputs:
+            ends[self._own(key)] = self._plan.claim.makespan
+        return ends
 
     def _add_residency(self, variables: ResidencyVars) -> None:
         """Hint a residency, its filling, and how long it is there; of an absent one the least."""
-        one = self._main.get(variables.key)
-        least = min((option.cycles for option in variables.options), default=0)
-        start, valid, end, cycles = 0, least, least, least
-        source, engine, root = None, None, None
-        if one is not None:
-            start, valid = one.start, self._reading.valid(one.index)
-            end = max(self._ends[variables.key], self._kept_until(variables.key), valid)
-            if one.filled_by_task is not None:
-                start = self._plan.placements[one.filled_by_task].start
-            if one.filled_by_transfer is not None:
-                move = self._plan.transfers[one.filled_by_transfer]
-                start, cycles = move.start, valid - move.start
-                source, engine = self._key(move.source), move.engine
-                lowest = min(move.destinations, key=lambda r: self._plan.residencies[r].memory)
-                root = self._key(lowest)
-        moved = root == variables.key
-        self._hint(variables.present, one is not None)
+        key, least = variables.key, min((option.cycles for option in variables.options), default=0)
+        fill, start, valid, cycles = self._fills.get(key), 0, least, least
+        if fill is not None:
+            start, valid = fill.start, self._valid[key]
+        source = None if fill is None or fill.source is None else self._own(fill.source)
+        root = None if fill is None or fill.root is None else self._own(fill.root)
+        if source is not None:
+            cycles = valid - start
+        end = max(self._ends[key], valid)
+        moved = root == key
+        self._hint(variables.present, fill is not None)
         self._hint(variables.start, start)
         self._hint(variables.valid, valid)
         if variables.end is not None:
             self._hint(variables.end, end)
-            self._hint(self._vars.lengths.get(variables.key, 0), end - start)
+            self._hint(self._vars.lengths.get(key, 0), end - start)
         self._hint(variables.moved, moved)
         self._hint(variables.cycles, cycles)
-        for other, literal in variables.sources.items():
-            self._hint(literal, moved and other == source)
-        for literal in variables.late_sources.values():
-            self._hint(literal, False)
+        self._hint_choice(variables.sources, source if moved else None)
         for option, literal in variables.options.items():
-            from_there = source is not None and option.source == source.memory
-            taken = moved and from_there and option.engine == engine
+            way = None if fill is None or source is None else (source.memory, fill.engine)
+            taken = moved and way == (option.source, option.engine)
             self._hint(literal, taken)
             if taken:
-                self._taken.add((variables.key, option))
-        for other, literal in variables.roots.items():
-            self._hint(literal, not moved and other == root)
-
-    def _kept_until(self, key: CandidateResidency) -> Cycles:
-        buffer = self._tables.problem.slices[key.slice].buffer
-        ends = self._tables.problem.buffers[buffer].ends_in
-        kept = key.slice == buffer and ends == key.memory
-        return self._plan.claim.makespan if kept else 0
-
-    def _add_offsets(self) -> None:
-        for (memory_index, item), offset in self._vars.offsets.items():
-            alignment = self._tables.machine.memories[memory_index].alignment
-            residency = self._residency_of(memory_index, item)
-            if residency is not None:
-                self._hint(offset, residency.offset // alignment)
+                self._taken.add((key, option))
+        self._hint_choice(variables.roots, None if moved else root)
 
     def _residency_of(self, memory: int, item: Item) -> Residency | None:
         if isinstance(item, CandidateResidency):
-            return self._main.get(item)
+            return self._residencies.get(item)
         scratch = self._plan.placements[item].scratch
-        if scratch is None or self._plan.residencies[scratch].memory != memory:
-            return None
-        return self._plan.residencies[scratch]
+        one = None if scratch is None else self._plan.residencies[scratch]
+        return one if one is not None and one.memory == memory else None
+
+    def _hint_choice(self, literals: Mapping[T, Literal], chosen: T | None) -> None:
+        for one, literal in literals.items():
+            self._hint(literal, one == chosen)
 
     def _hint(self, variable: Literal | Number, value: int) -> None:
         """Hint a variable once; constants and sums need none."""

@@ -10,8 +10,7 @@ from spmilp.checker.check import check
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.common.context import SearchContext
-from spmilp.solvers.exact.cpsat.phases import CpSatOptions
-from spmilp.solvers.exact.cpsat.solver import CpSatSolver
+from spmilp.solvers.exact.cpsat.solver import CpSatOptions, CpSatSolver
 from tests.solvers.chains import chain, star
 from tests.solvers.tiny_problems import tiny_problem
 
@@ -39,7 +38,7 @@ def test_a_limit_without_a_plan_is_neither_infeasible_nor_an_error() -> None:
     assert CpSatSolver().solve(problem, SolveOptions()).status is SolveStatus.OPTIMAL
 
 
-def test_a_problem_too_large_for_the_model_is_only_retimed_and_says_so() -> None:
+def test_a_problem_too_large_for_the_model_is_only_repacked_and_says_so() -> None:
     problem = chain(star(2, 1536), 2, 3)
     result = CpSatSolver(CpSatOptions(literals=20)).solve(problem, SolveOptions())
 

@@ -12,11 +12,10 @@ from spmilp.problem.pins import BufferPin, Pins
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.common.context import SearchContext
+from spmilp.solvers.exact.cpsat.solver import CpSatOptions, CpSatSearch
 from spmilp.solvers.exact.formulation.addresses import Addresses, ConflictSet, find_addresses
 from spmilp.solvers.exact.formulation.candidates import CandidateMemories, CandidateResidency
 from spmilp.solvers.exact.formulation.extraction import Decisions, Fill, TaskRun, TimedPlan, extract
-from spmilp.solvers.exact.formulation.model import ModelOptions
-from spmilp.solvers.exact.formulation.state import SearchState
 from spmilp.solvers.exact.formulation.tables import ProblemTables
 from spmilp.solvers.schedule.solver import ListScheduler
 from tests.solvers.tiny_problems import tiny_problem
@@ -119,9 +118,9 @@ def test_what_is_pinned_to_an_address_lies_there() -> None:
 def test_infeasible_comes_with_the_memory_and_the_bytes_short() -> None:
     problem = tiny_problem(1)
     start = ListScheduler().solve(problem, SolveOptions())
-    state = SearchState(SearchContext(problem, SolveOptions()), ModelOptions(), start, "test")
+    search = CpSatSearch(SearchContext(problem, SolveOptions()), CpSatOptions(), start)
 
-    state.conclude_infeasible()
+    search.conclude_infeasible()
 
     expected = "no plan exists: spm0 is 8 B short for all operands and results"
-    assert state.infeasible.startswith(expected)
+    assert search.infeasible.startswith(expected)

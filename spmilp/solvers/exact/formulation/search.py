@@ -1,7 +1,15 @@
-"""The state of one search: what models know, the best plan and bound, or why no plan exists."""
+"""What exact solvers share beside the model: the steps of a search, and what it knows.
 
+A search finds plans in the model of so many residencies, and proves bounds in the relaxation with
+open candidates (:class:`~spmilp.solvers.exact.formulation.candidates.Lifecycle`). Where the
+relaxation's best solution uses a slice late, the slice gets one more residency. Where a solution
+has no addresses, those that stand in each other's way get theirs into the models. Then both are
+solved again.
+"""
+
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from ortools.sat.python import cp_model
 
@@ -112,11 +120,40 @@ class Found:
     deterministic: float = 0.0
 
 
+class Budget(NamedTuple):
+    """What a step may spend.
+
+    Parameters
+    ----------
+    share
+        Of the time limit, by which it has ended.
+    deterministic
+        CP-SAT's deterministic time of each of its runs; ``None`` for no limit of its own.
+    neighbourhoods
+        Whether CP-SAT's own large-neighbourhood search works alone, from the best plan.
+    turn
+        Others than those of an earlier turn may be found.
+    """
+
+    share: float
+    deterministic: float | None = None
+    neighbourhoods: bool = False
+    turn: int = 0
+
+
+ROUNDS = 12
+"""Models built in one step to make packings possible."""
+
+PROOF = Budget(0.95)
+
+TIES = 0.99
+"""The share of the time limit by which later objectives have been made small."""
+
 Options = TypeVar("Options", bound=ModelOptions)
 
 
-class SearchState(Generic[Options]):
-    """What every step of one search reads and changes.
+class ExactSearch(ABC, Generic[Options]):
+    """One search: its steps, and what they read and change.
 
     Parameters
     ----------
@@ -129,15 +166,12 @@ class SearchState(Generic[Options]):
     ----------
     infeasible
         Why no plan exists, once that is proven; empty before.
-    note
-        What the plan is to say of how it was made.
     """
 
-    def __init__(
-        self, context: SearchContext, settings: Options, start: SolverResult, name: str
-    ) -> None:
+    name = ""
+
+    def __init__(self, context: SearchContext, settings: Options, start: SolverResult) -> None:
         self.context = context
-        self.name = name
         self.problem = context.problem
         self.clock = context.clock
         self.settings = settings
@@ -146,32 +180,131 @@ class SearchState(Generic[Options]):
         self.builder = StructureBuilder(self.tables, settings)
         self.builder.ample = self.order[0] is not Quantity.PEAK_SPM
         self.incumbent = Incumbent(
-            context, Bound(start.bound_source, self.order[0], start.bound), name
+            context, Bound(start.bound_source, self.order[0], start.bound), self.name
         )
         self.infeasible = ""
-        self.note = ""
+        self._start = start
         self._conflict_sets: dict[MemoryIdx, tuple[frozenset[Item], ...]] = {}
+
+    @abstractmethod
+    def solve(
+        self, model: Model, budget: Budget, *, finds: bool = False, proves: bool = False
+    ) -> Found:
+        """Run a model within a budget.
+
+        Parameters
+        ----------
+        finds, proves
+            Whether it may find values of the first quantity, or prove bounds on it.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            When the user asks to stop; solutions found by then are taken before.
+        """
+
+    @abstractmethod
+    def can_build(self, structure: Structure, budget: Budget) -> bool:
+        """Say whether a model can be built in good time before a budget is spent."""
+
+    def improve(self) -> None:
+        """Improve the incumbent in some other way, where its model was not searched to the end."""
 
     @property
     def is_done(self) -> bool:
-        """Whether the gap asked for is reached."""
-        return self.incumbent.is_enough
+        """Whether the gap asked for is reached, or no plan exists."""
+        return self.incumbent.is_enough or bool(self.infeasible)
 
-    @property
-    def enough(self) -> int:
-        """The value of the first quantity at which the gap asked for is reached."""
-        bound = self.incumbent.bound.value
-        return max(bound, int(bound / max(1e-9, 1.0 - self.context.options.gap)))
-
-    def offer(self, plan: Plan) -> None:
-        """Take a valid plan as incumbent if it is better than the one there is."""
+    def offer(self, plan: Plan) -> bool:
+        """Take a plan that the checker accepts as incumbent if it is better; say if it accepts."""
+        if not self.context.accepts(plan):
+            return False
+        if self.context.values(plan)[0] < self.incumbent.bound.value:
+            # No plan is below a bound, so the solver was wrong that has claimed to prove it.
+            self.incumbent.bound = self.context.bound
         if self.incumbent.offer(plan):
             self.builder.represent(Reading(self.problem, plan))
+        return True
 
-    def reading(self) -> Reading | None:
-        """Return the incumbent in the model's terms."""
-        plan = self.incumbent.plan
-        return None if plan is None else Reading(self.problem, plan)
+    def find_and_prove(self, plans: Budget) -> None:
+        """Search plans and proofs in turn, with more candidates each time a proof needs them.
+
+        Where nothing limits the model of plans, its bound is a proof.
+        """
+        while not self.is_done and not self.clock.is_over(PROOF.share):
+            found, is_exact = self.find_plans(plans), self.builder.is_exact()
+            if not is_exact and (found is None or not found.complete):
+                self.improve()
+            if found is not None and is_exact:
+                self._conclude(found)
+            if self.is_done or not self._prove():
+                return
+
+    def find_plans(
+        self, budget: Budget, structure: Structure | None = None, position: int = 0
+    ) -> Found | None:
+        """Improve one of the quantities within a structure, by default the whole problem's.
+
+        Returns
+        -------
+        Found or None
+            The last run; ``None`` if its best solution has no addresses, or time was out before.
+        """
+        for _ in range(ROUNDS):
+            if self.clock.is_over(budget.share):
+                return None
+            within = structure or self.structure(relaxed=False)
+            if not self.can_build(within, budget):
+                return None
+            found = self.solve(self.model(within, position), budget, finds=position == 0)
+            conflict = self.take(found)
+            if conflict is None:
+                return found
+            if not self._learn(conflict):
+                return None
+        return None
+
+    def _prove(self) -> bool:
+        """Search the relaxation for anything better; say whether more candidates may help.
+
+        A solution that is better and uses nothing late would be a plan if it had addresses.
+        """
+        for _ in range(ROUNDS):
+            structure = self.structure(relaxed=True)
+            if not self.can_build(structure, PROOF):
+                return False
+            found = self.solve(self.model(structure, 0), PROOF, proves=True)
+            self._conclude(found)
+            conflict = self.take(found)
+            if self.is_done or not found.solutions or not found.complete:
+                return False
+            late = found.solutions[-1].late
+            if late:
+                return self.builder.add_candidates(late)
+            if conflict is None or not self._learn(conflict):
+                return False
+        return False
+
+    def break_ties(self, deterministic: float | None = None) -> None:
+        """Make the later quantities small in turn, each with those before it held."""
+        for position in range(1, len(self.order)):
+            if self.incumbent.plan is None or self.clock.is_over(TIES):
+                return
+            if self.order[position] is Quantity.PEAK_SPM:
+                self.builder.ample = False
+            self.find_plans(Budget(TIES, deterministic), position=position)
+
+    def result(self, options: tuple[tuple[str, str], ...] = ()) -> SolverResult:
+        """Return what was found, or why nothing was."""
+        plan, bound = self.incumbent.plan, self.incumbent.bound
+        if plan is not None:
+            return self.context.found(plan, bound, self.name, options)
+        if self.infeasible:
+            return self.context.infeasible(self.infeasible, bound)
+        reason = "a limit was reached before a plan was found"
+        if self._start.reason:
+            reason += f"; where the list scheduler got stuck: {self._start.reason}"
+        return self.context.unknown(reason, bound)
 
     def structure(self, *, relaxed: bool) -> Structure:
         """Return the structure of the whole problem."""
@@ -189,6 +322,7 @@ class SearchState(Generic[Options]):
         """Return the model that makes one of the quantities small within a structure."""
         quantity, incumbent = self.order[position], self.incumbent
         known = incumbent.bound if position == 0 else self.context.bound_on(quantity)
+        plan = incumbent.plan
         return Model(
             self.tables,
             structure,
@@ -199,9 +333,9 @@ class SearchState(Generic[Options]):
             quantity,
             horizon=self._horizon(structure, position),
             low=known.value,
-            high=None if incumbent.plan is None else incumbent.values[position],
+            high=None if plan is None else incumbent.values[position],
             ceilings=dict(zip(self.order[:position], incumbent.values, strict=False)),
-            reading=self.reading(),
+            reading=None if plan is None else Reading(self.problem, plan),
         )
 
     def _knows_addresses(self, position: int) -> bool:
@@ -244,13 +378,15 @@ class SearchState(Generic[Options]):
     def _take_one(self, decisions: Decisions) -> ConflictSet | None:
         timed = extract(self.tables, decisions)
         low = self.order[0] is Quantity.PEAK_SPM
-        found = find_addresses(self.tables, timed, low=low, clock=self.context.clock)
+        found = find_addresses(self.tables, timed, low=low, clock=self.clock)
         if isinstance(found, ConflictSet):
             return found
-        self.offer(found.plan(self.tables, timed, self.incumbent.bound, self.name))
-        return None
+        if self.offer(found.plan(self.tables, timed, self.incumbent.bound, self.name)):
+            return None
+        # An engine cannot reach the addresses of both ends of a transfer.
+        return ConflictSet(memory=self.tables.machine.memories[0].index, items=frozenset())
 
-    def learn(self, conflict: ConflictSet) -> bool:
+    def _learn(self, conflict: ConflictSet) -> bool:
         """Model the addresses of a conflict set from now on; say whether that is new."""
         if not conflict.items:
             return False
@@ -266,7 +402,7 @@ class SearchState(Generic[Options]):
         lasting = self.builder.scope(relaxed=False).lasting
         return isinstance(item, CandidateResidency) and item[:2] in lasting
 
-    def conclude(self, found: Found) -> None:
+    def _conclude(self, found: Found) -> None:
         """Take what a run has proven, of a model whose optimum is no worse than the problem's."""
         value = self.incumbent.value
         if found.infeasible and value is None:
