@@ -38,8 +38,7 @@ from spmilp.solvers import auto
 from spmilp.solvers.auto import members_for
 from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.exact.cpsat import inquiry
-from spmilp.solvers.exact.cpsat.solver import CpSatOptions
-from spmilp.solvers.exact.cpsat.solver import CpSatSolver
+from spmilp.solvers.exact.cpsat.solver import CpSatOptions, CpSatSolver
 
 HERE = Path(__file__).parent
 INSTANCES = HERE.parent / "instances" / "problems"
@@ -59,12 +58,10 @@ LIMITS = {"auto": 16.0, "cpsat": 30.0}
 """Processor seconds of each run unless told otherwise."""
 
 MEMBERS = ("search", "lns", "residency", "cpsat")
-CUTS = ("energy_of_cores", "energy_of_links", "working_sets", "known_heads")
-SETS = ("energy_of_cores", "energy_of_links", "working_sets")
+CUTS = ("known_heads",)
 SYMMETRY = ("disjoint_residencies", "residencies_are_used")
 SWITCHES = {
     "cuts": CUTS,
-    "three": SETS,
     "symmetry": SYMMETRY,
 } | {field.name: (field.name,) for field in fields(CpSatOptions) if field.default is True}
 

@@ -1,21 +1,22 @@
-"""The constraint program: when tasks run, where slices lie, what is stored, and addresses.
+"""The constraint program: when tasks run, where slices lie, and what is stored.
 
 Every load and store has the cheapest transfer option between its two memories.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from math import gcd
 from typing import NamedTuple
 
 from ortools.sat.python import cp_model
 
 from spmilp.problem.objective import Quantity
-from spmilp.solvers.exact.formulation.tables import ProblemTables, TransferOption, first_blocks
+from spmilp.solvers.exact.formulation.tables import TransferOption
 from spmilp.solvers.traffic.scope import BEGINNING, Location, Run, UsePoint, UsePoints
-from spmilp.units import Bytes, MemoryIdx, SliceIdx, TaskIdx
+from spmilp.units import MemoryIdx, SliceIdx, TaskIdx
 
 
 class Source(NamedTuple):
@@ -76,6 +77,8 @@ class Variables:
 
     Attributes
     ----------
+    dram
+        Where slices wait that are not on the chip.
     runs
         Whether each task takes each of its slots.
     points
@@ -90,8 +93,7 @@ class Variables:
         self.model = model
         self.tables = use_points.tables
         self.use_points = use_points
-        self._cheapest = CheapestTransfers(self.tables)
-        self.dram = self._cheapest.dram
+        self.dram = self.tables.machine.drams[0].index
         self.runs = {
             Run(task, slot): model.new_constant(1) if len(slots) == 1 else model.new_bool_var("")
             for task, slots in enumerate(use_points.scope)
@@ -111,6 +113,21 @@ class Variables:
         for (location, _), point in self._at.items():
             self._add_loads(location, point)
         self.in_place = {pair: model.new_bool_var("") for pair in self._in_place_writes()}
+
+    def cost(self, option: TransferOption) -> int:
+        """Return what a transfer adds to the first quantity."""
+        in_energy = self.tables.problem.objective.first is Quantity.ENERGY
+        return option.energy if in_energy else option.traffic
+
+    def _cheapest(
+        self, slice_: SliceIdx, holder: SliceIdx, source: MemoryIdx, destination: MemoryIdx
+    ) -> TransferOption | None:
+        """Return the cheapest transfer of a slice out of what holds it, if there is any.
+
+        Of several, the one with the fewest cycles.
+        """
+        able = self.tables.transfers.out_of(holder, slice_, source, destination)
+        return min(able, key=lambda one: (self.cost(one), one.cycles, one.engine), default=None)
 
     def at(self, location: Location, step: int) -> PointVars | None:
         """Return the literals of a location at a step, if there is a use point."""
@@ -142,7 +159,7 @@ class Variables:
                 continue
             for slice_ in self._storable(location.slice):
                 for holder in self._near(location, point.use.step):
-                    option = self._cheapest.option(slice_, location.slice, holder.memory, self.dram)
+                    option = self._cheapest(slice_, location.slice, holder.memory, self.dram)
                     if option is not None:
                         yield Store(slice_, holder, point.use.step, option)
 
@@ -175,9 +192,7 @@ class Variables:
         works = self.use_points.is_working(location.memory)
         is_wanted = bool(point.use.readers) or location in self.use_points.final or not works
         for holder in (*outside, *inside):
-            option = self._cheapest.option(
-                location.slice, holder.slice, holder.memory, location.memory
-            )
+            option = self._cheapest(location.slice, holder.slice, holder.memory, location.memory)
             if option is None:
                 continue
             if is_wanted and step > BEGINNING:
@@ -198,203 +213,15 @@ class Variables:
                     yield InPlaceWrite(run, Location(read, memory), Location(written, memory))
 
 
-class CheapestTransfers:
-    """The cheapest transfer options of one problem, in its first quantity.
-
-    Attributes
-    ----------
-    dram
-        Where slices wait that are not on the chip.
-    """
-
-    def __init__(self, tables: ProblemTables) -> None:
-        self._tables = tables
-        self._in_energy = tables.problem.objective.first is Quantity.ENERGY
-        self.dram = tables.machine.drams[0].index
-
-    def option(
-        self, slice_: SliceIdx, holder: SliceIdx, source: MemoryIdx, destination: MemoryIdx
-    ) -> TransferOption | None:
-        """Return the cheapest one that copies a slice out of what holds it; ``None`` without any.
-
-        Of several, the one with the fewest cycles.
-        """
-        able = self._tables.transfers.out_of(holder, slice_, source, destination)
-        return min(able, key=lambda one: (self.cost(one), one.cycles, one.engine), default=None)
-
-    def cost(self, option: TransferOption) -> int:
-        """Return what a transfer adds to the first quantity."""
-        return option.energy if self._in_energy else option.traffic
-
-
-@dataclass(frozen=True, slots=True)
-class Occupant:
-    """A slice that lies in a memory at a step if its literal says so.
-
-    Parameters
-    ----------
-    point
-        Where its offset was chosen: at this use point, or at the one before.
-    """
-
-    location: Location
-    point: PointVars
-    literal: cp_model.IntVar
-
-
-@dataclass(slots=True)
-class Occupancy:
-    """All that may lie in a memory at a step.
-
-    Parameters
-    ----------
-    runs
-        Those that may take place in this memory at this step.
-    """
-
-    memory: MemoryIdx
-    step: int
-    runs: list[Run] = field(default_factory=list)
-    occupants: list[Occupant] = field(default_factory=list)
-    in_place: list[InPlaceWrite] = field(default_factory=list)
-
-
-class Occupancies:
-    """Those of every memory on the chip, at each step at which it has a use point.
-
-    These steps suffice: what lies in the memory at any other step also lies there at the next of
-    these.
-    """
-
-    def __init__(self, variables: Variables) -> None:
-        self._tables = variables.tables
-        self._found: dict[MemoryIdx, dict[int, Occupancy]] = defaultdict(dict)
-        for run in variables.runs:
-            memory = self._tables.pools[run.slot.pool].memory
-            self._at(memory, run.slot.step).runs.append(run)
-        for location, point in variables.all_points():
-            self._at(location.memory, point.use.step)
-        for pair in variables.in_place:
-            self._at(pair.old.memory, pair.run.slot.step).in_place.append(pair)
-        steps = {memory: sorted(some) for memory, some in self._found.items()}
-        for location, points in variables.points.items():
-            self._add_occupants(location, points, steps[location.memory])
-
-    def all(self) -> list[Occupancy]:
-        """Return all of them, memory by memory, in order of steps."""
-        return [some[step] for _, some in sorted(self._found.items()) for step in sorted(some)]
-
-    def blocks(self, location: Location) -> int:
-        """Return the blocks that a slice takes."""
-        return self._tables.blocks_of(*location)
-
-    def scratch(self, run: Run) -> int:
-        """Return the blocks of scratch that a run takes."""
-        size = self._tables.problem.tasks[run.task].scratch
-        return self._tables.blocks(size, self._tables.pools[run.slot.pool].memory)
-
-    def _at(self, memory: MemoryIdx, step: int) -> Occupancy:
-        return self._found[memory].setdefault(step, Occupancy(memory, step))
-
-    def _add_occupants(self, location: Location, points: list[PointVars], steps: list[int]) -> None:
-        for point, following in zip(points, [*points[1:], None], strict=True):
-            step = point.use.step
-            here = self._at(location.memory, step)
-            here.occupants.append(Occupant(location, point, point.there))
-            if following is None or point.kept_after is None:
-                continue
-            last = bisect_right(steps, following.use.step - 1)
-            for other in steps[bisect_right(steps, step) : last]:
-                occupants = self._at(location.memory, other).occupants
-                occupants.append(Occupant(location, point, point.kept_after))
-
-
-class Offsets:
-    """The first block of each slice at each use point.
-
-    Attributes
-    ----------
-    scratch
-        The first block of the scratch of each run.
-    """
-
-    def __init__(self, variables: Variables, occupancies: Occupancies) -> None:
-        self._model = variables.model
-        self._tables = variables.tables
-        self._vars = variables
-        self._occupancies = occupancies
-        self._offsets: dict[tuple[Location, int], cp_model.IntVar] = {}
-        self.scratch: dict[Run, cp_model.IntVar] = {}
-        for location, points in variables.points.items():
-            self._choose(location, points)
-        for occupancy in occupancies.all():
-            self._are_apart(occupancy)
-
-    def offset(self, location: Location, step: int) -> cp_model.IntVar:
-        """Return the first block of a slice at a use point."""
-        return self._offsets[location, step]
-
-    def _choose(self, location: Location, points: list[PointVars]) -> None:
-        """Give a slice an offset at each use point; while it is kept, it is the same."""
-        size = self._tables.problem.slices[location.slice].bytes
-        for before, point in zip([None, *points], points, strict=False):
-            offset = self._new(location.memory, size)
-            self._offsets[location, point.use.step] = offset
-            if before is not None and point.kept_before is not None:
-                same = self._model.add(offset == self._offsets[location, before.use.step])
-                same.only_enforce_if(point.kept_before)
-
-    def _new(self, memory: MemoryIdx, size: Bytes) -> cp_model.IntVar:
-        ranges = [list(one) for one in first_blocks(self._tables.machine.memories[memory], size)]
-        return self._model.new_int_var_from_domain(cp_model.Domain.from_intervals(ranges), "")
-
-    def _are_apart(self, occupancy: Occupancy) -> None:
-        """Keep what lies in a memory at one step apart; what is overwritten counts once."""
-        model, extents = self._model, []
-        for occupant in occupancy.occupants:
-            offset = self._offsets[occupant.location, occupant.point.use.step]
-            writes = [pair for pair in occupancy.in_place if pair.old == occupant.location]
-            blocks = self._occupancies.blocks(occupant.location)
-            lies = self._unless_overwritten(occupant, writes)
-            extents.append(model.new_optional_fixed_size_interval_var(offset, blocks, lies, ""))
-            for pair in writes:
-                new = self._offsets[pair.new, occupancy.step]
-                own = self._occupancies.blocks(pair.new)
-                happens = self._vars.in_place[pair]
-                model.add(offset == new).only_enforce_if(happens)
-                if blocks > own:
-                    rest = offset + own, blocks - own, happens
-                    extents.append(model.new_optional_fixed_size_interval_var(*rest, ""))
-        for run in occupancy.runs:
-            blocks = self._occupancies.scratch(run)
-            if blocks:
-                offset = self._new(occupancy.memory, self._tables.problem.tasks[run.task].scratch)
-                self.scratch[run] = offset
-                runs = self._vars.runs[run]
-                extents.append(model.new_optional_fixed_size_interval_var(offset, blocks, runs, ""))
-        model.add_no_overlap(extents)
-
-    def _unless_overwritten(
-        self, occupant: Occupant, writes: list[InPlaceWrite]
-    ) -> cp_model.IntVar:
-        """Return whether a slice has blocks of its own."""
-        if not writes:
-            return occupant.literal
-        lies = self._model.new_bool_var("")
-        overwritten = sum(self._vars.in_place[pair] for pair in writes)
-        self._model.add(lies + overwritten == occupant.literal)
-        return lies
-
-
 class Constraints:
     """Adds every family of constraints to a model."""
 
-    def __init__(self, variables: Variables, occupancies: Occupancies) -> None:
+    def __init__(self, variables: Variables, capacity: Sequence[int | None]) -> None:
         self._model = variables.model
         self._tables = variables.tables
         self._slots = variables.use_points.scope
         self._vars = variables
-        self._occupancies = occupancies
+        self._capacity = capacity
         self._overwritten: dict[tuple[Location, int], list[cp_model.IntVar]] = defaultdict(list)
         for pair, literal in variables.in_place.items():
             self._overwritten[pair.old, pair.run.slot.step].append(literal)
@@ -567,28 +394,44 @@ class Constraints:
             self._model.add_at_most_one(literals)
 
     def _memories_suffice(self) -> None:
-        """The blocks that are taken at a step are no more than there are."""
-        for one in self._occupancies.all():
-            capacity = self._tables.capacity[one.memory]
-            taken = [self._occupancies.blocks(o.location) * o.literal for o in one.occupants]
-            taken += [self._occupancies.scratch(run) * self._vars.runs[run] for run in one.runs]
-            for pair in one.in_place:
-                shared = min(self._occupancies.blocks(at) for at in (pair.old, pair.new))
-                taken.append(-shared * self._vars.in_place[pair])
-            if capacity is not None:
-                self._model.add(sum(taken) <= capacity)
+        """The blocks that are taken in a memory at a step are no more than there are.
+
+        The steps at which something is used there suffice: what lies in the memory at any other
+        step also lies there at the next of these. What is overwritten counts once.
+        """
+        blocks = self._tables.blocks_of
+        taken: dict[MemoryIdx, dict[int, list[cp_model.LinearExpr]]]
+        taken = defaultdict(lambda: defaultdict(list))
+        for run, runs in self._vars.runs.items():
+            memory = self._tables.pools[run.slot.pool].memory
+            scratch = self._tables.blocks(self._tables.problem.tasks[run.task].scratch, memory)
+            taken[memory][run.slot.step].append(scratch * runs)
+        for location, point in self._vars.all_points():
+            taken[location.memory][point.use.step].append(blocks(*location) * point.there)
+        steps = {memory: sorted(some) for memory, some in taken.items()}
+        for location, points in self._vars.points.items():
+            own = steps[location.memory]
+            for point, following in pairwise(points):
+                first, last = (one.use.step for one in (point, following))
+                for step in own[bisect_right(own, first) : bisect_left(own, last)]:
+                    taken[location.memory][step].append(blocks(*location) * point.kept_after)
+        for pair, overwrites in self._vars.in_place.items():
+            shared = min(blocks(*pair.old), blocks(*pair.new))
+            taken[pair.old.memory][pair.run.slot.step].append(-shared * overwrites)
+        for memory, at_steps in taken.items():
+            capacity = self._capacity[memory]
+            for terms in at_steps.values() if capacity is not None else ():
+                self._model.add(sum(terms) <= capacity)
 
 
 class Model:
-    """The model of one scope, with or without addresses."""
+    """The model of one scope; ``capacity`` of each memory in blocks, ``None`` without limit."""
 
-    def __init__(self, use_points: UsePoints, *, addresses: bool) -> None:
+    def __init__(self, use_points: UsePoints, capacity: Sequence[int | None]) -> None:
         self.tables = use_points.tables
         self.cp = cp_model.CpModel()
         self.variables = Variables(self.cp, use_points)
-        occupancies = Occupancies(self.variables)
-        Constraints(self.variables, occupancies).add_all()
-        self.addresses = Offsets(self.variables, occupancies) if addresses else None
+        Constraints(self.variables, capacity).add_all()
         self._costs = [*self._costs_of_transfers(), *self._costs_of_tasks()]
         # The first quantity comes in steps of the greatest common divisor.
         self._grain = gcd(*(cost for cost, _ in self._costs)) or 1
@@ -601,17 +444,12 @@ class Model:
         total = cp_model.LinearExpr.weighted_sum(self._literals, self._parts)
         self.cp.add(total <= most // self._grain)
 
-    def hint(self, values: Sequence[int]) -> None:
-        """Begin near a solution of the model of the same scope without addresses."""
-        for index, value in enumerate(values):
-            self.cp.add_hint(self.cp.get_int_var_from_proto_index(index), value)
-
     def _costs_of_transfers(self) -> list[tuple[int, cp_model.IntVar]]:
-        cheapest, variables = CheapestTransfers(self.tables), self.variables
-        costs = [(cheapest.cost(s.option), literal) for s, literal in variables.stores.items()]
+        variables = self.variables
+        costs = [(variables.cost(store.option), one) for store, one in variables.stores.items()]
         for _, point in variables.all_points():
             for loads in (point.loads_before, point.loads_after):
-                costs += [(cheapest.cost(s.option), load) for s, load in loads.items()]
+                costs += [(variables.cost(s.option), load) for s, load in loads.items()]
         return costs
 
     def _costs_of_tasks(self) -> list[tuple[int, cp_model.IntVar]]:

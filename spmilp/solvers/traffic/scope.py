@@ -137,13 +137,13 @@ def _ancestors(tables: ProblemTables, free: tuple[TaskIdx, ...]) -> dict[TaskIdx
 
 
 def windows(
-    tables: ProblemTables, sequence: TaskSequence, size: int, random: Random
+    tables: ProblemTables, steps: int, size: int, random: Random
 ) -> Iterator[Callable[[TaskSequence], Scope]]:
     """Yield windows of so many tasks over all steps, each of which overlaps half of the next one.
 
-    They come in an order by lot, and each for the sequence that is the best by then.
+    They come in an order by lot, each as a function of the sequence that is the best by then.
     """
-    last = len(sequence.order) - size
+    last = steps - size
     firsts = sorted({*range(0, last, max(1, size // 2)), last})
     random.shuffle(firsts)
     for first in firsts:

@@ -5,71 +5,46 @@ addresses, and is then shortened.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from random import Random
 from typing import Any, NamedTuple
 
 from ortools.sat.python import cp_model
 
 from spmilp.bounds.best import Bound
-from spmilp.errors import DoesNotFitError
-from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolverResult, SolveStatus
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Incumbent, Solver
-from spmilp.solvers.exact.formulation.addresses import Addresses, ConflictSet, find_addresses
+from spmilp.solvers.exact.formulation.addresses import ConflictSet, find_addresses
 from spmilp.solvers.exact.formulation.candidates import CandidateResidency
-from spmilp.solvers.exact.formulation.extraction import (
-    Decisions,
-    Fill,
-    Item,
-    TaskRun,
-    TimedPlan,
-    extract,
-)
+from spmilp.solvers.exact.formulation.extraction import Decisions, Fill, TaskRun, extract
 from spmilp.solvers.exact.formulation.tables import ProblemTables
 from spmilp.solvers.justify.shortening import repacked_plan, shortened
-from spmilp.solvers.schedule.kernels.extract import dram_addresses
 from spmilp.solvers.schedule.orders import depth_first
 from spmilp.solvers.schedule.solver import ListScheduler
-from spmilp.solvers.traffic.model import Model, Offsets, PointVars, Source
+from spmilp.solvers.traffic.model import Model, PointVars, Source
 from spmilp.solvers.traffic.scope import (
     BEGINNING,
     Location,
     Scope,
     TaskSequence,
     UsePoints,
-    Windows,
     fixed,
     one_pool,
     quickest_pools,
     sequence_of,
+    windows,
 )
-from spmilp.units import Bytes, Cycles, TaskIdx
+from spmilp.units import Cycles, MemoryIdx, TaskIdx
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Solution:
-    """What a model's solution decides.
-
-    Parameters
-    ----------
-    sequence
-        Which slots the tasks take.
-    offsets
-        Of residencies and of tasks' scratch, where the model knows addresses.
-    """
+class Solution(NamedTuple):
+    """What a model's solution decides, and which slots the tasks take."""
 
     decisions: Decisions
     sequence: TaskSequence
-    offsets: Mapping[Item, Bytes] | None
-
-
-def read_solution(model: Model, value: Callable[[Any], int]) -> Solution:
-    """Read a solution; ``value`` gives the value of an expression."""
-    return _Reader(model, value).solution()
 
 
 class _Reader:
@@ -78,7 +53,6 @@ class _Reader:
     def __init__(self, model: Model, value: Callable[[Any], int]) -> None:
         self._tables = model.tables
         self._vars = model.variables
-        self._addresses = model.addresses
         self._value = value
         self._dram = model.variables.dram
         self._sequence = self._read_sequence()
@@ -119,8 +93,7 @@ class _Reader:
             lasting=frozenset(k for k in self._initial if self._tables.at_place(*k[:2])),
             in_place=tuple(self._in_place()),
         )
-        offsets = None if self._addresses is None else dict(self._offsets(self._addresses))
-        return Solution(decisions=decisions, sequence=self._sequence, offsets=offsets)
+        return Solution(decisions, self._sequence)
 
     def _read_sequence(self) -> TaskSequence:
         taken = [run for run, literal in self._vars.runs.items() if self._value(literal)]
@@ -202,51 +175,19 @@ class _Reader:
                 step = pair.run.slot.step
                 yield pair.run.task, self._key_at[pair.old, step], self._key_at[pair.new, step]
 
-    def _offsets(self, addresses: Offsets) -> Iterator[tuple[Item, Bytes]]:
-        memories = self._tables.machine.memories
-        for (location, step), key in self._key_at.items():
-            block = self._value(addresses.offset(location, step))
-            yield key, block * memories[location.memory].alignment
-        for run, first in addresses.scratch.items():
-            if self._value(self._vars.runs[run]):
-                memory = self._tables.pools[run.slot.pool].memory
-                yield run.task, self._value(first) * memories[memory].alignment
-
 
 NAME = "residency"
-
-
-def plan_from(tables: ProblemTables, solution: Solution, bound: Bound) -> Plan | ConflictSet | None:
-    """Return the plan of a solution, one thing after the other.
-
-    Without addresses in the solution they are looked for; a conflict set has none. ``None`` where
-    the DRAM is too small for what is stored.
-    """
-    timed = extract(tables, solution.decisions)
-    if solution.offsets is None:
-        found = find_addresses(tables, timed, low=False)
-        if isinstance(found, ConflictSet):
-            return found
-    else:
-        try:
-            found = _addressed(tables.problem, timed, solution.offsets)
-        except DoesNotFitError:
-            return None
-    return found.plan(tables, timed, bound, NAME)
-
-
-def _addressed(problem: Problem, timed: TimedPlan, offsets: Mapping[Item, Bytes]) -> Addresses:
-    on_chip = [
-        replace(one, offset=offsets.get(item, 0))
-        for one, item in zip(timed.residencies, timed.items, strict=True)
-    ]
-    tensors, residencies = dram_addresses(problem, on_chip)
-    return Addresses(residencies=tuple(residencies), tensors=tensors)
-
 
 LIST_SCHEDULER, SEQUENCES, WINDOWS = 0.3, 0.5, 0.95
 """Shares of the time limit by which each has ended: the list scheduler, where there is no plan to
 start from, the first sequences, and the windows."""
+
+PACKINGS, LESS = 6, 1 / 32
+"""How often a model is solved anew, with a memory that much smaller, where a packing has failed."""
+
+FIRST_SIZE, FIRST_LIMIT, GROWTH = 5, 1.0, 1.5
+"""Tasks of the first windows and deterministic time for each, about seconds; and the factor on both
+after a round that has gained nothing."""
 
 MOST_EACH = 20.0
 """Deterministic time for each of the first sequences."""
@@ -306,14 +247,6 @@ def _is_in_scope(problem: Problem) -> bool:
     return len(drams) == 1 and all(core.memory not in drams for core in problem.machine.cores)
 
 
-class Searched(NamedTuple):
-    """What a run of CP-SAT has found, the values of all variables, and whether it has ended."""
-
-    solution: Solution | None
-    values: tuple[int, ...]
-    complete: bool
-
-
 class _Search:
     """Looks for the plan that moves the fewest bytes.
 
@@ -333,7 +266,7 @@ class _Search:
             self.incumbent.offer(start.plan)
         self._tables = ProblemTables(problem)
         self._best: TaskSequence | None = None
-        self._packs = True
+        self._capacity = [*self._tables.capacity]
 
     def run(self) -> None:
         """Search some task sequences, then change the best of them window by window."""
@@ -362,23 +295,28 @@ class _Search:
 
     def _change(self, sequence: TaskSequence) -> None:
         """Let tasks change places, until nothing is left to try or windows grow too large."""
-        windows = Windows(self._tables, self._context.options.seed)
+        steps, random = len(sequence.order), Random(self._context.options.seed)
+        size, limit = min(steps, FIRST_SIZE), FIRST_LIMIT
         while not self._is_done():
-            scope = windows.next(sequence)
-            if scope is None:
+            value, complete = self.incumbent.value, True
+            for scope_of in windows(self._tables, steps, size, random):
+                if self._is_done():
+                    return
+                is_complete = self._search(scope_of(self._best or sequence), limit, WINDOWS)
+                if is_complete is None:
+                    return
+                complete &= is_complete
+            if self.incumbent.value != value:
+                continue
+            if size == steps and complete:
                 return
-            is_complete = self._search(scope, windows.limit, WINDOWS)
-            if is_complete is None:
-                return
-            has_gained = self._best is not None and self._best is not sequence
-            windows.learn(has_gained=has_gained, is_complete=is_complete)
-            sequence = self._best or sequence
+            size, limit = min(steps, int(size * GROWTH)), limit * (1.0 if complete else GROWTH)
 
     def _search(self, scope: Scope, deterministic: float, share: float) -> bool | None:
         """Find a scope's best residencies that have addresses.
 
-        At first models leave addresses out, and these are found afterwards. Once that has failed
-        for a solution, addresses are in all models.
+        Models know no addresses. Where these are not found afterwards, the memory counts as smaller
+        from then on.
 
         Returns
         -------
@@ -388,19 +326,22 @@ class _Search:
         use_points = UsePoints(self._tables, scope)
         if use_points.count > MOST_USE_POINTS:
             return None
-        model = Model(use_points, addresses=not self._packs)
-        found = self._solve(model, deterministic, share)
-        if found.solution is not None and not self._takes(found.solution) and self._packs:
-            self._packs = False
-            model = Model(use_points, addresses=True)
-            model.hint(found.values)
-            found = self._solve(model, deterministic, share)
-            if found.solution is not None:
-                self._takes(found.solution)
-        return found.complete
+        for _ in range(PACKINGS):
+            model = Model(use_points, self._capacity)
+            solution, is_complete = self._solve(model, deterministic, share)
+            if solution is None:
+                return is_complete
+            memory = self._take(solution)
+            if memory is None:
+                return is_complete
+            capacity = self._capacity[memory] or 0
+            self._capacity[memory] = capacity - max(1, int(capacity * LESS))
+        return False
 
-    def _solve(self, model: Model, deterministic: float, share: float) -> Searched:
-        """Ask CP-SAT for something better than the best plan.
+    def _solve(
+        self, model: Model, deterministic: float, share: float
+    ) -> tuple[Solution | None, bool]:
+        """Ask CP-SAT for something better than the best plan; say whether it came to an end.
 
         In another thread, so that a ``KeyboardInterrupt`` ends it at once.
 
@@ -431,21 +372,21 @@ class _Search:
         if interrupted:
             raise KeyboardInterrupt
         self._clock.spend(solver.deterministic_time)
-        found = status in (cp_model.OPTIMAL, cp_model.FEASIBLE)
-        return Searched(
-            solution=read_solution(model, solver.value) if found else None,
-            values=tuple(solver.response_proto.solution) if found else (),
-            complete=status in (cp_model.OPTIMAL, cp_model.INFEASIBLE),
-        )
+        has_solution = status in (cp_model.OPTIMAL, cp_model.FEASIBLE)
+        solution = _Reader(model, solver.value).solution() if has_solution else None
+        return solution, status in (cp_model.OPTIMAL, cp_model.INFEASIBLE)
 
-    def _takes(self, solution: Solution) -> bool:
-        """Make a solution a plan, and say whether it has become a valid one."""
-        found = plan_from(self._tables, solution, self.incumbent.bound)
-        if not isinstance(found, Plan) or not self._context.accepts(found):
-            return False
-        self._best = solution.sequence
-        self.incumbent.offer(shortened(self._context, found))
-        return True
+    def _take(self, solution: Solution) -> MemoryIdx | None:
+        """Make a solution a plan, one thing after the other; return a memory without addresses."""
+        timed = extract(self._tables, solution.decisions)
+        found = find_addresses(self._tables, timed, low=False)
+        if isinstance(found, ConflictSet):
+            return found.memory
+        plan = found.plan(self._tables, timed, self.incumbent.bound, NAME)
+        if self._context.accepts(plan):
+            self._best = solution.sequence
+            self.incumbent.offer(shortened(self._context, plan))
+        return None
 
     def _is_done(self) -> bool:
         return self._clock.is_over(WINDOWS) or self.incumbent.is_enough

@@ -8,7 +8,13 @@ from spmilp.solvers.common.clock import Step
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.exact.cpsat.inquiry import Limits, run
-from spmilp.solvers.exact.formulation.candidates import Structure, scope_around, structure_of
+from spmilp.solvers.exact.formulation.candidates import (
+    Reading,
+    Scope,
+    Structure,
+    scope_around,
+    structure_of,
+)
 from spmilp.solvers.exact.formulation.model import SMALL, Model, ModelOptions
 from spmilp.solvers.exact.formulation.search import Budget, ExactSearch, Found
 from spmilp.solvers.justify.shortening import repacked_plan
@@ -51,7 +57,7 @@ PLANS_OF_SMALL = Budget(0.3)
 PLANS_WITH_PROOF = Budget(0.95)
 """The same where the model of plans is exact, so that its bounds are proofs."""
 
-TURN = Budget(0.75, 0.4, neighbourhoods=True)
+TURN = Budget(0.75, 0.2, neighbourhoods=True)
 """Of one search around the best plan; a unit of deterministic time takes 10 to 30 seconds."""
 
 LITERALS_PER_SECOND = 10_000
@@ -68,8 +74,9 @@ class CpSatSolver(Solver):
     The list scheduler's plan is the start, and no plan worse than it is returned. Then, for the
     first objective:
 
-    1. *Neighbourhoods* of the best plan: CP-SAT's own, as long as they pay; first with every task
-       in its pool of cores, then in the whole problem.
+    1. *Neighbourhoods* of the best plan: CP-SAT's own, as long as they pay. At first the plan keeps
+       its residencies and every task its pool of cores, then pools alone, then nothing: the fewer
+       decisions a model has, the more steps CP-SAT makes in it.
     2. *Plans*: everything is free, but a slice has only so many residencies in a memory. Addresses
        are found by packing; a set of residencies that has none gets its addresses into the model.
     3. *Proof*: a relaxation that no number of residencies limits (see
@@ -146,24 +153,32 @@ class CpSatSearch(ExactSearch[CpSatOptions]):
     def _repack(self) -> None:
         """Choose times and addresses of the first plan anew, its other decisions kept."""
         plan = self.incumbent.plan
-        if plan is not None and not self.is_done and not self.problem.pins:
+        if plan is not None and not self.is_done:
             self.offer(repacked_plan(self.context, plan, self.clock.seconds_left(REPACKING)))
 
     def improve(self) -> None:
         """Improve the incumbent by CP-SAT's neighbourhoods, until a turn finds nothing."""
-        plan = self.incumbent.plan
-        if plan is None or self._has_improved or not self.settings.neighbourhoods:
+        if self.incumbent.plan is None or self._has_improved or not self.settings.neighbourhoods:
             return
         self._has_improved = True
-        whole, turn = self.builder.scope(relaxed=False), 0
-        for pools in (tuple((pool,) for pool in self.tables.pools_of_plan(plan)), whole.pools):
-            gains = True
-            while gains and not self.is_done and not self.clock.is_over(TURN.share):
-                scope = scope_around(self.tables, self.builder.scope(relaxed=False), pools)
-                structure = structure_of(self.tables, scope, self.addressed_memories())
+        turn, gains = 0, {"residencies", "cores", "nothing"}
+        while gains:
+            for keeps in ("residencies", "cores", "nothing"):
+                if self.is_done or self.clock.is_over(TURN.share):
+                    return
                 before, turn = self.incumbent.values[0], turn + 1
+                structure = structure_of(self.tables, self._scope(keeps), self.addressed_memories())
                 self.find_plans(TURN._replace(turn=turn), structure)
-                gains = self.incumbent.values[0] < before
+                gains = (gains | {keeps}) if self.incumbent.values[0] < before else gains - {keeps}
+
+    def _scope(self, keeps: str) -> Scope:
+        """Return the scope in which the best plan keeps its cores, and its residencies, or not."""
+        whole, plan = self.builder.scope(relaxed=False), self.incumbent.plan
+        if plan is None or keeps == "nothing":
+            return whole
+        pools = tuple((pool,) for pool in self.tables.pools_of_plan(plan))
+        kept = Reading(self.problem, plan) if keeps == "residencies" else None
+        return scope_around(self.tables, whole, pools, kept)
 
     def can_build(self, structure: Structure, budget: Budget) -> bool:
         """Say whether a model can be built in good time before a budget is spent."""

@@ -316,16 +316,30 @@ def _unconstrained(tables: ProblemTables, memories: CandidateMemories) -> set[Me
     }
 
 
-def scope_around(tables: ProblemTables, whole: Scope, pools: tuple[tuple[int, ...], ...]) -> Scope:
+def scope_around(
+    tables: ProblemTables,
+    whole: Scope,
+    pools: tuple[tuple[int, ...], ...],
+    kept: Reading | None = None,
+) -> Scope:
     """Return the scope in which each task keeps to some pools.
 
     Slices lie only where some task reads or writes them, where they begin and end, and outside of
     the scratchpads.
+
+    Parameters
+    ----------
+    kept
+        A plan whose residencies alone there are.
     """
     able = [{tables.pools[pool].memory for pool in some} for some in pools]
     slices = dict.fromkeys(key.slice for key in whole.candidates)
     useful = {slice_: set(_useful(tables, able, slice_)) for slice_ in slices}
     candidates = tuple(key for key in whole.candidates if key.memory in useful[key.slice])
+    if kept is not None:
+        keys = kept.key.values()
+        own = {key._replace(number=0) if key[:2] in whole.lasting else key for key in keys}
+        candidates = tuple(key for key in candidates if key in own)
     known = set(candidates)
     return replace(
         whole,

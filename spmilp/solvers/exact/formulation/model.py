@@ -1,11 +1,8 @@
 """CP-SAT models of a problem: quantities, rows that only make the search faster, structures."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
-from math import lcm
-from typing import NamedTuple
 
 from ortools.sat.python import cp_model
 
@@ -25,13 +22,12 @@ from spmilp.solvers.exact.formulation.constraints import Constraints, rates_diff
 from spmilp.solvers.exact.formulation.tables import ProblemTables, SliceInMemory
 from spmilp.solvers.exact.formulation.translation import add_hints
 from spmilp.solvers.exact.formulation.variables import (
-    Interval,
     Literal,
     Number,
     ResidencyVars,
     Variables,
 )
-from spmilp.units import Cycles, MemoryIdx, SliceIdx
+from spmilp.units import Cycles, MemoryIdx
 
 
 class Objectives:
@@ -120,10 +116,6 @@ def weighted(terms: list[tuple[Literal, int]]) -> Number:
     )
 
 
-MOST_SETS = 6
-"""Thresholds tried for each pool, engine and link."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelOptions:
     """What a model has: one switch for each cut and symmetry, and how many residencies.
@@ -140,10 +132,6 @@ class ModelOptions:
         address. Plans may, for so many do.
     residencies_are_used
         A residency exists only if something uses it.
-    energy_of_cores, energy_of_links
-        Work and traffic need time: a row for each kind of core, and each link and engine.
-    working_sets
-        Running tasks, each with all its bytes, and arriving transfers share a memory.
     known_heads
         Tasks start no earlier and end no later than the critical paths allow.
     residencies
@@ -155,21 +143,9 @@ class ModelOptions:
     addresses_in_model: bool | None = None
     disjoint_residencies: bool = True
     residencies_are_used: bool = True
-    energy_of_cores: bool = True
-    energy_of_links: bool = True
-    working_sets: bool = True
     known_heads: bool = True
     residencies: int = 2
     most_residencies: int = 4
-
-
-class Share(NamedTuple):
-    """What a task or transfer holds in all if it is there, and cycles before and after it."""
-
-    head: Cycles
-    tail: Cycles
-    amount: int | Fraction
-    taken: Literal
 
 
 def strengthen(variables: Variables, settings: ModelOptions, *, addressed: bool) -> None:
@@ -182,12 +158,6 @@ def strengthen(variables: Variables, settings: ModelOptions, *, addressed: bool)
     """
     if settings.known_heads:
         _tasks_keep_to_their_heads_and_tails(variables)
-    if settings.energy_of_cores:
-        _cores_have_time_for_their_work(variables)
-    if settings.energy_of_links:
-        _links_and_engines_have_time_for_their_transfers(variables)
-    if settings.working_sets:
-        _working_sets_and_arrivals_share_a_memory(variables)
     if settings.residencies_are_used:
         _what_nothing_uses_does_not_exist(variables)
     if settings.disjoint_residencies and variables.structure.scope.relaxed and not addressed:
@@ -200,107 +170,6 @@ def _tasks_keep_to_their_heads_and_tails(variables: Variables) -> None:
     for task, head, tail in zip(variables.tasks, paths.head, paths.tail, strict=True):
         variables.model.add(task.start >= head)
         variables.model.add(task.start + tail <= variables.makespan)
-
-
-def _cores_have_time_for_their_work(variables: Variables) -> None:
-    """Some tasks of a pool fit between their least head and the least time after their ends.
-
-    Fernandez and Bussell, "Bounds on the number of processors and time for multiprocessor optimal
-    schedules", IEEE Trans. Computers C-22(8), 1973, for the assignment that the model chooses: for
-    all tasks of the pool, for those with late heads, and for those with long tails.
-    """
-    tables, paths = variables.tables, variables.tables.paths
-    for pool in tables.pools:
-        shares = [
-            Share(
-                paths.head[task],
-                paths.tail[task] - paths.cycles[task],
-                tables.cycles_on(task, pool.index),
-                times.pools[pool.index],
-            )
-            for task, times in enumerate(variables.tasks)
-            if pool.index in times.pools
-        ]
-        _shares_fit(variables, shares, len(pool.cores))
-
-
-def _tops(items: Sequence[int], values: Sequence[int]) -> set[frozenset[int]]:
-    """Return the items whose value is at least each of a few thresholds."""
-    thresholds = sorted({values[item] for item in items})
-    step = -(-len(thresholds) // MOST_SETS) or 1
-    return {frozenset(i for i in items if values[i] >= least) for least in thresholds[::step]}
-
-
-def _links_and_engines_have_time_for_their_transfers(variables: Variables) -> None:
-    """What some transfers hold, times their cycles, fits between their heads and tails.
-
-    A transfer of a buffer that a task writes starts after that task's head and cycles; one that is
-    of no use but to tasks that read the buffer ends before the shortest of their tails.
-    """
-    machine = variables.tables.machine
-    engines: dict[int, list[Share]] = defaultdict(list)
-    links: dict[int, list[Share]] = defaultdict(list)
-    for key, residency in variables.residencies.items():
-        head, tail = _head_and_tail(variables.tables, key.slice)
-        for option, taken in residency.options.items():
-            engines[option.engine].append(Share(head, tail, option.cycles, taken))
-            for link in option.links:
-                part = variables.rate(key, option) / machine.links[link].rate
-                links[link].append(Share(head, tail, option.cycles * part, taken))
-    for engine, shares in sorted(engines.items()):
-        _shares_fit(variables, shares, machine.engines[engine].channels)
-    for _, shares in sorted(links.items()):
-        _shares_fit(variables, shares, 1)
-
-
-def _head_and_tail(tables: ProblemTables, slice_: SliceIdx) -> tuple[Cycles, Cycles]:
-    """Return cycles before and after every useful transfer of a slice."""
-    paths, buffer = tables.paths, tables.problem.slices[slice_].buffer
-    writer = tables.writers[buffer]
-    head = 0 if writer is None else paths.head[writer] + paths.cycles[writer]
-    pin = tables.pins.get(buffer)
-    if tables.problem.buffers[buffer].ends_in is not None or (pin is not None and pin.resident):
-        return head, 0
-    parts = (buffer, *tables.parts[buffer])
-    tails = [paths.tail[task] for part in parts for task, _ in tables.readers[part]]
-    return head, min(tails, default=0)
-
-
-def _shares_fit(variables: Variables, shares: list[Share], capacity: int) -> None:
-    """What some tasks or transfers hold fits into the capacity between their heads and tails."""
-    items = range(len(shares))
-    unit = lcm(*(Fraction(share.amount).denominator for share in shares))
-    heads = _tops(items, [share.head for share in shares])
-    tails = _tops(items, [share.tail for share in shares])
-    for some in sorted(heads | tails, key=sorted):
-        head = min(shares[index].head for index in some)
-        tail = min(shares[index].tail for index in some)
-        terms = [(shares[i].taken, int(shares[i].amount * unit)) for i in sorted(some)]
-        time = variables.makespan - head - tail
-        variables.model.add(weighted(terms) <= capacity * unit * time)
-
-
-def _working_sets_and_arrivals_share_a_memory(variables: Variables) -> None:
-    """While a task runs its operands and results are there; what arrives is none of them.
-
-    The residencies say so one by one; here each task has its whole working set as one demand, with
-    times that are known much better than theirs. Operands count in the memory of a single core
-    only, where no two tasks share one at the same time, and where cores do not read remotely.
-    """
-    tables = variables.tables
-    demands: dict[MemoryIdx, list[tuple[Interval, int]]] = defaultdict(list)
-    for key, residency in variables.residencies.items():
-        if residency.transfer is not None:
-            demands[key.memory].append((residency.transfer, tables.own_blocks(*key[:2])))
-    for task, times in enumerate(variables.tasks):
-        for pool, run in times.runs.items():
-            memory = tables.pools[pool].memory
-            demands[memory].append((run, tables.working_set(task, memory)))
-    for memory, capacity in enumerate(tables.capacity):
-        wanted = [(interval, blocks) for interval, blocks in demands[memory] if blocks]
-        if capacity is not None and sum(blocks for _, blocks in wanted) > capacity:
-            intervals = [interval for interval, _ in wanted]
-            variables.model.add_cumulative(intervals, [blocks for _, blocks in wanted], capacity)
 
 
 def _what_nothing_uses_does_not_exist(variables: Variables) -> None:

@@ -379,30 +379,6 @@ class ProblemTables:
         """Return the blocks that a slice occupies when it lies in a memory by itself."""
         return self.blocks(self.problem.slices[slice_].bytes, memory)
 
-    def working_set(self, task: TaskIdx, memory: MemoryIdx) -> int:
-        """Return blocks that a task has for itself while it runs in a memory, at the least.
-
-        Its results and scratch. In the memory of a single core its operands too: of each buffer
-        what it reads as a whole, or the parts, which may lie apart or inside the whole. What
-        results may take over from operands counts once.
-        """
-        problem, wanted = self.problem, self.problem.tasks[task]
-        total = self.blocks(wanted.scratch, memory)
-        results = {b: self.own_blocks(b, memory) for b in wanted.writes}
-        total += sum(results.values())
-        if self.machine.remote is not None or not self.has_single_core(memory):
-            taken = {written for _, written in wanted.in_place}
-            return total - sum(results[b] for b in taken)
-        parts: dict[BufferIdx, int] = {}
-        for read in wanted.reads:
-            buffer = problem.slices[read].buffer
-            parts[buffer] = parts.get(buffer, 0) + self.own_blocks(read, memory)
-        total += sum(min(n, self.own_blocks(b, memory)) for b, n in parts.items())
-        for written in wanted.writes:
-            over = [self.own_blocks(r, memory) for r, w in wanted.in_place if w == written]
-            total -= min(results[written], max(over, default=0))
-        return total
-
     def own_blocks(self, slice_: SliceIdx, memory: MemoryIdx) -> int:
         """Return the blocks of its own that a slice has in a memory: none at a place there."""
         return 0 if self.at_place(slice_, memory) else self.blocks_of(slice_, memory)
