@@ -35,7 +35,7 @@ def _groups_of(problem: PackingProblem) -> Groups:
     """Merge items that must lie together; every other item is a group of its own."""
     items = problem.items
     # Groups are numbered by their first item.
-    first = np.array(_first_of_each_set(len(items), problem.together), dtype=np.int64)
+    first = np.array(first_of_each_set(len(items), problem.together), dtype=np.int64)
     of_item = np.unique(first, return_inverse=True)[1]
     members: list[list[Item]] = [[] for _ in range(int(of_item.max(initial=-1)) + 1)]
     for item, group in zip(items, of_item.tolist(), strict=True):
@@ -60,7 +60,7 @@ def _groups_of(problem: PackingProblem) -> Groups:
     return Groups(of_item, *of_groups, *of_pieces)
 
 
-def _first_of_each_set(count: int, pairs: Iterable[tuple[int, int]]) -> list[int]:
+def first_of_each_set(count: int, pairs: Iterable[tuple[int, int]]) -> list[int]:
     """Return for each of a number of things the first of those that pairs tie it to."""
     first = list(range(count))
 

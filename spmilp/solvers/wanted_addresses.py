@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from spmilp.bounds.best import Bound
 from spmilp.checker.check import check
 from spmilp.packing import PackingOptions, check_packing, pack
-from spmilp.packing.groups import first_of_each_set
+from spmilp.packing.instance import first_of_each_set
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.exact.formulation.addresses import (
