@@ -58,7 +58,7 @@ def main() -> int:
         total, total_cpu = total + wall, total_cpu + cpu
         failed += any(run.packing.offsets is None for run in runs)
         ratios.append(MINIMALLOC[name] / wall)
-        nodes = runs[0].packing.statistics.nodes
+        nodes = runs[0].packing.nodes
         print(
             f"{name:8}{len(items):9,}{nodes:9,}{wall:9.3f}{cpu:9.3f}{MINIMALLOC[name]:14.3f}"
             f"{ratios[-1]:9.1f}{MINIMALLOC[name] / cpu:8.1f}"

@@ -47,7 +47,7 @@ def main() -> int:
             late += limit == 0.0 and run.wall > LIMITS.get(count, 30.0)
             print(
                 f"{count:9,}{limit:10.1f}{run.wall:9.2f}{run.cpu:9.2f}{height:15,}{found.bound:15,}"
-                f"{height / found.bound:13.4f}  {found.statistics.source}",
+                f"{height / found.bound:13.4f}  {found.source}",
                 flush=True,
             )
     return 1 if late else 0

@@ -165,9 +165,9 @@ def main() -> int:
         packed = run.packing.offsets is not None
         walls.append(run.wall if packed else float("inf"))
         cpus.append(run.cpu if packed else float("inf"))
-        sources[run.packing.statistics.source or "nothing"] += 1
+        sources[run.packing.source or "nothing"] += 1
         if run.wall > 1 or not packed:
-            status, nodes = run.packing.status, run.packing.statistics.nodes
+            status, nodes = run.packing.status, run.packing.nodes
             print(f"{name}: {status}, {run.wall:.1f} s, CPU {run.cpu:.1f} s, {nodes:,} nodes")
     for title, times in (("wall", walls), ("CPU", cpus)):
         counts = ", ".join(f"{sum(t <= s for t in times)} in {s} s" for s in (1, 10, 30))

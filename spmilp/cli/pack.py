@@ -154,10 +154,10 @@ def pack(
         "offsets": dict(zip(ids, offsets, strict=True)) if good and offsets is not None else None,
         "conflict": found.conflict and [ids[i] for i in found.conflict],
         "reason": reason or None,
-        "source": found.statistics.source or None,
-        "nodes": found.statistics.nodes,
-        "restarts": found.statistics.restarts,
-        "search_seconds": round(found.statistics.seconds, 3),
+        "source": found.source or None,
+        "nodes": found.nodes,
+        "restarts": found.restarts,
+        "search_seconds": round(found.seconds, 3),
         "seconds": round(seconds, 3),
         "interrupted": interrupted,
         "violations": [
@@ -238,7 +238,7 @@ def _failure(
         return f"infeasible: {why_infeasible(table, problem, packing)}"
     from spmilp.packing.heuristics import HEURISTICS
 
-    capacity, heuristic = problem.capacity, packing.statistics.source
+    capacity, heuristic = problem.capacity, packing.source
     if heuristic in HEURISTICS:
         return (
             f"the heuristic {heuristic} needs more than {capacity:,} B; no packing is lower "
@@ -256,12 +256,12 @@ def _tables(
     table: "Table", problem: "PackingProblem", packing: "Packing", written: str | None
 ) -> Iterator[RenderableType]:
     """Yield the figures, and the offsets of few buffers, for people."""
-    capacity, height, spent = problem.capacity, packing.height or 0, packing.statistics
+    capacity, height = problem.capacity, packing.height or 0
     start, end, live = busiest(problem.items)
     fixed = sum(1 for item in problem.items if item.offset is not None)
     share = f"{height / capacity:.1%} of the capacity {capacity:,} B" if capacity else ""
     gap = quantities.relative_gap(height, packing.bound)
-    source = (spent.source or "nothing").replace("_", " ")
+    source = (packing.source or "nothing").replace("_", " ")
     figures = [
         ("height", f"{height:,} B", share),
         ("lower bound", f"{packing.bound:,} B", "no packing is lower"),
@@ -271,8 +271,8 @@ def _tables(
         *([("reserved", _ranges(problem.reserved), "")] if problem.reserved else []),
         (
             "search",
-            f"{spent.nodes:,} nodes",
-            f"{quantities.time(spent.seconds)}, found by {source}",
+            f"{packing.nodes:,} nodes",
+            f"{quantities.time(packing.seconds)}, found by {source}",
         ),
     ]
     yield out.table(("", "", ""), figures, numbers={1}, show_headings=False)

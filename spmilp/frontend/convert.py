@@ -6,7 +6,6 @@ and DequantizeLinear keep their scales and zero points beside their attributes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from itertools import accumulate, pairwise
 from typing import TypeAlias, cast
 
@@ -26,8 +25,8 @@ from spmilp.frontend.cleanup.nodes import (
 )
 from spmilp.frontend.cleanup.quantisation import ROUNDS_WITH_ZERO
 from spmilp.frontend.graph import Attribute, Attributed, Operator, Quantisation, Scale, Tensor
-from spmilp.frontend.operators.registry import find_family
-from spmilp.frontend.unfused import UnfusedNetwork, unique_names
+from spmilp.frontend.operators.registry import family_of, known_kinds
+from spmilp.frontend.unfused import UnfusedNetwork
 from spmilp.units import Extents
 
 CONTROL_FLOW = frozenset({"If", "Loop", "Scan"})
@@ -48,12 +47,8 @@ def convert(model: ir.Model) -> UnfusedNetwork:
         raise UnsupportedOperatorError(
             tuple((name, kind, reason) for (_, name, kind), reason in nodes)
         )
-    names = unique_names([operator.name for operator in conversion.operators])
     return UnfusedNetwork(
-        operators=tuple(
-            replace(operator, name=name)
-            for operator, name in zip(conversion.operators, names, strict=True)
-        ),
+        operators=tuple(conversion.operators),
         tensors=conversion.tensors,
         inputs=tuple(str(v.name) for v in model.graph.inputs if not is_shape_only(v)),
         outputs=tuple(str(value.name) for value in model.graph.outputs),
@@ -98,16 +93,15 @@ class _Conversion:
     def _lower(self, node: ir.Node) -> None:
         results = {str(value.name): value for value in node.outputs}
         for value in node.outputs:
-            if _is_used(value) and value.shape and 0 in value.shape.dims:
+            if _is_used(value) and value.shape and value.shape.is_static():
                 static_shape(value)
         for operator in normalise(Node(node)):
             inputs = [self.tensors[name] if name else None for name in operator.inputs]
-            for tensor in filter(None, inputs):
-                has_elements(tensor.name, tensor.shape)
-            family = find_family(operator.kind)
-            if family is None:
-                raise ValueError("the operator is not supported")
-            shape, value = family(operator, inputs).shape, results[operator.output]
+            for given in node.inputs[: len(inputs)]:
+                if given is not None:
+                    static_shape(given)
+            shape = family_of(operator.kind)(operator, inputs).shape
+            value = results[operator.output]
             if value.shape is not None and value.shape.is_static() and static_shape(value) != shape:
                 raise ValueError(
                     f"its output is {list(shape)}, but shape inference says {list(value.shape)}"
@@ -141,7 +135,7 @@ def _is_lowerable(node: ir.Node) -> None:
             f"operator {node.op_type} of domain {node.domain} is not supported; give the model its "
             f"definition as an ONNX function, or export it with operators of ONNX"
         )
-    if node.op_type != "Split" and find_family(node.op_type) is None:
+    if node.op_type != "Split" and node.op_type not in known_kinds():
         raise ValueError(
             "the operator is not supported; export the model with others, or cut this one off"
         )
@@ -234,11 +228,11 @@ class Node(Attributed):
 
     def constants(self, position: int) -> tuple[int, ...]:
         """Return the values of an integer input that must be constant, flat."""
-        return tuple(int(value) for value in self.constant(position).reshape(-1))
+        return tuple(map(int, self.constant(position).reshape(-1)))
 
     def reals(self, position: int) -> tuple[float, ...]:
         """Return the values of an input that must be constant, flat."""
-        return tuple(float(value) for value in self.constant(position).reshape(-1))
+        return tuple(map(float, self.constant(position).reshape(-1)))
 
     def listed(self, name: str, default: tuple[int, ...]) -> tuple[int, ...]:
         """Return an attribute that is a list of integers, or its default."""
@@ -254,51 +248,23 @@ TYPES = frozenset(
 """NumPy types that tensors may have."""
 
 
-def static_shape(value: ir.Value) -> Extents:
-    """Return the shape of a value, which has elements.
-
-    Raises
-    ------
-    ValueError
-        If it is not known, or there are none.
-    """
-    shape = known_shape(value)
-    has_elements(str(value.name), shape)
-    return shape
-
-
-def known_shape(value: ir.Value) -> Extents:
-    """Return the shape of a value, which may be without elements.
-
-    Raises
-    ------
-    ValueError
-        If it is not known.
-    """
+def static_shape(value: ir.Value, *, may_be_empty: bool = False) -> Extents:
+    """Return the shape of a value; a ``ValueError`` says that it is unknown or has no elements."""
     if value.shape is None or not value.shape.is_static():
         raise ValueError(
             f"the shape of {value.name} depends on data; export the model with fixed shapes"
         )
-    return tuple(int(length) for length in value.shape.numpy())
-
-
-def has_elements(name: str, shape: Extents) -> None:
-    """Raise a ``ValueError`` if a tensor has none."""
-    if 0 in shape:
+    shape = tuple(int(length) for length in value.shape.numpy())
+    if 0 in shape and not may_be_empty:
         raise ValueError(
-            f"{name} of shape {list(shape)} has no elements, so there is nothing to compute; give "
-            f"its dimension of length 0 another length, or leave out what reads it"
+            f"{value.name} of shape {list(shape)} has no elements, so there is nothing to compute; "
+            f"give its dimension of length 0 another length, or leave out what reads it"
         )
+    return shape
 
 
 def numpy_dtype(value: ir.Value) -> np.dtype[np.generic]:
-    """Return the type of a value.
-
-    Raises
-    ------
-    ValueError
-        If it is not known, or no tensor can have it.
-    """
+    """Return the type of a value; a ``ValueError`` says that it is unknown, or no tensor's."""
     if value.dtype in (None, ir.DataType.UNDEFINED):
         raise ValueError(f"the data type of {value.name} is not known")
     dtype = None if value.dtype is ir.DataType.STRING else np.dtype(value.dtype.numpy())
@@ -316,10 +282,7 @@ def positive_axis(axis: int, rank: int) -> int:
 
 
 def explicit_equation(equation: str) -> str:
-    """Return an equation without blanks and with ``->``.
-
-    Without one, the result has the letters that occur once, in alphabetical order.
-    """
+    """Return an equation without blanks and with ``->``; what is summed stands there twice."""
     equation = "".join(equation.split())
     if "->" in equation:
         return equation
@@ -373,24 +336,19 @@ def _window(node: Node) -> Changes:
     return changes
 
 
-def _batch_norm(node: Node) -> Changes:
-    return _dropout(node) if node.attributes.get("training_mode", 0) else {}
+def _must_be(reason: str, **wanted: Attribute) -> Callable[[Node], Changes]:
+    """Return a rule that raises for a node whose attributes are there and others than wanted."""
+
+    def rule(node: Node) -> Changes:
+        if any(node.attributes.get(name, value) != value for name, value in wanted.items()):
+            raise ValueError(reason)
+        return {}
+
+    return rule
 
 
 def _dropout(node: Node) -> Changes:
     raise ValueError("it is in training mode")
-
-
-def _is_inf(node: Node) -> Changes:
-    if any(node.attributes.get(f"detect_{sign}", 1) != 1 for sign in ("negative", "positive")):
-        raise ValueError("infinities of one sign alone are not supported")
-    return {}
-
-
-def _space_to_depth(node: Node) -> Changes:
-    if node.attributes.get("mode", "DCR") != "DCR":
-        raise ValueError("only mode DCR is supported")
-    return {}
 
 
 def _clip(node: Node) -> Changes:
@@ -427,9 +385,9 @@ def _pad(node: Node) -> Changes:
     rank, given = node.rank, node.constants(1)
     axes = node.constants(3) if node.has(3) else tuple(range(rank))
     pads = [0] * (2 * rank)
-    for position, axis in enumerate(axes):
-        pads[positive_axis(axis, rank)] = given[position]
-        pads[positive_axis(axis, rank) + rank] = given[position + len(axes)]
+    own = [positive_axis(axis, rank) for axis in axes]
+    for place, value in zip([*own, *(axis + rank for axis in own)], given, strict=True):
+        pads[place] = value
     return {"pads": tuple(pads), "value": node.reals(2)[0] if node.has(2) else 0.0}
 
 
@@ -445,11 +403,9 @@ def _resize(node: Node) -> Changes:
             scales[axis] = scale
     changes: dict[str, Attribute | None] = {"sizes": sizes, "scales": tuple(scales)}
     if node.text("coordinate_transformation_mode") == "tf_crop_and_resize":
-        given = node.reals(1)
-        roi = [0.0] * rank + [1.0] * rank
-        for position, axis in enumerate(axes):
-            roi[axis], roi[axis + rank] = given[position], given[position + len(axes)]
-        changes["roi"] = tuple(roi)
+        given, roi = node.reals(1), np.array([0.0] * rank + [1.0] * rank)
+        roi[[*axes, *(axis + rank for axis in axes)]] = given
+        changes["roi"] = tuple(roi.tolist())
     return changes
 
 
@@ -471,15 +427,13 @@ REDUCTIONS = (
 
 RULES: Mapping[str, Callable[[Node], Changes]] = {
     **dict.fromkeys(REDUCTIONS, _reduce),
-    **dict.fromkeys(
-        ("ArgMax", "ArgMin"), lambda n: {**_axes((n.integer("axis"),), n.rank), "axis": None}
-    ),
+    **dict.fromkeys(("ArgMax", "ArgMin"), _position),
     **dict.fromkeys(("MaxPool", "AveragePool", "LpPool", "Conv", "ConvInteger"), _window),
     **dict.fromkeys(
         ("Concat", "LayerNormalization", "LogSoftmax", "RMSNormalization", "Softmax"), _own_axis
     ),
     **dict.fromkeys(("Reshape", "Expand"), lambda node: {"shape": static_shape(node.outputs[0])}),
-    "BatchNormalization": _batch_norm,
+    "BatchNormalization": _must_be("it is in training mode", training_mode=0),
     "Clip": _clip,
     "ConvTranspose": _window,
     "CumSum": lambda node: {"axis": positive_axis(node.constants(1)[0], node.rank)},
@@ -487,11 +441,13 @@ RULES: Mapping[str, Callable[[Node], Changes]] = {
     "Einsum": lambda node: {"equation": explicit_equation(node.text("equation"))},
     "Flatten": lambda node: {"axis": node.integer("axis") + node.rank * (node.integer("axis") < 0)},
     "Gather": _gather,
-    "IsInf": _is_inf,
+    "IsInf": _must_be(
+        "infinities of one sign alone are not supported", detect_negative=1, detect_positive=1
+    ),
     "Pad": _pad,
     "Resize": _resize,
     "Slice": _slice,
-    "SpaceToDepth": _space_to_depth,
+    "SpaceToDepth": _must_be("only mode DCR is supported", mode="DCR"),
     "Squeeze": _squeeze,
     "Tile": lambda node: {"repeats": node.constants(1)},
     "Transpose": lambda node: {"perm": node.listed("perm", tuple(reversed(range(node.rank))))},
@@ -510,19 +466,6 @@ ONE_INPUT = frozenset(
 """Kinds of which only the first input is data; the others say how."""
 
 
-def explicit_attributes(node: Node) -> dict[str, Attribute]:
-    """Return the attributes of a node as the families expect them.
-
-    Raises
-    ------
-    ValueError
-        If the node cannot be lowered; the message is the reason.
-    """
-    changes = RULES[node.kind](node) if node.kind in RULES else {}
-    merged = {**node.attributes, **changes}
-    return {name: value for name, value in merged.items() if value is not None}
-
-
 def normalise(node: Node) -> tuple[Operator, ...]:
     """Return the operators that stand for a node; all but Split and TopK are one.
 
@@ -533,7 +476,8 @@ def normalise(node: Node) -> tuple[Operator, ...]:
     """
     if node.kind == "Split":
         axis = positive_axis(node.integer("axis"), node.rank)
-        ends = accumulate((known_shape(value)[axis] for value in node.outputs), initial=0)
+        shapes = (static_shape(value, may_be_empty=True) for value in node.outputs)
+        ends = accumulate((shape[axis] for shape in shapes), initial=0)
         along: dict[str, Attribute] = {"axes": (axis,), "steps": (1,)}
         parts = [{"starts": (start,), "ends": (end,), **along} for start, end in pairwise(ends)]
         return _by_output(node, "Slice", parts)
@@ -547,7 +491,10 @@ def normalise(node: Node) -> tuple[Operator, ...]:
     for position, value in enumerate(node.outputs):
         if position > 0 and _is_used(value):
             raise ValueError(f"its output {position} is used; only the first is supported")
-    attributes, quantisation = explicit_attributes(node), None
+    changes = RULES[node.kind](node) if node.kind in RULES else {}
+    merged = {**node.attributes, **changes}
+    attributes = {name: value for name, value in merged.items() if value is not None}
+    quantisation = None
     alone = node.kind in ONE_INPUT or (node.kind == "Gather" and "indices" in attributes)
     if node.kind in ("QuantizeLinear", "DequantizeLinear"):
         attributes, quantisation = {}, _quantisation(node)
@@ -589,13 +536,7 @@ INTEGERS = {"int8", "uint8", "int16", "uint16", "int32"}
 
 
 def _quantisation(node: Node) -> Quantisation:
-    """Return the scales of an operator that quantises or dequantises.
-
-    Raises
-    ------
-    ValueError
-        If scale or zero point are not constant, or are given block by block.
-    """
+    """Return the scales of an operator that quantises or dequantises; they must be constant."""
     quantises = node.kind == "QuantizeLinear"
     dtype = numpy_dtype(node.outputs[0] if quantises else node.input(0))
     if dtype.name not in INTEGERS:

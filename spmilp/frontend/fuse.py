@@ -45,10 +45,8 @@ def fuse(
         given, always.
     """
     fuser = _Fuser(network, kinds)
-    if how is Fuse.DEFAULT:
-        fuser.fuse_all()
-    elif how is Fuse.TVM:
-        fuser.fuse_by_classes()
+    if how is not Fuse.NONE:
+        fuser.fuse(by_classes=how is Fuse.TVM)
     return fuser.groups()
 
 
@@ -114,35 +112,25 @@ class _Fuser:
             if view.inputs[0] in self._origin and keeps_boxes(view, network.tensors):
                 self._origin[view.output] = self._origin[view.inputs[0]]
 
-    def fuse_all(self) -> None:
-        """Fuse as long as no element is computed more than once, except in halos of tiles."""
+    def fuse(self, *, by_classes: bool) -> None:
+        """Fuse as long as no element is computed more than once, except in halos of tiles.
+
+        By TVM's classes alone: element-wise operators join the complex one before them, injective
+        ones each other, even where elements are computed more than once, and the reduction behind
+        them.
+        """
         positions = range(len(self._classes))
+        anchors = {Fusion.COMPLEX} if by_classes else ANCHORS
         # Where several anchors feed one operator, the last of them takes it, so that a group never
         # waits for an anchor that is computed later.
         for position in reversed(positions):
-            if self._classes[position] in ANCHORS:
+            if self._classes[position] in anchors:
                 self._extend(position, partial(self._all_like, position))
         for position in positions:
             if self._is_light_alone(position):
-                self._extend(position, None)
+                self._extend(position, self._all_light if by_classes else None)
         for position in positions:
-            self._join_only_reader(position)
-
-    def fuse_by_classes(self) -> None:
-        """Fuse by TVM's classes alone.
-
-        Element-wise operators join the complex one before them, injective ones each other, even
-        where elements are computed more than once, and the reduction behind them.
-        """
-        positions = range(len(self._classes))
-        for position in reversed(positions):
-            if self._classes[position] is Fusion.COMPLEX:
-                self._extend(position, partial(self._all_like, position))
-        for position in positions:
-            if self._is_light_alone(position):
-                self._extend(position, lambda path: all(self._classes[p] in LIGHT for p in path))
-        for position in positions:
-            self._join_only_reader(position, reductions_only=True)
+            self._join_only_reader(position, reductions_only=by_classes)
 
     def groups(self) -> tuple[Group, ...]:
         """Return the groups as they are, in topological order."""
@@ -166,6 +154,9 @@ class _Fuser:
         return all(
             self._classes[p] is Fusion.ELEMENTWISE and self._same_shape(anchor, p) for p in path
         )
+
+    def _all_light(self, path: Sequence[int]) -> bool:
+        return all(self._classes[position] in LIGHT for position in path)
 
     def _keeps_work(self, before: int, path: tuple[int, ...]) -> bool:
         """Return whether tiles at the end of a path need disjoint parts of what is before it."""
@@ -234,7 +225,7 @@ class _Fuser:
         )
 
     def _is_light(self, position: int) -> bool:
-        return all(self._classes[member] in LIGHT for member in self._members[position])
+        return self._all_light([*self._members[position]])
 
     def _is_light_alone(self, position: int) -> bool:
         return len(self._members[position]) == 1 and self._is_light(position)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import prod
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from spmilp.cached import Cache
 from spmilp.frontend.passes import DEFAULT_PASSES, Passes
 from spmilp.units import LARGEST, Bytes, Extents
 
+T = TypeVar("T")
 Attribute: TypeAlias = int | float | str | tuple[int, ...] | tuple[float, ...]
 
 
@@ -115,40 +116,31 @@ class Attributed:
 
     def integer(self, name: str) -> int:
         """Return an attribute that is one integer."""
-        value = self._value(name)
-        if not isinstance(value, int):
-            raise self._wrong(name, "an integer")
-        return value
+        return self._value(name, int)
 
     def number(self, name: str) -> float:
         """Return an attribute that is one number."""
-        value = self._value(name)
-        if not isinstance(value, int | float):
-            raise self._wrong(name, "a number")
-        return float(value)
+        return float(self._value(name, int, float))
 
     def text(self, name: str) -> str:
         """Return an attribute that is a text."""
-        value = self._value(name)
-        if not isinstance(value, str):
-            raise self._wrong(name, "a text")
-        return value
+        return self._value(name, str)
 
     def integers(self, name: str, count: int | None = None) -> tuple[int, ...]:
         """Return an attribute that is a tuple of integers, ``count`` of them where given."""
         values = self.numbers(name, count)
         found = tuple(value for value in values if isinstance(value, int))
         if len(found) < len(values):
-            raise self._wrong(name, "integers")
+            raise ValueError(f"attribute {name} of {self.kind} is {values}, expected integers")
         return found
 
     def numbers(self, name: str, count: int | None = None) -> tuple[float, ...]:
         """Return an attribute that is a tuple of numbers, ``count`` of them where given."""
-        values = self._value(name)
-        if not isinstance(values, tuple):
-            raise self._wrong(name, "a tuple")
+        values: tuple[float, ...] = self._value(name, tuple)
         if count is not None and len(values) != count:
-            raise self._wrong(name, f"{count} values")
+            raise ValueError(
+                f"attribute {name} of {self.kind} is {values}, expected {count} values"
+            )
         return values
 
     def axis(self, rank: int) -> int:
@@ -158,14 +150,12 @@ class Attributed:
             raise ValueError(f"axis is {axis}, expected 0 to {rank - 1}")
         return axis
 
-    def _value(self, name: str) -> Attribute:
-        if name not in self.attributes:
-            raise ValueError(f"attribute {name} of {self.kind} is missing")
-        return self.attributes[name]
-
-    def _wrong(self, name: str, expected: str) -> ValueError:
-        value = self.attributes[name]
-        return ValueError(f"attribute {name} of {self.kind} is {value!r}, expected {expected}")
+    def _value(self, name: str, *kinds: type[T]) -> T:
+        value = self.attributes.get(name)
+        if not isinstance(value, kinds):
+            expected = " or ".join(kind.__name__ for kind in kinds)
+            raise ValueError(f"attribute {name} of {self.kind} is {value!r}, expected {expected}")
+        return value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -1,7 +1,6 @@
 """From a model file to a network of fused groups: the front end's straight line."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from spmilp.errors import FileError
@@ -9,12 +8,12 @@ from spmilp.frontend.cleanup.clean import clean_up
 from spmilp.frontend.convert import convert
 from spmilp.frontend.find import find_model
 from spmilp.frontend.fuse import fuse
-from spmilp.frontend.graph import Group, Network
+from spmilp.frontend.graph import Network
 from spmilp.frontend.operators.registry import known_kinds
 from spmilp.frontend.passes import DEFAULT_PASSES, Passes, passes_of
 from spmilp.frontend.quantise import integerise
 from spmilp.frontend.read import read_model
-from spmilp.frontend.unfused import UnfusedNetwork, settle_outputs, without_dead
+from spmilp.frontend.unfused import settle_outputs, without_dead
 from spmilp.machine.machine import CoreKind
 from spmilp.problem.problem import Problem
 
@@ -52,10 +51,21 @@ def load_network(
     model = clean_up(model, dims, known_kinds(), passes)
     unfused = integerise(convert(model))
     unfused = without_dead(settle_outputs(unfused, names))
-    network = _network(path.stem, unfused, fuse(unfused, kinds, passes.fuse), sha256)
+    groups = fuse(unfused, kinds, passes.fuse)
+    operators = (operator for group in groups for operator in group.operators)
+    used = {name for operator in operators for name in (*operator.inputs, operator.output)}
+    used |= {*unfused.inputs, *unfused.outputs}
     outputs = zip(unfused.outputs, names, strict=True)
-    renamed = {own: name for own, name in outputs if own != name}
-    return replace(network, renamed=renamed, passes=passes)
+    return Network(
+        name=path.stem,
+        tensors={name: tensor for name, tensor in unfused.tensors.items() if name in used},
+        groups=groups,
+        inputs=unfused.inputs,
+        outputs=unfused.outputs,
+        sha256=sha256,
+        renamed={own: name for own, name in outputs if own != name},
+        passes=passes,
+    )
 
 
 def load_network_of(
@@ -77,17 +87,3 @@ def load_network_of(
             f"{wanted[:12]}…"
         )
     return file, network
-
-
-def _network(name: str, unfused: UnfusedNetwork, groups: tuple[Group, ...], sha256: str) -> Network:
-    operators = (operator for group in groups for operator in group.operators)
-    used = {name for operator in operators for name in (*operator.inputs, operator.output)}
-    used |= {*unfused.inputs, *unfused.outputs}
-    return Network(
-        name=name,
-        tensors={name: tensor for name, tensor in unfused.tensors.items() if name in used},
-        groups=groups,
-        inputs=unfused.inputs,
-        outputs=unfused.outputs,
-        sha256=sha256,
-    )

@@ -59,20 +59,6 @@ def without_dead(network: UnfusedNetwork) -> UnfusedNetwork:
     return replace(network, operators=tuple(reversed(kept)))
 
 
-def unique_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return names that differ: a name that was taken before gets a number."""
-    taken: set[str] = set(names)
-    seen: set[str] = set()
-    result = []
-    for name in names:
-        chosen, number = name, 2
-        while chosen in seen or (number > 2 and chosen in taken):
-            chosen, number = f"{name}_{number}", number + 1
-        seen.add(chosen)
-        result.append(chosen)
-    return tuple(result)
-
-
 def settle_outputs(network: UnfusedNetwork, names: Sequence[str]) -> UnfusedNetwork:
     """Return the network with outputs that no view, input or constant stands for.
 
@@ -135,7 +121,8 @@ def _copied(network: UnfusedNetwork, position: int, name: str) -> UnfusedNetwork
     outputs = [*network.outputs]
     outputs[position] = target
     network = replace(network, outputs=tuple(outputs))
-    label = unique_names([*(operator.name for operator in network.operators), target])[-1]
+    is_taken = any(operator.name == target for operator in network.operators)
+    label = f"{target}_2" if is_taken else target
     copy = Operator(name=label, kind="Identity", inputs=(source,), output=target)
     tensor = network.tensors[source]
     written = Tensor(name=target, shape=tensor.shape, dtype=tensor.dtype)

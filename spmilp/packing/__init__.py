@@ -17,14 +17,13 @@ A packing is offsets in one memory; nothing here knows networks or machines.
 from spmilp.packing.check import PackingViolation, check_packing
 from spmilp.packing.items import Item, PackingProblem
 from spmilp.packing.portfolio import minimise, pack, pack_by
-from spmilp.packing.result import Packing, PackingOptions, PackingStatistics, PackingStatus
+from spmilp.packing.result import Packing, PackingOptions, PackingStatus
 
 __all__ = [
     "Item",
     "Packing",
     "PackingOptions",
     "PackingProblem",
-    "PackingStatistics",
     "PackingStatus",
     "PackingViolation",
     "check_packing",

@@ -11,14 +11,7 @@ from spmilp.packing.decide import Decider, Verdict
 from spmilp.packing.heuristics import HEURISTICS, first_answers
 from spmilp.packing.instance import height_bound, instance_of, next_height, section_bounds
 from spmilp.packing.items import PackingProblem
-from spmilp.packing.result import (
-    LIMITS,
-    Clock,
-    Packing,
-    PackingOptions,
-    PackingStatistics,
-    PackingStatus,
-)
+from spmilp.packing.result import LIMITS, Clock, Packing, PackingOptions, PackingStatus
 from spmilp.packing.search import Outcome
 
 DEFAULT_OPTIONS = PackingOptions()
@@ -173,12 +166,10 @@ class _Call:
             height=height,
             bound=self.bound,
             conflict=conflict,
-            statistics=PackingStatistics(
-                nodes=self.clock.nodes,
-                restarts=self.clock.restarts,
-                seconds=self.clock.seconds,
-                source=source,
-            ),
+            nodes=self.clock.nodes,
+            restarts=self.clock.restarts,
+            seconds=self.clock.seconds,
+            source=source,
         )
 
     def packed(self, offsets: Ints, source: str) -> Packing:

@@ -53,27 +53,6 @@ class PackingOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PackingStatistics:
-    """The cost of a run.
-
-    Parameters
-    ----------
-    nodes, restarts
-        Items placed by the search over all branches, and runs of it.
-    seconds
-        Wall seconds with those of preparation, without those of compiling.
-    source
-        What found the offsets or the proof: ``bound``, the name of a heuristic, ``search`` or
-        ``cliques``; empty when nothing did.
-    """
-
-    nodes: int = 0
-    restarts: int = 0
-    seconds: float = 0.0
-    source: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Packing:
     """The answer.
 
@@ -88,6 +67,13 @@ class Packing:
     conflict
         Items, by position, that cannot be packed together inside the capacity, with the reserved
         ranges; only when infeasible and asked for. Few, though not always the fewest.
+    nodes, restarts
+        Items placed by the search over all branches, and runs of it.
+    seconds
+        Wall seconds with those of preparation, without those of compiling.
+    source
+        What found the offsets or the proof: ``bound``, the name of a heuristic, ``search`` or
+        ``cliques``; empty when nothing did.
     """
 
     status: PackingStatus
@@ -95,7 +81,10 @@ class Packing:
     height: Bytes | None
     bound: Bytes
     conflict: tuple[int, ...] | None = None
-    statistics: PackingStatistics
+    nodes: int = 0
+    restarts: int = 0
+    seconds: float = 0.0
+    source: str = ""
 
 
 class Clock:

@@ -81,9 +81,9 @@ def test_a_tensor_without_elements_has_a_message_of_its_own(tmp_path: Path) -> N
     assert "e of shape [4, 0] has no elements" in reason
 
 
-def test_an_input_without_elements_has_a_message_of_its_own(tmp_path: Path) -> None:
+def test_an_axis_of_an_input_without_elements_wants_a_length(tmp_path: Path) -> None:
     graph = "agraph (float[4,0] x) => (float[4,0] y) { y = Relu(x) }"
-    with pytest.raises(SpmilpError, match=r"x of shape \[4, 0\] has no elements.* --dim x\.1=1"):
+    with pytest.raises(SpmilpError, match=r"length of x\.1 is not known; give --dim x\.1="):
         loaded(tmp_path, graph)
 
 
@@ -125,7 +125,7 @@ def test_bound_dimensions_reach_the_output(tmp_path: Path) -> None:
     [
         (DYNAMIC, {"batch": 2}, r"length of seq is not known; give --dim seq=\.\.\."),
         (DYNAMIC, {"btach": 2, "seq": 1}, r"no dimension 'btach'.*are batch, seq"),
-        (DYNAMIC, {"batch": 0, "seq": 1}, "batch is 0, expected > 0"),
+        (DYNAMIC, {"batch": 0, "seq": 1}, "batch is 0, expected 1 to"),
         (STATIC, {"batch": 2}, "none of its dimensions is dynamic"),
     ],
 )

@@ -115,7 +115,7 @@ def test_batch_major_layout_equals_the_reference(
     [
         ({"clip": 1.5}, "attribute clip"),
         ({"input_forget": 1}, "attribute input_forget"),
-        ({"activations": ["Affine", "Tanh", "Tanh"]}, "activation Affine"),
+        ({"activations": ["Affine", "Tanh", "Tanh"]}, "activations Affine"),
     ],
 )
 def test_unsupported_forms_are_reported(

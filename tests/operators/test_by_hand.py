@@ -56,9 +56,9 @@ def loops_of(own: Geometry, box: Box | None = None, part: tuple[int, int] | None
     [
         ("Conv", [(1, 3, 8, 8), (4, 2, 3, 3)], window(3, 1, 0), "3 input and 4 output"),
         ("Conv", [(1, 2, 2, 8), (4, 2, 3, 3)], window(3, 1, 0), "window of 3 .* exceeds"),
-        ("Conv", [(1, 2, 8, 8), (4, 2, 3, 3)], {"group": 1}, "kernel_shape of Conv is missing"),
+        ("Conv", [(1, 2, 8, 8), (4, 2, 3, 3)], {"group": 1}, "kernel_shape of Conv is None"),
         ("MatMul", [(2, 3), (4, 5)], {}, "inner lengths 3 and 4"),
-        ("Add", [(2, 3), (2, 4)], {}, "do not broadcast"),
+        ("Add", [(2, 3), (2, 4)], {}, "shape mismatch"),
         ("Add", [(2, 3)], {}, "1 inputs, expected 2"),
         ("Softmax", [(2, 3)], {"axis": 2}, "axis is 2, expected 0 to 1"),
         ("Reshape", [(2, 3)], {"shape": (4,)}, "cannot be reshaped"),

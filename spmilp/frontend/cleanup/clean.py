@@ -5,9 +5,10 @@ dynamic dimensions of the inputs become numbers, operators that ONNX itself defi
 replaced by those, and transpositions around chains of element-wise operators cancel.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+import numpy as np
 import onnx
 import onnx_ir as ir
 import onnx_ir.passes.common as passes
@@ -41,6 +42,7 @@ from spmilp.frontend.cleanup.quantisation import (
     widen_four_bits,
 )
 from spmilp.frontend.cleanup.recurrent import unroll_recurrences
+from spmilp.frontend.operators.elementwise import Elementwise, Quantise
 from spmilp.frontend.passes import DEFAULT_PASSES, Passes
 from spmilp.units import LARGEST
 
@@ -110,15 +112,7 @@ def _note_origins_of_bodies(model: ir.Model, expanded: Mapping[str | None, ir.No
             body = []
 
 
-ELEMENTWISE = frozenset(
-    {
-        *("Abs", "Ceil", "Clip", "Elu", "Erf", "Exp", "Floor", "Gelu", "HardSigmoid", "HardSwish"),
-        *("LeakyRelu", "Log", "Mish", "Neg", "Reciprocal", "Relu", "Round", "Selu", "Sigmoid"),
-        *("Sign", "Softplus", "Softsign", "Sqrt", "Tanh", "ThresholdedRelu", "Cast"),
-        *("Add", "Sub", "Mul", "Div", "Max", "Min", "Pow"),
-        *("QuantizeLinear", "DequantizeLinear"),
-    }
-)
+ELEMENTWISE = Elementwise.kinds | Quantise.kinds
 
 
 def cancel_transpositions(model: ir.Model) -> bool:
@@ -138,43 +132,34 @@ def cancel_transpositions(model: ir.Model) -> bool:
             node.outputs[0].shape = None
         ir.convenience.replace_all_uses_with(last.outputs[0], result)
         model.graph.remove(last, safe=True)
-        if not first.outputs[0].uses():
-            model.graph.remove(first, safe=True)
         found = True
+    passes.RemoveUnusedNodesPass()(model)
     return found
 
 
 def _chain_before(last: ir.Node) -> list[ir.Node]:
     """Return the transposition that ``last`` undoes, and the operators between the two, if any."""
-    if not _is(last, {"Transpose"}) or last.outputs[0].is_graph_output():
+    if last.op_type != "Transpose" or last.outputs[0].is_graph_output():
         return []
     chain: list[ir.Node] = []
     data = last.inputs[0]
-    while data is not None and not data.is_graph_output():
-        node = data.producer()
-        if node is not None and _is(node, {"Transpose"}):
-            return [node, *chain] if _undoes(node, last) else []
-        if node is None or not _is(node, ELEMENTWISE) or len(data.uses()) != 1:
-            return []
+    while data is not None and not data.is_graph_output() and (node := data.producer()):
+        if node.op_type == "Transpose":
+            first, second = (np.array(_permutation(one)) for one in (node, last))
+            undone = first.size == second.size and np.array_equal(first[second], np.sort(second))
+            return [node, *chain] if undone else []
         operands = [v for v in node.inputs if v and not (v.const_value and v.const_value.size == 1)]
-        if len(operands) != 1 or len(node.outputs) != 1:
+        if node.op_type not in ELEMENTWISE or len(data.uses()) != 1 or len(operands) != 1:
             return []
         chain.insert(0, node)
         (data,) = operands
     return []
 
 
-def _is(node: ir.Node, kinds: set[str] | frozenset[str]) -> bool:
-    return node.domain == "" and node.op_type in kinds
-
-
-def _undoes(first: ir.Node, second: ir.Node) -> bool:
-    """Return whether one transposition undoes another; one without axes reverses them."""
-    given = [node.attributes.get("perm") for node in (first, second)]
-    axes, back = (() if perm is None else tuple(perm.as_ints()) for perm in given)
-    if not axes or not back:
-        return axes == back
-    return [axes[axis] for axis in back] == list(range(len(axes)))
+def _permutation(transpose: ir.Node) -> Sequence[int]:
+    """Return the axes of a transposition; one without axes reverses them."""
+    shape = transpose.outputs[0].shape
+    return transpose.attributes.get_ints("perm", [*reversed(range(len(shape or ())))])
 
 
 def clean_up(
@@ -221,7 +206,6 @@ def clean_up(
         unroll_recurrences(model)
         model = expand_functions(model, known)
         infer_shapes(model)
-        drop_empty_parts(model)
         fold_constants(model, chosen)
         fold_shapes(model)
         if chosen.batch_norm:
@@ -243,17 +227,6 @@ def _complaints_as_errors() -> Iterator[None]:
             f"the model is not well-formed: {first_line(error)}; onnx.checker.check_model and "
             "onnx.shape_inference.infer_shapes with strict_mode=True may say where"
         ) from error
-
-
-def drop_empty_parts(model: ir.Model) -> None:
-    """Let no Concat read a part without elements (as RotaryEmbedding's definition has them)."""
-    for node in model.graph:
-        if node.op_type == "Concat" and node.domain == "":
-            kept = [v for v in node.inputs if v is None or v.shape is None or 0 not in v.shape.dims]
-            for position, value in enumerate(kept):
-                node.replace_input_with(position, value)
-            if kept:
-                node.resize_inputs(len(kept))
 
 
 def forget_shapes(model: ir.Model) -> None:
@@ -348,17 +321,9 @@ def bind_dimensions(model: ir.Model, dims: Mapping[str, int]) -> None:
         if name not in known:
             there = f"its dynamic dimensions are {', '.join(known)}" if known else NONE_DYNAMIC
             raise SpmilpError(f"the model has no dimension {name!r}; {there}")
-        if length <= 0:
-            raise SpmilpError(f"dimension {name} is {length}, expected > 0")
-        if length > LARGEST:
-            raise SpmilpError(f"dimension {name} is {length}, expected at most {LARGEST}")
+        if not 0 < length <= LARGEST:
+            raise SpmilpError(f"dimension {name} is {length}, expected 1 to {LARGEST}")
     missing = [name for name in known if name not in dims]
-    for value in model.graph.inputs:
-        if set(missing).intersection(_names(value)) and value.shape and 0 in value.shape.dims:
-            raise SpmilpError(
-                f"input {value.name} of shape {list(value.shape.dims)} has no elements; give its "
-                f"axes of length 0 a length, for example --dim {missing[0]}=1"
-            )
     if missing:
         options = " ".join(f"--dim {name}=..." for name in missing)
         raise SpmilpError(f"the length of {', '.join(missing)} is not known; give {options}")

@@ -116,7 +116,8 @@ def _may_fold(node: ir.Node) -> bool | None:
     if any(_elements(value) > MOST_ELEMENTS for value in node.outputs):
         return False
     if node.op_type in ("DequantizeLinear", "DynamicQuantizeLinear"):
-        return False
+        # A constant with one scale per block becomes the reals that it stands for.
+        return node.attributes.get_int("block_size", 0) > 0
     return True if node.op_type in ("ConstantOfShape", "QuantizeLinear") else None
 
 

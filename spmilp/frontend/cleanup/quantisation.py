@@ -1,7 +1,7 @@
 """Quantised networks of all forms become DequantizeLinear, plain operators, QuantizeLinear.
 
 **Scales that are computed at run time** become arithmetic on reals. Constants of four bits become
-bytes with the same values; a constant with one scale per block becomes the reals it stands for.
+bytes with the same values.
 
 **onnxruntime's quantised operators** are QLinearConv and QLinearMatMul of ONNX, and those of the
 domain ``com.microsoft`` (operator specification: onnxruntime, ``docs/ContribOperators.md``).
@@ -109,7 +109,7 @@ def _quantised(
 
 def _dequantise(build: Builder, node: ir.Node) -> list[ir.Value]:
     if _scale_is_constant(node):
-        return _blocks(build, node)
+        return []
     centred = build.op("Cast", [_required(node, 0)], to=ir.DataType.INT32.value)
     given = _input(node, 2)
     if given is not None:
@@ -118,27 +118,6 @@ def _dequantise(build: Builder, node: ir.Node) -> list[ir.Value]:
     step = _required(node, 1)
     dtype = ir.DataType.FLOAT if step.dtype is None else step.dtype
     return [build.op("Mul", [build.op("Cast", [centred], to=dtype.value), step])]
-
-
-def _blocks(build: Builder, node: ir.Node) -> list[ir.Value]:
-    """Return the reals of a constant with one scale per block; nothing if there are no blocks."""
-    size = node.attributes.get_int("block_size", 0)
-    data = _required(node, 0).const_value
-    if size == 0 or data is None:
-        return []
-    integers = data.numpy().astype(np.int32)
-    axis = node.attributes.get_int("axis", 1)
-
-    def along(position: int) -> NDArray[np.generic]:
-        given = _required(node, position).const_value
-        values = np.zeros(()) if given is None else given.numpy()
-        repeated = np.repeat(values, size, axis=axis)
-        return np.take(repeated, np.arange(integers.shape[axis]), axis=axis)
-
-    if _input(node, 2) is not None:
-        integers = integers - along(2).astype(np.int32)
-    steps = along(1)
-    return [build.constant((integers * steps.astype(np.float32)).astype(steps.dtype))]
 
 
 _EXPANSIONS: dict[str, Callable[[Builder, ir.Node], list[ir.Value]]] = {

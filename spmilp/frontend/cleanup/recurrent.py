@@ -16,9 +16,8 @@ from spmilp.frontend.cleanup.nodes import (
     replace_node,
 )
 
-GATES = {"LSTM": 4, "GRU": 3}
 DEFAULT_ACTIVATIONS = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh")}
-ACTIVATIONS = ("Relu", "Sigmoid", "Softplus", "Softsign", "Tanh")
+ACTIVATIONS = {"Relu", "Sigmoid", "Softplus", "Softsign", "Tanh"}
 """Activations that are operators without parameters of their own."""
 
 BACKWARDS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
@@ -30,7 +29,7 @@ INPUTS = ("X", "W", "R", "B", "sequence_lens", "initial_h", "initial_c", "P")
 def unroll_recurrences(model: ir.Model) -> None:
     """Replace every LSTM and GRU; note the reason at those that cannot be."""
     for node in list(model.graph):
-        if node.domain == "" and node.op_type in GATES:
+        if node.domain == "" and node.op_type in DEFAULT_ACTIVATIONS:
             with noting_what_is_malformed(node):
                 build = _Unrolling(model.graph, node)
                 outputs = build.outputs()
@@ -51,24 +50,13 @@ class _Unrolling(Builder):
         names = INPUTS if self.is_lstm else INPUTS[:6]
         given = zip(names, node.inputs, strict=False)
         self.inputs = {name: value for name, value in given if value is not None}
-        shapes = {name: self._shape(name) for name in ("X", "W", "R")}
         self.layout = node.attributes.get_int("layout", 0)
-        self.steps, self.hidden = shapes["X"][self.layout], shapes["R"][2]
-        self._only_supported_forms()
-
-    def _shape(self, name: str) -> tuple[int, ...]:
-        if name not in self.inputs:
-            raise RefusedError(f"its input {name} is not given")
-        shape = self.inputs[name].shape
-        if shape is None or not shape.is_static():
-            raise RefusedError(f"the shape of {name} is not known")
-        return shape.numpy()
-
-    def _only_supported_forms(self) -> None:
+        self.steps, self.hidden = self._shape("X")[self.layout], self._shape("R")[2]
+        self._shape("W")
         if "P" in self.inputs:
             raise RefusedError("peephole weights (input P) are not supported")
         for attribute in ("clip", "input_forget"):
-            if attribute in self.node.attributes and self.node.attributes[attribute].value:
+            if attribute in node.attributes and node.attributes[attribute].value:
                 raise RefusedError(f"attribute {attribute} is not supported")
         if "sequence_lens" in self.inputs:
             known = self.inputs["sequence_lens"].const_value
@@ -76,6 +64,12 @@ class _Unrolling(Builder):
                 raise RefusedError(
                     f"sequence_lens must be constant, {self.steps} for every sequence"
                 )
+
+    def _shape(self, name: str) -> tuple[int, ...]:
+        shape = self.inputs[name].shape if name in self.inputs else None
+        if shape is None or not shape.is_static():
+            raise RefusedError(f"its input {name} is not given, or its shape is not known")
+        return shape.numpy()
 
     def outputs(self) -> list[ir.Value]:
         """Return Y, Y_h, and of an LSTM Y_c."""
@@ -98,16 +92,10 @@ class _Unrolling(Builder):
 
     def _activations(self, direction: int) -> tuple[str, ...]:
         default = DEFAULT_ACTIVATIONS[self.node.op_type]
-        attribute = self.node.attributes.get("activations")
-        if attribute is None:
-            return default
-        first = direction * len(default)
-        chosen = tuple(attribute.as_strings())[first : first + len(default)]
-        for name in chosen:
-            if name not in ACTIVATIONS:
-                raise RefusedError(f"activation {name} is not supported")
-        if len(chosen) < len(default):
-            raise RefusedError(f"{len(chosen)} activations, expected {len(default)}")
+        names = self.node.attributes.get_strings("activations", (direction + 1) * default)
+        chosen = tuple(names)[direction * len(default) : (direction + 1) * len(default)]
+        if len(chosen) < len(default) or not set(chosen) <= ACTIVATIONS:
+            raise RefusedError(f"activations {', '.join(names)} are not supported")
         return chosen
 
     def _direction(self, index: int, backwards: bool) -> tuple[list[ir.Value], ir.Value | None]:
@@ -117,7 +105,7 @@ class _Unrolling(Builder):
         )
         bias = self.state_bias = None
         if "B" in self.inputs:
-            width = GATES[self.node.op_type] * self.hidden
+            width = (4 if self.is_lstm else 3) * self.hidden
             both = self.at(self.inputs["B"], 0, index)
             bias = self.part(both, 0, 0, width)
             self.state_bias = self.part(both, 0, width, 2 * width)
@@ -138,9 +126,8 @@ class _Unrolling(Builder):
     def _initial(self, name: str, index: int) -> ir.Value | None:
         """Return an initial state ``(batch, hidden)``."""
         value = self.inputs.get(name)
-        if value is None:
-            return None
-        if value.const_value is not None and not np.any(value.const_value.numpy()):
+        known = None if value is None else value.const_value
+        if value is None or (known is not None and not known.numpy().any()):
             return None
         return self.at(value, self.layout, index)
 

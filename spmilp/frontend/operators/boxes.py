@@ -76,25 +76,3 @@ def broadcast_box(shape: Extents, box: Box) -> Box:
     return tuple(
         [(0, 1) if length == 1 else interval for length, interval in zip(shape, own, strict=True)]
     )
-
-
-def broadcast_shape(shapes: Sequence[Extents]) -> Extents:
-    """Return the shape to which all of ``shapes`` broadcast.
-
-    Raises
-    ------
-    ValueError
-        If two lengths of an axis differ and neither is 1.
-    """
-    rank = max((len(shape) for shape in shapes), default=0)
-    result = [1] * rank
-    for shape in shapes:
-        for axis, length in enumerate(shape, start=rank - len(shape)):
-            if length not in (1, result[axis]):
-                if result[axis] != 1:
-                    raise ValueError(
-                        f"shapes {', '.join(map(str, shapes))} do not broadcast: "
-                        f"{result[axis]} and {length} along axis {axis}"
-                    )
-                result[axis] = length
-    return tuple(result)

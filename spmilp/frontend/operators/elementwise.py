@@ -15,7 +15,9 @@ broadcasts like any input. Identity is a copy (a network output that no operator
 
 from collections.abc import Mapping
 
-from spmilp.frontend.operators.boxes import broadcast_box, broadcast_shape, volume
+import numpy as np
+
+from spmilp.frontend.operators.boxes import broadcast_box, volume
 from spmilp.frontend.operators.geometry import (
     DIVISION,
     ERROR_FUNCTION,
@@ -113,7 +115,7 @@ class Elementwise(Geometry):
             raise ValueError(f"input {self.inputs.index(None)} of {self.operator.kind} is left out")
         if count != expected:
             raise ValueError(f"{count} inputs, expected {expected}")
-        return broadcast_shape([shape for shape in self.inputs if shape is not None])
+        return np.broadcast_shapes(*(shape for shape in self.inputs if shape is not None))
 
     def reads(self, box: Box, part: Part = None) -> Reads:
         return tuple(

@@ -9,7 +9,6 @@ import numpy as np
 from spmilp.frontend.graph import Operator, Tensor
 from spmilp.frontend.operators.boxes import (
     broadcast_box,
-    broadcast_shape,
     covering_ranges,
     volume,
     whole,
@@ -60,7 +59,7 @@ class Expand(Moves):
 
     def prepare(self, data: Extents) -> Extents:
         self.data = data
-        return broadcast_shape((data, self.operator.integers("shape")))
+        return np.broadcast_shapes(data, self.operator.integers("shape"))
 
     def reads(self, box: Box, part: Part = None) -> Reads:
         return (broadcast_box(self.data, box),)
@@ -98,8 +97,6 @@ class Trilu(Moves):
     fusion = Fusion.INJECTIVE
 
     def prepare(self, data: Extents) -> Extents:
-        self.operator.integer("upper")
-        self.operator.integer("k")
         if len(data) < 2:
             raise ValueError(f"input of shape {data}, expected a matrix at least")
         return data
@@ -142,12 +139,8 @@ def slice_ranges(operator: Operator, shape: Extents) -> tuple[range, ...]:
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
         if not 0 <= axis < len(shape) or step == 0:
             raise ValueError(f"axis {axis} with step {step} of a tensor of shape {shape}")
-        length = shape[axis]
-        low, high = (0, length) if step > 0 else (-1, length - 1)
-        first, behind = (
-            min(max(value + length if value < 0 else value, low), high) for value in (start, end)
-        )
-        ranges[axis] = range(first, behind, step)
+        # Python counts from the end and clamps as ONNX does.
+        ranges[axis] = range(shape[axis])[start:end:step]
     return tuple(ranges)
 
 
@@ -213,7 +206,6 @@ class Pad(Moves):
     def prepare(self, data: Extents) -> Extents:
         self.data, rank = data, len(data)
         pads, mode = self.operator.integers("pads", 2 * rank), self.operator.text("mode")
-        self.operator.number("value")
         if mode not in ("constant", "reflect", "edge", "wrap"):
             raise ValueError(f"mode {mode} of Pad is not known")
         sides = [*zip(data, pads[:rank], pads[rank:], strict=True)]

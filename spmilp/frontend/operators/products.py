@@ -11,8 +11,10 @@ from collections.abc import Hashable, Sequence
 from functools import cached_property
 from math import prod
 
+import numpy as np
+
 from spmilp.frontend.graph import Operator
-from spmilp.frontend.operators.boxes import broadcast_box, broadcast_shape, extents, volume, whole
+from spmilp.frontend.operators.boxes import broadcast_box, extents, volume, whole
 from spmilp.frontend.operators.geometry import Fusion, Geometry, Part, Reads, Work
 from spmilp.frontend.operators.windows import (
     data_box,
@@ -232,7 +234,7 @@ class MatMul(Contraction):
         inner = right[0] if len(right) == 1 else right[-2]
         if left[-1] != inner:
             raise ValueError(f"inner lengths {left[-1]} and {inner} differ")
-        batch = broadcast_shape((left[:-2], right[:-2]))
+        batch = np.broadcast_shapes(left[:-2], right[:-2])
         self.rows, self.columns = left[-2:-1], right[-1:] if len(right) > 1 else ()
         rows, columns = ["row"] * len(self.rows), ["column"] * len(self.columns)
         labels = list(range(len(batch)))
@@ -281,7 +283,7 @@ class Gemm(Contraction):
         if inner != other:
             raise ValueError(f"inner lengths {inner} and {other} differ")
         result = (rows, columns)
-        if self.added is not None and broadcast_shape((self.added, result)) != result:
+        if self.added is not None and np.broadcast_shapes(self.added, result) != result:
             raise ValueError(f"C of shape {self.added} does not broadcast to {result}")
         self.operands, self.result = ("ik"[::first], "kj"[::second]), "ij"
         self.summed, self.reduction = {"k": inner}, inner

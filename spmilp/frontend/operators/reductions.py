@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 
-from spmilp.frontend.operators.boxes import broadcast_box, broadcast_shape, volume, whole
+import numpy as np
+
+from spmilp.frontend.operators.boxes import broadcast_box, volume, whole
 from spmilp.frontend.operators.geometry import (
     DIVISION,
     EXPONENTIAL,
@@ -139,7 +141,6 @@ class ByChannel(Geometry):
     needs = 3
 
     def prepare(self, data: Extents, *parameters: Extents) -> Extents:
-        self.operator.number("epsilon")
         for position, given in enumerate(parameters, start=1):
             if len(data) < 2 or given != data[1:2]:
                 raise ValueError(f"input {position} of shape {given} for data of shape {data}")
@@ -201,9 +202,8 @@ class LayerNormalization(Geometry):
     def prepare(self, data: Extents, scale: Extents) -> Extents:
         self.first = self.operator.axis(len(data))
         self.untiled = range(self.first, len(data))
-        self.operator.number("epsilon")
         others = [shape for shape in self.inputs[1:] if shape is not None]
-        if broadcast_shape((data, *others)) != data:
+        if np.broadcast_shapes(data, *others) != data:
             raise ValueError(f"scale or bias of shapes {others} do not broadcast to {data}")
         return data
 
@@ -228,8 +228,6 @@ class LRN(Geometry):
 
     def prepare(self, data: Extents) -> Extents:
         self.size = self.operator.integer("size")
-        for name in ("alpha", "beta", "bias"):
-            self.operator.number(name)
         if len(data) < 2:
             raise ValueError(f"input of shape {data}, expected batch and channels at least")
         return data

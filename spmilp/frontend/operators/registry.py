@@ -22,11 +22,6 @@ def core_operator(kind: str) -> str:
     return _RUN_AS.get(kind, kind)
 
 
-def find_family(kind: str) -> type[Geometry] | None:
-    """Return the family of an ONNX operator type; ``None`` when there is none."""
-    return _BY_KIND.get(kind)
-
-
 def family_of(kind: str) -> type[Geometry]:
     """Return the family of an ONNX operator type.
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from spmilp.frontend.graph import Operator
 from spmilp.frontend.operators.boxes import covering_ranges, volume
 from spmilp.frontend.operators.geometry import Fusion, Geometry, Part, Reads
-from spmilp.units import Box, Extents
+from spmilp.units import Box, Extents, Interval
 
 COORDINATES = (
     "half_pixel",
@@ -24,29 +24,6 @@ COORDINATES = (
 )
 MODES = ("nearest", "linear", "cubic")
 NEAREST = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Axis:
-    """The rule of one axis; fields as the attributes of Resize.
-
-    Parameters
-    ----------
-    length, size
-        Elements of the input and of the output.
-    roi
-        Begin and end of the cropped region, as fractions; only for ``tf_crop_and_resize``.
-    """
-
-    length: int
-    size: int
-    scale: float
-    mode: str
-    coordinates: str
-    nearest: str
-    coefficient: float
-    exclude_outside: bool
-    roi: tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,34 +48,37 @@ Weighted: TypeAlias = tuple[NDArray[np.int64], NDArray[np.float32]]
 
 
 @lru_cache(maxsize=4096)
-def taps(axis: Axis, interval: tuple[int, int]) -> Taps:
-    """Return what the outputs of an interval are made of."""
+def taps(operator: Operator, length: int, axis: int, interval: Interval) -> Taps:
+    """Return what the outputs of an interval are made of, along an axis of so many inputs."""
     outputs = np.arange(*interval, dtype=np.float32)
-    if axis.length == axis.size and axis.scale == 1 and axis.coordinates != "tf_crop_and_resize":
-        positions, weights = np.arange(*interval)[None], np.ones((1, outputs.size), np.float32)
-        return Taps(positions, weights, np.zeros(outputs.size, dtype=np.bool_))
-    source = _source_coordinates(axis, outputs)
     outside = np.zeros(outputs.size, dtype=np.bool_)
-    if axis.coordinates == "tf_crop_and_resize":
-        outside = (source < 0) | (source > axis.length - 1)
-    how = {"nearest": _nearest, "linear": _linear}.get(axis.mode, _cubic)
-    positions, weights = how(axis, source)
+    size, scale = operator.integers("sizes")[axis], operator.numbers("scales")[axis]
+    crops = operator.text("coordinate_transformation_mode") == "tf_crop_and_resize"
+    if length == size and scale == 1 and not crops:
+        return Taps(np.arange(*interval)[None], np.ones((1, outputs.size), np.float32), outside)
+    source = _source_coordinates(operator, length, axis, outputs)
+    if crops:
+        outside = (source < 0) | (source > length - 1)
+    how = {"nearest": _nearest, "linear": _linear}.get(operator.text("mode"), _cubic)
+    positions, weights = how(operator, length, source)
     weights = np.where(outside[None], np.float32(0), weights)
-    return Taps(np.clip(positions, 0, axis.length - 1), weights, outside)
+    return Taps(np.clip(positions, 0, length - 1), weights, outside)
 
 
-def _source_coordinates(axis: Axis, outputs: NDArray[np.float32]) -> NDArray[np.float32]:
+def _source_coordinates(
+    operator: Operator, inputs: int, axis: int, outputs: NDArray[np.float32]
+) -> NDArray[np.float32]:
     """Return the coordinate in the input of each output, computed in float32."""
-    scale, half = np.float32(axis.scale), np.float32(0.5)
-    length, size = np.float32(axis.length), np.float32(axis.size)
-    match axis.coordinates:
+    scale, half = np.float32(operator.numbers("scales")[axis]), np.float32(0.5)
+    length, size = np.float32(inputs), np.float32(operator.integers("sizes")[axis])
+    match operator.text("coordinate_transformation_mode"):
         case "asymmetric":
             return outputs / scale
         case "align_corners":
-            if axis.size == 1:
+            if size == 1:
                 return outputs * np.float32(0)
             return outputs * (length - 1) / (size - 1)
-        case "pytorch_half_pixel" if axis.size == 1:
+        case "pytorch_half_pixel" if size == 1:
             return outputs * np.float32(0)
         case "tf_half_pixel_for_nn":
             return (outputs + half) / scale
@@ -107,17 +87,18 @@ def _source_coordinates(axis: Axis, outputs: NDArray[np.float32]) -> NDArray[np.
             centre = length / 2
             return centre * (1 - adjustment) + (outputs + half) / scale - half
         case "tf_crop_and_resize":
-            begin, end = np.float32(axis.roi[0]), np.float32(axis.roi[1])
-            if axis.size == 1:
+            roi = operator.numbers("roi")
+            begin, end = np.float32(roi[axis]), np.float32(roi[axis + len(roi) // 2])
+            if size == 1:
                 return outputs * np.float32(0) + half * (begin + end) * (length - 1)
             return begin * (length - 1) + outputs * (end - begin) * (length - 1) / (size - 1)
         case _:
             return (outputs + half) / scale - half
 
 
-def _nearest(axis: Axis, source: NDArray[np.float32]) -> Weighted:
+def _nearest(operator: Operator, length: int, source: NDArray[np.float32]) -> Weighted:
     half = np.float32(0.5)
-    match axis.nearest:
+    match operator.text("nearest_mode"):
         case "floor":
             chosen = np.floor(source)
         case "ceil":
@@ -129,17 +110,17 @@ def _nearest(axis: Axis, source: NDArray[np.float32]) -> Weighted:
     return chosen.astype(np.int64)[None], np.ones((1, source.size), np.float32)
 
 
-def _linear(axis: Axis, source: NDArray[np.float32]) -> Weighted:
-    inside = np.clip(source, np.float32(0), np.float32(axis.length - 1))
+def _linear(operator: Operator, length: int, source: NDArray[np.float32]) -> Weighted:
+    inside = np.clip(source, np.float32(0), np.float32(length - 1))
     low = np.floor(inside).astype(np.int64)
     high_weight = (inside - low).astype(np.float32)
-    positions = np.stack([low, np.minimum(low + 1, axis.length - 1)])
+    positions = np.stack([low, np.minimum(low + 1, length - 1)])
     return positions, np.stack([1 - high_weight, high_weight])
 
 
-def _cubic(axis: Axis, source: NDArray[np.float32]) -> Weighted:
+def _cubic(operator: Operator, length: int, source: NDArray[np.float32]) -> Weighted:
     """Keys' convolution kernel with coefficient a (IEEE Trans. ASSP 29, 1981, equation 15)."""
-    a = np.float32(axis.coefficient)
+    a = np.float32(operator.number("cubic_coeff_a"))
     low = np.floor(source)
     rest = (source - low).astype(np.float32)
     near, far = [rest, 1 - rest], [1 + rest, 2 - rest]
@@ -147,8 +128,8 @@ def _cubic(axis: Axis, source: NDArray[np.float32]) -> Weighted:
     outer = [((a * x - 5 * a) * x + 8 * a) * x - 4 * a for x in far]
     positions = low.astype(np.int64)[None] + np.array([[-1], [0], [1], [2]])
     weights = np.stack([outer[0], inner[0], inner[1], outer[1]]).astype(np.float32)
-    if axis.exclude_outside:
-        weights = np.where((positions >= 0) & (positions < axis.length), weights, np.float32(0))
+    if operator.integer("exclude_outside"):
+        weights = np.where((positions >= 0) & (positions < length), weights, np.float32(0))
         total = weights.sum(axis=0, keepdims=True)
         weights = (weights / np.where(total == 0, 1, total)).astype(np.float32)
     return positions, weights.astype(np.float32)
@@ -181,41 +162,25 @@ class Resize(Geometry):
         ):
             if self.operator.text(name) not in known:
                 raise ValueError(f"{name} {self.operator.text(name)} of Resize is not supported")
-        self.axes = [axis_rule(self.operator, data, axis) for axis in range(len(data))]
+        self.operator.numbers("scales", len(data))
+        self.data = data
         if min(sizes, default=1) < 1:
             raise ValueError(f"sizes are {sizes}, expected positive integers")
         return sizes
 
     def reads(self, box: Box, part: Part = None) -> Reads:
-        along = map(taps, self.axes, box)
-        return (covering_ranges([used.positions[used.weights != 0].tolist() for used in along]),)
+        used = self._taps(box)
+        return (covering_ranges([one.positions[one.weights != 0].tolist() for one in used]),)
 
     def count(self, box: Box, reads: Reads) -> int:
         if self.operator.text("mode") == "nearest":
             return volume(box)
-        used: int = prod(one.positions.shape[0] for one in map(taps, self.axes, box))
+        used: int = prod(one.positions.shape[0] for one in self._taps(box))
         return 2 * used * volume(box)
 
-
-def axis_rule(operator: Operator, shape: Extents, axis: int) -> Axis:
-    """Return how a Resize interpolates along one axis."""
-    rank = len(shape)
-    coordinates = operator.text("coordinate_transformation_mode")
-    roi = (0.0, 1.0)
-    if coordinates == "tf_crop_and_resize":
-        given = operator.numbers("roi", 2 * rank)
-        roi = (given[axis], given[axis + rank])
-    return Axis(
-        length=shape[axis],
-        size=operator.integers("sizes", rank)[axis],
-        scale=operator.numbers("scales", rank)[axis],
-        mode=operator.text("mode"),
-        coordinates=coordinates,
-        nearest=operator.text("nearest_mode"),
-        coefficient=operator.number("cubic_coeff_a"),
-        exclude_outside=bool(operator.integer("exclude_outside")),
-        roi=roi,
-    )
+    def _taps(self, box: Box) -> list[Taps]:
+        along = enumerate(zip(self.data, box, strict=True))
+        return [taps(self.operator, length, axis, interval) for axis, (length, interval) in along]
 
 
 FAMILIES = (Resize,)

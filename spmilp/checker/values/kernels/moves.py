@@ -7,7 +7,7 @@ import numpy as np
 
 from spmilp.checker.values.kernels.call import Array, Call
 from spmilp.frontend.operators.moves import constant_indices, pad_positions, slice_ranges
-from spmilp.frontend.operators.resize import axis_rule, taps
+from spmilp.frontend.operators.resize import taps
 from spmilp.units import Box
 
 
@@ -174,7 +174,7 @@ def resize(call: Call) -> Array:
     copies = call.operator.text("mode") == "nearest"
     outside = np.zeros((1,) * len(call.box), dtype=np.bool_)
     for axis, interval in enumerate(call.box):
-        used = taps(axis_rule(call.operator, call.shape(0), axis), interval)
+        used = taps(call.operator, call.shape(0)[axis], axis, interval)
         first, last = read[axis][0], read[axis][1] - 1
         places = np.clip(used.positions, first, last) - first
         trailing = (1,) * (len(call.box) - axis - 1)

@@ -32,11 +32,11 @@ for seed in range(12):
         except ValueError as error:
             print(error)
             continue
-        print(least.status, least.offsets, least.bound, least.statistics.nodes)
+        print(least.status, least.offsets, least.bound, least.nodes)
         for less in (0, 1) if least.height else ():
             asked = replace(problem, capacity=least.height - less)
             packing, searched = pack(asked), search_alone(asked)
-            print(packing.status, packing.conflict, packing.statistics.nodes)
+            print(packing.status, packing.conflict, packing.nodes)
             print(searched.outcome.name, searched.offsets, searched.restarts)
 """
 
