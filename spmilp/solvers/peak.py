@@ -10,10 +10,7 @@ from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
-from spmilp.solvers.common.fit import why_it_cannot_fit
 from spmilp.solvers.common.solver import Incumbent, Solver
-from spmilp.solvers.schedule.kernels.run import Runner
-from spmilp.solvers.schedule.portfolio import Portfolio, plan_from
 from spmilp.solvers.schedule.restarts import PerturbedRestarts
 from spmilp.solvers.schedule.solver import ListScheduler
 from spmilp.units import Bytes
@@ -74,17 +71,14 @@ def _make_the_peak_small(context: SearchContext, incumbent: Incumbent) -> None:
 
 
 def _plan_within(context: SearchContext, size: Bytes) -> Plan | None:
-    """Return the first valid plan of the list scheduler's rules with scratchpads of a size."""
+    """Return the first plan of the list scheduler with scratchpads of a size, if it is valid."""
+    limit = context.clock.seconds_left(SIZES)
+    options = replace(context.options, time_limit=limit, on_progress=None, gap=1.0)
     problem = with_scratchpads_of(context.problem, size)
-    if why_it_cannot_fit(problem):
+    plan = ListScheduler().solve(problem, options, now=context.clock.now).plan
+    if plan is None or not context.accepts(plan):
         return None
-    for found in Portfolio(problem, Runner(problem)):
-        if found is not None:
-            plan = plan_from(problem, found, context.bound, NAME)
-            return plan if context.accepts(plan) else None
-        if context.clock.is_over(SIZES):
-            break
-    return None
+    return context.labelled(plan, solver=NAME)
 
 
 def _make_the_rest_small(context: SearchContext, incumbent: Incumbent) -> None:

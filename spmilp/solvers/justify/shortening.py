@@ -74,8 +74,6 @@ class OpenSchedule:
         overwrites an operand in place.
     clock
         When it is over, what was found by then is the answer.
-    share
-        Of each memory, to be filled at most where something moves.
 
     Attributes
     ----------
@@ -83,16 +81,9 @@ class OpenSchedule:
         At most that of the decisions. What the plan takes is seldom more by a percent.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        decisions: Plan | PlanColumns,
-        clock: Clock,
-        share: float = AT_ONCE.share,
-    ) -> None:
+    def __init__(self, problem: Problem, decisions: Plan | PlanColumns, clock: Clock) -> None:
         self._context, self._first = context_of(problem, decisions, changes_cores=False)
-        self._effort = replace(AT_ONCE, share=share)
-        self._opened = Repacking(self._context, clock, self._effort).opened(self._first)
+        self._opened = Repacking(self._context, clock, AT_ONCE).opened(self._first)
         self.makespan: Cycles = self._opened.makespan
 
     def packed(self, clock: Clock) -> JustifiedPlan | None:
@@ -103,7 +94,7 @@ class OpenSchedule:
         clock
             When it is over, memories are left without.
         """
-        work = Repacking(self._context, clock, self._effort)
+        work = Repacking(self._context, clock, AT_ONCE)
         found = work.first_packed(self._first, self._opened)
         return None if found is None else JustifiedPlan(self._context, found)
 
@@ -121,10 +112,7 @@ def repacked_plan(
         Whether transfers stay that are not needed, or that could bypass DRAM.
     """
     common, best = context_of(
-        context.problem,
-        plan,
-        keeps_transfers=keeps_transfers,
-        changes_cores=False,
+        context.problem, plan, keeps_transfers=keeps_transfers, changes_cores=False
     )
     for timed in Repacking(common, Clock(seconds)).repacked(best, best, best.makespan):
         best = timed
