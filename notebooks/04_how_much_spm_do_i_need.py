@@ -118,10 +118,10 @@ axes.minorticks_off()
 # %%
 wanted = int(sizes["objective"].astype(float).min() * 1.1)
 found = spmilp.sweep(
-    MODEL, MACHINE, spm="16k,64k" if QUICK else "8k:128k", target=f"makespan={wanted}", **LIMITS
+    MODEL, MACHINE, spm="16k,64k" if QUICK else "8k:128k:1k", target=f"makespan={wanted}", **LIMITS
 )
 found[["spm", "objective", "bound", "verdict"]]
 
 # %% [markdown]
-# The same from the command line: `spmilp sweep MODEL -m MACHINE --spm 8k:128k --target
+# The same from the command line: `spmilp sweep MODEL -m MACHINE --spm 8k:128k:1k --target
 # makespan=6000` ([sweeps](../docs/sweep.md)).

@@ -130,13 +130,6 @@ def carried_over(target: Problem, plan: Plan, bound: Bound) -> Plan | None:
     return None if check(target, moved) else moved
 
 
-def is_valid_on(problem: Problem, plan: Plan, file: MachineFile) -> bool:
-    """Whether a plan is valid on another machine of the same parts, as the checker judges."""
-    target = on_machine(problem, file)
-    bound = Bound("none", target.objective.first, 0)
-    return not check(target, handed_on(target, plan, bound))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Hint:
     """A plan that is known from before.

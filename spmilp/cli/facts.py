@@ -1,9 +1,8 @@
 """``spmilp bound``, ``calibrate``, ``machines`` and ``solvers``: what is known without a plan."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict
-from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ from spmilp.cli import output as out
 from spmilp.cli.arguments import argument, option, verb
 
 if TYPE_CHECKING:
-    from spmilp.machine.machine import Engine, Machine, Memory
+    from spmilp.machine.machine import Machine
     from spmilp.machine.read import MachineFile
 
 
@@ -57,37 +56,28 @@ def bound(source: str, machine: str | None = None, *, as_json: bool = False, **g
     for each, _ in found:
         if each.value > best.setdefault(each.quantity, each).value:
             best[each.quantity] = each
+    rows = [
+        {
+            "quantity": str(each.quantity),
+            "name": each.name,
+            "value": each.value,
+            "unit": UNITS[each.quantity],
+            "tiles": tiles,
+            "best": "best" if best[each.quantity] is each else "",
+        }
+        for each, tiles in found
+    ]
     data = {
         "problem": problem.name,
         "machine": problem.machine.name,
         "tasks": len(problem.tasks),
         "quantity": str(problem.objective.first),
         "best": {str(quantity): each.name for quantity, each in best.items()},
-        "bounds": [
-            {
-                "name": each.name,
-                "quantity": str(each.quantity),
-                "value": each.value,
-                "tiles": tiles,
-            }
-            for each, tiles in found
-        ],
+        "bounds": rows,
     }
-    rows = [
-        (
-            str(each.quantity),
-            each.name,
-            f"{each.value:,}",
-            UNITS[each.quantity],
-            tiles,
-            "best" if best[each.quantity] is each else "",
-        )
-        for each, tiles in found
-        if each.value > 0
-    ]
     title = out.styled(f"{problem.name}: no plan has less", "bold")
-    table = out.table(("quantity", "bound", "value", "", "tiles", ""), rows, numbers=(2,))
-    out.print_answer(data, [title, table], as_json=as_json)
+    formats = {"quantity": "", "name": "", "value": ",d", "unit": "", "tiles": "", "best": ""}
+    out.print_answer(data, [title, out.table_of(rows, formats)], as_json=as_json)
 
 
 @verb(
@@ -129,18 +119,20 @@ def calibrate(
         out.print_answer({"files": [str(output)]}, [f"written: {output}"], as_json=as_json)
         return
     rows = calibration.read_measurements(source, load_machine(machine).machine)
-    found = [
-        (" ".join(family), len(some), *calibration.held_out_errors(some))
-        for family, some in calibration.families_of(rows).items()
-    ]
-    names = ("family", "rows", "error", "error_by_rule")
-    data = {"families": [dict(zip(names, each, strict=True)) for each in found]}
-    cells = [
-        (family, f"{rows:,}", f"{error:.1%}", f"{by_rule:.1%}")
-        for family, rows, error, by_rule in found
-    ]
-    table = out.table(("family", "rows", "error", "analytic"), cells, numbers={1, 2, 3})
-    out.print_answer(data, [out.styled("On held-out rows", "bold"), table], as_json=as_json)
+    formats = {"family": "", "rows": ",d", "error": ".1%", "error_by_rule": ".1%"}
+    families = []
+    for family, some in calibration.families_of(rows).items():
+        error, by_rule = calibration.held_out_errors(some)
+        families.append(
+            {
+                "family": " ".join(family),
+                "rows": len(some),
+                "error": error,
+                "error_by_rule": by_rule,
+            }
+        )
+    shown = [out.styled("On held-out rows", "bold"), out.table_of(families, formats)]
+    out.print_answer({"families": families}, shown, as_json=as_json)
 
 
 @verb()
@@ -148,10 +140,10 @@ def solvers(as_json: bool = False) -> None:
     """List the solvers and policies: source, what each decides, and its limits."""
     from spmilp.registry import list_solvers
 
-    headings = ("name", "source", "decides", "limits")
-    rows = [(name, one.source, one.decides, one.limits) for name, one in list_solvers().items()]
-    data = {"solvers": [dict(zip(headings, row, strict=True)) for row in rows]}
-    out.print_answer(data, [out.table(headings, rows)], as_json=as_json)
+    formats = {"name": "", "source": "", "decides": "", "limits": ""}
+    rows = [{**asdict(one), "name": name} for name, one in list_solvers().items()]
+    data = {"solvers": [{name: row[name] for name in formats} for row in rows]}
+    out.print_answer(data, [out.table_of(rows, formats)], as_json=as_json)
 
 
 @verb(name=argument("[NAME|FILE.yaml]"))
@@ -174,19 +166,25 @@ def machines(name: str | None = None, as_json: bool = False) -> None:
         return
     presets = [load_machine(preset).machine for preset in list_presets()]
     rows = [
-        (
-            machine.name,
-            f"{len(machine.cores):,}",
-            _sizes(machine),
-            quantities.frequency(machine.frequency) if machine.frequency else "",
-            f"{len(machine.unverified):,}",
-            machine.description.split(". ")[0],
-        )
+        {
+            "name": machine.name,
+            "cores": len(machine.cores),
+            "spm": _sizes(machine),
+            "clock": quantities.frequency(machine.frequency) if machine.frequency else None,
+            "unverified": len(machine.unverified),
+            "description": machine.description.split(". ")[0],
+        }
         for machine in presets
     ]
-    headings = ("name", "cores", "SPM", "clock", "unverified", "description")
-    table = out.table(headings, rows, numbers={1, 2, 3, 4})
-    out.print_answer({"machines": list(map(_outline, presets))}, [table], as_json=as_json)
+    formats = {"name": "", "cores": ",d", "spm": "", "clock": "", "unverified": ",d"}
+    table = out.table_of(rows, {**formats, "description": ""})
+    out.print_answer({"machines": rows}, [table], as_json=as_json)
+
+
+def _sizes(machine: "Machine") -> str:
+    """Return the sizes of the scratchpads, each once."""
+    sizes = Counter(spm.size for spm in machine.spms)
+    return ", ".join(f"{n} × {quantities.size(bytes_)}" for bytes_, n in sizes.items() if bytes_)
 
 
 def _shown(file: "MachineFile") -> Iterator[RenderableType]:
@@ -194,13 +192,9 @@ def _shown(file: "MachineFile") -> Iterator[RenderableType]:
     machine = file.machine
     what = f": {machine.description}" if machine.description else ""
     yield f"{machine.name}{what}\n"
-    parts = [
-        *_counted("core", (_core(machine, core.kind) for core in machine.cores)),
-        *_counted("memory", map(_memory, machine.memories)),
-        *_counted("engine", map(_engine, machine.engines)),
-        *_counted("link", (f"{one.rate} B/cycle, latency {one.latency}" for one in machine.links)),
-    ]
-    yield out.table(("part", "number", "each"), parts, numbers={1})
+    parts = Counter(_parts(machine))
+    counted = [(part, f"{number:,}", text) for (part, text), number in parts.items()]
+    yield out.table(("part", "number", "each"), counted, numbers={1})
     yield ""
     if not file.provenance:
         yield "The file says nothing about where its numbers come from."
@@ -221,55 +215,15 @@ def _shown(file: "MachineFile") -> Iterator[RenderableType]:
         yield f"{number} {source}"
 
 
-def _outline(machine: "Machine") -> dict[str, object]:
-    return {
-        "name": machine.name,
-        "description": machine.description,
-        "cores": len(machine.cores),
-        "frequency": machine.frequency,
-        "memories": [
-            {"name": memory.name, "kind": memory.kind.value, "size": memory.size}
-            for memory in machine.memories
-        ],
-        "links": len(machine.links),
-        "engines": len(machine.engines),
-        "unverified": list(machine.unverified),
-    }
-
-
-def _counted(part: str, described: Iterable[str]) -> list[tuple[str, str, str]]:
-    """Return a row for parts that are alike."""
-    return [(part, f"{number:,}", text) for text, number in Counter(described).items()]
-
-
-def _core(machine: "Machine", kind: int) -> str:
-    its = machine.kinds[kind]
-    macs = [
-        f"{array.dtype} {prod(size for _, size in array.unroll):,} MAC/cycle"
-        for array in its.arrays
-    ]
-    lanes = [f"{dtype} {lanes} lanes" for dtype, lanes in its.lanes]
-    runs = [] if its.operators is None else [f"runs {', '.join(sorted(its.operators))}"]
-    return f"{its.name}: " + ", ".join([*macs, *lanes, f"launch {its.launch} cycles", *runs])
-
-
-def _memory(memory: "Memory") -> str:
-    size = "no limit" if memory.size is None else quantities.size(memory.size)
-    reserved = sum(taken.end - taken.start for taken in memory.reserved)
-    kept = f", {quantities.size(reserved)} reserved" if reserved else ""
-    return f"{memory.kind}: {size}{kept}, aligned to {memory.alignment} B"
-
-
-def _engine(engine: "Engine") -> str:
-    longest = "" if engine.longest is None else f", at most {engine.longest:,} B"
-    strides = "" if engine.dimensions is None else f", {engine.dimensions}-D"
-    return (
-        f"{engine.channels} channels, {engine.rate} B/cycle, set-up {engine.setup} cycles"
-        f"{longest}{strides}"
-    )
-
-
-def _sizes(machine: "Machine") -> str:
-    """Return the sizes of the scratchpads, each once."""
-    sizes = Counter(spm.size for spm in machine.spms)
-    return ", ".join(f"{n} × {quantities.size(bytes_)}" for bytes_, n in sizes.items() if bytes_)
+def _parts(machine: "Machine") -> Iterator[tuple[str, str]]:
+    """Yield what each part is, and what tells it from others of its kind."""
+    for core in machine.cores:
+        yield "core", machine.kinds[core.kind].name
+    for memory in machine.memories:
+        size = "no limit" if memory.size is None else quantities.size(memory.size)
+        yield "memory", f"{memory.kind}: {size}, aligned to {memory.alignment} B"
+    for engine in machine.engines:
+        rate = f"{engine.rate} B/cycle, set-up {engine.setup} cycles"
+        yield "engine", f"{engine.channels} channels, {rate}"
+    for link in machine.links:
+        yield "link", f"{link.rate} B/cycle, latency {link.latency}"

@@ -7,13 +7,15 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
 from spmilp.errors import ExitCode
 
 CODES = {signal.SIGINT: ExitCode.INTERRUPTED, signal.SIGTERM: ExitCode.TERMINATED}
+
+WHAT_REMAINS = "files hold what they held before, or all that is new"
+"""What a command that was cut short leaves behind."""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -38,22 +40,6 @@ class Interrupts:
 
     code: ExitCode | None = None
     finishing: bool = False
-
-
-@dataclass
-class Command:
-    """The command that this process runs.
-
-    Parameters
-    ----------
-    state
-        What the message of an interrupt says of the command's progress.
-    """
-
-    state: str = "while starting; nothing was written"
-
-
-COMMAND = Command()
 
 
 @contextmanager
@@ -84,14 +70,6 @@ def interrupts_noted() -> Iterator[Interrupts]:
             signal.signal(number, handler)
 
 
-@contextmanager
-def writing(where: Path) -> Iterator[None]:
-    """Let the message of an interrupt say what becomes of a file or folder."""
-    COMMAND.state = f"{where} holds what it held before, or all that is new"
-    yield
-    COMMAND.state = f"{where} is written"
-
-
 def end_at_signals() -> None:
     """Let a signal end the process at once, with a message and its exit code.
 
@@ -103,12 +81,6 @@ def end_at_signals() -> None:
             signal.signal(number, _end)
 
 
-def message(why: str = "interrupted") -> str:
-    """Return what an interrupted command says; ``why`` is what ends it, in words."""
-    between = " " if COMMAND.state.startswith("while") else "; "
-    return f"{why}{between}{COMMAND.state}"
-
-
 def failure(kind: str, message: str, code: ExitCode) -> dict[str, Any]:
     """Return an error as the JSON object that a command prints."""
     error = {"kind": kind, "message": message}
@@ -116,13 +88,10 @@ def failure(kind: str, message: str, code: ExitCode) -> dict[str, Any]:
 
 
 def _end(number: int, frame: FrameType | None) -> NoReturn:
-    code = CODES[signal.Signals(number)]
-    said = [(2, f"error: {message()}")]
-    answer = failure(Interrupted.__name__, message(), code)
-    if "--json-lines" in sys.argv:
-        said.append((1, json.dumps({"event": "answer", **answer})))
-    elif "--json" in sys.argv:
-        said.append((1, json.dumps(answer, indent=2)))
+    code, message = CODES[signal.Signals(number)], f"interrupted; {WHAT_REMAINS}"
+    said = [(2, f"error: {message}")]
+    if "--json" in sys.argv:
+        said.append((1, json.dumps(failure(Interrupted.__name__, message, code), indent=2)))
     # Nothing that may be in the middle of something is used any more: neither streams nor locks.
     for stream, text in said:
         with suppress(OSError):

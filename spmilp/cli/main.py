@@ -7,8 +7,6 @@ can act on end a command with one message and one exit code.
 import os
 import sys
 import traceback
-from collections.abc import Sequence
-from itertools import pairwise
 from time import perf_counter
 from typing import Annotated, Any
 
@@ -18,23 +16,9 @@ from typer.core import TyperGroup
 import spmilp
 from spmilp.cli import facts, pack, plans, runs, solve
 from spmilp.cli.arguments import help_of
-from spmilp.cli.interrupts import COMMAND, Interrupted, failure, message
-from spmilp.cli.output import (
-    OutputError,
-    discard_output,
-    prepare_streams,
-    print_error,
-    print_json,
-    print_json_line,
-)
+from spmilp.cli.interrupts import WHAT_REMAINS, Interrupted, failure
+from spmilp.cli.output import prepare_streams, print_error, print_json
 from spmilp.errors import ArgumentError, ExitCode, SpmilpError, UnsupportedOperatorError
-
-JSON_LINES = "--json-lines"
-JSON_FORMS = ("--json", JSON_LINES)
-"""Options for an answer as JSON, errors included."""
-
-NO_ROOM = "failed to map segment"
-"""What the dynamic linker says of a library for which there is no memory."""
 
 
 class FailuresGroup(TyperGroup):
@@ -42,9 +26,7 @@ class FailuresGroup(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run a verb."""
-        COMMAND.state = "nothing was written"
-        _refuse_empty(ctx.args)
-        as_json = next((form for form in JSON_FORMS if form in ctx.args), None)
+        as_json = "--json" in ctx.args
         try:
             return super().invoke(ctx)
         except SpmilpError as error:
@@ -53,34 +35,23 @@ class FailuresGroup(TyperGroup):
             raise _ending(error, said, error.exit_code, as_json) from error
         except KeyboardInterrupt as error:
             code = error.code if isinstance(error, Interrupted) else ExitCode.INTERRUPTED
-            raise _ending(error, message(), code, as_json) from error
+            raise _ending(error, f"interrupted; {WHAT_REMAINS}", code, as_json) from error
         except BrokenPipeError as error:
             raise typer.Exit(ExitCode.BROKEN_PIPE) from error
         except (MemoryError, ImportError) as error:
-            if isinstance(error, ImportError) and NO_ROOM not in str(error):
+            # The dynamic linker says this of a library for which there is no memory.
+            if isinstance(error, ImportError) and "failed to map segment" not in str(error):
                 raise
-            why = f"out of memory ({error or 'no figures'})"
-            code = ExitCode.LIMIT_WITHOUT_PLAN
-            raise _ending(error, message(why), code, as_json) from error
+            said = f"out of memory ({error or 'no figures'}); {WHAT_REMAINS}"
+            raise _ending(error, said, ExitCode.LIMIT_WITHOUT_PLAN, as_json) from error
         except OSError as error:
-            if error.filename is None:
+            if error.filename is None:  # standard output: the caller says so
                 raise
             said = f"{error.filename}: {error.strerror}"
             raise _ending(error, said, ExitCode.INVALID_INPUT, as_json) from error
 
 
-def _refuse_empty(arguments: Sequence[str]) -> None:
-    """Refuse arguments without text, such as a variable of a script that is not set."""
-    for before, given in pairwise(["", *arguments]):
-        if given.startswith("--") and given.endswith("="):
-            raise typer.BadParameter(f"{given[:-1]} is empty")
-        if not given:
-            raise typer.BadParameter(
-                f"{before if before.startswith('-') else 'an argument'} is empty"
-            )
-
-
-def _ending(error: BaseException, message: str, code: ExitCode, as_json: str | None) -> typer.Exit:
+def _ending(error: BaseException, message: str, code: ExitCode, as_json: bool) -> typer.Exit:
     """Print the message, as JSON too where that was asked for, and return the exit."""
     print_error(message)
     if as_json:
@@ -90,10 +61,7 @@ def _ending(error: BaseException, message: str, code: ExitCode, as_json: str | N
             answer["error"]["nodes"] = [
                 dict(zip(fields, each, strict=True)) for each in error.nodes
             ]
-        if as_json == JSON_LINES:
-            print_json_line({"event": "answer", **answer})
-        else:
-            print_json(answer)
+        print_json(answer)
     return typer.Exit(int(code))
 
 
@@ -130,8 +98,7 @@ VERBS = (
     *(facts.machines, facts.solvers),
 )
 for verb in VERBS:
-    examples = f"{pack.EXAMPLES}\n\n" if verb is pack.pack else ""
-    app.command(verb.__name__, help=help_of(verb), epilog=examples + EXIT_CODES)(verb)
+    app.command(verb.__name__, help=help_of(verb))(verb)
 
 
 def print_version(wanted: bool) -> None:
@@ -159,12 +126,6 @@ def settings(
     """Map neural networks onto many-core machines with scratchpad memories."""
 
 
-def shortened(message: str, longest: int = 300) -> str:
-    """Return the first line of a message, cut where it is too long to read."""
-    line = message.partition("\n")[0]
-    return line if len(line) <= longest else f"{line[:longest]}…"
-
-
 def main(started: float = STARTED) -> None:
     """Run the command line, and end with its exit code.
 
@@ -178,12 +139,10 @@ def main(started: float = STARTED) -> None:
         code = _run(started)
         sys.stdout.flush()
     except BrokenPipeError:
-        discard_output()
         code = ExitCode.BROKEN_PIPE
-    except OutputError as error:
-        discard_output()
-        print_error(str(error))
-        code = error.exit_code
+    except OSError as error:
+        print_error(f"standard output: cannot be written: {error.strerror}")
+        code = ExitCode.INVALID_INPUT
     sys.exit(code)
 
 
@@ -194,13 +153,14 @@ def _run(started: float) -> int:
     except SystemExit as ended:
         # The library says 1 where the reader of the help has gone, and nowhere else.
         return ExitCode.BROKEN_PIPE if ended.code == 1 else int(ended.code or 0)
-    except OutputError:
+    except OSError:
         raise
     except Exception as error:
         if "--debug" in sys.argv or os.environ.get("SPMILP_DEBUG"):
             traceback.print_exc()
+        first_line = str(error).partition("\n")[0][:300]
         print_error(
-            f"internal error: {type(error).__name__}: {shortened(str(error))}\n"
+            f"internal error: {type(error).__name__}: {first_line}\n"
             "This is a defect of spmilp. Please report it with the command and its input; "
             "spmilp --debug ... shows the traceback."
         )

@@ -5,31 +5,23 @@ import json
 import math
 import os
 import sys
-import time
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.cells import cell_len
-from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType
+from rich.console import Console, JustifyMethod, RenderableType
 from rich.markup import escape
+from rich.status import Status
 from rich.table import Table
 from rich.text import Text
-
-from spmilp.errors import SpmilpError
-from spmilp.quantities import percent, relative_gap
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from spmilp.solvers.base import Progress
-
-
 PLAIN_WIDTH = 150
 """Columns when the output is no terminal."""
-
 
 _CONTROLS = (*range(32), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 _SHOWN = {code: f"\\u{code:04x}" for code in _CONTROLS if chr(code) not in "\n\t"}
@@ -60,54 +52,12 @@ def prepare_streams() -> None:
         except OSError:
             # The next file that is opened would get the number, and what libraries print.
             os.open(os.devnull, os.O_RDWR)
-    if sys.stderr is None:
-        sys.stderr = io.TextIOWrapper(io.FileIO(2, "w", closefd=False), encoding="utf-8")
-    elif isinstance(sys.stderr, io.TextIOWrapper):
-        sys.stderr.reconfigure(errors="backslashreplace")
-    if sys.stdout is None:
-        sys.stdout = _Output(io.BufferedWriter(io.FileIO(1, "w", closefd=False)), encoding="utf-8")
-    elif sys.stdout is sys.__stdout__ and isinstance(sys.stdout, io.TextIOWrapper):
-        encoding, lines = sys.stdout.encoding, sys.stdout.line_buffering
-        sys.stdout = _Output(
-            sys.stdout.detach(), encoding, errors="backslashreplace", line_buffering=lines
-        )
-
-
-class OutputError(SpmilpError):
-    """Standard output does not take what is printed."""
-
-    def __init__(self, error: OSError) -> None:
-        super().__init__(f"standard output: cannot be written: {error.strerror}")
-
-
-class _Output(io.TextIOWrapper):
-    """Standard output whose errors are told from those of files."""
-
-    def write(self, text: str) -> int:
-        """Write text."""
-        with _told_from_others():
-            return super().write(text)
-
-    def flush(self) -> None:
-        """Write what is kept back."""
-        with _told_from_others():
-            super().flush()
-
-
-@contextmanager
-def _told_from_others() -> Iterator[None]:
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise OutputError(error) from error
-
-
-def discard_output() -> None:
-    """Print to nowhere from now on, what has not been taken yet included."""
-    with suppress(OSError, ValueError), open(os.devnull, "w") as nowhere:
-        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - for good
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -127,12 +77,6 @@ def print_json(value: object) -> None:
     sys.stdout.write(json.dumps(value, indent=2, allow_nan=False, ensure_ascii=False) + "\n")
 
 
-def print_json_line(value: object) -> None:
-    """Print a JSON object as one line on stdout."""
-    sys.stdout.write(json.dumps(value, allow_nan=False, ensure_ascii=False) + "\n")
-    sys.stdout.flush()
-
-
 def print_answer(data: object, shown: Iterable[RenderableType], *, as_json: bool) -> None:
     """Print what a command has found: one JSON object, or tables and lines.
 
@@ -149,7 +93,7 @@ def print_answer(data: object, shown: Iterable[RenderableType], *, as_json: bool
             to.print(each, soft_wrap=isinstance(each, Text))
 
 
-def records(frame: "pd.DataFrame") -> list[dict[str, object]]:
+def records(frame: "pd.DataFrame") -> list[dict[str, Any]]:
     """Return the rows of a table as JSON knows them: what is missing is ``None``."""
     rows = frame.astype(object).where(frame.notna(), None)
     return [{str(key): value for key, value in row.items()} for row in rows.to_dict("records")]
@@ -196,112 +140,42 @@ def table(
     return made
 
 
-BETWEEN = 2
-"""Columns of the terminal between those of a table."""
+def table_of(rows: Iterable[Mapping[str, Any]], formats: Mapping[str, str]) -> Table:
+    """Return fields of records as columns; each has a format, empty for what is no number.
 
-NARROWEST_NAME = 24
-"""Texts that are longer may be folded; numbers never are."""
-
-
-@dataclass(frozen=True)
-class Stacked:
-    """A table; where it is too wide, several that all begin with the first ``keys`` columns.
-
-    Parameters
-    ----------
-    numbers
-        Positions of the columns that hold numbers.
+    What is missing is a dash.
     """
-
-    headings: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    numbers: Container[int]
-    keys: int = 1
-
-    def __rich_console__(self, to: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
-        """Yield the tables that fit, with empty lines between them."""
-        for place, columns in enumerate(self._that_fit(options.max_width)):
-            if place:
-                yield ""
-            yield table(
-                [self.headings[column] for column in columns],
-                [[row[column] for column in columns] for row in self.rows],
-                numbers={at for at, column in enumerate(columns) if column in self.numbers},
-            )
-
-    def _that_fit(self, width: int) -> list[list[int]]:
-        """Return the columns of each of the tables: as many as fit, and one at least."""
-        first = list(range(self.keys))
-        tables = [first]
-        room = left = width - sum(map(self._needed, first))
-        for column in range(self.keys, len(self.headings)):
-            if self._needed(column) > left and len(tables[-1]) > self.keys:
-                tables.append(list(first))
-                left = room
-            left -= self._needed(column)
-            tables[-1] = [*tables[-1], column]
-        return tables
-
-    def _needed(self, column: int) -> int:
-        texts = (self.headings[column], *(row[column] for row in self.rows))
-        widest = max(map(cell_len, texts))
-        return BETWEEN + (widest if column in self.numbers else min(widest, NARROWEST_NAME))
+    cells = [
+        ["–" if row[name] is None else format(row[name], form) for name, form in formats.items()]
+        for row in rows
+    ]
+    numbers = {at for at, form in enumerate(formats.values()) if form}
+    return table([name.replace("_", " ") for name in formats], cells, numbers=numbers)
 
 
+@dataclass(frozen=True, slots=True)
 class ProgressLine:
     """Says what the command does; silent unless stderr is a terminal."""
 
-    def __init__(self) -> None:
-        self._text = ""
-        self._end = math.inf
-        self._status = console(stderr=True).status(self) if sys.stderr.isatty() else None
-
-    def __rich__(self) -> RenderableType:
-        """Return the line as it is now; it is drawn several times a second."""
-        left = self._end - time.perf_counter()
-        if math.isinf(left):
-            return Text(self._text)
-        return Text(f"{self._text}, {max(0.0, left):.0f} s left")
+    status: Status | None
 
     def say(self, text: str) -> None:
         """Replace the line."""
-        self._text = visible(text)
-
-    def ends_at(self, instant: float) -> None:
-        """Show the seconds left until an instant of ``time.perf_counter``."""
-        self._end = instant
+        if self.status is not None:
+            self.status.update(styled(text))
 
     def print_above(self, text: str) -> None:
         """Print a line that stays, above the one that is replaced."""
-        to = console(stderr=True) if self._status is None else self._status.console
-        to.print(Text(visible(text)), soft_wrap=True)
-
-    def starts(self, instance: str, solver: str) -> None:
-        """Say which solver begins on which instance."""
-        self.say(f"{instance}: {solver}")
-
-    def better_tiles(self, value: int, tasks: int) -> None:
-        """Show what the search for tile sizes has found."""
-        self.say(f"choosing tiles: best {value:,} with {tasks:,} tasks")
-
-    def improved(self, progress: "Progress") -> None:
-        """Show a solver's incumbent, bound and gap."""
-        incumbent = progress.incumbent
-        if incumbent is None:
-            self.say(f"solving: no plan yet, bound {progress.bound:,} ({progress.source})")
-            return
-        gap = percent(relative_gap(incumbent, progress.bound))
-        self.say(
-            f"solving: best {incumbent:,}, bound {progress.bound:,}, gap {gap} ({progress.source})"
-        )
+        to = console(stderr=True) if self.status is None else self.status.console
+        with suppress(OSError):
+            to.print(styled(text), soft_wrap=True)
 
 
 @contextmanager
 def progress_line() -> Iterator[ProgressLine]:
     """Show a line of progress for as long as the block runs."""
-    line = ProgressLine()
-    if line._status is None:
-        yield line
+    if not sys.stderr.isatty():
+        yield ProgressLine(None)
         return
-    with line._status:
-        yield line
+    with console(stderr=True).status("") as status:
+        yield ProgressLine(status)

@@ -2,7 +2,6 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -15,14 +14,10 @@ from spmilp import quantities
 from spmilp.cli import arguments
 from spmilp.cli import output as out
 from spmilp.cli.arguments import argument, option, verb
-from spmilp.cli.interrupts import writing
 from spmilp.errors import ExitCode
 from spmilp.quantities import count
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from spmilp.export.formats import Exported
     from spmilp.result import Result
 
 LOG = "log.jsonl"
@@ -137,20 +132,11 @@ def replay(
         | {"relative": out.finite(each.relative)}
         for each in found
     ]
-    data = {"plan": str(plan), "within": within}
-    rows = [
-        (
-            each.name,
-            "x".join(map(str, each.shape)),
-            each.dtype,
-            *(f"{number:.3g}" for number in (each.absolute, each.relative, each.allowed)),
-            "within" if each.within else "OUTSIDE",
-        )
-        for each in found
-    ]
-    headings = ("output", "shape", "type", "largest difference", "relative", "allowed", "")
-    shown: list[RenderableType] = [out.table(headings, rows, numbers={3, 4, 5})]
-    out.print_answer({**data, "outputs": outputs}, shown, as_json=as_json)
+    formats = {"name": "", "dtype": "", "absolute": ".3g", "relative": ".3g", "allowed": ".3g"}
+    rows = [{**row, "within": "yes" if row["within"] else "OUTSIDE"} for row in outputs]
+    table = out.table_of(rows, {**formats, "within": ""})
+    data = {"plan": str(plan), "within": within, "outputs": outputs}
+    out.print_answer(data, [table], as_json=as_json)
     if not within:
         raise typer.Exit(ExitCode.PLAN_INVALID)
 
@@ -164,7 +150,6 @@ class Kind(StrEnum):
 
 
 @verb(
-    plans=argument("PLAN.json..."),
     output=option(
         "-o",
         metavar="FILE.html|.pdf|.png|.svg",
@@ -172,82 +157,49 @@ class Kind(StrEnum):
         show_default="report.html beside the plan",
     ),
     kind=option(show_default="timeline"),
-    memory=option(metavar="NAME", show_default="every scratchpad that is used"),
-    log=option(metavar="FILE.jsonl", show_default="log.jsonl beside the plan, if it is there"),
 )
 def report(
-    plans: list[Path],
+    plan: Path,
     output: Path | None = None,
     kind: Kind | None = None,
-    memory: list[str] | None = None,
-    whole: bool = False,
-    chain: bool = False,
     problem: Path | None = None,
-    log: Path | None = None,
     as_json: bool = False,
 ) -> None:
     """Show a plan in one page, or in a figure for a paper.
 
     The page says what bounds the plan, when and where everything runs and lies, and
     why; it needs no network and no other file. Figures: timeline of cores and DMA
-    channels; memory, what lies where and when; gap, incumbent and bound over the time
-    of the search.
-    Exit code 7 when a plan is invalid.
+    channels, its critical chain framed; memory, what lies where and when; gap, incumbent
+    and bound over the time of the search.
+    Exit code 7 when the plan is invalid.
 
     Parameters
     ----------
-    plans
-        The plan, or its folder; several for timelines on one axis of cycles.
     output
         Where to write the page, or a figure.
     kind
         What a figure shows.
-    memory
-        A memory to draw (repeat); for --kind memory.
-    whole
-        Memories up to their capacity, not to what is used.
-    chain
-        Frame the critical chain in timelines.
-    log
-        The log of its search, which spmilp solve --log-file has written.
     """
-    target = output or folder_of(plans[0]) / "report.html"
-    written: dict[str, object] = {"file": str(target)}
-    said = ""
-    if target.suffix.lower() in (".html", ".htm"):
-        if len(plans) > 1 or kind is not None:
-            asked = f"{len(plans)} plans" if len(plans) > 1 else f"--kind {kind}"
-            raise typer.BadParameter(f"a page shows all of one plan: {asked} needs -o FILE.pdf")
-        result = valid_plan(plans[0], problem, log)
-        with writing(target):
-            written["bytes"] = size = len(result.report(target).html.encode())
-        said = f" ({quantities.size(size)})"
-    else:
-        from spmilp.report.figures import require_known_ending, write_figure
+    from spmilp.report.figures import require_known_ending, write_figure
 
+    target = output or folder_of(plan) / "report.html"
+    is_page = target.suffix.lower() in (".html", ".htm")
+    if is_page and kind is not None:
+        raise typer.BadParameter(f"a page shows all of a plan: --kind {kind} needs -o FILE.pdf")
+    if not is_page:
         require_known_ending(target)
-        kind = kind or Kind.TIMELINE
-        if len(plans) > 1 and kind is not Kind.TIMELINE:
-            raise typer.BadParameter(f"--kind {kind} shows one plan, and {len(plans)} are given")
-        results = [valid_plan(plan, problem, log) for plan in plans]
-        figure = _figure(results, kind, memory, whole, chain)
-        with writing(target):
-            write_figure(figure, target)
-    out.print_answer(written, [f"written: {target}{said}"], as_json=as_json)
-
-
-def _figure(
-    results: "list[Result]", kind: Kind, memories: list[str] | None, whole: bool, chain: bool
-) -> "Figure":
-    first, *others = results
-    if kind is Kind.GAP:
-        return first.convergence()
-    if kind is Kind.TIMELINE:
-        return first.timeline(beside=others, chain=chain)
-    try:
-        return first.memory_map(memories, zoom=not whole)
-    except ValueError as error:
-        raise typer.BadParameter(f"--memory: {error}") from error
+    result = valid_plan(plan, problem)
+    if is_page:
+        result.report(target)
+    elif kind is Kind.MEMORY:
+        write_figure(result.memory_map(), target)
+    elif kind is Kind.GAP:
+        write_figure(result.convergence(), target)
+    else:
+        write_figure(result.timeline(chain=True), target)
+    size = target.stat().st_size
+    said = f"written: {target} ({quantities.size(size)})"
+    out.print_answer({"file": str(target), "bytes": size}, [said], as_json=as_json)
 
 
 @verb(
@@ -290,7 +242,7 @@ def explain(
         _print_groups(source, machine, network, as_json=as_json)
         return
     if _is_plan(source):
-        said = explained(valid_plan(Path(source), problem, None))
+        said = explained(valid_plan(Path(source), problem))
     else:
         said = explained(source, machine, time_limit=time_limit, **network)
     out.print_answer(said.data, [said.text], as_json=as_json)
@@ -318,11 +270,8 @@ def _print_groups(
 
     read, target = load(model, machine, **network)
     found = inspect_network(read, target.machine, choose_tilings(read, target.machine))
-    groups = found["groups"]
-    operators = (f"{number} {kind}" for kind, number in found["operators"].items())
     figures = [
-        ("operators", ", ".join(operators)),
-        ("groups", f"{len(groups)} fused groups in {sum(row['tiles'] for row in groups):,} tiles"),
+        ("operators", ", ".join(f"{number} {kind}" for kind, number in found["operators"].items())),
         ("work", f"{found['macs']:,} MAC"),
         ("parameters", quantities.size(found["parameters"])),
         ("intermediates", quantities.size(found["intermediates"])),
@@ -333,32 +282,29 @@ def _print_groups(
             f"{found['compute_cycles']:,.0f}, dram {found['dram_cycles']:,.0f}",
         ),
     ]
-    rows = [
-        (
-            row["name"],
-            " ".join(row["operators"]),
-            "x".join(map(str, row["output_shape"])),
-            f"{row['macs']:,}",
-            *(quantities.size(row[name]) for name in ("reads", "constants", "writes")),
-            row["tiling"],
-            f"{max(row['compute_cycles'], row['dram_cycles']):,.0f}",
-            row["bound_by"],
-        )
-        for row in groups
-    ]
+    rows = [{**row, "operators": " ".join(row["operators"])} for row in found["groups"]]
+    count = quantities.count(len(rows), "fused group")
     shown: list[RenderableType] = [
-        out.styled(f"{found['network']} on {found['machine']}", "bold"),
+        out.styled(f"{found['network']} on {found['machine']}: {count}", "bold"),
         out.table(("", ""), figures, show_headings=False),
         "",
-        out.Stacked(GROUP_HEADINGS, rows, numbers=range(3, 9)),
+        out.table_of(rows, GROUP_COLUMNS),
     ]
     out.print_answer(found, shown, as_json=as_json)
 
 
-GROUP_HEADINGS = (
-    *("group", "operators", "output", "MAC", "reads", "constants", "writes"),
-    *("tiling", "cycles ≥", "bound by"),
-)
+GROUP_COLUMNS = {
+    "name": "",
+    "operators": "",
+    "macs": ",d",
+    "reads": ",d",
+    "constants": ",d",
+    "writes": ",d",
+    "tiles": ",d",
+    "compute_cycles": ",.0f",
+    "dram_cycles": ",.0f",
+    "bound_by": "",
+}
 
 
 @verb(
@@ -397,7 +343,7 @@ def export(
     from spmilp.export.formats import ALL, export_plan
     from spmilp.result import read
 
-    dims, result = quantities.dimensions(dim), read(plan, problem=problem)
+    result = read(plan, problem=problem)
     if result.plan is None:
         raise InvalidPlanError(result.violations)
     made = export_plan(
@@ -405,12 +351,11 @@ def export(
         result.plan,
         formats or [ALL],
         model=model,
-        dims=dims,
+        dims=quantities.dimensions(dim),
         prefix=prefix,
     )
     target = output or folder_of(plan) / "export"
-    with writing(target):
-        files = made.write(target)
+    files = made.write(target)
     data = {
         "files": [str(file) for file in files],
         "left_out": [{"format": name, "reason": why} for name, why in made.left_out],
@@ -418,18 +363,14 @@ def export(
         "footprint": made.footprint.fields() if made.footprint else None,
     }
     lines = [f"written: {file}" for file in files]
-    out.print_answer(data, [*lines, *_what_else(made)], as_json=as_json)
+    lines += [f"left out: {name}: {why.removeprefix(f'{name}: ')}" for name, why in made.left_out]
+    lines += made.footprint.lines() if made.footprint else ()
+    out.print_answer(data, lines, as_json=as_json)
     made.require_all()
 
 
-def _what_else(made: "Exported") -> Iterator[str]:
-    for name, why in made.left_out:
-        yield f"left out: {name}: {why.removeprefix(f'{name}: ')}"
-    yield from made.footprint.lines() if made.footprint else ()
-
-
-def valid_plan(plan: Path, problem: Path | None, log: Path | None) -> "Result":
-    """Read a plan with its problem, and the log of its search where there is one.
+def valid_plan(plan: Path, problem: Path | None) -> "Result":
+    """Read a plan with its problem, and the log of its search where it lies beside it.
 
     Raises
     ------
@@ -441,8 +382,8 @@ def valid_plan(plan: Path, problem: Path | None, log: Path | None) -> "Result":
     from spmilp.export.errors import InvalidPlanError
     from spmilp.result import read
 
-    beside = folder_of(plan) / LOG
-    result = read(plan, problem=problem, log=log or (beside if beside.exists() else None))
+    log = folder_of(plan) / LOG
+    result = read(plan, problem=problem, log=log if log.exists() else None)
     if result.violations:
         raise InvalidPlanError(result.violations, "shown")
     return result

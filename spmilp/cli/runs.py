@@ -11,38 +11,47 @@ from spmilp import quantities
 from spmilp.cli import arguments
 from spmilp.cli import output as out
 from spmilp.cli.arguments import argument, option, verb
-from spmilp.cli.interrupts import COMMAND, interrupts_noted, writing
-from spmilp.errors import ExitCode, MissingExtraError
+from spmilp.cli.interrupts import interrupts_noted
+from spmilp.errors import ExitCode
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from spmilp.runs.sweep import News
 
-TEXT, COUNT, RATIO, SHARE, SECONDS = "", ",.0f", ".3f", ".1%", ".2f"
+TEXT, COUNT, RATIO, SHARE, SECONDS = "", ",d", ".3f", ".1%", ".2f"
 """Formats of the columns of a table."""
 
 RUN_COLUMNS = {
-    "instance": ("instance", TEXT),
-    "solver": ("solver", TEXT),
-    "tasks": ("tasks", COUNT),
-    "status": ("status", TEXT),
-    "objective": ("objective", COUNT),
-    "bound": ("bound", COUNT),
-    "gap": ("gap", SHARE),
-    "ratio_to_best": ("× best", RATIO),
-    "seconds": ("s", SECONDS),
+    "instance": TEXT,
+    "solver": TEXT,
+    "tasks": COUNT,
+    "status": TEXT,
+    "objective": COUNT,
+    "bound": COUNT,
+    "gap": SHARE,
+    "ratio_to_best": RATIO,
+    "seconds": SECONDS,
 }
 SUMMARY_COLUMNS = {
-    "solver": ("solver", TEXT),
-    "runs": ("runs", COUNT),
-    "plans": ("plans", COUNT),
-    "proven": ("proven", COUNT),
-    "ratio_to_bound": ("× bound", RATIO),
-    "ratio_to_best": ("× best", RATIO),
-    "worst_ratio_to_best": ("worst × best", RATIO),
-    "median_gap": ("median gap", SHARE),
-    "seconds": ("s", SECONDS),
+    "solver": TEXT,
+    "runs": COUNT,
+    "plans": COUNT,
+    "proven": COUNT,
+    "ratio_to_bound": RATIO,
+    "ratio_to_best": RATIO,
+    "worst_ratio_to_best": RATIO,
+    "median_gap": SHARE,
+    "seconds": SECONDS,
+}
+SWEPT_COLUMNS = {
+    "status": TEXT,
+    "objective": COUNT,
+    "bound": COUNT,
+    "gap": SHARE,
+    "dram_traffic": COUNT,
+    "peak_spm": COUNT,
+    "seconds": ".1f",
 }
 
 
@@ -86,16 +95,15 @@ def compare(
             sources,
             machine,
             solvers=arguments.names(solvers),
-            observer=Observer(on_stage=progress.say, on_progress=progress.improved),
+            observer=Observer(on_stage=progress.say),
             on_start=lambda instance, solver: progress.say(f"{instance}: {solver}"),
             **given,
         )
     if output is not None:
-        with writing(output):
-            write_atomically(output, csv_of(found.runs))
+        write_atomically(output, csv_of(found.runs))
     runs, summary = out.records(found.runs), out.records(found.summary)
-    tables: list[RenderableType] = [_table(runs, RUN_COLUMNS, keys=2)]
-    tables += ["", _table(summary, SUMMARY_COLUMNS, keys=1)]
+    tables: list[RenderableType] = [out.table_of(runs, RUN_COLUMNS)]
+    tables += ["", out.table_of(summary, SUMMARY_COLUMNS)]
     if output is not None:
         tables.append(f"written: {output}")
     out.print_answer({"runs": runs, "summary": summary}, tables, as_json=as_json)
@@ -106,23 +114,6 @@ def compare(
     raise typer.Exit(interrupts.code or ExitCode.OK)
 
 
-def _table(
-    records: list[dict[str, object]], columns: dict[str, tuple[str, str]], *, keys: int
-) -> out.Stacked:
-    """Return the named columns under their headings; what is missing is a dash."""
-    rows = [
-        [
-            "–" if row[name] is None else format(row[name], form)
-            for name, (_, form) in columns.items()
-        ]
-        for row in records
-    ]
-    numbers = {at for at, (_, form) in enumerate(columns.values()) if form != TEXT}
-    return out.Stacked([heading for heading, _ in columns.values()], rows, numbers, keys)
-
-
-OPTIONS = "dim", "tiles", "objective", "pins", "time_limit", "gap", "workers"
-SHOWN = ("status", "objective", "bound", "gap", "dram_traffic", "peak_spm", "seconds")
 SWEPT = {
     "metavar": "VALUES",
     "rich_help_panel": (
@@ -132,40 +123,38 @@ SWEPT = {
 
 
 @verb(
-    *OPTIONS,
-    sources=argument("SWEEP.yaml|MODEL.onnx..."),
+    *("dim", "tiles", "objective", "pins", "time_limit", "gap", "workers"),
+    models=argument("MODEL.onnx..."),
     machine=option("-m", metavar="A,B,..."),
     spm=option(**SWEPT),
     dma_channels=option(**SWEPT),
     dma_rate=option(**SWEPT),
     dram_rate=option(**SWEPT),
     fields=option(name="--set", **SWEPT | {"metavar": "FIELD=VALUES"}),
-    solver=option(metavar="A,B,...", show_default="auto"),
-    seeds=option(metavar="N,N,...", show_default="0"),
+    solver=option(metavar="A,B,..."),
+    seeds=option(metavar="N,N,..."),
     jobs=option(min=1, show_default="as many as it has processors for"),
     scheduler=option(metavar="ADDRESS"),
     pareto=option(metavar="A,B,..."),
     target=option(metavar="QUANTITY=VALUE"),
     output=option("-o", metavar="OUTDIR", file_okay=False, show_default="out/sweep-NAME"),
-    resume=option(name="--resume/--again"),
 )
 def sweep(
-    context: typer.Context,
-    sources: list[str],
-    machine: str | None = None,
+    models: list[str],
+    machine: str = "mesh4x4",
     spm: str | None = None,
     dma_channels: str | None = None,
     dma_rate: str | None = None,
     dram_rate: str | None = None,
     fields: list[str] | None = None,
-    solver: str | None = None,
-    seeds: str | None = None,
+    solver: str = "auto",
+    seeds: str = "0",
     jobs: int | None = None,
     scheduler: str | None = None,
-    pareto: str | None = None,
+    pareto: str = "",
     target: str | None = None,
     output: Path | None = None,
-    resume: bool = True,
+    again: bool = False,
     as_json: bool = False,
     **options: Any,
 ) -> None:
@@ -176,8 +165,8 @@ def sweep(
 
     Parameters
     ----------
-    sources
-        A file that describes a sweep, or ONNX models (onnx:NAME for graphs of the onnx package).
+    models
+        ONNX models (onnx:NAME for graphs of the onnx package).
     machine
         Presets (see spmilp machines) or machine files.
     spm
@@ -195,7 +184,7 @@ def sweep(
     seeds
         Seeds.
     jobs
-        Rows at one time on this computer; 1 needs no Dask.
+        Rows at one time on this computer.
     scheduler
         Use the workers of a Dask scheduler: tcp://HOST:8786.
     pareto
@@ -205,61 +194,39 @@ def sweep(
         Find the smallest value of the one field that is swept for which a plan has at most this:
         makespan=6000.
     output
-        Folder for rows, plans, sweep.csv and sweep.parquet.
-    resume
-        Leave out what the folder has, or solve it again.
+        Folder for rows, plans and sweep.csv.
+    again
+        Solve what the folder has once more.
     """
-    from spmilp.machine.read import SUFFIXES
-    from spmilp.runs.read import read_sweep
-    from spmilp.runs.sweep import draw_pareto
     from spmilp.runs.sweep import sweep as swept
 
-    is_file = sources[0].endswith(SUFFIXES)
-    if is_file and len(sources) > 1:
-        raise typer.BadParameter(f"{sources[0]} is a whole sweep; leave {sources[1]} out")
-    wanted: dict[str, Any] = read_sweep(Path(sources[0])) if is_file else {"models": sources}
-    own_fields = {**wanted.get("fields", {}), **_assignments(fields or [])}
-    given = {
-        "machines": None if machine is None else arguments.names(machine),
-        "spm": spm,
-        "dma_channels": dma_channels,
-        "dma_rate": dma_rate,
-        "dram_rate": dram_rate,
-        "solver": None if solver is None else arguments.names(solver),
-        "seeds": None if seeds is None else arguments.numbers(seeds),
-        "pareto": None if pareto is None else arguments.names(pareto),
-        "target": target,
-    }
-    # The file's go before the defaults of the command line.
-    wanted |= {name: options[name] for name in OPTIONS if _is_given(context, name)}
-    wanted |= {name: value for name, value in given.items() if value is not None}
-    folder = output or Path("out") / f"sweep-{Path(sources[0].split(':')[-1]).stem}"
-    COMMAND.state = f"the rows that are finished are in {folder}; the same command goes on"
+    folder = output or Path("out") / f"sweep-{Path(models[0].split(':')[-1]).stem}"
     with interrupts_noted(), out.progress_line() as progress:
         frame = swept(
-            **{**wanted, "fields": own_fields},
-            folder=folder,
+            models,
+            arguments.names(machine),
+            spm=spm,
+            dma_channels=dma_channels,
+            dma_rate=dma_rate,
+            dram_rate=dram_rate,
+            fields=_assignments(fields or []),
+            solver=arguments.names(solver),
+            seeds=arguments.numbers(seeds),
             jobs=jobs,
             scheduler=scheduler,
-            again=not resume,
+            pareto=arguments.names(pareto) if pareto else (),
+            target=target,
+            folder=folder,
+            again=again,
             on_news=lambda news: progress.say(_line(news)),
+            **options,
         )
-    if wanted.get("pareto"):
-        try:
-            draw_pareto(frame, wanted["pareto"], folder)
-        except MissingExtraError as error:
-            out.print_warning(str(error))
     said: list[str] = frame.attrs.get("conclusions", [])
     shown: list[RenderableType] = [_swept_table(frame)]
     shown += [*said, f"tables and plans: {folder}"]
     data = {"rows": out.records(frame), "conclusions": said}
     out.print_answer(data, shown, as_json=as_json)
     raise typer.Exit(_exit_code(frame))
-
-
-def _is_given(context: typer.Context, name: str) -> bool:
-    source = context.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"
 
 
 def _assignments(texts: list[str]) -> dict[str, object]:
@@ -282,15 +249,8 @@ def _assignments(texts: list[str]) -> dict[str, object]:
 
 
 def _line(news: "News") -> str:
-    left = news.seconds_left
-    if left is None:
-        span = ""
-    elif left < 120:
-        span = f", {left:.0f} s left"
-    else:
-        span = f", {left / 60:.0f} min left" if left < 7200 else f", {left / 3600:.1f} h left"
     name = f": {news.name}" if news.name else ""
-    return f"{news.step}: {news.done:,} of {news.total:,} rows{span}{name}"
+    return f"{news.step}: {news.done:,} of {news.total:,} rows{name}"
 
 
 def _exit_code(frame: "pd.DataFrame") -> ExitCode:
@@ -313,26 +273,11 @@ def _exit_code(frame: "pd.DataFrame") -> ExitCode:
 def _swept_table(frame: "pd.DataFrame") -> Table:
     """Return the columns in which rows differ, and the figures of each."""
     same = list(frame.columns[: frame.columns.get_loc("status")])
-    differing = [name for name in same if frame[name].nunique(dropna=False) > 1]
+    differing = [name for name in same if frame[name].nunique(dropna=False) > 1] or ["model"]
     ends = [name for name in ("pareto", "verdict") if name in frame]
-    columns = [*(differing or ["model"]), *SHOWN, *ends]
-    texts = {"model", "machine", "status", *ends[-1:]}
-    numbers = {at for at, name in enumerate(columns) if name not in texts}
-    cells = [[_cell(name, row[name]) for name in columns] for _, row in frame.iterrows()]
-    return out.table([name.replace("_", " ") for name in columns], cells, numbers=numbers)
-
-
-def _cell(name: str, value: Any) -> str:
-    import pandas as pd
-
-    if value is None or value is pd.NA or value != value:
-        return ""
-    if isinstance(value, bool) or str(value) in ("True", "False"):
-        return "*" if value else ""
-    if name == "gap":
-        return quantities.percent(value)
-    if name == "spm":
-        return quantities.shown_bytes(int(value))
-    if name == "seconds":
-        return f"{value:.1f}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    rows = out.records(frame)
+    for row in rows:
+        row["spm"] = None if row["spm"] is None else quantities.shown_bytes(row["spm"])
+        row["pareto"] = "*" if row.get("pareto") else ""
+    formats = {**dict.fromkeys(differing, TEXT), **SWEPT_COLUMNS, **dict.fromkeys(ends, TEXT)}
+    return out.table_of(rows, formats)

@@ -480,7 +480,7 @@ def gap_over_time(problem: Problem, log: Sequence[LogEntry]) -> "Figure":
     """
     if not log:
         raise ArgumentError(
-            "nothing is known of the search: spmilp solve --log-file FILE.jsonl writes its log"
+            "nothing is known of the search: spmilp solve keeps log.jsonl beside the plan"
         )
     figure, (axis,) = grid_of_axes(1, 1, [4.0])
     quantity = problem.objective.first

@@ -1,7 +1,7 @@
 """Solvers side by side on the same problems: ``spmilp.compare``."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,29 +60,6 @@ class Comparison:
     def is_sound(self) -> bool:
         """Whether the checker accepts every plan and no bound is contradicted."""
         return not self.defects and all(run.status != REJECTED for run in self.all_runs)
-
-    def with_best(self, family: str, name: str) -> "Comparison":
-        """Return these runs and the best run of a family on each instance as one more solver's.
-
-        It is a baseline that is only known afterwards, for no single solver of the family has all
-        of these plans. Among equals the first one counts.
-
-        Parameters
-        ----------
-        family
-            How the solvers' names begin, ``greedy:`` for example.
-        name
-            What the new solver is called.
-        """
-        best: dict[tuple[str, int], Run] = {}
-        for run in self.all_runs:
-            if run.solver.startswith(family) and run.objective is not None:
-                key = run.instance, run.seed
-                before = best.setdefault(key, run).objective
-                if before is not None and run.objective < before:
-                    best[key] = run
-        named = tuple(replace(run, solver=name) for run in best.values())
-        return replace(self, all_runs=self.all_runs + named)
 
     def __add__(self, other: "Comparison") -> "Comparison":
         """Return both, each run compared with all runs of its instance in either."""

@@ -1,22 +1,16 @@
-"""Rows as tidy tables and pictures: what is compared with what, what is not dominated, CSV."""
+"""Rows as tidy tables: what is compared with what, what is not dominated, CSV."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from fractions import Fraction
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from spmilp.errors import ArgumentError
 from spmilp.export.names import no_formula
-from spmilp.report.figures import grid_of_axes, without_markup
 from spmilp.runs.jobs import Run
 from spmilp.runs.points import Point
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 RATIO_FLOOR = 1
 """Added to both sides of a ratio whose bound is 0, as for a quantity that can vanish."""
@@ -27,27 +21,17 @@ WHOLE = (
 )
 """Columns of whole numbers, some of them missing."""
 
-REAL = ("busy", "dram_ratio", "seconds", "seconds_to_best")
+REAL = ("dram_ratio", "seconds", "seconds_to_best")
 COMPARED = [
     *("instance", "tasks", "cores", "solver", "seed", "status", "quantity", "objective"),
     *("bound", "bound_source", "gap", "ratio_to_bound", "ratio_to_best"),
-    *("own_bound", "seconds", "seconds_to_best", "transfers", "busy", "dram_ratio", "reason"),
+    *("own_bound", "seconds", "seconds_to_best", "transfers", "dram_ratio", "reason"),
 ]
 SWEPT = [
     *("status", "quantity", "objective", "bound", "bound_source", "gap", "roofline", "makespan"),
     *("dram_traffic", "energy", "peak_spm", "tasks", "cores", "seconds", "warm_start", "reason"),
     "row",
 ]
-UNITS = {
-    "makespan": "cycles",
-    "dram_traffic": "bytes to and from DRAM",
-    "energy": "fJ",
-    "spm": "bytes of each scratchpad",
-    "peak_spm": "bytes used of a scratchpad",
-}
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7")
-"""Okabe and Ito's, of rows that are not dominated, by model; the others are pale."""
-
 SHORT = {"traffic": "dram_traffic", "peak": "peak_spm"}
 """Names of columns that people may write shorter."""
 
@@ -67,17 +51,15 @@ def compared_frame(runs: Iterable[Run]) -> pd.DataFrame:
     every plan. ``docs/cli.md`` explains the columns.
     """
     frame = frame_of(runs).rename(columns={"bound": "own_bound"})
-    by_instance = frame.groupby("instance", sort=False)
-    strongest = by_instance["own_bound"].transform("max")
-    # The source of the strongest bound; the first solver that proved it keeps the credit.
-    proven = frame[frame["own_bound"].notna() & (frame["own_bound"] == strongest)]
-    sources = proven.drop_duplicates("instance").set_index("instance")["bound_source"]
-    frame["bound"] = strongest
-    frame["bound_source"] = frame["instance"].map(sources)
+    # The first solver that proved the strongest bound keeps the credit.
+    strongest = frame.sort_values("own_bound", ascending=False, kind="stable")
+    proven = strongest.drop_duplicates("instance").set_index("instance")
+    frame["bound"] = frame["instance"].map(proven["own_bound"]).astype("Int64")
+    frame["bound_source"] = frame["instance"].map(proven["bound_source"])
     objective = frame["objective"].astype("Float64")
     best = objective.groupby(frame["instance"], sort=False).transform("min")
-    frame["gap"] = ((objective - strongest) / objective.replace(0, 1)).astype("Float64")
-    frame["ratio_to_bound"] = ratio(objective, strongest)
+    frame["gap"] = ((objective - frame["bound"]) / objective.replace(0, 1)).astype("Float64")
+    frame["ratio_to_bound"] = ratio(objective, frame["bound"])
     frame["ratio_to_best"] = ratio(objective, best)
     return frame[COMPARED]
 
@@ -226,42 +208,3 @@ def csv_of(frame: pd.DataFrame) -> str:
         return no_formula(cell.replace("\r", "\\r")) if isinstance(cell, str) else cell
 
     return frame.map(plain_cell).to_csv(index=False, lineterminator="\n")
-
-
-def pareto_figure(frame: pd.DataFrame, columns: Sequence[str]) -> "Figure":
-    """Draw the first column over each of the others; of two, a staircase joins the marked rows.
-
-    Parameters
-    ----------
-    frame
-        As :func:`mark_undominated` returns it.
-
-    Raises
-    ------
-    MissingExtraError
-        If matplotlib is not installed.
-    """
-    names = [column_named(frame, name) for name in columns]
-    first, others = names[0], names[1:] or names
-    figure, grid = grid_of_axes(len(others), len(others), (4.0,), shares_x=False)
-    for axes, other in zip(grid, others, strict=True):
-        for number, (model, rows) in enumerate(frame[frame["makespan"].notna()].groupby("model")):
-            colour = COLOURS[number % len(COLOURS)]
-            places = rows[[other, first]].astype(float)
-            best = places[rows["pareto"]].sort_values([other, first])
-            name = without_markup(Path(str(model).removeprefix("onnx:")).stem)
-            axes.scatter(places[other], places[first], s=14, color=colour, alpha=0.35)
-            axes.scatter(best[other], best[first], s=26, color=colour, label=name, zorder=3)
-            if len(names) == 2:
-                axes.step(best[other], best[first], where="post", color=colour)
-        axes.set(xlabel=_label(other), ylabel=_label(first))
-        axes.ticklabel_format(style="plain")
-        axes.tick_params(axis="x", rotation=30)
-    if len(frame):
-        grid[0].legend(loc="upper right")
-    return figure
-
-
-def _label(column: str) -> str:
-    unit = f" ({UNITS[column]})" if column in UNITS else ""
-    return without_markup(column.replace("_", " ") + unit)

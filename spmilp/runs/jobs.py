@@ -44,6 +44,8 @@ OF_RESULT = (
 )
 """Figures of a row that a result has under the same names."""
 
+NOTHING: Mapping[str, object] = {}
+
 LINES = "rows.jsonl"
 ROWS = "rows"
 
@@ -65,8 +67,6 @@ class Run:
     bound
         The best that the solver proved, in the same unit; ``roofline``: cycles that no plan with
         any tiles is below.
-    busy
-        Part of the makespan for which a core computes, on average over all cores.
     dram_ratio
         Bytes to and from DRAM over those that no plan can avoid; ``None`` where these are none.
     seconds
@@ -97,7 +97,6 @@ class Run:
     tasks: int | None = None
     cores: int | None = None
     transfers: int | None = None
-    busy: float | None = None
     dram_ratio: float | None = None
     seconds: float | None = None
     log: tuple[LogEntry, ...] = ()
@@ -115,12 +114,9 @@ class Run:
 def run_of(result: Result, *, instance: str, seed: int, key: str = "") -> Run:
     """Return the row of a solve."""
     problem, plan = result.problem, result.plan
-    busy = dram_ratio = None
+    dram_ratio = None
     if plan is not None:
-        computing = sum(placement.end - placement.start for placement in plan.placements)
-        there = len(problem.machine.cores) * plan.claim.makespan
         compulsory = compulsory_dram_traffic(problem)
-        busy = computing / there if there else None
         dram_ratio = plan.claim.dram_traffic / compulsory if compulsory else None
     same = {name: getattr(result, name) for name in OF_RESULT}
     return Run(
@@ -133,7 +129,6 @@ def run_of(result: Result, *, instance: str, seed: int, key: str = "") -> Run:
         tasks=len(problem.tasks),
         cores=len(problem.machine.cores),
         transfers=None if plan is None else len(plan.transfers),
-        busy=busy,
         dram_ratio=dram_ratio,
         seconds=None if result.seconds is None else result.seconds - result.seconds_to_check,
         **same,
@@ -200,28 +195,25 @@ class Executor(Protocol):
         """Yield the answers as they come, in any order."""
 
 
-@dataclass(frozen=True, slots=True)
 class Processes:
-    """Carries out jobs in child processes, so many at one time."""
+    """Carries out jobs in child processes, so many at one time; they end with the block."""
 
-    children: Children
-    at_once: int = 1
+    def __init__(self, at_once: int = 1) -> None:
+        self._children = Children()
+        self._pool = ThreadPoolExecutor(at_once)
+
+    def __enter__(self) -> "Processes":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._children.end()
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
     def answers(self, jobs: Iterable[Job]) -> Iterator[Answer]:
         """Yield the answers as they come."""
-        if self.at_once == 1:
-            for job in jobs:
-                yield answer_of(job, self.children)
-            return
-        with ThreadPoolExecutor(self.at_once) as pool:
-            asked = [pool.submit(answer_of, job, self.children) for job in jobs]
-            try:
-                for done in as_completed(asked):
-                    yield done.result()
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                self.children.end()  # or else the pool would wait for them
-                raise
+        asked = [self._pool.submit(answer_of, job, self._children) for job in jobs]
+        for done in as_completed(asked):
+            yield done.result()
 
 
 def answer_of(job: Job, children: Children, memory: int | None = None) -> Answer:
@@ -274,11 +266,12 @@ class Store:
         self.folder = folder
         self._lines: dict[str, Mapping[str, Any]] = {}
         path = folder / LINES
-        for text in read_bytes(path).split(b"\n") if path.exists() else ():
-            with suppress(ValueError, RecursionError):  # it was cut off
+        content = read_bytes(path) if path.exists() else b""
+        self._is_cut = bool(content) and not content.endswith(b"\n")
+        for text in content.splitlines():
+            with suppress(ValueError, TypeError, KeyError):  # a kill has cut it off
                 line = json.loads(text)
-                if isinstance(line, dict) and "key" in line:
-                    self._lines[line["key"]] = line
+                self._lines[line["key"]] = line
 
     def lines(self) -> Iterator[Mapping[str, Any]]:
         """Yield what is kept of each row."""
@@ -289,49 +282,40 @@ class Store:
         return self.folder / ROWS / key
 
     def find(self, key: str) -> Run | None:
-        """Return the row of a job that was carried out; ``None`` if it is to be, or its plan is
-        not there any more."""
-        line = self._lines.get(key)
-        if line is None:
-            return None
-        try:
-            run = msgspec.convert(line, Run)
-            there = all((self.folder_of(key) / name).exists() for name in line["files"])
-        except (ValueError, TypeError, KeyError):
-            return None
-        return run if run.status in FINAL and there else None
+        """Return the row of a job that was carried out; ``None`` if it is to be."""
+        with suppress(ValueError, KeyError):
+            run = msgspec.convert(self._lines[key], Run)
+            return run if run.status in FINAL else None
+        return None
 
-    def keep(self, answer: Answer, about: Mapping[str, object]) -> None:
+    def keep(self, answer: Answer, about: Mapping[str, object] = NOTHING) -> None:
         """Write a plan, then the row; both are on the disk when this returns.
 
         Parameters
         ----------
         about
-            Columns that describe the job.
+            More to be kept of the job.
 
         Raises
         ------
         FileError
             If the folder cannot be written.
         """
-        key, path = answer.run.key, self.folder / LINES
+        path = self.folder / LINES
         if answer.files:
-            write_together(self.folder_of(key), answer.files)
-        line = {**msgspec.to_builtins(answer.run), **about, "files": sorted(answer.files)}
+            write_together(self.folder_of(answer.run.key), answer.files)
+        line = {**msgspec.to_builtins(answer.run), **about}
         text = json.dumps(line, allow_nan=False)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            with path.open("ab+") as file:
-                size = file.seek(0, os.SEEK_END)
-                file.seek(max(0, size - 1))
-                if file.read(1) not in (b"", b"\n"):
-                    file.write(b"\n")  # a kill has cut the last line off
-                file.write(f"{text}\n".encode())
+            with path.open("a", encoding="utf-8") as file:
+                file.write("\n" * self._is_cut + f"{text}\n")
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
             raise FileError(f"{path}: cannot be written: {error.strerror or error}") from error
-        self._lines[key] = json.loads(text)
+        self._is_cut = False
+        self._lines[answer.run.key] = line
 
     def pair_of(self, key: str) -> dict[str, bytes]:
         """Return ``problem.json`` and ``plan.json`` of a row that has a plan.

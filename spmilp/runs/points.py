@@ -15,8 +15,6 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from spmilp.bounds.best import best_bound
-from spmilp.checker.check import check
 from spmilp.errors import ArgumentError, DoesNotFitError, NoPlanError, SpmilpError
 from spmilp.files import sha256_of, write_together
 from spmilp.frontend.find import find_model
@@ -24,8 +22,8 @@ from spmilp.machine.machine import Machine
 from spmilp.machine.read import MachineFile, as_machine_file
 from spmilp.options import Options
 from spmilp.pipeline import find_plan, solve
-from spmilp.plan.file import open_pair, write_pair
-from spmilp.problem.named_pins import NO_NAMED_PINS
+from spmilp.plan.file import PLAN_FILE, PROBLEM_FILE, open_pair, plan_bytes
+from spmilp.problem.file import problem_bytes
 from spmilp.problem.objective import Quantity
 from spmilp.quantities import byte_count, shown_bytes
 from spmilp.result import Result, checked
@@ -33,7 +31,7 @@ from spmilp.runs.jobs import Answer, Run, code_version, run_of
 from spmilp.solvers.base import SolveStatus
 from spmilp.source import has_time_for_roofline
 from spmilp.tile_selection.tiled_problem import TiledProblem
-from spmilp.warm_start import carried_over, handed_on, on_machine
+from spmilp.warm_start import Hint, on_machine
 from spmilp.watch import Watch
 
 AnyMachine: TypeAlias = str | Path | Machine | MachineFile
@@ -47,13 +45,14 @@ SHORT_NAMES = ("spm", "dma_channels", "dma_rate", "dram_rate")
 GROWING = frozenset({"size_bytes", "size_kib", "size_mib", "channels", "rate_bytes_per_cycle"})
 """Fields of which more never makes a plan worse."""
 
-MOST_VALUES = MOST_POINTS = 100_000
-"""Most values of one field, and most points of one sweep."""
-
-FINEST_SIZE = 1024
-"""Bytes between the sizes of a range without a step, where each of them may be the answer."""
+MOST_POINTS = 100_000
+"""Most points of one sweep, and most values of a range."""
 
 _NUMBER = re.compile(r"\d+(\.\d+|/0*[1-9]\d*)?")
+
+
+SETTINGS = "solver", "tiles", "objective", "time_limit", "gap", "seed", "workers", "pins"
+"""Options of a solve that a row may have."""
 
 
 def settings_of(given: Mapping[str, object]) -> dict[str, Any]:
@@ -66,18 +65,9 @@ def settings_of(given: Mapping[str, object]) -> dict[str, Any]:
     FileError
         If pins cannot be read.
     """
-    read, tiles = Options.of(given), given.get("tiles")
-    pins = None if read.pins == NO_NAMED_PINS else json.loads(msgspec.json.encode(read.pins))
-    return {
-        "solver": read.solver,
-        "tiles": None if tiles is None else str(tiles),
-        "objective": None if read.objective is None else str(read.objective),
-        "time_limit": None if isinf(read.time_limit) else read.time_limit,
-        "gap": read.gap,
-        "seed": read.seed,
-        "workers": read.workers,
-        "pins": pins,
-    }
+    read = Options.of(given)
+    found: dict[str, Any] = msgspec.to_builtins({name: getattr(read, name) for name in SETTINGS})
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,21 +123,8 @@ class Point:
     @property
     def time_limit(self) -> float | None:
         """Wall seconds of the solve."""
-        limit: float | None = self.options["time_limit"]
-        return limit
-
-    @property
-    def about(self) -> dict[str, object]:
-        """What a store keeps of it beside its row."""
-        return {
-            "model": self.model,
-            "model_sha256": self.model_sha256,
-            "dim": dict(self.dim),
-            "machine": self.base,
-            "machine_sha256": self.machine.sha256,
-            "values": {name: plain(value) for name, value in self.values},
-            "options": self.options,
-        }
+        limit: float = self.options["time_limit"]
+        return None if isinf(limit) else limit
 
     def is_covered_by(self, larger: "Point") -> bool:
         """Whether another point differs in nothing but more memory, channels or bandwidth.
@@ -197,16 +174,15 @@ class Point:
 
     def answer(self, result: Result) -> Answer:
         """Return the row of a result of this point, with its files."""
-        seed, limit = self.options["seed"], self.time_limit
-        run = run_of(result, instance=self.model, seed=seed, key=self.key)
-        if has_time_for_roofline(result.origin, float("inf") if limit is None else limit):
-            roofline = result.roofline
-            run = replace(run, roofline=None if roofline is None else roofline.cycles)
+        run = run_of(result, instance=self.model, seed=self.options["seed"], key=self.key)
+        has_time = has_time_for_roofline(result.origin, self.options["time_limit"])
+        if has_time and result.roofline is not None:
+            run = replace(run, roofline=result.roofline.cycles)
         if result.plan is None:
             return Answer(run)
-        with TemporaryDirectory() as folder:
-            files = write_pair(result.problem, result.plan, Path(folder))
-            return Answer(run, {file.name: file.read_bytes() for file in files})
+        problem = problem_bytes(result.problem)
+        plan = plan_bytes(result.plan, result.problem, sha256_of(problem))
+        return Answer(run, {PROBLEM_FILE: problem, PLAN_FILE: plan})
 
     def _solved(self, options: Mapping[str, Any]) -> Result:
         if self.start is not None:
@@ -226,18 +202,14 @@ class Point:
 
         Raises
         ------
-        NoPlanError
+        FileError
             If the checker does not accept the plan on this machine, with whatever times.
         """
         with TemporaryDirectory() as folder:
             write_together(Path(folder), start)
             problem, plan = open_pair(Path(folder))
         target = on_machine(problem, self.machine)
-        bound = best_bound(target)
-        known = carried_over(target, plan, bound)
-        if known is None:
-            first = check(target, handed_on(target, plan, bound))[0]
-            raise NoPlanError(f"{problem.machine.name}'s plan does not hold here: {first.message}")
+        known = Hint(name=problem.machine.name, plan=plan, problem=problem).plan_of(target)
         watch = Watch(options)
         answer, _ = find_plan(TiledProblem(problem=target, known=known), options, watch)
         result = checked(target, answer, asked=options.solver)
@@ -281,7 +253,11 @@ def points_of(
         called = str(machine) if isinstance(machine, str | Path) else base.machine.name
         for values in product(*fields.values()):
             pairs = tuple(zip(fields, values, strict=True))
-            changed.append((called, pairs, with_values(base, dict(pairs))))
+            given = {name: plain(value) for name, value in pairs}
+            try:
+                changed.append((called, pairs, base.replace(fields=given) if given else base))
+            except ValueError as error:
+                raise ArgumentError(f"machine {base.machine.name}: {error}") from error
     return tuple(
         Point(
             model=model,
@@ -296,38 +272,17 @@ def points_of(
     )
 
 
-def with_values(file: MachineFile, values: Mapping[str, Value]) -> MachineFile:
-    """Return a machine with other values of some fields.
-
-    Raises
-    ------
-    ValueError
-        If the machine has no such field, or cannot be used with a value.
-    """
-    if not values:
-        return file
-    try:
-        return file.replace(fields={name: plain(value) for name, value in values.items()})
-    except ValueError as error:
-        raise ArgumentError(f"machine {file.machine.name}: {error}") from error
-
-
 def _is_less(name: str, one: Value, other: Value) -> bool:
     """Whether a machine with one value has less of what never harms than with the other."""
     is_growing = name in SHORT_NAMES or name.rpartition(".")[2] in GROWING
     return is_growing and not isinstance(one, str) and not isinstance(other, str) and one < other
 
 
-def values_of(name: str, given: object, *, each: bool = False) -> tuple[Value, ...]:
+def values_of(name: str, given: object) -> tuple[Value, ...]:
     """Return the values that a text or a list stands for, ascending, each once.
 
     ``1,2,4`` is a list, ``16k:256k`` doubles from the first to the last, ``16k:256k:16k`` goes
     in steps. Sizes in bytes have units.
-
-    Parameters
-    ----------
-    each
-        ``16k:256k`` stands for every KiB, and for every whole number where it is no size.
 
     Raises
     ------
@@ -336,14 +291,7 @@ def values_of(name: str, given: object, *, each: bool = False) -> tuple[Value, .
     """
     several = given if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
     parts = (p for one in several for p in (one.split(",") if isinstance(one, str) else (one,)))
-    found: dict[Value, None] = {}
-    for part in parts:
-        for value in _range(name, part, each=each):
-            found[value] = None
-            if len(found) > MOST_VALUES:
-                raise ArgumentError(
-                    f"more than {MOST_VALUES:,} values of one field; give a larger step"
-                )
+    found = dict.fromkeys(value for part in parts for value in _range(name, part))
     numbers = [value for value in found if not isinstance(value, str)]
     return tuple(sorted(numbers)) if len(numbers) == len(found) else tuple(found)
 
@@ -362,7 +310,7 @@ def _is_size(name: str) -> bool:
     return name == "spm" or name.endswith("_bytes")
 
 
-def _range(name: str, part: object, *, each: bool) -> Iterator[Value]:
+def _range(name: str, part: object) -> Iterator[Value]:
     """Yield the values of ``4``, ``FROM:TO`` or ``FROM:TO:STEP``."""
     if not isinstance(part, str) or ":" not in part:
         yield _value(name, part)
@@ -376,13 +324,17 @@ def _range(name: str, part: object, *, each: bool) -> Iterator[Value]:
     now, until, *by = numbers
     if now > until or 0 in (now, *by):
         raise ArgumentError(f"{name}={part}: expected 0 < FROM <= TO, and a STEP > 0")
-    if each and not by:
-        by = [FINEST_SIZE if _is_size(name) and until >= 2 * FINEST_SIZE else 1]
-    while now < until or (by and now == until):
-        yield now
-        now = now + by[0] if by else 2 * now
     if not by:
+        while now < until:
+            yield now
+            now *= 2
         yield until
+        return
+    if (until - now) / by[0] >= MOST_POINTS:
+        raise ArgumentError(f"{name}={part}: more than {MOST_POINTS:,} values; give a larger step")
+    while now <= until:
+        yield now
+        now += by[0]
 
 
 def _value(name: str, given: object) -> Value:

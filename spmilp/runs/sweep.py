@@ -4,35 +4,25 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from importlib.util import find_spec
-from io import BytesIO
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import monotonic
 from typing import Any
 
 import networkx as nx
 import pandas as pd
 
-from spmilp.bounds.best import best_bound
 from spmilp.errors import ArgumentError
-from spmilp.files import require_room, write_atomically, write_together
+from spmilp.files import require_room, write_atomically
 from spmilp.machine.read import MachineFile
 from spmilp.options import DEFAULT_SOLVER, with_options
-from spmilp.plan.file import open_pair
-from spmilp.processes import Children
 from spmilp.quantities import dimensions
-from spmilp.result import checked
-from spmilp.runs.frames import csv_of, mark_undominated, pareto_figure, swept_frame
+from spmilp.runs.frames import csv_of, mark_undominated, swept_frame
 from spmilp.runs.jobs import Answer, Executor, Processes, Run, Store
 from spmilp.runs.points import AnyMachine, Point, points_of, settings_of, values_of
-from spmilp.solvers.base import SolveOptions
-from spmilp.solvers.common.context import SearchContext
 from spmilp.source import DEFAULT_MACHINE
-from spmilp.warm_start import handed_on, on_machine
 
-TABLE, PARQUET, FIGURE = "sweep.csv", "sweep.parquet", "pareto.png"
+TABLE = "sweep.csv"
 
 OPTIONS = "dim", "tiles", "objective", "pins", "time_limit", "gap", "workers"
 """Options of a solve that hold for each row."""
@@ -46,8 +36,6 @@ class News:
     ----------
     done, total
         Points of this step: finished, also before, and all.
-    seconds_left
-        By the pace so far; ``None`` before there is one.
     step
         What is being done.
     name
@@ -56,7 +44,6 @@ class News:
 
     done: int
     total: int
-    seconds_left: float | None
     step: str
     name: str = ""
 
@@ -87,9 +74,8 @@ def sweep(
 ) -> pd.DataFrame:
     """Map networks onto machines of many sizes; each combination is a row of the table.
 
-    Each row is solved in a process of its own, on Dask workers unless ``jobs`` is 1. More memory,
-    channels or bandwidth never makes a row worse: larger machines start from better plans of
-    smaller ones.
+    Each row is solved in a process of its own. More memory, channels or bandwidth never makes a row
+    worse: larger machines start from better plans of smaller ones.
 
     Parameters
     ----------
@@ -137,13 +123,13 @@ def sweep(
     SpmilpError
         If a file cannot be used, or the scheduler does not answer.
     MissingExtraError
-        If Dask is needed and not installed.
+        If there is a scheduler, and Dask is not installed.
 
     Examples
     --------
     >>> spmilp.sweep("net.onnx", "mesh4x4", spm="16k:256k", dma_channels=[1, 2], folder="out/sizes")
     """
-    from spmilp.runs.target import Target, conclusions, ranges_of, smallest, swept_field
+    from spmilp.runs.target import Target, conclusions, look_for_smallest, swept_field
 
     wanted = None if target is None else Target.of(target)
     if wanted is not None and given.get("objective") is None:
@@ -156,37 +142,33 @@ def sweep(
     ]
     machines = _listed(machines, (str, Path, MachineFile))
     named, dim = _listed(models, (str, Path)), dimensions(given.get("dim"))
-    points: tuple[Point, ...] = ()
     # What cannot be swept is said before a worker is started.
-    if wanted is None:
-        values = {name: values_of(name, each) for name, each in swept.items()}
-        points = points_of(named, machines, options, values, dim)
-    else:
-        ranges = list(ranges_of(named, machines, options, swept, dim))
+    values = {name: values_of(name, each) for name, each in swept.items()}
+    sought = None if wanted is None else swept_field(values)
+    points = points_of(named, machines, options, values, dim)
     columns = pareto.split(",") if isinstance(pareto, str) else list(pareto)
     with ExitStack() as opened:
         place = Path(folder or opened.enter_context(TemporaryDirectory()))
         require_room(place)
         executor = opened.enter_context(executor_for(jobs, scheduler, options[0]["workers"]))
         rows = Rows(store=Store(place), executor=executor, on_news=on_news)
-        if wanted is None:
-            try:
+        try:
+            if wanted is None or sought is None:
                 rows.solve(points, again=again)
                 rows.warm_start(points)
-            finally:
-                if rows.found and folder is not None:
-                    write_tables(swept_frame(points, rows.found), place)
-        else:
-            points = tuple(point for among in ranges for point in smallest(among, wanted, rows))
-        frame = swept_frame(points, rows.found)
-        if wanted is not None:
-            verdicts = [wanted.verdict_on(rows.found[key]) for key in frame["row"]]
-            frame = frame.assign(verdict=verdicts)
-            frame.attrs["conclusions"] = list(conclusions(frame, swept_field(swept), wanted))
-        if columns:
-            frame = mark_undominated(frame, columns)
-        if folder is not None:
-            write_tables(frame, place)
+            else:
+                several = len(values[sought])
+                for first in range(0, len(points), several):
+                    look_for_smallest(points[first : first + several], wanted, rows)
+        finally:
+            frame = swept_frame(points, rows.found)
+            if wanted is not None and sought is not None and len(frame):
+                frame["verdict"] = [wanted.verdict_on(rows.found[key]) for key in frame["row"]]
+                frame.attrs["conclusions"] = list(conclusions(frame, sought, wanted))
+            if columns and len(frame):
+                frame = mark_undominated(frame, columns)
+            if folder is not None and len(frame):
+                write_atomically(place / TABLE, csv_of(frame))
     return frame
 
 
@@ -197,8 +179,8 @@ def executor_for(jobs: int | None, scheduler: str | None, threads: int) -> Itera
     Parameters
     ----------
     jobs
-        Points that are solved at one time on this computer: 1 needs no Dask; ``None`` for as many
-        as there are processors for.
+        Points that are solved at one time on this computer; ``None`` for as many as there are
+        processors for.
     scheduler
         The address of a Dask scheduler, whose workers solve them instead.
     threads
@@ -207,21 +189,20 @@ def executor_for(jobs: int | None, scheduler: str | None, threads: int) -> Itera
     Raises
     ------
     MissingExtraError
-        If Dask is needed and not installed.
+        If there is a scheduler, and Dask is not installed.
     SpmilpError
         If the scheduler does not answer.
     """
-    if scheduler is not None and jobs is not None:
-        raise ArgumentError("jobs: a cluster has as many as it has workers; leave jobs out")
-    jobs = jobs or max(1, (os.cpu_count() or 1) // threads)
-    if scheduler is None and jobs == 1:
-        with Children() as children:
-            yield Processes(children)
+    if scheduler is None:
+        with Processes(jobs or max(1, (os.cpu_count() or 1) // threads)) as found:
+            yield found
         return
+    if jobs is not None:
+        raise ArgumentError("jobs: a cluster has as many as it has workers; leave jobs out")
     from spmilp.runs.cluster import cluster
 
-    with cluster(jobs, scheduler) as found:
-        yield found
+    with cluster(scheduler) as connected:
+        yield connected
 
 
 @dataclass
@@ -267,41 +248,28 @@ class Rows:
             if small.is_covered_by(large)
         )
         for level in nx.topological_generations(sizes):
-            tried: set[tuple[str, str]] = set()
-            while starts := dict(self._starts(level, sizes, tried)):
-                tried |= set(starts.items())
-                jobs = [
-                    replace(by_key[key], start=self.store.pair_of(start))
-                    for key, start in starts.items()
-                ]
-                for point, answer in self._answered(jobs, len(jobs), "starting from other plans"):
-                    own, run = self.found[point.key], answer.run
-                    if run.objective is None or (
-                        own.objective is not None and run.objective >= own.objective
-                    ):
-                        continue
-                    seconds = (own.seconds or 0.0) + (run.seconds or 0.0)
-                    run = replace(run, seconds=seconds, roofline=own.roofline)
-                    run = replace(run, warm_start=starts[point.key])
-                    self._keep(point, replace(answer, run=run))
-
-    def adopt(self, point: Point, larger: Point) -> None:
-        """Take the plan of a larger machine for a point on whose machine it is valid, too."""
-        problem, plan = open_pair(self.store.folder_of(larger.key))
-        target = on_machine(problem, point.machine)
-        bound = best_bound(target)
-        found = SearchContext(target, SolveOptions()).found(handed_on(target, plan, bound), bound)
-        answer = point.answer(checked(target, found, asked=point.options["solver"]))
-        self._keep(point, replace(answer, run=replace(answer.run, warm_start=larger.key)))
+            starts = dict(self._starts(level, sizes))
+            jobs = [
+                replace(by_key[key], start=self.store.pair_of(start))
+                for key, start in starts.items()
+            ]
+            for point, answer in self._answered(jobs, len(jobs), "starting from other plans"):
+                own, run = self.found[point.key], answer.run
+                if run.objective is None or (
+                    own.objective is not None and run.objective >= own.objective
+                ):
+                    continue
+                seconds = (own.seconds or 0.0) + (run.seconds or 0.0)
+                run = replace(run, seconds=seconds, roofline=own.roofline)
+                run = replace(run, warm_start=starts[point.key])
+                self._keep(point, replace(answer, run=run))
 
     def _keep(self, point: Point, answer: Answer) -> None:
         self.found[point.key] = answer.run
-        self.store.keep(answer, point.about)
+        self.store.keep(answer)
 
-    def _starts(
-        self, level: Iterable[str], sizes: nx.DiGraph, tried: set[tuple[str, str]]
-    ) -> Iterator[tuple[str, str]]:
-        """Yield points with the point whose better plan they are to begin with."""
+    def _starts(self, level: Iterable[str], sizes: nx.DiGraph) -> Iterator[tuple[str, str]]:
+        """Yield points with the point whose plan is better, and the best of those."""
         for key in level:
             own = self.found[key].objective
             better = {
@@ -309,7 +277,6 @@ class Rows:
                 for other in sizes.predecessors(key)
                 if (value := self.found[other].objective) is not None
                 and (own is None or value < own)
-                and (key, other) not in tried
             }
             if better:
                 yield key, min(better, key=lambda other: better[other])
@@ -320,49 +287,12 @@ class Rows:
         """Yield points with their answers; each is kept before the next one is told of."""
         if not points:
             return
-        began, before = monotonic(), total - len(points)
-        by_key = {point.key: point for point in points}
-        self.on_news(News(done=before, total=total, seconds_left=None, step=step))
-        for count, answer in enumerate(self.executor.answers(points), start=1):
+        by_key, before = {point.key: point for point in points}, total - len(points)
+        self.on_news(News(done=before, total=total, step=step))
+        for done, answer in enumerate(self.executor.answers(points), start=before + 1):
             point = by_key[answer.run.key]
             yield point, answer
-            left = (monotonic() - began) / count * (len(points) - count)
-            done = before + count
-            self.on_news(
-                News(done=done, total=total, seconds_left=left, step=step, name=point.name)
-            )
-
-
-def write_tables(frame: pd.DataFrame, folder: Path) -> tuple[Path, ...]:
-    """Write the table as CSV, and as Parquet where pyarrow is installed; return the files.
-
-    Raises
-    ------
-    FileError
-        If the folder cannot be written.
-    """
-    contents: dict[str, str | bytes] = {TABLE: csv_of(frame)}
-    if find_spec("pyarrow") is not None:
-        packed = BytesIO()
-        frame.to_parquet(packed, index=False)
-        contents[PARQUET] = packed.getvalue()
-    return write_together(folder, contents)
-
-
-def draw_pareto(frame: pd.DataFrame, columns: Iterable[str], folder: Path) -> Path:
-    """Draw what is not dominated into a folder, and return the file.
-
-    Raises
-    ------
-    MissingExtraError
-        If matplotlib is not installed.
-    FileError
-        If the folder cannot be written.
-    """
-    drawn = BytesIO()
-    pareto_figure(frame, list(columns)).savefig(drawn, format="png", dpi=120)
-    write_atomically(folder / FIGURE, drawn.getvalue())
-    return folder / FIGURE
+            self.on_news(News(done=done, total=total, step=step, name=point.name))
 
 
 def _listed(given: Any, single: type | tuple[type, ...]) -> list[Any]:

@@ -99,6 +99,6 @@ def test_energy_is_no_objective_on_a_machine_that_states_none() -> None:
 
 def test_solve_has_the_arguments_of_the_command_line() -> None:
     cli_only = {"context", "source", "strict_gap", "output", "write_model", "as_json"}
-    cli_only |= {"json_lines", "log_file", "quiet"}
+    cli_only |= {"quiet"}
     of_command = set(signature(command).parameters) - cli_only
     assert of_command == set(signature(spmilp.solve).parameters) - {"model", "observer"}

@@ -24,7 +24,7 @@ def test_errors_are_shown_and_the_measurements_used(run: Run, measured: Path) ->
     pytest.importorskip("sklearn")
     shown = run("calibrate", measured, "-m", "edge16")
     assert shown.code == 0
-    for text in ("On held-out rows", "tile Conv int8", "analytic"):
+    for text in ("On held-out rows", "tile Conv int8", "error by rule"):
         assert text in shown.out
     (family,) = run("calibrate", measured, "-m", "edge16", "--json").json["families"]
     assert family["error"] < family["error_by_rule"]

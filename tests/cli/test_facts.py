@@ -10,7 +10,7 @@ from tests.acceptance.doors import PROBLEMS, Run
 def test_a_machine_is_shown_with_its_sources(run: Run) -> None:
     ended = run("machines", "edge16")
     assert (ended.code, ended.err) == (0, "")
-    for text in ("core        16", "1,024 MAC/cycle", "unverified", "[1] ", "1.0 MiB"):
+    for text in ("core        16", "4 channels, 8 B/cycle", "unverified", "[1] ", "1.0 MiB"):
         assert text in ended.out
 
 

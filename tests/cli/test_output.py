@@ -1,14 +1,9 @@
-"""What is printed: numbers as people read them, tables, and the line of progress."""
-
-import time
+"""What is printed: numbers as people read them, and text from files."""
 
 import pytest
-from rich.text import Text
 
 from spmilp import quantities
 from spmilp.cli import output as out
-from spmilp.cli.output import ProgressLine, Stacked
-from spmilp.solvers.base import Progress
 
 
 @pytest.mark.parametrize(
@@ -46,38 +41,3 @@ def test_text_from_files_is_no_markup_and_commands_no_terminal(
     assert captured.err.startswith(f"error: {shown}")
     assert captured.out.count(shown.strip()) == 3
     assert not set("\x1b\x07\x9b\u202e") & set(captured.out + captured.err)
-
-
-def test_a_table_that_is_too_wide_is_cut_and_each_part_begins_with_the_name(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(out, "PLAIN_WIDTH", 40)
-    headings = ("name", "first", "second", "third")
-    rows = [("conv[red]", "1,234,567", "2", "3,456"), ("x" * 60, "7", "89,012", "3")]
-    out.print_answer(None, [Stacked(headings, rows, {1, 2, 3})], as_json=False)
-    printed = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
-    assert max(map(len, printed)) <= 40
-    begins = [line.split()[1] for line in printed if line.startswith(("name", "conv[red]"))]
-    assert begins == ["first", "1,234,567", "second", "2", "third", "3,456"]
-
-
-def shown(line: ProgressLine) -> str:
-    text = line.__rich__()
-    assert isinstance(text, Text)
-    return text.plain
-
-
-def test_the_line_has_incumbent_bound_gap_and_who_found_it() -> None:
-    line = ProgressLine()
-    line.improved(Progress(incumbent=2_000, bound=1_500, source="lns"))
-    assert shown(line) == "solving: best 2,000, bound 1,500, gap 25.0% (lns)"
-
-
-def test_the_time_left_is_that_of_the_moment(monkeypatch: pytest.MonkeyPatch) -> None:
-    line = ProgressLine()
-    line.say("reading")
-    line.ends_at(100.0)
-    monkeypatch.setattr(time, "perf_counter", lambda: 40.0)
-    assert shown(line) == "reading, 60 s left"
-    monkeypatch.setattr(time, "perf_counter", lambda: 140.0)
-    assert shown(line) == "reading, 0 s left"

@@ -1,7 +1,5 @@
 """``spmilp pack``: files in, checked offsets out, and every way in which that can end."""
 
-import io
-import json
 import os
 import signal
 from collections.abc import Callable
@@ -48,25 +46,6 @@ def is_packed(path: Path, capacity: int) -> bool:
 
 def files_in(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
-
-
-def test_a_dash_prints_the_file_and_nothing_else(run: Run, file: Path, tmp_path: Path) -> None:
-    ended = run("pack", file, "-c", "12", "-o", "-")
-
-    assert (ended.code, ended.err) == (0, "")
-    (tmp_path / "out.csv").write_text(ended.out)
-    assert ended.out.startswith("id,lower,upper,size,offset\n")
-    assert is_packed(tmp_path / "out.csv", 12)
-
-
-def test_a_dash_reads_stdin(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(EXAMPLE.encode())))
-    assert run("pack", "-", "-c", "12", "--json").json["height"] == 12
-
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"id\n")))
-    ended = run("pack", "-", "-c", "12")
-    assert ended.code == 3
-    assert "stdin, line 1: there is no column lower, upper, size" in ended.err
 
 
 def test_offsets_in_the_file_are_kept_unless_they_are_ignored(
@@ -170,7 +149,6 @@ def test_a_target_that_cannot_be_written_is_an_error(run: Run, file: Path, tmp_p
         ("--capacity", "lots"),
         ("--minimise", "--time-limit", "soon"),
         ("--minimise", "--node-limit", "0"),
-        ("--minimise", "--json", "-o", "-"),
     ],
 )
 def test_wrong_usage_is_said_before_the_file_is_read(arguments: tuple[str, ...], run: Run) -> None:
@@ -184,16 +162,3 @@ def test_a_range_that_is_none_is_refused_by_name(run: Run, file: Path, given: st
     ended = run("pack", file, "-c", "64", "--reserve", given)
     assert ended.code == 2
     assert f"--reserve {given}" in ended.err
-
-
-def test_a_published_heuristic_packs_alone_and_says_when_it_needs_more(
-    file: Path, run: Run
-) -> None:
-    fits = run("pack", file, "--minimise", "--heuristic", "xla", "--json")
-    file.write_text("id,lower,upper,size\na,0,2,3\nb,1,4,2\nc,3,6,3\nd,2,3,2\ne,5,7,4\n")
-    unknown = run("pack", file, "-c", "12", "--heuristic", "nobody")
-
-    assert fits.code == 0
-    assert json.loads(fits.out)["source"] == "xla"
-    assert unknown.code == 2
-    assert "there are xla, tflite" in unknown.err

@@ -12,8 +12,9 @@ import pytest
 from checker.worked_example import PROBLEM, changed
 from cli.fakes import FakeSolver, answer, interrupted_with_a_plan, interrupted_without_a_plan
 from spmilp.cli import solve as command
-from spmilp.cli.output import ProgressLine
+from spmilp.cli.interrupts import WHAT_REMAINS
 from spmilp.problem.file import write_problem
+from spmilp.report.search_log import LogEntry
 from spmilp.solvers.base import SolverResult, SolveStatus
 from tests.acceptance.doors import MODELS, Run
 
@@ -182,21 +183,26 @@ def test_an_interrupt_before_there_is_a_plan_writes_nothing(
     ended = run("solve", problem, "-o", "out", "--quiet")
 
     assert (ended.code, ended.out) == (code, "")
-    assert ended.err == "error: interrupted; nothing was written\n"
+    assert ended.err == f"error: interrupted; {WHAT_REMAINS}\n"
     assert not Path("out").exists()
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupt_while_tiles_are_searched_for_leaves_the_plan_that_they_were_judged_by(
-    number: signal.Signals, code: int, run: Run, monkeypatch: pytest.MonkeyPatch
+    run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    signalled = interrupted_without_a_plan(number)
-    monkeypatch.setattr(ProgressLine, "better_tiles", lambda line, value, tasks: signalled())
+    heard: list[LogEntry] = []
+
+    def entered(log: command.SolveLog, better: LogEntry) -> None:
+        heard.append(better)
+        if len(heard) == 1:
+            interrupted_without_a_plan(signal.SIGINT)()
+
+    monkeypatch.setattr(command.SolveLog, "entry", entered)
     monkeypatch.setattr("spmilp.pipeline.find_solver", lambda name: pytest.fail("it is too late"))
     ended = run("solve", MODELS / "ds_cnn_int8.onnx", "-m", "gap9", "-o", "out")
 
-    assert ended.code == code
+    assert ended.code == 130
     assert "interrupted, checked" in ended.out
     assert run("check", "out/plan.json").code == 0
 
@@ -227,7 +233,7 @@ def test_a_second_interrupt_while_the_plan_is_written_says_what_the_folder_holds
     ended = run("solve", problem, "-o", "out", "--quiet")
 
     assert (ended.code, ended.out) == (130, "")
-    assert ended.err == "error: interrupted; out holds what it held before, or all that is new\n"
+    assert ended.err == f"error: interrupted; {WHAT_REMAINS}\n"
 
 
 def test_an_error_that_nobody_foresaw_gives_a_short_message(run: Run, answering: Answering) -> None:
@@ -274,4 +280,4 @@ def test_memory_that_cannot_be_had_is_no_internal_error(
     ended = run("solve", model, "-m", "gap9", "--tiles", "first", "-o", "out", "-q")
 
     assert ended.code == 5
-    assert ended.err == f"error: out of memory ({error}); nothing was written\n"
+    assert ended.err == f"error: out of memory ({error}); {WHAT_REMAINS}\n"

@@ -1,8 +1,7 @@
-"""The log of ``spmilp solve``: on stderr, in a file, as lines of JSON on stdout."""
+"""The log of ``spmilp solve``: on stderr, and beside the plan."""
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,10 +18,6 @@ def problem(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setattr("spmilp.pipeline.find_solver", lambda name: FakeSolver(answer()))
     write_problem(PROBLEM, tmp_path / "example.json")
     return tmp_path / "example.json"
-
-
-def objects(text: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in text.splitlines()]
 
 
 def test_stages_and_what_gets_better_are_rows_on_stderr(run: Run, problem: Path) -> None:
@@ -45,42 +40,12 @@ def test_nothing_is_logged_where_it_is_not_wanted(run: Run, problem: Path, optio
     assert (ended.code, ended.err) == (0, "")
 
 
-def test_the_log_file_has_the_same_rows_or_lines_of_json(run: Run, problem: Path) -> None:
-    ended = run("solve", problem, "-o", "out", "--log-file", "logs/solve.log")
-    assert Path("logs/solve.log").read_text() == ended.err
-    assert run("solve", problem, "-o", "out", "--log-file", "logs/solve.jsonl", "-q").err == ""
-    found = objects(Path("logs/solve.jsonl").read_text())
+def test_the_log_is_kept_beside_the_plan_as_lines_of_json(run: Run, problem: Path) -> None:
+    assert run("solve", problem, "-o", "out", "-q").code == 0
+    found = [json.loads(line) for line in Path("out/log.jsonl").read_text().splitlines()]
     assert [each["event"] for each in found] == ["stage", "stage", "stage", "progress", "end"]
     assert [found[-2][name] for name in ("incumbent", "bound")] == [196, 150]
     assert found[-1]["status"] == "feasible"
-
-
-def test_lines_of_json_end_with_the_answer(run: Run, problem: Path) -> None:
-    ended = run("solve", problem, "-o", "out", "--json-lines")
-    whole = run("solve", problem, "-o", "out", "--json").json
-    assert (ended.code, ended.err) == (0, "")
-    *events, last = objects(ended.out)
-    assert [each["event"] for each in events] == ["stage", "stage", "stage", "progress", "end"]
-    assert last.pop("event") == "answer"
-    assert set(last) == set(whole)
-    assert last["objective"] == whole["objective"]
-
-
-def test_a_log_file_that_cannot_be_made_is_an_error_before_anything_is_solved(
-    run: Run, problem: Path
-) -> None:
-    Path("taken").write_text("")
-    ended = run("solve", problem, "-o", "out", "--log-file", "taken/solve.log")
-    assert ended.code == 3
-    assert "taken/solve.log: the log cannot be written" in ended.err
-    assert not Path("out").exists()
-
-
-def test_a_log_that_can_be_written_no_longer_costs_nothing_else(run: Run, problem: Path) -> None:
-    ended = run("solve", problem, "-o", "out", "--log-file", "/dev/full")
-    assert ended.code == 0
-    assert "warning: the log goes on no longer: " in ended.err
-    assert run("check", "out").code == 0
 
 
 def test_names_from_files_command_no_terminal(run: Run, problem: Path) -> None:

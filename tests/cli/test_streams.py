@@ -77,7 +77,7 @@ def test_a_signal_while_starting_says_so(
         env={**os.environ, "PYTHONPATH": str(saved)},
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
-    said = "interrupted while starting; nothing was written"
+    said = "interrupted; files hold what they held before, or all that is new"
     assert (done.returncode, done.stderr) == (code, f"error: {said}\n")
     if json_wanted:
         answer = json.loads(done.stdout)
@@ -99,7 +99,6 @@ def wait_until_it_heeds_signals(process: "subprocess.Popen[bytes]") -> None:
 def test_signals_at_any_moment_have_their_code_and_leave_a_whole_pair(
     signals: int, saved: Path
 ) -> None:
-    before = {path.name: path.read_bytes() for path in saved.glob("*.json")}
     for delay in (0.0, 0.5, 2.0):
         process = subprocess.Popen(
             [*SPMILP, "solve", "problem.json", "--time-limit", "3s", "-o", "."],
@@ -116,6 +115,3 @@ def test_signals_at_any_moment_have_their_code_and_leave_a_whole_pair(
         _, said = process.communicate(timeout=60)
         assert (process.returncode, b"Traceback" in said) in ((0, False), (130, False))
         assert shell("spmilp check .", saved).returncode == 0
-        if b"nothing was written" in said:
-            assert {path.name: path.read_bytes() for path in saved.glob("*.json")} == before
-        before = {path.name: path.read_bytes() for path in saved.glob("*.json")}

@@ -14,8 +14,6 @@ from spmilp.runs.jobs import REJECTED, run_of
 from spmilp.solvers.base import Progress, SolveOptions, SolverResult
 from spmilp.watch import Observer
 
-GREEDY = "greedy:contiguous/layer_by_layer"
-
 
 class Improving:
     """Reports a worse plan first, then the one of its answer."""
@@ -63,15 +61,3 @@ def test_an_interrupt_leaves_the_runs_that_there_are(monkeypatch: pytest.MonkeyP
 
     assert found.interrupted
     assert [run.instance for run in found.all_runs] == ["one"]
-
-
-def test_the_best_of_a_family_is_one_more_solver_with_the_first_of_its_best_plans() -> None:
-    other = "greedy:round_robin/depth_first"
-    found = compare({"example": PROBLEM}, solvers=["list", GREEDY, other])
-
-    both = found.with_best("greedy:", "best greedy")
-
-    (best,) = (run for run in both.all_runs if run.solver == "best greedy")
-    rules = [run for run in found.all_runs if run.solver in (GREEDY, other)]
-    assert best.objective == min(run.objective or 0 for run in rules)
-    assert found.with_best("milp", "none").all_runs == found.all_runs

@@ -3,11 +3,9 @@
 import csv
 import io
 import math
-from pathlib import Path
 
 import pandas as pd
 import pytest
-from pandas.testing import assert_frame_equal
 
 from spmilp.problem.objective import Quantity
 from spmilp.runs.frames import (
@@ -18,7 +16,6 @@ from spmilp.runs.frames import (
     summary_frame,
 )
 from spmilp.runs.jobs import Run
-from spmilp.runs.sweep import write_tables
 
 
 def run(instance: str, solver: str, objective: int | None, bound: int, seconds: float = 1.0) -> Run:
@@ -35,7 +32,6 @@ def run(instance: str, solver: str, objective: int | None, bound: int, seconds: 
         bound_source=f"{solver}'s",
         seconds=seconds,
         transfers=None if objective is None else 4,
-        busy=0.5,
         dram_ratio=1.0,
         reason="" if objective is not None else "no time",
     )
@@ -110,17 +106,3 @@ def test_a_row_is_marked_where_no_other_of_its_model_is_as_good_and_better() -> 
 def test_a_column_that_cannot_be_compared_is_named(column: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         mark_undominated(FRAME, ["makespan", column])
-
-
-def test_parquet_has_the_same_table_as_csv(tmp_path: Path) -> None:
-    pytest.importorskip("pyarrow")
-    frame = FRAME.astype({"model": "string", "dim": "string", "status": "string"})
-    files = write_tables(frame, tmp_path)
-    assert [file.name for file in files] == ["sweep.csv", "sweep.parquet"]
-    packed = pd.read_parquet(tmp_path / "sweep.parquet")
-    assert_frame_equal(packed, frame, check_dtype=False)
-    # Whole numbers stay whole where one of them is missing.
-    assert packed["makespan"].dtype == "Int64"
-    shown = pd.read_csv(tmp_path / "sweep.csv")
-    assert list(shown.columns) == list(packed.columns)
-    assert shown["makespan"].dropna().tolist() == packed["makespan"].dropna().tolist()

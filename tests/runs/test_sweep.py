@@ -65,7 +65,6 @@ def test_more_memory_or_channels_never_makes_a_row_worse(serial: pd.DataFrame) -
 def test_two_local_workers_give_the_same_table_and_a_second_call_solves_nothing(
     serial: pd.DataFrame, files: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    pytest.importorskip("distributed")
     frame, heard = swept(files, tmp_path, jobs=2)
     assert_same(frame, serial)
     assert sorted(solved(heard)) == sorted(set(solved(heard)))

@@ -32,12 +32,6 @@ def test_texts_stand_for_values(name: str, given: object, values: tuple[object, 
     assert values_of(name, given) == values
 
 
-def test_where_the_smallest_is_looked_for_a_range_is_every_kib_or_every_number() -> None:
-    assert values_of("spm", "16k:19k", each=True) == tuple(n * KIB for n in (16, 17, 18, 19))
-    assert values_of("dma_channels", "1:4", each=True) == (1, 2, 3, 4)
-    assert values_of("spm", "16k:64k:16k", each=True) == values_of("spm", "16k:64k:16k")
-
-
 @pytest.mark.parametrize(
     ("name", "given", "said"),
     [
