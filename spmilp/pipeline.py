@@ -157,7 +157,6 @@ def _unlocked(
             checking = 0.0 if verdict is None else verdict.seconds
             clock.pace.note(Step.CHECK, rows_of(hint), checking)
             clock.pace.note(Step.PLAN, rows_of(hint), clock.without_compiling() - began - checking)
-            start.schedule.release()
         observer.on_stage(Stage.SOLVING)
         # A hint has been checked, too, where it was read.
         valid = start.known if verdict is None else verdict.plan

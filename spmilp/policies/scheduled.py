@@ -13,9 +13,10 @@ from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.fit import least_bytes
 from spmilp.solvers.schedule.assignments import Unit, in_shares, units_of_operators
 from spmilp.solvers.schedule.kernels.extract import Scorer, columns_of, plan_of
+from spmilp.solvers.schedule.kernels.plan_columns import PlanColumns
 from spmilp.solvers.schedule.kernels.records import NEVER, NONE, Ints, numbers
-from spmilp.solvers.schedule.kernels.run import Runner
-from spmilp.solvers.schedule.kernels.schedule_state import ScheduleState, Stop, Weights
+from spmilp.solvers.schedule.kernels.run import Runner, why_it_stopped
+from spmilp.solvers.schedule.kernels.schedule_state import Stop, Weights
 from spmilp.solvers.schedule.orders import by_priority, operators_of
 from spmilp.units import Bytes, CoreIdx, Cycles, TaskIdx
 
@@ -118,7 +119,7 @@ class Schedules(Generic[C]):
         self._runner = Runner(context.problem, multicasts=False)
         self._score = Scorer(context.problem)
         self._by_makespan = context.problem.objective.first is Quantity.MAKESPAN
-        self._state: ScheduleState | None = None
+        self._found: tuple[Ints, PlanColumns] | None = None
         self.reason = ""
         self.best: tuple[int, ...] | None = None
         self.choice: C | None = None
@@ -146,11 +147,12 @@ class Schedules(Generic[C]):
         if stop is Stop.TOO_LATE:
             return None
         if stop is not Stop.DONE:
-            self.reason = self._runner.why_it_stopped(stop, state)
+            self.reason = why_it_stopped(self._context.problem, stop, state)
             return None
-        score = self._score(state)
+        columns = columns_of(self._context.problem, state)
+        score = self._score(columns)
         if self.best is None or score < self.best:
-            self.best, self.choice, self._state = score, choice, state
+            self.best, self.choice, self._found = score, choice, (order, columns)
             self._context.report(score[0], self._context.fast_bound.value, self._policy)
         return score
 
@@ -165,10 +167,12 @@ class Schedules(Generic[C]):
     def result(self, options: tuple[tuple[str, str], ...] = ()) -> SolverResult:
         """Return the best schedule as a plan, with what it says of how it was made."""
         context = self._context
-        if self._state is None:
+        if self._found is None:
             return context.unknown(self.reason)
-        bound, columns = context.bound, columns_of(context.problem, self._state)
+        order, columns = self._found
+        bound = context.bound
         try:
+            columns = self._runner.with_addresses(order, columns, Weights())
             plan = plan_of(context.problem, columns, bound, self._policy, options)
         except SpmilpError as error:
             raise NotTakenError(str(error)) from error

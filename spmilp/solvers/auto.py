@@ -14,7 +14,7 @@ from spmilp.solvers.common.context import SearchContext, rows_of
 from spmilp.solvers.common.solver import NARROWING, Solver
 from spmilp.solvers.improve.solver import LnsSolver
 from spmilp.solvers.peak import PeakBisection
-from spmilp.solvers.schedule.kernels.run import can_be_open
+from spmilp.solvers.schedule.kernels.extract import can_be_open
 from spmilp.solvers.schedule.restarts import PerturbedRestarts
 
 

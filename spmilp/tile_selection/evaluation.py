@@ -9,8 +9,8 @@ from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import ROWS_OF_A_READ, Clock, Step
 from spmilp.solvers.common.context import reads_of
-from spmilp.solvers.schedule.kernels.records import NEVER, Shares
-from spmilp.solvers.schedule.kernels.run import can_be_open, whole_memories
+from spmilp.solvers.schedule.kernels.extract import can_be_open
+from spmilp.solvers.schedule.kernels.records import NEVER
 from spmilp.solvers.schedule.orders import operators_of
 from spmilp.solvers.schedule.portfolio import (
     EVALUATION_RULES,
@@ -55,7 +55,7 @@ class Evaluation:
         self.interrupted = False
         self._said = None if known is None else known.value
         self._least: dict[Rule, int] = {}
-        self._shares: Shares | None = None
+        self._is_opened = False
         self._seconds_of_last = self._seconds_of_best = 0.0
         # The tilings that are worth most, with their plan.
         self._promising: TiledProblem | None = None
@@ -117,7 +117,7 @@ class Evaluation:
             return {}
         tasks = best.problem.tasks
         groups = {task.tile.of: None for task in tasks if task.tile is not None}
-        advances = advances_of(operators_of(best.problem), best.schedule.state)
+        advances = advances_of(operators_of(best.problem), best.schedule.columns)
         return dict(zip(groups, advances.tolist(), strict=True))
 
     def _schedules(self, problem: Problem) -> Iterator[Found]:
@@ -127,8 +127,7 @@ class Evaluation:
         """
         clock, reads, is_first = self._clock, reads_of(problem), not self._least
         is_makespan = problem.objective.first is Quantity.MAKESPAN
-        is_open = self._options.justifies and is_makespan and can_be_open(problem)
-        self._shares = whole_memories(problem) if is_open else None
+        self._is_opened = self._options.justifies and is_makespan and can_be_open(problem)
         self._left -= len(problem.tasks)
         least = min(self._least.values(), default=NEVER)
         latest = int(SEARCH.promising * least) if is_makespan and least < NEVER else NEVER
@@ -138,7 +137,7 @@ class Evaluation:
         share = SEARCH.share_of_first if is_first else self._share_at_most
         rules = self._rules_worth_asking()
         began = clock.without_compiling()
-        for found in promising_schedules(problem, rules, latest, seconds, self._shares):
+        for found in promising_schedules(problem, rules, latest, seconds):
             self._left -= len(problem.tasks)
             rule = found.trial.rule
             self._least[rule] = min(found.score[0], self._least.get(rule, found.score[0]))
@@ -155,7 +154,7 @@ class Evaluation:
         least = min(self._least.values(), default=0)
         known = {rule: self._least.get(rule, least) for rule in EVALUATION_RULES}
         near = [one for one in known if known[one] <= SEARCH.margin * least]
-        is_later = self._least and self._shares is not None
+        is_later = self._least and self._is_opened
         most = SEARCH.rules_when_open if is_later else len(near)
         return sorted(near, key=known.__getitem__)[:most]
 
@@ -230,7 +229,7 @@ class Evaluation:
         Plans are large then, but soon justified.
         """
         best = self._promising
-        if self._shares is None or best is None or len(best.problem.tasks) <= SEARCH.large:
+        if not self._is_opened or best is None or len(best.problem.tasks) <= SEARCH.large:
             return share
         return share * (SEARCH.longer if self._opens_soon(best.problem) else 1.0)
 

@@ -13,7 +13,7 @@ from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolverResult, SolveStatus
 from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.justify.shortening import JustifiedPlan, OpenSchedule
-from spmilp.solvers.schedule.kernels.extract import columns_of, needs_no_dram_addresses
+from spmilp.solvers.schedule.kernels.extract import can_be_open
 from spmilp.solvers.schedule.kernels.plan_columns import PlanColumns
 from spmilp.solvers.schedule.portfolio import Found, plan_from
 
@@ -83,7 +83,7 @@ class TiledProblem:
     @property
     def is_open(self) -> bool:
         """Whether its schedule leaves addresses open."""
-        return self.schedule is not None and self.schedule.shares is not None
+        return self.schedule is not None and not self.schedule.has_addresses
 
     @property
     def has_plan(self) -> bool:
@@ -127,23 +127,27 @@ class TiledProblem:
 
     @collector_paused()
     def with_addresses(self) -> "TiledProblem":
-        """Return it with the schedule by the same rule that has addresses from the beginning."""
+        """Return it with addresses for its schedule as it was made; without it where none are."""
         if self.schedule is None or not self.is_open:
             return self
-        return replace(self, schedule=self.schedule.filled(self.problem, None), opened=None)
+        try:
+            schedule = self.schedule.with_addresses
+        except DoesNotFitError:
+            schedule = None
+        return replace(self, schedule=schedule, opened=None)
 
     @collector_paused()
     def once_justified(self) -> "TiledProblem":
         """Return it with the plan at justified times; as it is where there is none."""
-        decisions = self._decisions()
+        decisions = self.with_addresses()._decisions()
         if decisions is None:
             return self
         return replace(self, justified=JustifiedPlan.of(self.problem, decisions))
 
     def _decisions(self) -> Plan | PlanColumns | None:
         """Return the columns of its schedule where these are enough, or else its plan."""
-        if self.schedule is not None and needs_no_dram_addresses(self.problem.machine):
-            return columns_of(self.problem, self.schedule.state)
+        if self.schedule is not None and can_be_open(self.problem):
+            return self.schedule.columns
         return self.plan()
 
     @collector_paused()

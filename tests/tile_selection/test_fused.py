@@ -34,12 +34,14 @@ def moved(problem: Problem, rules: Sequence[Rule]) -> Counter[BufferKind]:
     """Return the bytes from and to DRAM of the first rule's schedule, whose plan is valid."""
     found = next(schedules_by(problem, rules))
     assert not check(problem, plan_from(problem, found, best_bound(problem), "list"))
-    residencies, result = found.state.residencies, Counter[BufferKind]()
+    columns, result = found.columns, Counter[BufferKind]()
     is_dram = [memory.kind is MemoryKind.DRAM for memory in problem.machine.memories]
-    for transfer in found.state.made_transfers():
-        ends = (residencies[transfer[end]]["memory"] for end in ("source", "destination"))
-        slice_ = problem.slices[transfer["slice"]]
-        result[problem.buffers[slice_.buffer].kind] += slice_.bytes * any(is_dram[m] for m in ends)
+    for number, moved_slice in enumerate(columns.moved.tolist(), columns.tasks):
+        ends = (*columns.reads.values(number), *columns.fills.values(number))
+        slice_, touches = problem.slices[moved_slice], columns.memory[[*ends]].tolist()
+        result[problem.buffers[slice_.buffer].kind] += slice_.bytes * any(
+            map(is_dram.__getitem__, touches)
+        )
     return +result
 
 

@@ -16,10 +16,9 @@ from spmilp.solvers.justify.context import context_of, plan_of
 from spmilp.solvers.justify.repacking import Repacking, justified
 from spmilp.solvers.justify.schedule import TimedSchedule
 from spmilp.solvers.justify.transfer_options import OptionTables
-from spmilp.solvers.schedule.kernels.extract import columns_of
+from spmilp.solvers.schedule.kernels.extract import can_be_open
 from spmilp.solvers.schedule.kernels.plan_columns import PlanColumns
 from spmilp.solvers.schedule.kernels.records import NEVER
-from spmilp.solvers.schedule.kernels.run import can_be_open, whole_memories
 from spmilp.solvers.schedule.portfolio import Found, Schedules
 from spmilp.solvers.schedule.solver import ListScheduler
 from spmilp.units import Cycles
@@ -62,10 +61,6 @@ def in_turn(kept: Sequence[Found]) -> Iterator[Found]:
         rank[family] += 1
     for _, position in sorted(order):
         yield kept[position]
-
-
-def _open_schedules(context: SearchContext) -> Schedules:
-    return Schedules(context.problem, shares=whole_memories(context.problem))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -185,12 +180,11 @@ class Search:
             if self._begins_open and not self._is_small:
                 break
         if self._begins_open:
-            schedules = self._context.shared(_open_schedules)
-            for _ in schedules:
+            for _ in self._schedules:
                 if self._clock.is_over(SHARE_OF_OPEN):
                     break
-            for found in in_turn(schedules.kept):
-                yield columns_of(self._context.problem, found.state)
+            for found in in_turn(self._schedules.kept):
+                yield found.columns
 
     def _plans_to_begin_with(self) -> Iterator[Plan]:
         """Yield the hint, and the list scheduler's plans; first the hint unless those are better.

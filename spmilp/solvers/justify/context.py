@@ -25,7 +25,7 @@ from spmilp.solvers.justify.schedule import (
     timed,
 )
 from spmilp.solvers.justify.transfer_options import OptionTables, option_tables_of
-from spmilp.solvers.schedule.kernels.extract import dram_addresses
+from spmilp.solvers.schedule.kernels.addresses import dram_addresses
 from spmilp.solvers.schedule.kernels.plan_columns import (
     PlanColumns,
     buffer_columns,

@@ -10,7 +10,7 @@ import numpy as np
 
 from spmilp.problem.problem import Problem, Task
 from spmilp.solvers.schedule.kernels.records import NONE, Ints
-from spmilp.solvers.schedule.orders import banded_chains, banded_operators, operator_of
+from spmilp.solvers.schedule.orders import banded_operators, operator_of
 from spmilp.units import CoreIdx, TaskIdx
 
 
@@ -55,10 +55,9 @@ def locality(problem: Problem) -> Ints:
     """Give each tile to the core that reads or writes most of its bytes already.
 
     No core takes more of an operator than an equal share (rounded up to whole tiles), so that the
-    work stays balanced. Operators that are added up block by block take turns, so that all cores
-    share each block.
+    work stays balanced.
     """
-    return _nearest(problem, banded_chains(problem))
+    return _nearest(problem, frozenset())
 
 
 def _nearest(problem: Problem, in_turn: frozenset[tuple[str, TaskIdx]]) -> Ints:

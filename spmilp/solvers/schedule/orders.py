@@ -1,12 +1,11 @@
 """Orders in which tasks are placed: each rule returns every task once, after all that it follows.
 
 A rule gets the core of each task, or -1 where the scheduler is to choose. One of them fuses
-operators in bands where their results do not fit; reductions that add up what others compute may
-run with these block by block.
+operators in bands where their results do not fit.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import chain, groupby
 from math import gcd, inf
@@ -32,10 +31,7 @@ from spmilp.solvers.schedule.kernels.tables import (
     remaining_cycles,
     writers_of_buffers,
 )
-from spmilp.units import BufferIdx, Bytes, SliceIdx, TaskIdx
-
-ReductionBlock = tuple[int, int]
-"""An operator, and where in its reduction a block begins."""
+from spmilp.units import SliceIdx, TaskIdx
 
 
 def layer_by_layer(problem: Problem) -> Ints:
@@ -224,9 +220,6 @@ def _append_with_predecessors(
             stack.append((following, iter(before[following])))
 
 
-LARGE = 0.25
-"""Part of the scratchpads that a result exceeds which is added up block by block."""
-
 TIGHT = 0.5
 """Part of the scratchpads that results may fill which wait for their readers, if operators run one
 after another."""
@@ -241,8 +234,6 @@ def fused_bands(problem: Problem, cores: Ints) -> Ints:
     at one time, and all cores are at work on it (Alwani et al., "Fused-layer CNN accelerators",
     MICRO 2016; cores on bands of their own: Mei et al., "DeFiNES", HPCA 2023).
 
-    Where one adds up the results of others block by block, its parts of a block make a band.
-
     Parameters
     ----------
     cores
@@ -254,30 +245,16 @@ def fused_bands(problem: Problem, cores: Ints) -> Ints:
     if not is_tight.any():
         return turns
     before = problem.predecessors()
-    blocks = blocks_of_reductions(problem, operators, LARGE * _scratchpad_bytes(problem))
     rank = np.empty_like(turns)
     rank[turns] = np.arange(turns.size)
     keys = np.empty(turns.size)
     placed = 0
     for tasks in _runs(turns, operators, is_tight):
         fused = is_tight[operators[tasks[0]]]
-        order = _banded(tasks, before, cores, operators, rank, blocks) if fused else tasks
+        order = _banded(tasks, before, cores, operators, rank) if fused else tasks
         keys[order] = np.arange(placed, placed + len(order))
         placed += len(order)
     return by_priority(problem, keys)
-
-
-@cached
-def banded_chains(problem: Problem) -> frozenset[tuple[str, TaskIdx]]:
-    """Return those of :func:`banded_operators` that add results up block by block or make them."""
-    found = banded_operators(problem)
-    if not found:
-        return found
-    operators = operators_of(problem)
-    numbers_of = dict(zip(map(operator_of, problem.tasks), operators.tolist(), strict=True))
-    ends, least = {numbers_of[name] for name in found}, LARGE * _scratchpad_bytes(problem)
-    chained = chained_operators(problem, operators, ends, least)
-    return frozenset(name for name in found if numbers_of[name] in chained)
 
 
 @cached
@@ -379,34 +356,22 @@ def _banded(
     cores: Ints,
     operators: Ints,
     rank: Ints,
-    blocks: Mapping[TaskIdx, ReductionBlock],
 ) -> list[TaskIdx]:
-    """Return the tasks of a run band by band; in each band one operator after another.
-
-    A block of a reduction is added up behind what the next block reads, so that no core waits for
-    the pieces of others. What nothing in the run reads comes behind all such blocks.
-    """
+    """Return the tasks of a run band by band; in each band one operator after another."""
     waiting = set(run)
     is_read = {earlier for task in run for earlier in before[task]}
     turns = Counter[int]()
-    behind = len(operators)
-    bands: dict[ReductionBlock, list[TaskIdx]] = defaultdict(list)
+    bands: dict[int, list[TaskIdx]] = defaultdict(list)
     for task in run:
-        if task in blocks:
-            bands[blocks[task]].append(task)
-        elif task not in is_read:
+        if task not in is_read:
             core = int(cores[task])
-            bands[behind, turns[core]].append(task)
+            bands[turns[core]].append(task)
             turns[core] += 1
     order: list[TaskIdx] = []
-    sums: list[TaskIdx] = []
     for number in sorted(bands):
         band = _taken_with_predecessors(bands[number], before, waiting)
-        band.sort(key=lambda task: (operators[task], rank[task]))
-        order += (task for task in band if task not in blocks)
-        order += sums
-        sums = [task for task in band if task in blocks]
-    return order + sums
+        order += sorted(band, key=lambda task: (operators[task], rank[task]))
+    return order
 
 
 def _taken_with_predecessors(
@@ -421,88 +386,3 @@ def _taken_with_predecessors(
                 waiting.remove(earlier)
                 taken.append(earlier)
     return taken
-
-
-def blocks_of_reductions(
-    problem: Problem, operators: Ints, least: float
-) -> dict[TaskIdx, ReductionBlock]:
-    """Return the block of each task of operators that add up others' results block by block.
-
-    Such an operator keeps its sums and reads each piece of another one's result in one part of its
-    reduction: with that part of all of its tiles the piece has been read, and may go. Its sums have
-    fewer bytes than what it reads: it would else be better to keep that.
-
-    Parameters
-    ----------
-    operators
-        Of each task, as a number.
-    least
-        Results that are added up so have more bytes than this.
-    """
-    maker = {written: task.index for task in problem.tasks for written in task.writes}
-    read_in: dict[tuple[int, int], dict[BufferIdx, set[int]]] = defaultdict(dict)
-    sums: dict[int, dict[BufferIdx, Bytes]] = defaultdict(dict)
-    for task in problem.tasks:
-        if task.tile is None or task.tile.reduction is None:
-            continue
-        reader, (start, _) = int(operators[task.index]), task.tile.reduction
-        if start == 0:
-            sums[reader] |= {one: problem.buffers[one].bytes for one in task.writes}
-        for read in task.reads:
-            buffer = problem.slices[read].buffer
-            made = int(operators[maker[buffer]]) if buffer in maker else reader
-            if made != reader:
-                read_in[reader, made].setdefault(buffer, set()).add(start)
-    readers = {
-        reader
-        for (reader, _), pieces in read_in.items()
-        if _is_block_by_block(pieces)
-        and sum(problem.buffers[one].bytes for one in pieces)
-        > max(least, sum(sums[reader].values()))
-    }
-    return {
-        task.index: (int(operators[task.index]), task.tile.reduction[0])
-        for task in problem.tasks
-        if operators[task.index] in readers and task.tile and task.tile.reduction
-    }
-
-
-def _is_block_by_block(pieces: dict[BufferIdx, set[int]]) -> bool:
-    """Say whether each piece is read in one block, and not all in the same."""
-    is_read_once = all(len(blocks) == 1 for blocks in pieces.values())
-    return is_read_once and len(set.union(*pieces.values())) > 1
-
-
-def chained_operators(
-    problem: Problem, operators: Ints, ends: Collection[int], least: float
-) -> frozenset[int]:
-    """Return operators that add up others' results block by block, and those that compute them.
-
-    Each task of those before is needed for one block alone.
-
-    Parameters
-    ----------
-    ends
-        Operators that may be those that add up.
-    least
-        Bytes of what is added up, as in :func:`blocks_of_reductions`.
-    """
-    known = blocks_of_reductions(problem, operators, least)
-    block_of = {task: block for task, block in known.items() if block[0] in ends}
-    if not block_of:
-        return frozenset()
-    needed_for: dict[TaskIdx, set[ReductionBlock | None]] = defaultdict(set)
-    outside: set[int] = set()
-    before = problem.predecessors()
-    for task in reversed([*problem.topological_order()]):
-        if task not in block_of:
-            blocks = needed_for[task]
-            only = next(iter(blocks)) if len(blocks) == 1 else None
-            if only is None:
-                outside.add(int(operators[task]))
-            else:
-                block_of[task] = only
-        for earlier in before[task]:
-            if operators[earlier] != operators[task] or task not in known:
-                needed_for[earlier].add(block_of.get(task))
-    return frozenset(int(operators[task]) for task in block_of) - outside

@@ -7,7 +7,7 @@ travel: Dueck, Journal of Computational Physics 104, 1993).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,6 @@ from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
-from spmilp.solvers.schedule.kernels.extract import Scorer, columns_of, plan_of
 from spmilp.solvers.schedule.kernels.records import (
     NEVER,
     NONE,
@@ -29,10 +28,10 @@ from spmilp.solvers.schedule.kernels.records import (
     numbered,
     rows_from_pairs,
 )
-from spmilp.solvers.schedule.kernels.schedule_state import ScheduleState, Stop, Weights
+from spmilp.solvers.schedule.kernels.schedule_state import Weights
 from spmilp.solvers.schedule.kernels.tables import precedence, problem_tables
 from spmilp.solvers.schedule.orders import by_priority, operators_of
-from spmilp.solvers.schedule.portfolio import FIRST_WEIGHTS, Schedules
+from spmilp.solvers.schedule.portfolio import FIRST_WEIGHTS, Found, Schedules, Trial, plan_from
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,18 +84,6 @@ CHANGES = ("shift", "time", "cores", "another")
 SETTINGS = RestartSettings()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Decided:
-    """An order and cores, and the schedule that the list scheduler makes from them."""
-
-    order: Ints
-    cores: Ints
-    weights: Weights
-    score: tuple[int, ...]
-    state: ScheduleState
-    source: str
-
-
 class Perturbation:
     """Changes orders and cores of one problem at random.
 
@@ -116,7 +103,7 @@ class Perturbation:
         kinds = [core.kind for core in problem.machine.cores]
         self._able = problem_tables(problem).cycles[:, kinds] != NONE
 
-    def of(self, now: Decided, others: Sequence[Decided]) -> tuple[Ints, Ints, str]:
+    def of(self, now: Found, others: Sequence[Found]) -> tuple[Ints, Ints, str]:
         """Return another order and other cores, and in a word what was changed.
 
         Parameters
@@ -124,22 +111,22 @@ class Perturbation:
         others
             From which a part may be taken over.
         """
-        keys, cores = _positions(now.order).astype(np.float64), now.cores.copy()
+        keys, cores = _positions(now.order).astype(np.float64), now.columns.core.copy()
         change = self._rng.choice(CHANGES, p=SETTINGS.shares)
         if change == "cores":
             self._move(cores)
             can_run = self._able[np.arange(cores.size), cores]
-            return now.order, np.where(can_run, cores, now.cores), change
+            return now.order, np.where(can_run, cores, now.columns.core), change
         if change == "shift":
             self._shift(keys)
         elif change == "time":
-            keys = now.state.tasks["start"].astype(np.float64)
+            keys = now.columns.start[: now.order.size].astype(np.float64)
             noise = self._rng.choice(SETTINGS.noises) * keys.max(initial=0.0)
             keys += self._rng.normal(size=keys.size) * noise
         else:
             other = others[int(self._rng.integers(len(others)))]
             tasks = self._neighbouring_operators()
-            cores[tasks] = other.cores[tasks]
+            cores[tasks] = other.columns.core[tasks]
             keys[tasks[np.argsort(_positions(other.order)[tasks])]] = np.sort(keys[tasks])
         return by_priority(self._problem, keys), cores, change
 
@@ -234,26 +221,25 @@ class _Search:
         self._context = context
         self._steps = steps
         self._schedules = Schedules.of(context)
-        self._score = Scorer(context.problem)
         self._by_makespan = context.problem.objective.first is Quantity.MAKESPAN
         self._bound = context.fast_bound
-        self._best: Decided | None = None
+        self._best: Found | None = None
 
     def result(self) -> SolverResult:
         """Search, and return the best plan."""
-        context = self._context
+        context, problem = self._context, self._context.problem
         with context.until_interrupted(lambda: self._best is not None):
             self._run()
-        best = self._best
-        if best is None:
-            return context.unknown(self._schedules.reason, self._bound)
-        settings = (("found by", best.source), ("seed", str(context.options.seed)))
-        try:
-            columns = columns_of(context.problem, best.state)
-            plan = plan_of(context.problem, columns, self._bound, PerturbedRestarts.name, settings)
-        except DoesNotFitError as error:
-            return context.unknown(str(error), self._bound)
-        return context.found(plan, self._bound)
+        reason = self._schedules.reason
+        for found in () if self._best is None else (self._best, *self._schedules.kept):
+            try:
+                plan = plan_from(problem, found, self._bound, PerturbedRestarts.name)
+            except DoesNotFitError as error:
+                reason = str(error)
+                continue
+            seed = ("seed", str(context.options.seed))
+            return context.found(replace(plan, options=(*plan.options, seed)), self._bound)
+        return context.unknown(reason, self._bound)
 
     def _run(self) -> None:
         starts = self._starts()
@@ -268,80 +254,55 @@ class _Search:
             since += 1
             order, cores, what = perturbation.of(now, starts)
             most = record.score[0] + int(record.score[0] * SETTINGS.slack)
-            for found in self._offered(order, cores, now.weights, f"search {what}", most):
+            found = self._offered(order, cores, now.trial.weights, what, most)
+            if found is not None and found.score[0] <= most:
                 now = found
                 if found.score < record.score:
                     record, since = found, 0
             if since >= SETTINGS.patience:
                 now, since = record, 0
 
-    def _starts(self) -> list[Decided]:
+    def _starts(self) -> list[Found]:
         """Return schedules to begin with, the best first: of the portfolio, and of the hint."""
-        context, hint = self._context, self._context.hint
-        starts = [] if hint is None else self._from_hint(hint)
-        first: list[tuple[tuple[int, ...], int, Ints, Ints, Weights]] = []
+        context = self._context
+        hinted = None if context.hint is None else self._from_hint(context.hint)
         for number, found in enumerate(self._schedules):
             if found is not None:
-                cores, weights = found.state.tasks["core"].copy(), found.state.weights
-                first.append((found.score, number, found.order, cores, weights))
-                self._take(
-                    Decided(
-                        order=found.order,
-                        cores=cores,
-                        weights=weights,
-                        score=found.score,
-                        state=found.state,
-                        source=f"list {found.trial}",
-                    )
-                )
+                self._take(found, f"list {found.trial}")
             if number == 0:
                 self._bound = context.bound
-                if self._best is not None:
-                    self._report(self._best)
-            if self._is_over() or (first and context.clock.is_over(SETTINGS.portfolio)):
+            has_schedule = self._schedules.kept and context.clock.is_over(SETTINGS.portfolio)
+            if self._is_over() or has_schedule:
                 break
-        for _, _, order, cores, weights in sorted(first, key=lambda one: one[:2])[
-            : SETTINGS.starts
-        ]:
-            if self._is_over():
-                break
-            # With cores that it chose on its way, the scheduler decides otherwise here and there.
-            starts += self._offered(order, cores, weights, "search start")
+        starts = self._schedules.kept[: SETTINGS.starts]
+        if hinted is not None:
+            starts = [*starts, hinted]
         return sorted(starts, key=lambda one: one.score)
 
-    def _from_hint(self, plan: Plan) -> list[Decided]:
+    def _from_hint(self, plan: Plan) -> Found | None:
         """Schedule with the cores of a plan, in the order in which its tasks start."""
         problem = self._context.problem
         starts, cores = np.zeros((2, len(problem.tasks)), np.int64)
         for placement in plan.placements:
             starts[placement.task], cores[placement.task] = placement.start, placement.core
         weights = FIRST_WEIGHTS[problem.objective.first]
-        return self._offered(by_priority(problem, starts), cores, weights, "search hint")
+        return self._offered(by_priority(problem, starts), cores, weights, "hint")
 
     def _offered(
-        self, order: Ints, cores: Ints, weights: Weights, source: str, most: int = NEVER
-    ) -> list[Decided]:
-        """Return a schedule, if there is one of which the first quantity is at most ``most``."""
+        self, order: Ints, cores: Ints, weights: Weights, what: str, most: int = NEVER
+    ) -> Found | None:
+        """Return a schedule; ``None`` without one, or if its makespan is to be less and is more."""
+        trial = Trial("search", what, weights)
         latest = most if self._by_makespan else NEVER
-        stop, state = self._schedules.runner.run(order, cores, weights, latest)
-        if stop is not Stop.DONE:
-            return []
-        score = self._score(state)
-        if score[0] > most:
-            return []
-        found = Decided(
-            order=order, cores=cores, weights=weights, score=score, state=state, source=source
-        )
-        self._take(found)
-        return [found]
+        found = self._schedules.schedule(trial, order, cores, latest)
+        if found is not None:
+            self._take(found, f"search {what}")
+        return found
 
-    def _take(self, found: Decided) -> None:
+    def _take(self, found: Found, source: str) -> None:
         if self._best is None or found.score < self._best.score:
             self._best = found
-            self._report(found)
-
-    def _report(self, best: Decided) -> None:
-        self._context.report(best.score[0], self._bound.value, best.source)
+            self._context.report(found.score[0], self._bound.value, source)
 
     def _is_over(self) -> bool:
         if self._best is None:

@@ -37,7 +37,7 @@ class ListScheduler(Solver):
             return context.infeasible(context.misfit)
         if self._greedy is None:
             return _Search(context, Schedules.of(context), "").result()
-        schedules = Schedules(context.problem, (self._greedy,))
+        schedules = Schedules(context.problem, (self._greedy,), multicasts=False)
         return _Search(context, schedules, self.name).result()
 
 
@@ -67,17 +67,16 @@ class _Search:
         """Run the trials and return the best plan among them."""
         with self._context.until_interrupted(lambda: self._best is not None):
             self._run_trials()
-        if self._best is None:
-            return self._context.unknown(self._schedules.reason, self._bound)
-        try:
-            plan = self._schedules.plan(self._best, self._bound)
-        except DoesNotFitError as error:
-            # The way in which this scheduler spills needs more of a DRAM than there is; others
-            # might need less.
-            return self._context.unknown(str(error), self._bound)
-        if self._name:
-            plan = replace(plan, solver=self._name)
-        return self._context.found(plan, self._bound)
+        reason = self._schedules.reason
+        for found in self._schedules.kept:
+            try:
+                plan = self._schedules.plan(found, self._bound)
+            except DoesNotFitError as error:
+                # Others may need less of a memory, or of a DRAM to which they spill.
+                reason = str(error)
+                continue
+            return self._context.found(replace(plan, solver=self._name or "list"), self._bound)
+        return self._context.unknown(reason, self._bound)
 
     def _run_trials(self) -> None:
         """Run one trial, then find the bound, which may take longer, then run the others."""

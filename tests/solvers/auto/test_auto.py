@@ -19,8 +19,7 @@ from spmilp.solvers.base import Progress, SolveOptions, SolverResult, SolveStatu
 from spmilp.solvers.common.context import KnownBounds, SearchContext
 from spmilp.solvers.common.fit import why_it_cannot_fit
 from spmilp.solvers.common.solver import Solver
-from spmilp.solvers.schedule import portfolio as schedules_module
-from spmilp.solvers.schedule.portfolio import Portfolio, Schedules
+from spmilp.solvers.schedule.portfolio import Schedules
 from spmilp.solvers.schedule.solver import ListScheduler
 from tests.solvers.chains import chain, star
 
@@ -237,10 +236,9 @@ def test_what_several_members_need_is_computed_once(
     home = SearchContext.__module__
     monkeypatch.setattr(f"{home}.why_it_cannot_fit", counted("fit", why_it_cannot_fit))
     monkeypatch.setattr(routes_module, "Routes", counted("routes", Routes))
-    monkeypatch.setattr(schedules_module, "Portfolio", counted("portfolio", Portfolio))
     monkeypatch.setattr("spmilp.checker.check.check", counted("check", check))
     trials = sum(1 for _ in Schedules(replace(PROBLEM, objective=Objective.of(quantity))))
-    monkeypatch.setattr(Portfolio, "_run", counted("trial", Portfolio._run))
+    monkeypatch.setattr(Schedules, "_run", counted("trial", Schedules._run))
     calls.clear()
     # Another machine, as nothing is known of it yet.
     machine = replace(PROBLEM.machine)
@@ -252,10 +250,7 @@ def test_what_several_members_need_is_computed_once(
     assert result.violations(problem) == ()
     assert len({id(plan) for plan in checked}) == len(checked)
     assert (calls["fit"], calls["routes"]) == (1, 1)
-    # With addresses, and for shorter plans also with open ones.
-    portfolios = 2 if quantity is Quantity.MAKESPAN else 1
-    assert calls["portfolio"] == portfolios
-    assert 0 < calls["trial"] <= portfolios * trials
+    assert 0 < calls["trial"] <= trials
     assert calls[f"bound {quantity}"] == 1
     assert max(calls[name] for name in calls if name.startswith("bound")) == 1
 

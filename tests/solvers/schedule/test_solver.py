@@ -1,5 +1,6 @@
 """Plans of the list scheduler: always valid, whatever the machine and the memory."""
 
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 
@@ -9,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from benchmarks.generated import generated_problem
 from spmilp.bounds.best import Bound, all_bounds
 from spmilp.checker.check import check
+from spmilp.errors import DoesNotFitError
 from spmilp.machine.machine import Core, CoreKind, Engine, Link, Machine, Memory, MemoryKind
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
@@ -163,12 +165,13 @@ def staged(l2: int, spm: int) -> Machine:
 def test_bytes_that_nothing_has_filled_yet_are_no_source(spm: int, l2: int) -> None:
     # Clearing bytes for a load moves a result to the shared memory, where the load's source lay.
     problem = chain(staged(l2, spm), layers=4, strips=3, weights=128)
-    schedules = Schedules(problem)
-    plans = [
-        schedules.plan(found, Bound("zero", Quantity.MAKESPAN, 0)) for found in schedules if found
-    ]
+    schedules, plans = Schedules(problem), []
+    for found in filter(None, schedules):
+        # Some find no addresses in the shared memory.
+        with suppress(DoesNotFitError):
+            plans.append(schedules.plan(found, Bound("zero", Quantity.MAKESPAN, 0)))
 
-    assert plans
+    assert len(plans) > 20
     assert [check(problem, plan) for plan in plans] == [()] * len(plans)
 
 

@@ -1,25 +1,17 @@
-"""From the scheduler's tables to the parts of a plan, and to the quantities of the schedule.
-
-Addresses in DRAM come last: whole tensors first, then what is spilled.
-"""
-
-from collections.abc import Sequence
-from dataclasses import replace
-from heapq import heappop, heappush
-from typing import TypeAlias
+"""From the scheduler's tables to decisions, to their quantities, and to a plan."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spmilp.bounds.best import Bound
-from spmilp.errors import DoesNotFitError, Shortage
-from spmilp.machine.machine import Machine, Memory, MemoryKind
+from spmilp.cached import cached
+from spmilp.machine.machine import MemoryKind
 from spmilp.machine.routes import multicast_route, routes_of
 from spmilp.plan.measures import claim_of, measure
-from spmilp.plan.plan import Plan, Residency
+from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
-from spmilp.problem.strides import layout_at_place
+from spmilp.solvers.schedule.kernels.addresses import dram_addresses
 from spmilp.solvers.schedule.kernels.plan_columns import (
     PlanColumns,
     buffer_columns,
@@ -40,8 +32,7 @@ from spmilp.solvers.schedule.kernels.records import (
     rows_of,
 )
 from spmilp.solvers.schedule.kernels.schedule_state import ScheduleState
-from spmilp.solvers.schedule.kernels.tables import alignment_of
-from spmilp.units import Bytes, Cycles, LinkIdx, MemoryIdx, SliceIdx, align_up
+from spmilp.units import Cycles
 
 
 def plan_of(
@@ -51,7 +42,7 @@ def plan_of(
     solver: str,
     options: tuple[tuple[str, str], ...],
 ) -> Plan:
-    """Return decisions as a plan: :func:`columns_of` a finished schedule, once offsets are known.
+    """Return decisions as a plan, once offsets outside DRAM are known.
 
     Raises
     ------
@@ -73,10 +64,10 @@ def plan_of(
 
 
 def columns_of(problem: Problem, state: ScheduleState) -> PlanColumns:
-    """Return what a finished schedule decides. Offsets in DRAM are yet to be given out.
+    """Return what a finished schedule decides. All offsets are yet to be found.
 
-    Where addresses are open, all offsets are yet to be found: those here lie apart from each other,
-    whatever the memory's size, but for residencies that overwrite others in place.
+    Those here lie apart from each other, whatever the memory's size, but for residencies that
+    overwrite others in place.
     """
     tasks, moves = state.tasks, state.made_transfers()
     rows = state.made_residencies()
@@ -93,10 +84,10 @@ def columns_of(problem: Problem, state: ScheduleState) -> PlanColumns:
         fills=_fills(state, number),
         moved=moves["slice"].copy(),
         engine=moves["engine"].copy(),
-        routes=_routes(problem, state, {}),
+        routes=_routes(problem, state),
         slice=rows["slice"].copy(),
         memory=rows["memory"].copy(),
-        offset=_apart(rows, number) if state.is_open else rows["offset"].copy(),
+        offset=_apart(rows, number),
         bytes=rows["bytes"].copy(),
         first=rows["start"].copy(),
         last=_ends(problem, rows, state.makespan()),
@@ -160,12 +151,8 @@ def _filled_by_moves(state: ScheduleState) -> tuple[Ints, Ints]:
     return filled_by[filled], filled
 
 
-MulticastRoutes: TypeAlias = dict[tuple[MemoryIdx, ...], tuple[LinkIdx, ...]]
-"""The links of multicasts, by the memories at their ends, the source first."""
-
-
-def _routes(problem: Problem, state: ScheduleState, known: MulticastRoutes) -> Rows:
-    """Return the links of the route of each transfer; those of multicasts are kept in ``known``."""
+def _routes(problem: Problem, state: ScheduleState) -> Rows:
+    """Return the links of the route of each transfer."""
     transfers, memory = state.made_transfers(), state.residencies["memory"]
     source, first = memory[transfers["source"]], memory[transfers["destination"]]
     pairs = state.pairs[state.pair_at[source, first]]
@@ -178,156 +165,64 @@ def _routes(problem: Problem, state: ScheduleState, known: MulticastRoutes) -> R
         return single
     found, routes = [*lists_in(single)], routes_of(problem.machine)
     for move in several.tolist():
-        at = int(source[move]), *ends.values(move)
-        if at not in known:
-            route = multicast_route(routes, at[0], at[1:])
-            known[at] = () if route is None else route.links
-        found[move] = known[at]
+        route = multicast_route(routes, int(source[move]), ends.values(move))
+        found[move] = () if route is None else route.links
     return rows_of(found)
 
 
 class Scorer:
-    """Values schedules of one problem."""
+    """Values decisions about one problem, whose addresses need not be known."""
 
     def __init__(self, problem: Problem) -> None:
-        self._problem = problem
-        kinds = len(problem.machine.kinds)
+        machine, kinds = problem.machine, len(problem.machine.kinds)
         energies = [[one or 0 for one in task.energy or (0,) * kinds] for task in problem.tasks]
+        self._order = problem.objective.order
         self._energies = np.array(energies, np.int64).reshape(len(problem.tasks), kinds)
-        self._is_spm = np.array([one.kind is MemoryKind.SPM for one in problem.machine.memories])
-        machine = problem.machine
+        self._sizes = numbers(slice_.bytes for slice_ in problem.slices)
+        self._kind_of = numbers(core.kind for core in machine.cores)
+        self._is_dram = np.array([one.kind is MemoryKind.DRAM for one in machine.memories])
+        self._is_spm = np.array([one.kind is MemoryKind.SPM for one in machine.memories])
         self._of_memories = numbers(one.energy_per_byte or 0 for one in machine.memories)
         self._of_links = numbers(one.energy_per_byte or 0 for one in machine.links)
-        self._multicast_routes: MulticastRoutes = {}
 
-    def __call__(self, state: ScheduleState) -> tuple[int, ...]:
-        """Return the schedule's quantities in the problem's order; less is better."""
-        return tuple(self._measure(quantity, state) for quantity in self._problem.objective.order)
+    def __call__(self, columns: PlanColumns) -> tuple[int, ...]:
+        """Return the quantities in the problem's order; less is better.
 
-    def _measure(self, quantity: Quantity, state: ScheduleState) -> int:
-        if quantity is Quantity.MAKESPAN:
-            return state.makespan()
-        if quantity is Quantity.DRAM_TRAFFIC:
-            return self._dram_traffic(state)
-        return self._energy(state) if quantity is Quantity.ENERGY else self._peak_spm(state)
-
-    def _dram_traffic(self, state: ScheduleState) -> int:
-        is_dram = state.memories["is_dram"] == 1
-        moves = state.made_transfers()
-        memory = state.residencies["memory"]
-        touches = is_dram[memory[moves["source"]]] | is_dram[memory[moves["destination"]]]
-        return int(state.slices["bytes"][moves["slice"]][touches].sum())
-
-    def _energy(self, state: ScheduleState) -> int:
-        kind = state.cores["kind"][state.tasks["core"]]
-        tasks = int(self._energies[np.arange(kind.size), kind].sum())
-        if not (self._of_memories.any() or self._of_links.any()):
-            return tasks
-        moves, memory = state.made_transfers(), state.residencies["memory"]
-        size, (fillers, filled) = state.slices["bytes"][moves["slice"]], _filled_by_moves(state)
-        routes = _routes(self._problem, state, self._multicast_routes)
-        read = size * self._of_memories[memory[moves["source"]]]
-        written = size[fillers] * self._of_memories[memory[filled]]
-        sent = size[owners_of(routes)] * self._of_links[routes.items]
-        return tasks + int(read.sum() + written.sum() + sent.sum())
-
-    def _peak_spm(self, state: ScheduleState) -> int:
-        if state.is_open:
-            return 0
-        rows = state.made_residencies()
-        return int((rows["offset"] + rows["bytes"])[self._is_spm[rows["memory"]]].max(initial=0))
-
-
-class DramAllocator:
-    """Gives out addresses of one DRAM from low to high; reuses freed ones for the same size."""
-
-    def __init__(self, memory: Memory, alignment: int) -> None:
-        self._memory = memory
-        self._alignment = alignment
-        self._top: Bytes = 0
-        self._returned: dict[Bytes, list[tuple[Cycles, Bytes]]] = {}
-
-    def take(self, size: Bytes, start: Cycles, end: Cycles) -> Bytes:
-        """Return an address for ``size`` bytes during ``[start, end)``.
-
-        Calls come in order of ``start``.
-
-        Raises
-        ------
-        DoesNotFitError
-            If the memory has a limit and it is reached.
+        The peak is that of the bytes held at one time, whatever their addresses.
         """
-        size = align_up(size, self._alignment)
-        waiting = self._returned.setdefault(size, [])
-        if waiting and waiting[0][0] <= start:
-            address = heappop(waiting)[1]
-        else:
-            address = self._above_all(size)
-        heappush(waiting, (end, address))
-        return address
+        return tuple(self._measure(quantity, columns) for quantity in self._order)
 
-    def _above_all(self, size: Bytes) -> Bytes:
-        address = align_up(self._top, self._alignment)
-        for taken in self._memory.reserved:
-            if address < taken.end and taken.start < address + size:
-                address = align_up(taken.end, self._alignment)
-        self._top = address + size
-        limit = self._memory.size
-        if limit is not None and self._top > limit:
-            raise DoesNotFitError(
-                f"memory {self._memory.name}: tensors and spilled buffers need {self._top} B > "
-                f"{limit} B; use a larger memory or larger scratchpads (fewer spills)",
-                Shortage(
-                    what="what is spilled",
-                    memory=self._memory.name,
-                    needed=self._top - limit + (self._memory.usable or 0),
-                    usable=self._memory.usable or 0,
-                    parts=(),
-                ),
-                is_proven=False,
-            )
-        return address
+    def _measure(self, quantity: Quantity, columns: PlanColumns) -> int:
+        if quantity is Quantity.MAKESPAN:
+            return int(columns.end.max(initial=0))
+        if quantity is Quantity.PEAK_SPM:
+            return self._peak(columns)
+        tasks, sizes = columns.tasks, self._sizes[columns.moved]
+        owners = np.repeat(np.arange(sizes.size), np.diff(columns.fills.begin[tasks:]))
+        sources = columns.reads.items[columns.reads.begin[tasks] :]
+        filled = columns.fills.items[columns.fills.begin[tasks] :]
+        memory = columns.memory[np.concatenate((sources, filled))]
+        moved = np.concatenate((sizes, sizes[owners]))
+        if quantity is Quantity.DRAM_TRAFFIC:
+            return int(moved[self._is_dram[memory]].sum())
+        sent = sizes[owners_of(columns.routes)] * self._of_links[columns.routes.items]
+        of_tasks = self._energies[np.arange(tasks), self._kind_of[columns.core]]
+        return int(of_tasks.sum() + sent.sum() + (moved * self._of_memories[memory]).sum())
+
+    def _peak(self, columns: PlanColumns) -> int:
+        there = np.flatnonzero(self._is_spm[columns.memory])
+        size, memory = columns.bytes[there], np.tile(columns.memory[there], 2)
+        change = np.concatenate((size, -size))
+        cycle = np.concatenate((columns.first[there], columns.last[there]))
+        # All has left a memory in the end, so the sum begins each one with nothing.
+        return int(np.cumsum(change[np.lexsort((change, cycle, memory))]).max(initial=0))
 
 
-def dram_addresses(
-    problem: Problem, residencies: Sequence[Residency]
-) -> tuple[tuple[Bytes, ...], list[Residency]]:
-    """Return the address of each DRAM tensor, and the residencies with addresses in DRAM too.
-
-    Raises
-    ------
-    DoesNotFitError
-        If a DRAM with a limit is too small.
-    """
-    end = max((one.end for one in residencies), default=0)
-    machine = problem.machine
-    allocators = {
-        memory.index: DramAllocator(memory, alignment_of(machine, memory.index))
-        for memory in machine.drams
-    }
-    tensors = tuple(allocators[t.memory].take(t.bytes, 0, end + 1) for t in problem.tensors)
-    placed = list(residencies)
-    for one in sorted(residencies, key=lambda residency: (residency.start, residency.index)):
-        if machine.memories[one.memory].kind is not MemoryKind.DRAM or one.slice is None:
-            continue
-        home = _address_at_place(problem, one.slice, one.memory, tensors)
-        if home is None:
-            home = allocators[one.memory].take(one.bytes, one.start, one.end)
-        placed[one.index] = replace(one, offset=home)
-    return tensors, placed
-
-
-def needs_no_dram_addresses(machine: Machine) -> bool:
-    """Say whether addresses in DRAM cannot change times: no DRAM has a limit or cores in it."""
-    drams = {dram.index for dram in machine.drams}
-    is_worked_in = any(core.memory in drams for core in machine.cores)
-    return not is_worked_in and all(dram.size is None for dram in machine.drams)
-
-
-def _address_at_place(
-    problem: Problem, slice_: SliceIdx, memory: MemoryIdx, tensors: Sequence[Bytes]
-) -> Bytes | None:
-    place = problem.buffers[problem.slices[slice_].buffer].place
-    if place is None or problem.tensors[place.tensor].memory != memory:
-        return None
-    return tensors[place.tensor] + layout_at_place(problem, slice_).offset
+@cached
+def can_be_open(problem: Problem) -> bool:
+    """Say whether addresses cannot change times: those in DRAM, and what scratchpads begin with."""
+    drams = {dram.index for dram in problem.machine.drams}
+    worked_in = {core.memory for core in problem.machine.cores}
+    starts = {buffer.starts_in for buffer in problem.buffers if buffer.starts_in is not None}
+    is_free = all(dram.size is None for dram in problem.machine.drams)
+    return is_free and starts <= drams and not worked_in & drams

@@ -8,21 +8,18 @@ from typing import NamedTuple
 
 from spmilp.compiled import part
 from spmilp.solvers.schedule.kernels.memories import (
-    gathered,
+    free_bytes,
     new_residency,
+    padded_size,
     residency_in,
-    settle_at,
+    take,
 )
 from spmilp.solvers.schedule.kernels.records import NEVER, NO, NONE, ONE, YES, ZERO
 from spmilp.solvers.schedule.kernels.schedule_state import (
-    BLOCKS_FULL,
+    COUNT_FULL,
     COUNT_RESIDENCIES,
     COUNT_TRANSFERS,
     DONE,
-    FREE,
-    RESIDENCIES_FULL,
-    TIMELINE_FULL,
-    TRANSFERS_FULL,
     UNREACHABLE,
     ScheduleState,
 )
@@ -144,18 +141,20 @@ def transfer(
     option: int,
     start: int,
     end: int,
-) -> int:
+) -> None:
     """Make a transfer by one of the options; its destination holds the slice from ``start`` on."""
     there, here = state.residencies[source].memory, state.residencies[destination].memory
     route = state.pairs[state.pair_at[there, here]]
     taken = state.options[option]
-    _, stop = write_down(state, slice_, source, destination, taken.engine, start, end)
-    if stop != DONE:
-        return stop
+    write_down(state, slice_, source, destination, taken.engine, start, end)
     for entry in range(route.links_from, route.links_to):
-        if not occupy(state.timeline, state.links[entry], start, end, taken.rate):
-            return TIMELINE_FULL
-    return DONE
+        _hold(state, state.links[entry], start, end, taken.rate)
+
+
+@part
+def _hold(state: ScheduleState, resource: int, start: int, end: int, demand: int) -> None:
+    if not occupy(state.timeline, resource, start, end, demand):
+        state.counts[COUNT_FULL] = ONE
 
 
 @part
@@ -167,14 +166,14 @@ def write_down(
     engine: int,
     start: int,
     end: int,
-) -> tuple[int, int]:
-    """Write a transfer down, but not what it holds on the links; return it, and why it stopped."""
+) -> int:
+    """Write a transfer down, but not what it holds on the links; return it."""
     new = state.counts[COUNT_TRANSFERS]
     if new == state.transfers.size:
-        return NONE, TRANSFERS_FULL
-    state.counts[COUNT_TRANSFERS] = new + 1
-    if not occupy(state.timeline, engine, start, end, ONE):
-        return NONE, TIMELINE_FULL
+        state.counts[COUNT_FULL] = ONE
+        new -= ONE
+    state.counts[COUNT_TRANSFERS] = new + ONE
+    _hold(state, engine, start, end, ONE)
     moved = state.transfers[new]
     moved.slice = slice_
     moved.source = source
@@ -185,7 +184,7 @@ def write_down(
     fill(state, destination, new)
     came_from = state.residencies[source]
     came_from.end = max(came_from.end, end)
-    return new, DONE
+    return new
 
 
 @part
@@ -207,38 +206,27 @@ def store(state: ScheduleState, held: int, dram: int) -> int:
     if option == NONE:
         return UNREACHABLE
     new = new_residency(state, slice_, dram, state.slices[slice_].bytes)
-    if new == NONE:
-        return RESIDENCIES_FULL
     state.buffers[state.slices[slice_].buffer].in_dram = new
-    return transfer(state, slice_, held, new, option, start, end)
+    transfer(state, slice_, held, new, option, start, end)
+    return DONE
 
 
 @part
 def earliest_finish_core(state: ScheduleState, task: int) -> int:
-    """Return the core on which a task would end first, with loads on idle hardware.
-
-    What each memory holds is counted once for all cores: the time for one more core does not depend
-    on how much the task reads.
-    """
-    _count_loads_saved(state, task)
-    reads = state.tasks[task].reads_to - state.tasks[task].reads_from
+    """Return the core on which a task would end first, with loads on idle hardware."""
     ready = end_of_predecessors(state, task)
     best, best_end = NONE, ZERO
-    rate, moving = ZERO, ZERO
     for core in range(state.cores.size):
         there = state.cores[core]
         cycles = state.cycles[task, there.kind]
         if cycles == NONE:
             continue
-        memory = state.memories[there.memory]
-        loads = ZERO
-        pair = _pair(state, memory.parent, there.memory)
-        if pair != NONE:
-            option = state.options[state.pairs[pair].options_from]
-            if option.rate != rate:
-                rate = option.rate
-                moving = _cycles_of_all_reads(state, task, rate)
-            loads = reads * option.fixed + moving - memory.loads_saved
+        parent, loads = state.memories[there.memory].parent, ZERO
+        for entry in range(state.tasks[task].reads_from, state.tasks[task].reads_to):
+            slice_ = state.reads[entry].slice
+            if residency_in(state, slice_, there.memory) == NONE:
+                size = state.slices[slice_].bytes
+                loads += cycles_on_idle_hardware(state, parent, there.memory, size)
         end = max(max(ready, there.free), ready + loads) + cycles
         if best == NONE or end < best_end:
             best, best_end = core, end
@@ -253,44 +241,6 @@ def end_of_predecessors(state: ScheduleState, task: int) -> int:
     for entry in range(follower.before_from, follower.before_to):
         end = max(end, state.tasks[state.lists[entry]].end)
     return end
-
-
-@part
-def _count_loads_saved(state: ScheduleState, task: int) -> None:
-    """Add up, for each memory, the cycles of loads that its contents spare a task."""
-    for memory in range(state.memories.size):
-        state.memories[memory].loads_saved = ZERO
-    for entry in range(state.tasks[task].reads_from, state.tasks[task].reads_to):
-        slice_ = state.reads[entry].slice
-        _count_copies(state, slice_, state.slices[slice_].bytes, entry + ONE)
-        buffer = state.slices[slice_].buffer
-        if buffer != slice_:
-            _count_copies(state, buffer, state.slices[slice_].bytes, entry + ONE)
-
-
-@part
-def _count_copies(state: ScheduleState, held: int, size: int, now: int) -> None:
-    """Count a load of ``size`` bytes for each memory that holds a slice and was not counted now."""
-    one = state.slices[held].first
-    while one != NONE:
-        residency = state.residencies[one]
-        memory = state.memories[residency.memory]
-        if residency.alive and memory.counted_for != now:
-            memory.counted_for = now
-            memory.loads_saved += cycles_on_idle_hardware(
-                state, memory.parent, residency.memory, size
-            )
-        one = residency.following
-
-
-@part
-def _cycles_of_all_reads(state: ScheduleState, task: int, rate: int) -> int:
-    """Return the cycles in which all that a task reads passes at a scaled rate."""
-    cycles = ZERO
-    for entry in range(state.tasks[task].reads_from, state.tasks[task].reads_to):
-        size = state.slices[state.reads[entry].slice].bytes
-        cycles += (size * state.scale + rate - ONE) // rate
-    return cycles
 
 
 LATER = 4
@@ -320,7 +270,7 @@ def transfer_to_all(
     option: int,
     start: int,
     end: int,
-) -> int:
+) -> None:
     """Write a transfer down that fills residencies for other readers, too, where that is possible.
 
     Parameters
@@ -335,19 +285,18 @@ def transfer_to_all(
             engine = state.resources[state.options[other].engine]
             if engine.multicast and can_make(state, other, slice_, source, destination):
                 first = state.counts[COUNT_RESIDENCIES]
-                found, stop = _found(state, slice_, source, destination, other, end)
-                if stop != DONE:
-                    return stop
+                found = _found(state, slice_, source, destination, other, end)
                 if state.counts[COUNT_RESIDENCIES] > first:
-                    return _write(state, slice_, source, destination, first, found)
-    return transfer(state, slice_, source, destination, option, start, end)
+                    _write(state, slice_, source, destination, first, found)
+                    return
+    transfer(state, slice_, source, destination, option, start, end)
 
 
 @part
 def _found(
     state: ScheduleState, slice_: int, source: int, destination: int, option: int, end: int
-) -> tuple[_Multicast, int]:
-    """Return a multicast with the residencies that it fills, made last; and why it stopped."""
+) -> _Multicast:
+    """Return a multicast with the residencies that it fills, made last."""
     there, here = state.residencies[source].memory, state.residencies[destination].memory
     ready = max(state.residencies[destination].start, state.residencies[source].valid)
     taken = state.options[option]
@@ -355,7 +304,7 @@ def _found(
     found = _with_route(state, slice_, alone, state.pair_at[there, here], option)
     latest = end + (found.end - found.start) // LATER
     if found.end > latest:
-        return found, DONE
+        return found
     readers = state.slices[slice_]
     now = NONE
     for entry in range(readers.next_reader, readers.readers_to):
@@ -376,16 +325,11 @@ def _found(
         longer = _with_route(state, slice_, found, pair, other)
         if longer.end > latest:
             continue
-        address = _free_range(state, memory, state.slices[slice_].bytes, longer.start)
-        if address == NONE:
-            continue
-        new = new_residency(state, slice_, memory, state.slices[slice_].bytes)
-        if new == NONE:
-            return found, RESIDENCIES_FULL
-        if not settle_at(state, new, address):
-            return found, BLOCKS_FULL
-        found = longer
-    return found, DONE
+        if _has_room(state, slice_, memory, longer.start):
+            new = new_residency(state, slice_, memory, state.slices[slice_].bytes)
+            take(state, new, longer.start)
+            found = longer
+    return found
 
 
 @part
@@ -403,9 +347,7 @@ def _memory_that_lacks(state: ScheduleState, slice_: int, entry: int, here: int)
 
 
 @part
-def relayed(
-    state: ScheduleState, slice_: int, source: int, destination: int, end: int
-) -> tuple[int, int]:
+def relayed(state: ScheduleState, slice_: int, source: int, destination: int, end: int) -> int:
     """Load a slice to another reader's memory first, if it comes sooner from there.
 
     Links into one memory are slower than a DRAM: what all read is loaded to several memories.
@@ -419,12 +361,12 @@ def relayed(
 
     Returns
     -------
-    tuple
-        The residency there, or -1; and why it stopped.
+    int
+        The residency there, or -1.
     """
     size, here = state.slices[slice_].bytes, state.residencies[destination].memory
     ready, tried = state.residencies[source].valid, ZERO
-    best, best_option, best_start, best_end, best_address = NONE, NONE, ZERO, end, NONE
+    best, best_option, best_start, best_end, arrives = NONE, NONE, ZERO, end, ZERO
     readers = state.slices[slice_]
     for entry in range(readers.next_reader, readers.readers_to):
         memory = _memory_that_lacks(state, slice_, entry, here)
@@ -434,22 +376,18 @@ def relayed(
         if tried > MOST_RELAYS:
             break
         option, start, there = earliest_transfer(state, slice_, source, memory, ready, best_end)
-        there += cycles_on_idle_hardware(state, memory, here, size)
-        if option == NONE or there >= best_end:
+        onwards = cycles_on_idle_hardware(state, memory, here, size)
+        if option == NONE or there + onwards >= best_end:
             continue
-        address = _free_range(state, memory, size, start)
-        if address != NONE:
-            best, best_option, best_start, best_end = memory, option, start, there
-            best_address = address
+        if _has_room(state, slice_, memory, start):
+            best, best_option, best_start, best_end = memory, option, start, there + onwards
+            arrives = there
     if best == NONE:
-        return NONE, DONE
+        return NONE
     new = new_residency(state, slice_, best, size)
-    if new == NONE:
-        return NONE, RESIDENCIES_FULL
-    if not settle_at(state, new, best_address):
-        return NONE, BLOCKS_FULL
-    arrives = best_end - cycles_on_idle_hardware(state, best, here, size)
-    return new, transfer(state, slice_, source, new, best_option, best_start, arrives)
+    take(state, new, best_start)
+    transfer(state, slice_, source, new, best_option, best_start, arrives)
+    return new
 
 
 @part
@@ -494,38 +432,18 @@ def _with_route(
 
 
 @part
-def _free_range(state: ScheduleState, memory: int, size: int, by: int) -> int:
-    """Return the address of the smallest gap that is free by a cycle; -1 if there is none."""
-    alignment = state.memories[memory].alignment
-    if state.is_open:
-        return gathered(state, memory, (size + alignment - 1) // alignment * alignment, by)
-    blocks, count = state.space.blocks[memory], state.space.length[memory]
-    best, best_left = NONE, NEVER
-    block = ZERO
-    while block < count:
-        if blocks[block].holder != FREE or blocks[block].free_from > by:
-            block += ONE
-            continue
-        address = (blocks[block].start + alignment - 1) // alignment * alignment
-        while block < count and blocks[block].holder == FREE and blocks[block].free_from <= by:
-            block += ONE
-        left = blocks[block].start - address - size
-        if 0 <= left < best_left:
-            best, best_left = address, left
-    return best
+def _has_room(state: ScheduleState, slice_: int, memory: int, by: int) -> bool:
+    """Say whether enough bytes of a memory are free by a cycle."""
+    return free_bytes(state, memory, by) >= padded_size(state, memory, state.slices[slice_].bytes)
 
 
 @part
 def _write(
     state: ScheduleState, slice_: int, source: int, destination: int, first: int, found: _Multicast
-) -> int:
+) -> None:
     """Write down a multicast to a residency and to those made since ``first``."""
-    new, stop = write_down(state, slice_, source, destination, found.engine, found.start, found.end)
-    if stop != DONE:
-        return stop
+    new = write_down(state, slice_, source, destination, found.engine, found.start, found.end)
     for i in range(found.links):
-        if not occupy(state.timeline, state.cast_links[i], found.start, found.end, found.rate):
-            return TIMELINE_FULL
+        _hold(state, state.cast_links[i], found.start, found.end, found.rate)
     for one in range(first, state.counts[COUNT_RESIDENCIES]):
         fill(state, one, new)
-    return DONE

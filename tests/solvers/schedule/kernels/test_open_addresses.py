@@ -1,8 +1,7 @@
-"""With open addresses all bytes fit at all times; packed, such a schedule is a valid plan."""
+"""All bytes of a schedule fit at all times; packed, such a schedule is a valid plan."""
 
 from collections.abc import Iterator
 
-import numpy as np
 import pytest
 
 from benchmarks.generated import generated_problem
@@ -12,8 +11,7 @@ from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.justify.shortening import OpenSchedule
-from spmilp.solvers.schedule.kernels.extract import columns_of
-from spmilp.solvers.schedule.kernels.run import can_be_open
+from spmilp.solvers.schedule.kernels.extract import can_be_open
 from spmilp.solvers.schedule.portfolio import Found, plan_from, schedules_by
 from tests.solvers.chains import chain, star
 from tests.solvers.fans import fan_problem
@@ -29,19 +27,18 @@ def _problems() -> Iterator[Problem]:
     yield chain(star(2, 2048), layers=4, strips=5)
 
 
-def _schedules(share: float) -> Iterator[tuple[Problem, Found]]:
+def _schedules() -> Iterator[tuple[Problem, Found]]:
     for problem in filter(can_be_open, _problems()):
-        shares = np.full(len(problem.machine.memories), share)
-        for found in schedules_by(problem, shares=shares):
+        for found in schedules_by(problem):
             yield problem, found
 
 
 @pytest.mark.full
 def test_a_packed_schedule_is_a_valid_plan_that_is_no_longer_than_was_said() -> None:
     packed = tight = 0
-    for problem, found in _schedules(1.0):
-        opened = OpenSchedule(problem, columns_of(problem, found.state), Clock(None))
-        assert opened.makespan <= found.state.makespan()
+    for problem, found in _schedules():
+        opened = OpenSchedule(problem, found.columns, Clock(None))
+        assert opened.makespan <= found.score[0]
         plan = opened.packed(Clock(None))
         if plan is None:
             tight += 1

@@ -1,0 +1,161 @@
+"""Addresses of a schedule in which all bytes fit at all times: in scratchpads, and then in DRAMs.
+
+Scratchpads and shared memories are packed one by one. Of DRAM whole tensors come first, then what
+is spilled.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from heapq import heappop, heappush
+
+import numpy as np
+
+from spmilp.errors import DoesNotFitError, Shortage
+from spmilp.machine.machine import Memory, MemoryKind
+from spmilp.packing import Item, PackingOptions, PackingProblem, minimise, pack
+from spmilp.plan.plan import Residency
+from spmilp.problem.objective import Quantity
+from spmilp.problem.problem import Problem
+from spmilp.problem.strides import layout_at_place
+from spmilp.solvers.schedule.kernels.plan_columns import PlanColumns
+from spmilp.solvers.schedule.kernels.records import Ints
+from spmilp.solvers.schedule.kernels.tables import alignment_of
+from spmilp.units import Bytes, Cycles, MemoryIdx, SliceIdx, align_up
+
+NODES, NODES_AND_ITEMS = 5_000, 5_000_000
+"""Nodes, and nodes times items, of the search for one memory's offsets: a fraction of a second."""
+
+
+def packed(problem: Problem, columns: PlanColumns) -> PlanColumns | None:
+    """Return decisions with offsets outside DRAM; ``None`` where none are found for a memory.
+
+    Parameters
+    ----------
+    columns
+        Only what is written over an operand has bytes in common with another residency. Offsets
+        mean nothing else.
+    """
+    offset = columns.offset.copy()
+    find = minimise if problem.objective.first is Quantity.PEAK_SPM else pack
+    for memory in problem.machine.memories:
+        there = np.flatnonzero(columns.memory == memory.index)
+        if memory.kind is MemoryKind.DRAM or there.size == 0:
+            continue
+        alignment = alignment_of(problem.machine, memory.index)
+        nodes = min(NODES, NODES_AND_ITEMS // there.size)
+        options = PackingOptions(node_limit=nodes, cliques=False, conflict=False)
+        found = find(_packing_problem(memory, alignment, columns, there), options)
+        if found.offsets is None:
+            return None
+        offset[there] = found.offsets
+    return columns._replace(offset=offset)
+
+
+def _packing_problem(
+    memory: Memory, alignment: Bytes, columns: PlanColumns, there: Ints
+) -> PackingProblem:
+    """Return the problem of the offsets of what lies in a memory."""
+    rows = (column[there].tolist() for column in (columns.bytes, columns.first, columns.last))
+    first_at: dict[Bytes, int] = {}
+    together = []
+    for item, offset in enumerate(columns.offset[there].tolist()):
+        other = first_at.setdefault(offset, item)
+        if other != item:
+            together.append((other, item))
+    return PackingProblem(
+        items=tuple(
+            Item(size=size, lifetimes=((start, end),), alignment=alignment)
+            for size, start, end in zip(*rows, strict=True)
+        ),
+        capacity=memory.size,
+        reserved=tuple((taken.start, taken.end) for taken in memory.reserved),
+        together=tuple(together),
+    )
+
+
+class DramAllocator:
+    """Gives out addresses of one DRAM from low to high; reuses freed ones for the same size."""
+
+    def __init__(self, memory: Memory, alignment: int) -> None:
+        self._memory = memory
+        self._alignment = alignment
+        self._top: Bytes = 0
+        self._returned: dict[Bytes, list[tuple[Cycles, Bytes]]] = {}
+
+    def take(self, size: Bytes, start: Cycles, end: Cycles) -> Bytes:
+        """Return an address for ``size`` bytes during ``[start, end)``.
+
+        Calls come in order of ``start``.
+
+        Raises
+        ------
+        DoesNotFitError
+            If the memory has a limit and it is reached.
+        """
+        size = align_up(size, self._alignment)
+        waiting = self._returned.setdefault(size, [])
+        if waiting and waiting[0][0] <= start:
+            address = heappop(waiting)[1]
+        else:
+            address = self._above_all(size)
+        heappush(waiting, (end, address))
+        return address
+
+    def _above_all(self, size: Bytes) -> Bytes:
+        address = align_up(self._top, self._alignment)
+        for taken in self._memory.reserved:
+            if address < taken.end and taken.start < address + size:
+                address = align_up(taken.end, self._alignment)
+        self._top = address + size
+        limit = self._memory.size
+        if limit is not None and self._top > limit:
+            raise DoesNotFitError(
+                f"memory {self._memory.name}: tensors and spilled buffers need {self._top} B > "
+                f"{limit} B; use a larger memory or larger scratchpads (fewer spills)",
+                Shortage(
+                    what="what is spilled",
+                    memory=self._memory.name,
+                    needed=self._top - limit + (self._memory.usable or 0),
+                    usable=self._memory.usable or 0,
+                    parts=(),
+                ),
+                is_proven=False,
+            )
+        return address
+
+
+def dram_addresses(
+    problem: Problem, residencies: Sequence[Residency]
+) -> tuple[tuple[Bytes, ...], list[Residency]]:
+    """Return the address of each DRAM tensor, and the residencies with addresses in DRAM too.
+
+    Raises
+    ------
+    DoesNotFitError
+        If a DRAM with a limit is too small.
+    """
+    end = max((one.end for one in residencies), default=0)
+    machine = problem.machine
+    allocators = {
+        memory.index: DramAllocator(memory, alignment_of(machine, memory.index))
+        for memory in machine.drams
+    }
+    tensors = tuple(allocators[t.memory].take(t.bytes, 0, end + 1) for t in problem.tensors)
+    placed = list(residencies)
+    for one in sorted(residencies, key=lambda residency: (residency.start, residency.index)):
+        if machine.memories[one.memory].kind is not MemoryKind.DRAM or one.slice is None:
+            continue
+        home = _address_at_place(problem, one.slice, one.memory, tensors)
+        if home is None:
+            home = allocators[one.memory].take(one.bytes, one.start, one.end)
+        placed[one.index] = replace(one, offset=home)
+    return tensors, placed
+
+
+def _address_at_place(
+    problem: Problem, slice_: SliceIdx, memory: MemoryIdx, tensors: Sequence[Bytes]
+) -> Bytes | None:
+    place = problem.buffers[problem.slices[slice_].buffer].place
+    if place is None or problem.tensors[place.tensor].memory != memory:
+        return None
+    return tensors[place.tensor] + layout_at_place(problem, slice_).offset
