@@ -58,12 +58,7 @@ LIMITS = {"auto": 16.0, "cpsat": 30.0}
 """Processor seconds of each run unless told otherwise."""
 
 MEMBERS = ("search", "lns", "residency", "cpsat")
-CUTS = ("known_heads",)
-SYMMETRY = ("disjoint_residencies", "residencies_are_used")
-SWITCHES = {
-    "cuts": CUTS,
-    "symmetry": SYMMETRY,
-} | {field.name: (field.name,) for field in fields(CpSatOptions) if field.default is True}
+SWITCHES = {field.name: (field.name,) for field in fields(CpSatOptions) if field.default is True}
 
 
 @dataclass(frozen=True, slots=True)

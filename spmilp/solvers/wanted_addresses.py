@@ -128,22 +128,21 @@ def _impossible(
     memory: str,
 ) -> dict[Placeable, str]:
     """Return why wanted addresses are none of the memory, or meet each other."""
-    place = {thing: position for position, thing in enumerate(contents.things)}
     order = [*pinned, *(thing for thing in wanted if thing not in pinned)]
     offsets = [{**pinned, **wanted}[thing] for thing in order]
-    problem, reasons = contents.problem.part([place[thing] for thing in order]), {}
+    problem = contents.problem.part([contents.things.index(thing) for thing in order])
+    reasons: dict[Placeable, str] = {}
     for broken in check_packing(problem, offsets):
-        *others, last = (order[item] for item in sorted(broken.items))
-        size, at = problem.items[broken.items[0]].size, offsets[broken.items[0]]
-        if not reasons.keys() & {*others, last}:
-            reasons[last] = {
-                "inside": f"it would end at {at + size} B of {memory}, "
-                f"which has {problem.capacity} B",
-                "aligned": f"{memory} is aligned to {problem.items[broken.items[0]].alignment} B "
-                "now",
-                "where_fixed": f"it is pinned to {pinned.get(last)} now",
-                "outside_reserved": f"reserved bytes of {memory} are in its way",
-            }.get(broken.rule, "something else that is locked has bytes of it at the same time")
+        found = sorted(broken.items)
+        item, thing, at = problem.items[found[-1]], order[found[-1]], offsets[found[-1]]
+        if any(order[one] in reasons for one in found):
+            continue
+        reasons[thing] = "something else that is locked has bytes of it at the same time"
+        if broken.rule == "inside":
+            end = at + item.size
+            reasons[thing] = f"it would end at {end} B of {memory}, which has {problem.capacity} B"
+        elif len(found) == 1:
+            reasons[thing] = f"the alignment, reserved bytes or a pin of {memory} forbid it"
     return reasons
 
 

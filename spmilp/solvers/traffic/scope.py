@@ -1,11 +1,10 @@
 """The order of tasks, what a window leaves open, and the steps at which slices may be of use."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from math import inf
-from random import Random
 from typing import NamedTuple, TypeAlias
 
 from spmilp.plan.plan import Plan
@@ -47,31 +46,21 @@ def sequence_of(tables: ProblemTables, plan: Plan) -> TaskSequence:
     return TaskSequence(tuple(one.task for one in order), tables.pools_of_plan(plan))
 
 
-def quickest_pools(tables: ProblemTables) -> tuple[int, ...] | None:
-    """Return for each task the pool in which it is quickest; ``None`` if some task has none."""
-    found = []
-    for task in tables.problem.tasks:
-        pools = tables.pools_of(task.index)
-        if not pools:
-            return None
-        found.append(min(pools, key=lambda pool: (tables.cycles_on(task.index, pool), pool)))
-    return tuple(found)
-
-
 def one_pool(tables: ProblemTables) -> tuple[int, ...] | None:
     """Return for each task the same pool: of those that run every task, one with the most bytes.
 
-    There nothing moves from core to core. ``None`` if no pool runs every task, or if there is no
-    other.
+    There nothing moves from core to core. ``None`` if no pool runs every task.
     """
     tasks = range(len(tables.problem.tasks))
     able = set(range(len(tables.pools))).intersection(*(tables.pools_of(task) for task in tasks))
-    if not able or len(tables.pools) == 1:
-        return None
     memories = tables.problem.machine.memories
     room = {pool: memories[tables.pools[pool].memory].usable for pool in able}
-    best = max(able, key=lambda pool: (inf if (size := room[pool]) is None else size, -pool))
-    return (best,) * len(tasks)
+
+    def bytes_of(pool: int) -> tuple[float, int]:
+        size = room[pool]
+        return inf if size is None else size, -pool
+
+    return (max(able, key=bytes_of),) * len(tasks) if able else None
 
 
 MOST_POOLS = 4
@@ -134,20 +123,6 @@ def _ancestors(tables: ProblemTables, free: tuple[TaskIdx, ...]) -> dict[TaskIdx
         direct = [earlier for earlier in tables.predecessors[task] if earlier in found]
         found[task] = {one for earlier in direct for one in (earlier, *found[earlier])}
     return found
-
-
-def windows(
-    tables: ProblemTables, steps: int, size: int, random: Random
-) -> Iterator[Callable[[TaskSequence], Scope]]:
-    """Yield windows of so many tasks over all steps, each of which overlaps half of the next one.
-
-    They come in an order by lot, each as a function of the sequence that is the best by then.
-    """
-    last = steps - size
-    firsts = sorted({*range(0, last, max(1, size // 2)), last})
-    random.shuffle(firsts)
-    for first in firsts:
-        yield partial(window, tables, first=first, last=first + size)
 
 
 BEGINNING = -1

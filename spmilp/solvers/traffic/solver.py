@@ -33,9 +33,8 @@ from spmilp.solvers.traffic.scope import (
     UsePoints,
     fixed,
     one_pool,
-    quickest_pools,
     sequence_of,
-    windows,
+    window,
 )
 from spmilp.units import Cycles, MemoryIdx, TaskIdx
 
@@ -281,28 +280,36 @@ class _Search:
             self.incumbent.offer(repacked_plan(self._context, plan, seconds))
 
     def _sequences(self) -> Iterator[TaskSequence]:
-        """Yield the first sequences: the plan's, all tasks in one pool, and simple orders."""
-        pools, alone = quickest_pools(self._tables), one_pool(self._tables)
+        """Yield the first sequences: the plan's, and simple orders in its pools and in one pool."""
+        depth = tuple(depth_first(self._problem).tolist())
+        pools, alone = None, one_pool(self._tables)
         if self.incumbent.plan is not None:
             sequence = sequence_of(self._tables, self.incumbent.plan)
             pools = sequence.pools
             yield sequence
         if alone is not None:
-            yield TaskSequence(tuple(depth_first(self._problem).tolist()), alone)
+            yield TaskSequence(depth, alone)
+        pools = pools or alone
         if pools is not None:
             yield TaskSequence(tuple(self._problem.topological_order()), pools)
-            yield TaskSequence(tuple(depth_first(self._problem).tolist()), pools)
+            yield TaskSequence(depth, pools)
 
     def _change(self, sequence: TaskSequence) -> None:
-        """Let tasks change places, until nothing is left to try or windows grow too large."""
+        """Let tasks change places, until nothing is left to try or windows grow too large.
+
+        Windows of successive tasks come in an order by lot; each overlaps half of the next one.
+        """
         steps, random = len(sequence.order), Random(self._context.options.seed)
         size, limit = min(steps, FIRST_SIZE), FIRST_LIMIT
-        while not self._is_done():
-            value, complete = self.incumbent.value, True
-            for scope_of in windows(self._tables, steps, size, random):
+        while True:
+            value, complete, last = self.incumbent.value, True, steps - size
+            firsts = sorted({*range(0, last, max(1, size // 2)), last})
+            random.shuffle(firsts)
+            for first in firsts:
                 if self._is_done():
                     return
-                is_complete = self._search(scope_of(self._best or sequence), limit, WINDOWS)
+                scope = window(self._tables, self._best or sequence, first, first + size)
+                is_complete = self._search(scope, limit, WINDOWS)
                 if is_complete is None:
                     return
                 complete &= is_complete

@@ -11,8 +11,8 @@ The model, in the terms of CP-SAT (only these modules load it):
 
 - :mod:`.variables`, :mod:`.constraints` (the table of contents of the constraints),
   :mod:`.capacity`.
-- :mod:`.model`: the objectives, and rows that only make the search faster, each with its switch;
-  it puts all together, with more residencies where a proof needs them.
+- :mod:`.model`: the objectives; it puts all together, with more residencies where a proof needs
+  them.
 
 From a solution back to a plan:
 

@@ -37,10 +37,6 @@ class Addressed:
     conflict_sets: ConflictSets = field(default_factory=dict)
     everywhere: bool = False
 
-    def anything(self) -> bool:
-        """Say whether there are any."""
-        return self.everywhere or bool(self.conflict_sets)
-
 
 class Occupied(NamedTuple):
     """Blocks that something has in a memory while an interval lasts."""
@@ -163,12 +159,15 @@ class CapacityModel:
     def _late_uses_in(self, memory: MemoryIdx) -> Iterable[Occupied]:
         """Late uses by tasks occupy bytes while the task runs.
 
-        Only in the memory of a single core: there no two of them are served by one residency at the
-        same time, whose bytes would count twice. What a result may take over does not count.
+        Only in the memory of a single core, where cores do not read remotely: there no two of them
+        are served by one residency at the same time, whose bytes would count twice. What a result
+        may take over does not count.
         """
-        if not self._tables.has_single_core(memory):
+        if self._tables.machine.remote is not None or not self._tables.has_single_core(memory):
             return
-        for task in self._tables.problem.tasks:
+        for task, times in zip(self._tables.problem.tasks, self._vars.tasks, strict=True):
+            if memory not in times.memories:
+                continue
             by_server: dict[CandidateResidency, list[Literal]] = defaultdict(list)
             for position in range(len(task.reads)):
                 for key, literal in self._vars.reads[task.index, position].late.items():
@@ -182,30 +181,15 @@ class CapacityModel:
                 ]
                 left = self._blocks(key) - max(taken, default=0)
                 if left > 0:
-                    yield Occupied(self._late_run(task.index, key, literals), left)
-
-    def _late_run(
-        self, task: TaskIdx, key: CandidateResidency, literals: list[Literal]
-    ) -> Interval:
-        times = self._vars.tasks[task]
-        here = literals[0]
-        if len(literals) > 1:
-            here = self._vars.literal(f"task{task} late in {key}")
-            self._model.add_bool_or([*literals, ~here])
-            for literal in literals:
-                self._model.add_implication(literal, here)
-        local = times.memories.get(key.memory)
-        if local is None or self._tables.machine.remote is not None:
-            both = self._vars.literal(f"task{task} late and local in {key}")
-            if local is None:
-                self._model.add(both == 0)
-            else:
-                self._model.add_bool_and([here, local]).only_enforce_if(both)
-                self._model.add_bool_or([~here, ~local, both])
-            here = both
-        return self._model.new_optional_interval_var(
-            times.start, times.size, times.end, here, f"task{task} uses {key} late"
-        )
+                    name = f"task{task.index} uses {key} late"
+                    late = self._vars.literal(name)
+                    self._model.add_bool_or([*literals, ~late])
+                    for literal in literals:
+                        self._model.add_implication(literal, late)
+                    run = self._model.new_optional_interval_var(
+                        times.start, times.size, times.end, late, name
+                    )
+                    yield Occupied(run, left)
 
     def _has_own_bytes(self, residency: ResidencyVars) -> bool:
         """Say whether a residency has bytes that it may give up, and no tensor's."""

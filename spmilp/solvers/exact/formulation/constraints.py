@@ -1,10 +1,10 @@
 """The families of constraints: what a plan is. The list in ``add_all`` is the table of contents."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from fractions import Fraction
 from math import lcm
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from spmilp.machine.routes import transfer_cycles, transfer_rate
 from spmilp.solvers.exact.formulation.candidates import CandidateResidency
@@ -138,48 +138,12 @@ def _branch(
     return _Branch(joins, route.latency, moving, route.links, transfer_rate(engine, route))
 
 
-def rates_differ(tables: ProblemTables) -> bool:
-    """Say whether some engine that can multicast has routes of different rates."""
-    memories = range(len(tables.machine.memories))
-    for engine in tables.machine.engines:
-        if not engine.multicast:
-            continue
-        rates = {
-            transfer_rate(engine, route)
-            for source in memories
-            for there in memories
-            if engine.serves(source, there)
-            for route in (tables.routes.between(source, there),)
-            if route is not None
-        }
-        if len(rates) > 1:
-            return True
-    return False
-
-
-Shares: TypeAlias = dict[tuple[CandidateResidency, TransferOption, object], Fraction]
-"""How large a part of a link each transfer holds."""
-
-
 class _Held(NamedTuple):
-    """A part of a link that a transfer holds while it is one of some options.
+    """A part of a link that a transfer holds, whichever of some engines makes it."""
 
-    Parameters
-    ----------
-    branch
-        The literal of a multicast's further branch, for which alone it is held; otherwise ``None``.
-    """
-
-    key: CandidateResidency
-    options: frozenset[TransferOption]
-    branch: Literal | None
+    engines: frozenset[EngineIdx]
     interval: Interval
     rate: Fraction
-
-    @property
-    def engines(self) -> frozenset[EngineIdx]:
-        """The engines that can make the transfer."""
-        return frozenset(option.engine for option in self.options)
 
 
 def _cores_run_one_task_at_a_time(variables: Variables) -> None:
@@ -205,22 +169,24 @@ def _add_engines_and_links(variables: Variables) -> None:
         for engine, some in _by_engine(residency.options).items():
             on_engine[engine].append(variables.transfer_by(key, some))
         for (link, rate), some in _by_link(variables, key).items():
-            on_link[link].append(_Held(key, some, None, variables.transfer_by(key, some), rate))
+            engines = frozenset(option.engine for option in some)
+            on_link[link].append(_Held(engines, variables.transfer_by(key, some), rate))
         for option in residency.options:
             rate = variables.rate(key, option)
             for link, literal in variables.extra_links.get((key, option), {}).items():
                 branch = model.new_optional_interval_var(
                     residency.start, residency.cycles, residency.valid, literal, ""
                 )
-                on_link[link].append(_Held(key, frozenset([option]), literal, branch, rate))
+                on_link[link].append(_Held(frozenset([option.engine]), branch, rate))
     for engine, intervals in sorted(on_engine.items()):
         channels = tables.machine.engines[engine].channels
         if channels == 1:
             model.add_no_overlap(intervals)
         elif len(intervals) > channels:
             model.add_cumulative(intervals, [1] * len(intervals), channels)
-    for link in _that_matter(variables.tables, on_link):
-        _add_link(variables, link, on_link[link])
+    for link, held in sorted(on_link.items()):
+        if _most_at_once(tables, held) > tables.machine.links[link].rate:
+            _add_link(variables, link, held)
 
 
 def _by_engine(
@@ -241,35 +207,6 @@ def _by_link(
         for link in option.links:
             found[link, variables.rate(key, option)].append(option)
     return {held: frozenset(some) for held, some in found.items()}
-
-
-def _that_matter(tables: ProblemTables, on_link: Mapping[LinkIdx, list[_Held]]) -> list[LinkIdx]:
-    """Return the links that can be too narrow though no other link is.
-
-    A link is left out if another one carries all that it carries, and each transfer takes at least
-    as large a share of that one.
-    """
-    shares: dict[LinkIdx, Shares] = {}
-    for link, held in sorted(on_link.items()):
-        whole = tables.machine.links[link].rate
-        if _most_at_once(tables, held) > whole:
-            shares[link] = {
-                (one.key, option, None if one.branch is None else one.branch.index): one.rate
-                / whole
-                for one in held
-                for option in one.options
-            }
-    kept = list(shares)
-    for link in sorted(shares, key=lambda x: (len(shares[x]), -x)):
-        if any(_covers(shares[other], shares[link]) for other in kept if other != link):
-            kept.remove(link)
-    return kept
-
-
-def _covers(wide: Shares, narrow: Shares) -> bool:
-    return len(wide) >= len(narrow) and all(
-        wide.get(one, Fraction(0)) >= share for one, share in narrow.items()
-    )
 
 
 def _add_link(variables: Variables, link: LinkIdx, held: list[_Held]) -> None:
@@ -331,6 +268,8 @@ class Constraints:
         _add_engines_and_links(self._vars)
         self._capacity.add_capacities()
         self._capacity.add_addresses()
+        self._tasks_keep_to_their_heads_and_tails()
+        self._what_nothing_uses_does_not_exist()
 
     def _tasks_follow_their_predecessors(self) -> None:
         for task, before in zip(self._vars.tasks, self._tables.predecessors, strict=True):
@@ -525,3 +464,32 @@ class Constraints:
         for residency in self._vars.residencies.values():
             if residency.lifecycle.sources or residency.lifecycle.roots:
                 self._model.add(makespan >= residency.valid).only_enforce_if(residency.present)
+
+    def _tasks_keep_to_their_heads_and_tails(self) -> None:
+        """A task starts after its head and leaves its tail (:mod:`spmilp.bounds.paths`)."""
+        paths = self._tables.paths
+        for task, head, tail in zip(self._vars.tasks, paths.head, paths.tail, strict=True):
+            self._model.add(task.start >= head)
+            self._model.add(task.start + tail <= self._vars.makespan)
+
+    def _what_nothing_uses_does_not_exist(self) -> None:
+        """A residency that a transfer fills serves a read, a transfer, or the end.
+
+        One that serves nothing can be left out with its transfer. Of an open candidate its own part
+        is used, for it is an ordinary residency.
+        """
+        problem = self._tables.problem
+        uses: dict[CandidateResidency, list[Literal]] = defaultdict(list)
+        for read in self._vars.reads.values():
+            for server, literal in read.on.items():
+                uses[server].append(literal)
+        for residency in self._vars.residencies.values():
+            for source, literal in residency.sources.items():
+                uses[source].append(literal)
+        for key, residency in self._vars.residencies.items():
+            buffer = problem.buffers[problem.slices[key.slice].buffer]
+            wanted = key.slice == buffer.index and buffer.ends_in == key.memory
+            lifecycle = residency.lifecycle
+            wanted = wanted or self._tables.is_resident(key.slice, key.memory)
+            if not lifecycle.initial and lifecycle.writer is None and not wanted:
+                self._model.add_bool_or([*uses[key], ~residency.present])

@@ -1,6 +1,6 @@
-"""CP-SAT models of a problem: quantities, rows that only make the search faster, structures."""
+"""CP-SAT models of a problem: their quantities, and the structures that they are made of."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ from spmilp.solvers.exact.formulation.candidates import (
     whole_scope,
 )
 from spmilp.solvers.exact.formulation.capacity import Addressed, CapacityModel
-from spmilp.solvers.exact.formulation.constraints import Constraints, rates_differ
+from spmilp.solvers.exact.formulation.constraints import Constraints
 from spmilp.solvers.exact.formulation.tables import ProblemTables, SliceInMemory
 from spmilp.solvers.exact.formulation.translation import add_hints
 from spmilp.solvers.exact.formulation.variables import (
@@ -118,7 +118,7 @@ def weighted(terms: list[tuple[Literal, int]]) -> Number:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelOptions:
-    """What a model has: one switch for each cut and symmetry, and how many residencies.
+    """What a model has: addresses, and how many residencies.
 
     Parameters
     ----------
@@ -127,13 +127,6 @@ class ModelOptions:
         has shown to be needed. The peak is always made small with addresses. ``None``: where
         traffic or energy is to be small and all tasks work in one memory, for there much of a plan
         is its packing.
-    disjoint_residencies
-        In a proof a slice does not lie in one memory twice at one time, unless in place or for its
-        address. Plans may, for so many do.
-    residencies_are_used
-        A residency exists only if something uses it.
-    known_heads
-        Tasks start no earlier and end no later than the critical paths allow.
     residencies
         Of a slice in a memory whose space is short, to begin with.
     most_residencies
@@ -141,72 +134,8 @@ class ModelOptions:
     """
 
     addresses_in_model: bool | None = None
-    disjoint_residencies: bool = True
-    residencies_are_used: bool = True
-    known_heads: bool = True
     residencies: int = 2
     most_residencies: int = 4
-
-
-def strengthen(variables: Variables, settings: ModelOptions, *, addressed: bool) -> None:
-    """Add the rows that the settings ask for.
-
-    Parameters
-    ----------
-    addressed
-        Whether some addresses are in the model, so that a copy beside the original can be of use.
-    """
-    if settings.known_heads:
-        _tasks_keep_to_their_heads_and_tails(variables)
-    if settings.residencies_are_used:
-        _what_nothing_uses_does_not_exist(variables)
-    if settings.disjoint_residencies and variables.structure.scope.relaxed and not addressed:
-        _residencies_of_a_slice_follow_each_other(variables)
-
-
-def _tasks_keep_to_their_heads_and_tails(variables: Variables) -> None:
-    """A task starts after its head and leaves its tail (:mod:`spmilp.bounds.paths`)."""
-    paths = variables.tables.paths
-    for task, head, tail in zip(variables.tasks, paths.head, paths.tail, strict=True):
-        variables.model.add(task.start >= head)
-        variables.model.add(task.start + tail <= variables.makespan)
-
-
-def _what_nothing_uses_does_not_exist(variables: Variables) -> None:
-    """A residency that a transfer fills serves a read, a transfer, or the end.
-
-    One that serves nothing can be left out with its transfer. Of an open candidate its own part is
-    used, for it is an ordinary residency.
-    """
-    problem = variables.tables.problem
-    uses: dict[CandidateResidency, list[Literal]] = defaultdict(list)
-    for read in variables.reads.values():
-        for server, literal in read.on.items():
-            uses[server].append(literal)
-    for residency in variables.residencies.values():
-        for source, literal in residency.sources.items():
-            uses[source].append(literal)
-    for key, residency in variables.residencies.items():
-        buffer = problem.buffers[problem.slices[key.slice].buffer]
-        wanted = key.slice == buffer.index and buffer.ends_in == key.memory
-        lifecycle = residency.lifecycle
-        wanted = wanted or variables.tables.is_resident(key.slice, key.memory)
-        if not lifecycle.initial and lifecycle.writer is None and not wanted:
-            variables.model.add_bool_or([*uses[key], ~residency.present])
-
-
-def _residencies_of_a_slice_follow_each_other(variables: Variables) -> None:
-    """Of two residencies of a slice in a memory the second begins when the first has ended.
-
-    While two of them exist at one time, one is enough: the one that is valid first, kept until the
-    second has ended. That fails only where a result takes the place of the first, so slices with
-    pairs in place are left out, and where addresses are in the model.
-    """
-    paired = {old.slice for _, old, _ in variables.in_place}
-    for key, following in variables.structure.successive():
-        one, other = variables.residencies[key], variables.residencies[following]
-        if key.slice not in paired and one.end is not None:
-            variables.model.add(one.end <= other.start).only_enforce_if(other.present)
 
 
 SMALL = 12
@@ -274,7 +203,7 @@ class StructureBuilder:
             same
             and not any(lifecycle.open for lifecycle in relaxed.lifecycles.values())
             and not plans.conflicts
-            and not rates_differ(self._tables)
+            and not any(engine.multicast for engine in self._tables.machine.engines)
         )
 
     def _count(self, pair: SliceInMemory) -> int:
@@ -322,7 +251,6 @@ class Model:
         self,
         tables: ProblemTables,
         structure: Structure,
-        settings: ModelOptions,
         addressed: Addressed,
         quantity: Quantity,
         *,
@@ -336,8 +264,6 @@ class Model:
         self.cp = cp_model.CpModel()
         self.variables = Variables(self.cp, tables, structure, horizon)
         Constraints(self.variables, CapacityModel(self.variables, addressed)).add_all()
-        has_addresses = addressed.anything() or bool(tables.fixed_memories)
-        strengthen(self.variables, settings, addressed=has_addresses)
         objectives = Objectives(self.variables)
         for other, limit in ceilings.items():
             self.cp.add(objectives.of(other) <= limit)

@@ -326,7 +326,6 @@ class ExactSearch(ABC, Generic[Options]):
         return Model(
             self.tables,
             structure,
-            self.settings,
             Addressed(
                 conflict_sets=self._conflict_sets, everywhere=self._knows_addresses(position)
             ),

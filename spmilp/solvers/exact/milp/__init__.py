@@ -4,7 +4,7 @@
 (:mod:`.rows`). Times are continuous. A 0/1 variable says of each two activities that may share a
 core, a channel, a link or bytes which of them has ended when the other one begins; a released row
 has a big-M from the bounds of its own expressions, which come from the paths before and after each
-task and from the incumbent's makespan. Shared hardware is modelled by minimal forbidden sets.
+task and from the incumbent's makespan.
 
 **Every plan is in it.** No number of candidates is enough for all plans. So the last candidate of a
 slice in a memory is *open* where a bound is wanted: it stands for itself and for all later ones

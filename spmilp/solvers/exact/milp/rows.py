@@ -7,15 +7,11 @@ links and bytes. A 0/1 variable says of the end of one interval and the start of
 one comes no later; all constraints share it. It is 0 where no solution allows it, and 1 where all
 do.
 
-A set of intervals overlaps pair by pair only if there is a cycle that all of them contain (Helly's
-theorem on a line). So a resource is never overdrawn if and only if no set that exceeds its capacity
-overlaps pair by pair; and it is enough to forbid the minimal ones: of each minimal forbidden set,
-as far as its members are there, at least one has ended before another one begins (Igelmund and
-Radermacher, "Preselective strategies for the optimization of stochastic project networks", Networks
-13, 1983). Where there are too many such sets, what is held is added up whenever an interval begins:
-by itself, and by all that have begun no later and not ended. The sum rises only when an interval
-begins, so that is enough. Of two that begin at the same cycle the one with the lower index counts
-as the earlier one, so that the last of them counts all.
+What is held of a resource is added up whenever an interval begins: by itself, and by all that have
+begun no later and not ended. The sum rises only when an interval begins, so that is enough. Of two
+that begin at the same cycle the one with the lower index counts as the earlier one, so that the
+last of them counts all. Of two that exceed the capacity by themselves, one has ended before the
+other begins; where that is so of each two, nothing is added up.
 
 **Back again.** A solver's values are whole up to a tolerance, and a big-M times that tolerance may
 be a cycle. So only the 0/1 variables are taken from it, rounded. With them fixed the constraint
@@ -23,12 +19,10 @@ program has nothing left but least times and offsets along chains, which CP-SAT 
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
 from ortools.sat.python import cp_model
 
 from spmilp.solvers.exact.milp.program import Linear, Number, Program, total
@@ -37,9 +31,6 @@ NONE, ONE = Linear(), Linear(constant=1)
 
 Key: TypeAlias = tuple[tuple[tuple[int, int], ...], int]
 """The terms and the constant of an expression."""
-
-MOST_SETS = 600
-"""Forbidden sets of one resource that are written down."""
 
 FARTHEST = 2**61
 """Bounds of a domain beyond this are none."""
@@ -111,7 +102,6 @@ class Rows:
             )
             for index, one in enumerate(proto.variables)
         ]
-        self._distances = self._all_distances()
         self._orders: dict[tuple[Key, Key], Linear] = {}
         self._starts: dict[tuple[Key, Key], Linear] = {}
         self._apart: set[tuple[int, int]] = set()
@@ -188,43 +178,9 @@ class Rows:
                 break
         return [(first, last) for first, last in bounds]
 
-    def _all_distances(self) -> NDArray[np.int64]:
-        """Return by how much each time is above each other one at the least; the last is 0."""
-        times = [i for i, one in enumerate(self._proto.variables) if list(one.domain) != [0, 1]]
-        place = {variable: position for position, variable in enumerate(times)}
-        zero = len(times)
-        far = np.full((zero + 1, zero + 1), -(2**40), dtype=np.int64)
-        np.fill_diagonal(far, 0)
-        for variable, position in place.items():
-            low, high = self._bounds[variable]
-            far[zero, position], far[position, zero] = max(low, -(2**40)), max(-high, -(2**40))
-        for one, row in self._linear:
-            if not one.enforcement_literal and list(row.coeffs) in ([1, -1], [-1, 1]):
-                up, down = row.vars if row.coeffs[0] == 1 else reversed(row.vars)
-                if up in place and down in place:
-                    up, down = place[up], place[down]
-                    far[down, up] = max(far[down, up], row.domain[0])
-                    far[up, down] = max(far[up, down], -row.domain[1])
-        for middle in range(zero + 1):
-            self._go_on()
-            np.maximum(far, far[:, middle, None] + far[None, middle, :], out=far)
-        terms = ((position, self._numbers[variable].terms) for variable, position in place.items())
-        self._place = {next(iter(known)): position for position, known in terms if known}
-        return far
-
     def _distance(self, one: Linear, other: Linear) -> int:
         """Return by how much one expression is above another one at the least."""
-        least = self.program.low(other - one)
-        places: list[int] = []
-        for part in (one, other):
-            if not part.terms:
-                places.append(self._distances.shape[0] - 1)
-            elif list(part.terms.values()) == [1] and next(iter(part.terms)) in self._place:
-                places.append(self._place[next(iter(part.terms))])
-        if len(places) == 2:
-            known = int(self._distances[places[0], places[1]])
-            least = max(least, known + other.constant - one.constant)
-        return least
+        return self.program.low(other - one)
 
     def _before(self, one: Span, other: Span) -> Linear:
         """Return a variable that implies that one interval has ended when the other begins."""
@@ -321,14 +277,12 @@ class Rows:
         ]
         users.sort(key=lambda user: (-user.amount, user.span.name))
         self._have_time(users, capacity)
-        sets = sets_if_few(users, capacity)
-        if sets is None:
+        pairs = [*combinations(users, 2)]
+        too_many = [(a, b) for a, b in pairs if a.amount + b.amount > capacity]
+        for a, b in too_many:
+            self._keep_apart((a.span, b.span), wanted=a.span.present + b.span.present - 1)
+        if len(too_many) < len(pairs):
             self._count_at_every_start(users, capacity)
-            return
-        for some in sets:
-            spans = [user.span for user in some]
-            wanted = total(span.present for span in spans) - (len(spans) - 1)
-            self._keep_apart(*combinations(spans, 2), wanted=wanted)
 
     def _have_time(self, users: Sequence[User], capacity: int) -> None:
         """Amounts times cycles fit into the capacity until the last of them has ended.
@@ -407,39 +361,3 @@ def _tighten(bounds: list[list[int]], terms: list[tuple[int, int]], least: int) 
         elif c < 0 and low <= limit < high:
             bounds[v][1], changed = limit, True
     return changed
-
-
-def sets_if_few(users: Sequence[User], capacity: int) -> list[list[User]] | None:
-    """Return the minimal forbidden sets; ``None`` when they are many and some are no pairs.
-
-    Pairs alone are never too many. The largest users come first and have pairs only, so the first
-    sets do not tell whether others follow.
-    """
-    sets: list[list[User]] = []
-    has_others = False
-    for some in _minimal_forbidden_sets(users, capacity):
-        sets.append(some)
-        has_others = has_others or len(some) > 2
-        if has_others and len(sets) > MOST_SETS:
-            return None
-    return sets
-
-
-def _minimal_forbidden_sets(users: Sequence[User], capacity: int) -> Iterator[list[User]]:
-    """Yield the sets that exceed the capacity, but not without their least member.
-
-    ``users`` come in falling order of amounts, so that the least member is the last.
-    """
-    rest = [sum(user.amount for user in users[index:]) for index in range(len(users))]
-
-    def extended(chosen: list[User], held: int, first: int) -> Iterator[list[User]]:
-        for index in range(first, len(users)):
-            user = users[index]
-            if held + rest[index] <= capacity:
-                return
-            if held + user.amount > capacity:
-                yield [*chosen, user]
-            else:
-                yield from extended([*chosen, user], held + user.amount, index + 1)
-
-    return extended([], 0, 0)

@@ -19,8 +19,6 @@ from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.common.clock import Clock, OutOfTimeError
-from spmilp.solvers.exact.milp import rows
-from spmilp.solvers.exact.milp.program import Linear
 from spmilp.solvers.exact.milp.solver import MilpOptions, MilpSolver, write_model
 from tests.oracle.solver import BruteForce, proven
 from tests.solvers.chains import chain, star
@@ -77,12 +75,8 @@ def test_a_dram_with_little_room_for_spills_counts(number: int) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("most_sets", [rows.MOST_SETS, 0])
 @pytest.mark.parametrize("number", [104, 112])
-def test_channels_and_links_that_are_shared_are_those_of_the_brute_force(
-    monkeypatch: pytest.MonkeyPatch, number: int, most_sets: int
-) -> None:
-    monkeypatch.setattr(rows, "MOST_SETS", most_sets)
+def test_channels_and_links_that_are_shared_are_those_of_the_brute_force(number: int) -> None:
     problem = tiny_problem(number)
     machine = problem.machine
     links = tuple(replace(link, rate=link.rate * Fraction(3, 2)) for link in machine.links)
@@ -98,15 +92,6 @@ def test_channels_and_links_that_are_shared_are_those_of_the_brute_force(
 
     assert result.status is SolveStatus.OPTIMAL
     assert result.bound == oracle.bound
-
-
-def test_many_forbidden_sets_behind_many_pairs_are_not_all_made() -> None:
-    # 40 large users make 780 pairs; behind them 300 small ones make 4 million sets of three.
-    nothing = rows.Span("", Linear(), Linear(), Linear(), Linear())
-    users = [rows.User(nothing, amount) for amount in [10] * 40 + [6] * 300]
-
-    assert rows.sets_if_few(users[:40], 15) is not None
-    assert rows.sets_if_few(users, 15) is None
 
 
 @pytest.mark.full
