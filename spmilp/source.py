@@ -85,12 +85,12 @@ class NetworkSource:
         if options.hint is not None:
             start, planned = tiles_of(options.hint, subject, self.target, warn)
         # The schedules by which tiles are chosen know of no other pins than tiles.
-        on_better = watch.better_tiles if options.pins.are_of_tiles_alone else SILENT.on_tiles
+        tells = options.pins.are_of_tiles_alone
         how = TileOptions(
             how=options.tiles,
             time_limit=None if math.isinf(options.time_limit) else options.time_limit,
             justifies=options.solver == DEFAULT_SOLVER,
-            on_better=on_better,
+            on_better=watch.better_tiles if tells else lambda value, tasks: None,
         )
         tiled: TiledProblem | None = None
         if options.lock is not None:

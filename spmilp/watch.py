@@ -31,8 +31,6 @@ class Observer:
     ----------
     on_stage
         Called when a stage begins.
-    on_tiles
-        Called with each better value that the search for tiles finds, and its number of tasks.
     on_problem
         Called with the problem before it is solved.
     on_progress
@@ -45,7 +43,6 @@ class Observer:
     """
 
     on_stage: Callable[[Stage], None] = lambda stage: None
-    on_tiles: Callable[[int, int], None] = lambda value, tasks: None
     on_problem: Callable[[Problem], None] = lambda problem: None
     on_progress: Callable[[Progress], None] | None = None
     on_log: Callable[[LogEntry], None] = lambda entry: None
@@ -75,7 +72,6 @@ class Watch:
     def better_tiles(self, value: int, tasks: int) -> None:
         """Note what the search for tiles has found."""
         self.log.note(f"tiles: {tasks:,} tasks", value, None)
-        self.observer.on_tiles(value, tasks)
 
     def progress(self, news: Progress) -> None:
         """Note what a solver has found."""

@@ -131,7 +131,10 @@ def calibrate(
                 "error_by_rule": by_rule,
             }
         )
-    shown = [out.styled("On held-out rows", "bold"), out.table_of(families, formats)]
+    shown: list[RenderableType] = [
+        out.styled("On held-out rows", "bold"),
+        out.table_of(families, formats),
+    ]
     out.print_answer({"families": families}, shown, as_json=as_json)
 
 

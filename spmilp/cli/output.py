@@ -5,15 +5,13 @@ import json
 import math
 import os
 import sys
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console, JustifyMethod, RenderableType
 from rich.markup import escape
-from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
@@ -116,6 +114,18 @@ def print_warning(message: str) -> None:
         console(stderr=True).print(f"[yellow]warning:[/] {escape(message)}", soft_wrap=True)
 
 
+def print_log(text: str) -> None:
+    """Print one line on stderr about what goes on."""
+    with suppress(OSError):
+        console(stderr=True).print(styled(text), soft_wrap=True)
+
+
+def say(text: str) -> None:
+    """Say what goes on, where stderr is a terminal."""
+    if sys.stderr.isatty():
+        print_log(text)
+
+
 def table(
     headings: Sequence[str],
     rows: Iterable[Sequence[str]],
@@ -151,31 +161,3 @@ def table_of(rows: Iterable[Mapping[str, Any]], formats: Mapping[str, str]) -> T
     ]
     numbers = {at for at, form in enumerate(formats.values()) if form}
     return table([name.replace("_", " ") for name in formats], cells, numbers=numbers)
-
-
-@dataclass(frozen=True, slots=True)
-class ProgressLine:
-    """Says what the command does; silent unless stderr is a terminal."""
-
-    status: Status | None
-
-    def say(self, text: str) -> None:
-        """Replace the line."""
-        if self.status is not None:
-            self.status.update(styled(text))
-
-    def print_above(self, text: str) -> None:
-        """Print a line that stays, above the one that is replaced."""
-        to = console(stderr=True) if self.status is None else self.status.console
-        with suppress(OSError):
-            to.print(styled(text), soft_wrap=True)
-
-
-@contextmanager
-def progress_line() -> Iterator[ProgressLine]:
-    """Show a line of progress for as long as the block runs."""
-    if not sys.stderr.isatty():
-        yield ProgressLine(None)
-        return
-    with console(stderr=True).status("") as status:
-        yield ProgressLine(status)

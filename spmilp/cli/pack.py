@@ -83,8 +83,7 @@ def pack(
     if output is not None:
         require_room(output.parent, [output.name])
     started = time.perf_counter()
-    with interrupts_noted() as interrupts, out.progress_line() as progress:
-        progress.say(f"reading {file}")
+    with interrupts_noted() as interrupts:
         table = read_table(file)
         if ignore_offsets:
             free = tuple(replace(item, offset=None) for item in table.items)
@@ -95,7 +94,7 @@ def pack(
             node_limit=node_limit,
             seed=seed,
         )
-        progress.say("packing (the first run that searches compiles it for some ten seconds)")
+        out.say("packing (the first run that searches compiles it for some ten seconds)")
         found = (packing.minimise if minimise else packing.pack)(problem, options)
         interrupts.finishing = True
         offsets = found.offsets

@@ -17,8 +17,6 @@ from spmilp.errors import ExitCode
 if TYPE_CHECKING:
     import pandas as pd
 
-    from spmilp.runs.sweep import News
-
 TEXT, COUNT, RATIO, SHARE, SECONDS = "", ",d", ".3f", ".1%", ".2f"
 """Formats of the columns of a table."""
 
@@ -86,17 +84,15 @@ def compare(
     from spmilp.files import require_room, write_atomically
     from spmilp.runs.compare import compare as compared
     from spmilp.runs.frames import csv_of
-    from spmilp.watch import Observer
 
     if output is not None:
         require_room(output.parent, [output.name])
-    with interrupts_noted() as interrupts, out.progress_line() as progress:
+    with interrupts_noted() as interrupts:
         found = compared(
             sources,
             machine,
             solvers=arguments.names(solvers),
-            observer=Observer(on_stage=progress.say),
-            on_start=lambda instance, solver: progress.say(f"{instance}: {solver}"),
+            on_start=lambda instance, solver: out.say(f"{instance}: {solver}"),
             **given,
         )
     if output is not None:
@@ -201,7 +197,7 @@ def sweep(
     from spmilp.runs.sweep import sweep as swept
 
     folder = output or Path("out") / f"sweep-{Path(models[0].split(':')[-1]).stem}"
-    with interrupts_noted(), out.progress_line() as progress:
+    with interrupts_noted():
         frame = swept(
             models,
             arguments.names(machine),
@@ -218,7 +214,7 @@ def sweep(
             target=target,
             folder=folder,
             again=again,
-            on_news=lambda news: progress.say(_line(news)),
+            on_news=out.say,
             **options,
         )
     said: list[str] = frame.attrs.get("conclusions", [])
@@ -246,11 +242,6 @@ def _assignments(texts: list[str]) -> dict[str, object]:
             raise typer.BadParameter(f"--set {name} is given twice")
         found[name.removeprefix("machine.")] = values
     return found
-
-
-def _line(news: "News") -> str:
-    name = f": {news.name}" if news.name else ""
-    return f"{news.step}: {news.done:,} of {news.total:,} rows{name}"
 
 
 def _exit_code(frame: "pd.DataFrame") -> ExitCode:

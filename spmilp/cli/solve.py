@@ -4,7 +4,7 @@ import json
 import math
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from spmilp.cli import output as out
 from spmilp.cli.arguments import argument, option, verb
 from spmilp.cli.interrupts import interrupts_noted
 from spmilp.cli.plans import LOG
-from spmilp.errors import ExitCode, FileError
+from spmilp.errors import ExitCode
 
 if TYPE_CHECKING:
     from spmilp.problem.problem import Problem
@@ -69,7 +69,7 @@ def solve(
         No log on stderr.
     """
     from spmilp import pipeline
-    from spmilp.files import require_room, write_together
+    from spmilp.files import require_room, write_atomically
     from spmilp.formats import collector_paused
     from spmilp.plan.file import room_for_pair
     from spmilp.source import has_time_for_roofline
@@ -78,21 +78,18 @@ def solve(
     require_room(output or Path("out"))
     started, time_limit = context.obj or time.perf_counter(), given["time_limit"]
     files = list[Path]()
-    with collector_paused(), interrupts_noted() as interrupts, out.progress_line() as progress:
-        log = SolveLog(started, None if quiet or as_json else progress.print_above)
+    log = SolveLog(started, shows=not (quiet or as_json))
+    with collector_paused(), interrupts_noted() as interrupts:
 
         def on_stage(stage: "Stage") -> None:
             interrupts.finishing |= stage is Stage.CHECKING
-            said = f"reading {source}" if stage is Stage.READING else stage
-            log.stage(said)
-            progress.say(said)
+            log.stage(f"reading {source}" if stage is Stage.READING else stage)
 
         def on_problem(problem: "Problem") -> None:
             room_for_pair(problem, output or _folder_for(source, problem))
             if write_model is not None:
                 from spmilp.solvers.exact.milp.solver import write_model as write
 
-                progress.say(f"writing {write_model}")
                 write(problem, write_model)
                 files.append(write_model)
 
@@ -112,10 +109,7 @@ def solve(
         result = replace(result, seconds=ended - started)
         log.end(str(result.status), result.log[-1] if result.log else None)
         if result.plan is not None:
-            try:
-                write_together(folder, {LOG: "".join(f"{line}\n" for line in log.lines)})
-            except FileError as error:  # a plan is worth more than its log
-                out.print_warning(f"the log is not kept: {error}")
+            write_atomically(folder / LOG, "".join(f"{line}\n" for line in log.lines))
         if ended - started > time_limit + max(2.0, 0.05 * time_limit):
             out.print_warning(
                 f"the time limit of {quantities.time(time_limit)} was exceeded: it took "
@@ -214,17 +208,11 @@ def _exit_code(result: "Result", wanted_gap: float, signal: ExitCode | None) -> 
 
 
 class SolveLog:
-    """Shows each line of a log as text, and keeps it as JSON; times count from the command's start.
+    """Prints a log on stderr, and keeps it as JSON; times count from the command's start."""
 
-    Parameters
-    ----------
-    show
-        Takes the lines of text; ``None`` where nobody wants them.
-    """
-
-    def __init__(self, started: float, show: Callable[[str], None] | None) -> None:
+    def __init__(self, started: float, *, shows: bool) -> None:
         self._started = started
-        self._show = show
+        self._shows = shows
         self.lines: list[str] = []
 
     def stage(self, name: str) -> None:
@@ -249,11 +237,11 @@ class SolveLog:
         return round(time.perf_counter() - self._started, 3)
 
     def _add(self, text: str, fields: dict[str, Any]) -> None:
-        if self._show is not None:
+        if self._shows:
             from spmilp.report.search_log import HEADING
 
             if not self.lines:
-                self._show(HEADING)
+                out.print_log(HEADING)
             is_row = fields["event"] == "progress"
-            self._show(text if is_row else f"{fields['seconds']:>7.1f}s  {text}")
+            out.print_log(text if is_row else f"{fields['seconds']:>7.1f}s  {text}")
         self.lines.append(json.dumps(fields))

@@ -28,27 +28,8 @@ OPTIONS = "dim", "tiles", "objective", "pins", "time_limit", "gap", "workers"
 """Options of a solve that hold for each row."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class News:
-    """How far a sweep is.
-
-    Parameters
-    ----------
-    done, total
-        Points of this step: finished, also before, and all.
-    step
-        What is being done.
-    name
-        Of the point that was just finished; empty at the beginning.
-    """
-
-    done: int
-    total: int
-    step: str
-    name: str = ""
-
-
-Listener = Callable[[News], None]
+Listener = Callable[[str], None]
+"""Hears in words how far a sweep is."""
 
 
 @with_options(*OPTIONS)
@@ -105,7 +86,7 @@ def sweep(
     again
         Solve also what the folder has.
     on_news
-        Called with a :class:`~spmilp.runs.sweep.News` after each row.
+        Called after each row with how far the sweep is, in words.
     given
         Options of :func:`spmilp.solve` that hold for each row: ``dim``, ``tiles``, ``objective``,
         ``pins``, ``time_limit``, ``gap``, ``workers``. A row whose machine or
@@ -212,7 +193,7 @@ class Rows:
     Parameters
     ----------
     on_news
-        Called at the beginning of each step and after each point.
+        Called after each point.
     """
 
     store: Store
@@ -287,12 +268,11 @@ class Rows:
         """Yield points with their answers; each is kept before the next one is told of."""
         if not points:
             return
-        by_key, before = {point.key: point for point in points}, total - len(points)
-        self.on_news(News(done=before, total=total, step=step))
-        for done, answer in enumerate(self.executor.answers(points), start=before + 1):
+        by_key, first = {point.key: point for point in points}, total - len(points) + 1
+        for done, answer in enumerate(self.executor.answers(points), start=first):
             point = by_key[answer.run.key]
             yield point, answer
-            self.on_news(News(done=done, total=total, step=step, name=point.name))
+            self.on_news(f"{step}: {done:,} of {total:,} rows: {point.name}")
 
 
 def _listed(given: Any, single: type | tuple[type, ...]) -> list[Any]:

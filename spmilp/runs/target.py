@@ -121,7 +121,3 @@ def conclusions(frame: pd.DataFrame, field: str, target: Target) -> Iterator[str
             f"{name}: {field} {shown(field, found[field])} is the smallest found for {wanted}: "
             f"{found['objective']:,}"
         )
-        proven = tried[tried["verdict"].str.startswith(PROVEN)]
-        if not proven.empty:
-            most = proven.iloc[-1][field]
-            yield f"{name}: {field} {shown(field, most)} and less cannot, which is proven"

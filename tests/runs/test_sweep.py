@@ -15,7 +15,6 @@ from pandas.testing import assert_frame_equal
 import spmilp
 from runs.conftest import CHANNELS, SPM
 from runs.small import OPTIONS
-from spmilp.runs.sweep import News
 
 CLOCKS = ["seconds"]
 
@@ -25,13 +24,13 @@ pytestmark = pytest.mark.full
 def swept(
     files: tuple[Path, Path],
     folder: Path,
-    told: Callable[[News], None] = lambda news: None,
+    told: Callable[[str], None] = lambda news: None,
     **how: object,
-) -> tuple[pd.DataFrame, list[News]]:
+) -> tuple[pd.DataFrame, list[str]]:
     """Return the table, and what was told while it was made."""
-    heard: list[News] = []
+    heard: list[str] = []
 
-    def hear(news: News) -> None:
+    def hear(news: str) -> None:
         heard.append(news)
         told(news)
 
@@ -45,9 +44,9 @@ def assert_same(one: pd.DataFrame, other: pd.DataFrame) -> None:
     assert_frame_equal(one.drop(columns=CLOCKS), other.drop(columns=CLOCKS))
 
 
-def solved(heard: list[News]) -> list[str]:
+def solved(heard: list[str]) -> list[str]:
     """Return the names of the points that were solved, in order of time."""
-    return [news.name for news in heard if news.step == "solving" and news.name]
+    return [news.partition(" rows: ")[2] for news in heard if news.startswith("solving")]
 
 
 def test_more_memory_or_channels_never_makes_a_row_worse(serial: pd.DataFrame) -> None:
@@ -93,8 +92,8 @@ def test_workers_of_a_scheduler_are_used_and_a_killed_one_loses_and_repeats_noth
 
     killed: list[int] = []
 
-    def kill_one(news: News) -> None:
-        if news.done == 1 and not killed:
+    def kill_one(news: str) -> None:
+        if not killed:
             with Client(scheduler, set_as_default=False) as client:
                 killed.append(next(iter(client.run(os.getpid).values())))
             os.kill(killed[0], signal.SIGKILL)
