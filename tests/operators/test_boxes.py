@@ -13,7 +13,7 @@ import pytest
 
 from operators.networks import Sample, onnx_cases, random_cases
 from spmilp.checker.values.kernels.call import Call
-from spmilp.checker.values.kernels.registry import complete, compute, computed_kinds, partial
+from spmilp.checker.values.kernels.registry import complete, compute, partial
 from spmilp.frontend.graph import Network, Operator
 from spmilp.frontend.operators.boxes import slices, whole
 from spmilp.frontend.operators.geometry import Fusion
@@ -26,10 +26,6 @@ from tests.frontend.running import Array, network_values
 def some(tmp_path_factory: pytest.TempPathFactory) -> list[Sample]:
     folder = tmp_path_factory.mktemp("cases")
     return [*onnx_cases(folder, each=1), *random_cases(folder, 5)]
-
-
-def test_what_can_be_lowered_can_be_computed() -> None:
-    assert computed_kinds() == known_kinds()
 
 
 def test_operators_compute_box_by_box_what_onnx_says(some: list[Sample]) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spmilp.frontend.graph import Operator, Tensor
+from spmilp.frontend.operators.boxes import slices, whole
 from spmilp.units import Box, Extents
 
 Array: TypeAlias = NDArray[Any]
@@ -53,27 +54,25 @@ class Call:
         return position < len(self.inputs) and self.inputs[position] is not None
 
     def array(self, position: int) -> Array:
-        """Return the values of an input.
-
-        Raises
-        ------
-        ValueError
-            If there are none.
-        """
-        values = self.inputs[position] if position < len(self.inputs) else None
+        """Return the values of an input that is read."""
+        values = self.inputs[position]
         if values is None:
             raise ValueError(f"{self.operator.name}: no values of input {position}")
         return values
 
     def read(self, position: int) -> Box:
-        """Return the box of an input of which there are values.
-
-        Raises
-        ------
-        ValueError
-            If nothing of it is read.
-        """
+        """Return the box of an input that is read."""
         box = self.boxes[position]
         if box is None:
             raise ValueError(f"{self.operator.name}: nothing is read of input {position}")
         return box
+
+    def whole(self, position: int) -> Array:
+        """Return a whole input, zero where its values are not known."""
+        values, read, shape = self.inputs[position], self.boxes[position], self.shape(position)
+        if values is not None and read == whole(shape):
+            return values
+        result = np.zeros(shape, dtype=np.float32 if values is None else values.dtype)
+        if values is not None and read is not None:
+            result[slices(read, (0,) * len(read))] = values
+        return result

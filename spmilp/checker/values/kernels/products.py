@@ -14,7 +14,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from spmilp.checker.values.kernels.call import Array, Call
-from spmilp.checker.values.kernels.elementwise import along, saturate, scale_of_products, within
+from spmilp.checker.values.kernels.quantisation import along, saturate, scale_of_products, within
 from spmilp.frontend.graph import Operator, Scale
 from spmilp.frontend.operators.products import letters
 from spmilp.frontend.operators.windows import Window, windows_of
@@ -84,17 +84,6 @@ def lp_pool(call: Call) -> Array:
     return np.asarray(_total(call, powers) ** np.float32(1 / p))
 
 
-def global_average_pool(call: Call) -> Array:
-    """Return the average over all spatial axes."""
-    axes = tuple(range(2, len(call.box)))
-    return np.asarray(call.array(0).mean(axis=axes, keepdims=True, dtype=np.float32))
-
-
-def global_max_pool(call: Call) -> Array:
-    """Return the maximum over all spatial axes."""
-    return np.asarray(call.array(0).max(axis=tuple(range(2, len(call.box))), keepdims=True))
-
-
 def _counts(window: Window, outputs: tuple[int, int], length: int, include: bool) -> Array:
     """Return how many positions of each window count along one axis."""
     low, high = (-window.pad, length + window.pad_end) if include else (0, length)
@@ -106,8 +95,6 @@ def _counts(window: Window, outputs: tuple[int, int], length: int, include: bool
 
 POOLING: Mapping[str, Callable[[Call], Array]] = {
     "AveragePool": average_pool,
-    "GlobalAveragePool": global_average_pool,
-    "GlobalMaxPool": global_max_pool,
     "LpPool": lp_pool,
     "MaxPool": max_pool,
 }

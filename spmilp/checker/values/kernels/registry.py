@@ -9,15 +9,6 @@ from dataclasses import replace
 import numpy as np
 
 from spmilp.checker.values.kernels.call import Array, Call
-from spmilp.checker.values.kernels.elementwise import (
-    ELEMENTWISE,
-    dequantise,
-    is_qlinear,
-    qlinear,
-    quantise,
-    within,
-)
-from spmilp.checker.values.kernels.moves import MOVES
 from spmilp.checker.values.kernels.products import (
     POOLING,
     SUMS,
@@ -26,21 +17,45 @@ from spmilp.checker.values.kernels.products import (
     finish,
     integer_scales,
 )
-from spmilp.checker.values.kernels.reductions import REDUCTIONS
+from spmilp.checker.values.kernels.quantisation import (
+    dequantise,
+    is_qlinear,
+    qlinear,
+    quantise,
+    within,
+)
+from spmilp.checker.values.kernels.reference import reference
+from spmilp.checker.values.kernels.special import (
+    gelu,
+    group_normalization,
+    log_softmax,
+    lrn,
+    pad,
+    resize,
+    softmax,
+)
 from spmilp.frontend.graph import Quantisation
 
+
+def as_it_is(call: Call) -> Array:
+    """Return the input; what it becomes is the output's type or scale."""
+    return call.array(0)
+
+
 KERNELS: Mapping[str, Callable[[Call], Array]] = {
-    **ELEMENTWISE,
-    **MOVES,
     **POOLING,
-    **REDUCTIONS,
+    "Cast": as_it_is,
+    "DequantizeLinear": as_it_is,
+    "Gelu": gelu,
+    "GroupNormalization": group_normalization,
+    "LRN": lrn,
+    "LogSoftmax": log_softmax,
+    "Pad": pad,
+    "QuantizeLinear": as_it_is,
+    "Resize": resize,
+    "Softmax": softmax,
 }
-"""Operators without sums of products."""
-
-
-def computed_kinds() -> frozenset[str]:
-    """Return every ONNX operator type that has a kernel."""
-    return frozenset({*KERNELS, *SUMS})
+"""Operators that neither add products nor are computed by ONNX's reference."""
 
 
 def compute(call: Call) -> Array:
@@ -92,7 +107,7 @@ def _widened(call: Call) -> Call:
 def _plain(call: Call) -> Array:
     if call.operator.kind in SUMS:
         return finish(call, accumulate(call))
-    return KERNELS[call.operator.kind](call)
+    return KERNELS.get(call.operator.kind, reference)(call)
 
 
 def _on_reals(call: Call, quantisation: Quantisation) -> Array:
