@@ -76,6 +76,9 @@ class Passes:
 
 SWITCHES = tuple(field.name for field in fields(Passes) if field.name != "fuse")
 DEFAULT_PASSES = Passes()
+CHANGES: dict[str, dict[str, Any]] = {f"fuse={one}": {"fuse": one} for one in Fuse}
+CHANGES |= {f"no-{name}": {name: False} for name in SWITCHES}
+"""From a change, as it is written, to fields of :class:`Passes`."""
 
 
 def passes_from(text: str) -> Passes:
@@ -88,17 +91,13 @@ def passes_from(text: str) -> Passes:
     """
     found = DEFAULT_PASSES
     for change in filter(None, map(str.strip, text.split(","))):
-        if change.startswith("fuse=") and change[5:] in list(Fuse):
-            found = replace(found, fuse=Fuse(change[5:]))
-        elif change.startswith("no-") and change[3:] in SWITCHES:
-            switched: dict[str, Any] = {change[3:]: False}
-            found = replace(found, **switched)
-        else:
-            known = (*(f"fuse={one}" for one in Fuse), *(f"no-{name}" for name in SWITCHES))
+        if change not in CHANGES:
             raise ArgumentError(
-                f"passes: {change!r}{near_matches(change, known)}; there are {', '.join(known)}",
+                f"passes: {change!r}{near_matches(change, tuple(CHANGES))}; there are "
+                f"{', '.join(CHANGES)}",
                 is_option=True,
             )
+        found = replace(found, **CHANGES[change])
     return found
 
 

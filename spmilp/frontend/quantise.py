@@ -224,7 +224,7 @@ def transpose_integer_weights(network: UnfusedNetwork) -> UnfusedNetwork:
         source = reals.get(operator.inputs[0]) if operator.kind == "Transpose" else None
         if source is not None:
             operator = _transposed(operator, source, tensors)
-        if _dequantises_constant(operator, tensors):
+        if _constant_of(operator, tensors) is not None:
             reals[operator.output] = operator
         operators.append(operator)
     return replace(network, operators=tuple(operators), tensors=tensors)
@@ -235,41 +235,37 @@ def compute_constant_reals(network: UnfusedNetwork) -> UnfusedNetwork:
     tensors = dict(network.tensors)
     operators = []
     for operator in network.operators:
-        if _dequantises_constant(operator, tensors) and operator.output not in network.outputs:
-            source, given = tensors[operator.inputs[0]], operator.quantisation
-            scale = None if given is None else given.inputs[0]
-            data = None if source.data is None or scale is None else _reals(source.data, scale)
-            tensors[operator.output] = replace(
-                tensors[operator.output], data=data, shape_only=source.shape_only
-            )
-        else:
+        found = _constant_of(operator, tensors)
+        if found is None or operator.output in network.outputs:
             operators.append(operator)
+            continue
+        source, scale = found
+        data = None if source.data is None else _reals(source.data, scale)
+        result = tensors[operator.output]
+        tensors[operator.output] = replace(result, data=data, shape_only=source.shape_only)
     return replace(network, operators=tuple(operators), tensors=tensors)
 
 
-def _dequantises_constant(operator: Operator, tensors: dict[str, Tensor]) -> bool:
-    if operator.kind != "DequantizeLinear":
-        return False
-    source = tensors[operator.inputs[0]]
-    return source.data is not None or source.shape_only
+def _constant_of(operator: Operator, tensors: Mapping[str, Tensor]) -> tuple[Tensor, Scale] | None:
+    """Return the constant that a DequantizeLinear reads, and its scale."""
+    if operator.kind != "DequantizeLinear" or operator.quantisation is None:
+        return None
+    source, scale = tensors[operator.inputs[0]], operator.quantisation.inputs[0]
+    return (source, scale) if scale is not None and _is_constant(source) else None
 
 
 def _transposed(transpose: Operator, source: Operator, tensors: dict[str, Tensor]) -> Operator:
     """Return the DequantizeLinear of a transposed constant."""
-    perm = transpose.attributes["perm"]
-    scale = None if source.quantisation is None else source.quantisation.inputs[0]
-    if scale is None or not isinstance(perm, tuple):
+    found = _constant_of(source, tensors)
+    if found is None:
         return transpose
-    weight = tensors[source.inputs[0]]
-    order = [int(axis) for axis in perm]
+    (weight, scale), order = found, list(transpose.integers("perm"))
     name = f"{weight.name}/{transpose.name}"
-    tensors[name] = Tensor(
+    tensors[name] = replace(
+        weight,
         name=name,
         shape=tuple(weight.shape[axis] for axis in order),
-        dtype=weight.dtype,
         data=None if weight.data is None else np.ascontiguousarray(weight.data.transpose(order)),
-        shape_only=weight.shape_only,
-        fill=weight.fill,
     )
     axis = None if scale.axis is None else order.index(scale.axis)
     return replace(

@@ -29,12 +29,10 @@ packing sorted by offset is such a sequence.
 (``Frames.highest``). All later items of the sub-problem would lie at or above that top, so ``u``
 could be moved down to its lowest offset: the packing would not be settled.
 
-*Cut-off.* No item is placed so high that some section's remaining units no longer fit above it. All
-later items lie at or above the next one, and those of one section lie side by side.
-
 *Floors.* After each placement every section of the sub-problem is looked at, for an item may be
 lifted in sections that it does not share with the one just placed. A section's remaining units must
-fit above the least offset that its unplaced items can have.
+fit above the least offset that its unplaced items can have: they lie side by side, at or above the
+item just placed.
 
 *Memo.* A state that failed once is not searched again under the same or a higher bound. What can
 follow depends on the unplaced items, the lowest offset of each, their bars and the bound; a higher
@@ -367,7 +365,7 @@ def remember(memo: Memo, frames: Frames, frame: int) -> None:
 
 
 @part
-def open_frame(tables: Tables, state: State, frames: Frames, memo: Memo, capacity: int) -> bool:
+def open_frame(tables: Tables, state: State, frames: Frames, memo: Memo) -> bool:
     """Fill in the next frame, whose items and sections are set; False if it is known to fail."""
     frame = state.counters[DEPTH]
     lowest_top = NO_LIMIT
@@ -383,12 +381,7 @@ def open_frame(tables: Tables, state: State, frames: Frames, memo: Memo, capacit
         mixed += np.uint64(2 * low + state.barred[item]) * STRIDE_2
         key += scramble(mixed)
         check += scramble(mixed ^ STRIDE_2)
-    cut_off = NO_LIMIT
-    for section in range(frames.section_from[frame], frames.section_until[frame]):
-        remaining = state.remaining[section]
-        if remaining > 0:
-            cut_off = min(cut_off, highest_floor(tables, section, remaining, capacity))
-    frames.highest[frame] = min(lowest_top - 1, cut_off)
+    frames.highest[frame] = lowest_top - 1
     frames.step[frame] = step
     frames.placed[frame] = -1
     frames.key[frame] = key
@@ -588,7 +581,7 @@ def search(
     if counters[STARTED] == 0:
         counters[STARTED] = 1
         fill_state(tables, state, items, frames.section_from[0], frames.section_until[0])
-        open_frame(tables, state, frames, memo, capacity)
+        open_frame(tables, state, frames, memo)
         counters[DEPTH] = 1
     while counters[NODES] < node_limit:
         frame = counters[DEPTH] - 1
@@ -602,7 +595,7 @@ def search(
             if place_next(tables, state, frames, agenda, item, capacity):
                 if counters[DEPTH] == items:
                     return PACKED
-                if open_frame(tables, state, frames, memo, capacity):
+                if open_frame(tables, state, frames, memo):
                     counters[DEPTH] += 1
                     continue
                 # What is known to fail may come from the agenda and not follow this frame's choice.

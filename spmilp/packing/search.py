@@ -89,10 +89,8 @@ def _classes(instance: Instance, eligible: NDArray[np.bool_], also: tuple[Ints, 
     outline = instance.outline
     first = outline.run_start[:-1]
     columns = (outline.run_from[first], outline.run_until[first], *also)
-    numbers: dict[tuple[int, ...], int] = {}
-    rows = zip(*(column.tolist() for column in columns), strict=True)
-    number = np.array([numbers.setdefault(row, len(numbers)) for row in rows], dtype=np.int64)
-    return np.where(eligible, number, -1)
+    number = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)[1]
+    return np.where(eligible, number.reshape(-1), -1).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

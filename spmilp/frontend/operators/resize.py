@@ -13,18 +13,6 @@ from spmilp.frontend.operators.boxes import covering_ranges, volume
 from spmilp.frontend.operators.geometry import Fusion, Geometry, Part, Reads
 from spmilp.units import Box, Extents, Interval
 
-COORDINATES = (
-    "half_pixel",
-    "half_pixel_symmetric",
-    "pytorch_half_pixel",
-    "align_corners",
-    "asymmetric",
-    "tf_half_pixel_for_nn",
-    "tf_crop_and_resize",
-)
-MODES = ("nearest", "linear", "cubic")
-NEAREST = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Taps:
@@ -59,7 +47,9 @@ def taps(operator: Operator, length: int, axis: int, interval: Interval) -> Taps
     source = _source_coordinates(operator, length, axis, outputs)
     if crops:
         outside = (source < 0) | (source > length - 1)
-    how = {"nearest": _nearest, "linear": _linear}.get(operator.text("mode"), _cubic)
+    how = {"nearest": _nearest, "linear": _linear, "cubic": _cubic}.get(operator.text("mode"))
+    if how is None:
+        raise ValueError(f"mode {operator.text('mode')} of Resize is not supported")
     positions, weights = how(operator, length, source)
     weights = np.where(outside[None], np.float32(0), weights)
     return Taps(np.clip(positions, 0, length - 1), weights, outside)
@@ -92,8 +82,10 @@ def _source_coordinates(
             if size == 1:
                 return outputs * np.float32(0) + half * (begin + end) * (length - 1)
             return begin * (length - 1) + outputs * (end - begin) * (length - 1) / (size - 1)
-        case _:
+        case "half_pixel" | "pytorch_half_pixel":
             return (outputs + half) / scale - half
+        case other:
+            raise ValueError(f"coordinate_transformation_mode {other} of Resize is not supported")
 
 
 def _nearest(operator: Operator, length: int, source: NDArray[np.float32]) -> Weighted:
@@ -105,8 +97,10 @@ def _nearest(operator: Operator, length: int, source: NDArray[np.float32]) -> We
             chosen = np.ceil(source)
         case "round_prefer_ceil":
             chosen = np.floor(source + half)
-        case _:
+        case "round_prefer_floor":
             chosen = np.ceil(source - half)
+        case other:
+            raise ValueError(f"nearest_mode {other} of Resize is not supported")
     return chosen.astype(np.int64)[None], np.ones((1, source.size), np.float32)
 
 
@@ -155,17 +149,12 @@ class Resize(Geometry):
         sizes = self.operator.integers("sizes", len(data))
         if self.operator.integer("antialias"):
             raise ValueError("antialias of Resize is not supported")
-        for name, known in (
-            ("mode", MODES),
-            ("coordinate_transformation_mode", COORDINATES),
-            ("nearest_mode", NEAREST),
-        ):
-            if self.operator.text(name) not in known:
-                raise ValueError(f"{name} {self.operator.text(name)} of Resize is not supported")
         self.operator.numbers("scales", len(data))
         self.data = data
         if min(sizes, default=1) < 1:
             raise ValueError(f"sizes are {sizes}, expected positive integers")
+        # A mode that is not known is told here.
+        self._taps(tuple((0, 1) for _ in data))
         return sizes
 
     def reads(self, box: Box, part: Part = None) -> Reads:
