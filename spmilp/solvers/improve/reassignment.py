@@ -310,7 +310,7 @@ class _Move:
         """Return how a slice is sent out of a residency."""
         is_part = bool(what != self._edit.slice[source])
         memory = int(self._edit.memory[source])
-        option = self._options.shortest(what, memory, targets, is_part=is_part)
+        option = self._options.shortest(what, memory, tuple(targets), is_part)
         if option is None:
             raise _RefusedError
         return option

@@ -159,8 +159,6 @@ class Search:
         share = SHARE_OF_OPEN_CHOICE if self._begins_open else SHARE_OF_CHOICE
         options: OptionTables | None = None
         for decisions in self._decisions_to_begin_with():
-            if any(_are_alike(decisions, one.work.context.origin) for one in found):
-                continue
             if found and (self._is_done() or self._clock.is_over(share)):
                 break
             context, first = context_of(self._context.problem, decisions, options)
@@ -206,8 +204,7 @@ class Search:
                 yield self._schedules.plan(found, self._bound)
 
     def _repack(self, one: Candidate) -> None:
-        before = one.addressed or one.opened
-        for found in one.work.repacked(before, one.opened, self._makespan()):
+        for found in one.work.repacked(one.opened, self._makespan()):
             self._offer(one.with_addresses(found), "repacked")
             if self._is_done():
                 return
@@ -256,13 +253,6 @@ class Search:
             return True
         reported = self._reported
         return reported is not None and self._context.is_enough(reported, self._bound.value)
-
-
-def _are_alike(one: Plan | PlanColumns, other: Plan | None) -> bool:
-    """Say whether two plans do the same, whoever made them."""
-    if other is None or not isinstance(one, Plan):
-        return False
-    return one.placements == other.placements and one.transfers == other.transfers
 
 
 class LnsSolver(Solver):

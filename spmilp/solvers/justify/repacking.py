@@ -39,9 +39,6 @@ class Effort:
         if they are filled whole, for sizes are rounded up to the alignment, and offsets are looked
         for with transfers as late as possible. But with large items a search that begins at 1 often
         fails for long.
-    room
-        Largest share of each memory after packings have failed: memories that are less full are
-        nearly always packed at once. From there on they may become fuller again.
     rounds
         Most double justifications with open addresses; most of the gain is in the first.
     tries
@@ -63,7 +60,6 @@ class Effort:
     """
 
     share: float = 0.9
-    room: float = 0.8
     rounds: int = 6
     tries: int = 4
     tries_without_gain: int = 3
@@ -79,7 +75,7 @@ class Effort:
 SEARCHED = Effort()
 """For the search for the best plan."""
 
-AT_ONCE = Effort(share=1.0, room=0.9, rounds=2, tries=1)
+AT_ONCE = Effort(share=1.0, rounds=2, tries=2)
 """For evaluating one plan of many: addresses are nearly always found in memories filled whole."""
 
 
@@ -203,33 +199,15 @@ class Repacking:
                 opened = self.opened(opened)
         return None
 
-    def first_packed(
-        self, before: TimedSchedule, opened: TimedSchedule, below: Cycles = NEVER
-    ) -> TimedSchedule | None:
-        """Return a schedule like :meth:`settled`; if there is none, begin again with more room.
-
-        Parameters
-        ----------
-        before
-            What ``opened`` was made from.
-        """
-        found = self.settled(opened, below)
-        if found is None and not self._clock.is_over():
-            self.share = np.minimum(self.share, self.effort.room)
-            found = self.settled(self.opened(before), below)
-        return found
-
-    def repacked(
-        self, before: TimedSchedule, opened: TimedSchedule, below: Cycles
-    ) -> Iterator[TimedSchedule]:
+    def repacked(self, before: TimedSchedule, below: Cycles) -> Iterator[TimedSchedule]:
         """Yield shorter and shorter schedules with addresses, from one that ends before ``below``.
 
         Parameters
         ----------
-        opened
-            The same as ``before``, or what was made from it, perhaps without addresses.
+        before
+            May have no addresses.
         """
-        best = self.first_packed(before, self.opened(opened), below)
+        best = self.settled(self.opened(before), below)
         while best is not None:
             yield best
             best = self._shorter(best)

@@ -82,8 +82,8 @@ class OpenSchedule:
     """
 
     def __init__(self, problem: Problem, decisions: Plan | PlanColumns, clock: Clock) -> None:
-        self._context, self._first = context_of(problem, decisions, changes_cores=False)
-        self._opened = Repacking(self._context, clock, AT_ONCE).opened(self._first)
+        self._context, first = context_of(problem, decisions, changes_cores=False)
+        self._opened = Repacking(self._context, clock, AT_ONCE).opened(first)
         self.makespan: Cycles = self._opened.makespan
 
     def packed(self, clock: Clock) -> JustifiedPlan | None:
@@ -94,8 +94,7 @@ class OpenSchedule:
         clock
             When it is over, memories are left without.
         """
-        work = Repacking(self._context, clock, AT_ONCE)
-        found = work.first_packed(self._first, self._opened)
+        found = Repacking(self._context, clock, AT_ONCE).settled(self._opened)
         return None if found is None else JustifiedPlan(self._context, found)
 
 
@@ -114,7 +113,7 @@ def repacked_plan(
     common, best = context_of(
         context.problem, plan, keeps_transfers=keeps_transfers, changes_cores=False
     )
-    for timed in Repacking(common, Clock(seconds)).repacked(best, best, best.makespan):
+    for timed in Repacking(common, Clock(seconds)).repacked(best, best.makespan):
         best = timed
     found = _plan_at(common, best)
     return found if found is not None and context.accepts(found) else plan

@@ -1,6 +1,7 @@
 """How a slice can be sent from one memory to another: engine, links, cycles."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from functools import cache
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -188,12 +189,10 @@ class TransferOptions:
         self._drams = {dram.index for dram in problem.machine.drams}
         self._tables = tables
         self._routes = routes_of(problem.machine)
-        self._shortest: dict[
-            tuple[SliceIdx, MemoryIdx, tuple[MemoryIdx, ...], bool], TransferOption | None
-        ] = {}
+        self.shortest = cache(self._shortest)
 
-    def shortest(
-        self, what: SliceIdx, source: MemoryIdx, targets: Sequence[MemoryIdx], *, is_part: bool
+    def _shortest(
+        self, what: SliceIdx, source: MemoryIdx, targets: tuple[MemoryIdx, ...], is_part: bool
     ) -> TransferOption | None:
         """Return the option of the fewest cycles for a slice; ``None`` if no engine can send it.
 
@@ -204,11 +203,8 @@ class TransferOptions:
         is_part
             Whether it is copied out of the whole buffer.
         """
-        key = what, source, tuple(targets), is_part
-        if key not in self._shortest:
-            options = self._options(*key)
-            self._shortest[key] = min(options, key=lambda one: one.cycles, default=None)
-        return self._shortest[key]
+        options = self._options(what, source, targets, is_part)
+        return min(options, key=lambda one: one.cycles, default=None)
 
     def _options(
         self, what: SliceIdx, source: MemoryIdx, targets: tuple[MemoryIdx, ...], is_part: bool

@@ -82,7 +82,7 @@ def test_every_repacked_schedule_is_a_valid_plan_that_is_shorter_than_all_before
         context, first = scheduled(problem)
         first, count = justified(context, first), 0
         least = first.makespan
-        for found in repacking_of(context).repacked(first, first, least):
+        for found in repacking_of(context).repacked(first, least):
             built = plan_of(context, found)
             assert check(problem, built) == ()
             assert built.claim.makespan < least
