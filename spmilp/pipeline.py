@@ -18,7 +18,7 @@ from spmilp.result import Origin, Result, checked
 from spmilp.solvers.base import Progress, SolveOptions, SolverResult
 from spmilp.solvers.common.clock import Step
 from spmilp.solvers.common.context import SearchContext, rows_of
-from spmilp.source import MachineGiven, Model, start_of, what_is_mapped
+from spmilp.source import MachineGiven, Model, what_is_mapped
 from spmilp.tile_selection.tiled_problem import TiledProblem
 from spmilp.warm_start import locked_answer
 from spmilp.watch import SILENT, Observer, Stage, Watch
@@ -75,7 +75,7 @@ def solve(
     options = Options.of(given)
     watch = Watch(options, observer)
     source = what_is_mapped(model, machine, options, observer)
-    start = start_of(source, options, watch)
+    start = source.start(options, watch)
     answer, lock = find_plan(start, options, watch)
     observer.on_stage(Stage.CHECKING)
     result = checked(
@@ -103,7 +103,7 @@ def tiled_problem(
     """Return the problem to solve, and the model that it was made from if there is one."""
     options = Options.of({"time_limit": None, "tiles": tiles, **given})
     source = what_is_mapped(model, machine, options)
-    return start_of(source, options, Watch(options)), source.origin
+    return source.start(options, Watch(options)), source.origin
 
 
 def solve_problem(

@@ -463,11 +463,11 @@ class Result:
         made.require_all()
         return files
 
-    def rows(self, *, any_tiles: bool = True) -> list[Row]:
+    def rows(self) -> list[Row]:
         """Return the figures of the plan: name, value, and what it is to be compared with.
 
         The first gap is the one to what no tiling is below, where that is known: a bad tiling hides
-        behind its own bound. Without ``any_tiles`` there is no time to find that.
+        behind its own bound.
         """
         plan, measured, machine = self.plan, self.problem.objective.first, self.problem.machine
         if plan is None or self.objective is None or self.gap is None:
@@ -479,7 +479,7 @@ class Result:
         made = [("makespan", f"{claim.makespan:,} cycles", clock)]
         if measured is not Quantity.MAKESPAN:
             made.append(("objective", quantity(measured, self.objective), measured.value))
-        gap, least = (self.gap_of_any_tiles, self.bound_of_any_tiles) if any_tiles else (None, None)
+        gap, least = self.gap_of_any_tiles, self.bound_of_any_tiles
         if gap is not None and least is not None:
             why = f"to {quantity(measured, least)}, which no tiling is below"
             made.append(("gap", percent(gap), why))
@@ -515,12 +515,8 @@ class Result:
         share, use = max(shares, key=lambda each: each[0])
         return f"{quantities.percent(share)} of {quantities.size(use['capacity'])} in {use['name']}"
 
-    def data(self, *, any_tiles: bool = True) -> dict[str, object]:
-        """Return the answer as ``spmilp solve --json`` has it; what there is not is ``None``.
-
-        Without ``any_tiles`` there is no time for what no tiling can be below, nor for the
-        footprint.
-        """
+    def data(self) -> dict[str, object]:
+        """Return the answer as ``spmilp solve --json`` has it; what there is not is ``None``."""
         problem, machine, plan = self.problem, self.problem.machine, self.plan
         cores = memories = None
         if plan is not None:
@@ -535,7 +531,6 @@ class Result:
                 if use["kind"] != MemoryKind.DRAM and use["capacity"] is not None
             ]
         clock = plan and machine.frequency and plan.claim.makespan / machine.frequency
-        footprint = self.footprint if any_tiles else None
         return {
             "network": network_name(problem),
             "machine": machine.name,
@@ -555,11 +550,11 @@ class Result:
             "cores": cores,
             "memories": memories,
             "unverified": list(machine.unverified),
-            "bound_of_any_tiles": self.bound_of_any_tiles if any_tiles else None,
-            "gap_of_any_tiles": self.gap_of_any_tiles if any_tiles else None,
+            "bound_of_any_tiles": self.bound_of_any_tiles,
+            "gap_of_any_tiles": self.gap_of_any_tiles,
             "tiles_are_fallback": self.tiles_are_fallback,
-            "roofline": self.roofline.cycles if any_tiles and self.roofline else None,
-            "footprint": footprint and footprint.fields(),
+            "roofline": self.roofline and self.roofline.cycles,
+            "footprint": self.footprint and self.footprint.fields(),
             "status": str(self.status),
             "reason": self.answer.reason or None,
             "solver": self.solver,

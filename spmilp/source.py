@@ -21,7 +21,6 @@ from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.pins import NO_PINS
 from spmilp.problem.problem import Problem
 from spmilp.result import Origin
-from spmilp.solvers.common.clock import Step
 from spmilp.tile_selection.choose import choose_tiles
 from spmilp.tile_selection.first_choice import NetworkOnMachine
 from spmilp.tile_selection.given_tiles import pinned_tilings, tilings_still_there
@@ -37,9 +36,6 @@ MachineGiven: TypeAlias = str | Path | MachineFile | Machine | None
 """A preset's name, a file, or a machine; ``None`` for :data:`DEFAULT_MACHINE`."""
 
 DEFAULT_MACHINE = "mesh4x4"
-
-SHARE_OF_ROOFLINE = 0.05
-"""Share of the time limit; a roofline that may take longer is computed only on request."""
 
 BREAKS_A_PIN = "the plan breaks a pin; the search begins without it"
 
@@ -205,25 +201,3 @@ def _refuse_energy_that_is_not_stated(machine: Machine) -> None:
         "0 fJ; add mac_energy_fj and energy_fj_per_byte to its file, or choose makespan, "
         "dram_traffic or peak_spm"
     )
-
-
-def start_of(source: ProblemSource | NetworkSource, options: Options, watch: Watch) -> TiledProblem:
-    """Return the problem to solve, perhaps with a plan; keep time for the roofline."""
-    start = source.start(options, watch)
-    if has_time_for_roofline(source.origin, options.time_limit):
-        watch.clock.reserve(seconds_for_roofline(source.origin))
-    return start
-
-
-def has_time_for_roofline(origin: Origin | None, time_limit: float) -> bool:
-    """Say whether the roofline of a network takes a small part of the time limit, if any."""
-    return seconds_for_roofline(origin) <= SHARE_OF_ROOFLINE * time_limit
-
-
-def seconds_for_roofline(origin: Origin | None) -> float:
-    """Return how long a roofline is expected to take; 0 without a network."""
-    if origin is None:
-        return 0.0
-    from spmilp.bounds.roofline import regions_asked
-
-    return Step.ROOFLINE.value * regions_asked(origin.network)

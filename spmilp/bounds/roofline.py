@@ -61,15 +61,6 @@ def needed_by_groups(network: Network) -> list[Mapping[str, Bytes]]:
     return found
 
 
-def regions_asked(network: Network) -> int:
-    """Return about how often :func:`needed_by_groups` asks what an operator reads."""
-    classes = {class_of(network, group): group for group in network.groups}
-    return sum(
-        sum(network.tensors[group.output].shape) * len(group.operators)
-        for group in classes.values()
-    )
-
-
 class _Needs:
     """Counts from below the elements that a group's output depends on.
 

@@ -72,7 +72,6 @@ def solve(
     from spmilp.files import require_room, write_atomically
     from spmilp.formats import collector_paused
     from spmilp.plan.file import room_for_pair
-    from spmilp.source import has_time_for_roofline
     from spmilp.watch import Observer, Stage
 
     require_room(output or Path("out"))
@@ -119,11 +118,9 @@ def solve(
         if result.plan is None:
             out.print_error(failure(result, files))
         interrupted = interrupts.code is not None
-        # After an interrupt nobody wants to wait.
-        more = not interrupted and has_time_for_roofline(result.origin, time_limit)
         if as_json:
             answer = {
-                **result.data(any_tiles=more),
+                **result.data(),
                 "interrupted": interrupted,
                 "seconds": round(ended - started, 3),
                 "seconds_to_write": round(ended - began, 3),
@@ -131,25 +128,19 @@ def solve(
             }
             out.print_json(answer)
         elif result.plan is not None:
-            shown = answer_of(result, files, more=more, interrupted=interrupted)
+            shown = answer_of(result, files, interrupted=interrupted)
             out.print_answer(None, shown, as_json=False)
     raise typer.Exit(_exit_code(result, given["gap"] if strict_gap else math.inf, interrupts.code))
 
 
 def answer_of(
-    result: "Result", files: Sequence[Path], *, more: bool, interrupted: bool
+    result: "Result", files: Sequence[Path], *, interrupted: bool
 ) -> Iterator[RenderableType]:
-    """Yield the figures, the use of the cores, and what was written.
-
-    Parameters
-    ----------
-    more
-        Whether there is time for what no tiling can be below, and for the footprint.
-    """
+    """Yield the figures, the use of the cores, and what was written."""
     from spmilp.plan.frames import core_rows
 
     yield out.styled(result.title(", interrupted" * interrupted))
-    rows = result.rows(any_tiles=more)
+    rows = result.rows()
     if result.plan is not None:
         shares = [core["utilisation"] for core in core_rows(result.problem, result.plan)]
         least, most = quantities.percent(min(shares)), quantities.percent(max(shares))
@@ -160,7 +151,7 @@ def answer_of(
     if machine.unverified:
         said = quantities.count(len(machine.unverified), "parameter")
         yield f"unverified: {said} of {machine.name}, which spmilp machines lists"
-    yield from result.footprint.lines() if more and result.footprint else ()
+    yield from result.footprint.lines() if result.footprint else ()
     yield from result.lock.lines() if result.lock else ()
     yield from (f"written: {file}" for file in files)
 

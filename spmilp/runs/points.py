@@ -29,7 +29,6 @@ from spmilp.quantities import byte_count, shown_bytes
 from spmilp.result import Result, checked
 from spmilp.runs.jobs import Answer, Run, code_version, run_of
 from spmilp.solvers.base import SolveStatus
-from spmilp.source import has_time_for_roofline
 from spmilp.tile_selection.tiled_problem import TiledProblem
 from spmilp.warm_start import Hint, on_machine
 from spmilp.watch import Watch
@@ -175,8 +174,7 @@ class Point:
     def answer(self, result: Result) -> Answer:
         """Return the row of a result of this point, with its files."""
         run = run_of(result, instance=self.model, seed=self.options["seed"], key=self.key)
-        has_time = has_time_for_roofline(result.origin, self.options["time_limit"])
-        if has_time and result.roofline is not None:
+        if result.roofline is not None:
             run = replace(run, roofline=result.roofline.cycles)
         if result.plan is None:
             return Answer(run)

@@ -37,14 +37,12 @@ class Step(Enum):
     """Seconds for each read: the heads and tails that some of these bounds begin with."""
     STRUCTURE = 3e-5
     """Seconds for each slice and pair of memories: to find what an exact model may decide."""
-    ROOFLINE = 4.5e-6
-    """Seconds for each region of an operator's input that is asked for."""
 
 
 ROWS_OF_A_READ = 2
 """Rows of a plan for each read, about; taken where there is no plan yet."""
 
-UNEVEN = frozenset({Step.OPEN, Step.PACK, Step.BOUND, Step.HEADS, Step.STRUCTURE, Step.ROOFLINE})
+UNEVEN = frozenset({Step.OPEN, Step.PACK, Step.BOUND, Step.HEADS, Step.STRUCTURE})
 """Steps whose work for a unit differs from problem to problem, and says nothing of the machine."""
 
 SIGNIFICANT = 0.05
