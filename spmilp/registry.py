@@ -1,18 +1,17 @@
 """Solvers by name, and what each is; their libraries load slowly, so only what is asked for is."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from itertools import product
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from spmilp.errors import SpmilpError
 from spmilp.solvers.common.solver import Solver
 
 
-@dataclass(frozen=True, slots=True)
-class SolverDescription:
+class SolverDescription(NamedTuple):
     """What a solver or policy is, in a few words each, and how it is made.
 
     Parameters
@@ -24,17 +23,16 @@ class SolverDescription:
     limits
         What it does not take or is not for.
     home
-        The module and class that it is, and ``given`` what that is made with.
-    takes_hint
-        Whether it can begin with a plan.
+        The module and class that it is.
+    given
+        What the class is made with.
     """
 
     source: str
     decides: str
     limits: str
     home: str
-    given: dict[str, Any] = field(default_factory=dict)
-    takes_hint: bool = False
+    given: Mapping[str, Any] = MappingProxyType({})
 
     @property
     def is_policy(self) -> bool:
@@ -61,6 +59,9 @@ BELADY = ("contiguous", "layer_by_layer")
 """The pass of the list scheduler whose order is the network's own: what it evicts is all its own
 choice."""
 
+TAKE_A_HINT = ("auto", "search", "lns", "residency", "peak", "cpsat", "milp", "milp:NAME")
+"""Solvers that can begin with a plan."""
+
 _LIST = "spmilp.solvers.schedule.solver:ListScheduler"
 _MILP = "spmilp.registry:milp"
 _CDM = "spmilp.policies.cdm:Cdm"
@@ -70,11 +71,9 @@ _ONSRAM = "spmilp.policies.onsram:OnSram"
 _TABLE: dict[str, SolverDescription] = {
     "auto": SolverDescription(
         "own",
-        "which of the others take part, in turn, each from the best plan so far; stream where "
-        "cores differ",
+        "which of the others take part, in turn, each from the best plan so far",
         "those of its members",
         "spmilp.registry:portfolio",
-        takes_hint=True,
     ),
     "list": SolverDescription(
         "own; fused bands after Alwani et al., MICRO 2016",
@@ -87,35 +86,30 @@ _TABLE: dict[str, SolverDescription] = {
         "order and cores, changed at random, each change scheduled by the list scheduler",
         "no remote reads",
         "spmilp.solvers.schedule.restarts:PerturbedRestarts",
-        takes_hint=True,
     ),
     "lns": SolverDescription(
         "own",
         "times, addresses and cores of a plan anew, window by window",
         "the makespan only",
         "spmilp.solvers.improve.solver:LnsSolver",
-        takes_hint=True,
     ),
     "residency": SolverDescription(
         "own",
         "what stays in which memory, and the order of the tasks",
         "DRAM traffic or energy; one DRAM; no multicast, no remote reads",
         "spmilp.solvers.traffic.solver:Residency",
-        takes_hint=True,
     ),
     "peak": SolverDescription(
         "own",
         "everything, in scratchpads that are cut shorter",
         "the peak only",
         "spmilp.solvers.peak:PeakBisection",
-        takes_hint=True,
     ),
     "cpsat": SolverDescription(
         "own",
         "everything at once, with a proof",
         "for up to about a hundred tasks",
         "spmilp.solvers.exact.cpsat.solver:CpSatSolver",
-        takes_hint=True,
     ),
     "milp": SolverDescription(
         "own",
@@ -123,14 +117,12 @@ _TABLE: dict[str, SolverDescription] = {
         "about ten tasks; 16 on one core",
         _MILP,
         {"backend": "highs"},
-        takes_hint=True,
     ),
     "milp:NAME": SolverDescription(
         "own",
         f"the same, solved by NAME: {', '.join(BACKENDS)}",
         "as milp; NAME has to be installed",
         _MILP,
-        takes_hint=True,
     ),
     "onsram": SolverDescription(
         ONSRAM,
@@ -267,7 +259,7 @@ def solver_names() -> tuple[str, ...]:
 
 def hint_takers() -> tuple[str, ...]:
     """Return the names of the solvers that can begin with a plan."""
-    return tuple(name for name, (entry, _) in _solvers().items() if _TABLE[entry].takes_hint)
+    return tuple(name for name, (entry, _) in _solvers().items() if entry in TAKE_A_HINT)
 
 
 def find_solver(name: str) -> Solver:
