@@ -80,14 +80,14 @@ class NetworkSource:
         start, planned = None, None
         if options.hint is not None:
             start, planned = tiles_of(options.hint, subject, self.target, warn)
-        # The schedules by which tiles are chosen know of no other pins than tiles.
-        tells = options.pins.are_of_tiles_alone
         how = TileOptions(
             how=options.tiles,
             time_limit=None if math.isinf(options.time_limit) else options.time_limit,
             justifies=options.solver == DEFAULT_SOLVER,
-            on_better=watch.better_tiles if tells else lambda value, tasks: None,
         )
+        # The schedules by which tiles are chosen know of no other pins than tiles.
+        if options.pins.are_of_tiles_alone:
+            how = replace(how, on_better=watch.better_tiles)
         tiled: TiledProblem | None = None
         if options.lock is not None:
             tilings = tilings_still_there(options.lock.problem, subject.network) | subject.pinned

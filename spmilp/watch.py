@@ -33,8 +33,6 @@ class Observer:
         Called when a stage begins.
     on_problem
         Called with the problem before it is solved.
-    on_progress
-        Called with each improvement of a plan or a bound.
     on_log
         Called with what is better than all before it, be it from the search for tiles or from a
         solver.
@@ -44,7 +42,6 @@ class Observer:
 
     on_stage: Callable[[Stage], None] = lambda stage: None
     on_problem: Callable[[Problem], None] = lambda problem: None
-    on_progress: Callable[[Progress], None] | None = None
     on_log: Callable[[LogEntry], None] = lambda entry: None
     on_warning: Callable[[str], None] = warnings.warn
 
@@ -76,5 +73,3 @@ class Watch:
     def progress(self, news: Progress) -> None:
         """Note what a solver has found."""
         self.log.note(news.source, news.incumbent, news.bound)
-        if self.observer.on_progress is not None:
-            self.observer.on_progress(news)

@@ -32,7 +32,7 @@ class Improving:
 def test_the_course_of_a_run_ends_with_its_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("spmilp.pipeline.find_solver", lambda name: Improving())
     heard: list[int | None] = []
-    observer = Observer(on_progress=lambda progress: heard.append(progress.incumbent))
+    observer = Observer(on_log=lambda entry: heard.append(entry.incumbent))
     result = solve(PROBLEM, solver="cpsat", seed=7, observer=observer)
     run = run_of(result, instance="example", seed=7)
 
