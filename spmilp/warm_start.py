@@ -42,9 +42,10 @@ from spmilp.report.address_stability import AddressStability, Moved
 from spmilp.result import Result
 from spmilp.solvers.base import SolveOptions, SolverResult
 from spmilp.solvers.common.context import SearchContext
+from spmilp.solvers.exact.formulation.addresses import Placeable
 from spmilp.solvers.justify.context import context_of, plan_of
 from spmilp.solvers.justify.passes import forward_pass
-from spmilp.solvers.wanted_addresses import Placeable, with_addresses
+from spmilp.solvers.wanted_addresses import with_addresses
 from spmilp.tile_selection.first_choice import NetworkOnMachine
 from spmilp.tile_selection.given_tiles import tilings_of
 from spmilp.tile_selection.tiled_problem import TiledProblem

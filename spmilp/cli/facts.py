@@ -123,19 +123,10 @@ def calibrate(
     families = []
     for family, some in calibration.families_of(rows).items():
         error, by_rule = calibration.held_out_errors(some)
-        families.append(
-            {
-                "family": " ".join(family),
-                "rows": len(some),
-                "error": error,
-                "error_by_rule": by_rule,
-            }
-        )
-    shown: list[RenderableType] = [
-        out.styled("On held-out rows", "bold"),
-        out.table_of(families, formats),
-    ]
-    out.print_answer({"families": families}, shown, as_json=as_json)
+        figures = (" ".join(family), len(some), error, by_rule)
+        families.append(dict(zip(formats, figures, strict=True)))
+    title, table = out.styled("On held-out rows", "bold"), out.table_of(families, formats)
+    out.print_answer({"families": families}, [title, table], as_json=as_json)
 
 
 @verb()
@@ -144,7 +135,7 @@ def solvers(as_json: bool = False) -> None:
     from spmilp.registry import list_solvers
 
     formats = {"name": "", "source": "", "decides": "", "limits": ""}
-    rows = [{**asdict(one), "name": name} for name, one in list_solvers().items()]
+    rows = [{**one._asdict(), "name": name} for name, one in list_solvers().items()]
     data = {"solvers": [{name: row[name] for name in formats} for row in rows]}
     out.print_answer(data, [out.table_of(rows, formats)], as_json=as_json)
 
