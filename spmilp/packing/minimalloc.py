@@ -21,14 +21,6 @@ from spmilp.units import Bytes, Cycles
 
 REQUIRED = ("id", "lower", "upper", "size")
 OPTIONAL = ("alignment", "gaps", "offset")
-OTHER_NAMES = {
-    "buffer": "id",
-    "buffer_id": "id",
-    "begin": "lower",
-    "start": "lower",
-    "end": "upper",
-}
-"""Older names of columns, as MiniMalloc's converter knows them."""
 LONGEST_ID = 40
 """Characters of an id that a message shows."""
 
@@ -80,7 +72,7 @@ def parse_table(data: bytes, name: str) -> Table:
     columns: dict[str, int] = {}
     rows, items = [], []
     line_of: dict[str, int] = {}
-    total, after, number = 0, 0, 1
+    total, number = 0, 1
     try:
         while (row := next(reader, None)) is not None:
             cells = tuple(row)
@@ -88,16 +80,13 @@ def parse_table(data: bytes, name: str) -> Table:
                 pass
             elif not header:
                 header, columns = cells, _columns_of(cells)
-                # MiniMalloc reads a column named end as the last instant, and upper as the one
-                # after it.
-                after = int(any(cell.strip().casefold() == "end" for cell in header))
             else:
                 if len(cells) != len(header):
                     raise ValueError(f"{len(cells)} cells, but the first line has {len(header)}")
                 buffer = _id_of(cells[columns["id"]])
                 if buffer in line_of:
                     raise ValueError(f"id {_shown(buffer)} is that of line {line_of[buffer]} too")
-                item = _item_of({column: cells[at] for column, at in columns.items()}, after)
+                item = _item_of({column: cells[at] for column, at in columns.items()})
                 # No packing needs more, and offsets stay inside 64 bits.
                 total += item.size + item.alignment - 1
                 if total >= LARGEST:
@@ -148,12 +137,10 @@ def _columns_of(header: Sequence[str]) -> dict[str, int]:
     columns: dict[str, int] = {}
     for position, cell in enumerate(header):
         name = cell.strip().casefold()
-        meaning = OTHER_NAMES.get(name, name)
-        if meaning in columns:
-            first = header[columns[meaning]].strip()
-            raise ValueError(f"columns {first!r} and {cell.strip()!r} both give {meaning!r}")
-        if meaning in (*REQUIRED, *OPTIONAL):
-            columns[meaning] = position
+        if name in columns:
+            raise ValueError(f"two columns are named {name!r}")
+        if name in (*REQUIRED, *OPTIONAL):
+            columns[name] = position
     missing = [name for name in REQUIRED if name not in columns]
     if missing:
         raise ValueError(
@@ -173,12 +160,11 @@ def _id_of(cell: str) -> str:
     return name
 
 
-def _item_of(cells: Mapping[str, str], after: int) -> Item:
-    """Return the item of a row; ``after`` is what makes the instant after from the ends given."""
-    lower = _whole("lower", cells["lower"])
-    upper = _whole("upper", cells["upper"]) + after
+def _item_of(cells: Mapping[str, str]) -> Item:
+    """Return the item of a row."""
+    lower, upper = _whole("lower", cells["lower"]), _whole("upper", cells["upper"])
     if lower >= upper:
-        given = f"lower {lower} and upper {upper - after}"
+        given = f"lower {lower} and upper {upper}"
         raise ValueError(f"{given} leave no time to live in; upper must be above lower")
     alignment, offset = (
         _whole(name, cells[name]) if cells.get(name, "").strip() else None
@@ -186,7 +172,7 @@ def _item_of(cells: Mapping[str, str], after: int) -> Item:
     )
     return Item(
         size=_whole("size", cells["size"]),
-        lifetimes=_without_gaps(lower, upper, cells.get("gaps", ""), after),
+        lifetimes=_without_gaps(lower, upper, cells.get("gaps", "")),
         alignment=1 if alignment is None else alignment,
         offset=offset,
     )
@@ -209,15 +195,13 @@ def _whole(name: str, cell: str) -> int:
     return -value if text.startswith("-") else value
 
 
-def _without_gaps(
-    lower: Cycles, upper: Cycles, text: str, after: int
-) -> tuple[tuple[Cycles, Cycles], ...]:
-    """Return what gaps such as ``3-5 8-9`` leave of a lifetime; each end is as ``upper`` is."""
+def _without_gaps(lower: Cycles, upper: Cycles, text: str) -> tuple[tuple[Cycles, Cycles], ...]:
+    """Return what gaps such as ``3-5 8-9`` leave of a lifetime."""
     start, lifetimes = lower, []
-    for gap_start, gap_end in sorted(_gap(word, after) for word in text.split()):
+    for gap_start, gap_end in sorted(map(_gap, text.split())):
         if not start <= gap_start < gap_end <= upper:
             raise ValueError(
-                f"gap {gap_start}-{gap_end - after} is empty, overlaps another, or is outside the "
+                f"gap {gap_start}-{gap_end} is empty, overlaps another, or is outside the "
                 f"lifetime [{lower}, {upper})"
             )
         if start < gap_start:
@@ -230,13 +214,8 @@ def _without_gaps(
     return tuple(lifetimes)
 
 
-def _gap(word: str, after: int) -> tuple[Cycles, Cycles]:
-    if "@" in word:
-        raise ValueError(
-            f"gap {_shown(word)} keeps a part of the buffer, which is not supported; leave the gap "
-            "out to keep all of it, or make the part a buffer of its own"
-        )
+def _gap(word: str) -> tuple[Cycles, Cycles]:
     match = re.fullmatch(r"(-?[0-9]+)-(-?[0-9]+)", word)
     if match is None:
-        raise ValueError(f"gap {_shown(word)} is not of the form 3-5")
-    return _whole("a gap's start", match[1]), _whole("a gap's end", match[2]) + after
+        raise ValueError(f"gap {_shown(word)} is not of the form 3-5; all of a buffer is away")
+    return _whole("a gap's start", match[1]), _whole("a gap's end", match[2])

@@ -148,20 +148,14 @@ class Builder:
         return value
 
 
-NOISY = ("onnx_ir", "onnxscript")
-
-
 @contextmanager
 def quiet_libraries() -> Iterator[None]:
     """Hold back what the ONNX libraries log, and NumPy's warnings while constants are folded."""
-    loggers = [logging.getLogger(name) for name in NOISY]
-    levels = [logger.level for logger in loggers]
-    for logger in loggers:
-        logger.setLevel(logging.CRITICAL)
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
+        logging.disable(before)
