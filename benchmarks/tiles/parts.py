@@ -39,11 +39,9 @@ def justified_schedules() -> Iterable[Any]:
 def small_working_sets() -> Iterable[Any]:
     """Working sets may always take all of a memory."""
     from spmilp.tile_selection import refine
-    from spmilp.tile_selection.estimate import STEPS
 
     usual = tuple(one for one in refine.ALTERNATIVES if one.room == 1.0)
     yield patch.object(refine, "ALTERNATIVES", usual)
-    yield patch.dict(STEPS, room=(1.0,))
 
 
 def fewer_cores() -> Iterable[Any]:

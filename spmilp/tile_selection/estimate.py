@@ -1,8 +1,8 @@
 """Estimate of the cycles of a tiled group, given how its producers were tiled."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -56,22 +56,6 @@ class CostParameters:
     room: float = 1.0
     cores: float = 1.0
 
-    def nearby(self) -> Iterator["CostParameters"]:
-        """Yield those that differ by one step of one parameter."""
-        for name, values in STEPS.items():
-            place = values.index(getattr(self, name))
-            for step in (place + 1, place - 1):
-                if 0 <= step < len(values):
-                    yield replace(self, **{name: values[step]})
-
-
-STEPS = {
-    "hidden": (0.03, HIDDEN, 0.3, 1.0),
-    "occupancy": (0.25, 0.33, OCCUPANCY, 1.0),
-    "exchange": (1.0, 2.0, 4.0),
-    "room": (0.2, 0.4, 1.0),
-}
-"""The values that each parameter may have, in order."""
 
 DEFAULT_PARAMETERS = CostParameters()
 
@@ -83,12 +67,8 @@ ALTERNATIVES = (
     CostParameters(room=0.2, cores=0.25),
     CostParameters(hidden=0.3, exchange=2.0),
     CostParameters(room=0.4),
-    CostParameters(hidden=0.3),
-    CostParameters(hidden=1.0),
-    CostParameters(hidden=0.03),
-    CostParameters(occupancy=0.33),
 )
-"""Parameters that differ enough from the default, and from each other, to be tried first."""
+"""Parameters that differ enough from the default, and from each other, to be tried as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +192,7 @@ class Estimator:
         for number in profile.reads:
             source, traffic = sources[number], self._traffic
             if not source.kept:
-                found = [traffic.from_dram(profile, number, one) for one in source.producers]
+                found = [traffic.from_dram(profile, number)] * len(source.producers)
             else:
                 found = [
                     traffic.from_cores(profile, number, one)

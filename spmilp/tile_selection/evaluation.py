@@ -59,9 +59,8 @@ class Evaluation:
         self._seconds_of_last = self._seconds_of_best = 0.0
         # The tilings that are worth most, with their plan.
         self._promising: TiledProblem | None = None
-        # Cycles of their schedule as it was made, and once it was justified.
+        # Cycles of their schedule as it was made.
         self._scheduled: Cycles = NEVER
-        self._opened: Cycles = NEVER
 
     def is_over(self) -> bool:
         """Return whether a limit is reached."""
@@ -150,13 +149,9 @@ class Evaluation:
             began = clock.without_compiling()
 
     def _rules_worth_asking(self) -> list[Rule]:
-        """Return the rules, the best first, without those that were always far behind others."""
-        least = min(self._least.values(), default=0)
-        known = {rule: self._least.get(rule, least) for rule in EVALUATION_RULES}
-        near = [one for one in known if known[one] <= SEARCH.margin * least]
-        is_later = self._least and self._is_opened
-        most = SEARCH.rules_when_open if is_later else len(near)
-        return sorted(near, key=known.__getitem__)[:most]
+        """Return all rules at first, then the few that were best."""
+        best_first = sorted(self._least, key=self._least.__getitem__)
+        return best_first[: SEARCH.rules] or list(EVALUATION_RULES)
 
     def _value_once_opened(self, tiled: TiledProblem) -> Worth | None:
         """Return what a schedule is worth once it is justified with open addresses.
@@ -170,7 +165,7 @@ class Evaluation:
         least = None if self._promising is None else self._promising.worth
         has_time = self._clock.has_seconds(self._seconds(Step.OPEN, problem), share)
         if not has_time or not self._is_worth_opening(tiled):
-            return _greater(self._expected(tiled), least)
+            return least if self._promising is not None else tiled.worth
         clock = Clock(self._clock.seconds_left(share), self._clock.now)
         opened = self._once_opened(tiled, clock)
         if not _is_better(opened, self._promising):
@@ -179,21 +174,14 @@ class Evaluation:
         if not _is_better(planned, self._promising):
             return _greater(planned.worth, least)
         self._promising = planned
-        if opened.schedule is not None and opened.value is not None:
-            self._scheduled, self._opened = opened.schedule.score[0], opened.value
+        if opened.schedule is not None:
+            self._scheduled = opened.schedule.score[0]
         return planned.worth
 
     def _is_worth_opening(self, tiled: TiledProblem) -> bool:
         """Return whether a schedule may become the shortest once it is justified."""
         most = SEARCH.worth_opening if self._opens_soon(tiled.problem) else 1.0
         return (tiled.value or 0) <= most * self._scheduled
-
-    def _expected(self, tiled: TiledProblem) -> Worth | None:
-        """Return what a schedule is worth if justification gains as much as with the best."""
-        if tiled.worth is None or self._scheduled == NEVER:
-            return tiled.worth
-        cycles, *others = tiled.worth
-        return (cycles * self._opened // self._scheduled, *others)
 
     def _once_opened(self, tiled: TiledProblem, clock: Clock) -> TiledProblem:
         """Return it with its schedule at justified times, by which tilings are compared."""

@@ -1,6 +1,6 @@
 """Bytes that the cores' memories take in of one operand of a tiled group."""
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 from dataclasses import dataclass
 from itertools import accumulate
 from math import prod
@@ -20,19 +20,14 @@ MOST_PAIRS = 1 << 18
 of some memories are."""
 
 
-def overlaps_along(boxes: Boxes, grid: TileGrid) -> Iterator[Floats]:
-    """Yield for each axis the lengths that boxes share with a grid's intervals."""
+def overlaps(boxes: Boxes, grid: TileGrid) -> Floats:
+    """Return the elements that each box shares with each tile of a grid, as a matrix."""
+    result = np.ones((len(boxes), 1))
     for number, axis in enumerate(grid.axes):
         intervals = np.array(axis, dtype=np.int64).reshape(1, -1, 2)
         start = np.maximum(boxes[:, number, None, 0], intervals[:, :, 0])
         stop = np.minimum(boxes[:, number, None, 1], intervals[:, :, 1])
-        yield np.maximum(stop - start, 0).astype(np.float64)
-
-
-def overlaps(boxes: Boxes, grid: TileGrid) -> Floats:
-    """Return the elements that each box shares with each tile of a grid, as a matrix."""
-    result = np.ones((len(boxes), 1))
-    for along in overlaps_along(boxes, grid):
+        along = np.maximum(stop - start, 0).astype(np.float64)
         result = (result[:, :, None] * along[:, None, :]).reshape(len(boxes), -1)
     return result
 
@@ -111,29 +106,19 @@ class OperandTraffic:
         self._memories = max(rates.homes) + 1
         self._cache: dict[Hashable, Traffic] = {}
         self._loads_cache: dict[Hashable, _Loads] = {}
-        self._pieces: dict[Hashable, float] = {}
         self._capacities: dict[tuple[CoreIdx, ...], set[tuple[Bytes, int]]] = {}
 
-    def from_dram(self, profile: Profile, number: int, producer: Profile | None) -> Traffic:
+    def from_dram(self, profile: Profile, number: int) -> Traffic:
         """Return the traffic of an input that comes from DRAM.
 
-        Parameters
-        ----------
-        producer
-            The group that has computed the input, whose tiles lie in DRAM; ``None`` for inputs of
-            the network and constants.
+        A memory keeps a box from one of its tiles to the next, and loads each of its boxes once if
+        all of them fit beside one working set; a box of which tasks read one part after another is
+        loaded again for each tile. What one memory has loaded, others take from it, where the
+        machine allows.
         """
-        pieces = 1.0
-        if producer is not None:
-            known = profile.reads[number].key, producer.tiles_key
-            if known not in self._pieces:
-                along = overlaps_along(profile.reads[number].boxes, producer.candidate.grid)
-                touched = prod((lengths > 0).sum(axis=1) for lengths in along)
-                self._pieces[known] = float(np.mean(touched))
-            pieces = self._pieces[known]
-        key = _operand_key(profile, number), self._free(profile), pieces
+        key = _operand_key(profile, number), self._free(profile)
         if key not in self._cache:
-            self._cache[key] = self._from_dram(profile, number, pieces)
+            self._cache[key] = self._from_dram(profile, number)
         return self._cache[key]
 
     def from_cores(self, profile: Profile, number: int, producer: Profile) -> Traffic:
@@ -143,14 +128,7 @@ class OperandTraffic:
             self._cache[key] = self._from_cores(profile, number, producer)
         return self._cache[key]
 
-    def _from_dram(self, profile: Profile, number: int, pieces: float) -> Traffic:
-        """Return the traffic of an operand that lies in DRAM, each tile's box in some pieces.
-
-        A memory keeps a box from one of its tiles to the next, and loads each of its boxes once if
-        all of them fit beside one working set; a box of which tasks read one part after another is
-        loaded again for each tile. What one memory has loaded, others take from it, where the
-        machine allows.
-        """
+    def _from_dram(self, profile: Profile, number: int) -> Traffic:
         taken = _operand_key(profile, number)
         if taken not in self._loads_cache:
             self._loads_cache[taken] = self._loads(profile, number)
@@ -158,7 +136,7 @@ class OperandTraffic:
         keeps = loads.kept_bytes <= self._free(profile)
         into = np.where(keeps, loads.kept_bytes, loads.changing_bytes)
         parts = profile.pieces_of(number)
-        transfers = pieces * parts * np.where(keeps, loads.kept_boxes, loads.changing_boxes)
+        transfers = parts * np.where(keeps, loads.kept_boxes, loads.changing_boxes)
         part = loads.part if self._is_shared else 1.0
         dram_setup = self._rates.dram_setup * part
         core_setup = self._rates.core_setup * (1 - part)

@@ -1,22 +1,19 @@
 """Better tilings by trying others, each once: the neighbourhoods of the search for tile sizes."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from math import inf
 
 from spmilp.formats import collector_paused
 from spmilp.frontend.graph import Group
-from spmilp.lowering.groups import reduction_length
 from spmilp.lowering.limits import groups_that_do_not_fit
-from spmilp.lowering.tiling import Tiling, Tilings, tile_grid
+from spmilp.lowering.tiling import Tiling, Tilings
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import OutOfTimeError
 from spmilp.solvers.common.operator_selection import OperatorSelection
 from spmilp.tile_selection.coarse import CoarseTilings, nearby
-from spmilp.tile_selection.estimate import ALTERNATIVES, DEFAULT_PARAMETERS, CostParameters
+from spmilp.tile_selection.estimate import ALTERNATIVES
 from spmilp.tile_selection.first_choice import CandidateSpace, FirstChoice
 from spmilp.tile_selection.fused import FusedBands
-from spmilp.tile_selection.settings import SEARCH
 from spmilp.tile_selection.tiled_problem import Worth
 
 Evaluate = Callable[[Problem], Worth | None]
@@ -40,7 +37,7 @@ def refine_tilings(
     affords: Callable[[Tilings], bool] = lambda tilings: True,
     delays: Callable[[], Mapping[str, int]] = dict,
 ) -> Tilings:
-    """Improve tilings: in bands, by other estimates, by what those agree on, then group by group.
+    """Improve tilings: in bands, by other estimates, then class of groups by class.
 
     The first tilings are evaluated first, then those of the quickest plans
     (:mod:`spmilp.tile_selection.coarse`); with the first ones, bands where results do not fit
@@ -48,9 +45,9 @@ def refine_tilings(
     all these with the bands that were better. From the best on, these
     neighbourhoods are searched in turn, those that pay more often, until nothing in them is better:
 
-    - what further estimates choose, and those that are near the best one,
-    - one of its candidates, or a step from its own tiling (:func:`nearby`), for all groups of a
-      class of like ones, those first that delay the plan most; or for one group.
+    - for all groups of a class of like ones, those first that delay the plan most, one of its
+      candidates,
+    - or a step from its own tiling (:func:`nearby`).
 
     An :class:`OutOfTimeError` or a ``MemoryError`` ends the search like ``is_over``, but passes on
     as long as no value is known. A ``KeyboardInterrupt`` always passes on: all else is to end, too.
@@ -75,14 +72,7 @@ def refine_tilings(
     Tilings
         Tilings whose value is at most that of those to start with.
     """
-    network = first.subject.network
-
-    def cuts(index: int, tiling: Tiling) -> Hashable:
-        group = network.groups[index]
-        shape = network.tensors[group.output].shape
-        return tile_grid(tiling, shape, reduction_length(network, group))
-
-    trials = Trials(first.lower, evaluate, budget, is_over, affords, cuts)
+    trials = Trials(first.lower, evaluate, budget, is_over, affords)
     trials.best = first.tilings if start is None else start
     try:
         trials.is_better(trials.best)
@@ -95,14 +85,7 @@ def refine_tilings(
 
 
 class Trials:
-    """Evaluates tilings, each once, until a limit is reached; see :func:`refine_tilings`.
-
-    Parameters
-    ----------
-    cuts
-        What a tiling makes of a group, by its number; tilings that make the same of all groups are
-        one trial.
-    """
+    """Evaluates tilings, each once, until a limit is reached; see :func:`refine_tilings`."""
 
     def __init__(
         self,
@@ -111,15 +94,12 @@ class Trials:
         budget: int | None = None,
         is_over: Callable[[], bool] = lambda: False,
         affords: Callable[[Tilings], bool] = lambda tilings: True,
-        cuts: Callable[[int, Tiling], Hashable] = lambda group, tiling: tiling,
     ) -> None:
         self.best: Tilings = {}
         self.least: Worth | None = None
         self._lower, self._evaluate = lower, evaluate
         self._left = inf if budget is None else budget
-        self._is_over, self._affords, self._cuts = is_over, affords, cuts
-        self._first: dict[Hashable, Tiling] = {}
-        self._same: dict[tuple[int, Tiling], Tiling] = {}
+        self._is_over, self._affords = is_over, affords
         self._values: dict[tuple[Tiling, ...], Worth | None] = {}
 
     @property
@@ -129,7 +109,7 @@ class Trials:
 
     def are_new(self, tilings: Tilings) -> bool:
         """Return whether tilings have not been tried."""
-        return self._key(tilings) not in self._values
+        return _key(tilings) not in self._values
 
     def try_all(self, candidates: Iterable[Tilings]) -> list[Tilings]:
         """Evaluate tilings until there are no more or it is over; return those that were tried."""
@@ -142,7 +122,7 @@ class Trials:
 
     def is_better(self, tilings: Tilings) -> bool:
         """Evaluate tilings, and keep them if they are better than all before."""
-        key = self._key(tilings)
+        key = _key(tilings)
         if key in self._values or self.are_over:
             return False
         self._values[key] = None
@@ -161,17 +141,11 @@ class Trials:
 
     def value_of(self, tilings: Tilings) -> tuple[float, ...]:
         """Return what tilings are worth; infinity where that is nothing or they were not tried."""
-        return self._values.get(self._key(tilings)) or (inf,)
+        return self._values.get(_key(tilings)) or (inf,)
 
-    def _key(self, tilings: Tilings) -> tuple[Tiling, ...]:
-        """Return for each group the first tiling that was seen to cut it in the same way."""
-        return tuple(self._first_like(index, tilings[index]) for index in sorted(tilings))
 
-    def _first_like(self, group: int, tiling: Tiling) -> Tiling:
-        if (group, tiling) not in self._same:
-            found = self._first.setdefault((group, self._cuts(group, tiling)), tiling)
-            self._same[group, tiling] = found
-        return self._same[group, tiling]
+def _key(tilings: Tilings) -> tuple[Tiling, ...]:
+    return tuple(tilings[index] for index in sorted(tilings))
 
 
 def take_turns(trials: Trials, neighbourhoods: Sequence[tuple[float, Pass]]) -> None:
@@ -213,7 +187,7 @@ def take_turns(trials: Trials, neighbourhoods: Sequence[tuple[float, Pass]]) -> 
 class _Search:
     """The search from a first choice on.
 
-    Its ``_choices`` are what estimates have chosen, with their parameters, the best one first.
+    Its ``_choices`` are what estimates have chosen, the best one first.
     """
 
     def __init__(
@@ -223,9 +197,7 @@ class _Search:
         self._network, self._machine = first.subject.network, first.subject.machine
         self._trials = trials
         self._delays = delays
-        self._place: dict[str, float] = {}
-        self._tried = {DEFAULT_PARAMETERS}
-        self._choices = [(DEFAULT_PARAMETERS, first)]
+        self._choices = [first]
 
     def run(self) -> None:
         """Try tilings that are far apart, then what is near the best of them."""
@@ -234,16 +206,12 @@ class _Search:
         first = trials.best
         coarse = trials.try_all(CoarseTilings(self._network, self._machine))
         fused = self._fused_on(first)
-        chosen = trials.try_all(self._chosen_with(ALTERNATIVES[: SEARCH.estimates_at_once]))
+        chosen = trials.try_all(self._chosen())
         others = sorted([*chosen, *coarse], key=trials.value_of)
         trials.try_all(tilings | fused for tilings in others)
-        self._stay_in_a_room()
         neighbourhoods: Sequence[tuple[float, Pass]] = (
-            (0.2, lambda: self._chosen_with((*ALTERNATIVES, *self._choices[0][0].nearby()))),
-            (0.4, lambda: self._with_changes(self._candidates, self._classes())),
-            (0.1, lambda: self._with_changes(self._steps, self._classes())),
-            (0.05, lambda: self._with_changes(self._candidates, self._single_groups())),
-            (0.05, lambda: self._with_changes(self._steps, self._single_groups())),
+            (0.4, lambda: self._with_changes(self._candidates)),
+            (0.1, lambda: self._with_changes(self._steps)),
         )
         take_turns(trials, neighbourhoods)
 
@@ -258,28 +226,18 @@ class _Search:
         best = min([first, *tried], key=self._trials.value_of)
         return {group: tiling for group, tiling in best.items() if tiling != first[group]}
 
-    def _stay_in_a_room(self) -> None:
-        """Go on with the room in memories, and the cores, of the best choice so far."""
-        best = self._choices[0][0]
-        self._place = {"room": best.room, "cores": best.cores}
-        self._choices = [one for one in self._choices if replace(one[0], **self._place) == one[0]]
-
-    def _chosen_with(self, estimates: Iterable[CostParameters]) -> Iterator[Tilings]:
+    def _chosen(self) -> Iterator[Tilings]:
         """Yield what other estimates choose; afterwards the best of all choices comes first."""
-        for one in estimates:
-            parameters = replace(one, **self._place)
-            if parameters in self._tried or self._trials.are_over:
-                continue
-            self._tried.add(parameters)
+        for parameters in ALTERNATIVES:
             choice = self._first.with_parameters(parameters)
             if choice is not None:
                 yield choice.tilings
-                self._choices.append((parameters, choice))
-                self._choices.sort(key=lambda pair: self._trials.value_of(pair[1].tilings))
+                self._choices.append(choice)
+                self._choices.sort(key=lambda one: self._trials.value_of(one.tilings))
 
-    def _with_changes(self, changes: Changes, sets: list[list[int]]) -> Iterator[Tilings]:
-        """Yield the best tilings with each change of each set of groups."""
-        for members in sets:
+    def _with_changes(self, changes: Changes) -> Iterator[Tilings]:
+        """Yield the best tilings with each change of each class of groups."""
+        for members in self._classes():
             group, own = self._network.groups[members[0]], self._trials.best[members[0]]
             for tiling in changes(group, own):
                 yield {**self._trials.best, **dict.fromkeys(members, tiling)}
@@ -289,16 +247,10 @@ class _Search:
         members: dict[Hashable, list[int]] = {}
         for group in self._network.groups:
             members.setdefault(self._space.class_of(group), []).append(group.index)
-        return self._longest_first(members.values())
-
-    def _single_groups(self) -> list[list[int]]:
-        alone = ([one] for members in self._classes() if len(members) > 1 for one in members)
-        return self._longest_first(alone)
-
-    def _longest_first(self, sets: Iterable[list[int]]) -> list[list[int]]:
-        names = [group.name for group in self._network.groups]
-        delays = self._delays()
-        return sorted(sets, key=lambda members: -sum(delays.get(names[one], 0) for one in members))
+        names, delays = [group.name for group in self._network.groups], self._delays()
+        return sorted(
+            members.values(), key=lambda some: -sum(delays.get(names[one], 0) for one in some)
+        )
 
     def _candidates(self, group: Group, own: Tiling) -> Iterator[Tiling]:
         """Yield what estimates compare for a group, the most promising first."""
@@ -311,4 +263,4 @@ class _Search:
     @property
     def _space(self) -> CandidateSpace:
         """The candidates that the estimate compared whose choice was the best."""
-        return self._choices[0][1].space
+        return self._choices[0].space

@@ -40,11 +40,8 @@ class SearchSettings:
     large, longer
         Tasks from which on, where schedules with open addresses are soon justified, steps of
         large-neighbourhood search gain little, and how many times as long the search takes then.
-    margin
-        A rule whose best schedule takes so many times as long as the best of all is asked no more.
-    rules_when_open
-        Rules that are asked at most behind the first problem where schedules leave addresses open:
-        once these are justified, by which rule they were made matters less than more trials.
+    rules
+        Rules that are asked behind the first problem, those with the best schedules so far.
     promising
         Schedules that take more than so many times as long as the best one are given up: none of
         1,800 schedules of 400 tilings became the best.
@@ -56,8 +53,6 @@ class SearchSettings:
     times_as_long, least_seconds
         Schedules that take so many times as long to make as the best one are given up, but none
         within so many seconds: the search after this one would have few steps for such plans.
-    estimates_at_once
-        So many other estimates are asked before anything else is tried.
     """
 
     tasks: int = 120_000
@@ -69,14 +64,12 @@ class SearchSettings:
     share_of_first: float = 0.25
     large: int = 1_000
     longer: float = 1.4
-    margin: float = 1.05
-    rules_when_open: int = 2
+    rules: int = 2
     promising: float = 1.1
     worth_opening: float = 1.1
     seconds_to_open: float = 2.0
     times_as_long: float = 5.0
     least_seconds: float = 1.0
-    estimates_at_once: int = 7
 
 
 SEARCH = SearchSettings()

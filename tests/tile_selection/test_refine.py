@@ -7,10 +7,9 @@ import pytest
 
 from spmilp.frontend.graph import Network
 from spmilp.lowering.lower import lower, tile_group
-from spmilp.lowering.tiling import Tiling, Tilings, tile_grid
+from spmilp.lowering.tiling import Tiling, Tilings
 from spmilp.problem.problem import BufferKind, Problem
 from spmilp.tile_selection.coarse import nearby
-from spmilp.tile_selection.estimate import CostParameters
 from spmilp.tile_selection.first_choice import first_choice
 from spmilp.tile_selection.group_model import GroupModel
 from spmilp.tile_selection.refine import Evaluate, Pass, Trials, refine_tilings, take_turns
@@ -35,7 +34,6 @@ def no_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the search have no other estimates, and no tilings of quickest plans."""
     monkeypatch.setattr("spmilp.tile_selection.refine.CoarseTilings", lambda *_: ())
     monkeypatch.setattr("spmilp.tile_selection.refine.ALTERNATIVES", ())
-    monkeypatch.setattr(CostParameters, "nearby", lambda parameters: iter(()))
 
 
 def tiles(problem: Problem) -> Tiles:
@@ -146,25 +144,3 @@ def test_of_equal_makespans_the_one_with_less_traffic_is_better() -> None:
     assert trials.is_better({0: Tiling(counts=(1, 2))})
     assert not trials.is_better({0: Tiling(counts=(1, 4))})
     assert trials.least == (7, 8)
-
-
-def test_tilings_that_cut_alike_are_one_trial() -> None:
-    network = rectifiers(1)
-    lowered: list[Tilings] = []
-
-    def lower_noted(tilings: Tilings) -> Problem:
-        lowered.append(tilings)
-        return lower(network, MACHINE, tilings)
-
-    trials = Trials(
-        lower_noted,
-        lambda problem: (len(problem.tasks),),
-        cuts=lambda group, tiling: tile_grid(tiling, (1, 8), 1),
-    )
-    plain, rounded = Tiling(counts=(1, 4)), Tiling(counts=(1, 8), multiples=(1, 2))
-    assert trials.is_better({0: plain})
-    assert not trials.are_new({0: rounded})
-    assert trials.value_of({0: rounded}) == (4,)
-    assert not trials.is_better({0: rounded})
-    assert trials.are_new({0: Tiling(counts=(1, 8), multiples=(1, 4))})
-    assert lowered == [{0: plain}]
