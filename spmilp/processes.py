@@ -213,10 +213,7 @@ class Child:
     def kill(self) -> None:
         """End the process and all that it has started."""
         with suppress(ProcessLookupError, PermissionError):
-            if hasattr(os, "killpg"):
-                os.killpg(self.process.pid, signal.SIGKILL)
-            else:
-                self.process.kill()
+            os.killpg(self.process.pid, signal.SIGKILL)
 
     def end(self) -> None:
         """Kill it, and wait until it has ended."""

@@ -122,13 +122,12 @@ def carried_over(target: Problem, plan: Plan, bound: Bound) -> Plan | None:
     moved = handed_on(target, plan, bound)
     if not check(target, moved):
         return moved
-    context, first = context_of(target, moved, keeps_transfers=True, changes_cores=False)
-    try:
+    with suppress(DoesNotFitError):
+        context, first = context_of(target, moved, keeps_transfers=True, changes_cores=False)
         timed = forward_pass(first, context.with_addresses_of(first))
         moved = handed_on(target, plan_of(context, timed), bound)
-    except DoesNotFitError:
-        return None
-    return None if check(target, moved) else moved
+        return None if check(target, moved) else moved
+    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
