@@ -206,10 +206,12 @@ class Boxes:
 
     def __init__(self, boxes: AbstractSet[Box]) -> None:
         distinct = sorted(boxes)
-        self._overlapping: dict[Box, list[Box]] = {box: [box] for box in distinct}
-        for one, other in _overlapping_pairs(distinct):
-            self._overlapping[one].append(other)
-            self._overlapping[other].append(one)
+        bounds = np.array(distinct, dtype=np.int64).reshape(len(distinct), -1, 2)
+        lows, highs = bounds[..., 0], bounds[..., 1]
+        self._overlapping: dict[Box, list[Box]] = {}
+        for box, low, high in zip(distinct, lows, highs, strict=True):
+            meet = ((lows < high) & (low < highs)).all(axis=1)
+            self._overlapping[box] = [distinct[at] for at in np.flatnonzero(meet)]
         self._writer = dict.fromkeys(distinct, NOBODY)
         self._readers: dict[Box, dict[int, int]] = {box: {} for box in distinct}
 
@@ -228,21 +230,6 @@ class Boxes:
                 yield self._writer[other]
         self._writer[box] = activity
         self._readers[box] = {}
-
-
-def _overlapping_pairs(boxes: list[Box]) -> Iterator[tuple[Box, Box]]:
-    """Yield the pairs of boxes that overlap, by a sweep along the axis with the most beginnings."""
-    axes = range(len(boxes[0])) if boxes else range(0)
-    axis = max(axes, key=lambda a: (len({box[a] for box in boxes}), -a), default=None)
-    if axis is None:
-        return
-    alive: list[Box] = []
-    for box in sorted(boxes, key=lambda each: (each[axis], each)):
-        alive = [other for other in alive if other[axis][1] > box[axis][0]]
-        for other in alive:
-            if all(a < d and c < b for (a, b), (c, d) in zip(other, box, strict=True)):
-                yield other, box
-        alive.append(box)
 
 
 Before: TypeAlias = tuple[frozenset[Activity], ...]

@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 
 SECONDS_TO_CONNECT = 10.0
 
-SHARE_OF_MEMORY = 0.9
-"""Share of a worker's memory that its jobs may use together."""
-
 
 @contextmanager
 def cluster(address: str) -> Iterator["Cluster"]:
@@ -96,13 +93,7 @@ class Cluster:
 
 
 def _on_worker(job: Job) -> Answer:
-    """Carry a job out with this worker's part of its memory."""
-    from distributed import get_worker
-
-    worker = get_worker()
-    limit = worker.memory_manager.memory_limit
-    share = int(limit * SHARE_OF_MEMORY) // max(1, worker.state.nthreads) if limit else None
-    return answer_of(job, _children(), share)
+    return answer_of(job, _children())
 
 
 @cache

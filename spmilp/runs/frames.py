@@ -21,11 +21,11 @@ WHOLE = (
 )
 """Columns of whole numbers, some of them missing."""
 
-REAL = ("dram_ratio", "seconds", "seconds_to_best")
+REAL = ("dram_ratio", "seconds")
 COMPARED = [
     *("instance", "tasks", "cores", "solver", "seed", "status", "quantity", "objective"),
     *("bound", "bound_source", "gap", "ratio_to_bound", "ratio_to_best"),
-    *("own_bound", "seconds", "seconds_to_best", "transfers", "dram_ratio", "reason"),
+    *("own_bound", "seconds", "transfers", "dram_ratio", "reason"),
 ]
 SWEPT = [
     *("status", "quantity", "objective", "bound", "bound_source", "gap", "roofline", "makespan"),
@@ -39,8 +39,8 @@ SHORT = {"traffic": "dram_traffic", "peak": "peak_spm"}
 def frame_of(runs: Iterable[Run]) -> pd.DataFrame:
     """Return one row for each run, with its fields but for the log as columns."""
     names = [each.name for each in fields(Run) if each.name != "log"]
-    found = [[*(getattr(run, name) for name in names), run.seconds_to_best] for run in runs]
-    frame = pd.DataFrame(found, columns=[*names, "seconds_to_best"])
+    found = [[getattr(run, name) for name in names] for run in runs]
+    frame = pd.DataFrame(found, columns=names)
     return frame.astype(dict.fromkeys(WHOLE, "Int64") | dict.fromkeys(REAL, "Float64"))
 
 

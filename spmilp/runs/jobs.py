@@ -102,14 +102,6 @@ class Run:
     log: tuple[LogEntry, ...] = ()
     warm_start: str = ""
 
-    @property
-    def seconds_to_best(self) -> float | None:
-        """Seconds until there was a plan as good as the answer's; ``None`` without a plan."""
-        if self.objective is None:
-            return None
-        good = (e for e in self.log if e.incumbent is not None and e.incumbent <= self.objective)
-        return next((entry.seconds for entry in good), self.seconds)
-
 
 def run_of(result: Result, *, instance: str, seed: int, key: str = "") -> Run:
     """Return the row of a solve."""
@@ -216,30 +208,16 @@ class Processes:
             yield done.result()
 
 
-def answer_of(job: Job, children: Children, memory: int | None = None) -> Answer:
-    """Carry a job out in a child; a crash, an error or a time-out becomes a status.
-
-    Parameters
-    ----------
-    memory
-        Bytes of address space that the child may use; ``None`` for no limit.
-    """
+def answer_of(job: Job, children: Children) -> Answer:
+    """Carry a job out in a child; a crash, an error or a time-out becomes a status."""
     limit = job.time_limit
     if limit is not None:
         limit += max(LEAST_GRACE, SHARE_OF_GRACE * limit) + LONGEST_AROUND
     try:
-        answer: Answer = children.call(_carried_out, job, memory, limit=limit)
+        answer: Answer = children.call(type(job).carry_out, job, limit=limit)
     except ChildError as error:
         return Answer(job.ended(error.status, str(error)))
     return answer
-
-
-def _carried_out(job: Job, memory: int | None) -> Answer:
-    if memory is not None:
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_AS, (memory, resource.getrlimit(resource.RLIMIT_AS)[1]))
-    return job.carry_out()
 
 
 @cache

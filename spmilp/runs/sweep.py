@@ -229,38 +229,29 @@ class Rows:
             if small.is_covered_by(large)
         )
         for level in nx.topological_generations(sizes):
-            starts = dict(self._starts(level, sizes))
+            starts = {}
+            for key in level:
+                better = [one for one in sizes.predecessors(key) if self._beats(one, key)]
+                if better:
+                    starts[key] = min(better, key=lambda one: self.found[one].objective or 0)
             jobs = [
                 replace(by_key[key], start=self.store.pair_of(start))
                 for key, start in starts.items()
             ]
             for point, answer in self._answered(jobs, len(jobs), "starting from other plans"):
                 own, run = self.found[point.key], answer.run
-                if run.objective is None or (
-                    own.objective is not None and run.objective >= own.objective
-                ):
-                    continue
-                seconds = (own.seconds or 0.0) + (run.seconds or 0.0)
-                run = replace(run, seconds=seconds, roofline=own.roofline)
-                run = replace(run, warm_start=starts[point.key])
-                self._keep(point, replace(answer, run=run))
+                if _is_better(run, own):
+                    seconds = (own.seconds or 0.0) + (run.seconds or 0.0)
+                    start = starts[point.key]
+                    run = replace(run, seconds=seconds, roofline=own.roofline, warm_start=start)
+                    self._keep(point, replace(answer, run=run))
+
+    def _beats(self, one: str, other: str) -> bool:
+        return _is_better(self.found[one], self.found[other])
 
     def _keep(self, point: Point, answer: Answer) -> None:
         self.found[point.key] = answer.run
         self.store.keep(answer)
-
-    def _starts(self, level: Iterable[str], sizes: nx.DiGraph) -> Iterator[tuple[str, str]]:
-        """Yield points with the point whose plan is better, and the best of those."""
-        for key in level:
-            own = self.found[key].objective
-            better = {
-                other: value
-                for other in sizes.predecessors(key)
-                if (value := self.found[other].objective) is not None
-                and (own is None or value < own)
-            }
-            if better:
-                yield key, min(better, key=lambda other: better[other])
 
     def _answered(
         self, points: Sequence[Point], total: int, step: str
@@ -273,6 +264,12 @@ class Rows:
             point = by_key[answer.run.key]
             yield point, answer
             self.on_news(f"{step}: {done:,} of {total:,} rows: {point.name}")
+
+
+def _is_better(one: Run, other: Run) -> bool:
+    return one.objective is not None and (
+        other.objective is None or one.objective < other.objective
+    )
 
 
 def _listed(given: Any, single: type | tuple[type, ...]) -> list[Any]:

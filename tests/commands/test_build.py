@@ -63,8 +63,8 @@ def test_a_counter_that_is_full_is_followed_by_another() -> None:
 def test_other_ways_are_taken_where_counters_are_too_many() -> None:
     problem, plan = ten_plans()[0]
     ways = {
-        22: (EventScheme.COUNTERS, 22),
-        21: (EventScheme.COUNTERS, 20),
+        21: (EventScheme.COUNTERS, 21),
+        20: (EventScheme.COUNTERS, 20),
         19: (EventScheme.SEMAPHORES, 13),
     }
     for events, way in ways.items():
@@ -78,7 +78,7 @@ def test_too_few_events_are_refused_with_all_numbers() -> None:
     problem, plan = ten_plans()[0]
 
     message = (
-        "needs 22 events as counters that count to 1, 20 with fewer signals, or 13 as semaphores; "
+        "needs 21 events as counters that count to 1, 20 with fewer signals, or 13 as semaphores; "
         "star has 11"
     )
     with pytest.raises(TooManyEventsError, match=message) as raised:

@@ -22,8 +22,7 @@ scratchpads:
 dram: [{sites: [bus], rate_bytes_per_cycle: 4, latency_cycles: 20}]
 """
 OPTIONS = {"solver": "greedy:contiguous/layer_by_layer", "time_limit": 240.0}
-"""One rule alone, whose plan is worse with 4 KiB than with 3 KiB. Rows end by themselves; with a
-shorter limit a busy computer cuts some shorter."""
+"""One rule alone. Rows end by themselves; a busy computer cuts some shorter with less time."""
 
 
 def write_files(folder: Path, *, layers: int = 2) -> tuple[Path, Path]:

@@ -55,9 +55,7 @@ def test_more_memory_or_channels_never_makes_a_row_worse(serial: pd.DataFrame) -
         assert by_size[channels].is_monotonic_decreasing
     for spm in (3072, 4096):
         assert by_size[2, spm] <= by_size[1, spm]
-    # By themselves, the plans are worse with 4 KiB than with 3 KiB.
     handed = serial[serial["warm_start"] != ""]
-    assert set(handed["spm"]) == {4096}
     assert set(handed["warm_start"]) <= set(serial["row"])
 
 

@@ -84,12 +84,11 @@ def test_a_row_without_a_plan_gets_that_of_a_smaller_machine(
     points = points_of(files[:1], files[1:], [settings_of(OPTIONS)], values, {})
     rows = Rows(store=Store(tmp_path), executor=Here())
     rows.solve(points)
-    alone = {key: row.makespan for key, row in rows.found.items()}
+    rows.found[points[1].key] = points[1].ended("unknown", "no time")
     rows.warm_start(points)
     first, last = (rows.found[point.key] for point in points)
-    assert alone[last.key] > alone[first.key]
     # With the tiles of the smaller machine the rule may find an even better plan.
-    assert last.makespan <= first.makespan == alone[first.key]
+    assert last.makespan <= first.makespan
     assert last.warm_start == first.key
     # What was kept is found again, by whoever opens the folder.
     assert Store(tmp_path).find(last.key) == last
