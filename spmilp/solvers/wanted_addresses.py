@@ -157,7 +157,7 @@ def _around(
     stay = {
         thing: now[thing] for thing, own in zip(things, first, strict=True) if own not in in_the_way
     }
-    for held in (stay | fixed, fixed):
+    for held in ({**stay, **fixed}, fixed):
         items = (
             replace(item, offset=held.get(thing))
             for thing, item in zip(things, problem.items, strict=True)

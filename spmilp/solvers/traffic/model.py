@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import gcd
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ortools.sat.python import cp_model
 
@@ -400,8 +400,7 @@ class Constraints:
         step also lies there at the next of these. What is overwritten counts once.
         """
         blocks = self._tables.blocks_of
-        taken: dict[MemoryIdx, dict[int, list[cp_model.LinearExpr]]]
-        taken = defaultdict(lambda: defaultdict(list))
+        taken: dict[MemoryIdx, dict[int, list[Any]]] = defaultdict(lambda: defaultdict(list))
         for run, runs in self._vars.runs.items():
             memory = self._tables.pools[run.slot.pool].memory
             scratch = self._tables.blocks(self._tables.problem.tasks[run.task].scratch, memory)
@@ -412,16 +411,18 @@ class Constraints:
         for location, points in self._vars.points.items():
             own = steps[location.memory]
             for point, following in pairwise(points):
-                first, last = (one.use.step for one in (point, following))
-                for step in own[bisect_right(own, first) : bisect_left(own, last)]:
-                    taken[location.memory][step].append(blocks(*location) * point.kept_after)
+                kept, first, last = point.kept_after, point.use.step, following.use.step
+                between = own[bisect_right(own, first) : bisect_left(own, last)]
+                for step in between if kept is not None else ():
+                    taken[location.memory][step].append(blocks(*location) * kept)
         for pair, overwrites in self._vars.in_place.items():
             shared = min(blocks(*pair.old), blocks(*pair.new))
             taken[pair.old.memory][pair.run.slot.step].append(-shared * overwrites)
         for memory, at_steps in taken.items():
             capacity = self._capacity[memory]
-            for terms in at_steps.values() if capacity is not None else ():
-                self._model.add(sum(terms) <= capacity)
+            if capacity is not None:
+                for terms in at_steps.values():
+                    self._model.add(sum(terms) <= capacity)
 
 
 class Model:

@@ -139,11 +139,13 @@ class CpSatSearch(ExactSearch[CpSatOptions]):
             return
         with self.clock.pace.measured(Step.STRUCTURE, pairs):
             literals = self.builder.structure(relaxed=False).literals
-        self._repack()
+        small = len(self.problem.tasks) <= SMALL
+        if not small or literals > self.settings.literals:
+            self._repack()
         if literals > self.settings.literals:
             self.note = f"about {literals} literals > {self.settings.literals}: only repacked"
             return
-        small, is_exact = len(self.problem.tasks) <= SMALL, self.builder.is_exact()
+        is_exact = self.builder.is_exact()
         if not small and not is_exact:
             self.improve()
         plans = PLANS_OF_SMALL if small else PLANS
