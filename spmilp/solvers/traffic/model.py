@@ -413,8 +413,9 @@ class Constraints:
             for point, following in pairwise(points):
                 kept, first, last = point.kept_after, point.use.step, following.use.step
                 between = own[bisect_right(own, first) : bisect_left(own, last)]
-                for step in between if kept is not None else ():
-                    taken[location.memory][step].append(blocks(*location) * kept)
+                if kept is not None:
+                    for step in between:
+                        taken[location.memory][step].append(blocks(*location) * kept)
         for pair, overwrites in self._vars.in_place.items():
             shared = min(blocks(*pair.old), blocks(*pair.new))
             taken[pair.old.memory][pair.run.slot.step].append(-shared * overwrites)
