@@ -190,7 +190,7 @@ class Actions:
         self.operators: dict[OperatorCode, int] = {}
         self.subject, self.network = subject, subject.network
         self.addresses = Addresses(subject.problem, subject.plan, subject.network)
-        self.places = Places(subject, subject.network, self.addresses)
+        self.places = Places(subject, subject.network)
         self.largest_workspace = 0
 
     @property

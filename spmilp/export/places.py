@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from spmilp.checker.values.inputs import values_at_start
-from spmilp.checker.values.state import Addresses
 from spmilp.export.subject import Subject
 from spmilp.frontend.graph import Network
 from spmilp.machine.machine import MemoryKind
+from spmilp.plan.memory import home_of
 from spmilp.units import Bytes, MemoryIdx, align_up
 
 WORKSPACE_SPACE, FIRST_SPACE = 1, 2
@@ -54,7 +54,7 @@ class Places:
         If the model has no values of a constant.
     """
 
-    def __init__(self, subject: Subject, network: Network, addresses: Addresses) -> None:
+    def __init__(self, subject: Subject, network: Network) -> None:
         memories = subject.problem.machine.memories
         self.space_of_image = FIRST_SPACE + len(memories)
         segments, self.image = _constants(subject, network)
@@ -75,7 +75,7 @@ class Places:
                 for each in constants
             ]
             starts, end_of_all = {each.address for each in constants}, 0
-            written = _written(subject, addresses, memory.index, starts)
+            written = _written(subject, memory.index, starts)
             for start, end in _joined(written):
                 offset = align_up(end_of_all, memory.alignment) + start % memory.alignment
                 runs.append((start, end, Address(FIRST_SPACE + memory.index, offset)))
@@ -105,14 +105,14 @@ def _constants(subject: Subject, network: Network) -> tuple[list[Segment], bytes
 
 
 def _written(
-    subject: Subject, addresses: Addresses, memory: MemoryIdx, constants: set[Bytes]
+    subject: Subject, memory: MemoryIdx, constants: set[Bytes]
 ) -> Iterator[tuple[Bytes, Bytes]]:
     """Yield the bytes of a DRAM that are no constants: tensors, and what lies there for a while."""
     for tensor, address in zip(subject.problem.tensors, subject.plan.tensors, strict=True):
         if tensor.memory == memory and address not in constants:
             yield address, address + tensor.bytes
     for residency in subject.plan.residencies:
-        if residency.memory == memory and not addresses.is_at_place(residency):
+        if residency.memory == memory and home_of(subject.problem, residency) is None:
             yield residency.offset, residency.offset + residency.bytes
 
 

@@ -6,7 +6,17 @@ from collections.abc import Iterable
 from spmilp.plan.plan import Plan, Residency
 from spmilp.problem.problem import Problem
 from spmilp.problem.strides import Layout, layout_at_place, layout_in_slice
-from spmilp.units import Bytes, Cycles, ResidencyIdx, SliceIdx
+from spmilp.units import Bytes, Cycles, ResidencyIdx, SliceIdx, TensorIdx
+
+
+def home_of(problem: Problem, residency: Residency) -> TensorIdx | None:
+    """Return the DRAM tensor in which a residency lies, at its buffer's place, if any."""
+    if residency.slice is None:
+        return None
+    place = problem.buffers[problem.slices[residency.slice].buffer].place
+    if place is None or problem.tensors[place.tensor].memory != residency.memory:
+        return None
+    return place.tensor
 
 
 def layout_in_memory(problem: Problem, plan: Plan, slice_: SliceIdx, index: ResidencyIdx) -> Layout:
@@ -21,10 +31,10 @@ def layout_in_memory(problem: Problem, plan: Plan, slice_: SliceIdx, index: Resi
     if residency.slice is None:
         raise ValueError(f"residency {index} holds scratch, not slice {slice_}")
     inside = layout_in_slice(problem, slice_, residency.slice)
-    place = problem.buffers[problem.slices[slice_].buffer].place
-    if place is not None and problem.tensors[place.tensor].memory == residency.memory:
+    home = home_of(problem, residency)
+    if home is not None:
         inside = layout_at_place(problem, slice_)
-        return Layout(plan.tensors[place.tensor] + inside.offset, inside.strides)
+        return Layout(plan.tensors[home] + inside.offset, inside.strides)
     return Layout(residency.offset + inside.offset, inside.strides)
 
 

@@ -13,7 +13,7 @@ from spmilp.checker.rules.sweeps import (
     overlapping_pairs,
 )
 from spmilp.machine.routes import Routes, multicast_route
-from spmilp.plan.memory import layout_in_memory
+from spmilp.plan.memory import home_of, layout_in_memory
 from spmilp.plan.plan import Plan, Residency
 from spmilp.problem.problem import Problem
 from spmilp.units import Box, BufferIdx, Cycles, MemoryIdx, ResidencyIdx, SliceIdx, TensorIdx
@@ -62,7 +62,7 @@ class Case:
         self.routes = Routes(problem.machine)
         self.where = cache(partial(layout_in_memory, problem, plan))
         self.route = cache(partial(multicast_route, self.routes))
-        self.home = tuple(map(self._home, plan.residencies))
+        self.home = tuple(home_of(problem, each) for each in plan.residencies)
         self.valid_from = tuple(map(self._valid_from, plan.residencies))
         self.task_uses = tuple(
             Use("task", placement.task, slice_, residency, placement.start, placement.end)
@@ -176,14 +176,6 @@ class Case:
 
     def _name(self, slice_: SliceIdx) -> str:
         return self.problem.buffers[self.problem.slices[slice_].buffer].name
-
-    def _home(self, residency: Residency) -> TensorIdx | None:
-        if residency.slice is None:
-            return None
-        place = self.problem.buffers[self.problem.slices[residency.slice].buffer].place
-        if place is None or self.problem.tensors[place.tensor].memory != residency.memory:
-            return None
-        return place.tensor
 
     def _valid_from(self, residency: Residency) -> Cycles:
         if residency.filled_by_task is not None:

@@ -12,6 +12,7 @@ from spmilp.errors import FileError
 from spmilp.files import is_device
 from spmilp.frontend.graph import Network, Operator, Tensor
 from spmilp.frontend.operators.boxes import slices
+from spmilp.plan.memory import home_of
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.units import Bytes, MemoryIdx
@@ -47,7 +48,7 @@ def values_at_start(
             ordered = values.transpose(axes) if axes else values
             yield tensor.memory, plan.tensors[tensor.index], ordered.reshape(tensor.shape)
     for each in plan.residencies:
-        if each.slice is None or is_filled(each) or addresses.is_at_place(each):
+        if each.slice is None or is_filled(each) or home_of(problem, each) is not None:
             continue
         part, buffer = problem.slices[each.slice], addresses.buffer(each.slice)
         tile = addresses.tile(buffer)

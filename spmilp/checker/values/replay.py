@@ -10,7 +10,7 @@ operand) and the bytes that it reads must not change. A residency's bytes are de
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from importlib import import_module
 from typing import TypeAlias
@@ -32,9 +32,10 @@ from spmilp.frontend.graph import Group, Network
 from spmilp.frontend.operators.boxes import contains, extents, slices, starts
 from spmilp.frontend.operators.registry import geometries
 from spmilp.frontend.regions import box_of_anchor, group_regions, until_anchor
-from spmilp.plan.plan import Plan
+from spmilp.plan.memory import home_of
+from spmilp.plan.plan import Placement, Plan
 from spmilp.problem.problem import Buffer, Problem, Task
-from spmilp.units import Box, Cycles, ResidencyIdx, SliceIdx, TaskIdx
+from spmilp.units import Box, Cycles, ResidencyIdx, SliceIdx
 
 Fetch: TypeAlias = Callable[[str, Box], Array]
 """Gives the values of a box of a tensor that lies in memory."""
@@ -167,42 +168,63 @@ class Step(IntEnum):
     """A task or transfer begins: its operands must be there, its destinations are destroyed."""
 
 
-class Actor(IntEnum):
-    """Whom it happens to."""
+@dataclass(slots=True, eq=False)
+class _Activity:
+    """A task, or a transfer, which has no ``task``.
 
-    TASK = 0
-    TRANSFER = 1
-    RESIDENCY = 2
+    Parameters
+    ----------
+    sources
+        The slices that it reads, and where.
+    targets
+        The residencies that it fills.
+    kept
+        Positions of the sources whose bytes may be, and are, those of a target.
+    values
+        Of its sources while it runs, then of its targets.
+    """
 
-
-@dataclass(frozen=True, slots=True, order=True)
-class Event:
-    """Something that happens at a cycle; ``index`` is the task's, transfer's or residency's."""
-
-    cycle: Cycles
-    step: Step
-    actor: Actor
-    index: int
-
-
-def timed_events(plan: Plan) -> list[Event]:
-    """Return everything that happens, in the order of the plan's cycles."""
-    events: list[Event] = []
-    for placement in plan.placements:
-        events += _run(Actor.TASK, placement.task, placement.start, placement.end)
-    for transfer in plan.transfers:
-        events += _run(Actor.TRANSFER, transfer.index, transfer.start, transfer.end)
-    for residency in plan.residencies:
-        events.append(Event(residency.end, Step.RELEASE, Actor.RESIDENCY, residency.index))
-    return sorted(events)
+    name: str
+    start: Cycles
+    end: Cycles
+    sources: list[tuple[SliceIdx, ResidencyIdx]]
+    targets: tuple[ResidencyIdx, ...]
+    task: Task | None = None
+    scratch: ResidencyIdx | None = None
+    kept: tuple[int, ...] = ()
+    values: list[Array] = field(default_factory=list)
 
 
-def _run(actor: Actor, index: int, start: Cycles, end: Cycles) -> list[Event]:
-    return [
-        Event(start, Step.START, actor, index),
-        Event(end, Step.FINISH, actor, index),
-        Event(end, Step.DELIVER, actor, index),
-    ]
+def _activities(problem: Problem, plan: Plan) -> Iterator[_Activity]:
+    for task, placement in zip(problem.tasks, plan.placements, strict=True):
+        yield _Activity(
+            name=f"task {task.name}",
+            start=placement.start,
+            end=placement.end,
+            sources=list(zip(task.reads, placement.reads, strict=True)),
+            targets=placement.writes,
+            task=task,
+            scratch=placement.scratch,
+            kept=tuple(_in_place(plan, task, placement)),
+        )
+    for move in plan.transfers:
+        buffer = problem.buffers[problem.slices[move.slice].buffer]
+        yield _Activity(
+            name=f"transfer {move.index} of {buffer.name}",
+            start=move.start,
+            end=move.end,
+            sources=[(move.slice, move.source)],
+            targets=move.destinations,
+        )
+
+
+def _in_place(plan: Plan, task: Task, placement: Placement) -> Iterator[int]:
+    for slice_, buffer in task.in_place:
+        position = task.reads.index(slice_)
+        source = plan.residencies[placement.reads[position]]
+        target = plan.residencies[placement.writes[task.writes.index(buffer)]]
+        if (source.memory, source.offset) == (target.memory, target.offset):
+            yield position
 
 
 def replay(
@@ -229,8 +251,8 @@ def replay(
         raise ReplayError(f"the plan cannot be replayed: {message}")
     run = _Run(problem, plan, network, inputs)
     with one_blas_thread():
-        for event in timed_events(plan):
-            run.happen(event)
+        for cycle, step, index in run.events():
+            run.happen(cycle, step, index)
     return {name: run.output(name) for name in network.outputs}
 
 
@@ -247,25 +269,35 @@ class _Run:
         self._state = State(problem, plan, self._addresses)
         for memory, address, values in values_at_start(problem, plan, network, inputs):
             self._state.fill(memory, address, values)
-        self._values: dict[tuple[Actor, int], list[Array]] = {}
+        self._activities = list(_activities(problem, plan))
         self._released: set[ResidencyIdx] = set()
 
-    def happen(self, event: Event) -> None:
+    def events(self) -> list[tuple[Cycles, Step, int]]:
+        """Return what happens, in order: cycle, step, number of the activity or residency."""
+        found = [(each.end, Step.RELEASE, each.index) for each in self._plan.residencies]
+        for number, each in enumerate(self._activities):
+            found.append((each.start, Step.START, number))
+            found += [(each.end, step, number) for step in (Step.FINISH, Step.DELIVER)]
+        return sorted(found)
+
+    def happen(self, cycle: Cycles, step: Step, index: int) -> None:
         """Let one thing happen."""
-        if event.step is Step.RELEASE:
-            # What lies in a DRAM tensor stays.
-            if not self._addresses.is_at_place(self._plan.residencies[event.index]):
-                self._released.add(event.index)
-                self._state.destroy(event.index)
-        elif event.step is Step.START:
-            self._start(event)
-        elif event.step is Step.FINISH:
-            self._finish(event)
-        else:
-            results = self._values.pop((event.actor, event.index))
-            for target, values in zip(self._targets(event), results, strict=True):
-                if target not in self._released:
-                    self._state.write(target, values)
+        match step:
+            case Step.RELEASE:
+                # What lies in a DRAM tensor stays.
+                if home_of(self._problem, self._plan.residencies[index]) is None:
+                    self._released.add(index)
+                    self._state.destroy(index)
+            case Step.START:
+                self._start(self._activities[index], cycle)
+            case Step.FINISH:
+                self._finish(self._activities[index], cycle)
+            case Step.DELIVER:
+                one = self._activities[index]
+                for target, values in zip(one.targets, one.values, strict=True):
+                    if target not in self._released:
+                        self._state.write(target, values)
+                one.values = []
 
     def output(self, name: str) -> Array:
         """Return a network output from its place in DRAM."""
@@ -277,65 +309,26 @@ class _Run:
         axes = self._addresses.axes(tensor)
         return (values.transpose(inverse(axes)) if axes else values).reshape(known.shape)
 
-    def _start(self, event: Event) -> None:
+    def _start(self, one: _Activity, cycle: Cycles) -> None:
         """Take note of the operands, then destroy what will be written, scratch included.
 
         Operands whose bytes a result may take, and takes, stay.
         """
-        who, sources = self._who(event), self._sources(event)
-        operands = [self._state.read(who, *source, event.cycle) for source in sources]
-        self._values[event.actor, event.index] = operands
-        for target in self._targets(event):
+        one.values = [self._state.read(one.name, *source, cycle) for source in one.sources]
+        for target in (*one.targets, *(() if one.scratch is None else (one.scratch,))):
             self._state.destroy(target)
-        if event.actor is Actor.TASK:
-            scratch = self._plan.placements[event.index].scratch
-            if scratch is not None:
-                self._state.destroy(scratch)
-            for position in self._in_place(event.index):
-                self._state.restore(*sources[position], operands[position])
+        for position in one.kept:
+            self._state.restore(*one.sources[position], one.values[position])
 
-    def _finish(self, event: Event) -> None:
+    def _finish(self, one: _Activity, cycle: Cycles) -> None:
         """Make sure that the operands are what they were, and compute the result."""
-        operands, who = self._values[event.actor, event.index], self._who(event)
-        for source, before in zip(self._sources(event), operands, strict=True):
-            self._state.compare(who, *source, before, event.cycle)
-        if event.actor is Actor.TRANSFER:
-            results = operands * len(self._targets(event))
+        for source, before in zip(one.sources, one.values, strict=True):
+            self._state.compare(one.name, *source, before, cycle)
+        if one.task is None:
+            one.values *= len(one.targets)
         else:
-            task = self._problem.tasks[event.index]
-            read = list(zip(task.reads, operands, strict=True))
-            results = compute_task(self._problem, self._network, self._addresses, task, read)
-        self._values[event.actor, event.index] = results
-
-    def _sources(self, event: Event) -> list[tuple[SliceIdx, ResidencyIdx]]:
-        """Return the slices that a task or transfer reads, and where."""
-        if event.actor is Actor.TRANSFER:
-            transfer = self._plan.transfers[event.index]
-            return [(transfer.slice, transfer.source)]
-        reads = self._problem.tasks[event.index].reads
-        return list(zip(reads, self._plan.placements[event.index].reads, strict=True))
-
-    def _targets(self, event: Event) -> tuple[ResidencyIdx, ...]:
-        """Return the residencies that a task or transfer fills."""
-        if event.actor is Actor.TRANSFER:
-            return self._plan.transfers[event.index].destinations
-        return self._plan.placements[event.index].writes
-
-    def _in_place(self, task: TaskIdx) -> Iterator[int]:
-        """Yield the positions of the operands whose bytes may be, and are, those of a result."""
-        placement, given = self._plan.placements[task], self._problem.tasks[task]
-        for slice_, buffer in given.in_place:
-            position = given.reads.index(slice_)
-            source = self._plan.residencies[placement.reads[position]]
-            target = self._plan.residencies[placement.writes[given.writes.index(buffer)]]
-            if (source.memory, source.offset) == (target.memory, target.offset):
-                yield position
-
-    def _who(self, event: Event) -> str:
-        if event.actor is Actor.TASK:
-            return f"task {self._problem.tasks[event.index].name}"
-        buffer = self._addresses.buffer(self._plan.transfers[event.index].slice)
-        return f"transfer {event.index} of {buffer.name}"
+            read = list(zip(one.task.reads, one.values, strict=True))
+            one.values = compute_task(self._problem, self._network, self._addresses, one.task, read)
 
 
 def one_blas_thread() -> AbstractContextManager[object]:

@@ -12,15 +12,10 @@ from spmilp.checker.values.kernels.products import accumulator_dtype
 from spmilp.errors import ExitCode, SpmilpError
 from spmilp.frontend.graph import Group, Network
 from spmilp.frontend.operators.boxes import extents, intersect, slices, starts
-from spmilp.plan.plan import Plan, Residency
+from spmilp.plan.memory import layout_in_memory
+from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Buffer, BufferKind, DramTensor, Problem, Tile
-from spmilp.problem.strides import (
-    Layout,
-    footprint,
-    layout_at_place,
-    layout_in_slice,
-    row_major_strides,
-)
+from spmilp.problem.strides import Layout, footprint, row_major_strides
 from spmilp.units import Box, Bytes, Cycles, Extents, MemoryIdx, ResidencyIdx, SliceIdx
 
 
@@ -68,38 +63,27 @@ class Addresses:
             if buffer.place is not None and buffer.tile is not None
         }
 
-    def layout(self, slice_: SliceIdx, residency: Residency) -> Layout:
-        """Return how a slice lies, from the offset of a residency that holds it or its parent."""
-        held = residency.slice
-        if held is None:
-            raise ReplayError(f"residency {residency.index} is scratch, but slice {slice_} is read")
-        if not self.is_at_place(residency):
-            try:
-                return layout_in_slice(self._problem, slice_, held)
-            except ValueError as error:
-                raise ReplayError(f"residency {residency.index}: {error}") from error
-        own, whole = layout_at_place(self._problem, slice_), layout_at_place(self._problem, held)
-        return Layout(own.offset - whole.offset, own.strides)
+    def layout(self, slice_: SliceIdx, index: ResidencyIdx) -> Layout:
+        """Return the address of a slice in a residency of it or of its parent, and its strides.
 
-    def is_at_place(self, residency: Residency) -> bool:
-        """Say whether a residency lies in a DRAM tensor, at the tensor's strides."""
-        if residency.slice is None:
-            return False
-        place = self.buffer(residency.slice).place
-        return place is not None and self._problem.tensors[place.tensor].memory == residency.memory
+        Raises
+        ------
+        ReplayError
+            If the residency holds neither.
+        """
+        residency = self._plan.residencies[index]
+        held = slice_ if residency.slice is None else residency.slice
+        try:
+            own, whole = (
+                layout_in_memory(self._problem, self._plan, each, index) for each in (slice_, held)
+            )
+        except ValueError as error:
+            raise ReplayError(f"residency {index}: {error}") from error
+        return Layout(residency.offset + own.offset - whole.offset, own.strides)
 
     def buffer(self, slice_: SliceIdx) -> Buffer:
         """Return the parent of a slice."""
         return self._problem.buffers[self._problem.slices[slice_].buffer]
-
-    def span(self, residency: Residency) -> tuple[Bytes, Bytes]:
-        """Return the first address of a residency and the one behind its last."""
-        if residency.slice is None:
-            return residency.offset, residency.offset + residency.bytes
-        slice_ = self._problem.slices[residency.slice]
-        item = self.buffer(residency.slice).item
-        size = footprint(slice_.extent, item, self.layout(residency.slice, residency))
-        return residency.offset, residency.offset + size
 
     def axes(self, tensor: DramTensor) -> tuple[int, ...]:
         """Return the order of axes in which a DRAM tensor lies; empty for the model's."""
@@ -200,14 +184,9 @@ def gather(reader: str, of: str, box: Box, pieces: Iterable[Piece]) -> Array:
     return result
 
 
-def raw_dtype(item: Bytes) -> np.dtype[Any]:
-    """Return the unsigned integers of a size in bytes."""
-    return np.dtype(f"u{item}")
-
-
 def raw(values: Array) -> Array:
     """Return values as unsigned integers of the same bytes, of which each is equal to itself."""
-    return np.ascontiguousarray(values).view(raw_dtype(values.dtype.itemsize)).reshape(values.shape)
+    return np.ascontiguousarray(values).view(f"u{values.dtype.itemsize}").reshape(values.shape)
 
 
 class State:
@@ -220,14 +199,18 @@ class State:
         self._problem = problem
         self._plan = plan
         self._addresses = addresses
-        spans: list[list[tuple[Bytes, Bytes]]] = [[] for _ in problem.machine.memories]
+        used: list[list[Bytes]] = [[] for _ in problem.machine.memories]
         for residency in plan.residencies:
-            spans[residency.memory].append(addresses.span(residency))
+            size = residency.bytes
+            if residency.slice is not None:
+                layout = addresses.layout(residency.slice, residency.index)
+                item = addresses.buffer(residency.slice).item
+                size = footprint(problem.slices[residency.slice].extent, item, layout)
+            used[residency.memory] += residency.offset, residency.offset + size
         for tensor, address in zip(problem.tensors, plan.tensors, strict=True):
-            spans[tensor.memory].append((address, address + tensor.bytes))
-        self._first = [min((first for first, _ in used), default=0) for used in spans]
-        ends = [max((end for _, end in used), default=0) for used in spans]
-        sizes = [end - first for first, end in zip(self._first, ends, strict=True)]
+            used[tensor.memory] += address, address + tensor.bytes
+        self._first = [min(each, default=0) for each in used]
+        sizes = [max(each, default=0) - min(each, default=0) for each in used]
         self._bytes = [np.zeros(size, dtype=np.uint8) for size in sizes]
         self._written = [np.zeros(size, dtype=np.bool_) for size in sizes]
 
@@ -239,20 +222,12 @@ class State:
         ReplayError
             If some of its bytes are not there.
         """
-        residency, part = self._plan.residencies[index], self._problem.slices[slice_]
-        layout = self._addresses.layout(slice_, residency)
-        first = residency.offset + layout.offset - self._first[residency.memory]
-        last = first + footprint(part.extent, self._addresses.buffer(slice_).item, layout)
-        if first < 0 or last > self._bytes[residency.memory].size:
-            raise ReplayError(
-                f"{reader}: {self.where(index)} is smaller than the slice it is read for"
-            )
         values, written = self._of(slice_, index)
         missing = _count_false(written)
         if missing:
             raise ReplayError(
-                f"{reader} reads {self.where(index)}, but {missing} of "
-                f"{part.bytes} B are not there at cycle {cycle}"
+                f"{reader} reads {self.where(index)}, but {missing} of {values.nbytes} B are not "
+                f"there at cycle {cycle}"
             )
         return values.copy()
 
@@ -278,10 +253,8 @@ class State:
     def write(self, index: ResidencyIdx, values: Array) -> None:
         """Store the slice that a residency holds."""
         held = self._plan.residencies[index].slice
-        if held is None:
-            raise ReplayError(f"{self.where(index)} is written, but holds no slice")
-        extent = self._problem.slices[held].extent
-        if values.shape != extent:
+        extent = () if held is None else self._problem.slices[held].extent
+        if held is None or values.shape != extent:
             raise ReplayError(f"{self.where(index)} holds {extent} elements, not {values.shape}")
         self.restore(held, index, values)
 
@@ -295,8 +268,8 @@ class State:
         """Destroy the bytes of a residency: all ones make a NaN of every float."""
         residency = self._plan.residencies[index]
         if residency.slice is None:
-            packed = residency.memory, residency.offset, Layout(0, (1,)), (residency.bytes,), 1
-            stored, written = self._views(*packed)
+            packed = Layout(residency.offset, (1,))
+            stored, written = self._views(residency.memory, packed, (residency.bytes,), 1)
         else:
             stored, written = self._of(residency.slice, index)
         stored[...] = np.iinfo(stored.dtype).max
@@ -305,8 +278,8 @@ class State:
     def fill(self, memory: MemoryIdx, address: Bytes, values: Array) -> None:
         """Store packed values at an address."""
         packed = raw(values).reshape(-1)
-        layout = Layout(0, (packed.itemsize,))
-        stored, written = self._views(memory, address, layout, packed.shape, packed.itemsize)
+        layout = Layout(address, (packed.itemsize,))
+        stored, written = self._views(memory, layout, packed.shape, packed.itemsize)
         stored[...] = packed
         written[...] = True
 
@@ -319,8 +292,8 @@ class State:
             If some of it has not been written.
         """
         address = self._plan.tensors[tensor.index]
-        layout = Layout(0, row_major_strides(tensor.shape, tensor.item))
-        values, written = self._views(tensor.memory, address, layout, tensor.shape, tensor.item)
+        layout = Layout(address, row_major_strides(tensor.shape, tensor.item))
+        values, written = self._views(tensor.memory, layout, tensor.shape, tensor.item)
         missing = _count_false(written)
         if missing:
             memory = self._problem.machine.memories[tensor.memory].name
@@ -338,17 +311,16 @@ class State:
         return f"residency {index} ({what} in {memory} at {residency.offset})"
 
     def _of(self, slice_: SliceIdx, index: ResidencyIdx) -> tuple[Array, NDArray[np.bool_]]:
-        residency = self._plan.residencies[index]
-        layout = self._addresses.layout(slice_, residency)
         extent, item = self._problem.slices[slice_].extent, self._addresses.buffer(slice_).item
-        return self._views(residency.memory, residency.offset, layout, extent, item)
+        layout = self._addresses.layout(slice_, index)
+        return self._views(self._plan.residencies[index].memory, layout, extent, item)
 
     def _views(
-        self, memory: MemoryIdx, address: Bytes, layout: Layout, extent: Extents, item: Bytes
+        self, memory: MemoryIdx, layout: Layout, extent: Extents, item: Bytes
     ) -> tuple[Array, NDArray[np.bool_]]:
         """Return the elements of a box in a memory, and which of their bytes are written."""
-        at, strides = address + layout.offset - self._first[memory], layout.strides
-        stored = np.ndarray(extent, raw_dtype(item), self._bytes[memory].data, at, strides)
+        at, strides = layout.offset - self._first[memory], layout.strides
+        stored = np.ndarray(extent, f"u{item}", self._bytes[memory].data, at, strides)
         marks = self._written[memory].data
         return stored, np.ndarray((*extent, item), np.bool_, marks, at, (*strides, 1))
 
