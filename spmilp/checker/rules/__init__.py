@@ -9,7 +9,7 @@ They know the data of machine, problem and plan, the routes of a machine and the
     transfers    rule 7: data, engine, route, duration, channels, link rates
     ends         rules 8, 10, 11: outputs, no value lost, stated quantities, pins
     case         what rules look up
-    sweeps       what overlaps in time, in bytes, in elements
+    sweeps       what overlaps in time and in bytes
 """
 
 from collections.abc import Callable, Iterator

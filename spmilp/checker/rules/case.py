@@ -6,16 +6,12 @@ from itertools import chain, islice
 from operator import add
 from typing import NamedTuple, TypeAlias
 
-from spmilp.checker.rules.sweeps import (
-    PlacedBox,
-    Rectangle,
-    overlapping_boxes,
-    overlapping_pairs,
-)
+from spmilp.checker.rules.sweeps import Rectangle, overlapping_pairs
 from spmilp.machine.routes import Routes, multicast_route
 from spmilp.plan.memory import home_of, layout_in_memory
 from spmilp.plan.plan import Plan, Residency
 from spmilp.problem.problem import Problem
+from spmilp.problem.strides import footprint
 from spmilp.units import Box, BufferIdx, Cycles, MemoryIdx, ResidencyIdx, SliceIdx, TensorIdx
 
 Finding: TypeAlias = tuple[tuple[str, ...], str]
@@ -93,19 +89,37 @@ class Case:
         Two that are both in a tensor at cycle 0 are none, and of very many the last are left out.
         """
         permitted = sum(len(task.in_place) for task in self.problem.tasks)
-        in_memory: list[list[Rectangle]] = [[] for _ in self.machine.memories]
-        in_tensor: list[list[PlacedBox]] = [[] for _ in self.problem.tensors]
+        in_memory: defaultdict[MemoryIdx, list[Rectangle]] = defaultdict(list)
+        in_tensor: defaultdict[TensorIdx, list[Rectangle]] = defaultdict(list)
+        changing = {
+            home
+            for each, home in zip(self.plan.residencies, self.home, strict=True)
+            if is_filled(each)
+        }
         for each, home in zip(self.plan.residencies, self.home, strict=True):
             if home is None or each.slice is None:
                 end = each.offset + each.bytes
                 bytes_ = Rectangle(each.offset, end, each.index, each.start, each.end)
                 in_memory[each.memory].append(bytes_)
-            else:
-                box, written = self.box(each.slice), is_filled(each)
-                in_tensor[home].append(PlacedBox(box, each.index, each.start, each.end, written))
-        changing = (each for each in in_tensor if any(placed.written for placed in each))
-        pairs = chain(*map(overlapping_pairs, in_memory), *map(overlapping_boxes, changing))
+            elif home in changing:
+                part, layout = self.problem.slices[each.slice], self.where(each.slice, each.index)
+                item = self.problem.buffers[part.buffer].item
+                end = layout.offset + footprint(part.extent, item, layout)
+                in_tensor[home].append(
+                    Rectangle(layout.offset, end, each.index, each.start, each.end)
+                )
+        of_memories = chain.from_iterable(map(overlapping_pairs, in_memory.values()))
+        of_tensors = chain.from_iterable(map(overlapping_pairs, in_tensor.values()))
+        pairs = chain(of_memories, filter(self._changes_elements, of_tensors))
         return tuple(islice(pairs, permitted + ENOUGH))
+
+    def _changes_elements(self, pair: tuple[ResidencyIdx, ResidencyIdx]) -> bool:
+        """Say whether two residencies share elements of a tensor, and something fills one."""
+        one, other = (self.plan.residencies[index] for index in pair)
+        if one.slice is None or other.slice is None or not (is_filled(one) or is_filled(other)):
+            return False
+        sides = zip(self.box(one.slice), self.box(other.slice), strict=True)
+        return all(a < d and c < b for (a, b), (c, d) in sides)
 
     def box(self, slice_: SliceIdx) -> Box:
         """Return the elements of its tensor at which a slice of a placed buffer lies."""

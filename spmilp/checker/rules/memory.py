@@ -1,12 +1,10 @@
 """Rules 6 and 9: sizes, bytes inside a memory, bytes shared at a time, DRAM tensors."""
 
-from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
 
 from spmilp.checker.rules.case import Case, Finding, Use
-from spmilp.checker.rules.sweeps import Span, clashes
-from spmilp.machine.machine import Memory
+from spmilp.machine.machine import Memory, MemoryKind
 from spmilp.plan.plan import Placement, Residency
 from spmilp.units import Bytes, Cycles, ResidencyIdx
 
@@ -142,34 +140,20 @@ def at_its_place(case: Case) -> Iterator[Finding]:
 
 def dram_tensors(case: Case) -> Iterator[Finding]:
     """DRAM tensors share no bytes with each other, nor with anything that has no place in them."""
-    for memory in case.machine.memories:
-        tensors = sorted(
-            (address, address + tensor.bytes, tensor.index)
-            for tensor, address in zip(case.problem.tensors, case.plan.tensors, strict=True)
-            if tensor.memory == memory.index
-        )
-        for (_, end, one), (start, _, other) in clashes(tensors):
-            first, second = case.tensor(one), case.tensor(other)
-            yield (
-                (first, second, memory.name),
-                f"{second} begins at byte {start} < {end} of {memory.name}, the end of {first}",
-            )
-        yield from _residencies_inside(case, memory, tensors)
-
-
-def _residencies_inside(case: Case, memory: Memory, tensors: list[Span]) -> Iterator[Finding]:
-    """Find residencies without a place whose bytes some tensor has."""
-    starts = [start for start, _, _ in tensors]
-    for residency in case.plan.residencies if tensors else ():
-        if residency.memory != memory.index or case.home[residency.index] is not None:
-            continue
-        last = residency.offset + residency.bytes
-        nearest = bisect_right(starts, last - 1) - 1
-        if nearest >= 0 and tensors[nearest][1] > residency.offset:
-            start, end, index = tensors[nearest]
-            who, tensor = case.residency(residency.index), case.tensor(index)
-            yield (
-                (who, tensor, memory.name),
-                f"{who} lies at [{residency.offset}, {last}), but {tensor} has "
-                f"[{start}, {end}) of {memory.name}",
-            )
+    tensors = [
+        (case.tensor(tensor.index), tensor.memory, address, address + tensor.bytes)
+        for tensor, address in zip(case.problem.tensors, case.plan.tensors, strict=True)
+    ]
+    others = [
+        (case.residency(each.index), each.memory, each.offset, each.offset + each.bytes)
+        for each, home in zip(case.plan.residencies, case.home, strict=True)
+        if home is None and case.machine.memories[each.memory].kind is MemoryKind.DRAM
+    ]
+    for place, (tensor, memory, start, end) in enumerate(tensors):
+        for who, where, first, last in (*tensors[place + 1 :], *others):
+            if where == memory and first < end and start < last:
+                name = case.memory(memory)
+                yield (
+                    (who, tensor, name),
+                    f"{who} lies at [{first}, {last}), but {tensor} has [{start}, {end}) of {name}",
+                )

@@ -1,4 +1,4 @@
-"""What overlaps: intervals in a row, rectangles of bytes by cycles, boxes of a tensor."""
+"""What overlaps: intervals in a row, rectangles of bytes by cycles."""
 
 from bisect import bisect_left, insort
 from collections import defaultdict
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from operator import attrgetter
 from typing import NamedTuple, TypeAlias
 
-from spmilp.units import Box, Bytes, Cycles
+from spmilp.units import Bytes, Cycles
 
 Span: TypeAlias = tuple[int, int, int]
 """The interval ``[start, end)`` of something with a number."""
@@ -60,55 +60,3 @@ def overlapping_pairs(rectangles: Iterable[Rectangle]) -> Iterator[tuple[int, in
         for earlier in sorted(met):
             yield earlier.key, item.key
         insort(alive[(item.high - item.low).bit_length()], item)
-
-
-class PlacedBox(NamedTuple):
-    """A box of a tensor during the cycles ``[start, end)``; ``key`` says whose.
-
-    What is not ``written`` shows the bytes that were there at cycle 0.
-    """
-
-    box: Box
-    key: int
-    start: Cycles
-    end: Cycles
-    written: bool
-
-
-def overlapping_boxes(placed: Iterable[PlacedBox]) -> Iterator[tuple[int, int]]:
-    """Yield the keys of each two boxes of a tensor that share elements at some cycle.
-
-    Two that nothing writes show the same bytes: they may. The boxes that occur are few, and there
-    are many placed ones at each: which boxes share elements is found once.
-    """
-    items = sorted(placed, key=attrgetter("start", "key"))
-    meeting = _meeting({item.box for item in items})
-    alive: defaultdict[tuple[Box, bool], list[PlacedBox]] = defaultdict(list)
-    for item in items:
-        for box in meeting[item.box]:
-            for written in (True, False) if item.written else (True,):
-                there = [each for each in alive[box, written] if each.end > item.start]
-                alive[box, written] = there
-                for earlier in there:
-                    yield earlier.key, item.key
-        alive[item.box, item.written].append(item)
-
-
-def _meeting(boxes: Iterable[Box]) -> dict[Box, list[Box]]:
-    """Return for each box those that share elements with it, itself included.
-
-    Boxes are compared along the axis that separates them best, as far as the first one behind.
-    """
-    ordered = sorted(boxes)
-    meeting = {box: [box] for box in ordered}
-    axes = range(len(ordered[0]) if ordered else 0)
-    axis = max(axes, key=lambda a: (len({box[a] for box in ordered}), -a), default=0)
-    ordered.sort(key=lambda box: box[axis : axis + 1])
-    for place, one in enumerate(ordered, start=1):
-        for other in ordered[place:]:
-            if other[axis][0] >= one[axis][1]:
-                break
-            if all(a < d and c < b for (a, b), (c, d) in zip(one, other, strict=True)):
-                meeting[one].append(other)
-                meeting[other].append(one)
-    return meeting

@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Iterator
 from fractions import Fraction
-from functools import cache
 from math import lcm
 from operator import lt
 
@@ -13,7 +12,7 @@ from spmilp.machine.controllers import CONTROLLERS, Block, defects_of
 from spmilp.machine.routes import transfer_cycles
 from spmilp.plan.plan import Transfer
 from spmilp.problem.strides import Layout, strided_copy
-from spmilp.units import Bytes, Cycles, EngineIdx, LinkIdx, MemoryIdx
+from spmilp.units import EngineIdx, LinkIdx
 
 
 def transfer_data(case: Case) -> Iterator[Finding]:
@@ -50,57 +49,33 @@ def _defects_of_destinations(case: Case, move: Transfer) -> Iterator[str]:
 
 def transfer_route(case: Case) -> Iterator[Finding]:
     """Engine, route and duration are the machine's; several destinations only where it can."""
-
-    @cache
-    def defects(
-        engine: EngineIdx,
-        source: MemoryIdx,
-        ends: tuple[MemoryIdx, ...],
-        links: tuple[LinkIdx, ...],
-    ) -> tuple[str, ...]:
-        return tuple(_defects_of_path(case, engine, source, ends, links))
-
-    @cache
-    def cycles(
-        engine: EngineIdx, source: MemoryIdx, ends: tuple[MemoryIdx, ...], size: Bytes
-    ) -> Cycles | None:
-        route = case.route(source, ends)
-        return None if route is None else transfer_cycles(case.machine.engines[engine], route, size)
-
     for move in case.plan.transfers:
-        source = case.plan.residencies[move.source].memory
-        ends = tuple([case.plan.residencies[end].memory for end in move.destinations])
-        size, length = case.problem.slices[move.slice].bytes, move.end - move.start
-        for defect in defects(move.engine, source, ends, move.route):
-            yield _finding(case, move, defect)
-        expected = cycles(move.engine, source, ends, size)
-        if expected is not None and length != expected:
-            name = case.machine.engines[move.engine].name
-            lasts = f"it lasts [{move.start}, {move.end}) = {length} cycles"
-            defect = f"{lasts}, expected {expected} for {size} B by engine {name}"
+        for defect in _defects_of_path(case, move):
             yield _finding(case, move, defect)
 
 
-def _defects_of_path(
-    case: Case,
-    index: EngineIdx,
-    source: MemoryIdx,
-    destinations: tuple[MemoryIdx, ...],
-    links: tuple[LinkIdx, ...],
-) -> Iterator[str]:
-    engine = case.machine.engines[index]
-    if len(destinations) > 1 and not engine.multicast:
-        yield f"{len(destinations)} destinations > 1: engine {engine.name} cannot multicast"
-    for memory in destinations:
+def _defects_of_path(case: Case, move: Transfer) -> Iterator[str]:
+    engine = case.machine.engines[move.engine]
+    source = case.plan.residencies[move.source].memory
+    ends = tuple([case.plan.residencies[end].memory for end in move.destinations])
+    if len(ends) > 1 and not engine.multicast:
+        yield f"{len(ends)} destinations > 1: engine {engine.name} cannot multicast"
+    for memory in ends:
         if not engine.serves(source, memory):
-            ends = f"{case.memory(source)} to {case.memory(memory)}"
-            yield f"engine {engine.name} does not move data from {ends}"
-    route = case.route(source, destinations)
+            path = f"{case.memory(source)} to {case.memory(memory)}"
+            yield f"engine {engine.name} does not move data from {path}"
+    route = case.route(source, ends)
     if route is None:
-        targets = ", ".join(map(case.memory, destinations))
+        targets = ", ".join(map(case.memory, ends))
         yield f"no route leads from {case.memory(source)} to {targets}"
-    elif links != route.links:
-        yield f"it takes the links {list(links)}, expected {list(route.links)}"
+        return
+    if move.route != route.links:
+        yield f"it takes the links {list(move.route)}, expected {list(route.links)}"
+    size, length = case.problem.slices[move.slice].bytes, move.end - move.start
+    expected = transfer_cycles(engine, route, size)
+    if length != expected:
+        lasts = f"it lasts [{move.start}, {move.end}) = {length} cycles"
+        yield f"{lasts}, expected {expected} for {size} B by engine {engine.name}"
 
 
 def transfer_limits(case: Case) -> Iterator[Finding]:
