@@ -80,7 +80,7 @@ def test_an_order_holds_with_other_times_where_its_times_do_not(
 def test_a_row_without_a_plan_gets_that_of_a_smaller_machine(
     files: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    values = {"spm": values_of("spm", "3k,4k")}
+    values = {"spm": values_of("spm", "3.5k,4k")}
     points = points_of(files[:1], files[1:], [settings_of(OPTIONS)], values, {})
     rows = Rows(store=Store(tmp_path), executor=Here())
     rows.solve(points)
