@@ -75,4 +75,5 @@ def test_densenet_moves_as_few_bytes_as_proven(share: int, extra: int) -> None:
 
     assert found.plan is not None
     assert check(problem, found.plan) == ()
+    assert found.status is SolveStatus.OPTIMAL
     assert found.plan.claim.dram_traffic == compulsory_bytes(network) + extra
