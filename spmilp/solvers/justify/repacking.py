@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from spmilp.machine.machine import Machine, Memory
-from spmilp.packing import Item, PackingOptions, PackingProblem, pack
+from spmilp.packing import Item, PackingOptions, PackingProblem, PackingStatus, pack
 from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.justify.context import ScheduleContext
 from spmilp.solvers.justify.fewer_transfers import (
@@ -39,6 +39,9 @@ class Effort:
         if they are filled whole, for sizes are rounded up to the alignment, and offsets are looked
         for with transfers as late as possible. But with large items a search that begins at 1 often
         fails for long.
+    room
+        Largest share of each memory after packings have failed: memories that are less full are
+        nearly always packed at once. From there on they may become fuller again.
     rounds
         Most double justifications with open addresses; most of the gain is in the first.
     tries
@@ -57,9 +60,13 @@ class Effort:
     nodes, nodes_and_items
         Limits on the nodes of the search for one memory's offsets, and on nodes times items: a
         fraction of a second. A limit on nodes gives the same answer on every computer.
+    few, times_as_many
+        If at most the share ``few`` of the memories is not packed, these are searched again with
+        ``times_as_many`` times the nodes.
     """
 
     share: float = 0.9
+    room: float = 0.8
     rounds: int = 6
     tries: int = 4
     tries_without_gain: int = 3
@@ -70,12 +77,14 @@ class Effort:
     most: float = 1.5
     nodes: int = 30_000
     nodes_and_items: int = 30_000_000
+    few: float = 0.25
+    times_as_many: int = 5
 
 
 SEARCHED = Effort()
 """For the search for the best plan."""
 
-AT_ONCE = Effort(share=1.0, rounds=2, tries=2)
+AT_ONCE = Effort(share=1.0, room=0.9, rounds=2, tries=1)
 """For evaluating one plan of many: addresses are nearly always found in memories filled whole."""
 
 
@@ -199,6 +208,22 @@ class Repacking:
                 opened = self.opened(opened)
         return None
 
+    def first_packed(
+        self, before: TimedSchedule, opened: TimedSchedule, below: Cycles = NEVER
+    ) -> TimedSchedule | None:
+        """Return a schedule like :meth:`settled`; if there is none, begin again with more room.
+
+        Parameters
+        ----------
+        before
+            What ``opened`` was made from.
+        """
+        found = self.settled(opened, below)
+        if found is None and not self._clock.is_over():
+            self.share = np.minimum(self.share, self.effort.room)
+            found = self.settled(self.opened(before), below)
+        return found
+
     def repacked(self, before: TimedSchedule, below: Cycles) -> Iterator[TimedSchedule]:
         """Yield shorter and shorter schedules with addresses, from one that ends before ``below``.
 
@@ -207,7 +232,7 @@ class Repacking:
         before
             May have no addresses.
         """
-        best = self.settled(self.opened(before), below)
+        best = self.first_packed(before, self.opened(before), below)
         while best is not None:
             yield best
             best = self._shorter(best)
@@ -228,25 +253,42 @@ class Repacking:
 def pack_all(
     context: ScheduleContext, before: TimedSchedule, clock: Clock, effort: Effort = SEARCHED
 ) -> tuple[Ints, tuple[MemoryIdx, ...]]:
-    """Return an offset for each residency, and the memories for which none were found."""
+    """Return an offset for each residency, and the memories for which none were found.
+
+    If only few memories have no offsets, and for each of them the search has proven nothing, these
+    are searched for longer.
+    """
     offset, lifetimes = before.schedule.offset.copy(), before.lifetimes()
-    machine, without = context.problem.machine, list[MemoryIdx]()
-    for index in np.flatnonzero(~context.is_dram).tolist():
-        if clock.is_over():
-            return offset, (*without, index)
-        residencies, problem = _problem_of(machine, machine.memories[index], before, lifetimes)
-        options = PackingOptions(
-            time_limit=clock.seconds_left(),
-            node_limit=min(effort.nodes, effort.nodes_and_items // max(1, residencies.size)),
-            cliques=False,
-            conflict=False,
-        )
-        found = pack(problem, options)
-        if found.offsets is None:
+    machine, packed = context.problem.machine, tuple(np.flatnonzero(~context.is_dram).tolist())
+
+    def pack_some(
+        memories: tuple[MemoryIdx, ...], times_as_many: int
+    ) -> tuple[tuple[MemoryIdx, ...], bool]:
+        """Set offsets; return the memories without, and whether none is proven to have none."""
+        without, is_open = list[MemoryIdx](), True
+        for index in memories:
+            if clock.is_over():
+                return (*without, index), False
+            residencies, problem = _problem_of(machine, machine.memories[index], before, lifetimes)
+            nodes = min(effort.nodes, effort.nodes_and_items // max(1, residencies.size))
+            options = PackingOptions(
+                time_limit=clock.seconds_left(),
+                node_limit=times_as_many * nodes,
+                cliques=False,
+                conflict=False,
+            )
+            found = pack(problem, options)
+            if found.offsets is not None:
+                offset[residencies] = found.offsets
+                continue
             without.append(index)
-        else:
-            offset[residencies] = found.offsets
-    return offset, tuple(without)
+            is_open = is_open and found.status is PackingStatus.UNKNOWN
+        return tuple(without), is_open
+
+    without, is_open = pack_some(packed, 1)
+    if is_open and 0 < len(without) <= effort.few * len(packed):
+        without, _ = pack_some(without, effort.times_as_many)
+    return offset, without
 
 
 def _problem_of(

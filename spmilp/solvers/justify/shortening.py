@@ -82,8 +82,8 @@ class OpenSchedule:
     """
 
     def __init__(self, problem: Problem, decisions: Plan | PlanColumns, clock: Clock) -> None:
-        self._context, first = context_of(problem, decisions, changes_cores=False)
-        self._opened = Repacking(self._context, clock, AT_ONCE).opened(first)
+        self._context, self._first = context_of(problem, decisions, changes_cores=False)
+        self._opened = Repacking(self._context, clock, AT_ONCE).opened(self._first)
         self.makespan: Cycles = self._opened.makespan
 
     def packed(self, clock: Clock) -> JustifiedPlan | None:
@@ -94,7 +94,8 @@ class OpenSchedule:
         clock
             When it is over, memories are left without.
         """
-        found = Repacking(self._context, clock, AT_ONCE).settled(self._opened)
+        work = Repacking(self._context, clock, AT_ONCE)
+        found = work.first_packed(self._first, self._opened)
         return None if found is None else JustifiedPlan(self._context, found)
 
 
