@@ -7,5 +7,5 @@ runs                compare and sweep: many solves as one table
 facts               bound, calibrate, machines, solvers
 pack                offsets for given lifetimes, or why there are none
 arguments           verbs from functions and their docstrings; readers of values
-output, interrupts  tables, JSON and the line of progress; Ctrl-C and SIGTERM
+output, interrupts  tables, JSON and messages; Ctrl-C and SIGTERM
 """
