@@ -72,7 +72,7 @@ def _figures(
         "reads": _bytes(network, read - constants),
         "constants": _bytes(network, read & constants),
         "writes": network.tensors[group.output].bytes,
-        "tiles": grid.tiles * len(grid.parts),
+        "tiles": grid.cells * len(grid.parts),
         "tiling": tiling.describe(),
         "compute_cycles": line.compute,
         "dram_cycles": line.dram,

@@ -1,6 +1,6 @@
 """Limits: which memories of cores hold a task, and which shapes DMA engines transfer."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -12,37 +12,22 @@ from spmilp.problem.strides import Layout, row_major_strides, strided_copy
 from spmilp.units import Box, Bytes, Extents, align_up
 
 
-class FitTest:
-    """Finds the kinds of core with a memory that holds a task.
+def only_where_they_fit(
+    tasks: Iterable[Task], machine: Machine, slices: Sequence[Slice], buffers: Sequence[Buffer]
+) -> Iterator[Task]:
+    """Yield tasks without the kinds of core that cannot hold them; as they are if none can.
 
     A machine may have large cores and small ones that run the same operators; a solver need not
     consider the small ones for what only the large ones can hold.
     """
-
-    def __init__(
-        self, machine: Machine, slices: Sequence[Slice], buffers: Sequence[Buffer]
-    ) -> None:
-        self._slices = slices
-        self._buffers = buffers
-        self._memories = [
-            _memories(machine, [kind is other for other in machine.kinds]) for kind in machine.kinds
-        ]
-
-    def only_where_it_fits(self, task: Task) -> Task:
-        """Return a task without the kinds of core that cannot hold it; as it is if none can."""
-        if len(self._memories) == 1:
-            return task
+    memories = _memories(machine)
+    for task in tasks:
         cycles = tuple(
-            count if any(self._holds(memory, task) for memory in memories) else None
-            for count, memories in zip(task.cycles, self._memories, strict=True)
+            count if any(_bytes_over(task, each, slices, buffers) <= 0 for each in some) else None
+            for count, some in zip(task.cycles, memories, strict=True)
         )
-        if cycles == task.cycles or all(count is None for count in cycles):
-            return task
-        return replace(task, cycles=cycles)
-
-    def _holds(self, memory: Memory, task: Task) -> bool:
-        size = working_set(task, self._slices, self._buffers, memory.alignment)
-        return memory.usable is None or size <= memory.usable
+        none_fits = all(count is None for count in cycles)
+        yield task if none_fits or cycles == task.cycles else replace(task, cycles=cycles)
 
 
 def groups_that_do_not_fit(problem: Problem) -> Mapping[str, str]:
@@ -52,27 +37,43 @@ def groups_that_do_not_fit(problem: Problem) -> Mapping[str, str]:
     Bytes that a read and a written buffer may share in place are counted once.
     """
     worst: dict[str, tuple[Bytes, str]] = {}
-    memories: dict[tuple[bool, ...], list[Memory]] = {}
+    memories = _memories(problem.machine)
     for task in problem.tasks:
-        able = tuple(cycles is not None for cycles in task.cycles)
-        if able not in memories:
-            memories[able] = _memories(problem.machine, able)
-        over, memory, needed = min(
-            (needed - (memory.usable or needed), memory.index, needed)
-            for memory in memories[able]
-            for needed in (working_set(task, problem.slices, problem.buffers, memory.alignment),)
+        over, index = min(
+            (_bytes_over(task, memory, problem.slices, problem.buffers), memory.index)
+            for count, some in zip(task.cycles, memories, strict=True)
+            for memory in some
+            if count is not None
         )
         group = task.tile.of if task.tile is not None else task.name
         if over > 0 and over > worst.get(group, (0, ""))[0]:
-            capacity = problem.machine.memories[memory].usable
-            name = problem.machine.memories[memory].name
+            memory = problem.machine.memories[index]
+            capacity = memory.usable or 0
             worst[group] = (
                 over,
-                f"task {task.name}: needs {needed} B at one time, but {name}, the largest memory "
-                f"of a core that can run it, holds {capacity} B: {over} B over; use a machine with "
-                "larger scratchpads (spmilp explain tells how much larger)",
+                f"task {task.name}: needs {capacity + over} B at one time, but {memory.name}, the "
+                f"largest memory of a core that can run it, holds {capacity} B: {over} B over; use "
+                "a machine with larger scratchpads (spmilp explain tells how much larger)",
             )
     return {group: reason for group, (_, reason) in worst.items()}
+
+
+def _memories(machine: Machine) -> list[list[Memory]]:
+    """Return the memories of the cores of each kind, one of each size and alignment."""
+    found: list[dict[tuple[Bytes | None, Bytes], Memory]] = [{} for _ in machine.kinds]
+    for core in machine.cores:
+        memory = machine.memories[core.memory]
+        found[core.kind].setdefault((memory.usable, memory.alignment), memory)
+    return [list(some.values()) for some in found]
+
+
+def _bytes_over(
+    task: Task, memory: Memory, slices: Sequence[Slice], buffers: Sequence[Buffer]
+) -> Bytes:
+    """Return by how many bytes a task exceeds a memory; zero or less where it fits."""
+    if memory.usable is None:
+        return 0
+    return working_set(task, slices, buffers, memory.alignment) - memory.usable
 
 
 def working_set(
@@ -88,16 +89,6 @@ def working_set(
             shared |= {read, written}
             total -= align_up(slices[read].bytes, alignment)
     return total
-
-
-def _memories(machine: Machine, able: Sequence[bool]) -> list[Memory]:
-    """Return the memories of the cores of some kinds, one of each size and alignment."""
-    found: dict[tuple[Bytes | None, Bytes], Memory] = {}
-    for core in machine.cores:
-        if able[core.kind]:
-            memory = machine.memories[core.memory]
-            found.setdefault((memory.usable, memory.alignment), memory)
-    return list(found.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,10 +9,10 @@ from spmilp.frontend.graph import Group, Network, Tensor
 from spmilp.frontend.operators.geometry import Work
 from spmilp.lowering.cost import cannot_run, cycles_by_kind, energy_by_kind
 from spmilp.lowering.groups import PARTIAL_ITEM, Computation, overwritable_inputs, reduction_length
-from spmilp.lowering.limits import FitTest, dma_limits
+from spmilp.lowering.limits import dma_limits, only_where_they_fit
 from spmilp.lowering.rates import machine_rates
 from spmilp.lowering.storage import SliceTable, Storage, Value, initial_grid, whole_below
-from spmilp.lowering.tiling import Grid, TileGrid, Tiling, box_name, tile_grid, whole_grid
+from spmilp.lowering.tiling import TileGrid, Tiling, box_name, tile_grid, whole_grid
 from spmilp.machine.machine import Machine
 from spmilp.problem.objective import DEFAULT_OBJECTIVE, Objective
 from spmilp.problem.problem import BufferKind, Problem, Task, Tile
@@ -159,14 +159,13 @@ def lower(
         for task in maker.tasks(group, first=len(tasks)):
             go_on()
             tasks.append(task)
-    fit_test = FitTest(machine, slices.slices, storage.buffers)
     return Problem(
         name=f"{network.name} on {machine.name}",
         machine=machine,
         tensors=tuple(storage.tensors),
         buffers=tuple(storage.buffers),
         slices=slices.slices,
-        tasks=tuple(map(fit_test.only_where_it_fits, tasks)),
+        tasks=tuple(only_where_they_fit(tasks, machine, slices.slices, storage.buffers)),
         objective=objective,
         sources=sources,
     )
@@ -202,7 +201,6 @@ def _store_what_is_computed(network: Network, group: TiledGroup, storage: Storag
     tensor = network.tensors[group.group.output]
     is_output = tensor.name in network.outputs
     kind = BufferKind.OUTPUT if is_output else BufferKind.INTERMEDIATE
-    grid = Grid(group.grid.axes)
     for part, (_, stop) in enumerate(group.grid.parts[:-1]):
         partial = Value(
             name=f"{group.group.name}.part{part}",
@@ -212,8 +210,8 @@ def _store_what_is_computed(network: Network, group: TiledGroup, storage: Storag
             item=PARTIAL_ITEM,
             reduction=(0, stop),
         )
-        storage.add(partial, grid)
-    storage.add(_value_of(tensor, kind), grid)
+        storage.add(partial, group.grid)
+    storage.add(_value_of(tensor, kind), group.grid)
 
 
 def _value_of(tensor: Tensor, kind: BufferKind) -> Value:

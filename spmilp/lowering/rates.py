@@ -1,6 +1,6 @@
 """Capacities and rates of a machine for estimates: how much its parts hold, how fast data moves."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, isfinite, log
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from spmilp.cached import cached
 from spmilp.machine.machine import Core, Engine, Link, Machine
 from spmilp.machine.routes import Routes, dram_transfers, routes_of, usable_rates
-from spmilp.units import Bytes, CoreIdx, Cycles, KindIdx, MemoryIdx
+from spmilp.units import Bytes, CoreIdx, Cycles, MemoryIdx
 
 SAMPLED_PAIRS = 64
 """About so many pairs of scratchpads are looked at for the mean route between two."""
@@ -132,12 +132,6 @@ def usable_bytes(machine: Machine, core: Core) -> Bytes:
     """Return the bytes that plans may use in a core's memory."""
     usable = machine.memories[core.memory].usable
     return NO_LIMIT if usable is None else usable
-
-
-def least_capacity(machine: Machine, kinds: Iterable[KindIdx]) -> Bytes:
-    """Return the bytes of the smallest memory among the cores of some kinds."""
-    wanted = set(kinds)
-    return min(usable_bytes(machine, core) for core in machine.cores if core.kind in wanted)
 
 
 def dram_rate(machine: Machine, *, outgoing: bool) -> float:

@@ -9,7 +9,7 @@ from math import gcd, lcm, prod
 from spmilp.errors import DoesNotFitError, Shortage, SpmilpError
 from spmilp.frontend.operators.boxes import volume
 from spmilp.lowering.limits import DmaLimits
-from spmilp.lowering.rates import MachineRates, least_capacity
+from spmilp.lowering.rates import MachineRates, usable_bytes
 from spmilp.lowering.tiling import Grid, Interval, box_name, covered_by, grid_of_reads, split
 from spmilp.machine.machine import Machine
 from spmilp.problem.problem import Buffer, BufferKind, DramTensor, Place, Slice, Tile, whole_slice
@@ -220,7 +220,7 @@ SHARE_OF_MEMORY = 32
 
 def whole_below(machine: Machine) -> Bytes:
     """Return up to how many bytes a tensor is always read as a whole on a machine."""
-    least = least_capacity(machine, (core.kind for core in machine.cores))
+    least = min(usable_bytes(machine, core) for core in machine.cores)
     return min(READ_WHOLE_BELOW, least // SHARE_OF_MEMORY)
 
 

@@ -54,84 +54,8 @@ Tilings = dict[int, Tiling]
 """A tiling for each group, by its index."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TileGrid:
-    """The tiles of one group.
-
-    Parameters
-    ----------
-    axes
-        Half-open intervals of elements along each axis of the output, in order.
-    parts
-        Half-open intervals of the reduction, in order.
-    """
-
-    axes: tuple[tuple[Interval, ...], ...]
-    parts: tuple[Interval, ...]
-
-    @property
-    def counts(self) -> tuple[int, ...]:
-        """Tiles along each axis."""
-        return tuple(map(len, self.axes))
-
-    @property
-    def tiles(self) -> int:
-        """Number of output tiles."""
-        return prod(self.counts)
-
-    def boxes(self) -> Iterator[Box]:
-        """Yield the output boxes in row-major order."""
-        return product(*self.axes)
-
-
-def tile_grid(tiling: Tiling, shape: Extents, reduction: int) -> TileGrid:
-    """Return the tiles of an output of ``shape`` whose anchor reduces ``reduction`` elements.
-
-    Raises
-    ------
-    ValueError
-        If the tiling has another number of axes than the output.
-    """
-    if len(tiling.counts) != len(shape):
-        raise ValueError(
-            f"tiling {tiling.describe()}: {len(tiling.counts)} counts for {len(shape)} axes"
-        )
-    multiples = tiling.multiples or (1,) * len(shape)
-    return TileGrid(
-        axes=tuple(map(split, shape, tiling.counts, multiples)),
-        parts=split(reduction, tiling.parts),
-    )
-
-
-@lru_cache(maxsize=1 << 14)
-def split(length: int, count: int, multiple: int = 1) -> tuple[Interval, ...]:
-    """Cut ``length`` elements into at most ``count`` pieces, as equal as possible.
-
-    Sizes are multiples of ``multiple``, but for the last one. Piece ``i`` begins at the floor of
-    ``i * length / count`` (in units of ``multiple``): cuts of two tensors of different lengths into
-    equally many pieces then lie at proportional places, so that strips of successive layers match.
-    """
-    units = -(-length // multiple)
-    count = min(count, units)
-    starts = [index * units // count * multiple for index in range(count)]
-    return tuple(zip(starts, [*starts[1:], length], strict=True))
-
-
-def box_name(of: str, box: Box, shape: Extents) -> str:
-    """Return a readable name, as ``conv1[0,0:16,0:14,:]``; the plain one for the whole shape.
-
-    An axis that is whole is ``:``, a single position its number.
-    """
-    if all((start, stop) == (0, length) for (start, stop), length in zip(box, shape, strict=True)):
-        return of
-    axes = (_interval(*interval, length) for interval, length in zip(box, shape, strict=True))
-    return f"{of}[{','.join(axes)}]"
-
-
-def _interval(start: int, stop: int, length: int) -> str:
-    if stop - start == 1:
-        return str(start)
-    return ":" if (start, stop) == (0, length) else f"{start}:{stop}"
+_Overlap = tuple[range, tuple[Interval, ...], list[Interval]]
+"""Along one axis: the cells' contributions to cell numbers, their intervals, the shared parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +66,7 @@ class Grid:
     """
 
     axes: tuple[tuple[Interval, ...], ...]
-    _known: dict[tuple[int, Interval], "_Overlap"] = field(
+    _known: dict[tuple[int, Interval], _Overlap] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
@@ -180,26 +104,23 @@ class Grid:
 
     def overlapping(self, box: Box) -> Iterator[tuple[int, Box, Box]]:
         """Yield ``(number, cell, shared box)`` of each cell that shares elements with a box."""
-        numbers, cells, shared = [], [], []
-        for number, interval in enumerate(box):
-            # Boxes of tiles have few intervals along each axis.
-            found = self._known.get((number, interval))
-            if found is None:
-                found = self._known[number, interval] = self._overlap(number, interval)
-            numbers.append(found[0])
-            cells.append(found[1])
-            shared.append(found[2])
+        found = [self._overlap(number, interval) for number, interval in enumerate(box)]
+        numbers, cells, shared = zip(*found, strict=True) if found else ((), (), ())
         yield from zip(map(sum, product(*numbers)), product(*cells), product(*shared), strict=True)
 
-    def _overlap(self, number: int, interval: Interval) -> "_Overlap":
-        """Return what an interval of one axis overlaps."""
+    def _overlap(self, number: int, interval: Interval) -> _Overlap:
+        """Return what an interval of one axis overlaps; boxes of tiles have few on each."""
+        if (number, interval) in self._known:
+            return self._known[number, interval]
         axis, (start, stop) = self.axes[number], interval
         stride = prod(self.counts[number + 1 :])
         first = bisect_right(axis, start, key=_stop)
         last = bisect_left(axis, stop, key=_start)
         found = axis[first:last]
         shared = [(max(a, start), min(b, stop)) for a, b in found]
-        return range(first * stride, last * stride, stride), found, shared
+        overlap = range(first * stride, last * stride, stride), found, shared
+        self._known[number, interval] = overlap
+        return overlap
 
     def count_overlapping(self, box: Box) -> int:
         """Return how many cells share elements with a box."""
@@ -211,8 +132,65 @@ class Grid:
         return found
 
 
-_Overlap = tuple[range, tuple[Interval, ...], list[Interval]]
-"""Along one axis: the cells' contributions to cell numbers, their intervals, the shared parts."""
+@dataclass(frozen=True, slots=True)
+class TileGrid(Grid):
+    """The output tiles of one group.
+
+    Parameters
+    ----------
+    parts
+        Half-open intervals of the reduction, in order.
+    """
+
+    parts: tuple[Interval, ...] = field(kw_only=True)
+
+
+def tile_grid(tiling: Tiling, shape: Extents, reduction: int) -> TileGrid:
+    """Return the tiles of an output of ``shape`` whose anchor reduces ``reduction`` elements.
+
+    Raises
+    ------
+    ValueError
+        If the tiling has another number of axes than the output.
+    """
+    if len(tiling.counts) != len(shape):
+        raise ValueError(
+            f"tiling {tiling.describe()}: {len(tiling.counts)} counts for {len(shape)} axes"
+        )
+    multiples = tiling.multiples or (1,) * len(shape)
+    axes = tuple(map(split, shape, tiling.counts, multiples))
+    return TileGrid(axes, parts=split(reduction, tiling.parts))
+
+
+@lru_cache(maxsize=1 << 14)
+def split(length: int, count: int, multiple: int = 1) -> tuple[Interval, ...]:
+    """Cut ``length`` elements into at most ``count`` pieces, as equal as possible.
+
+    Sizes are multiples of ``multiple``, but for the last one. Piece ``i`` begins at the floor of
+    ``i * length / count`` (in units of ``multiple``): cuts of two tensors of different lengths into
+    equally many pieces then lie at proportional places, so that strips of successive layers match.
+    """
+    units = -(-length // multiple)
+    count = min(count, units)
+    starts = [index * units // count * multiple for index in range(count)]
+    return tuple(zip(starts, [*starts[1:], length], strict=True))
+
+
+def box_name(of: str, box: Box, shape: Extents) -> str:
+    """Return a readable name, as ``conv1[0,0:16,0:14,:]``; the plain one for the whole shape.
+
+    An axis that is whole is ``:``, a single position its number.
+    """
+    if all((start, stop) == (0, length) for (start, stop), length in zip(box, shape, strict=True)):
+        return of
+    axes = (_interval(*interval, length) for interval, length in zip(box, shape, strict=True))
+    return f"{of}[{','.join(axes)}]"
+
+
+def _interval(start: int, stop: int, length: int) -> str:
+    if stop - start == 1:
+        return str(start)
+    return ":" if (start, stop) == (0, length) else f"{start}:{stop}"
 
 
 def whole_grid(shape: Extents) -> Grid:

@@ -61,7 +61,7 @@ class Candidate:
     @property
     def tasks(self) -> int:
         """Tiles times parts of the reduction."""
-        return self.grid.tiles * len(self.grid.parts)
+        return self.grid.cells * len(self.grid.parts)
 
     @property
     def split_axes(self) -> tuple[int, ...]:
@@ -403,7 +403,7 @@ class Profile:
         drivers = model.drivers.items()
         return cls(
             candidate=candidate,
-            placement=placement_of(own, candidate.grid.tiles),
+            placement=placement_of(own, candidate.grid.cells),
             reads={position[name]: boxes for name, boxes in model.reads(candidate.grid).items()},
             items=model.input_items,
             streamed=frozenset(position[name] for name, axes in drivers if -1 in axes.values()),
@@ -412,7 +412,7 @@ class Profile:
     @property
     def tiles(self) -> int:
         """The number of output tiles."""
-        return self.candidate.grid.tiles
+        return self.candidate.grid.cells
 
     @property
     def parts(self) -> int:

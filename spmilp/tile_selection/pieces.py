@@ -97,7 +97,7 @@ class PieceCounts(GroupModels):
         box = middle.get(name, model.middle_reads(grid, is_last=True).get(name))
         if box is None:
             return 0.0
-        times = grid.tiles * (tiling.parts if name in middle else 1)
+        times = grid.cells * (tiling.parts if name in middle else 1)
         tensor = self.network.tensors[group.inputs[position]]
         if producer is None:
             if tensor.bytes <= self.small:

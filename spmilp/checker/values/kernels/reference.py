@@ -54,7 +54,8 @@ def _run(operator: Operator, arrays: Sequence[Array | None]) -> Array:
     if operator.kind == "TopK":
         outputs.insert(operator.integer("positions") ^ 1, "other")
     node = make_node(operator.kind, names, outputs, **attributes)
-    return np.asarray(ReferenceEvaluator(node).run(["result"], feeds)[0])
+    (result,) = ReferenceEvaluator(node).run(["result"], feeds)
+    return np.asarray(result)
 
 
 def _as_onnx_names(operator: Operator) -> Mapping[str, Any]:
