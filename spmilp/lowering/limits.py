@@ -113,9 +113,8 @@ class DmaLimits:
         """Return into how many pieces along each axis a box must be cut.
 
         Each piece can then be copied by one transfer from its place in a container of the given
-        strides to a packed layout, or back. For too many nested strides the axis that gives the
-        fewest pieces is cut into single positions, if possible so that a controller's unit divides
-        runs and addresses; the same where a controller would need too many descriptors. For too
+        strides to a packed layout, or back. For too many nested strides, or too many descriptors of
+        a controller, the axis that gives the fewest pieces is cut into single positions. For too
         many bytes the outermost one is cut into as few pieces as possible.
 
         Parameters
@@ -149,7 +148,7 @@ class DmaLimits:
 
     def is_in_units(self, box: Box, shape: Extents, item: Bytes) -> bool:
         """Say whether each controller's unit divides what a box of a tensor says of its copy."""
-        if not box:
+        if not box or not self.controllers:
             return True
         strides = row_major_strides(shape, item)
         copy = _copy(tuple(end - start for start, end in box), item, strides)
@@ -167,14 +166,6 @@ class DmaLimits:
             return True
         return any(is_too_long(copy, each) for each in self.controllers)
 
-    def _is_odd(self, sizes: Extents, axis: int, item: Bytes, strides: Extents) -> bool:
-        """Say whether a unit does not divide runs, strides, or where pieces of an axis begin."""
-        copy = _copy(sizes, item, strides)
-        return any(
-            strides[axis] % each.granule or any(odd_numbers(copy, each))
-            for each in self.controllers
-        )
-
     def _axis_to_single_out(
         self, extent: Extents, counts: list[int], item: Bytes, strides: Extents
     ) -> int:
@@ -185,7 +176,7 @@ class DmaLimits:
         for axis in long_axes:
             trial = (*sizes[:axis], 1, *sizes[axis + 1 :])
             if not self._too_much_for_one(trial, item, strides):
-                enough.append((self._is_odd(trial, axis, item, strides), extent[axis], axis))
+                enough.append((extent[axis], axis))
         return min(enough)[-1] if enough else long_axes[0]
 
 

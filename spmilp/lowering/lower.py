@@ -1,7 +1,8 @@
 """A network, a machine and tilings become a problem: tasks, buffers, slices."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from spmilp.errors import SpmilpError
 from spmilp.formats import collector_paused
@@ -13,7 +14,7 @@ from spmilp.lowering.limits import dma_limits, only_where_they_fit
 from spmilp.lowering.rates import machine_rates
 from spmilp.lowering.storage import SliceTable, Storage, Value, initial_grid, whole_below
 from spmilp.lowering.tiling import TileGrid, Tiling, box_name, tile_grid, whole_grid
-from spmilp.machine.machine import Machine
+from spmilp.machine.machine import CoreKind, Machine
 from spmilp.problem.objective import DEFAULT_OBJECTIVE, Objective
 from spmilp.problem.problem import BufferKind, Problem, Task, Tile
 from spmilp.units import Box, BufferIdx, Cycles, Femtojoules, SliceIdx
@@ -153,10 +154,9 @@ def lower(
     for group in groups:
         _store_what_is_computed(network, group, storage)
     slices = SliceTable(storage.buffers, limits)
-    maker = _TaskMaker(network, machine, storage, slices)
     tasks: list[Task] = []
     for group in groups:
-        for task in maker.tasks(group, first=len(tasks)):
+        for task in _tasks(network, machine.kinds, storage, slices, group, len(tasks)):
             go_on()
             tasks.append(task)
     return Problem(
@@ -224,77 +224,63 @@ def _value_of(tensor: Tensor, kind: BufferKind) -> Value:
     )
 
 
-class _TaskMaker:
-    """Makes the tasks of one group after another."""
+def _tasks(
+    network: Network,
+    kinds: Sequence[CoreKind],
+    storage: Storage,
+    slices: SliceTable,
+    tiled: TiledGroup,
+    first: int,
+) -> Iterator[Task]:
+    """Yield the tasks of a group, numbered from ``first``."""
+    group, parts = tiled.group, tiled.grid.parts
+    shape, find = network.tensors[group.output].shape, storage.find
+    overwritable = overwritable_inputs(network, group)
 
-    def __init__(
-        self, network: Network, machine: Machine, storage: Storage, slices: SliceTable
-    ) -> None:
-        self._network = network
-        self._kinds = machine.kinds
-        self._storage = storage
-        self._slices = slices
-
-    def tasks(self, tiled: TiledGroup, first: int) -> Iterator[Task]:
-        """Yield the tasks of a group, numbered from ``first``.
-
-        Raises
-        ------
-        SpmilpError
-            If no kind of core can run the group.
-        """
-        group, parts = tiled.group, tiled.grid.parts
-        shape, find = self._network.tensors[group.output].shape, self._storage.find
-        overwritable = overwritable_inputs(self._network, group)
-        # Tiles of one group have few different sizes.
-        costs: dict[Work, tuple[tuple[Cycles | None, ...], tuple[Femtojoules | None, ...]]] = {}
-        for number, task in enumerate(tiled.tasks, start=first):
-            if task.work not in costs:
-                costs[task.work] = self._cost(group, task.work)
-            cycles, energy = costs[task.work]
-            start, stop = parts[task.part]
-            is_last = task.part == len(parts) - 1
-            result = find(group.output) if is_last else find(group.name, (0, stop))
-            written = {cell: result.first + k for k, cell, _ in result.grid.overlapping(task.box)}
-            operands = [(find(name), box) for name, box in task.reads.items()]
-            if task.part > 0:
-                operands.append((find(group.name, (0, start)), task.box))
-            reads: dict[SliceIdx, None] = {}
-            in_place: list[tuple[SliceIdx, BufferIdx]] = []
-            for stored, box in operands:
-                pieces = self._slices.covering(stored, box)
-                reads |= dict.fromkeys(piece.index for piece in pieces)
-                adds_up = stored.value.reduction is not None
-                if (adds_up and stored.value.item == result.value.item) or (
-                    stored.value.of in overwritable
-                ):
-                    # Whole buffers that are the same boxes as buffers written.
-                    in_place += (
-                        (piece.index, written[piece.whole])
-                        for piece in pieces
-                        if piece.whole is not None and piece.whole in written
-                    )
-            name = box_name(group.name, task.box, shape)
-            yield Task(
-                index=number,
-                name=name if len(parts) == 1 else f"{name}/{start}:{stop}",
-                cycles=cycles,
-                reads=tuple(reads),
-                writes=tuple(written.values()),
-                in_place=tuple(in_place),
-                energy=energy,
-                tile=Tile(
-                    of=group.name,
-                    box=task.box,
-                    reduction=None if len(parts) == 1 else (start, stop),
-                ),
-            )
-
-    def _cost(
-        self, group: Group, work: Work
-    ) -> tuple[tuple[Cycles | None, ...], tuple[Femtojoules | None, ...]]:
+    @cache
+    def cost(work: Work) -> tuple[tuple[Cycles | None, ...], tuple[Femtojoules | None, ...]]:
         """Return the cycles and the energy of some work on each kind of core."""
-        cycles = cycles_by_kind(group, work, self._kinds)
+        cycles = cycles_by_kind(group, work, kinds)
         if all(count is None for count in cycles):
-            raise cannot_run(group, work.dtype, self._kinds)
-        return cycles, energy_by_kind(group, work, self._kinds)
+            raise cannot_run(group, work.dtype, kinds)
+        return cycles, energy_by_kind(group, work, kinds)
+
+    for number, task in enumerate(tiled.tasks, start=first):
+        cycles, energy = cost(task.work)
+        start, stop = parts[task.part]
+        is_last = task.part == len(parts) - 1
+        result = find(group.output) if is_last else find(group.name, (0, stop))
+        written = {cell: result.first + k for k, cell, _ in result.grid.overlapping(task.box)}
+        operands = [(find(name), box) for name, box in task.reads.items()]
+        if task.part > 0:
+            operands.append((find(group.name, (0, start)), task.box))
+        reads: dict[SliceIdx, None] = {}
+        in_place: list[tuple[SliceIdx, BufferIdx]] = []
+        for stored, box in operands:
+            pieces = slices.covering(stored, box)
+            reads |= dict.fromkeys(piece.index for piece in pieces)
+            adds_up = stored.value.reduction is not None
+            if (adds_up and stored.value.item == result.value.item) or (
+                stored.value.of in overwritable
+            ):
+                # Whole buffers that are the same boxes as buffers written.
+                in_place += (
+                    (piece.index, written[piece.whole])
+                    for piece in pieces
+                    if piece.whole is not None and piece.whole in written
+                )
+        name = box_name(group.name, task.box, shape)
+        yield Task(
+            index=number,
+            name=name if len(parts) == 1 else f"{name}/{start}:{stop}",
+            cycles=cycles,
+            reads=tuple(reads),
+            writes=tuple(written.values()),
+            in_place=tuple(in_place),
+            energy=energy,
+            tile=Tile(
+                of=group.name,
+                box=task.box,
+                reduction=None if len(parts) == 1 else (start, stop),
+            ),
+        )

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
-from math import gcd, lcm, prod
+from math import prod
 
 from spmilp.errors import DoesNotFitError, Shortage, SpmilpError
 from spmilp.frontend.operators.boxes import volume
@@ -288,7 +288,7 @@ class SliceTable:
         """Return the slices that cover a box of a value: its shares of the value's buffers.
 
         A share whose copy would exceed the DMA's limits is cut into several slices. A share that is
-        no multiple of a controller's granule is made wider, or becomes the whole buffer.
+        no multiple of a controller's granule becomes the whole buffer.
         """
         key = stored.first, box
         if key not in self._covering:
@@ -296,31 +296,21 @@ class SliceTable:
         return self._covering[key]
 
     def _found(self, stored: Stored, box: Box) -> Iterator[Piece]:
-        for number, cell, share in stored.grid.overlapping(box):
+        for number, cell, shared in stored.grid.overlapping(box):
             buffer = stored.first + number
-            shared = self._in_units(stored, cell, share) if self._limits.controllers else share
-            if stored.read_whole or shared == cell:
+            if stored.read_whole or shared == cell or not self._is_in_units(stored, cell, shared):
                 yield Piece(buffer, cell)
             else:
                 yield from self._parts(stored, buffer, cell, shared)
 
-    def _in_units(self, stored: Stored, cell: Box, shared: Box) -> Box:
-        """Return a part of a cell around ``shared``, in multiples of the controllers' granules."""
-        item, wider = stored.value.item, shared
-        if shared:
-            unit = lcm(*(each.granule for each in self._limits.controllers))
-            step = unit // gcd(unit, item)
-            (start, end), (low, high) = shared[-1], cell[-1]
-            first = low + (start - low) // step * step
-            wider = (*shared[:-1], (first, min(high, low - (low - end) // step * step)))
-        for box in (shared, wider):
-            inside = tuple((a - low, b - low) for (a, b), (low, _) in zip(box, cell, strict=True))
-            shapes = [(inside, tuple(high - low for low, high in cell))]
-            if stored.home_strides is not None:
-                shapes.append((box, stored.value.shape))
-            if all(self._limits.is_in_units(each, shape, item) for each, shape in shapes):
-                return box
-        return cell
+    def _is_in_units(self, stored: Stored, cell: Box, shared: Box) -> bool:
+        """Say whether controllers can copy a share out of its buffer, and out of its tensor."""
+        inside = tuple((a - low, b - low) for (a, b), (low, _) in zip(shared, cell, strict=True))
+        item, extent = stored.value.item, tuple(high - low for low, high in cell)
+        at_home = stored.home_strides is None or self._limits.is_in_units(
+            shared, stored.value.shape, item
+        )
+        return at_home and self._limits.is_in_units(inside, extent, item)
 
     def _parts(self, stored: Stored, buffer: BufferIdx, cell: Box, shared: Box) -> Iterator[Piece]:
         order, item = stored.value.in_memory, stored.value.item
