@@ -30,7 +30,7 @@ T = TypeVar("T")
 TASKS = (1_000, 3_000, 10_000, 30_000, 100_000)
 CORES = (4, 16, 64, 256, 1024)
 FIXED_CORES, FIXED_TASKS = 64, 30_000
-ONE_PASS = ("tables", "assignment", "order", "routes", "pass", "score")
+ONE_PASS = ("tables", "assignment", "order", "pass", "score")
 
 
 class Clock:
@@ -55,7 +55,7 @@ def measured(tasks: int, cores: int) -> dict[str, float]:
     from spmilp.plan.file import read_plan, write_plan
     from spmilp.solvers.schedule.assignments import ASSIGNMENTS
     from spmilp.solvers.schedule.kernels.extract import Scorer, columns_of, plan_of
-    from spmilp.solvers.schedule.kernels.run import Runner
+    from spmilp.solvers.schedule.kernels.run import Runner, why_it_stopped
     from spmilp.solvers.schedule.kernels.schedule_state import Stop
     from spmilp.solvers.schedule.portfolio import FIRST_RULES, FIRST_WEIGHTS, ORDERS
 
@@ -72,15 +72,18 @@ def measured(tasks: int, cores: int) -> dict[str, float]:
     runner = clock.measure("tables", lambda: Runner(problem))
     chosen = clock.measure("assignment", lambda: ASSIGNMENTS[assignment](problem))
     placed = clock.measure("order", lambda: ORDERS[order](problem, chosen))
-    clock.measure("routes", lambda: runner.prepare(chosen))
     stop, state = clock.measure("pass", lambda: runner.run(placed, chosen, weights))
     if stop is not Stop.DONE:
-        raise SystemExit(f"{problem.name}: {runner.why_it_stopped(stop, state)}")
-    clock.measure("score", lambda: Scorer(problem)(state))
+        raise SystemExit(f"{problem.name}: {why_it_stopped(problem, stop, state)}")
+    columns = clock.measure("columns", lambda: columns_of(problem, state))
+    clock.measure("score", lambda: Scorer(problem)(columns))
     first = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     bound = clock.measure("bounds", lambda: best_bound(problem))
     plan = clock.measure(
-        "plan", lambda: plan_of(problem, columns_of(problem, state), bound, "list", ())
+        "plan",
+        lambda: plan_of(
+            problem, runner.with_addresses(placed, columns, weights), bound, "list", ()
+        ),
     )
     violations = clock.measure("check", lambda: check(problem, plan))
     if violations:

@@ -10,8 +10,8 @@ import numpy as np
 
 from spmilp.problem.problem import Problem, Task
 from spmilp.solvers.schedule.kernels.records import NONE, Ints
-from spmilp.solvers.schedule.orders import banded_operators, operator_of
-from spmilp.units import CoreIdx, TaskIdx
+from spmilp.solvers.schedule.orders import operator_of
+from spmilp.units import CoreIdx
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +55,8 @@ def locality(problem: Problem) -> Ints:
     """Give each tile to the core that reads or writes most of its bytes already.
 
     No core takes more of an operator than an equal share (rounded up to whole tiles), so that the
-    work stays balanced.
-    """
-    return _nearest(problem, frozenset())
-
-
-def _nearest(problem: Problem, in_turn: frozenset[tuple[str, TaskIdx]]) -> Ints:
-    """Return cores near to what tiles read; those of some operators go to the cores in turn.
-
-    Among equally near cores it is the one that an equal share gives, then the one with fewest
-    tiles, then the first.
+    work stays balanced. Among equally near cores it is the one that an equal share gives, then the
+    one with fewest tiles, then the first.
     """
     along = along_the_chip(problem)
     touched: list[set[CoreIdx]] = [set() for _ in problem.slices]
@@ -72,13 +64,11 @@ def _nearest(problem: Problem, in_turn: frozenset[tuple[str, TaskIdx]]) -> Ints:
     def nearest(units: Sequence[Unit]) -> Iterable[CoreIdx]:
         able = _able(problem, units[0], along)
         share = -(-len(units) // len(able))
-        is_in_turn = all(u.tasks for u in units) and operator_of(units[0].tasks[0]) in in_turn
-        defaults = _band_by_band(units, able) if is_in_turn else in_shares(problem, units, along)
+        defaults = in_shares(problem, units, along)
         taken = dict.fromkeys(able, 0)
         for unit, default in zip(units, defaults, strict=True):
             near = dict.fromkeys(able, 0)
-            # With nothing read, each tile comes to its default.
-            for read in () if is_in_turn else (read for task in unit.tasks for read in task.reads):
+            for read in (read for task in unit.tasks for read in task.reads):
                 slice_ = problem.slices[read]
                 for core in touched[read] | touched[slice_.buffer]:
                     if core in near:
@@ -92,32 +82,6 @@ def _nearest(problem: Problem, in_turn: frozenset[tuple[str, TaskIdx]]) -> Ints:
             yield best
 
     return _by_operator(problem, nearest)
-
-
-def across_bands(problem: Problem) -> Ints:
-    """Like :func:`locality`, but tiles of banded operators go to the cores in turn.
-
-    So the cores share each band, and the tiles of a core lie above each other: it keeps a few rows
-    of each result for its own next tile, and little moves between cores.
-    """
-    return _nearest(problem, banded_operators(problem))
-
-
-def _band_by_band(units: Sequence[Unit], cores: Sequence[CoreIdx]) -> list[CoreIdx]:
-    """Give the tiles to the cores in turn, along the axis that is cut most often the slowest.
-
-    That is the last one for tiles with partial sums, as for the pieces that these add up.
-    """
-    boxes = [unit.tasks[0].tile.box if unit.tasks[0].tile else () for unit in units]
-    cuts = [len(set(intervals)) for intervals in zip(*boxes, strict=False)]
-    slowest = max(range(len(cuts)), key=cuts.__getitem__, default=0)
-    if len(units[0].tasks) > 1:
-        slowest = len(cuts) - 1
-    found = [cores[0]] * len(units)
-    order = sorted(range(len(units)), key=lambda unit: (boxes[unit][slowest:], boxes[unit]))
-    for place, unit in enumerate(order):
-        found[unit] = cores[place % len(cores)]
-    return found
 
 
 def earliest_finish(problem: Problem) -> Ints:
@@ -206,7 +170,6 @@ def along_the_chip(problem: Problem) -> list[CoreIdx]:
 ASSIGNMENTS: dict[str, Callable[[Problem], Ints]] = {
     "contiguous": contiguous,
     "locality": locality,
-    "across_bands": across_bands,
     "rotating_contiguous": rotating_contiguous,
     "round_robin": round_robin,
     "earliest_finish": earliest_finish,

@@ -5,11 +5,10 @@ operators in bands where their results do not fit.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import chain, groupby
 from math import gcd, inf
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +23,7 @@ from spmilp.solvers.schedule.kernels.records import (
     Rows,
     numbered,
     numbers,
+    rows_from_pairs,
 )
 from spmilp.solvers.schedule.kernels.tables import (
     precedence,
@@ -39,19 +39,14 @@ def layer_by_layer(problem: Problem) -> Ints:
     return numbers(problem.topological_order())
 
 
-def operand_stationary(problem: Problem) -> Ints:
-    """Return the tasks layer by layer, in each so that its larger operand is brought in once.
-
-    Tasks that read the same slice of it stand together: of what is there at cycle 0 (weights) where
-    that is more, otherwise of what other tasks compute. Where all of an operand does not fit, the
-    order of the tiles decides how often it is loaded (weight and input stationary dataflows: Sze et
-    al., "Efficient processing of deep neural networks", Proceedings of the IEEE 105, 2017).
-    """
-    return _one_after_another(problem, numbers(chain.from_iterable(_stationary_operators(problem))))
-
-
 def round_robin(problem: Problem, cores: Ints) -> Ints:
-    """Return the tasks as :func:`operand_stationary`, of each operator one per core in turn.
+    """Return the tasks operator by operator, of each operator one per core in turn.
+
+    Tasks that read the same slice of their operator's larger operand stand together: of what is
+    there at cycle 0 (weights) where that is more, otherwise of what other tasks compute. Where all
+    of it does not fit, the order of the tiles decides how often it is loaded (weight and input
+    stationary dataflows: Sze et al., "Efficient processing of deep neural networks", Proceedings of
+    the IEEE 105, 2017).
 
     What the scheduler places later finds what is left of memories and links, so tasks should come
     in about the order in which they will run; and cores run side by side. Where one of them has all
@@ -161,19 +156,9 @@ def depth_first(problem: Problem) -> Ints:
     return numbers(order)
 
 
-def critical_path(problem: Problem, noise: NDArray[np.float64] | None = None) -> Ints:
-    """Return the tasks by what must still happen after they start, the longest first.
-
-    Parameters
-    ----------
-    noise
-        One factor for each task that its path is multiplied by; restarts draw several.
-    """
-    path = remaining_cycles(problem)
-    keys: list[float] = [-length for length in path]
-    if noise is not None:
-        keys = [key * float(factor) for key, factor in zip(keys, noise, strict=True)]
-    return by_priority(problem, keys)
+def critical_path(problem: Problem) -> Ints:
+    """Return the tasks by what must still happen after they start, the longest first."""
+    return by_priority(problem, -numbers(remaining_cycles(problem)))
 
 
 def by_priority(problem: Problem, keys: Sequence[float] | Ints | NDArray[np.float64]) -> Ints:
@@ -240,125 +225,50 @@ def fused_bands(problem: Problem, cores: Ints) -> Ints:
         The core of each task; those of which it is open, -1, count as one core.
     """
     turns = round_robin(problem, cores)
-    operators = operators_of(problem)
-    is_tight = _tight_operators(problem)
+    is_tight = tight_operators(problem)
     if not is_tight.any():
         return turns
-    before = problem.predecessors()
-    rank = np.empty_like(turns)
+    operators, rank = operators_of(problem), np.empty_like(turns)
     rank[turns] = np.arange(turns.size)
-    keys = np.empty(turns.size)
-    placed = 0
-    for tasks in _runs(turns, operators, is_tight):
-        fused = is_tight[operators[tasks[0]]]
-        order = _banded(tasks, before, cores, operators, rank) if fused else tasks
-        keys[order] = np.arange(placed, placed + len(order))
-        placed += len(order)
-    return by_priority(problem, keys)
+    members = rows_from_pairs(operators[turns], turns, is_tight.size)
+    order: list[TaskIdx] = []
+    for tight, run in groupby(range(is_tight.size), key=is_tight.__getitem__):
+        tasks = [task for operator in run for task in members.values(operator)]
+        order += _banded(problem, tasks, cores, operators, rank) if tight else tasks
+    return _one_after_another(problem, numbers(order))
 
 
 @cached
-def banded_operators(problem: Problem) -> frozenset[tuple[str, TaskIdx]]:
-    """Return the operators that are cut into bands, as :func:`operator_of` names them.
+def tight_operators(problem: Problem) -> NDArray[np.bool_]:
+    """Say for each operator whether the results that wait while it runs are too large.
 
-    Of a run of operators whose results do not fit, as many bands of each as its readers lag do: one
-    for each operator from it to its last reader, and a band is a tile for each core.
+    They are held against the usable bytes of all memories in which cores work.
     """
-    operators = operators_of(problem)
-    is_tight = _tight_operators(problem)
-    if not is_tight.any():
-        return frozenset()
-    names = list(dict.fromkeys(map(operator_of, problem.tasks)))
-    results, result = _results(problem), np.zeros(len(names))
-    last = np.arange(len(names))
-    np.maximum.at(last, results.operator, results.last)
-    np.add.at(result, results.operator, results.bytes)
-    bands = np.maximum(1, np.bincount(operators) / len(problem.machine.cores))
-    found: list[tuple[str, TaskIdx]] = []
-    for tight, run in groupby(range(len(names)), key=is_tight.__getitem__):
-        those = list(run)
-        lag = 1 + np.minimum(last[those], those[-1]) - those
-        if tight and sum(lag * result[those] / bands[those]) <= _scratchpad_bytes(problem):
-            found += (names[number] for number in those)
-    return frozenset(found)
-
-
-@cached
-def _scratchpad_bytes(problem: Problem) -> float:
-    """Return the usable bytes of all memories in which cores work; infinity without a limit."""
+    operators, tables = operators_of(problem), problem_tables(problem)
+    count = int(operators.max(initial=-1)) + 1
     homes = {core.memory for core in problem.machine.cores}
     sizes = [problem.machine.memories[home].usable for home in homes]
-    return sum(inf if size is None else size for size in sizes)
-
-
-@cached
-def _tight_operators(problem: Problem) -> NDArray[np.bool_]:
-    """Say for each operator whether the results that wait while it runs are too large."""
-    operators = operators_of(problem)
-    count = int(operators.max(initial=-1)) + 1
-    capacity = _scratchpad_bytes(problem)
-    if capacity in {0, inf}:
-        return np.zeros(count, bool)
-    results = _results(problem)
-    first, last = results.operator, results.last
-    read = last != NONE
-    changes = np.zeros(count + 1)
-    np.add.at(changes, first[read], results.bytes[read])
-    np.subtract.at(changes, np.maximum(first, last)[read] + 1, results.bytes[read])
-    tight: NDArray[np.bool_] = np.cumsum(changes)[:-1] > TIGHT * capacity
-    return tight
-
-
-class _Results(NamedTuple):
-    """The buffers that tasks write: the operator, the last operator that reads it, its bytes.
-
-    An operator of -1 stands for none.
-    """
-
-    operator: Ints
-    last: Ints
-    bytes: Ints
-
-
-@cached
-def _results(problem: Problem) -> _Results:
-    operators, tables = operators_of(problem), problem_tables(problem)
+    capacity = sum(inf if size is None else size for size in sizes)
     last = np.full(len(problem.buffers), NONE)
     read = tables.slices["buffer"][tables.reads["slice"]]
     np.maximum.at(last, read, operators[tables.reads["reader"]])
     writers = writers_of_buffers(problem)
-    made = np.flatnonzero(writers != NONE)
+    waiting = np.flatnonzero((writers != NONE) & (last != NONE))
+    first = operators[writers[waiting]]
     # The whole buffers are the first slices.
-    return _Results(operators[writers[made]], last[made], tables.slices["bytes"][made])
-
-
-def _runs(turns: Ints, operators: Ints, is_tight: np.ndarray) -> Iterator[list[TaskIdx]]:
-    """Yield the tasks of each operator, or of several in a row with large results."""
-    members: dict[int, list[TaskIdx]] = defaultdict(list)
-    for task in turns.tolist():
-        members[int(operators[task])].append(task)
-    run: list[TaskIdx] = []
-    for operator in range(is_tight.size):
-        if run and not is_tight[operator]:
-            yield run
-            run = []
-        run += members[operator]
-        if not is_tight[operator]:
-            yield run
-            run = []
-    if run:
-        yield run
+    size = tables.slices["bytes"][waiting]
+    changes = np.zeros(count + 1)
+    np.add.at(changes, first, size)
+    np.subtract.at(changes, np.maximum(first, last[waiting]) + 1, size)
+    tight: NDArray[np.bool_] = np.cumsum(changes)[:-1] > TIGHT * capacity
+    return tight
 
 
 def _banded(
-    run: Sequence[TaskIdx],
-    before: Sequence[Collection[TaskIdx]],
-    cores: Ints,
-    operators: Ints,
-    rank: Ints,
+    problem: Problem, run: Sequence[TaskIdx], cores: Ints, operators: Ints, rank: Ints
 ) -> list[TaskIdx]:
     """Return the tasks of a run band by band; in each band one operator after another."""
-    waiting = set(run)
+    before, waiting = problem.predecessors(), set(run)
     is_read = {earlier for task in run for earlier in before[task]}
     turns = Counter[int]()
     bands: dict[int, list[TaskIdx]] = defaultdict(list)
@@ -368,21 +278,13 @@ def _banded(
             bands[turns[core]].append(task)
             turns[core] += 1
     order: list[TaskIdx] = []
-    for number in sorted(bands):
-        band = _taken_with_predecessors(bands[number], before, waiting)
+    for _, band in sorted(bands.items()):
+        waiting.difference_update(band)
+        # What a band waits for comes with it.
+        for task in band:
+            for earlier in before[task]:
+                if earlier in waiting:
+                    waiting.remove(earlier)
+                    band.append(earlier)
         order += sorted(band, key=lambda task: (operators[task], rank[task]))
     return order
-
-
-def _taken_with_predecessors(
-    lasts: Sequence[TaskIdx], before: Sequence[Collection[TaskIdx]], waiting: set[TaskIdx]
-) -> list[TaskIdx]:
-    """Take tasks and what they follow out of those that are waiting."""
-    waiting.difference_update(lasts)
-    taken = list(lasts)
-    for task in taken:
-        for earlier in before[task]:
-            if earlier in waiting:
-                waiting.remove(earlier)
-                taken.append(earlier)
-    return taken

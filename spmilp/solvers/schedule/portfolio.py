@@ -23,13 +23,12 @@ from spmilp.solvers.schedule.kernels.records import NEVER, Ints
 from spmilp.solvers.schedule.kernels.run import Runner, shortage_of, why_it_stopped
 from spmilp.solvers.schedule.kernels.schedule_state import Stop, Weights
 from spmilp.solvers.schedule.orders import (
-    banded_operators,
     critical_path,
     depth_first,
     fused_bands,
     layer_by_layer,
-    operand_stationary,
     round_robin,
+    tight_operators,
 )
 from spmilp.units import Cycles
 
@@ -44,18 +43,17 @@ def _whatever_cores(rule: Callable[[Problem], Ints]) -> Callable[[Problem, Ints]
 ORDERS: dict[str, Callable[[Problem, Ints], Ints]] = {
     "round_robin": round_robin,
     "fused_bands": fused_bands,
-    "operand_stationary": _whatever_cores(operand_stationary),
     "critical_path": _whatever_cores(critical_path),
     "layer_by_layer": _whatever_cores(layer_by_layer),
     "depth_first": _whatever_cores(depth_first),
 }
 
-BANDS_RULES = (("across_bands", "fused_bands"), ("locality", "fused_bands"))
-"""Rules with fused bands. They equal those without where no operators are cut into bands."""
+BANDS_RULES = (("earliest_finish", "fused_bands"), ("locality", "fused_bands"))
+"""Rules with fused bands, which differ from ``round_robin`` only where memory is tight. With tiles
+that are cut into bands other rules take up to 32 % longer."""
 
-SPARING, SPARING_BANDS = "sparing", "sparing_bands"
-SPARING_ORDERS = {SPARING: "round_robin", SPARING_BANDS: "fused_bands"}
-"""Orders under other names, with weights by which bytes of DRAM are dear: cores rather wait for
+SPARING = "sparing"
+"""The order ``round_robin`` with weights by which bytes of DRAM are dear: cores rather wait for
 what others load, and results rather stay. On layers of language models it takes up to a fifth less.
 """
 
@@ -71,18 +69,12 @@ FIRST_RULES = (
 
 On the problems of the benchmark suite ``networks`` the first is 14 % worse than the best of all 24
 rules without fused bands, in geometric mean, and the best of the four here without them 1.4 %; no
-other one and no other four did better. Fused bands differ from ``round_robin`` only where memory is
-tight.
+other one and no other four did better.
 """
 
-EVALUATION_RULES = (
-    FIRST_RULES[0],
-    ("locality", SPARING),
-    *FIRST_RULES[1:5],
-    ("earliest_finish", "fused_bands"),
-)
+EVALUATION_RULES = (FIRST_RULES[0], ("locality", SPARING), *FIRST_RULES[1:5])
 """On the same problems the best of those without fused bands is 2.4 % worse than the best of all;
-no other three did better. The last one is 23 % better than the others on SqueezeNet for Cell."""
+no other three did better."""
 
 
 def advances_of(operators: Ints, columns: PlanColumns) -> Ints:
@@ -269,7 +261,7 @@ class Schedules:
         usual = FIRST_WEIGHTS[self._problem.objective.first]
         sparing = SPARING_WEIGHTS[self._problem.objective.first]
         for assignment, order in self._only or self._rules():
-            first = Trial(assignment, order, sparing if order in SPARING_ORDERS else usual)
+            first = Trial(assignment, order, sparing if order == SPARING else usual)
             yield first
             is_first = not self._only and (assignment, order) in FIRST_RULES
             # Without cores there is nobody yet for whom a transfer could do more.
@@ -303,8 +295,8 @@ class Schedules:
             self._assignments[trial.assignment] = ASSIGNMENTS[trial.assignment](self._problem)
         cores = self._assignments[trial.assignment]
         if trial.rule not in self._orders:
-            order = SPARING_ORDERS.get(trial.order, trial.order)
-            self._orders[trial.rule] = ORDERS[order](self._problem, cores)
+            order = ORDERS["round_robin" if trial.order == SPARING else trial.order]
+            self._orders[trial.rule] = order(self._problem, cores)
         return self._orders[trial.rule], cores
 
     def _run(self, trial: Trial) -> Found | None:
@@ -429,13 +421,12 @@ def promising_schedules(
     latest: Cycles,
     seconds: float | None = None,
 ) -> Iterator[Found]:
-    """Yield what :func:`schedules_by` does; where there are bands, by their rules first.
+    """Yield what :func:`schedules_by` does; where results do not fit, by fused bands first.
 
     What these and others are worth for other tilings says nothing of them there, and either are
     asked though the schedules of the others are given up.
     """
-    if banded_operators(problem):
+    if tight_operators(problem).any():
         yield from schedules_by(problem, BANDS_RULES, latest, seconds)
         rules = [rule for rule in rules if rule not in BANDS_RULES]
-    if rules:
-        yield from schedules_by(problem, rules, latest, seconds)
+    yield from schedules_by(problem, rules, latest, seconds)

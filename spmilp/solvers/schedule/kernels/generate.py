@@ -40,7 +40,6 @@ from spmilp.solvers.schedule.kernels.transfers import (
     earliest_finish_core,
     earliest_transfer,
     end_of_predecessors,
-    relayed,
     store,
     transfer_to_all,
 )
@@ -340,13 +339,6 @@ def _fetch_directly(
         state.counts[COUNT_FAILED_SLICE] = slice_
         state.counts[COUNT_FAILED_MEMORY] = memory
         return NONE, UNREACHABLE
-    if state.reach > 0 and state.memories[state.residencies[source].memory].is_dram:
-        relay = relayed(state, slice_, source, new, end)
-        if relay != NONE:
-            ready = max(free, state.residencies[relay].valid)
-            other, begins, ends = earliest_transfer(state, slice_, relay, memory, ready, NEVER)
-            if other != NONE:
-                source, option, start, end = relay, other, begins, ends
     transfer_to_all(state, slice_, source, new, option, start, end)
     return new, DONE
 

@@ -246,9 +246,6 @@ def end_of_predecessors(state: ScheduleState, task: int) -> int:
 LATER = 4
 """A multicast may end later than the transfer to one memory alone by this part of its cycles."""
 
-MOST_RELAYS = 4
-"""Other memories at most to which a slice may be loaded in place of the one that needs it first."""
-
 
 class _Multicast(NamedTuple):
     """A transfer over the first ``links`` of ``state.cast_links``; all cycles without a rate."""
@@ -344,50 +341,6 @@ def _memory_that_lacks(state: ScheduleState, slice_: int, entry: int, here: int)
     if residency_in(state, slice_, memory) != NONE:
         return NONE
     return memory
-
-
-@part
-def relayed(state: ScheduleState, slice_: int, source: int, destination: int, end: int) -> int:
-    """Load a slice to another reader's memory first, if it comes sooner from there.
-
-    Links into one memory are slower than a DRAM: what all read is loaded to several memories.
-
-    Parameters
-    ----------
-    source
-        In a DRAM.
-    end
-        Of the transfer from there to ``destination``.
-
-    Returns
-    -------
-    int
-        The residency there, or -1.
-    """
-    size, here = state.slices[slice_].bytes, state.residencies[destination].memory
-    ready, tried = state.residencies[source].valid, ZERO
-    best, best_option, best_start, best_end, arrives = NONE, NONE, ZERO, end, ZERO
-    readers = state.slices[slice_]
-    for entry in range(readers.next_reader, readers.readers_to):
-        memory = _memory_that_lacks(state, slice_, entry, here)
-        if memory == NONE or state.pair_at[memory, here] == NONE:
-            continue
-        tried += ONE
-        if tried > MOST_RELAYS:
-            break
-        option, start, there = earliest_transfer(state, slice_, source, memory, ready, best_end)
-        onwards = cycles_on_idle_hardware(state, memory, here, size)
-        if option == NONE or there + onwards >= best_end:
-            continue
-        if _has_room(state, slice_, memory, start):
-            best, best_option, best_start, best_end = memory, option, start, there + onwards
-            arrives = there
-    if best == NONE:
-        return NONE
-    new = new_residency(state, slice_, best, size)
-    take(state, new, best_start)
-    transfer(state, slice_, source, new, best_option, best_start, arrives)
-    return new
 
 
 @part
