@@ -427,7 +427,7 @@ def why_it_stopped(problem: Problem, stop: Stop, state: ScheduleState) -> str:
     return (
         f"{where}: no engine can bring {problem.buffers[slice_.buffer].name} "
         f"({slice_.bytes} B) to {memory.name} in one transfer from where it lies; check "
-        f"the engines' reach, their longest transfer, their dimensions and what their controllers can copy"
+        "the engines' reach, their longest transfer, their dimensions and their controllers"
     )
 
 
