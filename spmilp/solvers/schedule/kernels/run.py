@@ -4,6 +4,7 @@ And what kept it from a plan, as data and in words.
 """
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from threading import Timer
 
@@ -79,39 +80,24 @@ MANY_TASKS = 1_000
 """A run with fewer takes so little time that an interrupt can wait for its end."""
 
 
-class _GivenUpInTime:
-    """Makes a run end with ``TOO_LATE`` after some seconds.
+@contextmanager
+def _given_up_after(seconds: float | None, state: ScheduleState) -> Iterator[None]:
+    """Make a run end with ``TOO_LATE`` after some seconds.
 
     Compiled code does not hold the interpreter lock, and compares ``counts[COUNT_LATEST]`` with the
     end of each task that it places. So a timer's thread writes a makespan there that every task
     exceeds; the number is written at once, and it does not matter which task comes next.
     """
-
-    def __init__(self, seconds: float | None) -> None:
-        self._timer = None if seconds is None else Timer(seconds, self._give_up)
-        self._is_over = False
-        self._state: ScheduleState | None = None
-
-    def __enter__(self) -> "_GivenUpInTime":
-        if self._timer is not None:
-            self._timer.daemon = True
-            self._timer.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-
-    def watch(self, state: ScheduleState) -> None:
-        """Let the time be that of a run that is about to begin."""
-        self._state = state
-        if self._is_over:
-            self._give_up()
-
-    def _give_up(self) -> None:
-        self._is_over = True
-        if self._state is not None:
-            self._state.counts[COUNT_LATEST] = NONE
+    if seconds is None:
+        yield
+        return
+    timer = Timer(seconds, state.counts.__setitem__, (COUNT_LATEST, NONE))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 class Runner:
@@ -185,19 +171,16 @@ class Runner:
         machine = self._machine_for(cores)
         casts = multicasts and self.can_multicast and not is_alone
         reach = TASKS_AHEAD * machine.cores.size if casts else 0
-        with _GivenUpInTime(seconds) as timer:
-            while True:
-                state = self._new_state(
-                    machine, order, cores, weights, latest, shares, reach, is_alone
-                )
-                timer.watch(state)
+        while True:
+            state = self._new_state(machine, order, cores, weights, latest, shares, reach, is_alone)
+            with _given_up_after(seconds, state):
                 if len(self.problem.tasks) < MANY_TASKS:
                     stop = Stop(generate_schedule(state, order))
                 else:
                     stop = Stop(interruptibly(generate_schedule, state, order))
-                if stop is not Stop.FULL:
-                    return stop, state
-                self.growth *= 2
+            if stop is not Stop.FULL:
+                return stop, state
+            self.growth *= 2
 
     def with_addresses(
         self, order: Ints, columns: PlanColumns, weights: Weights, *, multicasts: bool = True
