@@ -20,7 +20,6 @@ from spmilp.solvers.schedule.kernels.memories import (
     take_over,
 )
 from spmilp.solvers.schedule.kernels.records import NEVER, NO, NONE, YES, ZERO, Ints
-from spmilp.solvers.schedule.kernels.reference import by_reference
 from spmilp.solvers.schedule.kernels.schedule_state import (
     COUNT_FAILED_MEMORY,
     COUNT_FAILED_SLICE,
@@ -46,12 +45,11 @@ from spmilp.solvers.schedule.kernels.transfers import (
 
 
 @kernel
-def generate_schedule(tables: ScheduleState, order: Ints) -> int:
+def generate_schedule(state: ScheduleState, order: Ints) -> int:
     """Place the tasks of ``order`` one after another; return why it stopped.
 
     Where a table is too small, what goes beyond it is left out, and nothing of the schedule counts.
     """
-    state = by_reference(tables)
     stop = _place_initial_buffers(state)
     if stop != DONE:
         return stop
