@@ -78,6 +78,6 @@ def test_a_chain_of_convolutions_whose_rows_fit_moves_no_intermediate_result() -
     assert whole >= 4 * (1 << 15)
 
     bands = next(FusedBands(network, MACHINE).tilings())
-    bytes_ = moved(first.lower({**first.tilings, **bands}), [("earliest_finish", "fused_bands")])
+    bytes_ = moved(first.lower({**first.tilings, **bands}), [("round_robin", "fused_bands")])
     assert bytes_[BufferKind.OUTPUT] == whole
     assert bytes_[BufferKind.INTERMEDIATE] == 0
