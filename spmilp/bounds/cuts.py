@@ -21,7 +21,7 @@ class Edges(NamedTuple):
     ----------
     earlier
         The task that each begins at.
-    near, away
+    lag
         Cycles between the two.
     use
         Bytes that what the later one reads of the earlier one's results holds on the links into its
@@ -30,8 +30,7 @@ class Edges(NamedTuple):
 
     first: Ints
     earlier: Ints
-    near: Ints
-    away: Ints
+    lag: Ints
     use: Ints
 
 
@@ -46,6 +45,8 @@ class Tasks(NamedTuple):
         Its own, at least.
     sharing
         The most cores that work in a memory in which it can run.
+    use
+        Bytes that what comes to it from DRAM holds on the links into its memory.
     rate, over
         Numerator and denominator of the rate of the links into its memory.
     """
@@ -53,6 +54,7 @@ class Tasks(NamedTuple):
     alone: Ints
     cycles: Ints
     sharing: Ints
+    use: Ints
     rate: Ints
     over: Ints
 
@@ -78,26 +80,9 @@ class Ports(NamedTuple):
 
 
 @part
-def until_done(
-    some: int, others: int, near: int, away: int, number: int, work: int, shortest: int
-) -> int:
-    """Return the least T in which ``some`` cores have T - near cycles, ``others`` T - away.
-
-    They have to suffice for ``work`` cycles, and for ``number`` tasks of ``shortest`` each.
-    """
-    away = max(near, away)
-    end = near + -(-work // some)
-    if end > away and others > 0:
-        end = -(-(work + some * near + others * away) // (some + others))
-    later = away - near
-    rounds = -(-number // some)
-    if others > 0 and rounds * shortest > later:
-        # T ends a round of the former, or one of the latter.
-        lost, won = -(-later // shortest), later // shortest
-        first = max(lost, -(-(number + others * lost) // (some + others)))
-        second = max(0, -(-(number - some * won) // (some + others)))
-        return max(end, near + min(rounds * shortest, first * shortest, later + second * shortest))
-    return max(end, near + rounds * shortest)
+def until_done(cores: int, number: int, work: int, shortest: int) -> int:
+    """Return the least cycles in which cores do some work, a number of tasks of ``shortest``."""
+    return max(-(-work // cores), -(-number // cores) * shortest)
 
 
 @part
@@ -129,8 +114,7 @@ class Window(NamedTuple):
     """Arrays for tasks before one task; of each task the last one that has written it counts."""
 
     seen: Ints
-    near: Ints
-    away: Ints
+    lag: Ints
     heap: Ints
     found: Ints
 
@@ -141,33 +125,26 @@ def tasks_before(t: int, tasks: Tasks, edges: Edges, window: Window, width: int)
     size = 0
     for edge in range(edges.first[t], edges.first[t + 1]):
         x = edges.earlier[edge]
-        size = _reach(window, t, x, edges.near[edge], edges.away[edge], size)
+        size = _reach(window, t, x, edges.lag[edge], size)
     found = 0
     while size > 0 and found < width:
         x, size = _pop(window.heap, size)
         window.found[found] = x
         found += 1
         for edge in range(edges.first[x], edges.first[x + 1]):
-            near = window.near[x] + tasks.cycles[x] + edges.near[edge]
-            # One of the two edges leads to another memory.
-            away = min(
-                window.away[x] + tasks.cycles[x] + edges.near[edge],
-                window.near[x] + tasks.cycles[x] + edges.away[edge],
-            )
-            size = _reach(window, t, edges.earlier[edge], near, away, size)
+            lag = window.lag[x] + tasks.cycles[x] + edges.lag[edge]
+            size = _reach(window, t, edges.earlier[edge], lag, size)
     return found
 
 
 @part
-def _reach(window: Window, t: int, x: int, near: int, away: int, size: int) -> int:
+def _reach(window: Window, t: int, x: int, lag: int, size: int) -> int:
     """Note a way from ``x`` to ``t``; return the size of the heap of tasks to go on from."""
     if window.seen[x] != t:
         window.seen[x] = t
-        window.near[x] = near
-        window.away[x] = max(near, away)
+        window.lag[x] = lag
         return _push(window.heap, size, x)
-    window.near[x] = max(window.near[x], near)
-    window.away[x] = max(window.away[x], near, away)
+    window.lag[x] = max(window.lag[x], lag)
     return size
 
 
@@ -219,7 +196,6 @@ def raised_heads(
     window = Window(
         np.full(count, -1, np.int64),
         np.zeros(count, np.int64),
-        np.zeros(count, np.int64),
         np.zeros(count + 1, np.int64),
         np.zeros(count, np.int64),
     )
@@ -229,12 +205,12 @@ def raised_heads(
         best = tasks.alone[t]
         for edge in range(edges.first[t], edges.first[t + 1]):
             x = edges.earlier[edge]
-            best = max(best, heads[x] + tasks.cycles[x] + edges.near[edge])
+            best = max(best, heads[x] + tasks.cycles[x] + edges.lag[edge])
         best = max(best, _what_must_arrive(t, heads, tasks, edges))
         wide = (count - 1 - t) % every == 0
         size = tasks_before(t, tasks, edges, window, count if wide else width)
         if size > 1:
-            best = max(best, _cut(t, window.found[:size], heads, tasks, window, cores))
+            best = max(best, _cut(window.found[:size], heads, tasks, window, cores))
         for port in range(ports.rate.size):
             best = max(best, _port(t, port, size, tasks, ports, window, latest, wanted))
         heads[t] = best
@@ -243,7 +219,7 @@ def raised_heads(
 
 @part
 def _what_must_arrive(t: int, heads: Ints, tasks: Tasks, edges: Edges) -> int:
-    """Return when all that a task reads of others' results can have come to its memory."""
+    """Return when all that a task reads can have come to its memory."""
     first, last = edges.first[t], edges.first[t + 1]
     best = total = most = 0
     begin = shortest = 1 << 62
@@ -258,53 +234,28 @@ def _what_must_arrive(t: int, heads: Ints, tasks: Tasks, edges: Edges) -> int:
             shortest = min(shortest, tasks.cycles[x])
             release = ends[position]
             best = max(best, until_arrived(t, tasks, total, most, begin, release, shortest))
-    return best
-
-
-BY_HEAD, BY_LAG, JOIN = range(3)
-"""Which tasks before another are taken together, the first of them first: for a cut, those with the
-greatest heads, or lags; for the join, those that would come latest from another memory."""
+    total += tasks.use[t]
+    return max(best, until_arrived(t, tasks, total, most, begin, 0, shortest))
 
 
 @part
-def _cut(t: int, found: Ints, heads: Ints, tasks: Tasks, window: Window, cores: int) -> int:
-    """Return when the tasks before a task can have been done: cuts and join of `paths_of`."""
-    some = min(tasks.sharing[t], cores)
-    others = cores - some
-    size = found.size
-    keys = np.empty(size, np.int64)
+def _cut(found: Ints, heads: Ints, tasks: Tasks, window: Window, cores: int) -> int:
+    """Return when the tasks before a task can have been done: the cuts of `paths_of`.
+
+    Of these tasks, those with the greatest heads are taken together, or with the greatest lags.
+    """
     best = 0
-    for way in (BY_HEAD, BY_LAG, JOIN):
-        for number in range(size):
-            x = found[number]
-            if way == BY_HEAD:
-                keys[number] = -heads[x]
-            elif way == BY_LAG:
-                keys[number] = -window.near[x]
-            else:
-                keys[number] = -(heads[x] + tasks.cycles[x] + window.away[x])
-        order = np.argsort(keys)
+    for by_head in (True, False):
+        keys = heads[found] if by_head else window.lag[found]
         work = 0
-        head = near = away = shortest = 1 << 62
-        local = 0
-        joined = 1 << 62
-        for number in range(size):
-            x = found[order[number]]
-            if way == JOIN:
-                joined = min(joined, max(local, -keys[order[number]]))
+        head = lag = shortest = 1 << 62
+        for number, position in enumerate(np.argsort(-keys), 1):
+            x = found[position]
             work += tasks.cycles[x]
             head = min(head, heads[x])
-            near = min(near, window.near[x])
-            away = min(away, window.away[x])
+            lag = min(lag, window.lag[x])
             shortest = min(shortest, tasks.cycles[x])
-            if way == JOIN:
-                alone = until_done(some, 0, near, near, number + 1, work, shortest)
-                local = max(local, head + alone)
-            else:
-                end = until_done(some, others, near, away, number + 1, work, shortest)
-                best = max(best, head + end)
-        if way == JOIN:
-            best = max(best, min(joined, local))
+            best = max(best, head + lag + until_done(cores, number, work, shortest))
     return best
 
 
@@ -323,7 +274,7 @@ def _port(
     count = 0
     for number in range(-1, size):
         x = t if number < 0 else window.found[number]
-        wait = 0 if number < 0 else window.near[x] + tasks.cycles[x]
+        wait = 0 if number < 0 else window.lag[x] + tasks.cycles[x]
         for job in range(ports.first[port, x], ports.first[port, x + 1]):
             buffer = ports.buffer[job]
             if latest[buffer] < 0:

@@ -49,19 +49,18 @@ class Edge(NamedTuple):
 
     Parameters
     ----------
-    near, away
-        Cycles: at least, and at least if the two run in different memories.
+    lag
+        Cycles, at least.
     use
         Bytes that the data between them holds at least on the links into the later one's memory, if
         the earlier one runs in another.
     """
 
-    near: Cycles
-    away: Cycles
+    lag: Cycles
     use: Bytes
 
 
-NO_DATA = Edge(0, 0, 0)
+NO_DATA = Edge(0, 0)
 
 
 class PrecedenceGraph:
@@ -70,9 +69,8 @@ class PrecedenceGraph:
     Proof: a task starts after each predecessor has ended. What it reads of a buffer that lies in
     DRAM at first has to come from there, by one transfer or several that follow one another. What
     it reads of a buffer that another task has written has to come from a memory in which that one
-    can work, if the two have none in common; and if the two run in different memories, from the one
-    to the other, unless cores read in other memories. A buffer that must end in DRAM is brought
-    there after its task has ended. Each of these takes at least the cycles of its fastest option.
+    can work, if the two have none in common. A buffer that must end in DRAM is brought there after
+    its task has ended. Each of these takes at least the cycles of its fastest option.
 
     What comes to the memory in which a task runs passes the links that lead there
     (:meth:`.Distances.into`), and for each buffer it is a transfer of its own at the least.
@@ -81,6 +79,8 @@ class PrecedenceGraph:
     ----------
     loads, stores
         Of each task, least cycles before its start and after its end.
+    load_use
+        Of each task, bytes that its loads hold on the links into its memory.
     into
         Of each task, the links into its memory.
     sharing
@@ -105,6 +105,7 @@ class PrecedenceGraph:
                 if writer is not None:
                     self._connect(writer, task, size)
         self.loads = tuple(map(self._load, problem.tasks, largest))
+        self.load_use = tuple(map(self._load_use, problem.tasks, largest))
         self.stores = tuple(map(self._store, problem.tasks))
 
     def edge(self, earlier: TaskIdx, later: TaskIdx) -> Edge:
@@ -113,7 +114,7 @@ class PrecedenceGraph:
 
     def lag(self, earlier: TaskIdx, later: TaskIdx) -> Cycles:
         """Return the cycles from the end of a task to the start of one that follows it."""
-        return self.edge(earlier, later).near
+        return self.edge(earlier, later).lag
 
     def _most_cores_of_a_memory(self) -> tuple[int, ...]:
         cores = Counter(core.memory for core in self._problem.machine.cores)
@@ -135,12 +136,10 @@ class PrecedenceGraph:
         sources = self._distances.writable(self._problem.tasks[writer])
         targets = self._distances.readable(task)
         known = self.edge(writer, task.index)
-        near = max(known.near, self._distances.cycles(sources, targets, size))
-        away, use = max(near, known.away), known.use
+        lag, use = max(known.lag, self._distances.cycles(sources, targets, size)), known.use
         if self._reads_are_local:
-            away = max(away, self._distances.cycles_away(sources, targets, size))
             use += size + self.into[task.index].overhead
-        self._edges[writer, task.index] = Edge(near, away, use)
+        self._edges[writer, task.index] = Edge(lag, use)
 
     def _load(self, task: Task, largest: dict[BufferIdx, Bytes]) -> Cycles:
         """Return the least cycles of what comes from DRAM."""
@@ -152,6 +151,13 @@ class PrecedenceGraph:
             if start is not None
         )
         return max(cycles, default=0)
+
+    def _load_use(self, task: Task, largest: dict[BufferIdx, Bytes]) -> Bytes:
+        if not self._reads_are_local:
+            return 0
+        overhead = self.into[task.index].overhead
+        starts_in_dram = self._distances.starts_in_dram
+        return sum(size + overhead for one, size in largest.items() if starts_in_dram(one))
 
     def _store(self, task: Task) -> Cycles:
         """Return the least cycles of what goes to DRAM."""
@@ -207,28 +213,18 @@ def paths_of(problem: Problem, movement: Movement, graph: PrecedenceGraph | None
     before, ``p(j)`` the least cycles of ``j`` and ``E(j) = head(j) + p(j)``, and K the number of
     cores, of which at most ``c`` work in ``m``.
 
-    *Lags.* From the end of ``j`` to ``T`` pass at least ``near(j)`` cycles, and at least
-    ``away(j)`` if ``j`` does not run in ``m``. For an edge these are the cycles of the least
-    transfers (0 and 0 without data, and where cores read in other memories). Over a task ``x``
-    between the two
+    *Lags.* From the end of ``j`` to ``T`` pass at least ``lag(j)`` cycles: those of the least
+    transfers over an edge, and ``lag(j, x) + p(x) + lag(x)`` over a task ``x`` between the two.
 
-        near(j) >= near(j, x) + p(x) + near(x)
-        away(j) >= min(near(j, x) + p(x) + away(x), away(j, x) + p(x) + near(x)),
+    *Cut.* Let Q be some of A, run at ``h`` at the soonest. A core has ``T - h - lag`` cycles for Q,
+    with the least ``lag`` in Q. So
 
-    for if ``j`` does not run in ``m``, then ``x`` runs in another memory than ``j`` or than ``t``.
+        K (T - h - lag) >= sum p(Q),
 
-    *Cut.* Let Q be some of A, run at ``h`` at the soonest. A core of ``m`` has ``T - h - near``
-    cycles for Q, with the least ``near`` in Q, and another one ``T - h - away``. So
-
-        c (T - h - near) + (K - c) (T - h - away) >= sum p(Q),
-
-    without what is below 0. And a core with ``w`` cycles runs ``floor(w / min p(Q))`` tasks of Q at
-    most, so as many rounds of all cores must suffice for all of Q. (Fernandez and Bussell, IEEE
-    Trans. Computers C-22(8), 1973, without lags, for the graph before ``t``.) Q are the tasks with
-    the greatest heads, or the greatest lags.
-
-    *Join.* If ``E(j) + away(j) > T``, then ``j`` runs in ``m``, and all such tasks have the ``c``
-    cores of ``m`` until ``T``. The least ``T`` for which these suffice is a head.
+    and as a core with ``w`` cycles runs ``floor(w / min p(Q))`` tasks of Q at most, as many rounds
+    of all cores must suffice for all of Q. (Fernandez and Bussell, IEEE Trans. Computers C-22(8),
+    1973, without lags, for the graph before ``t``.) Q are the tasks with the greatest heads, or the
+    greatest lags.
 
     *Arrivals.* Where tasks read in their core's memory alone, what ``t`` reads of the results of
     ``j`` comes into ``m`` from outside unless ``j`` runs in ``m``: of each buffer by a transfer of
@@ -236,8 +232,9 @@ def paths_of(problem: Problem, movement: Movement, graph: PrecedenceGraph | None
     but none of them brings two buffers. It begins after ``E(j)`` and holds its bytes, set-up and
     latency on the links into ``m`` until ``T`` (:meth:`.Distances.into`). Let Q be some tasks
     before ``t`` that have ended at ``r`` at the soonest and begun at ``h``. At most
-    ``c floor((T - h) / min p(Q))`` of them run in ``m``; the rest must come in ``T - r``. (Not so
-    for results that leave a memory: one of several readers can pass them on.)
+    ``c floor((T - h) / min p(Q))`` of them run in ``m``; the rest must come in ``T - r``. What
+    ``t`` reads of buffers that come from DRAM comes in ``T``. (Not so for results that leave a
+    memory: one of several readers can pass them on.)
 
     *Ports.* What tasks of A and ``t`` itself read from DRAM has left it before; with R the loads of
     which the readers start at least q cycles before ``t``,
@@ -274,14 +271,16 @@ class _Side:
         self._edges = self._edges_of(graph, reverse=reverse)
         alone = graph.stores if reverse else graph.loads
         over, under = zip(*(links.rate.as_integer_ratio() for links in graph.into), strict=True)
-        columns = (np.array(one) for one in (alone, graph.cycles, graph.sharing, over, under))
-        self._tasks = Tasks(*(column[list(self._order)] for column in columns))
+        use = [0] * len(self._order) if reverse else graph.load_use
+        columns = (alone, graph.cycles, graph.sharing, use, over, under)
+        order = list(self._order)
+        self._tasks = Tasks(*(np.array(column, np.int64)[order] for column in columns))
         self._ports = self._ports_of(problem, movement, reverse=reverse)
 
     def is_countable(self, found: Paths) -> bool:
         """Say whether no sum or product leaves 64 bits."""
-        cycles = sum(found.cycles) + found.longest + int(self._edges.away.sum())
-        use = int(self._ports.use.sum()) + int(self._edges.use.sum())
+        cycles = sum(found.cycles) + found.longest + int(self._edges.lag.sum())
+        use = sum(int(each.use.sum()) for each in (self._tasks, self._edges, self._ports))
         scales = (self._tasks.rate, self._tasks.over, self._ports.rate, self._ports.over)
         scale = max(self._cores, *(int(each.max(initial=1)) for each in scales))
         return (use + cycles + 1) * scale < LARGEST
@@ -303,9 +302,9 @@ class _Side:
             for later, some in enumerate(graph.before)
             for earlier in some
         ]
-        table = np.array(rows, np.int64).reshape(-1, 5)
+        table = np.array(rows, np.int64).reshape(-1, 4)
         if reverse:
-            table[:, 4] = 0
+            table[:, 3] = 0
         begin, end = self._number[table[:, 0]], self._number[table[:, 1]]
         order = np.lexsort((begin, end))
         first = np.searchsorted(end[order], np.arange(len(self._order) + 1))

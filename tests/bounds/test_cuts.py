@@ -3,7 +3,6 @@
 import pytest
 
 from spmilp.bounds.best import all_bounds
-from spmilp.bounds.cuts import until_done
 from spmilp.bounds.movement import Movement
 from spmilp.bounds.paths import Paths, paths_of
 from spmilp.machine.machine import RemoteReads
@@ -26,23 +25,6 @@ def join(cores: int, producers: int, cycles: int, size: int) -> Problem:
     for name in names:
         sketch.buffer(name, size).task(f"to {name}", cycles, writes=[name])
     return sketch.task("join", 5, reads=names).problem()
-
-
-def test_of_two_producers_one_is_elsewhere_or_after_the_other() -> None:
-    # 32 bytes take 2 + 8 cycles to another scratchpad: 20 + 10 < 20 + 20.
-    problem = join(cores=2, producers=2, cycles=20, size=32)
-
-    assert paths_in(problem).head[-1] == 30
-    assert best_plan(problem).claim.makespan == 35
-
-
-def test_what_runs_elsewhere_has_so_many_rounds_less() -> None:
-    # 24 bytes take 8 cycles. Until 19 there are 19 + 11 cycles for 30 of work, but only for one
-    # task on each core; until 20 one runs elsewhere, and two after each other.
-    problem = join(cores=2, producers=3, cycles=10, size=24)
-
-    assert paths_in(problem).head[-1] == 20
-    assert best_plan(problem).claim.makespan == 25
 
 
 def test_what_is_not_local_arrives_one_after_another() -> None:
@@ -102,16 +84,3 @@ def test_plans_of_fans_keep_to_all_heads_tails_and_bounds(first: int) -> None:
                 if bound.quantity == "makespan":
                     assert bound.value <= plan.claim.makespan, (number, bound)
     assert planned >= 12
-
-
-@pytest.mark.parametrize("away", [0, 3, 10, 11, 25])
-@pytest.mark.parametrize("number", [1, 2, 5, 7])
-def test_the_least_end_of_rounds_is_the_first_that_suffices(away: int, number: int) -> None:
-    some, others, near, shortest, work = 2, 3, 1, 10, 64
-
-    def suffices(end: int) -> bool:
-        windows = [max(0, end - near)] * some + [max(0, end - near - away)] * others
-        return sum(windows) >= work and sum(w // shortest for w in windows) >= number
-
-    least = next(end for end in range(1000) if suffices(end))
-    assert until_done(some, others, near, near + away, number, work, shortest) == least
