@@ -46,8 +46,6 @@ class SolverDescription(NamedTuple):
         return made
 
 
-ONSRAM = "Pal et al., OnSRAM, ACM TECS 2022, doi 10.1145/3530909"
-CDM = "Venkataramani, Chan and Mitra, CDM, ACM TECS 2019, doi 10.1145/3301308"
 TVM = "T. Chen et al., TVM, OSDI 2018, latency hiding"
 ONE_DRAM = "one DRAM, where all data begins and ends; one transfer between it and a scratchpad"
 NO_REMOTE = "no multicast, no remote reads"
@@ -64,9 +62,7 @@ TAKE_A_HINT = ("auto", "search", "lns", "residency", "peak", "cpsat", "milp", "m
 
 _LIST = "spmilp.solvers.schedule.solver:ListScheduler"
 _MILP = "spmilp.registry:milp"
-_CDM = "spmilp.policies.cdm:Cdm"
 _TVM = "spmilp.policies.tvm:Tvm"
-_ONSRAM = "spmilp.policies.onsram:OnSram"
 
 _TABLE: dict[str, SolverDescription] = {
     "auto": SolverDescription(
@@ -125,18 +121,10 @@ _TABLE: dict[str, SolverDescription] = {
         _MILP,
     ),
     "onsram": SolverDescription(
-        ONSRAM,
+        "Pal et al., OnSRAM, ACM TECS 2022, doi 10.1145/3530909",
         "which buffers are pinned for their whole lives, by a figure of merit; the order",
         ONE_DRAM,
-        _ONSRAM,
-        {"exact": False},
-    ),
-    "onsram:exact": SolverDescription(
-        ONSRAM,
-        "which buffers are pinned for their whole lives, by a 0/1 program; the order",
-        ONE_DRAM,
-        _ONSRAM,
-        {"exact": True},
+        "spmilp.policies.onsram:OnSram",
     ),
     "cosma": SolverDescription(
         "Li, Gupta and Malik, COSMA, arXiv 2311.18246",
@@ -156,15 +144,11 @@ _TABLE: dict[str, SolverDescription] = {
         NO_REMOTE,
         "spmilp.policies.rammer:Rammer",
     ),
-    "cdm:ilp": SolverDescription(
-        CDM,
-        "where buffers have homes and replicas, or stay in DRAM, by a 0/1 program",
-        f"{ONE_DRAM}; up to 20,000 variables",
-        _CDM,
-        {"exact": True},
-    ),
-    "cdm:iterative": SolverDescription(
-        CDM, "the same, move by move", ONE_DRAM, _CDM, {"exact": False}
+    "cdm": SolverDescription(
+        "Venkataramani, Chan and Mitra, CDM, ACM TECS 2019, doi 10.1145/3301308",
+        "where buffers have homes and replicas, or stay in DRAM, choice by choice",
+        ONE_DRAM,
+        "spmilp.policies.cdm:Cdm",
     ),
     "set": SolverDescription(
         "Cai et al., SET, ISCA 2023, doi 10.1145/3579371.3589048",

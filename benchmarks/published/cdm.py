@@ -12,49 +12,35 @@ from benchmarks.published.rows import Row, Source
 from spmilp.checker.check import check
 from spmilp.machine.read import MachineFile, read_machine
 from spmilp.pipeline import tiled_problem
-from spmilp.policies.cdm import Cdm
-from spmilp.policies.cdm_accesses import Accesses, Part, Placement, Role
+from spmilp.policies.cdm import Accesses, Cdm, Choice
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
+from spmilp.units import BufferIdx
 
 MESHES = ((2, 2), (4, 2), (4, 4), (8, 4), (8, 8))
 """Columns and rows."""
 
-EXACTLY = (4, 16)
-"""Cores for which the program is solved; for others the algorithm."""
-
-Less = Callable[[Accesses, Part], bool]
-"""Says whether a part is left out of placements, to compare with all of them."""
-
-
-def _is_kept(accesses: Accesses, part: Part) -> bool:
-    from_dram = part.role is Role.STREAM and part.source == accesses.setting.dram
-    return part.role is not Role.STORE and not from_dram
-
+Less = Callable[[Accesses, BufferIdx, Choice], bool]
+"""Says whether a buffer may have a choice, to compare with all of them."""
 
 LESS: dict[str, Less] = {
-    "everything off chip": _is_kept,
-    "shared data off chip": lambda all_, one: _is_kept(all_, one) and all_.is_shared(one.buffer),
-    "without replication": lambda all_, one: one.role is Role.REPLICA,
+    "everything off chip": lambda all_, buffer, one: not one.keeps,
+    "shared data off chip": lambda all_, buffer, one: len(all_.users(buffer)) == 1 or not one.keeps,
+    "without replication": lambda all_, buffer, one: (
+        not any(fetch.once for fetch in one.fetches.values())
+    ),
 }
 
 
-def left_out(accesses: Accesses, less: Less | None) -> Placement:
-    """Return the parts that placements do not have."""
-    parts = accesses.parts if less else ()
-    return frozenset(part.index for part in parts if less and less(accesses, part))
-
-
 class CdmOfLess(Cdm):
-    """The policy with some parts left out of its placements."""
+    """The policy with fewer choices."""
 
-    def __init__(self, *, exact: bool, less: Less | None) -> None:
-        super().__init__(exact=exact)
+    def __init__(self, less: Less | None) -> None:
         self._less = less
 
-    def forbidden(self, accesses: Accesses) -> Placement:
-        """Return what is left out."""
-        return left_out(accesses, self._less)
+    def allows(self, accesses: Accesses, buffer: BufferIdx, choice: Choice) -> bool:
+        """Say whether a choice is left."""
+        return self._less is None or self._less(accesses, buffer, choice)
 
 
 SIDE = 128
@@ -66,20 +52,18 @@ def measure(data: Path) -> Iterator[Row]:
     first = None
     for columns, rows in MESHES:
         problem, cores = one_layer(columns, rows), columns * rows
-        exact = cores in EXACTLY
-        full = estimated_and_checked(problem, None, exact=exact)
+        full = estimated_and_checked(problem, None)
         first = first or full
-        solver = "cdm:ilp" if exact else "cdm:iterative"
         yield Row(
-            quantity=f"speed-up over 4 cores, {cores} cores, `{solver}`",
+            quantity=f"speed-up over 4 cores, {cores} cores",
             published="none",
             ours=_ratios(first, full),
         )
         for name, one in LESS.items():
-            less = estimated_and_checked(problem, one, exact=exact)
+            less = estimated_and_checked(problem, one)
             is_main = cores == 16 and "off chip" in name
             yield Row(
-                quantity=f"speed-up over {name}, {cores} cores, `{solver}`",
+                quantity=f"speed-up over {name}, {cores} cores",
                 published="1.84 over existing approaches" if is_main else "none",
                 ours=_ratios(less, full),
                 reason=BOARD if is_main else "",
@@ -114,9 +98,9 @@ def mesh_of_epiphany(columns: int, rows: int) -> MachineFile:
     return read_machine(text.encode(), f"epiphany {columns}x{rows}")
 
 
-def estimated_and_checked(problem: Problem, less: Less | None, *, exact: bool) -> tuple[int, int]:
+def estimated_and_checked(problem: Problem, less: Less | None) -> tuple[int, int]:
     """Return the cycles that the placement counts, and the makespan of its checked plan."""
-    result = CdmOfLess(exact=exact, less=less).solve(problem, SolveOptions())
+    result = CdmOfLess(less).solve(problem, SolveOptions())
     if result.plan is None or check(problem, result.plan):
         raise SystemExit(f"cdm on {problem.name}: no plan that passes the checker")
     return int(dict(result.plan.options)["estimated_cycles"]), result.plan.claim.makespan

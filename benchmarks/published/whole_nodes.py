@@ -15,7 +15,7 @@ from onnx import ModelProto, NodeProto
 
 from spmilp.policies.structures import (
     Overwrite,
-    Saving,
+    Pins,
     Step,
     Structure,
     Structures,
@@ -192,8 +192,8 @@ def structures_of(network: WholeNodes, capacity: Bytes | None) -> Structures:
                 size = network.sizes[name]
                 one = Overwrite(position, index[node.writes], size, None, both)
                 overwrites[number].append(one)
-    steps = [_step(n, node, network, overwrites[n]) for n, node in enumerate(nodes)]
-    return Structures(steps, structures, [capacity] * len(steps), is_of_time=True)
+    steps = [_step(n, network, overwrites[number]) for number, n in enumerate(_order(network))]
+    return Structures(steps, structures, [capacity] * len(steps))
 
 
 def _order(network: WholeNodes) -> list[int]:
@@ -207,16 +207,29 @@ def _order(network: WholeNodes) -> list[int]:
     return breadth_or_depth_first(before, classes)
 
 
-def _step(number: int, node: Node, network: WholeNodes, overwrites: Iterable[Overwrite]) -> Step:
-    moved = (node.weights, *(network.sizes[name] for name in (*node.reads, node.writes)))
+def _step(number: int, network: WholeNodes, overwrites: Iterable[Overwrite]) -> Step:
+    node = network.nodes[number]
     return Step(
         task=number,
         memory=0,
-        work=max(node.work, -(-sum(moved) // SPM_RATE)),
-        moving=sum(map(_cycles, moved)),
-        traffic=sum(moved),
+        work=max(node.work, -(-sum(_moved(node, network)) // SPM_RATE)),
         overwrites=tuple(overwrites),
     )
+
+
+def _moved(node: Node, network: WholeNodes) -> tuple[Bytes, ...]:
+    return (node.weights, *(network.sizes[name] for name in (*node.reads, node.writes)))
+
+
+def node_time(network: WholeNodes, structures: Structures, pins: Pins) -> Cycles:
+    """Return the sum over all nodes of their work or their transfers', the greater."""
+    moving = [
+        sum(map(_cycles, _moved(network.nodes[step.task], network))) for step in structures.steps
+    ]
+    for one in pins:
+        for step, cycles in structures.all[one].moving.items():
+            moving[step] -= cycles
+    return sum(max(step.work, own) for step, own in zip(structures.steps, moving, strict=True))
 
 
 def _cycles(size: Bytes) -> Cycles:
@@ -232,5 +245,5 @@ def _structure(index: int, size: Bytes, uses: list[int]) -> Structure:
         uses=tuple(uses),
         extra=dict.fromkeys(range(uses[0], uses[-1] + 1), size),
         moving=dict.fromkeys(uses, cycles),
-        savings=dict.fromkeys(uses, Saving(cycles, size)),
+        saved_bytes=size * len(uses),
     )

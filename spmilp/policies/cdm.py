@@ -2,12 +2,13 @@
 
 Venkataramani, Chan and Mitra, "Scratchpad-Memory Management for Multi-Threaded Applications on
 Many-Core Architectures" (coordinated data management), ACM TECS 18(1), 2019, doi 10.1145/3301308.
-Its equations, its iteration rule and its benchmarks could not be read: the program and the
-algorithm here are a reconstruction from its abstract.
+Its equations, its iteration rule and its benchmarks could not be read: the algorithm here is a
+reconstruction from its abstract.
 
 What is taken: private and shared data are told apart and placed at compile time, in the scratchpad
 of a core or off chip; shared data is replicated in several scratchpads if that shortens the access
-or the contention of links on XY routes; an exact program, and an iterative algorithm that scales.
+or the contention of links on XY routes; an iterative algorithm that scales. Its exact program is
+not here.
 
 What the paper leaves open, or has otherwise, and what is done here:
 
@@ -15,9 +16,12 @@ What the paper leaves open, or has otherwise, and what is done here:
 - Its cores load and store single words; here what a task reads comes by transfers. Each reader
   gets a buffer from its home or from DRAM, for every task or once, as a replica of its own.
 - The time of a wave of operators is that of its busiest core, work and transfers one after another,
-  or of its busiest link: the contention. Waves follow each other as between barriers.
+  or of its busiest link: the contention. Waves follow each other as between barriers; the sum over
+  all waves is made small.
 - Its variables seem to keep their places for the whole program; here for their whole lives.
-- A move serves all who read a buffer from one place in one way.
+- From everything off chip, each buffer in turn takes the choice that gains most cycles for the
+  bytes that it takes more, until none gains. All who read a buffer get it from one place in one
+  way, as far as that is possible.
 - A buffer is written once here, so that replicas stay equal; nothing is overwritten in place. A
   home is sought among four of the scratchpads that use the buffer.
 - Addresses are found afterwards; where there are none together, the largest of what is kept stays
@@ -25,344 +29,493 @@ What the paper leaves open, or has otherwise, and what is done here:
 
 Not taken: machines without exactly one DRAM, cores that work in DRAM, data that begins or ends in a
 scratchpad, buffers without a transfer straight between DRAM and scratchpad, tasks whose streams do
-not fit; and for ``cdm:ilp`` programs of more than 20,000 variables.
-
-The program has a variable for each part. Each buffer has one home at most; those who read it in a
-scratchpad get it from one place in one way, unless it has its home there; what is taken fits each
-scratchpad at each event. A wave lasts as long as its busiest core: its tasks, and the transfers
-that it waits for; and, with contention, as its busiest link. The sum over all waves is made small.
+not fit.
 """
 
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import NamedTuple
 
 import numpy as np
 
 from spmilp.plan.plan import Plan
-from spmilp.policies.cdm_accesses import Accesses, Event, Part, Placement, Role, Variable
-from spmilp.policies.one_after_another import NotTakenError, OneAfterAnother, Policy, Setting
+from spmilp.policies.one_after_another import OneAfterAnother, Policy, Setting
+from spmilp.policies.rammer import waves_of
 from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.exact.formulation.addresses import ConflictSet
 from spmilp.solvers.exact.formulation.candidates import CandidateResidency
-from spmilp.solvers.exact.milp.process import backend_name, run
-from spmilp.solvers.exact.milp.program import Limits, Linear, Program, total
-from spmilp.units import BufferIdx, MemoryIdx
+from spmilp.solvers.schedule.kernels.records import Ints, numbers
+from spmilp.solvers.schedule.orders import round_robin
+from spmilp.units import BufferIdx, CoreIdx, Cycles, MemoryIdx, SliceIdx, TaskIdx
+
+Event = tuple[MemoryIdx, int]
+"""A memory and a step at which something begins in it."""
+
+Charges = Counter[int]
+"""Cycles for which a resource is busy in a wave, by the position in a flat table. It has a row for
+each wave: first a column for each core, then one for each link."""
+
+HOMES = 4
+"""Scratchpads that one buffer may have its home in, at most."""
+
+
+class Fetch(NamedTuple):
+    """How tasks in a scratchpad get a buffer: from which memory, and once or for each task."""
+
+    source: MemoryIdx
+    once: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """Where a buffer lies, and how the tasks that read it get it.
+
+    Parameters
+    ----------
+    home
+        The scratchpad in which it lies from its first to its last use, if any.
+    fetches
+        For each other scratchpad in which tasks read it.
+    is_stored
+        Whether a copy goes to DRAM that does not go there whatever is chosen.
+    places, cycles
+        Its :data:`Charges`: positions and cycles.
+    blocks
+        Blocks that it takes in a memory at each event.
+    """
+
+    home: MemoryIdx | None
+    fetches: Mapping[MemoryIdx, Fetch]
+    is_stored: bool
+    places: Ints
+    cycles: Ints
+    blocks: Counter[Event]
+
+    @property
+    def keeps(self) -> frozenset[MemoryIdx]:
+        """The scratchpads in which it lies for longer than a task: its home and its replicas."""
+        replicas = {memory for memory, fetch in self.fetches.items() if fetch.once}
+        return frozenset(replicas if self.home is None else {self.home, *replicas})
+
+
+class Accesses:
+    """The tasks of a problem one operator after another, and what each buffer may choose.
+
+    A *wave* is what runs between two barriers, as in a program of several threads: the operators
+    that have equally many operators before them on their longest chain.
+
+    Parameters
+    ----------
+    is_over
+        Says when time is short; the buffers that are left then stay off chip.
+
+    Attributes
+    ----------
+    order
+        The tasks; a step is a place in it.
+    width
+        Columns of the table of waves: cores and links.
+    base
+        Cycles for which each resource is busy in each wave, whatever is chosen.
+    fixed
+        Blocks of results and scratch.
+    choices
+        Of each buffer that tasks read; the first one is off chip.
+
+    Raises
+    ------
+    NotTakenError
+        If data cannot be moved in one transfer, or the streams of a task do not fit.
+    """
+
+    def __init__(self, setting: Setting, is_over: Callable[[], bool] = lambda: False) -> None:
+        self.setting = setting
+        problem, machine = setting.problem, setting.problem.machine
+        self.order: list[TaskIdx] = round_robin(problem, numbers(setting.cores)).tolist()
+        self._step_of = {task: number for number, task in enumerate(self.order)}
+        self._waves = waves_of(problem)
+        self._cores = len(machine.cores)
+        self.width = self._cores + len(machine.links)
+        self._use = cache(self._use_of)
+        self._reads = self._all_reads()
+        self._events = self._all_events()
+        self.base = np.zeros((1 + max(self._waves), self.width), np.int64)
+        self.fixed = Counter[Event]()
+        self._add_fixed()
+        self.choices = {buffer: self._choices(buffer, is_over()) for buffer in self._reads}
+        used = self.fixed.copy()
+        for off_chip, *_ in self.choices.values():
+            used.update(off_chip.blocks)
+        for (_, step), blocks in used.items():
+            setting.demand_room("cdm", self.order[step], blocks)
+
+    def users(self, buffer: BufferIdx) -> list[MemoryIdx]:
+        """Return the scratchpads in which tasks write or read a buffer."""
+        written = self._written_in(buffer)
+        return sorted({*self._reads[buffer], *([] if written is None else [written])})
+
+    def positions(self, step: int, buffer: BufferIdx) -> list[int]:
+        """Return the reads of a buffer at a step."""
+        reads = enumerate(self.setting.problem.tasks[self.order[step]].reads)
+        return [position for position, read in reads if self.setting.buffer_of(read) == buffer]
+
+    def streamed(
+        self, step: int, buffer: BufferIdx, source: MemoryIdx
+    ) -> dict[int, SliceIdx] | None:
+        """Return what is fetched for each read of a buffer at a step: the slice, or all of it.
+
+        ``None`` if no engine can.
+        """
+        task, found = self.order[step], dict[int, SliceIdx]()
+        memory, reads = self.setting.memories[task], self.setting.problem.tasks[task].reads
+        for position in self.positions(step, buffer):
+            some = (reads[position], buffer)
+            able = next((o for o in some if self._can_move(o, buffer, source, memory)), None)
+            if able is None:
+                return None
+            found[position] = able
+        return found
+
+    def _can_move(
+        self, slice_: SliceIdx, holder: SliceIdx, source: MemoryIdx, to: MemoryIdx
+    ) -> bool:
+        way = self.setting.way(slice_, holder, source, to)
+        return way is not None and self.setting.tables.fits(slice_, to)
+
+    def _all_reads(self) -> dict[BufferIdx, dict[MemoryIdx, list[int]]]:
+        """Return for each buffer the steps that read it, by the memory in which they run."""
+        found: dict[BufferIdx, dict[MemoryIdx, list[int]]] = defaultdict(dict)
+        for number, task in enumerate(self.order):
+            memory = self.setting.memories[task]
+            for buffer in set(map(self.setting.buffer_of, self.setting.problem.tasks[task].reads)):
+                found[buffer].setdefault(memory, []).append(number)
+        return dict(sorted(found.items()))
+
+    def _all_events(self) -> dict[MemoryIdx, list[int]]:
+        events: dict[MemoryIdx, set[int]] = defaultdict(set)
+        for number, task in enumerate(self.order):
+            events[self.setting.memories[task]].add(number)
+        for buffer in self._reads:
+            for memory in self._home_memories(buffer):
+                events[memory].add(self._life(buffer)[0])
+        return {memory: sorted(steps) for memory, steps in events.items()}
+
+    def _written_in(self, buffer: BufferIdx) -> MemoryIdx | None:
+        writer = self.setting.tables.writers[buffer]
+        return None if writer is None else self.setting.memories[writer]
+
+    def _life(self, buffer: BufferIdx) -> tuple[int, int]:
+        """Return the steps of the writer, or of the first reader, and of the last reader."""
+        uses = [step for steps in self._reads[buffer].values() for step in steps]
+        writer = self.setting.tables.writers[buffer]
+        return min(uses) if writer is None else self._step_of[writer], max(uses)
+
+    def _home_memories(self, buffer: BufferIdx) -> list[MemoryIdx]:
+        """Return scratchpads of those who use it; of many some, evenly chosen."""
+        users, written = self.users(buffer), self._written_in(buffer)
+        if len(users) > HOMES:
+            # Other ones for the next buffer, so that not all meet at the same scratchpads.
+            places = (i * len(users) // HOMES + buffer for i in range(HOMES))
+            chosen = {users[place % len(users)] for place in places}
+            return sorted(chosen if written is None else {*chosen, written})
+        return users
+
+    def _add_fixed(self) -> None:
+        """Add what every choice has: work, stores of outputs, blocks of results and scratch."""
+        setting, busy = self.setting, Charges()
+        for number, index in enumerate(self.order):
+            task, memory = setting.problem.tasks[index], setting.memories[index]
+            busy[self._waves[index] * self.width + setting.cores[index]] += setting.cycles(index)
+            room = setting.tables.blocks(task.scratch, memory)
+            for written in task.writes:
+                room += setting.tables.blocks_of(written, memory)
+                if setting.problem.buffers[written].ends_in is not None:
+                    busy.update(self._charges(written, written, (memory, setting.dram), index))
+            self.fixed[memory, number] = room
+        self.base.reshape(-1)[list(busy.keys())] += list(busy.values())
+
+    def _choices(self, buffer: BufferIdx, stays_off_chip: bool) -> tuple[Choice, ...]:
+        """Return everything off chip, then what each home and each way to fetch make of it."""
+        dram = self.setting.dram
+        found = {}
+        for home in (None, *([] if stays_off_chip else self._home_memories(buffer))):
+            if home is not None and not self._can_have_home(buffer, home):
+                continue
+            source = dram if home is None else home
+            for once in (False, True)[: 1 if stays_off_chip else 2]:
+                fetches = {
+                    memory: self._fetch(buffer, memory, source, once)
+                    for memory in self._reads[buffer]
+                    if memory != home
+                }
+                key = (home, *fetches.values())
+                if key not in found:
+                    found[key] = self._choice(buffer, home, fetches)
+        return tuple(found.values())
+
+    def _can_have_home(self, buffer: BufferIdx, memory: MemoryIdx) -> bool:
+        written = self._written_in(buffer)
+        source = self.setting.dram if written is None else written
+        return source == memory or self._can_move(buffer, buffer, source, memory)
+
+    def _fetch(self, buffer: BufferIdx, memory: MemoryIdx, source: MemoryIdx, once: bool) -> Fetch:
+        """Return how tasks in a memory get a buffer: as wanted, else in another way."""
+        steps, dram = self._reads[buffer][memory], self.setting.dram
+        for fetch in (Fetch(source, once), Fetch(source, not once), Fetch(dram, once=False)):
+            if fetch.once:
+                can = len(steps) > 1 and self._can_move(buffer, buffer, fetch.source, memory)
+            else:
+                can = all(self.streamed(step, buffer, fetch.source) is not None for step in steps)
+            if can:
+                return fetch
+        raise self.setting.no_way(buffer, dram, memory)
+
+    def _choice(
+        self, buffer: BufferIdx, home: MemoryIdx | None, fetches: Mapping[MemoryIdx, Fetch]
+    ) -> Choice:
+        busy, blocks = Charges(), Counter[Event]()
+        uses = [self._use(buffer, memory, fetch) for memory, fetch in fetches.items()]
+        if home is not None:
+            uses.append(self._use(buffer, home, None))
+        for charges, taken in uses:
+            busy.update(charges)
+            blocks.update(taken)
+        dram, origin = self.setting.dram, self.setting.problem.buffers[buffer]
+        is_read_there = any(fetch.source == dram for fetch in fetches.values())
+        is_stored = is_read_there and origin.starts_in is None and origin.ends_in is None
+        writer = self.setting.tables.writers[buffer]
+        if is_stored and writer is not None:
+            ends = self.setting.memories[writer], dram
+            busy.update(self._charges(buffer, buffer, ends, writer))
+        return Choice(
+            home=home,
+            fetches=fetches,
+            is_stored=is_stored,
+            places=numbers(busy.keys()),
+            cycles=numbers(busy.values()),
+            blocks=blocks,
+        )
+
+    def _use_of(
+        self, buffer: BufferIdx, memory: MemoryIdx, fetch: Fetch | None
+    ) -> tuple[Charges, Counter[Event]]:
+        """Return what it takes to fetch a buffer to a memory; ``None``: to have its home there."""
+        if fetch is None:
+            return self._home(buffer, memory)
+        steps, ends = self._reads[buffer][memory], (fetch.source, memory)
+        if fetch.once:
+            charges = self._charges(buffer, buffer, ends, self.order[steps[0]])
+            return charges, self._stay(buffer, memory, steps[0], steps[-1])
+        charges, blocks = Charges(), Counter[Event]()
+        for step in steps:
+            slices = self.streamed(step, buffer, fetch.source) or {}
+            for one in dict.fromkeys(slices.values()):
+                charges.update(self._charges(one, buffer, ends, self.order[step]))
+                blocks[memory, step] += self.setting.tables.blocks_of(one, memory)
+        return charges, blocks
+
+    def _home(self, buffer: BufferIdx, memory: MemoryIdx) -> tuple[Charges, Counter[Event]]:
+        (first, last), written = self._life(buffer), self._written_in(buffer)
+        blocks = self._stay(buffer, memory, first, last)
+        if written == memory:
+            del blocks[memory, first]
+            return Charges(), blocks
+        source, core = written, None
+        if source is None:
+            cores = self.setting.problem.machine.cores
+            source, core = self.setting.dram, next(c.index for c in cores if c.memory == memory)
+        return self._charges(buffer, buffer, (source, memory), self.order[first], core), blocks
+
+    def _stay(self, buffer: BufferIdx, memory: MemoryIdx, first: int, last: int) -> Counter[Event]:
+        events = self._events[memory]
+        size = self.setting.tables.blocks_of(buffer, memory)
+        stay = events[bisect_left(events, first) : bisect_right(events, last)]
+        return Counter({(memory, step): size for step in stay})
+
+    def _charges(
+        self,
+        slice_: SliceIdx,
+        buffer: BufferIdx,
+        ends: tuple[MemoryIdx, MemoryIdx],
+        task: TaskIdx,
+        core: CoreIdx | None = None,
+    ) -> Charges:
+        """Return what one transfer keeps busy: a task's core, and the links for their share."""
+        option = self.setting.transfer(slice_, buffer, *ends)
+        first, links = self._waves[task] * self.width, self.setting.problem.machine.links
+        core = self.setting.cores[task] if core is None else core
+        found = Charges({first + core: option.cycles})
+        for link in option.links:
+            share = -(-option.moving * option.rate // links[link].rate)
+            found[first + self._cores + link] = int(share)
+        return found
 
 
 class Improvement:
-    """A placement, and what its moves gain.
+    """A choice for each buffer, and what others gain; at first everything is off chip."""
 
-    Parameters
-    ----------
-    apart
-        Parts that no placement may have.
-    """
-
-    def __init__(self, accesses: Accesses, apart: Placement = frozenset()) -> None:
-        self._accesses = accesses
-        self._apart = apart
-        variables = accesses.variables.values()
-        self._moves = {one.buffer: tuple(dict.fromkeys(self._placements(one))) for one in variables}
-        self.chosen = {one.buffer: one.off_chip for one in variables}
-        self._used = accesses.used(accesses.off_chip())
+    def __init__(self, accesses: Accesses) -> None:
+        self._capacity = accesses.setting.tables.capacity
+        self._width = accesses.width
         self._busy = accesses.base.copy()
-        for placement in self.chosen.values():
-            self._charge(Placement(), placement)
+        self._used = accesses.fixed.copy()
+        self.chosen = {buffer: choices[0] for buffer, choices in accesses.choices.items()}
+        for choice in self.chosen.values():
+            self._busy.reshape(-1)[choice.places] += choice.cycles
+            self._used.update(choice.blocks)
 
-    def run(self, is_over: Callable[[], bool]) -> Placement:
-        """Apply the best move of each buffer, round by round, until none gains."""
+    def run(
+        self, choices: Mapping[BufferIdx, Iterable[Choice]], is_over: Callable[[], bool]
+    ) -> None:
+        """Give each buffer the best of its choices, round by round, until none gains."""
         gains = True
         while gains and not is_over():
             gains = False
-            for buffer, moves in self._moves.items():
+            for buffer, some in choices.items():
                 if is_over():
                     break
                 now = self.chosen[buffer]
-                best = max(moves, key=partial(self._worth, now))
+                best = max(some, key=partial(self._worth, now))
                 if self._worth(now, best) > 0.0:
-                    for event, blocks in self._more_blocks(now, best).items():
-                        self._used[event] = self._used.get(event, 0) + blocks
-                    self._charge(now, best)
+                    self._busy.reshape(-1)[now.places] -= now.cycles
+                    self._busy.reshape(-1)[best.places] += best.cycles
+                    self._used.update(_more_blocks(now, best))
                     self.chosen[buffer] = best
                     gains = True
-        return frozenset().union(*self.chosen.values())
 
-    def _worth(self, now: Placement, move: Placement) -> float:
-        """Return the cycles that a move gains for each block that it takes more; 0 without room."""
-        gain = self._gain(now, move)
-        more = self._more_blocks(now, move) if gain > 0 else {}
+    def cost(self) -> Cycles:
+        """Return the cycles of all waves: each as long as its busiest core, or link."""
+        return int(self._busy.max(axis=1).sum())
+
+    def _worth(self, now: Choice, other: Choice) -> float:
+        """Return the cycles that a choice gains for each more block; 0 where it has no room."""
+        gain = self._gain(now, other)
+        more = _more_blocks(now, other) if gain > 0 else {}
         return gain / max(1, *more.values(), 1) if gain > 0 and self._has_room(more) else 0.0
 
-    def _placements(self, one: Variable) -> Iterator[Placement]:
-        """Yield placements in which all who read a buffer are served by one place in one way."""
-        yield one.off_chip
-        for home in (None, *one.homes):
-            for role in (Role.STREAM, Role.REPLICA):
-                found = self._served_from(one, home, role)
-                if found.isdisjoint(self._apart):
-                    yield found
-
-    def _served_from(self, one: Variable, home: int | None, role: Role) -> Placement:
-        """Return all readers served by a home, or by DRAM, in one way where that is possible."""
-        source = self._accesses.setting.dram if home is None else home
-        chosen = {one.homes[home]} if home is not None else set()
-        for memory, parts in one.readers.items():
-            if memory == home:
-                continue
-            able = [self._accesses.parts[part] for part in parts]
-            near = [part for part in able if part.source == source] or able[:1]
-            best = next((part for part in near if part.role is role), near[0])
-            chosen.add(best.index)
-            if best.needs is not None:
-                chosen.add(best.needs)
-        return frozenset(chosen)
-
-    def _changes(self, now: Placement, move: Placement) -> Iterator[tuple[int, Part]]:
-        parts = self._accesses.parts
-        yield from ((-1, parts[index]) for index in now - move)
-        yield from ((1, parts[index]) for index in move - now)
-
-    def _gain(self, now: Placement, move: Placement) -> int:
-        """Return the cycles that a move saves."""
-        changes = list(self._changes(now, move))
-        if not changes:
-            return 0
-        places = np.concatenate([part.places for _, part in changes])
-        cycles = np.concatenate([sign * part.cycles for sign, part in changes])
-        width = self._accesses.width
-        waves, row = np.unique(places // width, return_inverse=True)
+    def _gain(self, now: Choice, other: Choice) -> Cycles:
+        """Return the cycles that a choice saves."""
+        places = np.concatenate([now.places, other.places])
+        waves, row = np.unique(places // self._width, return_inverse=True)
         rows = self._busy[waves]
         before = rows.max(axis=1).sum()
-        np.add.at(rows.reshape(-1), row * width + places % width, cycles)
+        cycles = np.concatenate([-now.cycles, other.cycles])
+        np.add.at(rows.reshape(-1), row * self._width + places % self._width, cycles)
         return int(before - rows.max(axis=1).sum())
 
-    def _more_blocks(self, now: Placement, move: Placement) -> Counter[Event]:
-        more = Counter[Event]()
-        for sign, part in self._changes(now, move):
-            for event, blocks in part.blocks.items():
-                more[event] += sign * blocks
-        return more
-
     def _has_room(self, more: Mapping[Event, int]) -> bool:
-        capacity = self._accesses.setting.tables.capacity
         return all(
             blocks <= 0
-            or (limit := capacity[event[0]]) is None
-            or self._used.get(event, 0) + blocks <= limit
+            or (limit := self._capacity[event[0]]) is None
+            or self._used[event] + blocks <= limit
             for event, blocks in more.items()
         )
 
-    def _charge(self, now: Placement, move: Placement) -> None:
-        for sign, part in self._changes(now, move):
-            self._busy.reshape(-1)[part.places] += sign * part.cycles
+
+def _more_blocks(now: Choice, other: Choice) -> Counter[Event]:
+    more = other.blocks.copy()
+    more.subtract(now.blocks)
+    return more
 
 
-class PlacementProgram:
-    """The program of a problem's variables.
-
-    Parameters
-    ----------
-    apart
-        Parts that no placement may have.
-    """
-
-    def __init__(self, accesses: Accesses, apart: Placement = frozenset()) -> None:
-        self._accesses = accesses
-        self.program = Program()
-        zero = Linear()
-        self._chosen = [
-            zero if part.index in apart else self.program.binary(part.role)
-            for part in accesses.parts
-        ]
-        for one in accesses.variables.values():
-            self._every_reader_is_served_once(one)
-        self._memories_suffice()
-        self._waves_last_as_long_as_what_is_busiest()
-
-    def solve(self, limits: Limits) -> Placement | None:
-        """Return the best placement that was found within the limits; ``None`` without any."""
-        outcome = run(self.program, backend_name("highs"), limits)
-        if outcome.interrupted and outcome.values is None:
-            raise KeyboardInterrupt
-        if outcome.values is None:
-            return None
-        values = outcome.values
-        return frozenset(
-            part
-            for part, chosen in enumerate(self._chosen)
-            if any(values[index] > 0.5 for index in chosen.terms)
-        )
-
-    def _every_reader_is_served_once(self, one: Variable) -> None:
-        program, chosen, parts = self.program, self._chosen, self._accesses.parts
-        program.at_most(total(chosen[home] for home in one.homes.values()), 1)
-        for memory, able in one.readers.items():
-            local = [one.homes[memory]] if memory in one.homes else []
-            program.equal(total(chosen[part] for part in (*able, *local)), 1)
-            for needed in {parts[part].needs for part in able} - {None}:
-                some = [chosen[part] for part in able if parts[part].needs == needed]
-                program.at_most(total(some), chosen[needed] if needed is not None else 1)
-
-    def _memories_suffice(self) -> None:
-        taken: dict[Event, list[Linear]] = defaultdict(list)
-        for part, chosen in zip(self._accesses.parts, self._chosen, strict=True):
-            for event, blocks in part.blocks.items():
-                taken[event].append(blocks * chosen)
-        for event, some in sorted(taken.items()):
-            capacity = self._accesses.setting.tables.capacity[event[0]]
-            if capacity is not None:
-                fixed = self._accesses.fixed.get(event, 0)
-                self.program.at_most(total((fixed, *some)), capacity)
-
-    def _waves_last_as_long_as_what_is_busiest(self) -> None:
-        accesses = self._accesses
-        busy: dict[int, list[Linear]] = defaultdict(list)
-        for part, chosen in zip(accesses.parts, self._chosen, strict=True):
-            for place, cycles in zip(part.places.tolist(), part.cycles.tolist(), strict=True):
-                busy[place].append(cycles * chosen)
-        lasts = []
-        for wave, row in enumerate(accesses.base.tolist()):
-            first = wave * accesses.width
-            sums = [total((own, *busy[first + r])) for r, own in enumerate(row)]
-            longest = max(self.program.high(one) for one in sums)
-            last = self.program.number(f"wave_{wave}", max(row), longest)
-            for one in sums:
-                self.program.at_least(last, one)
-            lasts.append(last)
-        self.program.objective = total(lasts)
-
-
-MOST_PARTS = 20_000
-"""Variables of the program, at most."""
-
-NODES = 200
-"""Limit on the nodes of HiGHS's search tree, where no time limit ends the search."""
-
-SHARE_OF_PARTS = 0.35
-"""Share of the time limit by which the parts of placements have been collected."""
+SHARE_OF_CHOICES = 0.35
+"""Share of the time limit by which the choices of buffers have been collected."""
 
 SHARE = 0.7
 """Share of the time limit by which the search for a placement has ended."""
 
 
 class Cdm(Policy):
-    """Places buffers in scratchpads, in several where that pays, or off chip.
+    """Places buffers in scratchpads, in several where that pays, or off chip."""
 
-    Parameters
-    ----------
-    exact
-        Find the placement by a 0/1 program instead of the iterative algorithm.
-    """
-
-    def __init__(self, *, exact: bool) -> None:
-        self._exact = exact
-        self.name = "cdm:ilp" if exact else "cdm:iterative"
+    name = "cdm"
 
     def find(self, context: SearchContext) -> SolverResult:
-        """Return the plan of the placement; what has no addresses together is taken apart."""
-        setting = Setting(context.problem, "cdm")
-        accesses = Accesses(setting, lambda: context.clock.is_over(SHARE_OF_PARTS))
-        if self._exact and len(accesses.parts) > MOST_PARTS:
-            raise NotTakenError(
-                f"cdm:ilp takes programs of {MOST_PARTS} variables; this one has "
-                f"{len(accesses.parts)}; use cdm:iterative or larger tiles"
-            )
-        apart = self.forbidden(accesses)
+        """Return the plan of the best choices; what has no addresses together is taken apart."""
+        clock, setting = context.clock, Setting(context.problem, self.name)
+        accesses = Accesses(setting, lambda: clock.is_over(SHARE_OF_CHOICES))
+        choices = {
+            buffer: [one for one in some if self.allows(accesses, buffer, one)]
+            for buffer, some in accesses.choices.items()
+        }
         while True:
-            placement = self._placement(context, accesses, apart)
-            plan = taken_down(accesses, placement).plan()
+            found = Improvement(accesses)
+            with context.until_interrupted(lambda: True):
+                found.run(choices, lambda: clock.is_over(SHARE))
+            plan = taken_down(accesses, found.chosen).plan()
             if isinstance(plan, Plan):
                 break
-            rival = _largest_rival(accesses, plan, placement)
+            memory, rival = plan.memory, _largest_rival(accesses, plan, found.chosen)
             if rival is None:
                 return context.unknown(f"{context.problem.name}: no addresses, all data off chip")
-            apart |= {rival}
-        chosen = [accesses.parts[index].role for index in placement]
+            choices[rival] = [one for one in choices[rival] if memory not in one.keeps]
+        chosen = found.chosen.values()
         options = (
-            ("homes", str(chosen.count(Role.HOME))),
-            ("replicas", str(chosen.count(Role.REPLICA))),
-            ("estimated_cycles", str(accesses.cost(placement))),
+            ("homes", str(sum(one.home is not None for one in chosen))),
+            ("replicas", str(sum(f.once for one in chosen for f in one.fetches.values()))),
+            ("estimated_cycles", str(found.cost())),
         )
         return self.answer(context, plan, options, keeps_transfers=True)
 
-    def forbidden(self, accesses: Accesses) -> Placement:
-        """Return parts that no placement may have: none. Comparisons with less forbid some."""
-        return Placement()
-
-    def _placement(self, context: SearchContext, accesses: Accesses, apart: Placement) -> Placement:
-        """Return the best placement that is found; that of the iterative algorithm at least."""
-        clock, best = context.clock, accesses.off_chip()
-        with context.until_interrupted(lambda: True):
-            best = Improvement(accesses, apart).run(lambda: clock.is_over(SHARE))
-            if self._exact and not clock.is_over(SHARE):
-                limits = Limits(
-                    seconds=(seconds := clock.seconds_left(SHARE)),
-                    threads=context.options.workers,
-                    seed=context.options.seed,
-                    nodes=NODES if seconds is None else None,
-                )
-                found = PlacementProgram(accesses, apart).solve(limits)
-                if found is not None:
-                    best = min((best, found), key=accesses.cost)
-        return best
+    def allows(self, accesses: Accesses, buffer: BufferIdx, choice: Choice) -> bool:
+        """Say whether a buffer may have a choice: all may. Comparisons with less forbid some."""
+        return True
 
 
-def _largest_rival(accesses: Accesses, found: ConflictSet, placement: Placement) -> int | None:
-    """Return the largest of what is kept among those that have no addresses together."""
-    kept = [
-        part
+def _largest_rival(
+    accesses: Accesses, found: ConflictSet, chosen: Mapping[BufferIdx, Choice]
+) -> BufferIdx | None:
+    """Return the largest buffer that is kept among those that have no addresses together."""
+    kept = {
+        item.slice
         for item in found.items
         if isinstance(item, CandidateResidency)
-        and (part := accesses.serving(item.slice, item.memory, placement)) is not None
-        and part.role is not Role.STREAM
-    ]
+        and item.slice in chosen
+        and item.memory in chosen[item.slice].keeps
+    }
     size = accesses.setting.tables.blocks_of
-    largest = max(
-        kept, key=lambda part: (size(part.buffer, found.memory), part.index), default=None
-    )
-    return None if largest is None else largest.index
+    return max(kept, key=lambda buffer: (size(buffer, found.memory), buffer), default=None)
 
 
-def taken_down(accesses: Accesses, placement: Placement) -> OneAfterAnother:
-    """Write down what a placement says, step by step."""
+def taken_down(accesses: Accesses, chosen: Mapping[BufferIdx, Choice]) -> OneAfterAnother:
+    """Write down what the choices say, step by step."""
     setting, written = accesses.setting, OneAfterAnother(accesses.setting)
     held: dict[tuple[BufferIdx, MemoryIdx], CandidateResidency] = {}
-    parts = [accesses.parts[index] for index in placement]
-    homes = {part.buffer: part.memory for part in parts if part.role is Role.HOME}
 
-    def fetch(step: int, part: Part) -> Mapping[int, CandidateResidency]:
-        """Return what serves each read of the buffer of a part."""
-        buffer, memory, home = part.buffer, part.memory, homes.get(part.buffer)
-        if home is not None and (buffer, home) not in held:
-            held[buffer, home] = written.load(buffer, home)
-        source = written.in_dram(buffer)
-        if part.source not in (None, setting.dram):
-            source = held[buffer, part.source]
-        if part.role is Role.STREAM and part.source is not None:
-            slices = accesses.streamed(step, buffer, part.source) or {}
-            distinct = dict.fromkeys(slices.values())
-            found = {one: written.copy(source, one, memory) for one in distinct}
-            return {position: found[one] for position, one in slices.items()}
-        if (buffer, memory) not in held:
-            held[buffer, memory] = written.copy(source, buffer, memory)
+    def fetch(step: int, buffer: BufferIdx, memory: MemoryIdx) -> Mapping[int, CandidateResidency]:
+        """Return what serves each read of a buffer."""
+        choice = chosen[buffer]
+        if choice.home is not None and (buffer, choice.home) not in held:
+            held[buffer, choice.home] = written.load(buffer, choice.home)
+        if memory != choice.home:
+            source, once = choice.fetches[memory]
+            place = written.in_dram(buffer) if source == setting.dram else held[buffer, source]
+            if not once:
+                slices = accesses.streamed(step, buffer, source) or {}
+                distinct = dict.fromkeys(slices.values())
+                found = {one: written.copy(place, one, memory) for one in distinct}
+                return {position: found[one] for position, one in slices.items()}
+            if (buffer, memory) not in held:
+                held[buffer, memory] = written.copy(place, buffer, memory)
         return dict.fromkeys(accesses.positions(step, buffer), held[buffer, memory])
 
     for step, task in enumerate(accesses.order):
         wanted, memory = setting.problem.tasks[task], setting.memories[task]
         served: dict[int, CandidateResidency] = {}
         for buffer in dict.fromkeys(map(setting.buffer_of, wanted.reads)):
-            part = accesses.serving(buffer, memory, placement)
-            if part is not None:
-                served.update(fetch(step, part))
+            served.update(fetch(step, buffer, memory))
         results = written.run(task, [served[position] for position in range(len(wanted.reads))])
         for buffer, result in results.items():
-            home, one = homes.get(buffer), accesses.variables.get(buffer)
-            if home is not None:
-                away = home != memory
-                held[buffer, home] = written.copy(result, buffer, home) if away else result
+            choice = chosen.get(buffer)
+            if choice is not None and choice.home is not None:
+                away = choice.home != memory
+                home = written.copy(result, buffer, choice.home) if away else result
+                held[buffer, choice.home] = home
             is_output = setting.problem.buffers[buffer].ends_in is not None
-            if is_output or (one is not None and one.store in placement):
+            if is_output or (choice is not None and choice.is_stored):
                 written.store(result)
     return written

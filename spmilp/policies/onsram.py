@@ -23,33 +23,18 @@ What the paper leaves open, or has otherwise, and what is done here:
 
 Not taken: machines without exactly one DRAM, cores that work in DRAM, data that begins or ends in a
 scratchpad, and buffers without a transfer straight between DRAM and scratchpad.
-
-The exact choice. A variable for each structure says whether it is pinned, another one for each
-result whether it takes over the bytes of an operand. At each step what is pinned and what the task
-streams fit the memory of its core. What is made small is the sum over all tasks of their cycles or
-those of their transfers, the greater, if the makespan is the problem's first quantity; else DRAM
-traffic.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from spmilp.plan.plan import Plan
 from spmilp.policies.one_after_another import OneAfterAnother, Policy, Setting
-from spmilp.policies.structures import (
-    Overwrite,
-    Pins,
-    Structure,
-    Structures,
-    TaskStructures,
-    own_order,
-)
+from spmilp.policies.structures import Pins, Structure, Structures, TaskStructures, own_order
 from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.exact.formulation.addresses import ConflictSet
 from spmilp.solvers.exact.formulation.candidates import CandidateResidency
-from spmilp.solvers.exact.milp.process import backend_name, run
-from spmilp.solvers.exact.milp.program import Limits, Linear, Program, total
 from spmilp.units import BufferIdx, MemoryIdx
 
 ALPHA, BETA, GAMMA = 0.4, 0.5, 0.1
@@ -93,85 +78,6 @@ def pinned_in_turn(structures: Structures, order: Iterable[int]) -> Pins:
     return pins
 
 
-class PinningProgram:
-    """The program of a sequence's structures.
-
-    Parameters
-    ----------
-    apart
-        Sets of structures of which not all are to be pinned, for they had no addresses together.
-    """
-
-    def __init__(self, structures: Structures, apart: Sequence[Pins] = ()) -> None:
-        self._structures = structures
-        self.program = Program()
-        self._pinned = [self.program.binary(f"pinned_{one.index}") for one in structures.all]
-        for step in range(len(structures.steps)):
-            self._memories_suffice(step)
-        for some in apart:
-            self.program.at_most(total(self._pinned[one] for one in some), len(some) - 1)
-        if structures.is_of_time:
-            self._minimise_node_time()
-        else:
-            self._minimise_traffic()
-
-    def solve(self, limits: Limits) -> Pins | None:
-        """Return the best set that was found within the limits; ``None`` without any."""
-        values = run(self.program, backend_name("highs"), limits).values
-        if values is None:
-            return None
-        pinned = enumerate(self._pinned)
-        return frozenset(
-            one for one, chosen in pinned if all(values[index] > 0.5 for index in chosen.terms)
-        )
-
-    def _memories_suffice(self, number: int) -> None:
-        """At each step at which pinning everything would take too much."""
-        structures, step = self._structures, self._structures.steps[number]
-        capacity = structures.capacities[number]
-        if capacity is None:
-            return
-        pinned = [one.extra[number] * self._pinned[one.index] for one in structures.at_step[number]]
-        if step.blocks + self.program.high(total(pinned)) <= capacity:
-            return
-        shared = self._overwritten_blocks(step.overwrites)
-        self.program.at_most(total((step.blocks, *pinned, shared * -1)), capacity)
-
-    def _overwritten_blocks(self, able: Sequence[Overwrite]) -> Linear:
-        """Return the blocks that count once; each operand and each result has one partner."""
-        partners: dict[tuple[str, int], list[Linear]] = defaultdict(list)
-        parts = []
-        for one in able:
-            happens = self.program.binary("overwrites")
-            partners["operand", one.position].append(happens)
-            partners["result", one.buffer].append(happens)
-            if one.unless is not None:
-                self.program.at_most(happens + self._pinned[one.unless], 1)
-            for needed in one.only_if:
-                self.program.at_most(happens - self._pinned[needed], 0)
-            parts.append(one.blocks * happens)
-        for some in partners.values():
-            self.program.at_most(total(some), 1)
-        return total(parts)
-
-    def _minimise_node_time(self) -> None:
-        saved: dict[int, list[Linear]] = defaultdict(list)
-        for one in self._structures.all:
-            for number, saving in one.savings.items():
-                saved[number].append(saving.cycles * self._pinned[one.index])
-        times = []
-        for number, step in enumerate(self._structures.steps):
-            moving = step.moving - total(saved[number])
-            highest = max(step.work, self.program.high(moving))
-            times.append(self.program.number(f"time_{number}", step.work, highest))
-            self.program.at_least(times[-1], moving)
-        self.program.objective = total(times)
-
-    def _minimise_traffic(self) -> None:
-        saved = (one.saved_bytes * self._pinned[one.index] for one in self._structures.all)
-        self.program.objective = self._structures.traffic(Pins()) - total(saved)
-
-
 class PinnedPlans:
     """Makes plans of one problem in OnSRAM's order.
 
@@ -211,16 +117,16 @@ class PinnedPlans:
         """
         while True:
             pins = choose(order)
-            found = self.plan(pins)
+            found = self._plan(pins)
             if isinstance(found, Plan):
                 return pins, found
-            rivals = self.rivals(found, pins)
+            rivals = self._rivals(found, pins)
             if not rivals:
                 return pins, None
             last = max(rivals, key=order.index)
             order = tuple(index for index in order if index != last)
 
-    def plan(self, pins: Pins) -> Plan | ConflictSet:
+    def _plan(self, pins: Pins) -> Plan | ConflictSet:
         """Return the plan of some pins; or what has no addresses together."""
         structures = self.structures
         written = OneAfterAnother(structures.setting)
@@ -238,7 +144,7 @@ class PinnedPlans:
                     written.store(results[buffer])
         return written.plan()
 
-    def rivals(self, found: ConflictSet, pins: Pins) -> Pins:
+    def _rivals(self, found: ConflictSet, pins: Pins) -> Pins:
         """Return the pinned structures among those that have no addresses together."""
         items = (item for item in found.items if isinstance(item, CandidateResidency))
         numbers = (self._pinned(item.slice, item.memory, pins) for item in items)
@@ -275,46 +181,15 @@ class PinnedPlans:
 
 
 class OnSram(Policy):
-    """Pins data structures in scratchpads for their whole lives, and sends the rest through DRAM.
+    """Pins data structures in scratchpads for their whole lives; the rest goes through DRAM."""
 
-    Parameters
-    ----------
-    exact
-        Choose what is pinned by a 0/1 program instead of the figure of merit.
-    """
-
-    def __init__(self, *, exact: bool = False) -> None:
-        self._exact = exact
-        self.name = "onsram:exact" if exact else "onsram"
+    name = "onsram"
 
     def find(self, context: SearchContext) -> SolverResult:
-        """Return the plan of what is pinned by merit, or of the best set with addresses."""
+        """Return the plan of what is pinned by merit."""
         plans = PinnedPlans(context, self)
-        pins, plan = plans.in_turn(
-            by_merit(plans.structures), lambda order: pinned_in_turn(plans.structures, order)
+        return plans.result(
+            *plans.in_turn(
+                by_merit(plans.structures), lambda order: pinned_in_turn(plans.structures, order)
+            )
         )
-        if self._exact and plan is not None:
-            with context.until_interrupted(lambda: True):
-                pins, plan = _exactly(context, plans, pins, plan)
-        return plans.result(pins, plan)
-
-
-def _exactly(
-    context: SearchContext, plans: PinnedPlans, pins: Pins, plan: Plan
-) -> tuple[Pins, Plan]:
-    """Return the best pins with addresses; those by merit where none are found to be better."""
-    structures, clock, options = plans.structures, context.clock, context.options
-    apart: list[Pins] = []
-    while not clock.is_over():
-        limits = Limits(seconds=clock.seconds_left(), threads=options.workers, seed=options.seed)
-        chosen = PinningProgram(structures, apart).solve(limits)
-        if chosen is None or structures.cost(chosen) >= structures.cost(pins):
-            break
-        found = plans.plan(chosen)
-        if isinstance(found, Plan):
-            return chosen, found
-        rivals = plans.rivals(found, chosen)
-        if not rivals:
-            break
-        apart.append(rivals)
-    return pins, plan

@@ -1,4 +1,7 @@
-"""Data structures of a scratchpad: lives, sizes and savings, and the order of tasks behind them."""
+"""Data structures of a scratchpad: lives, sizes, what pinning saves; and the order of tasks.
+
+A structure is a buffer in a scratchpad. OnSRAM and TOpLib choose those that stay there.
+"""
 
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -7,19 +10,12 @@ from functools import cached_property
 from typing import NamedTuple
 
 from spmilp.policies.one_after_another import Setting
-from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import BufferKind
+from spmilp.solvers.exact.formulation.tables import TransferOption
 from spmilp.units import BufferIdx, Bytes, Cycles, MemoryIdx, SliceIdx, TaskIdx
 
 Pins = frozenset[int]
 """Structures, by index, that lie in their scratchpad for their whole life."""
-
-
-class Saving(NamedTuple):
-    """Cycles of transfers and their DRAM traffic, that pinning saves; less than 0 as a cost."""
-
-    cycles: Cycles
-    bytes: Bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +32,8 @@ class Structure:
         it is pinned, above what it takes if it is streamed.
     moving
         Cycles of its transfers at each of its uses, if it is streamed.
-    savings
-        For each step of which it is true: what the step's transfers take less if it is pinned.
+    saved_bytes
+        DRAM traffic that pinning saves in all; less than 0 as a cost.
     """
 
     index: int
@@ -46,12 +42,7 @@ class Structure:
     uses: tuple[int, ...]
     extra: Mapping[int, int]
     moving: Mapping[int, Cycles]
-    savings: Mapping[int, Saving]
-
-    @property
-    def saved_bytes(self) -> Bytes:
-        """DRAM traffic that pinning saves in all."""
-        return sum(saving.bytes for saving in self.savings.values())
+    saved_bytes: Bytes
 
 
 class Overwrite(NamedTuple):
@@ -87,10 +78,8 @@ class Step:
         copies a part.
     blocks
         That operands, results and scratch take, nothing overwritten.
-    work, moving
-        Cycles of the task, and of its loads and stores.
-    traffic
-        Bytes of these.
+    work
+        Cycles of the task.
     """
 
     task: TaskIdx
@@ -98,8 +87,6 @@ class Step:
     holders: tuple[SliceIdx, ...] = ()
     blocks: int = 0
     work: Cycles = 0
-    moving: Cycles = 0
-    traffic: Bytes = 0
     overwrites: tuple[Overwrite, ...] = ()
 
 
@@ -110,8 +97,6 @@ class Structures:
     ----------
     capacities
         Blocks of the memory of each step; ``None`` without limit.
-    is_of_time
-        Whether pinning is to make the node time small, rather than the DRAM traffic.
     """
 
     def __init__(
@@ -119,27 +104,15 @@ class Structures:
         steps: Iterable[Step],
         structures: Iterable[Structure],
         capacities: Sequence[int | None],
-        *,
-        is_of_time: bool,
     ) -> None:
         self.steps = tuple(steps)
         self.all = tuple(structures)
         self.capacities = capacities
-        self.is_of_time = is_of_time
 
     @cached_property
     def all_work(self) -> Cycles:
         """Cycles of all tasks."""
         return sum(step.work for step in self.steps)
-
-    @cached_property
-    def at_step(self) -> tuple[tuple[Structure, ...], ...]:
-        """For each step the structures that live at it, in its memory."""
-        found: list[list[Structure]] = [[] for _ in self.steps]
-        for one in self.all:
-            for step in one.extra:
-                found[step].append(one)
-        return tuple(map(tuple, found))
 
     def overwrites(self, step: int, pins: Pins) -> list[Overwrite]:
         """Return which results of a step take over which operands with these structures pinned."""
@@ -149,42 +122,21 @@ class Structures:
             if one.unless not in pins and one.only_if <= pins
         )
 
-    def used(self, step: int, pins: Pins, extra: int | None = None) -> int:
+    def used(self, step: int, pins: Pins, extra: int) -> int:
         """Return the blocks that are taken in the memory of a step while its task runs.
 
         Parameters
         ----------
         extra
-            That pinned structures take above streamed ones, where it is known.
+            That pinned structures take above streamed ones.
         """
-        if extra is None:
-            extra = sum(one.extra[step] for one in self.at_step[step] if one.index in pins)
         shared = sum(one.blocks for one in self.overwrites(step, pins))
         return self.steps[step].blocks + extra - shared
 
-    def fits(self, step: int, pins: Pins, extra: int | None = None) -> bool:
+    def fits(self, step: int, pins: Pins, extra: int) -> bool:
         """Say whether all that lies in the memory of a step while its task runs has room."""
         capacity = self.capacities[step]
         return capacity is None or self.used(step, pins, extra) <= capacity
-
-    def cost(self, pins: Pins) -> int:
-        """Return what pinning is to make small: the node time if the makespan is, or traffic."""
-        return self.node_time(pins) if self.is_of_time else self.traffic(pins)
-
-    def node_time(self, pins: Pins) -> Cycles:
-        """Return the sum over all tasks of their cycles or their transfers', the greater."""
-        saved: dict[int, Cycles] = defaultdict(int)
-        for index in pins:
-            for step, saving in self.all[index].savings.items():
-                saved[step] += saving.cycles
-        return sum(
-            max(step.work, step.moving - saved[number]) for number, step in enumerate(self.steps)
-        )
-
-    def traffic(self, pins: Pins) -> Bytes:
-        """Return the bytes that cross the DRAM's port."""
-        saved = sum(self.all[index].saved_bytes for index in pins)
-        return sum(step.traffic for step in self.steps) - saved
 
 
 def largest_first(able: Iterable[Overwrite]) -> list[Overwrite]:
@@ -285,7 +237,6 @@ class TaskStructures(Structures):
             [self._step(task, held, structures) for task, held in zip(order, holders, strict=True)],
             structures,
             [setting.tables.capacity[setting.memories[task]] for task in order],
-            is_of_time=setting.problem.objective.first is Quantity.MAKESPAN,
         )
 
     def find(self, buffer: BufferIdx, memory: MemoryIdx) -> int | None:
@@ -299,7 +250,7 @@ class TaskStructures(Structures):
     def demand_room(self, policy: str) -> None:
         """Refuse a task that does not fit its memory with nothing pinned."""
         for number, step in enumerate(self.steps):
-            self.setting.demand_room(policy, step.task, self.used(number, Pins()))
+            self.setting.demand_room(policy, step.task, self.used(number, Pins(), 0))
 
     def _holders(self, task: TaskIdx) -> tuple[SliceIdx, ...]:
         """Return what is loaded for each read out of the whole buffer in DRAM."""
@@ -315,11 +266,12 @@ class TaskStructures(Structures):
                 raise setting.no_way(buffer, setting.dram, memory)
         return tuple(found)
 
-    def _moved(self, slices: Iterable[SliceIdx], source: MemoryIdx, to: MemoryIdx) -> Saving:
-        """Return what it takes to copy slices, each out of its whole buffer."""
+    def _transfers(
+        self, slices: Iterable[SliceIdx], source: MemoryIdx, to: MemoryIdx
+    ) -> list[TransferOption]:
+        """Return the transfers of slices, each out of its whole buffer."""
         setting = self.setting
-        options = [setting.transfer(one, setting.buffer_of(one), source, to) for one in slices]
-        return Saving(sum(one.cycles for one in options), sum(one.traffic for one in options))
+        return [setting.transfer(one, setting.buffer_of(one), source, to) for one in slices]
 
     def _home(self, buffer: BufferIdx) -> MemoryIdx | None:
         writer = self.setting.tables.writers[buffer]
@@ -335,7 +287,7 @@ class TaskStructures(Structures):
     def _structure(self, buffer: BufferIdx, memory: MemoryIdx) -> Structure:
         tables, dram = self.setting.tables, self.setting.dram
         streams, size = self._streams[buffer, memory], tables.blocks_of(buffer, memory)
-        savings = {step: self._moved(some, dram, memory) for step, some in streams.items()}
+        moves = {step: self._transfers(some, dram, memory) for step, some in streams.items()}
         extra = {
             step: size - sum(tables.blocks_of(one, memory) for one in some)
             for step, some in streams.items()
@@ -346,11 +298,15 @@ class TaskStructures(Structures):
             first = self._step_of[writer]
             extra[first] = 0
             if buffer not in self.stored:
-                savings[first] = self._moved([buffer], memory, dram)
-        moving = {step: saving.cycles for step, saving in savings.items()}
+                moves[first] = self._transfers([buffer], memory, dram)
+        saved = sum(one.traffic for some in moves.values() for one in some)
         if not is_written:
-            whole, own = self._whole_load(buffer, memory, savings.values()), savings[first]
-            savings[first] = Saving(own.cycles - whole.cycles, own.bytes - whole.bytes)
+            whole = self.setting.way(buffer, buffer, dram, memory)
+            # Pinning one that cannot be loaded as a whole is of no use.
+            if whole is None or not tables.fits(buffer, memory):
+                saved = 0
+            else:
+                saved -= whole.traffic
         uses = tuple(sorted(extra))
         life = (step for step in self._steps_in[memory] if first <= step <= uses[-1])
         return Structure(
@@ -359,35 +315,23 @@ class TaskStructures(Structures):
             memory=memory,
             uses=uses,
             extra={step: extra.get(step, size) for step in life},
-            moving=moving,
-            savings=savings,
+            moving={step: sum(one.cycles for one in some) for step, some in moves.items()},
+            saved_bytes=saved,
         )
-
-    def _whole_load(self, buffer: BufferIdx, memory: MemoryIdx, loads: Iterable[Saving]) -> Saving:
-        """Return the load of a whole buffer; one of no use where it has none."""
-        option = self.setting.way(buffer, buffer, self.setting.dram, memory)
-        if option is None or not self.setting.tables.fits(buffer, memory):
-            return Saving(0, sum(load.bytes for load in loads))
-        return Saving(option.cycles, option.traffic)
 
     def _step(
         self, task: TaskIdx, holders: tuple[SliceIdx, ...], structures: Sequence[Structure]
     ) -> Step:
-        tables, dram = self.setting.tables, self.setting.dram
-        memory, wanted = self.setting.memories[task], self.setting.problem.tasks[task]
-        distinct = tuple(dict.fromkeys(holders))
-        loads = self._moved(distinct, dram, memory)
-        stored = [one for one in wanted.writes if one in self.stored or one in self.read]
-        stores = self._moved(stored, memory, dram)
-        blocks = sum(tables.blocks_of(one, memory) for one in (*distinct, *wanted.writes))
+        tables, memory = self.setting.tables, self.setting.memories[task]
+        wanted = self.setting.problem.tasks[task]
+        held = (*dict.fromkeys(holders), *wanted.writes)
+        blocks = sum(tables.blocks_of(one, memory) for one in held)
         return Step(
             task=task,
             memory=memory,
             holders=holders,
             blocks=blocks + tables.blocks(wanted.scratch, memory),
             work=self.setting.cycles(task),
-            moving=loads.cycles + stores.cycles,
-            traffic=loads.bytes + stores.bytes,
             overwrites=tuple(self._overwrites(task, holders, structures)),
         )
 

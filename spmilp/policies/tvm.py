@@ -19,16 +19,15 @@ are loaded for it and all its results stored, partial sums included; nothing sta
 task. Operands and results share one scratchpad. Tasks run in the problem's topological order, runs
 of neighbouring tiles of an operator on each core; what one task stores and another loads is tied by
 a token too, on whatever cores they are. There are two virtual threads, or one where two have no
-room; where one has none either, everything on a core happens one after another, and results take
-over the bytes of operands.
+room; where one has none either, everything on a core happens one after another.
 
 No deadlock: with tasks in that one order, and of each task the loads, the computation and the
 stores, every token that an instruction waits for is there at first or given by an instruction
-before it, and each stage runs its own in that order. The replay shows it again for each plan.
+before it, and each stage runs its own in that order.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from math import lcm
@@ -64,7 +63,6 @@ class Instruction:
         How much there is more once it has ended.
     """
 
-    name: str
     cycles: Cycles = 0
     about: Hashable = None
     takes: Mapping[Resource, int] = field(default_factory=dict)
@@ -72,12 +70,12 @@ class Instruction:
     gives: Mapping[Resource, int] = field(default_factory=dict)
 
 
-class DeadlockError(RuntimeError):
-    """Instructions are left that wait for tokens which nothing gives."""
-
-
-class Replay:
-    """What is there at one cycle: free resources, and what runs.
+def replayed(
+    queues: Sequence[Sequence[Instruction]],
+    free: Mapping[Resource, int],
+    go_on: Callable[[], None] = lambda: None,
+) -> list[list[Cycles]]:
+    """Return when each instruction of each queue starts.
 
     At each cycle at which something ends, the first instruction of every queue is tried, queue by
     queue. One that cannot start waits for one resource that it lacks, and is tried again when there
@@ -87,83 +85,37 @@ class Replay:
     ----------
     free
         What there is of each resource at the start.
+    go_on
+        Called whenever something has ended; what it raises passes on.
     """
-
-    def __init__(
-        self, queues: Sequence[Sequence[Instruction]], free: Mapping[Resource, int]
-    ) -> None:
-        self._queues = queues
-        self._free = Counter(free)
-        self._starts: list[list[Cycles]] = [[] for _ in queues]
-        self._running: list[tuple[Cycles, int]] = []
-        self._waiting: dict[Resource, set[int]] = defaultdict(set)
-
-    def starts(self, go_on: Callable[[], None] = lambda: None) -> list[list[Cycles]]:
-        """Return when each instruction of each queue starts.
-
-        Parameters
-        ----------
-        go_on
-            Called whenever something has ended; what it raises passes on.
-
-        Raises
-        ------
-        DeadlockError
-            If instructions are left that can never start; the message names the first of each
-            queue.
-        """
-        now: Cycles = 0
-        awake = set(range(len(self._queues)))
-        while True:
-            for number in sorted(awake):
-                self._try(number, now)
-            if not self._running:
-                break
-            go_on()
-            now = self._running[0][0]
-            awake = set()
-            while self._running and self._running[0][0] == now:
-                awake |= self._end(heappop(self._running)[1])
-        if any(map(self._next, range(len(self._queues)))):
-            raise DeadlockError(self._what_is_left())
-        return self._starts
-
-    def _next(self, number: int) -> Instruction | None:
-        """Return the first instruction of a queue that has not started."""
-        queue, done = self._queues[number], len(self._starts[number])
-        return queue[done] if done < len(queue) else None
-
-    def _try(self, number: int, now: Cycles) -> None:
-        """Start the first instruction of a queue that runs nothing, or let it wait."""
-        one = self._next(number)
-        if one is None:
-            return
-        lacking = next(self._lacking(one), None)
-        if lacking is not None:
-            self._waiting[lacking].add(number)
-            return
-        self._free.subtract(one.takes)
-        self._starts[number].append(now)
-        heappush(self._running, (now + one.cycles, number))
-
-    def _end(self, number: int) -> set[int]:
-        """End what a queue runs; return the queues that may be able to start something then."""
-        ended = self._queues[number][len(self._starts[number]) - 1]
-        self._free.update(ended.gives)
-        awake = {number}
-        for resource in ended.gives:
-            awake |= self._waiting.pop(resource, set())
-        return awake
-
-    def _lacking(self, one: Instruction) -> Iterator[Resource]:
-        yield from (resource for resource, n in one.takes.items() if self._free[resource] < n)
-        yield from (token for token in one.needs if self._free[token] <= 0)
-
-    def _what_is_left(self) -> str:
-        left = filter(None, map(self._next, range(len(self._queues))))
-        return "; ".join(
-            f"{one.name} waits for {', '.join(map(str, self._lacking(one)))}" for one in left
-        )
+    left = Counter(free)
+    starts: list[list[Cycles]] = [[] for _ in queues]
+    running: list[tuple[Cycles, int]] = []
+    waiting: dict[Resource, set[int]] = defaultdict(set)
+    now, awake = 0, set(range(len(queues)))
+    while True:
+        for number in sorted(awake):
+            done = len(starts[number])
+            if done == len(queues[number]):
+                continue
+            one = queues[number][done]
+            wanted = (*one.takes.items(), *((token, 1) for token in one.needs))
+            lacking = next((resource for resource, n in wanted if left[resource] < n), None)
+            if lacking is not None:
+                waiting[lacking].add(number)
+                continue
+            left.subtract(one.takes)
+            starts[number].append(now)
+            heappush(running, (now + one.cycles, number))
+        if not running:
+            return starts
+        go_on()
+        now, awake = running[0][0], set()
+        while running and running[0][0] == now:
+            number = heappop(running)[1]
+            ended = queues[number][len(starts[number]) - 1]
+            left.update(ended.gives)
+            awake |= {number}.union(*(waiting.pop(one, ()) for one in ended.gives))
 
 
 THREADS = 2
@@ -193,8 +145,6 @@ class Tvm(Policy):
                     return self._answer(context, plan, str(threads))
         stages = _Stages(context, setting, hides=False)
         found = stages.plan(1)
-        if isinstance(found, ConflictSet):
-            found = stages.plan(1, overwriting=True)
         if isinstance(found, ConflictSet):
             return context.unknown(_no_room(setting, found))
         return self._answer(context, found, "1, one after another")
@@ -249,13 +199,8 @@ class _Stages:
             self._write(task, setting.cores[task])
         self._decisions = self._written.decisions()
 
-    def plan(self, threads: int, *, overwriting: bool = False) -> Plan | ConflictSet:
+    def plan(self, threads: int) -> Plan | ConflictSet:
         """Return the plan of so many virtual threads on each core; or what has no addresses.
-
-        Parameters
-        ----------
-        overwriting
-            Results take over the bytes of operands where they may, of which nothing is read later.
 
         Raises
         ------
@@ -269,7 +214,7 @@ class _Stages:
             for room in ("operands", "results")
             for core in range(len(self._problem.machine.cores))
         }
-        starts = Replay(queues, {**self._free, **rooms}).starts(self._within_the_limit)
+        starts = replayed(queues, {**self._free, **rooms}, self._within_the_limit)
         begun = {
             one.about: start
             for queue, times in zip(queues, starts, strict=True)
@@ -286,10 +231,7 @@ class _Stages:
             elif (writer := self._setting.tables.writers[residency.slice]) is not None:
                 fill = replace(fill, start=begun[writer])
             fills[residency] = fill
-        in_place = self._decisions.in_place if overwriting else ()
-        return self._setting.addressed(
-            replace(self._decisions, runs=runs, fills=fills, in_place=in_place)
-        )
+        return self._setting.addressed(replace(self._decisions, runs=runs, fills=fills))
 
     def _within_the_limit(self) -> None:
         if self._clock.is_over():
@@ -307,13 +249,11 @@ class _Stages:
                 held[source] = self._written.load(source, memory)
             operands.append(held[source])
         results = self._written.run(task, operands)
-        self._overwrite(task, operands, results)
         loads = [self._load(residency) for residency in held.values()]
         stores = [
             self._store(result) for buffer, result in results.items() if self._is_stored(buffer)
         ]
         run = Instruction(
-            name=f"task {wanted.name}",
             cycles=self._setting.cycles(task),
             about=task,
             needs=tuple(("ended", other) for other in wanted.after),
@@ -328,21 +268,6 @@ class _Stages:
         self._computations[core] += _tied([run], (loaded, results_free), computed_gives)
         self._stores[core] += _tied(stores, (computed,), stored_gives)
 
-    def _overwrite(
-        self,
-        task: TaskIdx,
-        operands: Sequence[CandidateResidency],
-        results: Mapping[BufferIdx, CandidateResidency],
-    ) -> None:
-        """Take down which result may take over the bytes of which operand: each at most once."""
-        wanted = self._problem.tasks[task]
-        taken: set[CandidateResidency | BufferIdx] = set()
-        for read, buffer in wanted.in_place:
-            old = operands[wanted.reads.index(read)]
-            if old.slice == read and taken.isdisjoint((old, buffer)):
-                self._written.overwrite(task, old, results[buffer])
-                taken |= {old, buffer}
-
     def _is_stored(self, buffer: BufferIdx) -> bool:
         return buffer in self._read or self._problem.buffers[buffer].ends_in == self._dram
 
@@ -350,7 +275,7 @@ class _Stages:
         buffer = self._problem.buffers[self._setting.buffer_of(residency.slice)]
         option = self._setting.transfer(residency.slice, buffer.index, self._dram, residency.memory)
         needs = () if buffer.starts_in == self._dram else (("data", buffer.index),)
-        return self._transfer(f"load of {buffer.name}", residency, option, needs=needs)
+        return self._transfer(residency, option, needs=needs)
 
     def _store(self, result: CandidateResidency) -> Instruction:
         self._written.store(result)
@@ -358,11 +283,10 @@ class _Stages:
         option = self._setting.transfer(buffer.index, buffer.index, result.memory, self._dram)
         about = self._written.in_dram(buffer.index)
         gives = (("data", buffer.index),)
-        return self._transfer(f"store of {buffer.name}", about, option, gives=gives)
+        return self._transfer(about, option, gives=gives)
 
     def _transfer(
         self,
-        name: str,
         about: CandidateResidency,
         option: TransferOption,
         needs: tuple[Resource, ...] = (),
@@ -373,7 +297,6 @@ class _Stages:
         held: dict[Resource, int] = dict.fromkeys((("link", link) for link in option.links), rate)
         held["engine", option.engine] = 1
         return Instruction(
-            name=name,
             cycles=option.cycles,
             about=about,
             takes=held,
@@ -386,7 +309,7 @@ def _tied(
     steps: list[Instruction], takes: tuple[Resource, ...], gives: tuple[Resource, ...]
 ) -> list[Instruction]:
     """Return what a stage does for a task: the first step takes tokens, the last gives some."""
-    steps = steps or [Instruction(name="nothing")]
+    steps = steps or [Instruction()]
     steps[0] = replace(steps[0], takes={**steps[0].takes, **dict.fromkeys(takes, 1)})
     steps[-1] = replace(steps[-1], gives={**steps[-1].gives, **dict.fromkeys(gives, 1)})
     return steps

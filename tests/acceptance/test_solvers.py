@@ -11,8 +11,8 @@ from tests.acceptance.doors import PROBLEMS, Run, assert_valid
 
 OWN = ("auto", "list", "search", "lns", "residency", "peak", "cpsat", "milp")
 PUBLISHED = (
-    *("onsram", "onsram:exact", "cosma", "toplib", "rammer", "cdm:ilp"),
-    *("cdm:iterative", "set", "stream", "tvm", "tvm:serial", "belady"),
+    *("onsram", "cosma", "toplib", "rammer", "cdm", "set", "stream", "tvm", "tvm:serial"),
+    "belady",
 )
 GREEDY = "greedy:locality/round_robin"
 TINY = ("residual-6t-1c-tight-balanced", "branch-6t-2c-crossbar-nolinks-tight-compute", "by hand")

@@ -1,22 +1,15 @@
-"""OnSRAM: its order, figure of merit, whole lives, overwriting, and the exact model beside it."""
+"""OnSRAM: its order, figure of merit, whole lives, and overwriting."""
 
 from dataclasses import replace
-
-import pytest
 
 from benchmarks.exact.cosma.setting import problem_of
 from spmilp.checker.check import check
 from spmilp.policies.cosma import Network, Operator
 from spmilp.policies.one_after_another import Setting
-from spmilp.policies.onsram import OnSram, PinningProgram, by_merit, pinned_in_turn
-from spmilp.policies.structures import Pins, Structures, TaskStructures, own_order
-from spmilp.problem.objective import Objective, Quantity
+from spmilp.policies.onsram import OnSram, by_merit, pinned_in_turn
+from spmilp.policies.structures import TaskStructures
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
-from spmilp.solvers.exact.milp.program import Limits
-from tests.policies.small_instances import REFUSED, SMALL, small_instance
-
-NO_LIMITS = Limits(seconds=None, threads=1, seed=0)
 
 
 def one_core(
@@ -41,46 +34,6 @@ def with_cycles(problem: Problem, cycles: int) -> Problem:
     return replace(problem, tasks=tasks)
 
 
-def own_structures(problem: Problem) -> Structures:
-    setting = Setting(problem, "onsram")
-    return TaskStructures(setting, own_order(setting))
-
-
-def in_this_order(problem: Problem) -> Structures:
-    """Return the structures of the tasks one after another, as they are numbered."""
-    return TaskStructures(Setting(problem, "onsram"), range(len(problem.tasks)))
-
-
-def buffers(structures: Structures, pins: Pins) -> set[int]:
-    return {structures.all[index].buffer for index in pins}
-
-
-def exact_pins(structures: Structures) -> Pins:
-    pins = PinningProgram(structures).solve(NO_LIMITS)
-    assert pins is not None
-    return pins
-
-
-@pytest.mark.full
-def test_the_exact_choice_is_never_worse_than_the_figure_of_merit_and_sometimes_better() -> None:
-    better = {Quantity.MAKESPAN: 0, Quantity.DRAM_TRAFFIC: 0}
-    for name in SMALL:
-        if name in REFUSED:
-            continue
-        for quantity in better:
-            problem = replace(small_instance(name), objective=Objective.of(quantity))
-            structures = own_structures(problem)
-            by_figure = pinned_in_turn(structures, by_merit(structures))
-            exactly = exact_pins(structures)
-            steps = range(len(structures.steps))
-
-            assert all(structures.fits(step, exactly) for step in steps), name
-            assert structures.cost(exactly) <= structures.cost(by_figure), name
-            better[quantity] += structures.cost(exactly) < structures.cost(by_figure)
-    # In traffic the figure of merit is the best choice on all of these.
-    assert better[Quantity.MAKESPAN] > 0
-
-
 RIVALS = (
     (64, 640, 320, 512, 64, 64),
     (((0,), 1), ((0,), 2), ((0,), 3), ((2,), 4), ((1, 4), 5)),
@@ -89,18 +42,13 @@ RIVALS = (
 there is room for one of them."""
 
 
-def test_the_figure_of_merit_knows_no_sizes_and_the_exact_model_does() -> None:
+def test_the_figure_of_merit_knows_no_sizes() -> None:
     problem = with_cycles(one_core(*RIVALS, budget=1300), 1)
-    structures = in_this_order(problem)
+    structures = TaskStructures(Setting(problem, "onsram"), range(len(problem.tasks)))
 
-    by_figure = pinned_in_turn(structures, by_merit(structures))
-    exactly = exact_pins(structures)
+    pins = pinned_in_turn(structures, by_merit(structures))
 
-    assert buffers(structures, by_figure) == {0, 2, 4}
-    assert buffers(structures, exactly) == {0, 1, 4}
-    outside = 64 + 512 + 64
-    assert structures.traffic(by_figure) == outside + 2 * 640
-    assert structures.traffic(exactly) == outside + 2 * 320
+    assert {structures.all[index].buffer for index in pins} == {0, 2, 4}
 
 
 def in_place(problem: Problem) -> Problem:
