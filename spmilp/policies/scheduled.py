@@ -153,7 +153,6 @@ class Schedules(Generic[C]):
         score = self._score(columns)
         if self.best is None or score < self.best:
             self.best, self.choice, self._found = score, choice, (order, columns)
-            self._context.report(score[0], self._context.fast_bound.value, self._policy)
         return score
 
     @property

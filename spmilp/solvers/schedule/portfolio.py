@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 
 from spmilp.bounds.best import Bound
-from spmilp.errors import Shortage
+from spmilp.errors import DoesNotFitError, Shortage
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
@@ -353,6 +353,27 @@ class Schedules:
             As :func:`plan_from`.
         """
         return plan_from(self._problem, found, bound, "list")
+
+    def best_plan(self, bound: Bound, solver: str) -> Plan | None:
+        """Return the best plan of the kept schedules; ``None`` where none gets addresses.
+
+        Addresses may cost cycles: where none are found, memories count as smaller. So schedules get
+        them in order, until the next one is no better even without.
+        """
+        best: Found | None = None
+        plan: Plan | None = None
+        for found in self.kept:
+            if best is not None and best.score <= found.score:
+                break
+            try:
+                made = plan_from(self._problem, found, bound, solver)
+            except DoesNotFitError as error:
+                # Others may need less of a memory, or of a DRAM to which they spill.
+                self.reason = str(error)
+                continue
+            if best is None or found.with_addresses.score < best.score:
+                best, plan = found.with_addresses, made
+        return plan
 
 
 def plan_from(

@@ -7,6 +7,7 @@ travel: Dueck, Journal of Computational Physics 104, 1993).
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -31,7 +32,7 @@ from spmilp.solvers.schedule.kernels.records import (
 from spmilp.solvers.schedule.kernels.schedule_state import Weights
 from spmilp.solvers.schedule.kernels.tables import precedence, problem_tables
 from spmilp.solvers.schedule.orders import by_priority, operators_of
-from spmilp.solvers.schedule.portfolio import FIRST_WEIGHTS, Found, Schedules, Trial, plan_from
+from spmilp.solvers.schedule.portfolio import FIRST_WEIGHTS, Found, Schedules, Trial
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,19 +228,15 @@ class _Search:
 
     def result(self) -> SolverResult:
         """Search, and return the best plan."""
-        context, problem = self._context, self._context.problem
+        context = self._context
         with context.until_interrupted(lambda: self._best is not None):
             self._run()
-        reason = self._schedules.reason
-        for found in () if self._best is None else (self._best, *self._schedules.kept):
-            try:
-                plan = plan_from(problem, found, self._bound, PerturbedRestarts.name)
-            except DoesNotFitError as error:
-                reason = str(error)
-                continue
-            seed = ("seed", str(context.options.seed))
-            return context.found(replace(plan, options=(*plan.options, seed)), self._bound)
-        return context.unknown(reason, self._bound)
+        plan = self._schedules.best_plan(self._bound, PerturbedRestarts.name)
+        if plan is None:
+            return context.unknown(self._schedules.reason, self._bound)
+        seed = ("seed", str(context.options.seed))
+        context.report(context.values(plan)[0], self._bound.value, PerturbedRestarts.name)
+        return context.found(replace(plan, options=(*plan.options, seed)), self._bound)
 
     def _run(self) -> None:
         starts = self._starts()
@@ -261,6 +258,7 @@ class _Search:
                     record, since = found, 0
             if since >= SETTINGS.patience:
                 now, since = record, 0
+                self._report(record)
 
     def _starts(self) -> list[Found]:
         """Return schedules to begin with, the best first: of the portfolio, and of the hint."""
@@ -268,7 +266,7 @@ class _Search:
         hinted = None if context.hint is None else self._from_hint(context.hint)
         for number, found in enumerate(self._schedules):
             if found is not None:
-                self._take(found, f"list {found.trial}")
+                self._take(found)
             if number == 0:
                 self._bound = context.bound
             has_schedule = self._schedules.kept and context.clock.is_over(SETTINGS.portfolio)
@@ -296,13 +294,24 @@ class _Search:
         latest = most if self._by_makespan else NEVER
         found = self._schedules.schedule(trial, order, cores, latest)
         if found is not None:
-            self._take(found, f"search {what}")
+            self._take(found)
         return found
 
-    def _take(self, found: Found, source: str) -> None:
-        if self._best is None or found.score < self._best.score:
+    def _take(self, found: Found) -> None:
+        """Take a schedule that is better; the first one only with addresses, as there is a plan."""
+        if self._best is None:
+            if self._report(found):
+                self._best = found.with_addresses
+        elif found.score < self._best.score:
             self._best = found
-            self._context.report(found.score[0], self._bound.value, source)
+
+    def _report(self, found: Found) -> bool:
+        """Report a schedule once it has addresses; say whether it has any."""
+        with suppress(DoesNotFitError):
+            value = found.with_addresses.score[0]
+            self._context.report(value, self._bound.value, PerturbedRestarts.name)
+            return True
+        return False
 
     def _is_over(self) -> bool:
         if self._best is None:

@@ -1,6 +1,6 @@
 """The list scheduler as a solver: a portfolio of orders and assignments."""
 
-from dataclasses import replace
+from contextlib import suppress
 
 from spmilp.bounds.best import Bound
 from spmilp.errors import DoesNotFitError
@@ -36,7 +36,7 @@ class ListScheduler(Solver):
         if context.misfit:
             return context.infeasible(context.misfit)
         if self._greedy is None:
-            return _Search(context, Schedules.of(context), "").result()
+            return _Search(context, Schedules.of(context), self.name).result()
         schedules = Schedules(context.problem, (self._greedy,), multicasts=False)
         return _Search(context, schedules, self.name).result()
 
@@ -47,14 +47,7 @@ def greedy_name(assignment: str, order: str) -> str:
 
 
 class _Search:
-    """One run through the trials.
-
-    Parameters
-    ----------
-    name
-        What reports and the plan call the solver; empty for the portfolio, whose reports name the
-        rule.
-    """
+    """One run through the trials; ``name`` is what reports and the plan call the solver."""
 
     def __init__(self, context: SearchContext, schedules: Schedules, name: str) -> None:
         self._context = context
@@ -67,16 +60,11 @@ class _Search:
         """Run the trials and return the best plan among them."""
         with self._context.until_interrupted(lambda: self._best is not None):
             self._run_trials()
-        reason = self._schedules.reason
-        for found in self._schedules.kept:
-            try:
-                plan = self._schedules.plan(found, self._bound)
-            except DoesNotFitError as error:
-                # Others may need less of a memory, or of a DRAM to which they spill.
-                reason = str(error)
-                continue
-            return self._context.found(replace(plan, solver=self._name or "list"), self._bound)
-        return self._context.unknown(reason, self._bound)
+        plan = self._schedules.best_plan(self._bound, self._name)
+        if plan is None:
+            return self._context.unknown(self._schedules.reason, self._bound)
+        self._report(self._context.values(plan)[0])
+        return self._context.found(plan, self._bound)
 
     def _run_trials(self) -> None:
         """Run one trial, then find the bound, which may take longer, then run the others."""
@@ -84,7 +72,7 @@ class _Search:
         self._take(next(trials, None))
         self._bound = self._context.bound
         if self._best is not None:
-            self._report(self._best)
+            self._report(self._best.score[0])
         while not self._is_over():
             try:
                 self._take(next(trials))
@@ -92,13 +80,18 @@ class _Search:
                 return
 
     def _take(self, found: Found | None) -> None:
-        if found is not None and (self._best is None or found.score < self._best.score):
+        """Take a schedule that is better; the first one only with addresses, as there is a plan."""
+        if found is None:
+            return
+        if self._best is None:
+            with suppress(DoesNotFitError):
+                self._best = found.with_addresses
+                self._report(self._best.score[0])
+        elif found.score < self._best.score:
             self._best = found
-            self._report(found)
 
-    def _report(self, found: Found) -> None:
-        source = self._name or f"list {found.trial}"
-        self._context.report(found.score[0], self._bound.value, source)
+    def _report(self, value: int) -> None:
+        self._context.report(value, self._bound.value, self._name)
 
     def _is_over(self) -> bool:
         if self._best is None:

@@ -11,8 +11,15 @@ from threading import Timer
 import numpy as np
 
 from spmilp.errors import DoesNotFitError, Shortage, SpmilpError
+from spmilp.machine.controllers import CONTROLLERS, Block, defects_of
 from spmilp.problem.objective import Quantity
-from spmilp.problem.problem import Problem
+from spmilp.problem.problem import Problem, Slice
+from spmilp.problem.strides import (
+    layout_at_place,
+    layout_in_slice,
+    packed_layout,
+    strided_copy,
+)
 from spmilp.processes import interruptibly
 from spmilp.solvers.common.fit import least_bytes, parts_of
 from spmilp.solvers.schedule.kernels.addresses import packed
@@ -410,8 +417,24 @@ def why_it_stopped(problem: Problem, stop: Stop, state: ScheduleState) -> str:
     return (
         f"{where}: no engine can bring {problem.buffers[slice_.buffer].name} "
         f"({slice_.bytes} B) to {memory.name} in one transfer from where it lies; check "
-        "the engines' reach, their longest transfer, their dimensions and their controllers"
+        f"the engines' reach, their longest transfer and their dimensions{_defect(problem, slice_)}"
     )
+
+
+def _defect(problem: Problem, part: Slice) -> str:
+    """Return what keeps controllers from copying a slice out of where it may lie, if anything."""
+    buffer = problem.buffers[part.buffer]
+    there = [packed_layout(problem, part.index), layout_in_slice(problem, part.index, part.buffer)]
+    if buffer.place is not None:
+        there.append(layout_at_place(problem, part.index))
+    for layout in reversed(there):
+        copy = strided_copy(part.extent, buffer.item, layout, there[0])
+        block = Block(source=layout.offset, destination=0, run=copy.run, loops=copy.loops)
+        for name in dict.fromkeys(engine.controller for engine in problem.machine.engines):
+            found = None if name is None else next(defects_of(block, CONTROLLERS[name]), None)
+            if found is not None:
+                return f"; {found}: make the sizes of the model multiples of it"
+    return ""
 
 
 def _begins(state: ScheduleState, task: TaskIdx, core: int) -> int:
