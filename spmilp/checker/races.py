@@ -12,7 +12,7 @@ end.
 
 from bisect import bisect_left
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple, TypeAlias
@@ -37,7 +37,7 @@ from spmilp.commands.commands import (
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.problem.strides import Layout, footprint
-from spmilp.units import Box, Bytes, Cycles, MemoryIdx, ResidencyIdx, SliceIdx, TensorIdx
+from spmilp.units import Box, Bytes, Cycles, EngineIdx, MemoryIdx, ResidencyIdx, SliceIdx, TensorIdx
 
 
 def check_commands(problem: Problem, plan: Plan, lists: CommandLists) -> tuple[Violation, ...]:
@@ -92,7 +92,11 @@ def _violations(case: Case, lists: CommandLists) -> Iterator[Violation]:
 def _list_name(case: Case, one: CoreCommands | ChannelCommands) -> str:
     if isinstance(one, CoreCommands):
         return case.core(one.core)
-    return f"channel {one.channel} of engine {case.machine.engines[one.engine].name}"
+    return _channel(case, one.engine, one.channel)
+
+
+def _channel(case: Case, engine: EngineIdx, channel: int) -> str:
+    return f"channel {channel} of engine {case.machine.engines[engine].name}"
 
 
 def _command_name(case: Case, command: Command) -> str:
@@ -111,67 +115,51 @@ def _incomplete(case: Case, lists: CommandLists) -> Iterator[tuple[str, str]]:
     """Say why lists are not those of each core and channel, with all that it does, each once."""
     cores = [core.index for core in case.machine.cores]
     channels = [(e.index, channel) for e in case.machine.engines for channel in range(e.channels)]
-    found_cores = [one.core for one in lists.cores]
-    found_channels = [(one.engine, one.channel) for one in lists.channels]
-    if found_cores != cores:
-        yield (
-            "lists",
-            f"{len(lists.cores)} of cores, expected one for each of {len(cores)}, in order",
-        )
-    if found_channels != channels:
-        yield (
-            "lists",
-            f"{len(lists.channels)} of channels, expected one for each of {len(channels)}, in the "
-            "order of engines and channels",
-        )
-    if (found_cores, found_channels) != (cores, channels):
+    found = [one.core for one in lists.cores], [(one.engine, one.channel) for one in lists.channels]
+    if found != (cores, channels):
+        given = f"{len(lists.cores)} of cores and {len(lists.channels)} of channels"
+        yield "lists", f"{given}, expected {len(cores)} and {len(channels)}, in the machine's order"
         return
+    places: dict[Command, str] = {
+        Run(one.task): case.core(one.core) for one in case.plan.placements
+    }
+    for move in case.plan.transfers:
+        places[Move(move.index)] = _channel(case, move.engine, move.channel)
     times: Counter[Command] = Counter()
     for one in lists.lists:
         times.update(one.commands)
+        here = _list_name(case, one)
         for number, command in enumerate(one.commands):
-            what = _misplaced(case, lists.events, one, command)
-            if what:
-                yield f"command {number} of {_list_name(case, one)}", what
-    for task in range(len(case.plan.placements)):
-        if times[Run(task)] != 1:
-            yield case.task(task), f"is run {times[Run(task)]} times, expected once"
-    for transfer in range(len(case.plan.transfers)):
-        if times[Move(transfer)] != 1:
-            found = times[Move(transfer)]
-            yield f"transfer {transfer}", f"is moved {found} times, expected once"
+            if what := _misplaced(places, here, lists.events, command):
+                yield f"command {number} of {here}", what
+    for command in places:
+        if times[command] != 1:
+            yield _plainly(command), f"stands {times[command]} times in the lists, expected once"
 
 
-def _misplaced(
-    case: Case, events: int, one: CoreCommands | ChannelCommands, command: Command
-) -> str:
+def _misplaced(places: Mapping[Command, str], here: str, events: int, command: Command) -> str:
     """Say why a command cannot be in its list; empty if it can."""
-    placements, transfers = case.plan.placements, case.plan.transfers
     match command:
-        case Run(task):
-            if not isinstance(one, CoreCommands):
-                return "runs a task, but is in the list of a channel"
-            if not 0 <= task < len(placements):
-                return f"runs task {task}, but there are {len(placements)}"
-            if placements[task].core != one.core:
-                where = case.core(placements[task].core)
-                return f"runs {case.task(task)}, which the plan places on {where}"
-        case Move(transfer):
-            if not isinstance(one, ChannelCommands):
-                return "moves a transfer, but is in the list of a core"
-            if not 0 <= transfer < len(transfers):
-                return f"moves transfer {transfer}, but there are {len(transfers)}"
-            move = transfers[transfer]
-            if (move.engine, move.channel) != (one.engine, one.channel):
-                where = f"channel {move.channel} of engine {case.machine.engines[move.engine].name}"
-                return f"moves transfer {transfer}, which the plan gives to {where}"
         case Wait(event, count):
             if not 0 <= event < events or count < 1:
                 return f"waits for event {event} of {events} to reach {count}"
         case Signal(event):
             if not 0 <= event < events:
                 return f"signals event {event}, but there are {events}"
+        case _:
+            there = places.get(command, "no list")
+            if there != here:
+                return f"is {_plainly(command)}, which the plan gives to {there}"
     return ""
+
+
+def _plainly(command: Command) -> str:
+    match command:
+        case Run(task):
+            return f"task {task}"
+        case Move(transfer):
+            return f"transfer {transfer}"
+    return str(command)
 
 
 _Clock: TypeAlias = NDArray[np.int64]

@@ -1,6 +1,7 @@
 """What several rules look up in a problem and a plan whose structure is sound."""
 
 from collections import defaultdict
+from collections.abc import Iterator
 from functools import cache, cached_property, partial
 from itertools import chain, islice
 from operator import add
@@ -148,6 +149,16 @@ class Case:
             self.valid_from[holder] < use.end <= self.plan.residencies[holder].end
             for holder in self.holders(use.slice)
         )
+
+    def defects_of_source(self, use: Use) -> Iterator[str]:
+        """Say why something cannot read a slice in a residency from its start to its end."""
+        end, valid = self.plan.residencies[use.residency].end, self.valid_from[use.residency]
+        if not self.holds(use.residency, use.slice):
+            yield f"which holds {self.content(use.residency)}"
+        if valid > use.start:
+            yield f"which is valid from cycle {valid} > {use.start}, the {use.kind}'s start"
+        if end < use.end and not self.is_lost(use):
+            yield f"which ends at cycle {end} < {use.end}, the {use.kind}'s end"
 
     def task(self, index: int) -> str:
         """Return the name of a task for messages."""

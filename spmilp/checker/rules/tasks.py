@@ -7,7 +7,7 @@ fills it, truly."""
 from collections.abc import Iterator
 from math import ceil
 
-from spmilp.checker.rules.case import Case, Finding, Use, is_filled
+from spmilp.checker.rules.case import Case, Finding, is_filled
 from spmilp.checker.rules.sweeps import Span, clashes
 from spmilp.machine.machine import MemoryKind
 from spmilp.plan.plan import Placement, Residency
@@ -86,20 +86,13 @@ def precedence(case: Case) -> Iterator[Finding]:
 def operands_served(case: Case) -> Iterator[Finding]:
     """The named residency holds the slice, is readable by the core and valid from start to end."""
     for use in case.task_uses:
-        for defect in _defects_of_operand(case, use):
+        core = case.plan.placements[use.number].core
+        for defect in (
+            *case.defects_of_source(use),
+            *_why_not_readable(case, case.plan.residencies[use.residency], core),
+        ):
             who, what = case.task(use.number), case.residency(use.residency)
             yield (who, what), f"{who} reads {case.slice(use.slice)} from {what}, {defect}"
-
-
-def _defects_of_operand(case: Case, use: Use) -> Iterator[str]:
-    residency, valid = case.plan.residencies[use.residency], case.valid_from[use.residency]
-    if not case.holds(use.residency, use.slice):
-        yield f"which holds {case.content(use.residency)}"
-    if valid > use.start:
-        yield f"which is valid from cycle {valid} > {use.start}, the task's start"
-    if residency.end < use.end and not case.is_lost(use):
-        yield f"which ends at cycle {residency.end} < {use.end}, the task's end"
-    yield from _why_not_readable(case, residency, case.plan.placements[use.number].core)
 
 
 def _why_not_readable(case: Case, residency: Residency, core: CoreIdx) -> Iterator[str]:
@@ -123,30 +116,48 @@ def _why_not_readable(case: Case, residency: Residency, core: CoreIdx) -> Iterat
 def filled_as_stated(case: Case) -> Iterator[Finding]:
     """What fills a residency names it, and what a task or transfer fills names its filler."""
     for index, defect in (
-        *_residencies_not_filled_so(case),
+        *_wrong_fillers(case),
+        *_fillers_that_begin_too_early(case),
+        *_not_filled(case),
         *_copies_at_the_start(case),
-        *_fillers_not_stated(case),
     ):
         who = case.residency(index)
         yield (who,), f"{who} {defect}"
 
 
-def _residencies_not_filled_so(case: Case) -> Iterator[tuple[ResidencyIdx, str]]:
+def _wrong_fillers(case: Case) -> Iterator[tuple[ResidencyIdx, str]]:
+    done = {
+        *((end, case.task(each.task)) for each in case.plan.placements for end in each.writes),
+        *((end, f"transfer {m.index}") for m in case.plan.transfers for end in m.destinations),
+    }
+    stated = {
+        each.index: f"transfer {each.filled_by_transfer}"
+        if each.filled_by_task is None
+        else case.task(each.filled_by_task)
+        for each in case.plan.residencies
+        if is_filled(each)
+    }
+    for index, filler in sorted(stated.items() - done):
+        yield index, f"states to be filled by {filler}, which does not fill it"
+    for index, filler in sorted(done - stated.items()):
+        yield index, f"is filled by {filler}, but states {stated.get(index, 'nothing')}"
+
+
+def _fillers_that_begin_too_early(case: Case) -> Iterator[tuple[ResidencyIdx, str]]:
+    for move in case.plan.transfers:
+        for index in move.destinations:
+            start = case.plan.residencies[index].start
+            if start > move.start:
+                late = f"starts at cycle {start} > {move.start}"
+                yield index, f"{late}, the start of transfer {move.index} that fills it"
+
+
+def _not_filled(case: Case) -> Iterator[tuple[ResidencyIdx, str]]:
     scratch = {placement.scratch for placement in case.plan.placements}
     for each in case.plan.residencies:
-        if each.filled_by_task is not None:
-            if each.index not in case.plan.placements[each.filled_by_task].writes:
-                task = case.task(each.filled_by_task)
-                yield each.index, f"states to be filled by {task}, which does not write it"
-        elif each.filled_by_transfer is not None:
-            move = case.plan.transfers[each.filled_by_transfer]
-            name = f"transfer {move.index}"
-            if each.index not in move.destinations:
-                yield each.index, f"states to be filled by {name}, which does not go there"
-            elif each.start > move.start:
-                late = f"starts at cycle {each.start} > {move.start}"
-                yield each.index, f"{late}, the start of {name} that fills it"
-        elif each.slice is not None:
+        if is_filled(each):
+            continue
+        if each.slice is not None:
             for defect in _defects_of_initial(case, each, each.slice):
                 yield each.index, f"is filled by nothing{defect}"
         elif each.index not in scratch:
@@ -180,28 +191,6 @@ def _copies_at_the_start(case: Case) -> Iterator[tuple[ResidencyIdx, str]]:
         if first.setdefault(buffer, each.index) != each.index:
             alone = f"buffer {buffer} lies in residency {first[buffer]} alone"
             yield each.index, f"is filled by nothing, but at cycle 0 {alone}"
-
-
-def _fillers_not_stated(case: Case) -> Iterator[tuple[ResidencyIdx, str]]:
-    for placement in case.plan.placements:
-        for index in placement.writes:
-            if case.plan.residencies[index].filled_by_task != placement.task:
-                said = f"is written by {case.task(placement.task)}"
-                yield index, f"{said}, but states {_stated(case, index)}"
-    for move in case.plan.transfers:
-        for index in move.destinations:
-            if case.plan.residencies[index].filled_by_transfer != move.index:
-                said = f"is a destination of transfer {move.index}"
-                yield index, f"{said}, but states {_stated(case, index)}"
-
-
-def _stated(case: Case, index: ResidencyIdx) -> str:
-    residency = case.plan.residencies[index]
-    if residency.filled_by_task is not None:
-        return case.task(residency.filled_by_task)
-    if residency.filled_by_transfer is not None:
-        return f"transfer {residency.filled_by_transfer}"
-    return "nothing"
 
 
 def results_have_room(case: Case) -> Iterator[Finding]:

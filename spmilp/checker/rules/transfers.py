@@ -18,19 +18,10 @@ from spmilp.units import EngineIdx, LinkIdx
 def transfer_data(case: Case) -> Iterator[Finding]:
     """The source holds the slice and is valid, and the destinations exist, all the time."""
     for move in case.plan.transfers:
-        for defect in (*_defects_of_source(case, move), *_defects_of_destinations(case, move)):
+        for defect in case.defects_of_source(case.transfer_uses[move.index]):
+            yield _finding(case, move, f"it reads {case.residency(move.source)}, {defect}")
+        for defect in _defects_of_destinations(case, move):
             yield _finding(case, move, defect)
-
-
-def _defects_of_source(case: Case, move: Transfer) -> Iterator[str]:
-    name = f"its source {case.residency(move.source)}"
-    valid, end = case.valid_from[move.source], case.plan.residencies[move.source].end
-    if not case.holds(move.source, move.slice):
-        yield f"{name} holds {case.content(move.source)}"
-    if valid > move.start:
-        yield f"{name} is valid from cycle {valid} > {move.start}, its start"
-    if end < move.end and not case.is_lost(case.transfer_uses[move.index]):
-        yield f"{name} ends at cycle {end} < {move.end}, its end"
 
 
 def _defects_of_destinations(case: Case, move: Transfer) -> Iterator[str]:
