@@ -12,7 +12,7 @@ import numpy as np
 import spmilp
 from benchmarks.convert import read_job_shop
 from spmilp.checker.check import check
-from spmilp.checker.values.inputs import random_inputs, read_inputs
+from spmilp.checker.values.inputs import random_inputs, read_values
 from spmilp.frontend.load import load_network
 from spmilp.machine.read import load_machine, read_machine
 from spmilp.packing.minimalloc import parse_table
@@ -82,7 +82,7 @@ READERS: dict[str, tuple[Callable[[bytes, Path], object], Callable[[], list[byte
         lambda: [BUFFERS, *contents("docs/example/*.csv")],
     ),
     "job shop": (from_file(read_job_shop, ".fjs"), lambda: [JOB_SHOP]),
-    "inputs": (from_file(lambda file: read_inputs(file, NETWORK), ".npz"), arrays),
+    "inputs": (from_file(lambda file: read_values(file, NETWORK), ".npz"), arrays),
     "model": (
         from_file(lambda file: load_network(file, {}, KINDS), ".onnx"),
         partial(contents, "models/*.onnx"),

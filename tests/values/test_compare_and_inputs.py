@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto, helper, save
 
 from spmilp.checker.values.compare import compare, reference_outputs
-from spmilp.checker.values.inputs import random_inputs, read_inputs
+from spmilp.checker.values.inputs import random_inputs, read_values
 from spmilp.checker.values.state import ValuesError
 from spmilp.errors import FileError
 from spmilp.frontend.graph import Group, Network, Operator, Quantisation, Scale, Tensor
@@ -157,7 +157,8 @@ def test_random_indices_lie_in_the_table_that_they_index() -> None:
 def test_inputs_are_read_from_a_file(tmp_path: Path) -> None:
     data = np.ones((1, 2, 6, 4), dtype=np.float32)
     np.savez(tmp_path / "in.npz", x=data, other=np.zeros(3))
-    found = read_inputs(tmp_path / "in.npz", NETWORK)
+    found, reference = read_values(tmp_path / "in.npz", NETWORK)
+    assert reference is None
     assert list(found) == ["x"]
     np.testing.assert_array_equal(found["x"], data)
 
@@ -175,23 +176,23 @@ def test_a_file_that_does_not_fit_is_refused(
 ) -> None:
     np.savez(tmp_path / "in.npz", **arrays)
     with pytest.raises(FileError, match=message):
-        read_inputs(tmp_path / "in.npz", NETWORK)
+        read_values(tmp_path / "in.npz", NETWORK)
 
 
 def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="no such file"):
-        read_inputs(tmp_path / "none.npz", NETWORK)
+        read_values(tmp_path / "none.npz", NETWORK)
     (tmp_path / "text.npz").write_text("hello")
     with pytest.raises(FileError, match=r"no \.npz file of arrays"):
-        read_inputs(tmp_path / "text.npz", NETWORK)
+        read_values(tmp_path / "text.npz", NETWORK)
     (tmp_path / "empty.npz").write_bytes(b"")
     with pytest.raises(FileError, match=r"no \.npz file of arrays"):
-        read_inputs(tmp_path / "empty.npz", NETWORK)
+        read_values(tmp_path / "empty.npz", NETWORK)
     with pytest.raises(FileError, match="it is a device"):
-        read_inputs(Path("/dev/zero"), NETWORK)
+        read_values(Path("/dev/zero"), NETWORK)
     np.save(tmp_path / "one.npy", np.zeros(3))
     with pytest.raises(FileError, match="one array without a name"):
-        read_inputs(tmp_path / "one.npy", NETWORK)
+        read_values(tmp_path / "one.npy", NETWORK)
 
 
 @pytest.mark.full
@@ -207,10 +208,10 @@ def test_a_damaged_file_is_refused_or_holds_what_its_checksum_says(
         damaged[position] ^= 0x5A
         (tmp_path / "in.npz").write_bytes(damaged)
         with suppress(FileError):
-            np.testing.assert_array_equal(read_inputs(tmp_path / "in.npz", NETWORK)["x"], 1)
+            np.testing.assert_array_equal(read_values(tmp_path / "in.npz", NETWORK)[0]["x"], 1)
         (tmp_path / "in.npz").write_bytes(whole[:position])
         with pytest.raises(FileError):
-            read_inputs(tmp_path / "in.npz", NETWORK)
+            read_values(tmp_path / "in.npz", NETWORK)
 
 
 def test_the_reference_is_the_models_own_output(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from spmilp.checker.values.inputs import random_inputs, read_inputs, read_reference
+from spmilp.checker.values.inputs import random_inputs, read_values
 from spmilp.checker.values.kernels.call import Array
 from spmilp.checker.values.replay import replay
 from spmilp.checker.values.state import ValuesError
@@ -275,8 +275,9 @@ def replay_plan(
         If a file cannot be used, the model is another one, or onnxruntime is missing.
     """
     file, network = load_network_of(problem, model, dims or {})
-    inputs = read_inputs(values, network) if values else random_inputs(network, seed)
-    reference = read_reference(values, network) if values else None
+    inputs, reference = (
+        read_values(values, network) if values else (random_inputs(network, seed), None)
+    )
     if reference is None:
         reference = reference_outputs(file, inputs)
     outputs = replay(problem, plan, network, inputs)

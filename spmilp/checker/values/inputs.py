@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import networkx as nx
 import numpy as np
 
 from spmilp.checker.rules.case import is_filled
@@ -10,7 +11,7 @@ from spmilp.checker.values.kernels.call import Array
 from spmilp.checker.values.state import Addresses, ValuesError
 from spmilp.errors import FileError
 from spmilp.files import is_device
-from spmilp.frontend.graph import Network, Operator, Tensor
+from spmilp.frontend.graph import Network, Tensor
 from spmilp.frontend.operators.boxes import slices
 from spmilp.plan.memory import home_of
 from spmilp.plan.plan import Plan
@@ -95,8 +96,9 @@ _PASSES_INTEGERS_ON = frozenset(
 def random_inputs(network: Network, seed: int) -> dict[str, Array]:
     """Return random values for every network input; the same seed gives the same ones.
 
-    Floats are normal. Integers of one byte have any value (quantised data). Others that index a
-    table are below its length; those that do not are 0 or 1 (masks, kinds of tokens).
+    Floats are normal. Integers of one byte have any value (quantised data). Others that a Gather
+    takes as indices are below its table's length; those that it does not are 0 or 1 (masks, kinds
+    of tokens).
     """
     generator = np.random.default_rng(seed)
     limits = _index_limits(network)
@@ -105,17 +107,50 @@ def random_inputs(network: Network, seed: int) -> dict[str, Array]:
     }
 
 
-def read_inputs(path: Path, network: Network) -> dict[str, Array]:
-    """Read the network's inputs from an ``.npz`` file, one array for each by its name.
+def _random(tensor: Tensor, limit: int | None, generator: np.random.Generator) -> Array:
+    low, high = 0, 2
+    if tensor.dtype != np.bool_ and not np.issubdtype(tensor.dtype, np.integer):
+        return np.asarray(generator.normal(size=tensor.shape)).astype(tensor.dtype)
+    if tensor.dtype != np.bool_ and limit is not None:
+        high = limit
+    elif tensor.dtype != np.bool_ and tensor.dtype.itemsize == 1:
+        range_ = np.iinfo(tensor.dtype.name)
+        low, high = int(range_.min), int(range_.max) + 1
+    return np.asarray(generator.integers(low, high, size=tensor.shape)).astype(tensor.dtype)
 
-    Integers may be of another type that holds the same values.
+
+def _index_limits(network: Network) -> dict[str, int]:
+    """Return the length of the shortest table of which each tensor has indices."""
+    operators = [operator for group in network.groups for operator in group.operators]
+    passed_on = nx.DiGraph()
+    for operator in operators:
+        passed_on.add_nodes_from(operator.inputs)
+        if operator.kind in _PASSES_INTEGERS_ON:
+            passed_on.add_edges_from((name, operator.output) for name in operator.inputs)
+    limits: dict[str, int] = {}
+    for operator in operators:
+        if operator.kind == "Gather" and len(operator.inputs) > 1:
+            table, indices = operator.inputs
+            length = network.tensors[table].shape[operator.integer("axis")]
+            for source in (indices, *nx.ancestors(passed_on, indices)):
+                limits[source] = min(length, limits.get(source, length))
+    return limits
+
+
+def read_values(path: Path, network: Network) -> tuple[dict[str, Array], dict[str, Array] | None]:
+    """Read the network's inputs from an ``.npz`` file, and what its outputs shall be, if given.
+
+    There is one array for each by its name; integers of inputs may be of another type that holds
+    the same values.
 
     Raises
     ------
     FileError
-        If the file cannot be read, or an array is missing or has another shape or type.
+        If the file cannot be read, an input is missing or has another shape or type, or only some
+        of the outputs are there.
     """
     arrays = _read_arrays(path)
+    inputs: dict[str, Array] = {}
     for name in network.inputs:
         if name not in arrays:
             known = ", ".join(sorted(arrays)) or "none"
@@ -124,34 +159,23 @@ def read_inputs(path: Path, network: Network) -> dict[str, Array]:
         if np.issubdtype(given.dtype, np.integer) and np.issubdtype(tensor.dtype, np.integer):
             limits = np.iinfo(tensor.dtype.name)
             if limits.min <= given.min() and given.max() <= limits.max:
-                arrays[name] = given = given.astype(tensor.dtype)
+                given = given.astype(tensor.dtype)
         if given.shape != tensor.shape or given.dtype != tensor.dtype:
             raise FileError(
                 f"{path}: array {name} is {given.dtype} of shape {given.shape}, expected "
                 f"{tensor.dtype} of shape {tensor.shape}"
             )
-    return {name: arrays[name] for name in network.inputs}
-
-
-def read_reference(path: Path, network: Network) -> dict[str, Array] | None:
-    """Read what the network's outputs shall be from the same file; ``None`` if it has none.
-
-    Raises
-    ------
-    FileError
-        If the file has some of the outputs, but not all.
-    """
-    arrays = _read_arrays(path)
+        inputs[name] = given
     # An output that is an input is one array: it says nothing of whether the outputs are given.
     names = [network.renamed.get(name, name) for name in network.outputs]
-    missing = [name for name in names if name not in arrays]
     if not set(names).intersection(arrays).difference(network.inputs):
-        return None
-    if missing:
-        raise FileError(
-            f"{path}: no array {missing[0]} for that network output; give all outputs or none"
-        )
-    return {name: arrays[name] for name in names}
+        return inputs, None
+    for name in names:
+        if name not in arrays:
+            raise FileError(
+                f"{path}: no array {name} for that network output; give all outputs or none"
+            )
+    return inputs, {name: arrays[name] for name in names}
 
 
 def _read_arrays(path: Path) -> dict[str, Array]:
@@ -170,50 +194,3 @@ def _read_arrays(path: Path) -> dict[str, Array]:
     except Exception as error:
         # A damaged archive raises almost anything: zlib.error, TokenError, EOFError, MemoryError.
         raise FileError(f"{path}: no .npz file of arrays: {error}") from error
-
-
-def _random(tensor: Tensor, limit: int | None, generator: np.random.Generator) -> Array:
-    low, high = 0, 2
-    if tensor.dtype != np.bool_ and not np.issubdtype(tensor.dtype, np.integer):
-        return np.asarray(generator.normal(size=tensor.shape)).astype(tensor.dtype)
-    if tensor.dtype != np.bool_ and limit is not None:
-        high = limit
-    elif tensor.dtype != np.bool_ and tensor.dtype.itemsize == 1:
-        range_ = np.iinfo(tensor.dtype.name)
-        low, high = int(range_.min), int(range_.max) + 1
-    return np.asarray(generator.integers(low, high, size=tensor.shape)).astype(tensor.dtype)
-
-
-def _index_limits(network: Network) -> dict[str, int]:
-    """Return the length of the shortest table that each network input indexes."""
-    operators = [operator for group in network.groups for operator in group.operators]
-    producers = {operator.output: operator for operator in operators}
-    limits: dict[str, int] = {}
-    for operator in operators:
-        length = _indexed_length(network, operator)
-        if length is None:
-            continue
-        for source in _sources(operator.inputs[1], producers):
-            limits[source] = min(length, limits.get(source, length))
-    return limits
-
-
-def _indexed_length(network: Network, operator: Operator) -> int | None:
-    """Return the length of the shortest axis that an operator's second input indexes, if any."""
-    if operator.kind not in ("Gather", "GatherND", "ScatterND") or len(operator.inputs) < 2:
-        return None
-    table, indices = (network.tensors[name].shape for name in operator.inputs[:2])
-    if operator.kind == "Gather":
-        return table[operator.integer("axis")]
-    first = operator.integer("batch_dims") if operator.kind == "GatherND" else 0
-    return min(table[first : first + indices[-1]])
-
-
-def _sources(name: str, producers: dict[str, Operator]) -> list[str]:
-    """Return the tensors whose integers arrive at ``name`` as they are."""
-    operator = producers.get(name)
-    if operator is None:
-        return [name]
-    if operator.kind not in _PASSES_INTEGERS_ON:
-        return []
-    return [source for given in operator.inputs if given for source in _sources(given, producers)]

@@ -109,12 +109,6 @@ class Addresses:
             dtype = accumulator_dtype(group.operators[group.anchor])
         elif tile.of in self._network.tensors:
             dtype = self._network.tensors[tile.of].dtype
-            shape = self._network.tensors[tile.of].shape
-            if len(shape) != len(tile.box):
-                raise ReplayError(
-                    f"buffer {buffer.name}: box of {len(tile.box)} axes, but {tile.of} has "
-                    f"{len(shape)}"
-                )
         else:
             raise ReplayError(f"buffer {buffer.name}: the model has no tensor {tile.of}")
         if dtype.itemsize != buffer.item:
