@@ -3,16 +3,17 @@
 from collections import defaultdict
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import cache
 from math import lcm
-from operator import lt
 
 from spmilp.checker.rules.case import Case, Finding
 from spmilp.checker.rules.sweeps import Span, clashes
 from spmilp.machine.controllers import CONTROLLERS, Block, defects_of
+from spmilp.machine.machine import Link
 from spmilp.machine.routes import transfer_cycles
 from spmilp.plan.plan import Transfer
 from spmilp.problem.strides import Layout, strided_copy
-from spmilp.units import EngineIdx, LinkIdx
+from spmilp.units import Cycles, EngineIdx, LinkIdx, TransferIdx
 
 
 def transfer_data(case: Case) -> Iterator[Finding]:
@@ -147,58 +148,42 @@ def link_rates(case: Case) -> Iterator[Finding]:
     A transfer holds the least of its engine's rate and its links' rates on each of its links.
     Rates are counted in a unit of which all are whole multiples.
     """
-    engines = [engine.rate for engine in case.machine.engines]
-    links = [link.rate for link in case.machine.links]
-    parts = lcm(*(rate.denominator for rate in (*engines, *links)))
-    of_engines, of_links = ([int(rate * parts) for rate in rates] for rates in (engines, links))
-    by_path: defaultdict[tuple[EngineIdx, tuple[LinkIdx, ...]], list[Transfer]] = defaultdict(list)
+    engines, links = case.machine.engines, case.machine.links
+    parts = lcm(*(each.rate.denominator for each in (*engines, *links)))
+
+    @cache
+    def held(engine: EngineIdx, route: tuple[LinkIdx, ...]) -> int:
+        return int(parts * min([engines[engine].rate, *(links[link].rate for link in route)]))
+
+    events: defaultdict[LinkIdx, list[tuple[Cycles, int, TransferIdx]]] = defaultdict(list)
     for move in case.plan.transfers:
-        by_path[move.engine, move.route].append(move)
-    per_link: defaultdict[LinkIdx, list[tuple[list[Transfer], int]]] = defaultdict(list)
-    for (engine, route), moves in by_path.items():
-        held = min([of_engines[engine], *(of_links[link] for link in route)])
-        for link in route:
-            per_link[link].append((moves, held))
-    for link, on_it in sorted(per_link.items()):
-        if not _never_too_many(on_it, of_links[link]):
-            yield from _overloads(case, link, on_it, of_links[link], parts)
-
-
-def _never_too_many(on_it: list[tuple[list[Transfer], int]], capacity: int) -> bool:
-    """Say whether there are never more transfers on a link than fit if all have the largest rate.
-
-    Where more than ``most`` are there after ``k`` have ended, ``most + k + 1`` have started, the
-    last of them before the end that comes next.
-    """
-    most = capacity // max(held for _, held in on_it)
-    starts = sorted(move.start for moves, _ in on_it for move in moves)
-    ends = sorted(move.end for moves, _ in on_it for move in moves)
-    return not any(map(lt, starts[most:], ends))
+        amount = held(move.engine, move.route)
+        for link in move.route:
+            events[link] += (move.start, amount, move.index), (move.end, -amount, move.index)
+    for index, changes in sorted(events.items()):
+        yield from _overloads(links[index], changes, parts)
 
 
 def _overloads(
-    case: Case, index: LinkIdx, on_it: list[tuple[list[Transfer], int]], capacity: int, parts: int
+    link: Link, changes: list[tuple[Cycles, int, TransferIdx]], parts: int
 ) -> Iterator[Finding]:
     """Say at which cycles a link carries too much, and of whom.
 
-    Rates are counted in ``parts`` of a byte per cycle.
+    Parameters
+    ----------
+    changes
+        The cycle at which a transfer begins or ends, what it adds to the load, and which it is.
+    parts
+        The load is counted in so many parts of a byte per cycle.
     """
-    link = case.machine.links[index]
-    name = f"link {link.source} -> {link.target}"
-    moves = [(move, held) for some, held in on_it for move in some]
-    moves.sort(key=lambda pair: pair[0].index)
-    events = []
-    for position, (move, amount) in enumerate(moves):
-        events.append((move.start, 1, position, amount))
-        events.append((move.end, 0, position, -amount))
-    load, alive = 0, dict[int, None]()
-    for cycle, starts, position, amount in sorted(events):
+    load, capacity, alive = 0, int(link.rate * parts), dict[TransferIdx, None]()
+    for cycle, amount, transfer in sorted(changes):
         load += amount
-        if not starts:
-            alive.pop(position)
+        if amount < 0:
+            alive.pop(transfer, None)
             continue
-        alive[position] = None
+        alive[transfer] = None
         if load > capacity:
-            users = tuple(f"transfer {moves[one][0].index}" for one in alive)
+            name, users = f"link {link.source} -> {link.target}", [f"transfer {t}" for t in alive]
             carries = f"{name} carries {Fraction(load, parts)} B/cycle > {link.rate} B/cycle"
             yield (name, *users), f"{carries} at cycle {cycle} ({', '.join(users)})"
