@@ -2,13 +2,11 @@
 
 import hashlib
 import os
-import shutil
 import stat
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from secrets import token_hex
 
-from spmilp import quantities
 from spmilp.errors import FileError
 
 STAGED = ".spmilp-staged-"
@@ -79,20 +77,13 @@ def write_together(folder: Path, contents: Mapping[str, str | bytes]) -> tuple[P
     return targets
 
 
-def require_room(folder: Path, names: Iterable[str] = (), size: int = 0) -> None:
+def require_room(folder: Path, names: Iterable[str] = ()) -> None:
     """Make sure that files can be written into a folder, which need not be there yet.
-
-    Parameters
-    ----------
-    names
-        Of the files.
-    size
-        Bytes that they are expected to have together.
 
     Raises
     ------
     FileError
-        If the folder cannot be written, something else has a file's name, or there is less room.
+        If the folder cannot be written, or something else has one of the files' ``names``.
     """
     try:
         _refuse_what_is_no_file(folder / name for name in names)
@@ -100,14 +91,8 @@ def require_room(folder: Path, names: Iterable[str] = (), size: int = 0) -> None
         tried = place / f"{STAGED}{token_hex(8)}"
         tried.write_bytes(b"")
         tried.unlink()
-        free = shutil.disk_usage(place).free
     except (OSError, ValueError) as error:
         raise FileError(f"{folder}: cannot be written: {_reason(error)}") from error
-    if free < size:
-        raise FileError(
-            f"{folder}: {quantities.size(free)} are free, and the files take about "
-            f"{quantities.size(size)}; make room or choose another folder"
-        )
 
 
 def sha256_of(what: Path | str | bytes) -> str:

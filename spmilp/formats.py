@@ -28,15 +28,8 @@ from spmilp.units import LARGEST
 LARGEST_DENOMINATOR = 1000
 """Rates with larger denominators would blow up the integers that solvers scale them to."""
 
-MARKS = {b"\xef\xbb\xbf": "UTF-8", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
-"""Byte order marks, which JSON in UTF-8 may not begin with."""
-
-MOST_NODES = 1_000_000
-"""Values of a YAML file with its aliases written out."""
-
 _VERSION = re.compile(r"(0|[1-9][0-9]{0,5})\.(0|[1-9][0-9]{0,5})")
 _RATE = re.compile(r"\d{1,15}(/0*[1-9]\d{0,14}|\.\d{1,15})?")
-_PLACE = re.compile(r"(?s)(.*) - at (`key` in )?`\$(.*)`")
 
 K = TypeVar("K", bound=Struct)
 
@@ -136,12 +129,6 @@ def read_document(
     FileError
         If the file is not of the format; the message names file, field, value and what is expected.
     """
-    for mark, encoding in MARKS.items():
-        if data.startswith(mark):
-            raise FileError(
-                f"{path}: no {name} file: it begins with a byte order mark of {encoding}; save it "
-                "as UTF-8 without one"
-            )
     try:
         header = decoded(data, _Header)
     except (ValueError, RecursionError) as error:
@@ -157,8 +144,8 @@ def read_document(
         file = decoded(data, kind)
         content = _without_doubles(data)
         if not (numbers > known or (older_had_more and numbers < known)):
-            for unknown in _unknown(content, kind, (), also):
-                raise ValueError(_why_unknown(*unknown))
+            for said in _unknown(kind, content, (), also):
+                raise ValueError(said)
     except (ValueError, RecursionError) as error:
         raise FileError(f"{path}: {error}") from error
     return file, content
@@ -175,14 +162,8 @@ def decoded(data: bytes, kind: type[K]) -> K:
     try:
         return msgspec.json.decode(data, type=kind, dec_hook=_decoded)
     except msgspec.ValidationError as error:
-        raise ValueError(_what_is_wrong(error, kind, msgspec.json.decode(data))) from error
-    except msgspec.DecodeError as error:
-        place = re.search(r"byte (\d+)", str(error))
-        number = place and re.compile(rb"NaN|Infinity").match(data, int(place[1]))
-        if not number:
-            raise
-        said = f"{number[0].decode()} at byte {number.start()}"
-        raise ValueError(f"{said} is no number of JSON; expected a finite one") from error
+        said = _what_is_wrong(kind, msgspec.json.decode(data), strict=True)
+        raise ValueError(said or str(error)) from error
 
 
 def converted(content: object, kind: type[K], *, strict: bool = True) -> K:
@@ -201,9 +182,9 @@ def converted(content: object, kind: type[K], *, strict: bool = True) -> K:
     try:
         return msgspec.convert(content, kind, dec_hook=_decoded, strict=strict)
     except msgspec.ValidationError as error:
-        unknown = next(_unknown(content, kind, (), {}), None)
-        said = _why_unknown(*unknown) if unknown else _what_is_wrong(error, kind, content)
-        raise ValueError(said) from error
+        unknown = next(_unknown(kind, content, (), {}), "")
+        said = unknown or _what_is_wrong(kind, content, strict=strict)
+        raise ValueError(said or str(error)) from error
 
 
 def listed(content: Any, names: Collection[str]) -> Any:
@@ -260,15 +241,11 @@ def fields_of(data: bytes, origin: str, expected: str) -> dict[str, object]:
     Raises
     ------
     FileError
-        If it is no YAML, has a field twice or half a surrogate pair, or is no mapping.
+        If it is no YAML, has a field twice, an alias or half a surrogate pair, or is no mapping.
     """
     try:
         # The loader descends from yaml.SafeLoader: it makes plain data only.
-        loader = _UniqueKeys(data)
-        top = loader.get_single_node()
-        if top is not None and _nodes_in(top, {}) > MOST_NODES:
-            raise FileError(f"{origin}: its aliases stand for more than {MOST_NODES:,} values")
-        content = None if top is None else loader.construct_document(top)
+        content = yaml.load(data, _StrictLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f" at line {mark.line + 1}" if mark else ""
@@ -281,32 +258,27 @@ def fields_of(data: bytes, origin: str, expected: str) -> dict[str, object]:
     return content
 
 
-def _nodes_in(node: yaml.Node, known: dict[int, int]) -> int:
-    """Count the values that a node stands for, those of its aliases each time.
+class _StrictLoader(yaml.SafeLoader):
+    """Refuses what YAML allows to grow without end, and what YAML forbids and PyYAML takes."""
 
-    Parameters
-    ----------
-    known
-        Counts by identity; of nodes that are being counted, one that is too large.
-    """
-    if id(node) not in known:
-        known[id(node)] = MOST_NODES + 1
-        inside: list[yaml.Node] = []
-        if isinstance(node, yaml.MappingNode):
-            inside = [part for pair in node.value for part in pair]
-        elif isinstance(node, yaml.SequenceNode):
-            inside = node.value
-        elif re.search("[\ud800-\udfff]", node.value):
-            raise ValueError(f"{shown(node.value)} has half a surrogate pair; write \\U00012345")
-        known[id(node)] = 1 + sum(_nodes_in(part, known) for part in inside)
-    return known[id(node)]
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        """Return the next node, which may be no alias: a few of them stand for billions."""
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.composer.ComposerError(
+                None,
+                None,
+                "aliases are not read; write the value again",
+                self.peek_event().start_mark,
+            )
+        return super().compose_node(parent, index)
 
-
-class _UniqueKeys(yaml.SafeLoader):
-    """Refuses a mapping in which a key occurs twice; YAML forbids it, PyYAML takes the last."""
+    def construct_scalar(self, node: yaml.ScalarNode) -> Any:
+        """Return the text of a node, which may have no half of a surrogate pair."""
+        node.value.encode()
+        return super().construct_scalar(node)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        """Return the mapping of a node."""
+        """Return the mapping of a node, in which no key may stand twice."""
         seen: set[str] = set()
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode) and key.value in seen:
@@ -320,81 +292,61 @@ class _UniqueKeys(yaml.SafeLoader):
 # Messages -----------------------------------------------------------------------------------------
 
 
-def _what_is_wrong(error: Exception, kind: type[Struct], content: object) -> str:
-    """Return the path of a field, what is expected there, and what is there."""
-    found = _PLACE.fullmatch(str(error))
-    message, of_key, place = found.groups() if found else (str(error), None, "")
-    steps, expected, value = _located(re.findall(r"\w+|\.{3}", place), kind, content)
-    missing = re.fullmatch(r"Object missing required field `(.*)`", message)
+def _what_is_wrong(kind: Any, content: Any, *, strict: bool) -> str:
+    """Return the path of the innermost part that is not of its type, why not, and what it is."""
+    path: tuple[str, ...] = ()
+    why = _why_not(kind, content, strict=strict)
+    wrong: Any = True
+    while wrong:
+        tried = (
+            (name, of, value, _why_not(of, value, strict=strict))
+            for name, of, value in _parts(kind, content)
+        )
+        wrong = next((part for part in tried if part[-1]), None)
+        if wrong:
+            name, kind, content, why = wrong
+            path = (*path, name) if name else path
+    place, of = ".".join(path), _chosen(kind, content)
+    missing = re.fullmatch(r"Object missing required field `(.*)`", why)
     if missing:
-        return f"{'.'.join((*steps, missing[1]))}: is missing"
-    if _fields(expected) and not message.startswith("Expected"):
+        return f"{'.'.join((*path, missing[1]))}: is missing"
+    if _fields(of) and not why.startswith("Expected"):
         # Of the object itself; those of tables say which one it is.
-        where = () if dataclasses.is_dataclass(expected) or not steps else (".".join(steps),)
-        return ": ".join((*where, message))
-    if of_key:
-        expected = get_args(expected)[0]
-        value = next((key for key in value if _fails(key, expected)), value)
-    message = message.replace("`", "").replace("Expected", "expected", 1)
-    choices = get_args(expected) if get_origin(expected) is Literal else ()
-    if isinstance(expected, type) and issubclass(expected, Enum):
-        choices = tuple(one.value for one in expected)
+        return why if dataclasses.is_dataclass(of) or not path else f"{place}: {why}"
+    choices = get_args(of) if get_origin(of) is Literal else ()
+    if isinstance(of, type) and issubclass(of, Enum):
+        choices = tuple(one.value for one in of)
     if choices:
-        message = f"expected one of {', '.join(map(str, choices))}"
-    message = re.sub(r"(expected .*), got \w+", r"\1", message)
-    return f"{'.'.join(steps) or 'the file'}: {message}; got {shown(value)}"
+        why = f"expected one of {', '.join(map(str, choices))}"
+    why = re.sub(r"(expected .*), got \w+", r"\1", why.replace("`", "").replace("E", "e", 1))
+    return f"{place or 'the file'}: {why}; got {shown(content)}"
 
 
-def _located(steps: Sequence[str], kind: Any, content: Any) -> tuple[list[str], Any, Any]:
-    """Return the names on the way to a place, the type that is expected there, and what is."""
-    names = []
-    kind = _chosen(kind, content)
-    for step in steps:
-        if step == "..." and isinstance(content, dict):  # where messages name no key
-            step = next((key for key in content if _fails({key: content[key]}, kind)), step)
-        names.append(str(step))
-        if isinstance(content, list | tuple):
-            content = content[int(step)]
-        else:
-            content = content.get(step) if isinstance(content, dict) else None
-        kind = _chosen(_inside(kind, step), content)
-    return names, kind, content
-
-
-def _fails(content: object, kind: Any) -> bool:
+def _why_not(kind: Any, content: object, *, strict: bool) -> str:
+    """Return why some content is not of a type, without the place; empty where it is."""
     try:
-        msgspec.convert(content, kind, dec_hook=_decoded)
-    except ValueError:
-        return True
-    return False
+        msgspec.convert(content, kind, dec_hook=_decoded, strict=strict)
+    except ValueError as error:
+        return str(error).rpartition(" - at `")[0] or str(error)
+    return ""
 
 
 def _unknown(
-    content: Any, kind: Any, place: tuple[str, ...], also: Mapping[type, str]
-) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield the places of fields that their types do not have, and these types."""
+    kind: Any, content: Any, path: tuple[str, ...], also: Mapping[type, str]
+) -> Iterator[str]:
+    """Yield what is said of fields that their types do not have."""
     kind = _chosen(kind, content)
-    if isinstance(content, list):
-        for number, value in enumerate(content):
-            of = _inside(kind, number)
-            simple = isinstance(value, dict) and value.keys() <= _fields(of).keys()
-            if not (simple and not _with_fields(of)):  # as most rows of large tables
-                yield from _unknown(value, of, (*place, str(number)), also)
-    elif isinstance(content, dict):
-        known = _fields(kind)
-        if known and not content.keys() <= known.keys():
-            odd = (n for n in content if n not in known and n != also.get(kind))
-            yield from (((*place, str(name)), kind) for name in odd)
-        names = _with_fields(kind) if known else content if get_origin(kind) is dict else ()
-        for name in names:
-            if name in content:
-                yield from _unknown(content[name], _inside(kind, name), (*place, name), also)
-
-
-def _why_unknown(place: tuple[str, ...], kind: Any) -> str:
-    known = sorted(_fields(kind))
-    hint = near_matches(place[-1], known) or f"; known here: {', '.join(known)}"
-    return f"{shown('.'.join(place))[1:-1]}: unknown field{hint}"
+    known = _fields(kind)
+    if known and isinstance(content, dict) and not content.keys() <= known.keys():
+        for name in content:
+            if name not in known and name != also.get(kind):
+                names = sorted(known)
+                hint = near_matches(str(name), names) or f"; known here: {', '.join(names)}"
+                place = ".".join((*path, str(name)))
+                yield f"{shown(place)[1:-1]}: unknown field{hint}"
+    if _has_rows(kind):
+        for name, of, value in _parts(kind, content):
+            yield from _unknown(of, value, (*path, name), also)
 
 
 @cache
@@ -412,27 +364,33 @@ def _fields(kind: Any) -> dict[str, Any]:
 
 
 @cache
-def _with_fields(kind: Any) -> tuple[str, ...]:
-    """Return the fields of a part of a file that have fields themselves."""
-
-    def has_fields(kind: Any) -> bool:
-        return bool(_fields(kind)) or any(map(has_fields, get_args(kind)))
-
-    return tuple(name for name, of in _fields(kind).items() if has_fields(of))
+def _has_rows(kind: Any) -> bool:
+    """Say whether parts of a part of a file have fields; those of most large tables have none."""
+    inside = _fields(kind).values() or get_args(kind)
+    return any(_fields(of) or _has_rows(of) for of in inside)
 
 
-@cache
-def _inside(kind: Any, step: str | int) -> Any:
-    """Return the type of a field or an element, ``None`` where there is none."""
-    parts, origin = get_args(kind), get_origin(kind)
-    if _fields(kind):
-        return _fields(kind).get(str(step))
-    if origin in (Union, UnionType):  # whose tag none of them has
-        return Literal[tuple(one.__struct_config__.tag for one in parts)]
-    if origin is dict:
-        return parts[1]
-    number = 0 if origin is not tuple or parts[-1] is ... else int(step)
-    return parts[number] if origin is tuple and number < len(parts) else None
+def _parts(kind: Any, content: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Yield name, type and value of what is inside a part of a file; keys have no name."""
+    kind = _chosen(kind, content)
+    types = get_args(kind)
+    if isinstance(content, dict):
+        if get_origin(kind) is dict:
+            for key, value in content.items():
+                yield "", types[0], key
+                yield str(key), types[1], value
+        elif get_origin(kind) in (Union, UnionType):  # whose tag none of them has
+            tags = [one.__struct_config__.tag for one in types]
+            field = types[0].__struct_config__.tag_field
+            if field in content:
+                yield field, Literal[tuple(tags)], content[field]
+        for name, of in _fields(kind).items():
+            if name in content:
+                yield name, of, content[name]
+    elif isinstance(content, list | tuple) and get_origin(kind) is tuple:
+        several = types[-1] is ...
+        for number, value in enumerate(content if several else content[: len(types)]):
+            yield str(number), types[0 if several else number], value
 
 
 def _chosen(kind: Any, content: object) -> Any:

@@ -71,7 +71,7 @@ def solve(
     from spmilp import pipeline
     from spmilp.files import require_room, write_atomically
     from spmilp.formats import collector_paused
-    from spmilp.plan.file import room_for_pair
+    from spmilp.plan.file import PLAN_FILE, PROBLEM_FILE
     from spmilp.watch import Observer, Stage
 
     require_room(output or Path("out"))
@@ -85,7 +85,7 @@ def solve(
             log.stage(f"reading {source}" if stage is Stage.READING else stage)
 
         def on_problem(problem: "Problem") -> None:
-            room_for_pair(problem, output or _folder_for(source, problem))
+            require_room(output or _folder_for(source, problem), (PROBLEM_FILE, PLAN_FILE))
             if write_model is not None:
                 from spmilp.solvers.exact.milp.solver import write_model as write
 

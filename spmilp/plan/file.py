@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from spmilp.errors import FileError
-from spmilp.files import read_bytes, require_room, sha256_of, write_atomically, write_together
+from spmilp.files import read_bytes, sha256_of, write_atomically, write_together
 from spmilp.formats import collector_paused, decoded, encoded, plain, read_document
 from spmilp.plan.plan import Claim, Placement, Plan, Residency, Transfer
 from spmilp.problem.file import problem_bytes, problem_from
@@ -31,9 +31,6 @@ PLAN_FILE = "plan.json"
 
 FORMAT = "spmilp-plan"
 VERSION = "1.1"
-
-BYTES_PER_ROW = 250
-"""Bytes in both files for a slice, a task or a read, about; 130 to 400 were measured."""
 
 
 class Meta(Struct, frozen=True):
@@ -214,19 +211,6 @@ def write_pair(problem: Problem, plan: Plan, folder: Path, prefix: str = "") -> 
     names = (prefix + PROBLEM_FILE, prefix + PLAN_FILE)
     paths = write_together(folder, dict(zip(names, (problem_file, plan_file), strict=True)))
     return paths[0], paths[1]
-
-
-def room_for_pair(problem: Problem, folder: Path) -> None:
-    """Make sure that a folder takes ``problem.json`` and ``plan.json`` before a plan is there.
-
-    Raises
-    ------
-    FileError
-        If it does not.
-    """
-    reads = sum(len(task.reads) for task in problem.tasks)
-    rows = len(problem.slices) + len(problem.tasks) + reads
-    require_room(folder, (PROBLEM_FILE, PLAN_FILE), BYTES_PER_ROW * rows)
 
 
 def plan_text(plan: Plan, problem: Problem) -> str:

@@ -5,7 +5,7 @@ indices. Pandas takes a second to load, and is imported when the first frame is 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from spmilp.machine.machine import MemoryKind
@@ -16,96 +16,90 @@ from spmilp.problem.problem import Problem
 if TYPE_CHECKING:
     import pandas as pd
 
-TASKS = (
-    *("task", "name", "operator", "core", "core_name", "start", "end", "cycles"),
-    *("bytes_read", "bytes_written", "scratch"),
-)
-RESIDENCIES = (
-    *("residency", "slice", "name", "kind", "memory", "memory_name", "offset", "bytes"),
-    *("start", "end", "filled_by"),
-)
-TRANSFERS = (
-    *("transfer", "slice", "name", "direction", "engine", "engine_name", "channel", "source"),
-    *("destination", "destinations", "bytes", "start", "end", "cycles", "hops"),
-)
-CORES = (
-    *("core", "name", "memory", "memory_name", "tasks", "busy", "utilisation"),
-    *("peak", "live_peak", "reserved", "capacity"),
-)
-MEMORIES = (
-    *("memory", "name", "kind", "residencies", "peak", "live_peak", "reserved", "capacity"),
-    "utilisation",
-)
-
 _LEVEL = {MemoryKind.DRAM: 0, MemoryKind.SHARED: 1, MemoryKind.SPM: 2}
 """How near to the cores: data that comes nearer is loaded, data that goes away stored."""
+
+BYTES = ("peak", "live_peak", "reserved", "capacity")
+"""What rows of cores say of their memories."""
 
 
 def task_frame(problem: Problem, plan: Plan) -> "pd.DataFrame":
     """Return the tasks: where and when they run, and what the model calls them."""
-
-    def rows() -> Iterator[tuple[Any, ...]]:
-        for place in plan.placements:
-            task = problem.tasks[place.task]
-            operator = None if task.tile is None else task.tile.of
-            yield (
-                *(task.index, task.name, operator),
-                *(place.core, problem.machine.cores[place.core].name),
-                *(place.start, place.end, place.end - place.start),
-                sum(problem.slices[read].bytes for read in task.reads),
-                sum(problem.buffers[buffer].bytes for buffer in task.writes),
-                task.scratch,
-            )
-
-    return _frame(rows(), TASKS)
+    rows = [(problem.tasks[place.task], place) for place in plan.placements]
+    slices, buffers = problem.slices, problem.buffers
+    return _frame(
+        task=[task.index for task, _ in rows],
+        name=[task.name for task, _ in rows],
+        operator=[task.tile.of if task.tile else None for task, _ in rows],
+        core=[place.core for _, place in rows],
+        core_name=[problem.machine.cores[place.core].name for _, place in rows],
+        start=[place.start for _, place in rows],
+        end=[place.end for _, place in rows],
+        cycles=[place.end - place.start for _, place in rows],
+        bytes_read=[sum(slices[read].bytes for read in task.reads) for task, _ in rows],
+        bytes_written=[sum(buffers[buffer].bytes for buffer in task.writes) for task, _ in rows],
+        scratch=[task.scratch for task, _ in rows],
+    )
 
 
 def residency_frame(problem: Problem, plan: Plan) -> "pd.DataFrame":
     """Return the residencies; ``slice`` and ``filled_by`` are missing where there is none."""
+    rows = plan.residencies
+    held = [None if one.slice is None else problem.slices[one.slice] for one in rows]
+    buffers = [None if part is None else problem.buffers[part.buffer] for part in held]
+    return _frame(
+        residency=[one.index for one in rows],
+        slice=[one.slice for one in rows],
+        name=[buffer and buffer.name for buffer in buffers],
+        kind=[buffer.kind.value if buffer else "scratch" for buffer in buffers],
+        memory=[one.memory for one in rows],
+        memory_name=[problem.machine.memories[one.memory].name for one in rows],
+        offset=[one.offset for one in rows],
+        bytes=[one.bytes for one in rows],
+        start=[one.start for one in rows],
+        end=[one.end for one in rows],
+        filled_by=[_filler(one) for one in rows],
+    ).astype({"slice": "Int64"})
 
-    def rows() -> Iterator[tuple[Any, ...]]:
-        for each in plan.residencies:
-            name, kind, filler = None, "scratch", None
-            if each.slice is not None:
-                buffer = problem.buffers[problem.slices[each.slice].buffer]
-                name, kind = buffer.name, buffer.kind.value
-            if each.filled_by_task is not None:
-                filler = f"task {each.filled_by_task}"
-            elif each.filled_by_transfer is not None:
-                filler = f"transfer {each.filled_by_transfer}"
-            yield (
-                *(each.index, each.slice, name, kind),
-                *(each.memory, problem.machine.memories[each.memory].name),
-                *(each.offset, each.bytes, each.start, each.end, filler),
-            )
 
-    return _frame(rows(), RESIDENCIES).astype({"slice": "Int64"})
+def _filler(residency: Residency) -> str | None:
+    if residency.filled_by_task is not None:
+        return f"task {residency.filled_by_task}"
+    filler = residency.filled_by_transfer
+    return None if filler is None else f"transfer {filler}"
 
 
 def transfer_frame(problem: Problem, plan: Plan) -> "pd.DataFrame":
     """Return the transfers; ``destinations`` counts them, and names join those of a multicast."""
-    machine = problem.machine
-
-    def rows() -> Iterator[tuple[Any, ...]]:
-        for move in plan.transfers:
-            ends = (move.source, *move.destinations)
-            source, *others = (machine.memories[plan.residencies[end].memory] for end in ends)
-            part = problem.slices[move.slice]
-            nearer = _LEVEL[others[0].kind] - _LEVEL[source.kind]
-            yield (
-                *(move.index, move.slice, problem.buffers[part.buffer].name),
-                "move" if nearer == 0 else "load" if nearer > 0 else "store",
-                *(move.engine, machine.engines[move.engine].name, move.channel),
-                *(source.name, "+".join(memory.name for memory in others), len(others)),
-                *(part.bytes, move.start, move.end, move.end - move.start, len(move.route)),
-            )
-
-    return _frame(rows(), TRANSFERS)
+    machine, rows = problem.machine, plan.transfers
+    parts = [problem.slices[move.slice] for move in rows]
+    ends = [
+        [machine.memories[plan.residencies[e].memory] for e in (move.source, *move.destinations)]
+        for move in rows
+    ]
+    nearer = [_LEVEL[others[0].kind] - _LEVEL[source.kind] for source, *others in ends]
+    return _frame(
+        transfer=[move.index for move in rows],
+        slice=[move.slice for move in rows],
+        name=[problem.buffers[part.buffer].name for part in parts],
+        direction=["move" if n == 0 else "load" if n > 0 else "store" for n in nearer],
+        engine=[move.engine for move in rows],
+        engine_name=[machine.engines[move.engine].name for move in rows],
+        channel=[move.channel for move in rows],
+        source=[source.name for source, *_ in ends],
+        destination=["+".join(memory.name for memory in others) for _, *others in ends],
+        destinations=[len(move.destinations) for move in rows],
+        bytes=[part.bytes for part in parts],
+        start=[move.start for move in rows],
+        end=[move.end for move in rows],
+        cycles=[move.end - move.start for move in rows],
+        hops=[len(move.route) for move in rows],
+    )
 
 
 def core_frame(problem: Problem, plan: Plan) -> "pd.DataFrame":
     """Return :func:`core_rows` as a frame."""
-    return _frame_of(core_rows(problem, plan), CORES).astype({"capacity": "Int64"})
+    return _frame_of(core_rows(problem, plan)).astype({"capacity": "Int64"})
 
 
 def core_rows(problem: Problem, plan: Plan) -> list[dict[str, Any]]:
@@ -121,14 +115,15 @@ def core_rows(problem: Problem, plan: Plan) -> list[dict[str, Any]]:
     for placement in plan.placements:
         busy[placement.core] += placement.end - placement.start
     return [
-        memories[core.memory]
-        | {
+        {
             "core": core.index,
             "name": core.name,
+            "memory": core.memory,
             "memory_name": memories[core.memory]["name"],
             "tasks": tasks[core.index],
             "busy": busy[core.index],
             "utilisation": busy[core.index] / makespan if makespan else 0.0,
+            **{name: memories[core.memory][name] for name in BYTES},
         }
         for core in problem.machine.cores
     ]
@@ -139,10 +134,8 @@ def memory_frame(problem: Problem, plan: Plan) -> "pd.DataFrame":
 
     ``utilisation`` is ``peak / capacity``, 0 to 1; missing without limit, as ``capacity`` is.
     """
-    rows = memory_rows(problem, plan)
-    for use in rows:
-        use["utilisation"] = use["peak"] / use["capacity"] if use["capacity"] else None
-    return _frame_of(rows, MEMORIES).astype({"capacity": "Int64", "utilisation": "Float64"})
+    frame = _frame_of(memory_rows(problem, plan)).astype({"capacity": "Int64"})
+    return frame.assign(utilisation=(frame["peak"] / frame["capacity"]).astype("Float64"))
 
 
 def memory_rows(problem: Problem, plan: Plan) -> list[dict[str, Any]]:
@@ -166,12 +159,12 @@ def memory_rows(problem: Problem, plan: Plan) -> list[dict[str, Any]]:
     ]
 
 
-def _frame_of(rows: Iterable[Mapping[str, Any]], columns: tuple[str, ...]) -> "pd.DataFrame":
-    return _frame((tuple(row[name] for name in columns) for row in rows), columns)
+def _frame_of(rows: list[dict[str, Any]]) -> "pd.DataFrame":
+    return _frame(**{name: [row[name] for row in rows] for name in rows[0]})
 
 
-def _frame(rows: Iterable[tuple[Any, ...]], columns: tuple[str, ...]) -> "pd.DataFrame":
+def _frame(**columns: Sequence[object]) -> "pd.DataFrame":
     """Return a frame whose index is the first column."""
     import pandas as pd
 
-    return pd.DataFrame.from_records(list(rows), columns=list(columns)).set_index(columns[0])
+    return pd.DataFrame(columns).set_index(next(iter(columns)))

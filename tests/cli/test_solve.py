@@ -4,7 +4,6 @@ import signal
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TypeAlias
 
 import pytest
@@ -124,21 +123,6 @@ def test_a_folder_in_the_place_of_the_plan_is_told_before_anything_is_solved(
     ended = run("solve", answering(FakeSolver(answer(), before=never_asked)), "-o", "out")
     assert ended.code == 3
     assert "out/plan.json: cannot be written: Is a directory" in ended.err
-
-
-@pytest.mark.parametrize(("free", "code"), [(1000, 3), (100_000, 0)])
-def test_too_little_room_is_told_before_anything_is_solved(
-    free: int, code: int, run: Run, answering: Answering, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    usage = SimpleNamespace(free=free)
-    monkeypatch.setattr("spmilp.files.shutil.disk_usage", lambda folder: usage)
-    before = never_asked if code else lambda: None
-    ended = run("solve", answering(FakeSolver(answer(), before=before)), "-o", "out")
-
-    assert ended.code == code
-    if code:
-        assert "out: 1,000 B are free, and the files take about " in ended.err
-        assert not Path("out").exists()
 
 
 def test_without_a_plan_json_has_nulls(run: Run, answering: Answering) -> None:

@@ -114,12 +114,12 @@ PINNED: dict[str, tuple[Callable[[], Problem], str, str]] = {
     # what is said, what helps
     "all cores are forbidden": (
         lambda: replace(tasks(), pins=Pins(forbidden=(0, 1))),
-        "all 2 cores are forbidden",
+        "it must not run on core0, core1",
         "core core0, which is forbidden",
     ),
     "a task after one that follows it": (
         one_task_has_to_start_after_another_has_ended_that_follows_it,
-        "task sum is pinned to have ended by cycle 4000, but task t0, before it",
+        "task sum is pinned to have ended by cycle 4000, but with what has to run before it",
         "task t0",
     ),
     "a buffer beyond its memory": (

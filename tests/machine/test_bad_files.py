@@ -114,19 +114,12 @@ def test_other_mistakes_need_two_fields() -> None:
     with pytest.raises(FileError, match="topology: 1000000 sites, expected at most 65536"):
         described(with_field(wide, "topology.rows", 1000))
     twice = content()
-    twice["scratchpads"].append({**twice["scratchpads"][0], "name": "other"})
+    twice["scratchpads"].append({**content()["scratchpads"][0], "name": "other"})
     with pytest.raises(FileError, match="the core name core_0_0 is given 2 times"):
         described(twice)
     bare = with_field(content(), "topology", {"type": "links", "routers": ["r_0_0"]})
     with pytest.raises(FileError, match="scratchpads spm: give its link, this topology has none"):
         described(bare)
-
-
-BOMB = "\n".join(
-    ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
-    + [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 9)]
-    + ["name: *a8"]
-)
 
 
 @pytest.mark.parametrize(
@@ -147,19 +140,14 @@ BOMB = "\n".join(
         (b"name: " + b"9" * 5000, "no valid YAML"),
         (b"name: 2000-13-45", "no valid YAML"),
         (b"{[1]: 2}", "no valid YAML"),
-        (b'name: "x\\ud800y"', r"no valid YAML: 'x\ud800y' has half a surrogate pair"),
+        (b'name: "x\\ud800y"', "no valid YAML: 'utf-8' codec can't encode character"),
         (b"1: 2", "1: unknown field"),
         (
             SMALL.encode() + b"name: again\n",
             "no valid YAML at line 15: the field name is given twice",
         ),
-        (b"&a [*a]", "its aliases stand for more than 1,000,000 values"),
-        (SMALL.encode() + b"shared: &loop [*loop]\n", "its aliases stand for more than 1,000,000"),
-        (BOMB.encode(), "its aliases stand for more than 1,000,000 values"),
-        (
-            SMALL.encode() + b"links: [&a {source: r_0_0}, *a]",
-            "links.0.rate_bytes_per_cycle: is mis",
-        ),
+        (b"&a [*a]", "no valid YAML at line 1: aliases are not read"),
+        (SMALL.encode() + b"links: [&a {}, *a]", "no valid YAML at line 15: aliases are not read"),
     ],
 )
 def test_what_is_no_machine_file_is_told(data: bytes, expected: str) -> None:

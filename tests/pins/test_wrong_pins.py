@@ -53,6 +53,7 @@ def problem() -> Problem:
 
 CORES = [core.name for core in machine().cores]
 FIRST = "task: first, cores: matrix_0"
+MATRIX = "it can run on matrix_0, matrix_1 only"
 
 WRONG = [
     ("tasks: [{task: frist, cores: matrix_0}]", "no task or group frist; did you mean first?"),
@@ -60,10 +61,13 @@ WRONG = [
     ("tasks: [{task: first, cores: core9}]", "no core core9"),
     ("buffers: [{buffer: y, memory: dram}]", "no scratchpad or shared memory dram"),
     ("buffers: [{buffer: v, memory: a}]", "no buffer or tensor v"),
-    ("forbid_cores: [matrix_0, matrix_1, vector]", "all 3 cores are forbidden"),
-    ("forbid_cores: [matrix_0, matrix_1]", "first can run on matrix_0, matrix_1 only, and all of"),
-    (f"{{tasks: [{{{FIRST}}}], forbid_cores: matrix_0}}", "to matrix_0, and matrix_0 is forbidden"),
-    ("tasks: [{task: first, cores: vector}]", "of kind vector, which cannot run it"),
+    ("forbid_cores: [matrix_0, matrix_1, vector]", "first: it must not run on matrix_0, matrix_1,"),
+    ("forbid_cores: [matrix_0, matrix_1]", f"first: {MATRIX}, and it must not run on matrix_0, ma"),
+    (
+        f"{{tasks: [{{{FIRST}}}], forbid_cores: matrix_0}}",
+        "first: it must not run on matrix_0, and",
+    ),
+    ("tasks: [{task: first, cores: vector}]", f"first: {MATRIX}, and it is pinned to vector"),
     (
         f"tasks: [{{{FIRST}}}, {{task: first, cores: matrix_1}}]",
         "task first is pinned to matrix_0, and to matrix_1",
@@ -74,19 +78,16 @@ WRONG = [
     ),
     (
         "tasks: [{task: third, not_after: 59}]",
-        "ended by cycle 59, but with what has to run before it it ends at 60",
+        "by cycle 59, but with what has to run before it, and not_before of pins, it ends at 60",
     ),
     (
         "tasks: [{task: first, not_before: 100}, {task: third, not_after: 150}]",
-        "ended by cycle 150, but task first, before it, is pinned not to start before 100",
+        "by cycle 150, but with what has to run before it, and not_before of pins, it ends at 160",
     ),
-    (
-        "{tasks: [{task: second, cores: matrix_0}], buffers: [{buffer: y, memory: b}]}",
-        "task first, but it needs buffer y is pinned to b",
-    ),
+    ("buffers: [{buffer: y, memory: b}]", f"first: {MATRIX}, and buffer y is pinned to b"),
     (
         "{tasks: [{task: second, cores: matrix_0}], buffers: [{buffer: z, memory: b}]}",
-        "task second is pinned to matrix_0, which works in a, but it needs buffer z is pinned to b",
+        "task second: it is pinned to matrix_0, and buffer z is pinned to b",
     ),
     (
         "buffers: [{buffer: y, memory: a}, {buffer: y, memory: b}]",
@@ -105,10 +106,6 @@ WRONG = [
     (
         "buffers: [{buffer: y, memory: a, address: 64}, {buffer: y, memory: a, address: 80}]",
         "buffer y is pinned to address 64 and to address 80",
-    ),
-    (
-        "buffers: [{buffer: x, memory: a, address: 64}, {buffer: y, memory: a, address: 112}]",
-        "y is pinned to a at [112, 176) and buffer x is pinned to a at [64, 128) share bytes",
     ),
     ("buffers: [{buffer: o, memory: a, resident: true}]", "but no task reads it"),
 ]
@@ -141,7 +138,7 @@ def test_wrong_pins_name_both_sides(text: str, said: str) -> None:
         ("tasks: [{task: a, core: b}]", "tasks.0.core: unknown field; did you mean cores?"),
         ("tasks: [{task: a, cores: b, cores: c}]", "the field cores is given twice"),
         ("#" * (MOST_BYTES + 1), "expected at most"),
-        (r'tasks: [{task: "a\udfff", cores: b}]', "has half a surrogate pair"),
+        (r'tasks: [{task: "a\udfff", cores: b}]', "surrogates not allowed"),
     ],
 )
 def test_files_of_another_form_are_refused(tmp_path: Path, text: str, said: str) -> None:
