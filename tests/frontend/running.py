@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from onnx import parser
 
 import spmilp
-from spmilp.checker.values.compare import with_unsigned_weights
+from spmilp.checker.values.compare import session_options
 from spmilp.checker.values.kernels.call import Call
 from spmilp.checker.values.kernels.registry import compute
 from spmilp.checker.values.replay import replay
@@ -70,12 +70,10 @@ def onnxruntime_outputs(
     """Compute with onnxruntime, its own optimisations switched off."""
     import onnxruntime as ort
 
-    options = ort.SessionOptions()
-    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.log_severity_level = 3
-    options.intra_op_num_threads = 1
     loaded = onnx.load(model) if isinstance(model, Path) else model
-    source = with_unsigned_weights(loaded).SerializeToString()
+    options = session_options(loaded.graph)
+    options.intra_op_num_threads = 1
+    source = loaded.SerializeToString()
     session = ort.InferenceSession(source, options, providers=["CPUExecutionProvider"])
     names = [output.name for output in session.get_outputs()]
     return dict(zip(names, session.run(names, dict(inputs)), strict=True))

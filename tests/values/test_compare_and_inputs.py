@@ -234,3 +234,18 @@ def test_a_model_that_cannot_be_run_is_an_error_of_the_file(tmp_path: Path) -> N
     (tmp_path / "no.onnx").write_text("no model")
     with pytest.raises(FileError, match=r"no\.onnx: onnxruntime cannot run it"):
         reference_outputs(tmp_path / "no.onnx", {})
+
+
+def test_sums_of_the_largest_products_of_bytes_are_not_cut_off(tmp_path: Path) -> None:
+    """Not even on x86 processors without an instruction for them."""
+    graph = helper.make_graph(
+        [helper.make_node("MatMulInteger", ["x", "w"], ["y"])],
+        "product",
+        [helper.make_tensor_value_info("x", TensorProto.UINT8, [1, 8])],
+        [helper.make_tensor_value_info("y", TensorProto.INT32, [1, 2])],
+        [helper.make_tensor("w", TensorProto.INT8, [8, 2], [127] * 16)],
+    )
+    opset = helper.make_opsetid("", 17)
+    save(helper.make_model(graph, opset_imports=[opset], ir_version=8), tmp_path / "product.onnx")
+    found = reference_outputs(tmp_path / "product.onnx", {"x": np.full((1, 8), 255, np.uint8)})
+    assert found["y"].tolist() == [[8 * 255 * 127] * 2]

@@ -149,7 +149,8 @@ def link_rates(case: Case) -> Iterator[Finding]:
     Rates are counted in a unit of which all are whole multiples.
     """
     engines, links = case.machine.engines, case.machine.links
-    parts = lcm(*(each.rate.denominator for each in (*engines, *links)))
+    rates = [*(engine.rate for engine in engines), *(link.rate for link in links)]
+    parts = lcm(*(rate.denominator for rate in rates))
 
     @cache
     def held(engine: EngineIdx, route: tuple[LinkIdx, ...]) -> int:

@@ -1,10 +1,4 @@
-"""A plan replayed against its problem's model: how far its outputs are from onnxruntime's.
-
-Products of bytes in onnxruntime are exact on all processors only if both factors are unsigned: on
-x86 processors without an instruction for them (VNNI) it adds products of unsigned and signed bytes
-in pairs that are cut off at 16 bits. So signed weights of such products become unsigned ones here,
-with a zero point that is larger by as much.
-"""
+"""A plan replayed against its problem's model: how far its outputs are from onnxruntime's."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -13,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import numpy_helper
 
 from spmilp.checker.values.inputs import random_inputs, read_values
 from spmilp.checker.values.kernels.call import Array
@@ -26,64 +19,9 @@ from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.units import Extents
 
-PLACES = {
-    "QLinearConv": (0, 3, 5),
-    "QLinearMatMul": (0, 3, 5),
-    "QGemm": (0, 3, 5),
-    "MatMulInteger": (0, 1, 3),
-    "ConvInteger": (0, 1, 3),
-}
-"""For each operator with products of bytes: the positions among its inputs of the values, the
-weights, and the weights' zero point. The zero point of the values is the third input of all."""
-
-ZERO_OF_VALUES = 2
-OFFSET = 128
-
-
-def has_products_of_bytes(model: Path) -> bool:
-    """Return whether a model has operators whose products may be cut off."""
-    graph = onnx.load(model, load_external_data=False).graph
-    return any(node.op_type in PLACES for node in graph.node)
-
-
-def with_unsigned_weights(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Return a model that computes the same, in which constant weights of unsigned values are, too.
-
-    Weights that are no initializers, and those of signed values, stay as they are.
-    """
-    changed = onnx.ModelProto()
-    changed.CopyFrom(model)
-    graph = changed.graph
-    constants = {one.name: one for one in graph.initializer}
-    kinds = _kinds_of(model) | {name: one.data_type for name, one in constants.items()}
-    for number, node in enumerate(graph.node):
-        if node.op_type not in PLACES:
-            continue
-        values, weights, zero = PLACES[node.op_type]
-        given = constants.get(node.input[weights])
-        if given is None or given.data_type != onnx.TensorProto.INT8:
-            continue
-        names = node.input[values], *node.input[ZERO_OF_VALUES : ZERO_OF_VALUES + 1]
-        if onnx.TensorProto.UINT8 not in {kinds.get(name) for name in names}:
-            continue
-        known = node.input[zero] if zero < len(node.input) else ""
-        if known and known not in constants:
-            continue
-        point = numpy_helper.to_array(constants[known]) if known else np.int8(0)
-        node.input.extend([""] * (zero + 1 - len(node.input)))
-        for place, signed in ((weights, numpy_helper.to_array(given)), (zero, point)):
-            unsigned = (np.asarray(signed).astype(np.int16) + OFFSET).astype(np.uint8)
-            node.input[place] = f"{node.input[place] or 'zero'}/unsigned/{number}"
-            graph.initializer.append(numpy_helper.from_array(unsigned, node.input[place]))
-    return changed
-
-
-def _kinds_of(model: onnx.ModelProto) -> dict[str, int]:
-    """Return the element types of values, as far as they are known."""
-    graph = onnx.shape_inference.infer_shapes(model).graph
-    infos = (*graph.input, *graph.value_info, *graph.output)
-    return {one.name: one.type.tensor_type.elem_type for one in infos}
-
+PRODUCTS_OF_BYTES = frozenset({"MatMulInteger", "QGemm", "QLinearConv", "QLinearMatMul"})
+"""Operators of which onnxruntime may cut off sums of two products at 16 bits, on x86 processors
+without an instruction for them (VNNI)."""
 
 RELATIVE: Mapping[str, float] = {"float16": 2e-2, "bfloat16": 1e-1}
 """Largest allowed difference, relative to the output's largest magnitude."""
@@ -164,14 +102,11 @@ def reference_outputs(model: Path, inputs: Mapping[str, Array]) -> dict[str, Arr
         raise MissingExtraError(
             "onnxruntime is not installed; pip install 'spmilp[replay]'"
         ) from error
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.log_severity_level = 4
     try:
-        source: str | bytes = str(model)
-        if has_products_of_bytes(model):
-            source = with_unsigned_weights(onnx.load(model)).SerializeToString()
-        session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+        options = session_options(onnx.load(model, load_external_data=False).graph)
+        session = onnxruntime.InferenceSession(
+            str(model), options, providers=["CPUExecutionProvider"]
+        )
         feeds = {one.name: _feed(one, inputs) for one in session.get_inputs()}
         results = session.run(None, feeds)
     # Every exception of onnxruntime's is a class of its own below Exception.
@@ -182,6 +117,26 @@ def reference_outputs(model: Path, inputs: Mapping[str, Array]) -> dict[str, Arr
         ) from error
     names = (one.name for one in session.get_outputs())
     return {name: np.asarray(array) for name, array in zip(names, results, strict=True)}
+
+
+def session_options(graph: onnx.GraphProto) -> Any:
+    """Return options for onnxruntime's sessions: no optimisations, exact products of bytes.
+
+    For these onnxruntime makes signed weights unsigned, by an optimisation of the second level. It
+    cannot do so where the values are signed, as their zero points (the third inputs) tell.
+    """
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    signed = {one.name for one in graph.initializer if one.data_type == onnx.TensorProto.INT8}
+    products = [node for node in graph.node if node.op_type in PRODUCTS_OF_BYTES]
+    if products and signed.isdisjoint(name for node in products for name in node.input[2:3]):
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+        options.add_session_config_entry("session.x64quantprecision", "1")
+        options.add_session_config_entry("session.disable_quant_qdq", "1")
+    return options
 
 
 def _feed(wanted: Any, inputs: Mapping[str, Array]) -> Array:
