@@ -331,14 +331,15 @@ class Result:
         return page
 
     def explain(self) -> "Explanation":
-        """Say why the plan takes its cycles: critical chain, what binds each phase, idle cores.
+        """Say why the plan takes its cycles: critical chain, what binds it, idle cores.
 
         It shows as text of 80 columns; ``data`` has the same as ``spmilp explain --json``.
-        :func:`spmilp.explain` says more: what a larger machine saves, and why nothing fits.
+        :func:`spmilp.explain` says of a problem or a model why nothing fits.
         """
-        from spmilp.explaining.slow import analyse, why_slow
+        from spmilp.explaining.chain import AnalysedPlan
+        from spmilp.explaining.slow import why_slow
 
-        return why_slow(analyse(self.problem, self._there()))
+        return why_slow(AnalysedPlan(problem=self.problem, plan=self._there()))
 
     def save(self, folder: str | Path) -> tuple[Path, ...]:
         """Write ``problem.json`` and ``plan.json``, and return their paths.

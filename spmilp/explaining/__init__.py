@@ -1,11 +1,10 @@
 """Why a plan is slow, or why there is none, and what helps.
 
-    explain     the front door: a result, a problem or a model in, text and data out; and what a
-                little more of what binds a plan saves
-    slow        all analyses of a plan, and the same in words
+    explain     the front door: a result, a problem or a model in, text and data out
+    slow        why a plan takes its cycles, in words
     chain       a plan as activities (tasks and transfers), what each waited for, the critical
-                chain, and what binds each cycle of it
-    usage       phases, idle cores, live bytes of memories, DRAM traffic beyond the compulsory
+                chain, what binds each cycle of it, and idle cores
+    usage       results in place of operands, DRAM traffic beyond the compulsory
     infeasible  what of a problem cannot be on its machine, proven without solving
     remedies    changes that make it fit, each tried by solving
     groups      a model before anything is solved: operators, groups, tiles, roofline

@@ -1,4 +1,4 @@
-"""What each activity had to wait for, the critical chain, and what binds each of its cycles.
+"""What each activity had to wait for, the critical chain, what binds it, and idle cores.
 
 Activities are tasks and transfers under one numbering. The conflicts on bytes are those by which
 command lists are made (:func:`spmilp.commands.order.predecessors`): a read waits for the write of
@@ -8,7 +8,7 @@ alike.
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
@@ -21,7 +21,7 @@ from spmilp.machine.machine import MemoryKind
 from spmilp.machine.routes import multicast_route, routes_of
 from spmilp.plan.plan import Plan, Residency, Transfer
 from spmilp.problem.problem import Problem
-from spmilp.units import BufferIdx, Cycles, LinkIdx, ResidencyIdx
+from spmilp.units import BufferIdx, CoreIdx, Cycles, LinkIdx, ResidencyIdx
 
 
 class Part(Worded):
@@ -64,6 +64,26 @@ class AnalysedPlan:
         return (*of_tasks, *[move.end for move in self.plan.transfers])
 
     @cached_property
+    def causes(self) -> tuple[tuple["Cause", ...], ...]:
+        """For each activity, the causes that ended last; the first of them is the binding one.
+
+        An activity that starts later than its binding cause ends could have started earlier; one
+        without causes could have started at cycle 0.
+        """
+        return _causes_of(self)
+
+    @cached_property
+    def chain(self) -> tuple["ChainLink", ...]:
+        """The critical chain, which ends with what ends last, of several the least index.
+
+        Links and unused cycles fill the makespan. To end earlier, a plan must break it: each link
+        by shortening the activity or by removing what it waits for.
+        """
+        ends = self.ends
+        last = max(range(len(ends)), key=lambda each: (ends[each], -each), default=None)
+        return () if last is None else chain_to(self, last)
+
+    @cached_property
     def parts(self) -> tuple[Part, ...]:
         """What each activity does."""
         return (*[Part.COMPUTE] * len(self.plan.placements), *map(self._part, self.plan.transfers))
@@ -85,6 +105,20 @@ class AnalysedPlan:
             min([engines[move.engine], *(links[link] for link in move.route)])
             for move in self.plan.transfers
         )
+
+    @cached_property
+    def pinned(self) -> frozenset[tuple[Activity, Cycles | None]]:
+        """Tasks that are pinned not to start before a cycle, and that cycle."""
+        return frozenset((pin.task, pin.not_before) for pin in self.problem.pins.tasks)
+
+    @cached_property
+    def use_of_links(self) -> Counter[LinkIdx]:
+        """What all transfers together hold of each link."""
+        found: Counter[LinkIdx] = Counter()
+        for move, held in zip(self.plan.transfers, self.held_rates, strict=True):
+            for link in move.route:
+                found[link] += held * (move.end - move.start)
+        return found
 
     def transfer(self, activity: Activity) -> Transfer | None:
         """Return the transfer that an activity is; ``None`` for a task."""
@@ -247,12 +281,7 @@ class _Loads:
                 yield Cause(Wait.LINK, *freed, link=link)
 
 
-def causes_of(subject: AnalysedPlan) -> tuple[tuple[Cause, ...], ...]:
-    """For each activity, the causes that ended last; the first of them is the binding one.
-
-    An activity that starts later than its binding cause ends could have started earlier; one
-    without causes could have started at cycle 0.
-    """
+def _causes_of(subject: AnalysedPlan) -> tuple[tuple[Cause, ...], ...]:
     loads, activities = _Loads(subject), subject.activities
     found = []
     for activity, earlier in enumerate(subject.before):
@@ -297,7 +326,7 @@ def _share_bytes(one: Residency, other: Residency) -> bool:
 
 
 class ChainLink(NamedTuple):
-    """An activity of the critical chain.
+    """An activity of a chain.
 
     Parameters
     ----------
@@ -316,36 +345,27 @@ class ChainLink(NamedTuple):
     unused: Cycles
 
 
-class Chain(NamedTuple):
-    """The critical chain, first activity first; links and unused cycles fill the makespan.
-
-    To end earlier, a plan must break it: each link by shortening the activity or by removing what
-    it waits for.
-    """
-
-    links: tuple[ChainLink, ...]
-
-    def cycles(self) -> dict[Part, Cycles]:
-        """Return the cycles of the makespan that each part takes; they add up to it."""
-        found: Counter[Part] = Counter()
-        for link in self.links:
-            found[link.part] += link.end - link.start
-            found[Part.UNUSED] += link.unused
-        return {part: found[part] for part in Part}
+def chain_to(subject: AnalysedPlan, activity: Activity, since: Cycles = 0) -> tuple[ChainLink, ...]:
+    """Return an activity and, before it, what it had to wait for after a cycle, one by one."""
+    links = list[ChainLink]()
+    following: Activity | None = activity
+    while following is not None:
+        causes, start = subject.causes[following], subject.starts[following]
+        cause = causes[0] if causes and causes[0].until > since else None
+        unused = max(0, start - (since if cause is None else cause.until))
+        part, end = subject.parts[following], subject.ends[following]
+        links.append(ChainLink(following, start, end, part, cause, unused))
+        following = None if cause is None else cause.activity
+    return tuple(reversed(links))
 
 
-def critical_chain(subject: AnalysedPlan, causes: Sequence[Sequence[Cause]]) -> Chain:
-    """Return the critical chain of a plan; of several that end last, that of the least index."""
-    ends, links = subject.ends, list[ChainLink]()
-    last = max(range(len(ends)), key=lambda each: (ends[each], -each), default=None)
-    activity: Activity | None = last
-    while activity is not None:
-        cause = causes[activity][0] if causes[activity] else None
-        start, part = subject.starts[activity], subject.parts[activity]
-        unused = start if cause is None else start - cause.until
-        links.append(ChainLink(activity, start, ends[activity], part, cause, unused))
-        activity = None if cause is None else cause.activity
-    return Chain(tuple(reversed(links)))
+def cycles_by_part(links: Sequence[ChainLink]) -> dict[Part, Cycles]:
+    """Return the cycles that a chain spends on each part; they add up to all of it."""
+    found: Counter[Part] = Counter()
+    for link in links:
+        found[link.part] += link.end - link.start
+        found[Part.UNUSED] += link.unused
+    return {part: found[part] for part in Part}
 
 
 class Holder(Worded):
@@ -359,18 +379,35 @@ class Holder(Worded):
 
 
 class Reason(Worded):
-    """How a resource holds the chain up, by what comes next on it; ``docs/explain.md``."""
+    """How a resource holds a chain up, by what comes next on it; ``docs/explain.md``.
+
+    ``DONE`` is of a core behind its last task.
+    """
 
     BUSY = "busy", "{name} computes one task after another"
     WRITER = "writer", "{name} computes operands that others wait for"
     ORDER = "order", "{name} runs tasks that must come before others"
-    RATE = "rate", "bytes wait for the rate of {name}, {rate}"
+    RATE = "rate", "bytes wait for the rate of {name}"
     SETUP = "setup", "transfers of {name} start: set-up and latency"
-    CHANNELS = "channels", "{name} has no channel free: {channels}"
-    TAKEN = "taken", "{name}, {rate}, is taken by other transfers"
-    ROOM = "room", "{name} has no room: bytes are in use, {size}"
+    CHANNELS = "channels", "{name} has no channel free"
+    TAKEN = "taken", "{name} is taken by other transfers"
+    ROOM = "room", "{name} has no room: bytes are in use"
     PINNED = "pinned", "a task is pinned not to start any earlier"
     UNUSED = "unused", "nothing is waited for: the plan could go on"
+    DONE = "done", "no task is left"
+
+    def of_any(self) -> str:
+        """Return it in words that name no resource."""
+        return self.words.format(name=_ANY.get(self, "another core"))
+
+
+_ANY = {
+    Reason.RATE: "a link or DMA engine",
+    Reason.SETUP: "a DMA engine",
+    Reason.CHANNELS: "a DMA engine",
+    Reason.TAKEN: "a link",
+    Reason.ROOM: "a memory",
+}
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -383,42 +420,82 @@ class Binding:
 
 
 class ChainStep(NamedTuple):
-    """The cycles ``[start, end)`` of the critical chain, and what they are spent on."""
+    """The cycles ``[start, end)`` of a chain, and what they are spent on."""
 
     start: Cycles
     end: Cycles
     binding: Binding
 
 
-def steps_of(subject: AnalysedPlan, chain: Chain) -> tuple[ChainStep, ...]:
-    """Return the critical chain as steps; they fill the makespan, first to last.
+def steps_of(subject: AnalysedPlan, links: Sequence[ChainLink]) -> tuple[ChainStep, ...]:
+    """Return a chain as steps; they fill its cycles, first to last.
 
     An activity counts for what the next one waits for: the same load is the engine's where the next
     one needs its channel, the memory's where it needs its bytes, and else that of the slowest link
     or engine on its way.
     """
-    pinned = {(pin.task, pin.not_before) for pin in subject.problem.pins.tasks}
-    use: Counter[LinkIdx] = Counter()
-    for move, held in zip(subject.plan.transfers, subject.held_rates, strict=True):
-        for link in move.route:
-            use[link] += held * (move.end - move.start)
     steps: list[ChainStep] = []
-    for each, following in pairwise((*chain.links, None)):
+    for each, following in pairwise((*links, None)):
         if each is None:
             continue
-        is_pinned = (each.activity, each.start) in pinned
+        is_pinned = (each.activity, each.start) in subject.pinned
         nothing = Binding(Holder.NOTHING, 0, Reason.PINNED if is_pinned else Reason.UNUSED)
         steps.append(ChainStep(each.start - each.unused, each.start, nothing))
-        steps += _steps(subject, use, each, following)
+        steps += _steps(subject, each, following)
     return tuple(step for step in steps if step.start < step.end)
 
 
+class CoreTime(NamedTuple):
+    """The cycles of one core: ``busy`` and, by what holds it up, idle; they fill the makespan.
+
+    Parameters
+    ----------
+    idle
+        Back from the task that it runs next, as in the critical chain.
+    """
+
+    core: CoreIdx
+    tasks: int
+    busy: Cycles
+    idle: tuple[ChainStep, ...]
+
+    def by_reason(self) -> dict[Reason, Cycles]:
+        """Return the idle cycles of each reason."""
+        found: Counter[Reason] = Counter()
+        for step in self.idle:
+            found[step.binding.reason] += step.end - step.start
+        return {reason: found[reason] for reason in Reason}
+
+
+def times_of_cores(subject: AnalysedPlan) -> tuple[CoreTime, ...]:
+    """Return how each core spends the makespan."""
+    makespan = max(subject.ends, default=0)
+    found = []
+    for core in subject.problem.machine.cores:
+        idle: list[ChainStep] = []
+        free = busy = 0
+        mine = subject.activities.lists[core.index]
+        for task in mine:
+            start, end = subject.starts[task], subject.ends[task]
+            if free < start:
+                for step in steps_of(subject, chain_to(subject, task, free)):
+                    first, last = max(free, step.start), min(start, step.end)
+                    if first < last:
+                        idle.append(ChainStep(first, last, step.binding))
+            free = end
+            busy += end - start
+        if free < makespan:
+            idle.append(ChainStep(free, makespan, Binding(Holder.NOTHING, 0, Reason.DONE)))
+        found.append(CoreTime(core.index, len(mine), busy, tuple(idle)))
+    return tuple(found)
+
+
 def _steps(
-    subject: AnalysedPlan, use: Counter[LinkIdx], link: ChainLink, following: ChainLink | None
+    subject: AnalysedPlan, link: ChainLink, following: ChainLink | None
 ) -> Iterator[ChainStep]:
     """Yield the steps of one activity, given the one that had to wait for it."""
     cause, move = following and following.cause, subject.transfer(link.activity)
-    binding = None if following is None else _waited_for(subject, use, following)
+    binding = None if following is None else _waited_for(subject, following)
     if binding is not None or move is None:
         if binding is None:
             core = subject.plan.placements[link.activity].core
@@ -433,7 +510,7 @@ def _steps(
     flowing = min(link.end, link.start + before_bytes)
     setup = Binding(Holder.ENGINE, move.engine, Reason.SETUP)
     yield ChainStep(link.start, flowing, setup)
-    slowest = _slowest(subject, use, move.route)
+    slowest = _slowest(subject, move.route)
     if slowest is None or machine.engines[move.engine].rate < machine.links[slowest].rate:
         yield ChainStep(flowing, link.end, Binding(Holder.ENGINE, move.engine, Reason.RATE))
     else:
@@ -443,9 +520,7 @@ def _steps(
 _OF_TASKS = {Wait.WRITER: Reason.WRITER, Wait.ORDER: Reason.ORDER, Wait.CORE: Reason.BUSY}
 
 
-def _waited_for(
-    subject: AnalysedPlan, use: Counter[LinkIdx], following: ChainLink
-) -> Binding | None:
+def _waited_for(subject: AnalysedPlan, following: ChainLink) -> Binding | None:
     """Return the resource that an activity waited for; ``None`` for its data.
 
     Where a link cannot carry both the transfer and the one before it, one more channel would be of
@@ -465,22 +540,20 @@ def _waited_for(
         return None
     both = subject.held_rates[before.index] + subject.held_rates[move.index]
     shared = [each for each in move.route if each in before.route and both > subject.rates[0][each]]
-    full = _slowest(subject, use, shared)
+    full = _slowest(subject, shared)
     if full is not None:
         return Binding(Holder.LINK, full, Reason.TAKEN)
     return Binding(Holder.ENGINE, move.engine, Reason.CHANNELS)
 
 
-def _slowest(
-    subject: AnalysedPlan, use: Counter[LinkIdx], links: Sequence[LinkIdx]
-) -> LinkIdx | None:
+def _slowest(subject: AnalysedPlan, links: Sequence[LinkIdx]) -> LinkIdx | None:
     """Return the slowest of some links, of several the most used one."""
-    rates = subject.rates[0]
+    rates, use = subject.rates[0], subject.use_of_links
     return min(links, key=lambda link: (rates[link], -use[link], link), default=None)
 
 
-def cycles_by_binding(steps: Sequence[ChainStep]) -> tuple[tuple[Binding, Cycles], ...]:
-    """Return the cycles of the chain by what they are spent on, the most first."""
+def cycles_by_binding(steps: Iterable[ChainStep]) -> tuple[tuple[Binding, Cycles], ...]:
+    """Return the cycles of steps by what they are spent on, the most first."""
     found: Counter[Binding] = Counter()
     for step in steps:
         found[step.binding] += step.end - step.start

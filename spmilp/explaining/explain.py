@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from spmilp import pipeline, quantities
-from spmilp.errors import DoesNotFitError, PinError
+from spmilp.errors import DoesNotFitError, PinError, Shortage
 from spmilp.explaining.infeasible import (
     Infeasibility,
     Obstacle,
@@ -13,12 +13,12 @@ from spmilp.explaining.infeasible import (
     infeasibility_of,
     infeasibility_of_pins,
     infeasibility_of_tiles,
+    memory_named,
 )
 from spmilp.explaining.remedies import (
     Remedy,
     Trials,
     remedies_for,
-    smaller_tiles,
     without_pins,
 )
 from spmilp.explaining.text import Explanation, network_name, paragraph, section
@@ -34,7 +34,10 @@ from spmilp.solvers.base import SolveOptions
 from spmilp.source import DEFAULT_MACHINE, load
 from spmilp.tile_selection.choose import choose_tiles
 from spmilp.tile_selection.first_choice import NetworkOnMachine
-from spmilp.units import Cycles
+from spmilp.units import Bytes, Cycles
+
+MOST_PARTS = 4
+"""Parts of what is too large that are named, the largest first."""
 
 SOLVER = "list"
 """The solver that looks for plans to prove that something fits."""
@@ -135,7 +138,8 @@ def _of_model(network: Network, file: MachineFile, seconds: float) -> Explanatio
             return _of_result(result, seconds)
         why = infeasibility_of(problem) or _without_proof(problem, result, network.name)
     trials = Trials(lambda machine: _makespan(problem_on(machine)), seconds)
-    smaller = smaller_tiles(network, file.machine, trials, _makespan) if why.task else None
+    is_of_task = why.short is not None and why.short.task != ""
+    smaller = (network, file.machine, trials, _makespan) if is_of_task else None
     first = () if smaller is None else (smaller,)
     remedies = (*first, *remedies_for(file.machine, why, trials))
     return why_it_does_not_fit(network.name, file.machine, why, remedies, trials.count)
@@ -172,7 +176,8 @@ def why_it_does_not_fit(
     """Explain why a problem or a model has no plan on a machine, and what helps."""
     proven = "no plan exists" if why.is_proven else "no plan was found"
     cores = quantities.count(len(machine.cores), "core")
-    memory = None if why.memory is None else machine.memories[why.memory]
+    short = why.short
+    memory = None if short is None else memory_named(machine, short.memory)
     text = [
         f"{name} on {machine.name} ({cores}): {proven}",
         section("What is in the way", _in_the_way(machine, why)),
@@ -186,10 +191,10 @@ def why_it_does_not_fit(
         "what": why.what,
         "reason": why.said,
         "memory": None if memory is None else memory.name,
-        "required": why.needed,
-        "usable": why.usable,
+        "required": None if short is None else short.needed,
+        "usable": None if short is None else short.usable,
         "size": None if memory is None else memory.size,
-        "largest": [{"name": part, "bytes": size} for part, size in why.parts],
+        "largest": [{"name": part, "bytes": size} for part, size in _largest(short)],
         "remedies": [asdict(remedy) for remedy in remedies],
     }
     return Explanation(text="\n\n".join(text), data=data)
@@ -198,19 +203,26 @@ def why_it_does_not_fit(
 def _in_the_way(machine: Machine, why: Infeasibility) -> Iterator[str]:
     """Yield the sentence, required, available and reserved bytes, and the largest buffers."""
     yield from paragraph(f"{why.what}: {why.said}.")
-    if why.memory is not None and why.needed is not None:
-        memory = machine.memories[why.memory]
-        size, usable = memory.size or 0, why.usable or 0
-        reserved = size - (memory.usable or 0)
-        yield f"{why.needed:>13,} B required at one time{', at least' * why.is_proven}"
-        yield f"{usable:>13,} B usable in {memory.name}"
-        yield f"{reserved:>13,} B reserved there, of {quantities.shown_bytes(size)}"
-        if why.needed > usable:
-            yield f"{why.needed - usable:>13,} B too many"
-    if why.parts:
-        yield "largest:"
-        for name, size in why.parts:
-            yield f"{size:>13,} B {name}"
+    short = why.short
+    if short is None:
+        return
+    memory = memory_named(machine, short.memory)
+    size = memory.size or 0
+    yield f"{short.needed:>13,} B required at one time{', at least' * why.is_proven}"
+    yield f"{short.usable:>13,} B usable in {memory.name}"
+    reserved = size - (memory.usable or 0)
+    yield f"{reserved:>13,} B reserved there, of {quantities.shown_bytes(size)}"
+    if short.needed > short.usable:
+        yield f"{short.needed - short.usable:>13,} B too many"
+    yield from ["largest:"] * bool(short.parts)
+    for name, part in _largest(short):
+        yield f"{part:>13,} B {name}"
+
+
+def _largest(short: Shortage | None) -> list[tuple[str, Bytes]]:
+    """Return the names and bytes of the largest parts of what is too large."""
+    parts = () if short is None else short.parts
+    return sorted(parts, key=lambda part: (-part[1], part[0]))[:MOST_PARTS]
 
 
 def _what_helps(cause: Obstacle, remedies: Sequence[Remedy], trials: int) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Why no plan exists, proven without solving; or what the list scheduler has found no room for."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
@@ -20,10 +20,7 @@ from spmilp.solvers.common.fit import (
     worst_shortage,
 )
 from spmilp.solvers.schedule.portfolio import Schedules
-from spmilp.units import BufferIdx, Bytes, EngineIdx, MemoryIdx
-
-MOST_PARTS = 4
-"""Buffers that are named, the largest first."""
+from spmilp.units import BufferIdx, EngineIdx, MemoryIdx
 
 
 class Obstacle(StrEnum):
@@ -50,29 +47,17 @@ class Infeasibility:
         The task, cycle, tensor or group that is in the way.
     said
         One sentence that says why.
-    memory
-        The memory that is too small, by index; ``None`` where no memory is.
-    needed
-        Bytes that have to be in it at one time, at the least; ``None`` where that is not known.
-    usable
-        Bytes of it that they can use.
-    parts
-        ``(name, bytes)`` of the largest buffers among them.
+    short
+        What is too large for which memory; ``None`` where that is not known.
     is_proven
         Whether no plan exists; else none was found.
-    task
-        The name of the task that is in the way, if one is.
     """
 
     cause: Obstacle
     what: str
     said: str
-    memory: MemoryIdx | None = None
-    needed: Bytes | None = None
-    usable: Bytes | None = None
-    parts: tuple[tuple[str, Bytes], ...] = ()
+    short: Shortage | None = None
     is_proven: bool = True
-    task: str = ""
 
 
 def infeasibility_of(problem: Problem) -> Infeasibility | None:
@@ -104,17 +89,18 @@ def infeasibility_of_tiles(machine: Machine, error: DoesNotFitError) -> Infeasib
     short = error.shortage
     if short is None:
         return None
-    memory = _memory_named(machine, short.memory)
-    if memory.kind is MemoryKind.DRAM:
-        said = f"inputs, weights and outputs up to it are more than {memory.name} holds"
-        return _of_shortage(Obstacle.DRAM, memory, short, said, is_proven=error.is_proven)
-    if error.is_proven:
-        return _of_shortage(Obstacle.TILE, memory, short, _of_largest(memory))
-    said = (
-        f"however it and what it reads were cut, some task needs more than {memory.name} holds; "
-        "its smallest tile alone would fit"
-    )
-    return _of_shortage(Obstacle.TILE, memory, short, said, is_proven=False)
+    cause = Obstacle.TILE
+    if memory_named(machine, short.memory).kind is MemoryKind.DRAM:
+        cause = Obstacle.DRAM
+        said = f"inputs, weights and outputs up to it are more than {short.memory} holds"
+    elif error.is_proven:
+        said = _of_largest(short)
+    else:
+        said = (
+            f"however it and what it reads were cut, some task needs more than {short.memory} "
+            "holds; its smallest tile alone would fit"
+        )
+    return _of_shortage(cause, short, said, is_proven=error.is_proven)
 
 
 def infeasibility_in_schedule(problem: Problem) -> Infeasibility | None:
@@ -129,43 +115,29 @@ def infeasibility_in_schedule(problem: Problem) -> Infeasibility | None:
             short = error.shortage
     if short is None:
         return None
-    memory = _memory_named(problem.machine, short.memory)
-    if memory.kind is MemoryKind.DRAM:
-        said = f"it does not fit {memory.name} beside inputs, weights and outputs"
+    if memory_named(problem.machine, short.memory).kind is MemoryKind.DRAM:
+        said = f"it does not fit {short.memory} beside inputs, weights and outputs"
     elif short.needed > short.usable:
-        said = f"it needs more than {memory.name} holds, beside what must stay there"
+        said = f"it needs more than {short.memory} holds, beside what must stay there"
     else:
-        said = f"it fits {memory.name} by size, but not between the gaps that are left"
-    return _of_shortage(Obstacle.ROOM, memory, short, said, is_proven=False)
+        said = f"it fits {short.memory} by size, but not between the gaps that are left"
+    return _of_shortage(Obstacle.ROOM, short, said, is_proven=False)
 
 
-def _of_largest(memory: Memory) -> str:
-    largest = f"{memory.name} holds, the largest memory of a core that can run it"
+def memory_named(machine: Machine, name: str) -> Memory:
+    """Return a memory of a machine."""
+    return next(memory for memory in machine.memories if memory.name == name)
+
+
+def _of_largest(short: Shortage) -> str:
+    largest = f"{short.memory} holds, the largest memory of a core that can run it"
     return f"it needs more at one time than {largest}"
 
 
 def _of_shortage(
-    cause: Obstacle, memory: Memory, short: Shortage, said: str, *, is_proven: bool = True
+    cause: Obstacle, short: Shortage, said: str, *, is_proven: bool = True
 ) -> Infeasibility:
-    return Infeasibility(
-        cause=cause,
-        what=short.what,
-        said=said,
-        memory=memory.index,
-        needed=short.needed,
-        usable=short.usable,
-        parts=_largest(short.parts),
-        is_proven=is_proven,
-        task=short.task,
-    )
-
-
-def _memory_named(machine: Machine, name: str) -> Memory:
-    return next(memory for memory in machine.memories if memory.name == name)
-
-
-def _largest(parts: Iterable[tuple[str, Bytes]]) -> tuple[tuple[str, Bytes], ...]:
-    return tuple(sorted(parts, key=lambda part: (-part[1], part[0]))[:MOST_PARTS])
+    return Infeasibility(cause=cause, what=short.what, said=said, short=short, is_proven=is_proven)
 
 
 def _no_core(problem: Problem) -> Iterator[Infeasibility]:
@@ -195,22 +167,20 @@ def _too_much_in_a_memory(problem: Problem) -> Iterator[Infeasibility]:
         for cause, what, parts in there:
             needed = sum(size for _, size in parts)
             if needed > memory.usable:
-                yield Infeasibility(
-                    cause=cause,
+                short = Shortage(
                     what=what,
-                    said=said,
-                    memory=memory.index,
+                    memory=memory.name,
                     needed=needed,
                     usable=memory.usable,
-                    parts=_largest(parts),
+                    parts=tuple(parts),
                 )
+                yield _of_shortage(cause, short, said)
 
 
 def _too_large_a_task(problem: Problem) -> Iterator[Infeasibility]:
     short = worst_shortage(problem)
     if short is not None:
-        memory = _memory_named(problem.machine, short.memory)
-        yield _of_shortage(Obstacle.TASK, memory, short, _of_largest(memory))
+        yield _of_shortage(Obstacle.TASK, short, _of_largest(short))
 
 
 def _no_way(problem: Problem) -> Iterator[Infeasibility]:
@@ -260,5 +230,4 @@ def _no_way(problem: Problem) -> Iterator[Infeasibility]:
                 what=what,
                 said=f"no engine brings {name} ({size:,} B) from {of} to {to}, directly or by "
                 "other memories",
-                parts=((name, size),),
             )

@@ -13,15 +13,16 @@ from spmilp.explaining.infeasible import (
     Obstacle,
     infeasibility_in_schedule,
     infeasibility_of,
+    memory_named,
 )
 from spmilp.frontend.graph import Network
 from spmilp.lowering.tiling import Tiling
-from spmilp.machine.machine import ByteRange, Machine, Memory
+from spmilp.machine.machine import Machine, Memory
 from spmilp.problem.pins import NO_PINS, Pins
 from spmilp.problem.problem import Problem
 from spmilp.tile_selection.first_choice import first_choice
 from spmilp.tile_selection.group_model import GroupModel, TileShrinker
-from spmilp.units import Bytes, Cycles, MemoryIdx, align_up
+from spmilp.units import Bytes, Cycles, align_up
 
 MOST_DOUBLINGS = 12
 """Amounts of bytes that are tried, each twice the one before, until one suffices."""
@@ -47,7 +48,7 @@ class Remedy:
     makespan
         Of that plan.
     bytes
-        How many bytes more (or reserved less), where the change is in bytes.
+        How many bytes more, where the change is in bytes.
     least
         Whether it is proven that fewer bytes do not suffice.
     """
@@ -133,85 +134,48 @@ def remedies_for(machine: Machine, why: Infeasibility, trials: Trials) -> tuple[
     """Return the changes of memories that were found to make it fit."""
     if why.cause in (Obstacle.CORE, Obstacle.ROUTE):
         return ()
-    memory = why.memory
-    if memory is None:
-        memory = max(machine.spms, key=lambda each: each.usable or 0).index
+    if why.short is not None:
+        memory = memory_named(machine, why.short.memory)
+    else:
+        memory = max(machine.spms, key=lambda each: each.usable or 0)
     return tuple(_larger(machine, memory, why, trials))
 
 
-def alike_memories(machine: Machine, memory: MemoryIdx) -> list[Memory]:
-    """Return the memories of the same kind, size and reserved bytes as one, which is among them."""
-    like = machine.memories[memory]
-    return [
-        each
-        for each in machine.memories
-        if (each.kind, each.size, each.reserved) == (like.kind, like.size, like.reserved)
-    ]
-
-
-def of_all(name: str, count: int, kind: str) -> str:
-    """Return the name of a part, or of all that are like it."""
-    return name if count == 1 else f"each of {count} {kind} like {name}"
-
-
-def with_memories(machine: Machine, changed: Sequence[Memory]) -> Machine:
-    """Return a machine with some of its memories changed."""
-    instead = {each.index: each for each in changed}
-    memories = tuple(instead.get(each.index, each) for each in machine.memories)
-    return replace(machine, memories=memories)
-
-
-def grown(machine: Machine, memories: Sequence[Memory], more: Bytes) -> Machine:
-    """Return a machine with so many bytes more in some of its memories."""
-    return with_memories(machine, [replace(m, size=(m.size or 0) + more) for m in memories])
-
-
 def _larger(
-    machine: Machine, memory: MemoryIdx, why: Infeasibility, trials: Trials
+    machine: Machine, memory: Memory, why: Infeasibility, trials: Trials
 ) -> Iterator[Remedy]:
-    """Yield more bytes of all memories like one, of that one alone, and fewer reserved bytes."""
-    like = machine.memories[memory]
-    size, usable = like.size or 0, like.usable or 0
-    fits: Bytes = usable if why.usable is None else why.usable
-    short = 0 if why.needed is None else max(0, why.needed - fits)
+    """Yield more bytes of all memories like one, and of that one alone."""
+    size, usable = memory.size or 0, memory.usable or 0
+    short = 0 if why.short is None else max(0, why.short.needed - why.short.usable)
     is_proven = short > 0 and why.is_proven and why.cause is not Obstacle.TILE
-    step = like.alignment
-    least = short if why.is_proven or short else max(step, usable // 8)
-    every = alike_memories(machine, memory)
-    whose = of_all(like.name, len(every), "memories")
-    found = trials.least_bytes(partial(grown, machine, every), least, step)
-    if found is not None:
-        more, makespan = found
-        alone = None if len(every) == 1 else trials.plan_on(grown(machine, [like], more))
-        for where, cycles in ((whose, makespan), (f"{like.name} alone", alone)):
-            if cycles is not None:
-                yield Remedy(
-                    change=f"{more:,} B more in {where} ({quantities.shown_bytes(size + more)})",
-                    makespan=cycles,
-                    bytes=more,
-                    least=is_proven and more <= short,
-                )
-    if like.reserved and short and short < size - usable:
-        freed = [replace(each, reserved=_shrunk(each, short)) for each in every]
-        freer = trials.plan_on(with_memories(machine, freed))
-        if freer is not None:
+    least = short if why.is_proven or short else max(memory.alignment, usable // 8)
+    kind = memory.kind, memory.size, memory.reserved
+    alike = [each for each in machine.memories if kind == (each.kind, each.size, each.reserved)]
+    found = trials.least_bytes(partial(_grown, machine, alike), least, memory.alignment)
+    if found is None:
+        return
+    more, makespan = found
+    whose, alone = memory.name, None
+    if len(alike) > 1:
+        whose = f"each of {len(alike)} memories like {memory.name}"
+        alone = trials.plan_on(_grown(machine, [memory], more))
+    for where, cycles in ((whose, makespan), (f"{memory.name} alone", alone)):
+        if cycles is not None:
             yield Remedy(
-                change=f"{short:,} B fewer reserved in {whose} (of {size - usable:,} B)",
-                makespan=freer,
-                bytes=short,
-                least=is_proven,
+                change=f"{more:,} B more in {where} ({quantities.shown_bytes(size + more)})",
+                makespan=cycles,
+                bytes=more,
+                least=is_proven and more <= short,
             )
 
 
-def _shrunk(memory: Memory, less: Bytes) -> tuple[ByteRange, ...]:
-    """Return reserved ranges with ``less`` bytes fewer, taken from the ends of the last ones."""
-    kept = []
-    for each in reversed(memory.reserved):
-        taken = min(less, each.end - each.start)
-        less -= taken
-        if each.start < each.end - taken:
-            kept.append(ByteRange(each.start, each.end - taken))
-    return tuple(reversed(kept))
+def _grown(machine: Machine, memories: Sequence[Memory], more: Bytes) -> Machine:
+    """Return a machine with so many bytes more in some of its memories."""
+    every = tuple(
+        replace(each, size=(each.size or 0) + more) if each in memories else each
+        for each in machine.memories
+    )
+    return replace(machine, memories=every)
 
 
 def without_pins(
@@ -278,7 +242,7 @@ def smaller_tiles(
                 )
                 return Remedy(change=f"smaller tiles: {tiles}", makespan=makespan)
             why = infeasibility_in_schedule(problem)
-        task = "" if why is None else why.task
+        task = "" if why is None or why.short is None else why.short.task
         tiles_of = {each.tile.of for each in problem.tasks if each.tile and each.name == task}
         group = next((each for each in network.groups if each.name in tiles_of), None)
         if group is None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from spmilp import quantities
 from spmilp.commands.order import Activity
 from spmilp.errors import ArgumentError, MissingExtraError
-from spmilp.explaining.chain import AnalysedPlan, Part, causes_of, critical_chain
+from spmilp.explaining.chain import AnalysedPlan, Part
 from spmilp.explaining.text import network_name
 from spmilp.files import write_atomically
 from spmilp.machine.machine import Memory, MemoryKind
@@ -45,9 +45,6 @@ KIND_COLOURS: dict[str, str] = {
     SCRATCH: "#999999",
 }
 """A colour for each kind of buffer, and for scratch bytes."""
-
-CONTRASTING = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#56B4E9", "#E69F00")
-"""Colours of Okabe and Ito for lines, which are thin."""
 
 OPERATOR_COLOURS = (
     *("#77AADD", "#EE8866", "#44BB99", "#EEDD88", "#FFAABB", "#BBCC33", "#99DDFF", "#AAAA00"),
@@ -324,8 +321,7 @@ def rows_of(subject: AnalysedPlan) -> tuple[Rows, Rows]:
 def _draw_rows(axis: "Axes", panel: _Panel, operators: Mapping[str, Style], tall: float) -> None:
     """Draw the rows, and frame what is of the critical chain."""
     subject, names = panel.subject, operators_of(panel.shown.problem)
-    chain = critical_chain(subject, causes_of(subject)).links if panel.shown.chain else ()
-    framed = {link.activity for link in chain}
+    framed = {link.activity for link in subject.chain} if panel.shown.chain else set()
     boxes: defaultdict[Style, list[Box]] = defaultdict(list)
     frames: list[Box] = []
     for height, activities in enumerate(panel.rows.values()):

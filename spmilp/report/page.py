@@ -16,15 +16,27 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from spmilp.explaining.chain import Part, Wait, cycles_by_binding
-from spmilp.explaining.slow import Analysis, analyse, of_chain, said_of
-from spmilp.explaining.usage import Beyond, Idle
+from spmilp.explaining.chain import (
+    AnalysedPlan,
+    Part,
+    Reason,
+    Wait,
+    cycles_by_binding,
+    cycles_by_part,
+    steps_of,
+    times_of_cores,
+)
+from spmilp.explaining.slow import said_of
+from spmilp.explaining.usage import Beyond, excess_of, in_place_pairs, traffic_of
 from spmilp.files import write_atomically
-from spmilp.plan.plan import Plan
+from spmilp.machine.machine import MemoryKind
+from spmilp.plan.memory import live_bytes
+from spmilp.plan.plan import Plan, Residency
 from spmilp.problem.problem import BufferKind, Problem
 from spmilp.report.figures import KIND_COLOURS, OPERATOR_COLOURS, PART_COLOURS, operators_of
 from spmilp.report.search_log import LogEntry
 from spmilp.report.summary import Row
+from spmilp.units import MemoryIdx
 
 NONE = -1
 """Stands for no index in the tables of the page."""
@@ -33,12 +45,11 @@ MOST_EXCESS = 50
 """Rows of DRAM traffic beyond the compulsory, the largest; operators without tiles have many."""
 
 
-def contents(analysis: Analysis) -> dict[str, Any]:
-    """Return everything that the page shows of a plan."""
-    subject = analysis.subject
+def contents(subject: AnalysedPlan) -> dict[str, Any]:
+    """Return everything that the page shows of a plan that the checker has accepted."""
     problem, plan, machine = subject.problem, subject.plan, subject.problem.machine
-    causes = [cause for some in analysis.causes for cause in some]
-    below = {new: old for old, new in analysis.in_place}
+    causes = [cause for some in subject.causes for cause in some]
+    below = {new: old for old, new in in_place_pairs(subject)}
     parts, kinds = list(Part), list(BufferKind)
     operators = operators_of(problem)
     numbers = {name: number for number, name in enumerate(dict.fromkeys(operators.values()))}
@@ -83,31 +94,33 @@ def contents(analysis: Analysis) -> dict[str, Any]:
         },
         # All causes in one table; those of an activity begin at the row that ``first`` says.
         "causes": {
-            "first": [*accumulate(map(len, analysis.causes), initial=0)],
+            "first": [*accumulate(map(len, subject.causes), initial=0)],
             "wait": [list(Wait).index(cause.wait) for cause in causes],
             **_columns(causes, "until", "activity"),
             "residency": [_index(cause.residency) for cause in causes],
             "link": [_index(cause.link) for cause in causes],
         },
-        "chain": [link.activity for link in analysis.chain.links],
-        "chain_cycles": list(analysis.chain.cycles().values()),
-        "chain_text": of_chain(analysis.chain),
+        "chain": [link.activity for link in subject.chain],
+        "chain_cycles": list(cycles_by_part(subject.chain).values()),
         "bindings": [
             {"cycles": cycles, "text": said_of(machine, binding)}
-            for binding, cycles in cycles_by_binding(analysis.steps)
+            for binding, cycles in cycles_by_binding(steps_of(subject, subject.chain))
         ],
         "core_times": [
-            {"tasks": each.tasks, "busy": each.busy, "idle": list(each.idle().values())}
-            | {"spans": [(*span[:2], list(Idle).index(span.idle)) for span in each.spans]}
-            for each in analysis.cores
+            {"tasks": each.tasks, "busy": each.busy, "idle": list(each.by_reason().values())}
+            for each in times_of_cores(subject)
         ],
-        "spaces": [each._asdict() for each in analysis.spaces],
-        "traffic": [each._asdict() for each in analysis.traffic],
-        "excess": [each._asdict() for each in analysis.excess[:MOST_EXCESS]],
+        "spaces": [
+            _space(memory.index, [each for each in plan.residencies if each.memory == memory.index])
+            for memory in machine.memories
+            if memory.kind is not MemoryKind.DRAM
+        ],
+        "traffic": [each._asdict() for each in traffic_of(subject)],
+        "excess": [each._asdict() for each in excess_of(subject)[:MOST_EXCESS]],
         "words": {
             "parts": [part.words for part in Part],
             "waits": [wait.words for wait in Wait],
-            "idles": [idle.words for idle in Idle],
+            "reasons": [reason.of_any() for reason in Reason],
             "beyond": {kind.value: kind.words for kind in Beyond},
         },
         "colours": {
@@ -115,6 +128,21 @@ def contents(analysis: Analysis) -> dict[str, Any]:
             "parts": [PART_COLOURS[part] for part in Part],
             "kinds": KIND_COLOURS,
         },
+    }
+
+
+def _space(memory: MemoryIdx, residencies: Sequence[Residency]) -> dict[str, Any]:
+    """Return the live bytes of a memory over time, and the highest address in use."""
+    cycles, live = live_bytes(residencies)
+    peak = max((each.offset + each.bytes for each in residencies), default=0)
+    at_peak = (each.start for each in residencies if each.offset + each.bytes == peak)
+    return {
+        "memory": memory,
+        "cycles": cycles,
+        "live": live,
+        "peak": peak,
+        "peak_at": min(at_peak, default=0),
+        "live_peak": max(live, default=0),
     }
 
 
@@ -174,7 +202,7 @@ def report_page(
     log
         What the search has found, where it is known.
     """
-    shown: dict[str, Any] = contents(analyse(problem, plan))
+    shown: dict[str, Any] = contents(AnalysedPlan(problem=problem, plan=plan))
     shown |= {"rows_of_answer": rows, "log": [astuple(each) for each in log]}
     packed = gzip.compress(json.dumps(shown, separators=(",", ":")).encode(), 6, mtime=0)
     parts = {

@@ -6,8 +6,14 @@ import pytest
 
 import spmilp
 from explaining.slowed import Made, independent_tasks, listed
-from spmilp.explaining.chain import Binding, Holder, Reason, cycles_by_binding, steps_of
-from spmilp.explaining.slow import analyse
+from spmilp.explaining.chain import (
+    AnalysedPlan,
+    Binding,
+    Holder,
+    Reason,
+    cycles_by_binding,
+    steps_of,
+)
 from spmilp.machine.machine import CoreKind
 from spmilp.problem.pins import BufferPin, Pins
 from spmilp.problem.problem import Problem
@@ -18,9 +24,8 @@ def most_binding(problem: Problem) -> Binding:
     result = listed(problem)
     assert result.plan is not None
     assert result.makespan is not None
-    analysis = analyse(problem, result.plan)
-    steps = steps_of(analysis.subject, analysis.chain)
-    found = cycles_by_binding(steps)
+    subject = AnalysedPlan(problem=problem, plan=result.plan)
+    found = cycles_by_binding(steps_of(subject, subject.chain))
     assert sum(cycles for _, cycles in found) == result.makespan
     return found[0][0]
 

@@ -3,9 +3,8 @@
 from dataclasses import replace
 
 from report.duo import duo_plan, duo_problem
-from spmilp.explaining.chain import AnalysedPlan, Wait
-from spmilp.explaining.slow import Analysis, analyse
-from spmilp.explaining.usage import Beyond, Idle, excess_of
+from spmilp.explaining.chain import AnalysedPlan, Binding, Holder, Reason, Wait, times_of_cores
+from spmilp.explaining.usage import Beyond, excess_of
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import BufferKind
 
@@ -13,12 +12,12 @@ LOAD, MOVE, STORE = 2, 3, 4
 """Numbers of the transfers as activities, behind the two tasks."""
 
 
-def duo() -> Analysis:
-    return analyse(duo_problem(), duo_plan())
+def duo() -> AnalysedPlan:
+    return AnalysedPlan(problem=duo_problem(), plan=duo_plan())
 
 
 def test_the_chain_goes_back_from_the_store_to_the_first_load() -> None:
-    links = duo().chain.links
+    links = duo().chain
     assert [link.activity for link in links] == [LOAD, 0, MOVE, 1, STORE]
     assert [link.cause and link.cause.wait for link in links] == [
         None,
@@ -30,20 +29,18 @@ def test_the_chain_goes_back_from_the_store_to_the_first_load() -> None:
     assert [link.unused for link in links] == [2, 0, 0, 0, 0]
 
 
-def test_idle_cycles_have_the_name_of_what_was_waited_for() -> None:
-    left, right = duo().cores
-    assert [(span.start, span.end, span.idle) for span in left.spans] == [
-        (0, 2, Idle.UNUSED),
-        (2, 10, Idle.LOAD),
-        (30, 72, Idle.DONE),
-    ]
-    assert [(span.start, span.end, span.idle) for span in right.spans] == [
-        (0, 2, Idle.UNUSED),
-        (2, 10, Idle.LOAD),
-        (10, 30, Idle.WRITER),
-        (30, 40, Idle.MOVE),
-        (60, 72, Idle.DONE),
-    ]
+def test_idle_cycles_have_the_name_of_what_holds_the_next_task_up() -> None:
+    left, right = times_of_cores(duo())
+    unused, engine = Binding(Holder.NOTHING, 0, Reason.UNUSED), (Holder.ENGINE, 0)
+    load, done = Binding(*engine, Reason.RATE), Binding(Holder.NOTHING, 0, Reason.DONE)
+    assert left.idle == ((0, 2, unused), (2, 10, load), (30, 72, done))
+    assert right.idle == (
+        (0, 2, unused),
+        (2, 10, load),
+        (10, 30, Binding(Holder.CORE, 0, Reason.WRITER)),
+        (30, 40, load),
+        (60, 72, done),
+    )
 
 
 def moved(plan: Plan, part: int, source: int, memory: int, start: int) -> Plan:

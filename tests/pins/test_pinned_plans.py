@@ -3,7 +3,8 @@
 import pytest
 
 from spmilp.checker.check import check
-from spmilp.explaining.slow import analyse, why_slow
+from spmilp.explaining.chain import AnalysedPlan
+from spmilp.explaining.slow import why_slow
 from spmilp.plan.measures import claimed
 from spmilp.problem.builder import ProblemBuilder
 from spmilp.problem.named_pins import read_pins, with_pins
@@ -125,5 +126,5 @@ def test_waiting_for_a_pinned_start_is_explained() -> None:
     problem = with_pins(two_cores(), read_pins(EACH["not before"]))
     plan = solved(problem, "list").plan
     assert plan is not None
-    text = why_slow(analyse(problem, plan)).text
+    text = why_slow(AnalysedPlan(problem=problem, plan=plan)).text
     assert "a task is pinned not to start any earlier" in text

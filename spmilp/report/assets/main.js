@@ -67,7 +67,7 @@ function legends(model, view) {
   const kinds = byId("kinds");
   kinds.append(...Object.entries(model.colours.kinds).map(([kind, colour]) => element("span", {}, named(colour), kind)),
     element("span", {}, "◤ in place of an operand"),
-    element("span", {}, "— live bytes"), element("span", {}, "┄ highest address in use"), element("span", {}, "▬ capacity"));
+    element("span", {}, "— live bytes"), element("span", {}, "┄ peak: highest address in use"), element("span", {}, "▬ capacity"));
 }
 
 function controls(model, view, {timeline, memory, go}) {

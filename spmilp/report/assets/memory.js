@@ -60,8 +60,8 @@ class MemoryMap {
     to.clip();
     this.drawLimits(to, memory);
     this.drawResidencies(to, space.memory);
-    this.drawCurve(to, space, space.tops, TOP, [5, 3]);
-    this.drawCurve(to, space, space.live, CURVE, []);
+    this.drawPeak(to, space.peak);
+    this.drawCurve(to, space.cycles, space.live);
     to.restore();
     if (memory.size > this.top) {
       to.fillStyle = LIMIT;
@@ -139,23 +139,31 @@ class MemoryMap {
     return slice === NONE || !view.found.has(model.slices.buffer[slice]);
   }
 
-  drawCurve(to, space, values, colour, dashes) {
-    to.strokeStyle = colour;
+  drawPeak(to, peak) {
+    to.strokeStyle = TOP;
     to.lineWidth = 1.4;
-    to.setLineDash(dashes);
+    to.setLineDash([5, 3]);
+    to.beginPath();
+    to.moveTo(GUTTER, this.y(peak));
+    to.lineTo(this.width, this.y(peak));
+    to.stroke();
+    to.setLineDash([]);
+  }
+  drawCurve(to, cycles, values) {
+    to.strokeStyle = CURVE;
+    to.lineWidth = 1.4;
     to.beginPath();
     let y = this.floor;
     to.moveTo(GUTTER, y);
-    for (let place = 0; place < space.cycles.length; place++) {
-      if (space.cycles[place] > this.view.to) break;
-      const x = Math.max(this.view.x(space.cycles[place], this.width), GUTTER - 1);
+    for (let place = 0; place < cycles.length; place++) {
+      if (cycles[place] > this.view.to) break;
+      const x = Math.max(this.view.x(cycles[place], this.width), GUTTER - 1);
       to.lineTo(x, y);
       y = this.y(values[place]);
       to.lineTo(x, y);
     }
     to.lineTo(this.width, y);
     to.stroke();
-    to.setLineDash([]);
   }
 
   at(x, y) {

@@ -1,6 +1,6 @@
 // Everything that is a table, and the curves of the search.
 
-const IDLE_COLOURS = ["#004488", "#BB5566", "#DDAA33", "#66CCEE", "#228833", "#CCBB44", "#AA3377", "#999933", "#eeeeee", "#ffffff"];
+const IDLE_COLOURS = ["#66CCEE", "#228833", "#999933", "#004488", "#BB5566", "#DDAA33", "#CCBB44", "#AA3377", "#000000", "#eeeeee", "#ffffff"];
 const BUSY = "#77AADD";
 
 function cell(text, isNumber = false) {
@@ -49,7 +49,11 @@ class Tables {
 
   bounds() {
     const {model, view} = this, {parts} = model.words, colours = model.colours.parts;
-    byId("chain-text").textContent = model.chain_text;
+    const links = model.chain.length === 1 ? "1 task" : `${exact(model.chain.length)} tasks and transfers`;
+    const spent = model.chain_cycles.map((cycles, part) => [cycles, parts[part]]).filter(([cycles]) => cycles)
+      .sort((a, b) => b[0] - a[0]).map(([cycles, part]) => `${percent(cycles / view.makespan)} ${part}`);
+    byId("chain-text").textContent = spent.length
+      ? `The critical chain of ${links} takes the makespan: ${spent.join(", ")}.` : "There is nothing to run.";
     byId("chain-bar").append(bar(model.chain_cycles.map((cycles, part) => [cycles / view.makespan, colours[part], parts[part]])));
     byId("bindings").append(heading("#cycles", "#share", "spent on"),
       element("tbody", {}, ...model.bindings.map(each => element("tr", {},
@@ -104,9 +108,8 @@ class Tables {
   }
 
   cores() {
-    const {model, view} = this, {idles} = model.words;
-    legend(byId("idles"), [[BUSY, "busy"], ...idles.map((name, each) =>
-      [IDLE_COLOURS[each], each === idles.length - 1 ? name : `waits ${name}`])]);
+    const {model, view} = this, idles = model.words.reasons.map(name => `idle: ${name}`);
+    legend(byId("idles"), [[BUSY, "busy"], ...idles.map((name, each) => [IDLE_COLOURS[each], name])]);
     byId("core-table").append(heading("core", "#tasks", "#busy", "of the makespan"),
       element("tbody", {}, ...model.core_times.map((time, core) => element("tr", {}, cell(model.cores[core]),
         cell(exact(time.tasks), true), cell(percent(time.busy / view.makespan), true),
