@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from spmilp.cached import cached
 from spmilp.errors import SpmilpError
 from spmilp.formats import collector_paused
 from spmilp.frontend.graph import Group, Network, Tensor
@@ -50,64 +51,50 @@ class TiledGroup:
     tasks: tuple[TileTask, ...]
 
 
-def tile_group(
-    network: Network, group: Group, tiling: Tiling, go_on: Callable[[], None] = lambda: None
-) -> TiledGroup:
-    """Cut a group into tasks.
+MOST_TASKS_KEPT = 400_000
+"""Tasks of tiled groups that are kept; with more all are forgotten, for memory's sake."""
 
-    Parameters
-    ----------
-    go_on
-        Called with each task; what it raises passes on.
+
+@cached
+def _known_groups(network: Network) -> dict[tuple[int, Tiling], TiledGroup]:
+    """Return a place for what was cut: a search for tile sizes changes few groups at a time."""
+    return {}
+
+
+def tile_group(network: Network, group: Group, tiling: Tiling) -> TiledGroup:
+    """Cut a group into tasks; what was cut before is not cut again.
 
     Raises
     ------
     SpmilpError
         If the tiling does not fit the group's output.
     """
+    known, key = _known_groups(network), (group.index, tiling)
+    if key not in known:
+        if sum(len(each.tasks) for each in known.values()) > MOST_TASKS_KEPT:
+            known.clear()
+        known[key] = _cut(network, group, tiling)
+    return known[key]
+
+
+def _cut(network: Network, group: Group, tiling: Tiling) -> TiledGroup:
     length = reduction_length(network, group)
     try:
         grid = tile_grid(tiling, network.tensors[group.output].shape, length)
     except ValueError as error:
         raise SpmilpError(f"group {group.name}: {error}") from error
     computation = Computation(network, group, length)
-    tasks = []
-    for box in grid.boxes():
-        for number, part in enumerate(grid.parts):
-            go_on()
-            reads, work = computation.reads(box, part), computation.work(box, part)
-            tasks.append(TileTask(box=box, part=number, reads=reads, work=work))
-    return TiledGroup(group=group, grid=grid, tasks=tuple(tasks))
-
-
-MOST_TASKS_KEPT = 400_000
-"""Tasks of tiled groups that a cache keeps; with more it is emptied, for memory's sake."""
-
-
-class TiledGroups:
-    """The groups of one network, cut as asked; what was cut before is not cut again.
-
-    A search for tile sizes changes few groups at a time. When too many tasks are kept, all are
-    forgotten.
-    """
-
-    def __init__(self, network: Network) -> None:
-        self._network = network
-        self._known: dict[tuple[int, Tiling], TiledGroup] = {}
-        self._kept = 0
-
-    def of(
-        self, group: Group, tiling: Tiling, go_on: Callable[[], None] = lambda: None
-    ) -> TiledGroup:
-        """Return :func:`tile_group` of a group."""
-        key = group.index, tiling
-        if key not in self._known:
-            found = tile_group(self._network, group, tiling, go_on)
-            self._kept += len(found.tasks)
-            if self._kept > MOST_TASKS_KEPT:
-                self._known, self._kept = {}, len(found.tasks)
-            self._known[key] = found
-        return self._known[key]
+    tasks = tuple(
+        TileTask(
+            box=box,
+            part=number,
+            reads=computation.reads(box, part),
+            work=computation.work(box, part),
+        )
+        for box in grid.boxes()
+        for number, part in enumerate(grid.parts)
+    )
+    return TiledGroup(group=group, grid=grid, tasks=tasks)
 
 
 @collector_paused()
@@ -119,7 +106,6 @@ def lower(
     objective: Objective = DEFAULT_OBJECTIVE,
     sources: tuple[tuple[str, str], ...] = (),
     go_on: Callable[[], None] = lambda: None,
-    tiled: TiledGroups | None = None,
 ) -> Problem:
     """Lower a tiled network to a problem.
 
@@ -136,9 +122,7 @@ def lower(
     sources
         ``(what, SHA-256)`` of the files that the problem comes from.
     go_on
-        Called with each task that is made; what it raises ends the lowering.
-    tiled
-        Groups of the network that were cut before.
+        Called with each group and task; what it raises ends the lowering.
 
     Raises
     ------
@@ -146,8 +130,10 @@ def lower(
         If the machine has no DRAM, a tiling does not fit its group, or no kind of core can run a
         group.
     """
-    tiled = tiled or TiledGroups(network)
-    groups = [tiled.of(one, tilings[one.index], go_on) for one in network.groups]
+    groups = []
+    for one in network.groups:
+        go_on()
+        groups.append(tile_group(network, one, tilings[one.index]))
     limits = dma_limits(machine)
     storage = Storage(machine, limits)
     _store_what_is_given(network, machine, groups, storage)

@@ -8,7 +8,7 @@ from spmilp.errors import DoesNotFitError, PinError
 from spmilp.formats import collector_paused
 from spmilp.frontend.graph import Group, Network
 from spmilp.lowering.limits import groups_that_do_not_fit
-from spmilp.lowering.lower import TiledGroups, lower
+from spmilp.lowering.lower import lower
 from spmilp.lowering.rates import machine_rates, usable_bytes
 from spmilp.lowering.tiling import Tiling, Tilings
 from spmilp.machine.machine import Machine
@@ -245,8 +245,6 @@ class NetworkOnMachine:
         that.
     pinned
         Tilings of some groups, by index, that hold whatever is chosen.
-    tiled
-        Groups that were cut before; none at first.
     """
 
     network: Network
@@ -255,11 +253,6 @@ class NetworkOnMachine:
     sources: tuple[tuple[str, str], ...] = ()
     go_on: Callable[[], None] = lambda: None
     pinned: Tilings = field(default_factory=dict)
-    tiled: TiledGroups | None = None
-
-    def __post_init__(self) -> None:
-        if self.tiled is None:
-            object.__setattr__(self, "tiled", TiledGroups(self.network))
 
     @classmethod
     def of(
@@ -294,7 +287,6 @@ class NetworkOnMachine:
             objective=self.objective,
             sources=self.sources,
             go_on=self.go_on,
-            tiled=self.tiled,
         )
 
 
