@@ -138,10 +138,7 @@ def _of_model(network: Network, file: MachineFile, seconds: float) -> Explanatio
             return _of_result(result, seconds)
         why = infeasibility_of(problem) or _without_proof(problem, result, network.name)
     trials = Trials(lambda machine: _makespan(problem_on(machine)), seconds)
-    is_of_task = why.short is not None and why.short.task != ""
-    smaller = (network, file.machine, trials, _makespan) if is_of_task else None
-    first = () if smaller is None else (smaller,)
-    remedies = (*first, *remedies_for(file.machine, why, trials))
+    remedies = remedies_for(file.machine, why, trials)
     return why_it_does_not_fit(network.name, file.machine, why, remedies, trials.count)
 
 

@@ -1,4 +1,4 @@
-"""Changes that make a problem fit, each tried by solving: of the machine, of pins, of tiles."""
+"""Changes that make a problem fit, each tried by solving: of memories, or of pins."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -7,21 +7,11 @@ from itertools import islice
 from time import perf_counter
 
 from spmilp import quantities
-from spmilp.errors import DoesNotFitError, SpmilpError
-from spmilp.explaining.infeasible import (
-    Infeasibility,
-    Obstacle,
-    infeasibility_in_schedule,
-    infeasibility_of,
-    memory_named,
-)
-from spmilp.frontend.graph import Network
-from spmilp.lowering.tiling import Tiling
+from spmilp.errors import SpmilpError
+from spmilp.explaining.infeasible import Infeasibility, Obstacle, memory_named
 from spmilp.machine.machine import Machine, Memory
 from spmilp.problem.pins import NO_PINS, Pins
 from spmilp.problem.problem import Problem
-from spmilp.tile_selection.first_choice import first_choice
-from spmilp.tile_selection.group_model import GroupModel, TileShrinker
 from spmilp.units import Bytes, Cycles, align_up
 
 MOST_DOUBLINGS = 12
@@ -32,9 +22,6 @@ FINE = 16
 
 MOST_PINS = 16
 """Pins that are left out one by one; if none of these helps, all pins are left out at once."""
-
-MOST_CUTS = 12
-"""Times that the tiles of some group are made smaller; a group may come more than once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,53 +193,3 @@ def _without_one(problem: Problem) -> Iterator[tuple[str, Pins]]:
     for buffer in pins.buffers:
         buffers = tuple(each for each in pins.buffers if each != buffer)
         yield f"buffer {problem.buffers[buffer.buffer].name}", replace(pins, buffers=buffers)
-
-
-def smaller_tiles(
-    network: Network,
-    machine: Machine,
-    trials: Trials,
-    solved: Callable[[Problem], Cycles | None],
-) -> Remedy | None:
-    """Return tiles of a few groups with which a checked plan was found.
-
-    The obstacle to a plan names a task, and so a group. The tiles of this group are cut until they
-    need half as many bytes. That is repeated with the next obstacle, until none is left.
-
-    Parameters
-    ----------
-    solved
-        The makespan of a checked plan; ``None`` where none is found.
-    """
-    try:
-        first = first_choice(network, machine)
-    except DoesNotFitError:
-        return None
-    tilings = dict(first.tilings)
-    cut: dict[str, tuple[Tiling, Tiling]] = {}
-    for _ in range(MOST_CUTS):
-        problem = first.lower(tilings)
-        why = infeasibility_of(problem)
-        if why is None:
-            makespan = trials.tried(partial(solved, problem))
-            if makespan is not None and cut:
-                tiles = ", ".join(
-                    f"group {name} in {smaller.describe()} tiles instead of {own.describe()}"
-                    for name, (own, smaller) in cut.items()
-                )
-                return Remedy(change=f"smaller tiles: {tiles}", makespan=makespan)
-            why = infeasibility_in_schedule(problem)
-        task = "" if why is None or why.short is None else why.short.task
-        tiles_of = {each.tile.of for each in problem.tasks if each.tile and each.name == task}
-        group = next((each for each in network.groups if each.name in tiles_of), None)
-        if group is None:
-            return None
-        model, own = GroupModel(network, group, machine), tilings[group.index]
-        half = model.footprint(own).bytes // 2
-        options = (TileShrinker(model, split).until_it_fits(own, half) for split in (False, True))
-        smaller = next(filter(None, options), None)
-        if smaller is None:
-            return None
-        tilings[group.index] = smaller
-        cut[group.name] = first.tilings[group.index], smaller
-    return None

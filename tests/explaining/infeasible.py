@@ -7,7 +7,7 @@ from typing import Any
 import spmilp
 from explaining.slowed import Made, independent_tasks
 from spmilp.explaining.infeasible import Obstacle
-from spmilp.machine.machine import ByteRange, CoreKind, Machine, Memory
+from spmilp.machine.machine import CoreKind, Machine, Memory
 from spmilp.problem.pins import BufferPin, Pins, TaskPin
 from spmilp.problem.problem import Problem, whole_slice
 
@@ -106,8 +106,6 @@ def a_task_is_pinned_to_the_small_memory() -> Problem:
     return replace(small, pins=Pins(tasks=(TaskPin(task=1, cores=(1,)),)))
 
 
-RESERVED = tuple(ByteRange(512 * at + 400, 512 * at + 512) for at in range(8))
-
 BEYOND = BufferPin(buffer=0, memories=(1,), address=15000)
 
 PINNED: dict[str, tuple[Callable[[], Problem], str, str]] = {
@@ -171,10 +169,5 @@ MODELS: dict[str, tuple[Callable[[Machine], Machine], Obstacle, str, int, int, s
     "DRAM": (
         memories_with("dram", size=5000),
         *(Obstacle.DRAM, "dram", 5120, 5000, "1,200 B more in dram"),
-    ),
-    "tiles between reserved ranges": (
-        memories_with("spm", size=4096, reserved=RESERVED),
-        *(Obstacle.ROOM, "spm_0", 1280, 3200),
-        "smaller tiles: group y0 in 2x8/2 tiles instead of 1x4/2, group y1",
     ),
 }
