@@ -8,13 +8,12 @@ hatching.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from spmilp import quantities
 from spmilp.commands.order import Activity
 from spmilp.errors import ArgumentError, MissingExtraError
 from spmilp.explaining.chain import AnalysedPlan, Part
@@ -72,21 +71,14 @@ def operators_of(problem: Problem) -> dict[TaskIdx, str]:
 WIDTH = 11.0
 """Inches of a figure."""
 
-LETTERS_OF_A_LEGEND = 120
-"""Letters that fit side by side below a figure."""
 
-
-def grid_of_axes(
-    count: int, columns: int, heights: Sequence[float], *, shares_x: bool = True
-) -> "tuple[Figure, list[Axes]]":
-    """Return a figure with ``count`` axes in rows of ``columns``.
+def grid_of_axes(count: int, columns: int, heights: Sequence[float]) -> "tuple[Figure, list[Axes]]":
+    """Return a figure with ``count`` axes in rows of ``columns``, and one axis of time.
 
     Parameters
     ----------
     heights
         Inches of each row.
-    shares_x
-        The axes have one axis of time in common.
 
     Raises
     ------
@@ -101,9 +93,7 @@ def grid_of_axes(
         ) from error
 
     figure = Figure(figsize=(WIDTH, sum(heights) + 1.0), layout="constrained")
-    grid = figure.subplots(
-        len(heights), columns, sharex=shares_x, squeeze=False, height_ratios=heights
-    )
+    grid = figure.subplots(len(heights), columns, sharex=True, squeeze=False, height_ratios=heights)
     axes = list(grid.flat)
     for unused in axes[count:]:
         unused.set_visible(False)
@@ -116,21 +106,17 @@ def name_colours(
     heading: str = "",
     where: Literal["outside lower center", "outside upper right"] = "outside lower center",
 ) -> None:
-    """Add a legend of ``(name, colour, hatching)``, as many side by side as the longest allows."""
+    """Add a legend of ``(name, colour, hatching)``, four side by side."""
     from matplotlib.patches import Patch
 
     handles = [
         Patch(facecolor=colour, hatch=hatch or None, edgecolor="black", linewidth=0.4, label=name)
         for name, colour, hatch in styles
     ]
+    columns = min(len(handles), 4)
     if handles:
-        longest = max(len(str(handle.get_label())) for handle in handles) + 6
         figure.legend(
-            handles=handles,
-            loc=where,
-            ncols=max(1, min(len(handles), LETTERS_OF_A_LEGEND // longest)),
-            title=heading or None,
-            fontsize="small",
+            handles=handles, loc=where, ncols=columns, title=heading or None, fontsize="small"
         )
 
 
@@ -155,12 +141,9 @@ def without_markup(name: str) -> str:
     return name.replace("$", r"\$")
 
 
-def shortened(name: str, longest: int = 32) -> str:
+def shortened(name: str) -> str:
     """Return a name without its middle: the beginning says what it is, the end which tile."""
-    if len(name) <= longest:
-        return name
-    head = longest // 2
-    return f"{name[:head]}…{name[head + 1 - longest :]}"
+    return name if len(name) <= 28 else f"{name[:14]}…{name[-13:]}"
 
 
 def title(problem: Problem) -> str:
@@ -253,78 +236,58 @@ def timeline(shown: Sequence[Shown]) -> "Figure":
     for name in (name for each in shown for name in operators_of(each.problem).values()):
         turn, colour = divmod(len(operators), len(OPERATOR_COLOURS))
         operators.setdefault(name, (OPERATOR_COLOURS[colour], HATCHES[turn % len(HATCHES)]))
-    panels = [
-        _Panel(each, subject, label, rows)
-        for each in shown
-        for subject in [AnalysedPlan(problem=each.problem, plan=each.plan)]
-        for label, rows in zip(("core", "DMA channel"), rows_of(subject), strict=True)
-        if rows
-    ]
-    is_alone = len(shown) == 1
-    tall = ROW if is_alone else ROW_BESIDE_OTHERS
-    heights = [min(max(1.0, tall * len(panel.rows)), 12.0) for panel in panels]
-    figure, axes = grid_of_axes(len(panels), 1, heights)
-    heading = f"{title(shown[0].problem)}{_cycles(shown[0]) * is_alone}"
-    figure.suptitle(heading, x=0.01, horizontalalignment="left")
-    for axis, panel in zip(axes, panels, strict=True):
-        _draw_rows(axis, panel, operators, tall)
-        if not is_alone and panel.label == "core":
-            caption = without_markup(f"{panel.shown.label}{_cycles(panel.shown)}")
-            axis.set_title(caption, loc="left", fontsize="small")
-    last = max(each.plan.claim.makespan for each in shown)
-    axes[-1].set_xlim(0, max(last, 1))
+    subjects = [AnalysedPlan(problem=each.problem, plan=each.plan) for each in shown]
+    rows = [rows_of(subject) for subject in subjects]
+    tall = ROW if len(shown) == 1 else ROW_BESIDE_OTHERS
+    heights = [min(max(1.0, tall * len(mine)), 24.0) for mine in rows]
+    figure, axes = grid_of_axes(len(shown), 1, heights)
+    figure.suptitle(title(shown[0].problem), x=0.01, horizontalalignment="left")
+    for axis, each, subject, mine in zip(axes, shown, subjects, rows, strict=True):
+        framed = {link.activity for link in subject.chain} if each.chain else set[Activity]()
+        _draw_rows(axis, subject, [activities for _, activities in mine], operators, framed)
+        step = max(-(-len(mine) // 144), round(LETTER / tall))
+        labels = [without_markup(name) for name, _ in mine]
+        axis.set_yticks(range(0, len(labels), step), labels=labels[::step], fontsize=6)
+        axis.set_ylim(len(labels) - 0.4, -0.6)
+        caption = without_markup(f"{each.label}: {each.plan.claim.makespan:,} cycles")
+        axis.set_title(caption, loc="left", fontsize="small")
+    axes[-1].set_xlim(0, max(1, *(each.plan.claim.makespan for each in shown)))
     axes[-1].set_xlabel("cycle")
-    used = {part for panel in panels for part in panel.subject.parts}
-    parts = [
-        (part.words, PART_COLOURS[part], "")
-        for part in Part
-        if part in used and part is not Part.COMPUTE
-    ]
+    used = {part for subject in subjects for part in subject.parts} - {Part.COMPUTE}
+    parts = [(part.words, PART_COLOURS[part], "") for part in Part if part in used]
     name_colours(figure, parts, "transfers", "outside upper right")
-    named = [(without_markup(shortened(name)), *operators[name]) for name in operators]
+    named = [(without_markup(shortened(name)), *style) for name, style in operators.items()]
     left_out = len(named) - MOST_NAMED
     heading = f"operators (and {left_out} more)" if left_out > 0 else "operators"
     name_colours(figure, named[:MOST_NAMED], heading)
     return figure
 
 
-def _cycles(shown: Shown) -> str:
-    return f": {shown.plan.claim.makespan:,} cycles"
-
-
-Rows: TypeAlias = dict[str, list[Activity]]
-"""The activities of cores, or of channels, by name."""
-
-
-class _Panel(NamedTuple):
-    """The rows of the cores, or of the channels, of one plan."""
-
-    shown: Shown
-    subject: AnalysedPlan
-    label: str
-    rows: Rows
-
-
-def rows_of(subject: AnalysedPlan) -> tuple[Rows, Rows]:
-    """Return what each core does, and each channel that moves something, in their order."""
+def rows_of(subject: AnalysedPlan) -> list[tuple[str, list[Activity]]]:
+    """Return what each core does, then each channel that moves something, with their names."""
     machine, plan = subject.problem.machine, subject.plan
-    cores: Rows = {core.name: [] for core in machine.cores}
+    cores = [(core.name, list[Activity]()) for core in machine.cores]
     for placement in plan.placements:
-        cores[machine.cores[placement.core].name].append(placement.task)
-    channels: Rows = {}
+        cores[placement.core][1].append(placement.task)
+    channels: dict[str, list[Activity]] = {}
     for move in sorted(plan.transfers, key=lambda each: (each.engine, each.channel)):
         name = f"{machine.engines[move.engine].name}:{move.channel}"
         channels.setdefault(name, []).append(len(plan.placements) + move.index)
-    return cores, channels
+    return [*cores, *channels.items()]
 
 
-def _draw_rows(axis: "Axes", panel: _Panel, operators: Mapping[str, Style], tall: float) -> None:
+def _draw_rows(
+    axis: "Axes",
+    subject: AnalysedPlan,
+    rows: Sequence[Sequence[Activity]],
+    operators: Mapping[str, Style],
+    framed: Set[Activity],
+) -> None:
     """Draw the rows, and frame what is of the critical chain."""
-    subject, names = panel.subject, operators_of(panel.shown.problem)
-    framed = {link.activity for link in subject.chain} if panel.shown.chain else set()
+    names = operators_of(subject.problem)
     boxes: defaultdict[Style, list[Box]] = defaultdict(list)
     frames: list[Box] = []
-    for height, activities in enumerate(panel.rows.values()):
+    for height, activities in enumerate(rows):
         for activity in activities:
             part, name = subject.parts[activity], names.get(activity, "")
             style = operators[name] if part is Part.COMPUTE else (PART_COLOURS[part], "")
@@ -335,22 +298,10 @@ def _draw_rows(axis: "Axes", panel: _Panel, operators: Mapping[str, Style], tall
         draw_boxes(axis, mine, hatch, facecolors=colour, edgecolors="black", linewidths=0.2)
     if frames:
         draw_boxes(axis, frames, facecolors="none", edgecolors="black", linewidths=1.6)
-    step = max(-(-len(panel.rows) // 72), round(LETTER / tall))
-    labels = [without_markup(name) for name in panel.rows]
-    axis.set_yticks(range(0, len(labels), step), labels=labels[::step], fontsize=6)
-    axis.set_ylim(len(labels) - 0.4, -0.6)
-    axis.set_ylabel(panel.label)
 
 
 LIMIT, PEAK, OUTLINE = "#D55E00", "#AA3377", "#000000"
 """Colours of the capacity, of the peak, and of outlines and live bytes."""
-
-LETTERS_PER_INCH = 17
-"""Letters of a label per inch."""
-
-SHORTEST_LABEL = 6
-LABEL_HEIGHT = 0.06
-"""A rectangle is labelled when so many letters fit into it, and it has this share of the height."""
 
 
 def memory_map(
@@ -392,7 +343,9 @@ def memory_map(
         axis.set_ylim(0, top * 1.06)
         axis.set_yticks([0, top / 2, top], labels=["0", size(top // 2), size(top)])
         _draw_limits(axis, memory)
-        _draw_residencies(axis, problem, here, WIDTH / columns * 0.85 * LETTERS_PER_INCH)
+        boxes = [(each.start, each.end, each.offset, each.offset + each.bytes) for each in here]
+        colours = [KIND_COLOURS[_kind(problem, each)] for each in here]
+        draw_boxes(axis, boxes, facecolors=colours, edgecolors=OUTLINE, linewidths=0.25)
         if here:
             cycles, totals = live_bytes(here)
             axis.step(cycles, totals, where="post", color=OUTLINE, linewidth=1.0)
@@ -404,7 +357,7 @@ def memory_map(
             axis.set_ylabel("address")
         if position + columns >= len(drawn):
             axis.set_xlabel("cycle")
-    shown = {_what(problem, each)[1] for memory in drawn for each in residencies[memory.index]}
+    shown = {_kind(problem, each) for memory in drawn for each in residencies[memory.index]}
     kinds = [(kind, colour, "") for kind, colour in KIND_COLOURS.items() if kind in shown]
     name_colours(figure, kinds)
     return figure
@@ -437,31 +390,10 @@ def _draw_limits(axis: "Axes", memory: Memory) -> None:
             axis.axhline(border, color="0.75", linewidth=0.5, linestyle=":")
 
 
-def _draw_residencies(
-    axis: "Axes", problem: Problem, residencies: Sequence[Residency], letters: float
-) -> None:
-    """Draw residencies; ``letters`` fit side by side into the axes."""
-    makespan, top = axis.get_xlim()[1], axis.get_ylim()[1]
-    boxes, colours = [], []
-    for residency in residencies:
-        low, high = residency.offset, residency.offset + residency.bytes
-        name, kind = _what(problem, residency)
-        boxes.append((residency.start, residency.end, low, high))
-        colours.append(KIND_COLOURS[kind])
-        room = int((residency.end - residency.start) / makespan * letters)
-        if room >= SHORTEST_LABEL and residency.bytes > LABEL_HEIGHT * top:
-            middle = (residency.start + residency.end) / 2, (low + high) / 2
-            label = without_markup(shortened(name, room))
-            axis.text(*middle, label, fontsize=6, ha="center", va="center", clip_on=True)
-    draw_boxes(axis, boxes, facecolors=colours, edgecolors=OUTLINE, linewidths=0.25)
-
-
-def _what(problem: Problem, residency: Residency) -> tuple[str, str]:
-    """Return the name and the kind of what lies there."""
+def _kind(problem: Problem, residency: Residency) -> str:
     if residency.slice is None:
-        return SCRATCH, SCRATCH
-    buffer = problem.buffers[problem.slices[residency.slice].buffer]
-    return buffer.name, buffer.kind
+        return SCRATCH
+    return problem.buffers[problem.slices[residency.slice].buffer].kind
 
 
 def gap_over_time(problem: Problem, log: Sequence[LogEntry]) -> "Figure":
@@ -478,32 +410,17 @@ def gap_over_time(problem: Problem, log: Sequence[LogEntry]) -> "Figure":
         raise ArgumentError(
             "nothing is known of the search: spmilp solve keeps log.jsonl beside the plan"
         )
+    from pandas import DataFrame
+
     figure, (axis,) = grid_of_axes(1, 1, [4.0])
     quantity = problem.objective.first
-    gap = log[-1].gap
-    ended = "" if gap is None else f", gap {quantities.percent(gap)} at the end"
-    figure.suptitle(f"{title(problem)}: {str(quantity).replace('_', ' ')}{ended}")
-    end = log[-1].seconds
-    for name, colour, points in (
-        ("incumbent", PART_COLOURS[Part.LOAD], [(each.seconds, each.incumbent) for each in log]),
-        ("bound", PART_COLOURS[Part.STORE], [(each.seconds, each.bound) for each in log]),
-    ):
-        known = [(seconds, value) for seconds, value in points if value is not None]
-        if known:
-            seconds = [second for second, _ in known] + [end]
-            values = [value for _, value in known] + [known[-1][1]]
-            axis.step(seconds, values, where="post", color=colour, linewidth=2, label=name)
-    both = [each for each in log if each.gap is not None]
-    axis.fill_between(
-        [each.seconds for each in both] + [end] * bool(both),
-        [each.bound or 0 for each in (*both, *both[-1:])],
-        [each.incumbent or 0 for each in (*both, *both[-1:])],
-        step="post",
-        color="0.92",
-        label="gap",
+    DataFrame(log).astype({"incumbent": float, "bound": float}).plot(
+        ax=axis,
+        x="seconds",
+        y=["incumbent", "bound"],
+        color=[PART_COLOURS[Part.LOAD], PART_COLOURS[Part.STORE]],
+        drawstyle="steps-post",
+        ylabel=UNITS[quantity],
+        title=f"{title(problem)}: {str(quantity).replace('_', ' ')}",
     )
-    axis.set_xlim(0, max(end, 0.001))
-    axis.set_xlabel("seconds")
-    axis.set_ylabel(UNITS[quantity])
-    axis.legend(loc="upper right")
     return figure
