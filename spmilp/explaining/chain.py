@@ -10,9 +10,9 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate, pairwise
-from math import lcm
 from typing import NamedTuple, TypeAlias
 
 from spmilp.commands.order import Activities, Activity, Before, activities_of, predecessors
@@ -89,20 +89,11 @@ class AnalysedPlan:
         return (*[Part.COMPUTE] * len(self.plan.placements), *map(self._part, self.plan.transfers))
 
     @cached_property
-    def rates(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The rates of all links and of all engines, in a part of a byte per cycle."""
+    def held_rates(self) -> tuple[Fraction, ...]:
+        """Bytes per cycle that each transfer holds of each link of its route."""
         machine = self.problem.machine
-        both = [each.rate for each in machine.links], [each.rate for each in machine.engines]
-        unit = lcm(*(rate.denominator for rates in both for rate in rates))
-        links, engines = (tuple(int(rate * unit) for rate in rates) for rates in both)
-        return links, engines
-
-    @cached_property
-    def held_rates(self) -> tuple[int, ...]:
-        """What each transfer holds of each link of its route, in the unit of ``rates``."""
-        links, engines = self.rates
         return tuple(
-            min([engines[move.engine], *(links[link] for link in move.route)])
+            min([machine.engines[move.engine].rate, *(machine.links[i].rate for i in move.route)])
             for move in self.plan.transfers
         )
 
@@ -112,9 +103,9 @@ class AnalysedPlan:
         return frozenset((pin.task, pin.not_before) for pin in self.problem.pins.tasks)
 
     @cached_property
-    def use_of_links(self) -> Counter[LinkIdx]:
-        """What all transfers together hold of each link."""
-        found: Counter[LinkIdx] = Counter()
+    def use_of_links(self) -> dict[LinkIdx, Fraction]:
+        """Bytes per cycle, times cycles, that all transfers together hold of each link."""
+        found: defaultdict[LinkIdx, Fraction] = defaultdict(Fraction)
         for move, held in zip(self.plan.transfers, self.held_rates, strict=True):
             for link in move.route:
                 found[link] += held * (move.end - move.start)
@@ -206,7 +197,7 @@ class Cause(NamedTuple):
     link: LinkIdx | None = None
 
 
-_Uses: TypeAlias = list[tuple[Activity, Cycles, Cycles, int]]
+_Uses: TypeAlias = list[tuple[Activity, Cycles, Cycles, Fraction | int]]
 """``(activity, start, end, amount)`` of everything that takes some of one resource."""
 
 
@@ -214,7 +205,7 @@ class _Load:
     """What is taken of one resource over time, as a step function."""
 
     def __init__(self, uses: _Uses) -> None:
-        changes: defaultdict[Cycles, int] = defaultdict(int)
+        changes: defaultdict[Cycles, Fraction | int] = defaultdict(int)
         self._ended: dict[Cycles, Activity] = {}
         for activity, start, end, amount in uses:
             changes[start] += amount
@@ -222,18 +213,15 @@ class _Load:
             self._ended.setdefault(end, activity)
         self._cycles = sorted(changes)
         self._levels = list(accumulate((changes[cycle] for cycle in self._cycles), initial=0))
-        self._above: dict[int, list[int]] = {}
+        self._above: dict[Fraction | int, list[int]] = {}
 
-    def free_since(
-        self, start: Cycles, most: int, not_before: Cycles
-    ) -> tuple[Cycles, Activity] | None:
+    def free_since(self, start: Cycles, most: Fraction | int) -> tuple[Cycles, Activity] | None:
         """Find since when no more than ``most`` of it was taken, up to ``start``.
 
         Returns
         -------
         tuple or None
-            That cycle and the activity that ended then; ``None`` if it has been so since
-            ``not_before``.
+            That cycle and the activity that ended then; ``None`` if it has always been so.
         """
         if most not in self._above:
             # For each position, the last up to it before which more than that was taken; or 0.
@@ -241,7 +229,7 @@ class _Load:
             self._above[most] = list(accumulate(marks, max))
         position = bisect_left(self._cycles, start)
         latest = self._above[most][position] if position else 0
-        if not latest or self._cycles[latest] <= not_before:
+        if not latest:
             return None
         cycle = self._cycles[latest]
         return cycle, self._ended[cycle]
@@ -262,20 +250,20 @@ class _Loads:
         self._engines = list(map(_Load, engines))
         self._links = list(map(_Load, links))
 
-    def causes(self, move: Transfer, not_before: Cycles) -> Iterator[Cause]:
-        """Yield what a transfer waited for on its engine and links since ``not_before``.
+    def causes(self, move: Transfer) -> Iterator[Cause]:
+        """Yield what a transfer waited for on its engine and links.
 
         Of the links that one transfer freed only the first is named.
         """
-        floor = max(0, not_before - 1)
-        others = self._subject.problem.machine.engines[move.engine].channels - 1
-        freed = self._engines[move.engine].free_since(move.start, others, floor)
+        machine = self._subject.problem.machine
+        others = machine.engines[move.engine].channels - 1
+        freed = self._engines[move.engine].free_since(move.start, others)
         if freed is not None:
             yield Cause(Wait.CHANNEL, *freed)
         named = set()
         for link in move.route:
-            most = self._subject.rates[0][link] - self._subject.held_rates[move.index]
-            freed = self._links[link].free_since(move.start, most, floor)
+            most = machine.links[link].rate - self._subject.held_rates[move.index]
+            freed = self._links[link].free_since(move.start, most)
             if freed is not None and freed[1] not in named:
                 named.add(freed[1])
                 yield Cause(Wait.LINK, *freed, link=link)
@@ -289,7 +277,7 @@ def _causes_of(subject: AnalysedPlan) -> tuple[tuple[Cause, ...], ...]:
         causes = [_of_bytes_or_order(subject, activity, each) for each in last]
         move, position = subject.transfer(activity), activities.position[activity]
         if move is not None:
-            causes += loads.causes(move, max((cause.until for cause in causes), default=0))
+            causes += loads.causes(move)
         elif position:
             previous = activities.lists[activities.list_of[activity]][position - 1]
             causes.append(Cause(Wait.CORE, subject.ends[previous], previous))
@@ -538,8 +526,9 @@ def _waited_for(subject: AnalysedPlan, following: ChainLink) -> Binding | None:
     move, before = subject.transfer(following.activity), subject.transfer(cause.activity)
     if cause.wait is not Wait.CHANNEL or move is None or before is None:
         return None
+    links = subject.problem.machine.links
     both = subject.held_rates[before.index] + subject.held_rates[move.index]
-    shared = [each for each in move.route if each in before.route and both > subject.rates[0][each]]
+    shared = [each for each in move.route if each in before.route and both > links[each].rate]
     full = _slowest(subject, shared)
     if full is not None:
         return Binding(Holder.LINK, full, Reason.TAKEN)
@@ -548,8 +537,8 @@ def _waited_for(subject: AnalysedPlan, following: ChainLink) -> Binding | None:
 
 def _slowest(subject: AnalysedPlan, links: Sequence[LinkIdx]) -> LinkIdx | None:
     """Return the slowest of some links, of several the most used one."""
-    rates, use = subject.rates[0], subject.use_of_links
-    return min(links, key=lambda link: (rates[link], -use[link], link), default=None)
+    every, use = subject.problem.machine.links, subject.use_of_links
+    return min(links, key=lambda link: (every[link].rate, -use[link], link), default=None)
 
 
 def cycles_by_binding(steps: Iterable[ChainStep]) -> tuple[tuple[Binding, Cycles], ...]:

@@ -43,10 +43,6 @@ class Explanation:
     def __repr__(self) -> str:
         return self.text
 
-    def with_part(self, name: str, text: str, data: object) -> "Explanation":
-        """Return it with one more part."""
-        return Explanation(text=f"{self.text}\n\n{text}", data={**self.data, name: data})
-
 
 def section(heading: str, lines: Iterable[str]) -> str:
     """Return a heading with its lines below, indented."""

@@ -1,7 +1,7 @@
 """How a plan uses memories and DRAM: results in place, and traffic beyond the compulsory."""
 
 from collections import Counter, defaultdict
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from spmilp.explaining.chain import AnalysedPlan, Part
 from spmilp.explaining.text import Worded
@@ -25,29 +25,12 @@ def in_place_pairs(subject: AnalysedPlan) -> tuple[tuple[ResidencyIdx, Residency
     return tuple(found)
 
 
-class TensorTraffic(NamedTuple):
-    """Bytes of one tensor that leave DRAM (``loaded``) and enter it (``stored``).
+def traffic_of(subject: AnalysedPlan) -> list[dict[str, Any]]:
+    """Return the traffic of each tensor that has some, the most beyond the compulsory first.
 
-    Parameters
-    ----------
-    compulsory
-        The part that no plan can avoid: bytes read of an input or weight once, an output once.
+    In bytes: what leaves DRAM, what enters it, and what no plan can avoid of that, an input or
+    weight read once and an output written once.
     """
-
-    tensor: str
-    kind: BufferKind
-    loaded: Bytes
-    stored: Bytes
-    compulsory: Bytes
-
-    @property
-    def bytes(self) -> Bytes:
-        """All of it."""
-        return self.loaded + self.stored
-
-
-def traffic_of(subject: AnalysedPlan) -> tuple[TensorTraffic, ...]:
-    """Return the traffic of each tensor that has some, the most beyond the compulsory first."""
     problem = subject.problem
     loaded, stored, compulsory = Counter[str](), Counter[str](), Counter[str]()
     names = [subject.tensor_name(buffer.index) for buffer in problem.buffers]
@@ -62,11 +45,17 @@ def traffic_of(subject: AnalysedPlan) -> tuple[TensorTraffic, ...]:
         loaded[names[part.buffer]] += part.bytes * subject.is_dram(move.source)
         stored[names[part.buffer]] += part.bytes * sum(map(subject.is_dram, move.destinations))
     rows = [
-        TensorTraffic(name, kind, loaded[name], stored[name], compulsory[name])
+        {"tensor": name, "kind": kind, "loaded": loaded[name], "stored": stored[name]}
+        | {"compulsory": compulsory[name]}
         for name, kind in kinds.items()
         if loaded[name] or stored[name] or compulsory[name]
     ]
-    return tuple(sorted(rows, key=lambda row: (row.compulsory - row.bytes, -row.bytes, row.tensor)))
+
+    def order(row: dict[str, Any]) -> tuple[Bytes, Bytes, str]:
+        moved = row["loaded"] + row["stored"]
+        return row["compulsory"] - moved, -moved, row["tensor"]
+
+    return sorted(rows, key=order)
 
 
 class Beyond(Worded):

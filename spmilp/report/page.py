@@ -60,7 +60,7 @@ def contents(subject: AnalysedPlan) -> dict[str, Any]:
         "core_memory": [core.memory for core in machine.cores],
         "engines": [{"name": each.name, "channels": each.channels} for each in machine.engines],
         "links": [f"{link.source} → {link.target}" for link in machine.links],
-        "link_rates": subject.rates[0],
+        "link_rates": [float(link.rate) for link in machine.links],
         "memories": [
             {"name": each.name, "kind": str(each.kind), "size": each.size, "banks": each.banks}
             | {"reserved": [(taken.start, taken.end) for taken in each.reserved]}
@@ -77,7 +77,7 @@ def contents(subject: AnalysedPlan) -> dict[str, Any]:
             **_columns(plan.transfers, "slice", "source", "engine", "channel", "start", "end"),
             **_columns(plan.transfers, "route"),
             "ends": [each.destinations for each in plan.transfers],
-            "held": subject.held_rates,
+            "held": list(map(float, subject.held_rates)),
             "part": [parts.index(part) for part in subject.parts[len(plan.placements) :]],
         },
         "residencies": {
@@ -115,7 +115,7 @@ def contents(subject: AnalysedPlan) -> dict[str, Any]:
             for memory in machine.memories
             if memory.kind is not MemoryKind.DRAM
         ],
-        "traffic": [each._asdict() for each in traffic_of(subject)],
+        "traffic": traffic_of(subject),
         "excess": [each._asdict() for each in excess_of(subject)[:MOST_EXCESS]],
         "words": {
             "parts": [part.words for part in Part],
