@@ -200,10 +200,8 @@ class _Execution:
         self._takes = lists.scheme is EventScheme.SEMAPHORES
         self._maximum = maximum
         self._events = [_Event() for _ in range(lists.events)]
-        used = [index for index, commands in enumerate(self._commands) if commands]
-        self._column = {index: column for column, index in enumerate(used)}
-        self._clocks = {index: np.zeros(len(used), dtype=np.int64) for index in used}
-        self._next = dict.fromkeys(used, 0)
+        self._next = [0] * len(self._commands)
+        self._clocks = np.zeros((len(self._next), len(self._next)), dtype=np.int64)
         every = (command for commands in self._commands for command in commands)
         self._asked = Counter((w.event, w.count) for w in every if isinstance(w, Wait))
         self.unordered: list[tuple[int, _Point, _Point]] = []
@@ -211,7 +209,7 @@ class _Execution:
 
     def run(self) -> Iterator[tuple[_Point, Run | Move]]:
         """Yield tasks and transfers as they start, each after all that precede it for certain."""
-        ready = deque(self._next)
+        ready = deque(range(len(self._next)))
         while ready:
             index = ready.popleft()
             commands = self._commands[index]
@@ -225,15 +223,15 @@ class _Execution:
                 elif not self._wait(point, command):
                     break
                 self._next[index] += 1
-                self._clocks[index][self._column[index]] = self._next[index]
+                self._clocks[index, index] = self._next[index]
 
     def precedes(self, point: _Point, now: _Point) -> bool:
         """Say whether a command has been executed for certain when ``now`` is, the current one."""
-        return bool(self._clocks[now.list][self._column[point.list]] > point.position)
+        return bool(self._clocks[now.list, point.list] > point.position)
 
     def stuck(self) -> Iterator[tuple[_Point, Wait, int]]:
         """Yield the waits at which lists stopped for ever, and what their events had come to."""
-        for index, position in self._next.items():
+        for index, position in enumerate(self._next):
             for command in self._commands[index][position : position + 1]:
                 if isinstance(command, Wait):
                     event = self._events[command.event]
@@ -254,7 +252,7 @@ class _Execution:
                 self.overfull.append((command.event, point))
         if self._takes or self._asked[command.event, number]:
             clock = self._clocks[point.list].copy()
-            clock[self._column[point.list]] = point.position + 1
+            clock[point.list] = point.position + 1
             event.clocks[number] = clock
         return event.blocked.pop(number, [])
 
