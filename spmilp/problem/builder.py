@@ -1,11 +1,10 @@
 """Problems built by hand, by names: no index, no slice number, no place in a tensor."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import combinations
+from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from spmilp.errors import ArgumentError
 from spmilp.formats import near_matches
@@ -96,27 +95,6 @@ class Data:
         return f"{self.name}: {self.dtype} {'x'.join(map(str, self.shape))}"
 
 
-class _Home(NamedTuple):
-    """The box of a DRAM tensor, or the memory, where some data starts or ends."""
-
-    kind: BufferKind
-    memory: MemoryIdx
-    tensor: str
-    shape: Extents
-    start: Extents
-
-
-class _NamedTask(NamedTuple):
-    """A task whose references are names; ``fields`` are those of a task that need no reference."""
-
-    reads: tuple[View, ...]
-    writes: tuple[Data, ...]
-    in_place: tuple[tuple[View, Data], ...]
-    after: tuple[str, ...]
-    partial: bool
-    fields: Mapping[str, Any]
-
-
 class ProblemBuilder:
     """Builds a problem by names: inputs, weights, tasks, outputs.
 
@@ -157,9 +135,11 @@ class ProblemBuilder:
         self._name = name
         self._objective = Objective.of(Quantity(objective))
         self._data: dict[str, Data] = {}
-        self._starts: dict[str, _Home] = {}
-        self._ends: dict[str, _Home] = {}
-        self._tasks: dict[str, _NamedTask] = {}
+        self._buffers: dict[str, Buffer] = {}
+        self._tensors: dict[str, DramTensor] = {}
+        self._tiles: dict[str, list[View]] = {}
+        self._views: dict[View, int] = {}
+        self._tasks: dict[str, Task] = {}
 
     @property
     def machine(self) -> Machine:
@@ -199,11 +179,10 @@ class ProblemBuilder:
     def _add_start(
         self, name: str, shape: Shape, dtype: str, memory: str | None, kind: BufferKind
     ) -> Data:
-        who = f"{kind} {name}"
-        data = self._fresh((name, shape, dtype), who)
-        origin = (0,) * len(data.shape)
-        self._data[name] = data
-        self._starts[name] = _Home(kind, self._memory(memory, who), name, data.shape, origin)
+        home = self._memory(memory, f"{kind} {name}")
+        data = self._new_data((name, shape, dtype), f"{kind} {name}")
+        place = self._place(data, kind, home, name, data.shape, (0,) * len(data.shape))
+        self._add(data, kind, starts_in=home, place=place)
         return data
 
     def task(
@@ -211,11 +190,11 @@ class ProblemBuilder:
         name: str,
         *,
         cycles: int | Mapping[str, int],
-        reads: Iterable[str | Data | View] | str | Data | View = (),
+        reads: Iterable[Data | View] | Data | View = (),
         writes: Written | Iterable[Written] = (),
         scratch: Bytes = 0,
-        after: Iterable[str | Data] | str | Data = (),
-        in_place: Iterable[tuple[str | Data | View, str]] = (),
+        after: Iterable[str] | str = (),
+        in_place: Iterable[tuple[Data | View, str]] = (),
         energy: int | Mapping[str, int] | None = None,
         partial: bool = False,
     ) -> Any:
@@ -227,17 +206,17 @@ class ProblemBuilder:
             How long it runs on every kind of core, launch included; or ``{kind: cycles}`` for the
             kinds that can run it.
         reads
-            What must be in the core's memory while it runs: data, parts of data, or names.
+            What must be in the core's memory while it runs: data, or parts of data.
         writes
             ``(name, shape, dtype)`` of what it writes, or several of them.
         scratch
             Bytes that it needs besides.
         after
-            Tasks that must have ended before it starts, besides those that write what it reads: by
-            name, or by what they write.
+            Names of tasks that must have ended before it starts, besides those that write what it
+            reads.
         in_place
-            ``(read, written)`` pairs that may share their bytes: the name of what it writes takes
-            the place of what it reads, which must have the same size.
+            ``(read, name)`` pairs that may share their bytes: what it writes by this name takes the
+            place of what it reads, which must have the same size.
         energy
             Femtojoules, as ``cycles``; left out where unknown.
         partial
@@ -255,40 +234,48 @@ class ProblemBuilder:
         """
         who = f"task {name}"
         _is_new(name, "task", self._tasks)
-        one = isinstance(writes, tuple) and len(writes) == 3 and isinstance(writes[0], str)
-        wanted: list[Any] = [writes] if one else list(writes)
-        views = tuple(self._view(read, who) for read in _as_list(reads))
-        written = tuple(self._fresh(each, who) for each in wanted)
         _require(scratch >= 0, f"{who}: scratch of {scratch} B, expected 0 or more")
+        views = [self._view(read, who) for read in _as_list(reads)]
         twice = next((view for n, view in enumerate(views) if view in views[:n]), None)
         _require(twice is None, f"{who}: reads {twice!r} twice")
-        by_name = {data.name: data for data in written}
-        _require(len(by_name) == len(written), f"{who}: writes something twice")
-        pairs = [(self._view(read, who), by_name.get(into)) for read, into in in_place]
-        for (view, data), (_, into) in zip(pairs, in_place, strict=True):
+        one = isinstance(writes, tuple) and len(writes) == 3 and isinstance(writes[0], str)
+        wanted: list[Any] = [writes] if one else list(writes)
+        written = {data.name: data for data in (self._new_data(each, who) for each in wanted)}
+        _require(len(written) == len(wanted), f"{who}: writes something twice")
+        numbers = {name: len(self._buffers) + n for n, name in enumerate(written)}
+        pairs = []
+        for read, into in in_place:
+            view = self._view(read, who)
             _require(view in views, f"{who}: in place of {view!r}, which it does not read")
-            _require(data is not None, f"{who}: in place {into!r}, which it does not write")
-            size, room = data[()].bytes if data else 0, view.bytes
+            _require(into in written, f"{who}: in place {into!r}, which it does not write")
+            size, room = written[into][()].bytes, view.bytes
             _require(size == room, f"{who}: {into} of {size} B in place of {view!r} of {room} B")
-        self._tasks[name] = _NamedTask(
-            reads=views,
-            writes=written,
-            in_place=tuple((view, data) for view, data in pairs if data),
-            after=tuple(dict.fromkeys(self._earlier(each, who) for each in _as_list(after))),
-            partial=partial,
-            fields={
-                "name": name,
-                "cycles": self._per_kind(cycles, who, "cycles", 1),
-                "energy": () if energy is None else self._per_kind(energy, who, "energy", 0),
-                "scratch": scratch,
-            },
+            pairs.append((view, numbers[into]))
+        earlier = dict.fromkeys(_as_list(after))
+        for other in earlier:
+            said = f"{who}: after {other!r}, no such task{_near(other, self._tasks)}"
+            _require(other in self._tasks, said)
+        cycles_on = self._per_kind(cycles, who, "cycles", 1)
+        energy_on = () if energy is None else self._per_kind(energy, who, "energy", 0)
+        # Slices have the numbers of views here; they get their own when all buffers are there.
+        self._tasks[name] = Task(
+            index=len(self._tasks),
+            name=name,
+            cycles=cycles_on,
+            reads=tuple(map(self._number, views)),
+            writes=tuple(numbers.values()),
+            scratch=scratch,
+            in_place=tuple((self._number(view), into) for view, into in pairs),
+            after=tuple(self._tasks[other].index for other in earlier),
+            energy=energy_on,
         )
-        self._data |= by_name
-        return written[0] if one else written
+        for data in written.values():
+            self._add(data, BufferKind.PARTIAL if partial else BufferKind.INTERMEDIATE)
+        return next(iter(written.values())) if one else tuple(written.values())
 
     def output(
         self,
-        data: str | Data,
+        data: Data,
         *,
         tensor: tuple[str, Shape] | None = None,
         at: Shape | None = None,
@@ -309,24 +296,27 @@ class ProblemBuilder:
         Raises
         ------
         ValueError
-            If there is no such data, no task writes it, it is an output already, or the tile leaves
-            its tensor.
+            If the data is another problem's, no task writes it, it is an output already, or the
+            tile leaves its tensor, overlaps another one, or is of another type.
         """
-        found = self._known(data, "output")
-        who, name = f"output {found.name}", found.name
-        _require(name not in self._starts, f"{who}: no task writes it")
-        _require(name not in self._ends, f"{who}: is an output already")
-        whole, shape = (name, found.shape) if tensor is None else tensor
+        view = self._view(data, "output")
+        name, who = view.data.name, f"output {view.data.name}"
+        _require(view == view.data[()], f"{who}: {view!r} is a part; expected the whole of it")
+        buffer = self._buffers[name]
+        _require(buffer.starts_in is None, f"{who}: no task writes it")
+        _require(buffer.ends_in is None, f"{who}: is an output already")
+        whole, shape = (name, buffer.shape) if tensor is None else tensor
         extents = _extents(shape, who)
         start = (0,) * len(extents) if at is None else _as_tuple(at)
-        axes = len(found.shape)
+        axes = len(buffer.shape)
         said = f"{who}: {axes} axes at {len(start)} in a tensor of {len(extents)}"
         _require(len(start) == len(extents) == axes, said)
-        for axis, (first, length, end) in enumerate(zip(start, found.shape, extents, strict=True)):
+        for axis, (first, length, end) in enumerate(zip(start, buffer.shape, extents, strict=True)):
             said = f"[{first}, {first + length}) along axis {axis} of {whole}, which is [0, {end})"
             _require(0 <= first <= end - length, f"{who}: {said}")
-        home = _Home(BufferKind.OUTPUT, self._memory(memory, who), whole, extents, start)
-        self._ends[name] = home
+        home = self._memory(memory, who)
+        place = self._place(view.data, BufferKind.OUTPUT, home, whole, extents, start)
+        self._buffers[name] = replace(buffer, kind=BufferKind.OUTPUT, ends_in=home, place=place)
 
     def build(self) -> Problem:
         """Return the problem.
@@ -334,46 +324,43 @@ class ProblemBuilder:
         Raises
         ------
         ValueError
-            If there is no task, something is never read and is no output, or tiles of an output
-            differ in type or overlap.
+            If there is no task, or something is never read and is no output.
         """
         _require(self._tasks, f"{self._name}: has no task")
-        views = [view for task in self._tasks.values() for view in task.reads]
-        used = {view.data.name for view in views} | set(self._ends)
-        for name in self._data:
-            _require(name in used, f"{name}: no task reads it, and it is no output")
-        tensors = self._tensors()
-        numbers = {name: index for index, name in enumerate(self._data)}
-        buffers = [self._buffer(name, index, tensors) for name, index in numbers.items()]
-        # Whole buffers come first, then each part that is read, once.
+        read = {view.data.name for view in self._views}
+        for buffer in self._buffers.values():
+            used = buffer.name in read or buffer.ends_in is not None
+            _require(used, f"{buffer.name}: no task reads it, and it is no output")
+        # Tensors of outputs come last, and whole buffers before the parts that are read.
+        tensors = sorted(self._tensors.values(), key=lambda one: one.kind is BufferKind.OUTPUT)
+        new = {tensor.index: index for index, tensor in enumerate(tensors)}
+        buffers = [
+            replace(one, place=one.place and Place(new[one.place.tensor], one.place.start))
+            for one in self._buffers.values()
+        ]
         slices = list(map(whole_slice, buffers))
-        slice_of = {data[()]: index for index, data in enumerate(self._data.values())}
-        for view in views:
-            if view not in slice_of:
-                index = slice_of[view] = len(slices)
-                parent, box = numbers[view.data.name], (view.start, view.extent)
-                slices.append(
-                    Slice(index=index, buffer=parent, start=box[0], extent=box[1], bytes=view.bytes)
-                )
-        positions = {name: index for index, name in enumerate(self._tasks)}
-        tasks = tuple(
-            Task(
-                index=positions[name],
-                reads=tuple(slice_of[view] for view in task.reads),
-                writes=tuple(numbers[data.name] for data in task.writes),
-                in_place=tuple((slice_of[v], numbers[data.name]) for v, data in task.in_place),
-                after=tuple(positions[other] for other in task.after),
-                **task.fields,
+        numbers = []
+        for view in self._views:
+            parent = self._buffers[view.data.name].index
+            numbers.append(parent if view.extent == view.data.shape else len(slices))
+            if numbers[-1] == len(slices):
+                box = {"start": view.start, "extent": view.extent, "bytes": view.bytes}
+                slices.append(Slice(index=len(slices), buffer=parent, **box))
+        tasks = (
+            replace(
+                task,
+                reads=tuple(numbers[view] for view in task.reads),
+                in_place=tuple((numbers[view], into) for view, into in task.in_place),
             )
-            for name, task in self._tasks.items()
+            for task in self._tasks.values()
         )
         return Problem(
             name=f"{self._name} on {self.machine.name}",
             machine=self.machine,
-            tensors=tuple(tensors.values()),
+            tensors=tuple(replace(one, index=index) for index, one in enumerate(tensors)),
             buffers=tuple(buffers),
             slices=tuple(slices),
-            tasks=tasks,
+            tasks=tuple(tasks),
             objective=self._objective,
             sources=(("machine", self._file.sha256),),
         )
@@ -382,57 +369,7 @@ class ProblemBuilder:
         counts = f"{len(self._tasks)} tasks, {len(self._data)} buffers"
         return f"<problem builder {self._name} on {self.machine.name}: {counts}>"
 
-    def _tensors(self) -> dict[str, DramTensor]:
-        """Return the tensors of all that starts or ends in a DRAM, by name."""
-        found: dict[str, DramTensor] = {}
-        tiles: dict[str, list[View]] = {}
-        for name, home in (*self._starts.items(), *self._ends.items()):
-            if self.machine.memories[home.memory].kind is not MemoryKind.DRAM:
-                continue
-            data = self._data[name]
-            tensor = DramTensor(
-                index=len(found),
-                name=home.tensor,
-                kind=home.kind,
-                memory=home.memory,
-                shape=home.shape,
-                item=ITEMS[data.dtype],
-            )
-            known = found.setdefault(home.tensor, tensor)
-            for what in ("kind", "memory", "shape", "item"):
-                one, other = getattr(known, what), getattr(tensor, what)
-                said = f"{name}: {what} {other} in {home.tensor}, which has {one}"
-                _require(one == other, said)
-            tiles.setdefault(home.tensor, []).append(View(data, home.start, data.shape))
-        for tensor_name, boxes in tiles.items():
-            for a, b in combinations(boxes, 2):
-                sides = zip(a.start, a.extent, b.start, b.extent, strict=True)
-                overlap = all(s < t + n and t < s + m for s, m, t, n in sides)
-                names = f"{a.data.name} and {b.data.name}"
-                _require(not overlap, f"{names} overlap in the tensor {tensor_name}")
-        return found
-
-    def _buffer(self, name: str, index: int, tensors: Mapping[str, DramTensor]) -> Buffer:
-        data, start, end = self._data[name], self._starts.get(name), self._ends.get(name)
-        partial = any(task.partial and data in task.writes for task in self._tasks.values())
-        kind = BufferKind.PARTIAL if partial else BufferKind.INTERMEDIATE
-        home, place = start or end, None
-        if home is not None:
-            kind = home.kind
-            if self.machine.memories[home.memory].kind is MemoryKind.DRAM:
-                place = Place(tensors[home.tensor].index, home.start)
-        return Buffer(
-            index=index,
-            name=name,
-            kind=kind,
-            shape=data.shape,
-            item=ITEMS[data.dtype],
-            starts_in=start and start.memory,
-            ends_in=end and end.memory,
-            place=place,
-        )
-
-    def _fresh(self, given: Any, who: str) -> Data:
+    def _new_data(self, given: Any, who: str) -> Data:
         is_written = isinstance(given, Sequence) and not isinstance(given, str) and len(given) == 3
         _require(is_written, f"{who}: writes {given!r}, expected (name, shape, dtype)")
         name, shape, dtype = given
@@ -440,28 +377,53 @@ class ProblemBuilder:
         _require(dtype in ITEMS, f"{name}: dtype {dtype!r}; there are {', '.join(ITEMS)}")
         return Data(name, _extents(shape, name), dtype)
 
-    def _known(self, given: Any, who: str) -> Data:
-        name = given.name if isinstance(given, Data) else given
-        is_part = isinstance(given, View)
-        _require(not is_part, f"{who}: {given!r} is a part; expected the whole of it")
-        found = self._data.get(name)
-        if found is None or (isinstance(given, Data) and given is not found):
-            raise ArgumentError(f"{who}: there is no data {name!r}{_near(name, self._data)}")
-        return found
+    def _add(self, data: Data, kind: BufferKind, **home: Any) -> None:
+        fields = {"name": data.name, "shape": data.shape, "item": ITEMS[data.dtype]}
+        self._data[data.name] = data
+        self._buffers[data.name] = Buffer(index=len(self._buffers), kind=kind, **fields, **home)
+
+    def _place(
+        self,
+        data: Data,
+        kind: BufferKind,
+        memory: MemoryIdx,
+        tensor: str,
+        shape: Extents,
+        start: Extents,
+    ) -> Place | None:
+        """Return the place of some data in a tensor of a DRAM, which is added if it is new."""
+        if self.machine.memories[memory].kind is not MemoryKind.DRAM:
+            return None
+        made = DramTensor(
+            index=len(self._tensors),
+            name=tensor,
+            kind=kind,
+            memory=memory,
+            shape=shape,
+            item=ITEMS[data.dtype],
+        )
+        known = self._tensors.setdefault(tensor, made)
+        for what in ("kind", "memory", "shape", "item"):
+            one, other = getattr(known, what), getattr(made, what)
+            _require(one == other, f"{data.name}: {what} {other} in {tensor}, which has {one}")
+        tile, tiles = View(data, start, data.shape), self._tiles.setdefault(tensor, [])
+        for before in tiles:
+            sides = zip(before.start, before.extent, start, data.shape, strict=True)
+            overlap = all(s < t + n and t < s + m for s, m, t, n in sides)
+            names = f"{before.data.name} and {data.name}"
+            _require(not overlap, f"{names} overlap in the tensor {tensor}")
+        tiles.append(tile)
+        return Place(known.index, start)
 
     def _view(self, given: Any, who: str) -> View:
-        data = self._known(given.data if isinstance(given, View) else given, who)
-        return given if isinstance(given, View) else data[()]
+        view = given[()] if isinstance(given, Data) else given
+        is_known = isinstance(view, View) and self._data.get(view.data.name) is view.data
+        _require(is_known, f"{who}: there is no data {given!r} in this problem")
+        return view
 
-    def _earlier(self, given: Any, who: str) -> str:
-        if isinstance(given, Data):
-            writers = (name for name, task in self._tasks.items() if given in task.writes)
-            writer = next(writers, "")
-            _require(writer, f"{who}: after {given.name}, which no task writes")
-            return writer
-        said = f"{who}: after {given!r}, no such task{_near(given, self._tasks)}"
-        _require(given in self._tasks, said)
-        return str(given)
+    def _number(self, view: View) -> int:
+        """Return the number of a view, counted in the order in which they are first read."""
+        return self._views.setdefault(view, len(self._views))
 
     def _per_kind(
         self, given: int | Mapping[str, int], who: str, what: str, least: int

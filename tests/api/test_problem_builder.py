@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import spmilp
-from spmilp.problem.builder import ProblemBuilder
+from spmilp.problem.builder import Data, ProblemBuilder
 from spmilp.problem.problem import BufferKind
 
 MACHINE = spmilp.load_machine("mesh4x4")
@@ -15,6 +15,11 @@ MACHINE = spmilp.load_machine("mesh4x4")
 @pytest.fixture
 def b() -> ProblemBuilder:
     return ProblemBuilder(MACHINE, name="hand")
+
+
+def of(b: ProblemBuilder, name: str) -> Data:
+    """Return data that was added before."""
+    return b._data[name]
 
 
 def started(b: ProblemBuilder) -> ProblemBuilder:
@@ -83,9 +88,9 @@ def test_partial_sums_take_the_place_of_those_before(b: ProblemBuilder) -> None:
 def test_a_task_may_write_several_buffers_and_follow_others(b: ProblemBuilder) -> None:
     x = b.input("x", 8)
     wide, narrow = b.task(
-        "split", reads="x", writes=[("a", 8, "int8"), ("c", (2, 2), "bool")], cycles=2
+        "split", reads=x, writes=[("a", 8, "int8"), ("c", (2, 2), "bool")], cycles=2
     )
-    b.task("idle", cycles=1, after=["split", wide])
+    b.task("idle", cycles=1, after="split")
     b.task("read", reads=[wide, narrow, x], cycles=1, after="idle", energy={"core": 7})
     problem = b.build()
 
@@ -122,7 +127,7 @@ def test_weights_may_lie_in_a_scratchpad(b: ProblemBuilder) -> None:
 def test_the_machine_and_the_objective_are_those_asked_for() -> None:
     small = MACHINE.replace(spm="64KiB")
     b = started(ProblemBuilder(small, objective="peak_spm"))
-    b.output("y")
+    b.output(of(b, "y"))
     problem = b.build()
 
     assert problem.machine == small.machine
@@ -136,15 +141,15 @@ WHOLE = (16, 64)
 """The shape of x and y."""
 
 
-def in_place(b: ProblemBuilder, *pair: str) -> Any:
-    return b.task("u", reads=["x"], writes=SMALL, cycles=1, in_place=[pair])
+def in_place(b: ProblemBuilder, read: str, into: str) -> Any:
+    return b.task("u", reads=of(b, "x"), writes=SMALL, cycles=1, in_place=[(of(b, read), into)])
 
 
 def two_tiles(b: ProblemBuilder, shape: tuple[int, int], other: tuple[int, int], at: int) -> Any:
     """Put y and a second tile into tensors of one name."""
-    b.task("u", reads=["y"], writes=("z", WHOLE, "int32"), cycles=1)
-    b.output("y", tensor=("whole", shape))
-    b.output("z", tensor=("whole", other), at=(at, 0))
+    b.task("u", reads=of(b, "y"), writes=("z", WHOLE, "int32"), cycles=1)
+    b.output(of(b, "y"), tensor=("whole", shape))
+    b.output(of(b, "z"), tensor=("whole", other), at=(at, 0))
     b.build()
 
 
@@ -156,15 +161,15 @@ MISTAKES: list[tuple[Callable[[ProblemBuilder], Any], str]] = [
     (lambda b: b.input("z", (4, 0)), "z: axis 1 has 0 elements, expected 1 or more"),
     (lambda b: b.input("z", ()), "z: a shape without axes"),
     (lambda b: b.input("z", 8, memory="dran"), "no memory 'dran'; did you mean dram?"),
-    (lambda b: b.task("u", reads=["yy"], cycles=1), "task u: there is no data 'yy'"),
+    (lambda b: b.task("u", reads=["x"], cycles=1), "task u: there is no data 'x'"),
     (
         lambda b: b.task("u", reads=[ProblemBuilder(MACHINE).input("x", 8)], cycles=1),
-        "task u: there is no data 'x'",
+        "task u: there is no data x: int8 8",
     ),
-    (lambda b: b._data["x"][0:17], r"x: along axis 0 \[0, 17\), which is \[0, 16\)"),
-    (lambda b: b._data["x"][:, 3:3], r"x: along axis 1 \[3, 3\)"),
-    (lambda b: b._data["x"][0:8:2], "x: along axis 0 a step of 2, expected 1"),
-    (lambda b: b._data["x"][0, 0, 0], "x: 3 slices, but 2 axes"),
+    (lambda b: of(b, "x")[0:17], r"x: along axis 0 \[0, 17\), which is \[0, 16\)"),
+    (lambda b: of(b, "x")[:, 3:3], r"x: along axis 1 \[3, 3\)"),
+    (lambda b: of(b, "x")[0:8:2], "x: along axis 0 a step of 2, expected 1"),
+    (lambda b: of(b, "x")[0, 0, 0], "x: 3 slices, but 2 axes"),
     (lambda b: b.task("u", cycles=0), "task u: cycles 0 on core, expected 1 or more"),
     (lambda b: b.task("u", cycles={}), "task u: cycles {}, expected a number"),
     (lambda b: b.task("u", cycles={"gpu": 3}), "task u: cycles on 'gpu'; mesh4x4 has core"),
@@ -173,29 +178,28 @@ MISTAKES: list[tuple[Callable[[ProblemBuilder], Any], str]] = [
         lambda b: b.task("u", cycles=1, writes=[("z", 8)]),
         r"task u: writes \('z', 8\), expected \(name, shape, dtype\)",
     ),
-    (lambda b: b.task("u", reads=["x", b._data["x"][0:16]], cycles=1), "task u: reads x twice"),
-    (lambda b: b.task("u", cycles=1, after="tt"), "after 'tt', no such task"),
     (
-        lambda b: b.task("u", cycles=1, after=b._data["x"]),
-        "task u: after x, which no task writes",
+        lambda b: b.task("u", reads=[of(b, "x"), of(b, "x")[0:16]], cycles=1),
+        "task u: reads x twice",
     ),
+    (lambda b: b.task("u", cycles=1, after="tt"), "after 'tt', no such task"),
     (lambda b: in_place(b, "y", "z"), "task u: in place of y, which it does not read"),
     (lambda b: in_place(b, "x", "y"), "task u: in place 'y', which it does not write"),
     (lambda b: in_place(b, "x", "z"), "task u: z of 4 B in place of x of 1024 B"),
-    (lambda b: b.output("x"), "output x: no task writes it"),
-    (lambda b: (b.output("y"), b.output("y")), "output y: is an output already"),
-    (lambda b: b.output(b._data["y"][0:8]), r"y\[0:8, 0:64\] is a part"),
+    (lambda b: b.output(of(b, "x")), "output x: no task writes it"),
+    (lambda b: (b.output(of(b, "y")), b.output(of(b, "y"))), "output y: is an output already"),
+    (lambda b: b.output(of(b, "y")[0:8]), r"y\[0:8, 0:64\] is a part"),
     (
-        lambda b: b.output("y", tensor=("z", (20, 64)), at=(8, 0)),
+        lambda b: b.output(of(b, "y"), tensor=("z", (20, 64)), at=(8, 0)),
         r"output y: \[8, 24\) along axis 0 of z, which is \[0, 20\)",
     ),
     (
-        lambda b: b.output("y", tensor=("z", 1024), at=0),
+        lambda b: b.output(of(b, "y"), tensor=("z", 1024), at=0),
         "output y: 2 axes at 1 in a tensor of 1",
     ),
     (lambda b: b.build(), "y: no task reads it, and it is no output"),
     (
-        lambda b: (b.output("y"), b.input("unread", 8), b.build()),
+        lambda b: (b.output(of(b, "y")), b.input("unread", 8), b.build()),
         "unread: no task reads it",
     ),
     (lambda b: two_tiles(b, (20, 64), (20, 64), 4), "y and z overlap in the tensor whole"),
