@@ -5,15 +5,16 @@ one, and ``*`` stands for any part.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 from spmilp.formats import near_matches, ratio_from
 from spmilp.machine.description import ProvenanceFields
 from spmilp.quantities import byte_count
+
+FieldPath: TypeAlias = tuple[str, ...]
 
 TEXT = frozenset({"name", "description", "provenance"})
 """Fields that have no provenance."""
@@ -68,25 +69,26 @@ def provenance_of(
     ValueError
         If an entry matches nothing.
     """
-    if not entries:
-        return ()
-    leaves = list(_leaves((), content))
-    patterns = [(tuple(field.split(".")), entry) for entry in entries for field in entry.fields]
-    for pattern, _ in patterns:
-        if not any(_matches(pattern, path) for path, _ in leaves):
-            known = sorted({".".join(path[:n]) for path, _ in leaves for n in range(1, 6)})
-            wanted = ".".join(pattern)
+    leaves = {at: value for at, value in _parts((), content) if _is_value(value)}
+    leaves = {at: value for at, value in leaves.items() if entries and not TEXT.intersection(at)}
+    named_by = [(field.split("."), entry) for entry in entries for field in entry.fields]
+    # The most exact ones come first. A size that was set may be in another unit than before.
+    named_by.sort(key=lambda one: (-len(one[0]), sum("*" in part for part in one[0])))
+    patterns = [
+        (tuple("size_*" if part in SIZES else part for part in parts), entry)
+        for parts, entry in named_by
+    ]
+    for (pattern, _), (parts, _) in zip(patterns, named_by, strict=True):
+        if not any(_matches(pattern, path) for path in leaves):
+            known = sorted({".".join(path[:n]) for path in leaves for n in range(1, 6)})
+            wanted = ".".join(parts)
             raise ValueError(f"provenance: no field {wanted}{near_matches(wanted, known)}")
     found = []
-    for path, value in leaves:
+    for path, value in leaves.items():
         matching = [(p, entry) for p, entry in patterns if _matches(p, path)]
         named = any(len(p) == len(path) and p[-1] != "*" for p, _ in matching)
         if named or _is_number(value):
-            _, best = max(
-                matching,
-                key=lambda match: (len(match[0]), -sum("*" in part for part in match[0])),
-                default=((), None),
-            )
+            best = matching[0][1] if matching else None
             found.append(
                 Provenance(
                     field=".".join(path),
@@ -98,126 +100,93 @@ def provenance_of(
     return tuple(found)
 
 
-def provenance_after(
-    before: tuple[Provenance, ...], written: Mapping[str, str], label: str
-) -> tuple[Provenance, ...]:
-    """Return the origins of all numbers: those that were set anew are confirmed by no source.
+def change(content: dict[str, Any], changes: Mapping[str, Any]) -> str:
+    """Set values in the content of a machine file, and say there that no source confirms them.
 
-    A machine whose file says nothing of origins still does not.
-    """
-    if not before:
-        return ()
-    rows = {}
-    for row in before:
-        owner, _, last = row.field.rpartition(".")
-        size = f"{owner}.size_bytes"
-        rows[size if last in SIZES and size in written else row.field] = row
-    for field, value in written.items():
-        source = f"Set by the user ({label})."
-        rows[field] = Provenance(field=field, value=value, source=source, verified=False)
-    return tuple(rows.values())
+    Parameters
+    ----------
+    changes
+        By the names of :data:`PLACES` or by path: sizes and rates in any form that people write.
 
-
-def numbers_of(changes: Mapping[str, Any]) -> dict[str, int | str]:
-    """Return the numbers that are meant, by the names of :data:`PLACES` or by path; rates as text.
+    Returns
+    -------
+    str
+        The changes as the end of a machine's name: ``spm64KiB-dma_channels2``.
 
     Raises
     ------
     ValueError
-        If a value is no size or no rate; of all others the file's format says what they may be.
+        If a value is no size or no rate, or there is nothing that it could be set for; what other
+        values may be, the file's format says.
     """
-    numbers: dict[str, int | str] = {}
-    for name, value in changes.items():
-        try:
-            if name == "spm":
-                numbers[name] = byte_count(value)
-            elif name in ("dma_rate", "dram_rate"):
-                numbers[name] = str(ratio_from(value))
-            else:
-                numbers[name] = str(value) if isinstance(value, Fraction) else value
-        except ValueError as error:
-            raise ValueError(f"{name}={value!r}: {error}") from error
-    return numbers
-
-
-def change(content: dict[str, Any], numbers: Mapping[str, int | str]) -> dict[str, str]:
-    """Set numbers in the content of a machine file; return what is written where.
-
-    Raises
-    ------
-    ValueError
-        If there is nothing that a number could be set for.
-    """
-    written: dict[str, str] = {}
+    numbers = {name: _number(name, value) for name, value in changes.items()}
+    label = "-".join(f"{name}{_short(name, number)}" for name, number in numbers.items())
+    written = []
     for name, number in numbers.items():
-        places = [] if name in PLACES else _places_of(name, content)
-        for path in PLACES.get(name, ()):
-            with suppress(ValueError):  # not every machine has shared memories
-                places += _places_of(path, content)
+        paths = PLACES.get(name, (name,))
+        places = [place for path in paths for place in _places(path, content)]
         if name.endswith("_rate"):  # a DRAM without ports has none
-            places = [place for place in places if place[1].get(place[2]) is not None]
+            places = [(at, owner) for at, owner in places if owner.get(at[-1]) is not None]
         if not places:
-            raise ValueError(f"{name}={number}: {content['name']} has none that could be set")
-        for path, owner, field in places:
-            for other in SIZES if field in SIZES else ():
-                owner.pop(other, None)
-            owner[field] = number
-            written[f"{path}.{field}"] = str(number)
-    return written
+            fields = sorted({".".join(at) for at, _ in _parts((), content)})
+            hint = "" if name in PLACES else near_matches(name, fields)
+            raise ValueError(f"{name}={number}: {content['name']} has no such field{hint}")
+        for at, owner in places:
+            given = at[-1] in SIZES and next((size for size in SIZES if size in owner), at[-1])
+            fields = [(at[-1] if field == given else field, each) for field, each in owner.items()]
+            owner.clear()
+            owner.update(fields, **{at[-1]: number})
+            written.append(".".join(at))
+    if content.get("provenance"):
+        source = f"Set by the user ({label})."
+        content["provenance"].insert(0, {"fields": written, "source": source, "verified": False})
+    return label
 
 
-def label_of(numbers: Mapping[str, int | str]) -> str:
-    """Return the changes as the end of a machine's name: ``spm64KiB-dma_channels2``."""
-    shown = dict(numbers)
-    size = shown.get("spm")
-    if isinstance(size, int) and size % 1024 == 0:
-        shown["spm"] = f"{size // 1024}KiB"
-    return "-".join(f"{name}{number}" for name, number in shown.items())
+def _number(name: str, value: Any) -> int | str:
+    """Return what a value is in a file: bytes, or a rate as text."""
+    try:
+        if name == "spm":
+            return byte_count(value)
+        if name in ("dma_rate", "dram_rate"):
+            return str(ratio_from(value))
+    except ValueError as error:
+        raise ValueError(f"{name}={value!r}: {error}") from error
+    return str(value) if isinstance(value, Fraction) else value
 
 
-def _places_of(path: str, content: object) -> list[tuple[str, dict[str, Any], str]]:
-    """Return the paths and owners of the fields at a path, and their name.
-
-    Raises
-    ------
-    ValueError
-        If there is no such place; the message says what is there.
-    """
-    *parts, last = path.split(".")
-    owners: list[tuple[tuple[str, ...], Any]] = [((), content)]
-    for depth, part in enumerate(parts):
-        inside = [((*at, name), each) for at, owner in owners for name, each in _inside(at, owner)]
-        owners = [(at, each) for at, each in inside if fnmatchcase(at[-1], part)]
-        if not owners:
-            names = sorted({at[-1] for at, _ in inside})
-            where = f"in {'.'.join(parts[:depth])} " if depth else ""
-            there = f"there are {', '.join(names)}" if names else "there is nothing"
-            raise ValueError(f"{path}: {where}{there}, not {part}{near_matches(part, names)}")
-    plain = [at for at, owner in owners if not isinstance(owner, dict)]
-    if plain:
-        raise ValueError(f"{path}: {'.'.join(plain[0])} is a value and has no fields")
-    return [(".".join(at), owner, last) for at, owner in owners]
+def _short(name: str, number: int | str) -> int | str:
+    is_kib = name == "spm" and isinstance(number, int) and number % 1024 == 0
+    return f"{int(number) // 1024}KiB" if is_kib else number
 
 
-def _inside(at: tuple[str, ...], owner: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the parts of a file's part by name; elements of a list by name or number."""
-    if isinstance(owner, dict):
-        yield from ((str(name), each) for name, each in owner.items())
-    elif isinstance(owner, list):
-        for index, each in enumerate(owner):
-            name = each.get("name", USUAL_NAMES.get(at[-1])) if isinstance(each, dict) else None
-            yield str(index if name is None else name), each
+def _places(path: str, content: object) -> list[tuple[FieldPath, dict[str, Any]]]:
+    """Return the fields, there or not, that a path with ``*`` means, and their owners."""
+    *owner, field = path.split(".")
+    return [
+        ((*at, field), part)
+        for at, part in _parts((), content)
+        if isinstance(part, dict) and len(at) == len(owner) and _matches(tuple(owner), at)
+    ]
 
 
-def _leaves(path: tuple[str, ...], content: object) -> Iterator[tuple[tuple[str, ...], object]]:
-    """Yield the values inside a part of a file by path, without the fields of :data:`TEXT`."""
-    is_dict = isinstance(content, dict)
-    if is_dict or (isinstance(content, list) and any(isinstance(c, dict | list) for c in content)):
-        for name, value in _inside(path, content):
-            if not (is_dict and name in TEXT):
-                yield from _leaves((*path, name), value)
-    else:
-        yield path, content
+def _parts(path: FieldPath, content: Any) -> Iterator[tuple[FieldPath, Any]]:
+    """Yield all parts of a file by path, each before what is inside; elements by name or number."""
+    yield path, content
+    if _is_value(content):
+        return
+    for index, inside in content.items() if isinstance(content, dict) else enumerate(content):
+        name = index
+        if isinstance(content, list) and isinstance(inside, dict):
+            name = inside.get("name", USUAL_NAMES.get(path[-1], index))
+        yield from _parts((*path, str(name)), inside)
+
+
+def _is_value(content: object) -> bool:
+    """Say whether a part of a file is one value, or a list of plain ones."""
+    if isinstance(content, list):
+        return not any(isinstance(inside, dict | list) for inside in content)
+    return not isinstance(content, dict)
 
 
 def _is_number(value: object) -> bool:

@@ -13,14 +13,7 @@ import msgspec
 from spmilp.errors import FileError
 from spmilp.files import read_bytes, sha256_of
 from spmilp.formats import converted, fields_of
-from spmilp.machine.changed import (
-    Provenance,
-    change,
-    label_of,
-    numbers_of,
-    provenance_after,
-    provenance_of,
-)
+from spmilp.machine.changed import Provenance, change, provenance_of
 from spmilp.machine.description import MachineDescription
 from spmilp.machine.expand import expand
 from spmilp.machine.machine import Machine, machine_to_json
@@ -109,15 +102,13 @@ class MachineFile:
             "dram_rate": dram_rate,
         }
         wanted = {field: value for field, value in given.items() if value is not None}
-        numbers = numbers_of({**wanted, **(fields or {})})
         if self.content is None:
             raise ValueError(f"{self.machine.name} comes from no file: nothing can be replaced")
-        content, label = msgspec.to_builtins(self.content), label_of(numbers)
-        written = change(content, numbers)
+        content = msgspec.to_builtins(self.content)
+        label = change(content, {**wanted, **(fields or {})})
         content["name"] = name or "-".join(filter(None, (content["name"], label)))
-        provenance = provenance_after(self.provenance, written, label)
         try:
-            return _machine_file(content, f"{self.sha256} {label}".encode(), provenance)
+            return _machine_file(content, f"{self.sha256} {label}".encode())
         except ValueError as error:
             raise ValueError(f"{label}: {error}") from error
 
@@ -209,13 +200,10 @@ def as_machine_file(machine: "str | Path | Machine | MachineFile") -> MachineFil
     return load_machine(machine)
 
 
-def _machine_file(
-    content: dict[str, Any], hashed: bytes, provenance: tuple[Provenance, ...] | None = None
-) -> MachineFile:
-    """Return the machine of a file's content; its provenance is the file's own by default."""
+def _machine_file(content: dict[str, Any], hashed: bytes) -> MachineFile:
+    """Return the machine of a file's content."""
     description = converted(content, MachineDescription)
-    if provenance is None:
-        provenance = provenance_of(content, description.provenance)
+    provenance = provenance_of(content, description.provenance)
     machine = expand(description)
     _every_core_is_fed(machine)
     unverified = tuple(entry.field for entry in provenance if not entry.verified)
