@@ -4,7 +4,7 @@ A copy that one descriptor cannot hold becomes a chain of them. What no chain ca
 defect: the checker reports it for engines that name their controller.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
@@ -45,65 +45,54 @@ class Block:
         return self.run * prod(count for count, _, _ in self.loops)
 
 
-def _aie(block: Block) -> bool:
-    """Rows of at most 255 words when there are loops; steps of at most 8192 words."""
-    steps = [step for _, *both in block.loops for step in both]
-    return block.run <= 255 * 4 and all(4 <= step <= 8192 * 4 for step in steps)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Controller:
     """Limits of one descriptor, where they matter: chains without limits express any copy.
 
     Parameters
     ----------
-    run, total
-        Bytes of a run, and of a descriptor, at most.
+    total
+        Bytes of a descriptor at most.
     turns
         Turns at most of each loop that a descriptor has, the innermost first.
-    strides_fit
-        Whether a descriptor can hold the strides of a block with loops.
+    row
+        Bytes at most of a run in a descriptor with loops.
     granule
-        Addresses, runs and strides are multiples of this.
+        Addresses, runs and strides are multiples of this; in a descriptor, strides are at most 8192
+        times as much.
     queue
         Descriptors that one transfer may need at most; ``None`` without limit.
-    source
-        Where the limits are documented.
     """
 
     name: str
-    run: Bytes = 1 << 62
     total: Bytes = 1 << 62
     turns: tuple[int, ...] = ()
-    strides_fit: Callable[[Block], bool] = lambda _: True
+    row: Bytes = 1 << 62
     granule: Bytes = 1
     queue: int | None = None
-    source: str
 
 
 CONTROLLERS: Mapping[str, Controller] = {
     each.name: each
     for each in (
-        Controller(name="axi_dma_sg", source="AMD PG021 AXI DMA, scatter/gather"),
-        Controller(name="edma_tcd", source="NXP eDMA TCD; Linux drivers/dma/fsl-edma-common.h"),
-        Controller(
-            name="mchan",
-            source="pulp-platform/Deeploy TargetLibraries/PULPOpen/inc/mchan_v7.h",
-        ),
-        Controller(
-            name="mchan_v6",
-            source="pulp-platform/dory .../PULP/Common/Utils/mchan.h, version 6",
-        ),
-        Controller(name="epiphany", source="adapteva/epiphany-libs e-lib/include/e_dma.h"),
+        # AMD PG021 AXI DMA, scatter/gather
+        Controller(name="axi_dma_sg"),
+        # NXP eDMA TCD; Linux drivers/dma/fsl-edma-common.h
+        Controller(name="edma_tcd"),
+        # pulp-platform/Deeploy TargetLibraries/PULPOpen/inc/mchan_v7.h
+        Controller(name="mchan"),
+        # pulp-platform/dory .../PULP/Common/Utils/mchan.h, version 6
+        Controller(name="mchan_v6"),
+        # adapteva/epiphany-libs e-lib/include/e_dma.h
+        Controller(name="epiphany"),
+        # docs.amd.com AM025, DMA_BD0_0 to DMA_BD0_5 of the AIE-ML memory module
         Controller(
             name="aie_bd",
-            run=(2**14 - 1) * 4,
             total=(2**14 - 1) * 4,
             turns=(255, 2**14 - 1),
-            strides_fit=_aie,
+            row=255 * 4,
             granule=4,
             queue=16,
-            source="docs.amd.com AM025, DMA_BD0_0 to DMA_BD0_5 of the AIE-ML memory module",
         ),
     )
 }
@@ -146,12 +135,11 @@ def blocks_of(copy: Block, controller: Controller) -> list[Block]:
     for depth in range(min(len(copy.loops), len(controller.turns)), 0, -1):
         outer, inner = copy.loops[:-depth], copy.loops[-depth:]
         turns = _most_turns(copy.run, inner, controller)
-        kept = Block(source=0, destination=0, run=copy.run, loops=inner, loads=copy.loads)
-        if turns and controller.strides_fit(kept):
+        if turns:
             (count, step, stride), *rest = inner
             return [
                 replace(
-                    kept,
+                    copy,
                     source=source + first * step,
                     destination=destination + first * stride,
                     loops=((min(turns, count - first), step, stride), *rest),
@@ -159,17 +147,16 @@ def blocks_of(copy: Block, controller: Controller) -> list[Block]:
                 for source, destination in _starts(copy, outer)
                 for first in range(0, count, turns)
             ]
-    longest = min(controller.run, controller.total)
-    longest -= longest % controller.granule
     return [
-        Block(
+        replace(
+            copy,
             source=source + first,
             destination=destination + first,
-            run=min(longest, copy.run - first),
-            loads=copy.loads,
+            run=min(controller.total, copy.run - first),
+            loops=(),
         )
         for source, destination in _starts(copy, copy.loops)
-        for first in range(0, copy.run, longest)
+        for first in range(0, copy.run, controller.total)
     ]
 
 
@@ -202,10 +189,12 @@ def is_too_long(copy: Block, controller: Controller) -> bool:
 
 def _most_turns(run: Bytes, loops: Sequence[Loop], controller: Controller) -> int:
     """Return how many turns of the outermost loop a descriptor can have; 0 if not even one."""
-    *_, limit = controller.turns[: len(loops)]
+    *inner_limits, limit = controller.turns[: len(loops)]
     counts = [count for count, _, _ in reversed(loops[1:])]
-    fits = all(count <= most for count, most in zip(counts, controller.turns, strict=False))
-    if run > controller.run or not fits:
+    fit = all(count <= most for count, most in zip(counts, inner_limits, strict=True))
+    steps = [step for _, *both in loops for step in both]
+    granule = controller.granule
+    if run > controller.row or not fit or min(steps) < granule or max(steps) > 8192 * granule:
         return 0
     return min(limit, controller.total // (run * prod(counts)))
 

@@ -56,36 +56,13 @@ class Route:
         return len(self.links)
 
 
-class Path(NamedTuple):
-    """Links one after another; of two paths, the lesser one is preferred.
-
-    Parameters
-    ----------
-    latency
-        Sum over the links, in cycles.
-    hops
-        Number of links.
-    """
-
-    latency: Cycles
-    hops: int
-    links: tuple[LinkIdx, ...]
+Path: TypeAlias = tuple[Link, ...]
+"""Links one after another."""
 
 
-STAY = Path(0, 0, ())
-"""The path from a node to itself."""
-
-
-def _path_of(links: Sequence[Link]) -> Path:
-    return Path(
-        sum(link.latency for link in links), len(links), tuple(link.index for link in links)
-    )
-
-
-def _joined(paths: Iterable[Path]) -> Path:
-    """Return paths one after another, each of which begins where the one before ends."""
-    latencies, hops, links = zip(*paths, strict=True)
-    return Path(sum(latencies), sum(hops), sum(links, ()))
+def _preference(path: Path) -> tuple[Cycles, int, tuple[LinkIdx, ...]]:
+    """Return latency, number of links and their indices: of two paths, the least is taken."""
+    return sum(link.latency for link in path), len(path), tuple(link.index for link in path)
 
 
 class _ShortestPaths:
@@ -137,7 +114,7 @@ class _ShortestPaths:
             )
             _, link, here = min(steps, key=lambda step: step[0])
             links.append(link)
-        return _path_of(links)
+        return tuple(links)
 
     def ways(self, name: str, *, onwards: bool) -> dict[str, Path]:
         """Return the paths from a node to all ends that it reaches, or from those to it."""
@@ -180,7 +157,6 @@ class _XyPaths:
         names = frozenset(memory.name for memory in machine.memories)
         self._access = _ShortestPaths(beside, names | frozenset(self._position))
         self._known_ways: dict[tuple[str, bool], list[tuple[Position, Path]]] = {}
-        self._walked: dict[tuple[int, int, int, int], Path | None] = {}
 
     def between(self, source: str, target: str) -> Path | None:
         """Return the least path from one memory to another, ``None`` if there is none."""
@@ -191,8 +167,8 @@ class _XyPaths:
                 along_x = self._along(0, y, x, goal_x)
                 along_y = self._along(1, goal_x, y, goal_y)
                 if along_x is not None and along_y is not None:
-                    candidates.append(_joined((onto, along_x, along_y, off)))
-        return min(candidates, default=None)
+                    candidates.append((*onto, *along_x, *along_y, *off))
+        return min(candidates, key=_preference, default=None)
 
     def _ways(self, memory: str, *, onwards: bool) -> list[tuple[Position, Path]]:
         """Return where the grid is entered from a memory, or left for it, and how."""
@@ -212,14 +188,11 @@ class _XyPaths:
         line
             The coordinate on the other axis.
         """
-        walk = axis, line, start, goal
-        if walk not in self._walked:
-            count = self._spans[axis][1]
-            ahead, back = (goal - start) % count, (start - goal) % count
-            ways = [(ahead, 1), (back, -1)] if ahead <= back else [(back, -1), (ahead, 1)]
-            paths = (self._steps(axis, line, start, *way) for way in ways)
-            self._walked[walk] = next((path for path in paths if path is not None), None)
-        return self._walked[walk]
+        count = self._spans[axis][1]
+        ahead, back = (goal - start) % count, (start - goal) % count
+        ways = [(ahead, 1), (back, -1)] if ahead <= back else [(back, -1), (ahead, 1)]
+        paths = (self._steps(axis, line, start, *way) for way in ways)
+        return next((path for path in paths if path is not None), None)
 
     def _steps(self, axis: int, line: int, here: int, steps: int, direction: int) -> Path | None:
         """Take a number of steps; ``None`` where a link is missing."""
@@ -232,7 +205,7 @@ class _XyPaths:
                 return None
             links.append(self._step[ends])
             here = there
-        return _path_of(links)
+        return tuple(links)
 
 
 class Routes:
@@ -246,10 +219,6 @@ class Routes:
         self._found: dict[tuple[MemoryIdx, MemoryIdx], Route | None] = {}
         self._serving: dict[tuple[MemoryIdx, MemoryIdx], tuple[EngineIdx, ...]] = {}
         self._staging: dict[tuple[MemoryIdx, MemoryIdx], tuple[MemoryIdx, ...] | None] = {}
-        # Ranks of rates are compared, because fractions are slow to compare.
-        self._rates = sorted({link.rate for link in machine.links})
-        rank = {rate: position for position, rate in enumerate(self._rates)}
-        self._rank = tuple(rank[link.rate] for link in machine.links)
         self._engines_of: dict[MemoryIdx | None, list[EngineIdx]] = {}
         for engine in machine.engines:
             self._engines_of.setdefault(engine.owner, []).append(engine.index)
@@ -258,12 +227,12 @@ class Routes:
         """Return the route from one memory to another, ``None`` if no links lead there."""
         pair = source, destination
         if pair not in self._found:
-            path: Path | None = STAY
+            path: Path | None = ()
             if source != destination:
                 start, end = (self.machine.memories[memory].name for memory in pair)
                 path = None if self._xy is None else self._xy.between(start, end)
                 path = self._shortest.between(start, end) if path is None else path
-            self._found[pair] = None if path is None else self._route(path)
+            self._found[pair] = None if path is None else _route(path)
         return self._found[pair]
 
     def engines_for(self, source: MemoryIdx, destination: MemoryIdx) -> tuple[EngineIdx, ...]:
@@ -316,13 +285,11 @@ class Routes:
                     heappush(waiting, (transfers + 1, passed, longer, (*path, there)))
         return None
 
-    def _route(self, path: Path) -> Route:
-        return Route(links=path.links, latency=path.latency, rate=self.slowest(path.links))
 
-    def slowest(self, links: Iterable[LinkIdx]) -> Fraction | None:
-        """Return the bytes per cycle of the slowest of some links; ``None`` without any."""
-        slowest = min((self._rank[link] for link in links), default=None)
-        return None if slowest is None else self._rates[slowest]
+def _route(path: Path) -> Route:
+    latency, _, links = _preference(path)
+    rate = min((link.rate for link in path), default=None)
+    return Route(links=links, latency=latency, rate=rate)
 
 
 def multicast_route(
@@ -336,11 +303,10 @@ def multicast_route(
     found = [route for route in single if route is not None]
     if len(found) < len(single):
         return None
-    links = tuple(dict.fromkeys(link for route in found for link in route.links))
     return Route(
-        links=links,
+        links=tuple(dict.fromkeys(link for route in found for link in route.links)),
         latency=max((route.latency for route in found), default=0),
-        rate=routes.slowest(links),
+        rate=min((route.rate for route in found if route.rate is not None), default=None),
     )
 
 
