@@ -8,7 +8,7 @@ import dataclasses
 import gc
 import json
 import re
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from enum import Enum
@@ -27,6 +27,9 @@ from spmilp.units import LARGEST
 
 LARGEST_DENOMINATOR = 1000
 """Rates with larger denominators would blow up the integers that solvers scale them to."""
+
+MOST_BYTES = 1 << 20
+"""Largest YAML file: the largest preset has 4 KiB, and so many bytes take ten seconds."""
 
 _VERSION = re.compile(r"(0|[1-9][0-9]{0,5})\.(0|[1-9][0-9]{0,5})")
 _RATE = re.compile(r"\d{1,15}(/0*[1-9]\d{0,14}|\.\d{1,15})?")
@@ -187,16 +190,6 @@ def converted(content: object, kind: type[K], *, strict: bool = True) -> K:
         raise ValueError(said or str(error)) from error
 
 
-def listed(content: Any, names: Collection[str]) -> Any:
-    """Return a copy of a file's fields, single values in lists where ``names`` may have several."""
-    if isinstance(content, Mapping):
-        single = {n for n in names if isinstance(content.get(n), str | int | float)}
-        return {n: [c] if n in single else listed(c, names) for n, c in content.items()}
-    if isinstance(content, list | tuple):
-        return [listed(each, names) for each in content]
-    return content
-
-
 def _version_numbers(version: str) -> tuple[int, int]:
     found = _VERSION.fullmatch(version)
     if found is None:
@@ -241,8 +234,11 @@ def fields_of(data: bytes, origin: str, expected: str) -> dict[str, object]:
     Raises
     ------
     FileError
-        If it is no YAML, has a field twice, an alias or half a surrogate pair, or is no mapping.
+        If it is no YAML or too large, has a field twice, an alias or half a surrogate pair, or is
+        no mapping.
     """
+    if len(data) > MOST_BYTES:
+        raise FileError(f"{origin}: {len(data):,} B, expected at most {MOST_BYTES:,} B")
     try:
         # The loader descends from yaml.SafeLoader: it makes plain data only.
         content = yaml.load(data, _StrictLoader)

@@ -14,7 +14,7 @@ from benchmarks.bench.suite import GREEDY, SOLVE, ModelOnMachine, Row, make_prob
 from benchmarks.peers.stream import MissingDataError
 from spmilp.files import sha256_of
 from spmilp.options import DEFAULT_SOLVER
-from spmilp.problem.file import problem_text
+from spmilp.problem.file import problem_bytes
 from spmilp.problem.objective import Quantity
 from spmilp.report.search_log import LogEntry
 from spmilp.runs.frames import compared_frame, geometric_mean, ratio
@@ -109,7 +109,7 @@ def about(job: BenchJob) -> dict[str, object]:
 def described(row: Row, data: Path | None) -> dict[str, object]:
     """Return what the problem of a row is, whoever solves it."""
     problem, _ = make_problem(row.source, row.objective, data)
-    sha256 = sha256_of(problem_text(problem).encode())
+    sha256 = sha256_of(problem_bytes(problem))
     sizes = {"tasks": len(problem.tasks), "cores": len(problem.machine.cores)}
     return {"row": row.name, **sizes, "sha256": sha256}
 

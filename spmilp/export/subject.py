@@ -10,7 +10,7 @@ from spmilp.export.names import comment
 from spmilp.files import sha256_of
 from spmilp.frontend.graph import Network
 from spmilp.machine.controllers import Block
-from spmilp.plan.file import plan_text
+from spmilp.plan.file import plan_bytes
 from spmilp.plan.measures import claimed
 from spmilp.plan.memory import layout_in_memory
 from spmilp.plan.plan import Plan, Residency, Transfer
@@ -75,7 +75,7 @@ class Subject:
             "model_sha256": sources.get("model") or UNKNOWN,
             "machine_sha256": sources.get("machine") or UNKNOWN,
             "problem_sha256": problem_sha256(problem),
-            "plan_sha256": sha256_of(plan_text(plan, problem).encode()),
+            "plan_sha256": sha256_of(plan_bytes(plan, problem)),
             "plan": f"{first.value} {claimed(plan.claim).of(first)}, bound {plan.claim.bound}",
         }
 

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import msgspec
 
 from spmilp.errors import FileError
 from spmilp.files import read_bytes, sha256_of
-from spmilp.formats import converted, fields_of
+from spmilp.formats import converted, fields_of, near_matches
 from spmilp.machine.changed import Provenance, change, provenance_of
 from spmilp.machine.description import MachineDescription
 from spmilp.machine.expand import expand
@@ -22,8 +21,6 @@ from spmilp.quantities import count, size
 
 PRESETS = files("spmilp.machine") / "presets"
 SUFFIXES = (".yaml", ".yml")
-MOST_BYTES = 1 << 20
-"""Largest machine file: the largest preset has 4 KiB, and so many bytes take ten seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -151,19 +148,12 @@ def load_machine(name_or_path: str | Path) -> MachineFile:
 def machine_bytes(name_or_path: str) -> bytes:
     """Return the file that :func:`load_machine` reads."""
     if name_or_path.endswith(SUFFIXES) or "/" in name_or_path or "\\" in name_or_path:
-        data = read_bytes(name_or_path)
-        if len(data) > MOST_BYTES:
-            raise FileError(
-                f"{name_or_path}: {len(data):,} B, expected at most {MOST_BYTES:,} B of a machine "
-                "file; a topology describes many cores and links in a few lines"
-            )
-        return data
+        return read_bytes(name_or_path)
     presets = list_presets()
     if name_or_path not in presets:
-        near = get_close_matches(name_or_path, presets, n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(presets)}"
+        hint = near_matches(name_or_path, presets) or f"; there are {', '.join(presets)}"
         raise FileError(
-            f"machine {name_or_path!r}: no preset of this name; {hint} "
+            f"machine {name_or_path!r}: no preset of this name{hint} "
             "(a file is given with its ending .yaml)"
         )
     return (PRESETS / f"{name_or_path}.yaml").read_bytes()

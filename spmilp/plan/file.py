@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from spmilp.errors import FileError
-from spmilp.files import read_bytes, sha256_of, write_atomically, write_together
+from spmilp.files import read_bytes, sha256_of, write_together
 from spmilp.formats import collector_paused, decoded, encoded, plain, read_document
 from spmilp.plan.plan import Claim, Placement, Plan, Residency, Transfer
 from spmilp.problem.file import problem_bytes, problem_from
@@ -178,21 +178,6 @@ def _timed(row: TaskRow | TransferRow) -> dict[str, Any]:
     return fields
 
 
-def write_plan(plan: Plan, problem: Problem, path: Path | str) -> None:
-    """Write a plan to a file, as a whole or not at all.
-
-    The file names the problem by its SHA-256, whether or not the plan does.
-
-    Raises
-    ------
-    ValueError
-        If the plan names another problem, or has a number that the format cannot hold.
-    FileError
-        If the file cannot be written.
-    """
-    write_atomically(path, plan_bytes(plan, problem))
-
-
 def write_pair(problem: Problem, plan: Plan, folder: Path, prefix: str = "") -> tuple[Path, Path]:
     """Write ``problem.json`` and then ``plan.json`` into a folder; return their paths.
 
@@ -213,16 +198,17 @@ def write_pair(problem: Problem, plan: Plan, folder: Path, prefix: str = "") -> 
     return paths[0], paths[1]
 
 
-def plan_text(plan: Plan, problem: Problem) -> str:
-    """Return :func:`plan_bytes` as text."""
-    return plan_bytes(plan, problem).decode()
-
-
 @collector_paused()
 def plan_bytes(plan: Plan, problem: Problem, sha256: str | None = None) -> bytes:
-    """Return what :func:`write_plan` writes; equal plans give equal bytes.
+    """Return the content of ``plan.json``; equal plans give equal bytes.
 
-    ``sha256`` is the problem's, if it is known.
+    It names the problem by its SHA-256, whether or not the plan does; ``sha256`` is that, if it is
+    known.
+
+    Raises
+    ------
+    ValueError
+        If the plan names another problem, or has a number that the format cannot hold.
     """
     sha256 = sha256 or hash_of_problem(problem)
     if plan.problem_sha256 not in ("", sha256):

@@ -134,11 +134,6 @@ def problem_sha256(problem: Problem) -> str:
     return sha256_of(problem_bytes(problem))
 
 
-def problem_text(problem: Problem) -> str:
-    """Return :func:`problem_bytes` as text."""
-    return problem_bytes(problem).decode()
-
-
 @collector_paused()
 def problem_bytes(problem: Problem) -> bytes:
     """Return what :func:`write_problem` writes; equal problems give equal bytes."""

@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from spmilp.errors import FileError, PinError
 from spmilp.files import read_bytes
-from spmilp.formats import FileRow, converted, fields_of, listed, near_matches
+from spmilp.formats import FileRow, converted, fields_of, near_matches
 from spmilp.machine.machine import Machine, MemoryKind
 from spmilp.problem.contradictions import refuse_contradictions
 from spmilp.problem.pins import BufferPin, Pins, TaskPin
@@ -20,17 +20,12 @@ from spmilp.units import Amount, Count
 
 T = TypeVar("T")
 
-MOST_BYTES = 1 << 20
-"""Largest file of pins."""
-
 COMPARED = 2000
 """Names among which one is looked for that was meant."""
 
 Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=300)]
-Names: TypeAlias = Annotated[tuple[Name, ...], Meta(min_length=1, max_length=1000)]
-"""In a file one name or several; ``*`` in one stands for anything."""
-
-ONE_OR_MORE = ("task", "cores", "buffer", "memory", "group", "forbid_cores")
+Names: TypeAlias = Name | Annotated[tuple[Name, ...], Meta(min_length=1, max_length=1000)]
+"""One name or several; ``*`` in one stands for anything."""
 
 
 class TaskRow(FileRow, frozen=True, kw_only=True):
@@ -71,7 +66,7 @@ class NamedPins(FileRow, frozen=True, kw_only=True):
     """The fields of a file of pins."""
 
     description: str = ""
-    forbid_cores: tuple[Name, ...] = ()
+    forbid_cores: Name | tuple[Name, ...] = ()
     tasks: Table[TaskRow] = ()
     buffers: Table[BufferRow] = ()
     tiles: Table[TilesRow] = ()
@@ -102,12 +97,10 @@ def read_pins(given: PinsGiven) -> NamedPins:
         return given
     origin, content = "pins", given
     if not isinstance(given, Mapping):
-        origin, data = str(given), read_bytes(given)
-        if len(data) > MOST_BYTES:
-            raise FileError(f"{origin}: {len(data):,} B, expected at most {MOST_BYTES:,} B")
-        content = fields_of(data, origin, "the fields of pins (tasks, buffers, tiles, ...)")
+        origin, expected = str(given), "the fields of pins (tasks, buffers, tiles, ...)"
+        content = fields_of(read_bytes(given), origin, expected)
     try:
-        return converted(listed(content, ONE_OR_MORE), NamedPins)
+        return converted(content, NamedPins)
     except ValueError as error:
         raise FileError(f"{origin}: {error}") from error
 
@@ -188,17 +181,21 @@ def refuse_unknown_names(
     cores.all(named.forbid_cores)
     by_name = Known("group", [(name, "") for name in groups])
     for row in named.tasks:
-        by_name.all(filter(_is_whole, row.task))
+        by_name.all(filter(_is_whole, _names(row.task)))
         cores.all(row.cores or ())
     of_tensors = Known("tensor", [(name, "") for name in tensors])
     for place in named.buffers:
         memories.all(place.memory)
-        of_tensors.all(filter(_is_whole, place.buffer))
+        of_tensors.all(filter(_is_whole, _names(place.buffer)))
 
 
 def name_and_origin(one: Task | Buffer) -> tuple[str, str]:
     """Return a name, and that of the group or tensor of which it is a tile."""
     return one.name, one.tile.of if one.tile else ""
+
+
+def _names(one_or_more: Iterable[str]) -> Iterable[str]:
+    return (one_or_more,) if isinstance(one_or_more, str) else one_or_more
 
 
 def _is_whole(name: str) -> bool:
@@ -247,8 +244,8 @@ class Known:
         return common
 
     def all(self, wanted: Iterable[str]) -> tuple[int, ...]:
-        """Return what is meant, in ascending order; a :class:`PinError` where it is nothing."""
-        return tuple(sorted({index for name in wanted for index in self._one(name)}))
+        """Return what names mean, in ascending order; a :class:`PinError` where it is nothing."""
+        return tuple(sorted({index for name in _names(wanted) for index in self._one(name)}))
 
     def matching(self, name: str) -> list[int]:
         """Return what has a name, in which ``*`` stands for anything."""

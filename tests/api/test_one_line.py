@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import spmilp
-from spmilp.plan.file import plan_text
+from spmilp.plan.file import plan_bytes
 from tests.acceptance.doors import MODELS, Run
 
 MODEL = MODELS / "autoencoder_int8.onnx"
@@ -11,7 +11,7 @@ MODEL = MODELS / "autoencoder_int8.onnx"
 
 def text(result: spmilp.Result) -> bytes:
     assert result.plan is not None
-    return plan_text(result.plan, result.problem).encode()
+    return plan_bytes(result.plan, result.problem)
 
 
 def test_one_solver_gives_one_plan(run: Run, tmp_path: Path) -> None:

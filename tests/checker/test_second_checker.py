@@ -17,7 +17,7 @@ from spmilp.machine.read import load_machine
 from spmilp.machine.routes import Routes
 from spmilp.plan.file import write_pair
 from spmilp.plan.plan import Plan
-from spmilp.problem.file import problem_sha256, problem_text, read_problem
+from spmilp.problem.file import problem_bytes, problem_sha256, read_problem
 from spmilp.problem.objective import Objective
 from spmilp.problem.problem import Problem, Task
 from tests.checker.mutations.subjects import PRESETS
@@ -73,7 +73,7 @@ def test_the_canonical_text_is_that_of_the_page(path: Path) -> None:
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(problem=problems())
 def test_problems_of_any_shape_have_one_canonical_text(problem: Problem) -> None:
-    found = second.read_problem(problem_text(problem).encode())
+    found = second.read_problem(problem_bytes(problem))
     assert found.sha256 == problem_sha256(problem)
 
 
@@ -83,7 +83,7 @@ def test_routes_are_those_of_the_page(name: str) -> None:
     machine = load_machine(name).machine
     task = Task(index=0, name="t", cycles=(1,) * len(machine.kinds))
     problem = Problem(name="p", machine=machine, tasks=(task,), objective=Objective())
-    routes = second.read_problem(problem_text(problem).encode()).routes
+    routes = second.read_problem(problem_bytes(problem)).routes
     pairs = list(product(range(len(machine.memories)), repeat=2))
     ours = Routes(machine)
     for source, target in Random(name).sample(pairs, min(len(pairs), 120)):

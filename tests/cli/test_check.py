@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from checker.worked_example import PLAN, PROBLEM, with_machine
-from spmilp.plan.file import write_plan
+from spmilp.plan.file import plan_bytes
 from spmilp.problem.file import write_problem
 from tests.acceptance.doors import Run
 
@@ -15,7 +15,7 @@ from tests.acceptance.doors import Run
 def plan_file(tmp_path: Path) -> Path:
     folder = tmp_path / "out"
     write_problem(PROBLEM, folder / "problem.json")
-    write_plan(PLAN, PROBLEM, folder / "plan.json")
+    (folder / "plan.json").write_bytes(plan_bytes(PLAN, PROBLEM))
     return folder / "plan.json"
 
 
@@ -34,7 +34,7 @@ def test_a_plan_that_names_no_problem_is_told(left: str, run: Run, plan_file: Pa
 def test_command_lists_with_too_many_events_have_their_exit_code(run: Run, tmp_path: Path) -> None:
     problem = with_machine(events=3)
     write_problem(problem, tmp_path / "problem.json")
-    write_plan(PLAN, problem, tmp_path / "plan.json")
+    (tmp_path / "plan.json").write_bytes(plan_bytes(PLAN, problem))
 
     ended = run("check", tmp_path / "plan.json", "--commands")
 

@@ -9,7 +9,7 @@ import pytest
 from checker.worked_example import PLAN, PROBLEM, with_machine
 from spmilp.errors import ExitCode
 from spmilp.export.formats import FORMATS
-from spmilp.plan.file import write_plan
+from spmilp.plan.file import plan_bytes
 from spmilp.problem.file import write_problem
 from spmilp.problem.problem import Problem
 from tests.acceptance.doors import MODELS, Run
@@ -18,7 +18,7 @@ from tests.acceptance.doors import MODELS, Run
 def written(problem: Problem, folder: Path) -> Path:
     """Return the file of the plan by hand, on the machine of a problem."""
     write_problem(problem, folder / "problem.json")
-    write_plan(replace(PLAN, problem_sha256=""), problem, folder / "plan.json")
+    (folder / "plan.json").write_bytes(plan_bytes(replace(PLAN, problem_sha256=""), problem))
     return folder / "plan.json"
 
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from checker.worked_example import PLAN, PROBLEM
 from spmilp.checker.check import check
 from spmilp.errors import FileError
-from spmilp.plan.file import plan_text, read_plan
-from spmilp.problem.file import problem_text, read_problem
+from spmilp.plan.file import plan_bytes, read_plan
+from spmilp.problem.file import problem_bytes, read_problem
 
-PROBLEM_JSON = json.loads(problem_text(PROBLEM))
-PLAN_JSON = json.loads(plan_text(PLAN, PROBLEM))
+PROBLEM_JSON = json.loads(problem_bytes(PROBLEM))
+PLAN_JSON = json.loads(plan_bytes(PLAN, PROBLEM))
 
 Step = str | int
 T = TypeVar("T")
@@ -91,9 +91,9 @@ def test_hostile_json_is_refused(content: bytes, tmp_path: Path) -> None:
 def test_a_field_that_stands_twice_is_refused(
     read: Callable[[Path], object], before: str, more: str, named: str, tmp_path: Path
 ) -> None:
-    text = problem_text(PROBLEM) if read is read_problem else plan_text(PLAN, PROBLEM)
-    assert before in text
-    (tmp_path / "x.json").write_text(text.replace(before, more + before, 1))
+    data = problem_bytes(PROBLEM) if read is read_problem else plan_bytes(PLAN, PROBLEM)
+    assert before in data.decode()
+    (tmp_path / "x.json").write_text(data.decode().replace(before, more + before, 1))
     with pytest.raises(FileError, match=f"an object(| of index 3) has the field {named}"):
         read(tmp_path / "x.json")
 

@@ -10,7 +10,7 @@ from make_instances import made
 
 from spmilp.bounds.best import best_bound
 from spmilp.machine.machine import MemoryKind
-from spmilp.problem.file import problem_text, read_problem
+from spmilp.problem.file import problem_bytes, read_problem
 from spmilp.problem.problem import Problem
 
 PROBLEMS = Path(__file__).parents[2] / "instances" / "problems"
@@ -25,12 +25,12 @@ def problems() -> dict[str, Problem]:
 @pytest.mark.full
 def test_the_script_makes_the_same_bytes(piece: str) -> None:
     for name, problem in made(spec for spec in SPECS if spec.name == piece):
-        assert problem_text(problem) == (PROBLEMS / f"{name}.json").read_text(), name
+        assert problem_bytes(problem) == (PROBLEMS / f"{name}.json").read_bytes(), name
 
 
 def test_problems_without_data_are_the_same_too() -> None:
     for name, problem in bare_problems().items():
-        assert problem_text(problem) == (PROBLEMS / f"{name}.json").read_text(), name
+        assert problem_bytes(problem) == (PROBLEMS / f"{name}.json").read_bytes(), name
 
 
 def test_the_family_covers_sizes_and_what_machines_can(problems: dict[str, Problem]) -> None:

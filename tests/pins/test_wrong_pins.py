@@ -8,12 +8,13 @@ import pytest
 import yaml
 
 from spmilp.errors import FileError, PinError
+from spmilp.formats import MOST_BYTES
 from spmilp.machine.machine import Machine
 from spmilp.machine.read import read_machine
 from spmilp.pipeline import problem_of
 from spmilp.problem.builder import ProblemBuilder
-from spmilp.problem.file import problem_text, read_problem, write_problem
-from spmilp.problem.named_pins import MOST_BYTES, read_pins, with_pins
+from spmilp.problem.file import problem_bytes, read_problem, write_problem
+from spmilp.problem.named_pins import read_pins, with_pins
 from spmilp.problem.problem import Problem
 
 MACHINE = b"""
@@ -160,8 +161,8 @@ def test_rows_about_one_task_hold_together_and_those_in_the_problem_stay(tmp_pat
 
 def test_a_problem_without_pins_is_written_as_before_there_were_any(tmp_path: Path) -> None:
     free, file = problem(), tmp_path / "problem.json"
-    assert '"format_version": "1.0"' in problem_text(free)
-    assert '"pins"' not in problem_text(free)
+    assert '"format_version": "1.0"' in problem_bytes(free).decode()
+    assert '"pins"' not in problem_bytes(free).decode()
     pinned = with_pins(
         free,
         read_pins(

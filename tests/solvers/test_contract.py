@@ -15,7 +15,7 @@ from benchmarks.exact.cosma.networks import random_network
 from benchmarks.exact.cosma.setting import largest_operator, problem_of
 from spmilp.bounds.best import best_bound
 from spmilp.checker.check import check
-from spmilp.plan.file import plan_text
+from spmilp.plan.file import plan_bytes
 from spmilp.plan.measures import claimed
 from spmilp.plan.plan import Plan
 from spmilp.policies.cdm import Cdm
@@ -121,7 +121,7 @@ def test_the_same_seed_gives_the_same_plan_and_what_is_reported_leads_to_it(case
     assert one.plan is not None
     assert other.plan is not None
     assert one == other
-    assert plan_text(one.plan, problem) == plan_text(other.plan, problem)
+    assert plan_bytes(one.plan, problem) == plan_bytes(other.plan, problem)
     incumbents = [progress.incumbent for progress in told if progress.incumbent is not None]
     bounds = [progress.bound for progress in told]
     assert incumbents == sorted(incumbents, reverse=True)

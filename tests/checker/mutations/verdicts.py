@@ -11,9 +11,9 @@ from typing import TypeAlias
 from docs import checker as second
 from spmilp.checker.check import check
 from spmilp.errors import FileError
-from spmilp.plan.file import plan_text, read_plan
+from spmilp.plan.file import plan_bytes, read_plan
 from spmilp.plan.plan import Plan
-from spmilp.problem.file import problem_text
+from spmilp.problem.file import problem_bytes
 from spmilp.problem.problem import Problem
 from tests.checker.mutations import KINDS
 from tests.checker.mutations.mutant import (
@@ -70,8 +70,8 @@ class Pair:
 
 def pair(problem: Problem, plan: Plan) -> Pair:
     """Return a plan as both checkers read it."""
-    text = problem_text(problem)
-    subject = Subject(json.loads(text), json.loads(plan_text(plan, problem)))
+    text = problem_bytes(problem)
+    subject = Subject(json.loads(text), json.loads(plan_bytes(plan, problem)))
     return Pair(problem, plan, subject, second.read_problem(text.encode()))
 
 
