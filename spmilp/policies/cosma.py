@@ -37,6 +37,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
+import networkx as nx
 from ortools.sat.python.cp_model import (
     FEASIBLE,
     OPTIMAL,
@@ -286,21 +287,15 @@ class CosmaModel:
 
 
 def _steps(read_by: dict[int, tuple[int, ...]]) -> dict[int, range]:
-    """Return the steps at which each tensor can be created.
-
-    Parameters
-    ----------
-    read_by
-        For each tensor, in an order in which they can be created, what its operator reads.
-    """
-    order = list(read_by)
-    before: dict[int, set[int]] = {}
-    after: dict[int, int] = dict.fromkeys(order, 0)
-    for tensor in order:
-        before[tensor] = {e for read in read_by[tensor] for e in (read, *before[read])}
-        for earlier in before[tensor]:
-            after[earlier] += 1
-    return {t: range(len(before[t]), len(order) - after[t]) for t in order}
+    """Return the steps at which each tensor can be created, by what its operator reads."""
+    graph = nx.DiGraph((read, tensor) for tensor, reads in read_by.items() for read in reads)
+    graph.add_nodes_from(read_by)
+    return {
+        tensor: range(
+            len(nx.ancestors(graph, tensor)), len(read_by) - len(nx.descendants(graph, tensor))
+        )
+        for tensor in read_by
+    }
 
 
 MOST_TENSORS = 400

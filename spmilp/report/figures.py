@@ -309,9 +309,8 @@ def memory_map(
 ) -> "Figure":
     """Draw residencies as rectangles of time by address, one axes for each memory.
 
-    Each axes shows the capacity line, reserved bytes (hatched), borders of banks where there are
-    few, residencies coloured by kind of buffer, the peak, and the curve of live bytes, which no
-    packing of these lifetimes can be below.
+    Each axes shows the capacity line, reserved bytes (hatched), residencies coloured by kind of
+    buffer, the peak, and the curve of live bytes, which no packing of these lifetimes can be below.
 
     Parameters
     ----------
@@ -378,16 +377,12 @@ def _chosen(
 
 
 def _draw_limits(axis: "Axes", memory: Memory) -> None:
-    """Draw the capacity, the bytes that no plan may touch, and the borders of the banks."""
+    """Draw the capacity, and the bytes that no plan may touch."""
     if memory.size is None:
         return
     axis.axhline(memory.size, color=LIMIT, linewidth=1.4)
     for taken in memory.reserved:
         axis.axhspan(taken.start, taken.end, facecolor="0.9", edgecolor="0.5", hatch="///")
-    if memory.banks is not None and 1 < memory.banks <= 8:
-        for bank in range(1, memory.banks):
-            border = memory.size * bank / memory.banks
-            axis.axhline(border, color="0.75", linewidth=0.5, linestyle=":")
 
 
 def _kind(problem: Problem, residency: Residency) -> str:

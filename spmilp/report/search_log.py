@@ -1,9 +1,9 @@
 """What a search has found and when: each better incumbent and each better bound."""
 
-import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -106,17 +106,12 @@ def read_log(path: Path) -> tuple[LogEntry, ...]:
     entries = []
     for number, line in enumerate(read_bytes(path).splitlines(), start=1):
         try:
-            fields = json.loads(line)
-            if not isinstance(fields, dict):
-                raise ValueError("no object")
-            if fields.pop("event", None) != "progress":
-                continue
-            fields.pop("gap", None)
-            entries.append(msgspec.convert(fields, LogEntry))
-        except ValueError as error:
-            wanted = "seconds, source, incumbent and bound"
+            fields = msgspec.json.decode(line, type=dict[str, Any])
+            if fields.get("event") == "progress":
+                entries.append(msgspec.convert(fields, LogEntry))
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise FileError(
                 f"{path}: line {number} is no entry of a search log: expected an object with "
-                f"{wanted} ({type(error).__name__})"
+                f"seconds, source, incumbent and bound ({error})"
             ) from error
     return tuple(entries)
