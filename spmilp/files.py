@@ -16,10 +16,7 @@ STAGED = ".spmilp-staged-"
 def read_bytes(path: Path | str) -> bytes:
     """Return the bytes of a file.
 
-    Raises
-    ------
-    FileError
-        If the file is missing, a folder, a device or unreadable.
+    Raises a ``FileError`` if the file is missing, a folder, a device or unreadable.
     """
     try:
         if is_device(Path(path)):
@@ -34,10 +31,7 @@ def write_atomically(path: Path | str, content: str | bytes) -> None:
 
     A missing folder is made. Text is written as UTF-8 with its line ends as they are.
 
-    Raises
-    ------
-    FileError
-        If the folder or the file cannot be written.
+    Raises a ``FileError`` if the folder or the file cannot be written.
     """
     target = Path(path)
     write_together(target.parent, {target.name: content})
@@ -50,10 +44,7 @@ def write_together(folder: Path, contents: Mapping[str, str | bytes]) -> tuple[P
     names in the given order. A process that is killed in between leaves the first ones new and the
     others old, each as a whole.
 
-    Raises
-    ------
-    FileError
-        If one of them cannot be written; then the folder holds what it held.
+    Raises a ``FileError`` if one of them cannot be written; then the folder holds what it held.
     """
     targets = tuple(folder / name for name in contents)
     where = targets[0] if len(targets) == 1 else folder
@@ -80,10 +71,8 @@ def write_together(folder: Path, contents: Mapping[str, str | bytes]) -> tuple[P
 def require_room(folder: Path, names: Iterable[str] = ()) -> None:
     """Make sure that files can be written into a folder, which need not be there yet.
 
-    Raises
-    ------
-    FileError
-        If the folder cannot be written, or something else has one of the files' ``names``.
+    Raises a ``FileError`` if the folder cannot be written, or something else has one of the files'
+    ``names``.
     """
     try:
         _refuse_what_is_no_file(folder / name for name in names)
@@ -98,10 +87,7 @@ def require_room(folder: Path, names: Iterable[str] = ()) -> None:
 def sha256_of(what: Path | str | bytes) -> str:
     """Return the SHA-256 of bytes, or of the bytes of the file at a path, in lower-case hex.
 
-    Raises
-    ------
-    FileError
-        If the file cannot be read.
+    Raises a ``FileError`` if the file cannot be read.
     """
     data = what if isinstance(what, bytes) else read_bytes(what)
     return hashlib.sha256(data).hexdigest()

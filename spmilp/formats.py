@@ -67,10 +67,8 @@ def collector_paused() -> Iterator[None]:
 def ratio_from(value: object) -> Fraction:
     """Return a rate that may be zero as an exact fraction: 8, 23.5 or "47/2".
 
-    Raises
-    ------
-    ValueError
-        If the value is no number, negative, or not of a denominator that solvers can scale.
+    Raises a ``ValueError`` if the value is no number, negative, or not of a denominator that
+    solvers can scale.
     """
     written = repr(value) if isinstance(value, int | float) else value
     if not isinstance(written, str) or isinstance(value, bool) or not _RATE.fullmatch(written):
@@ -114,23 +112,12 @@ def read_document(
     """Return what a JSON file of the same major version describes, and its plain content.
 
     A field that stands twice is refused, because readers differ in which one they take; so is a
-    field that is not of the format, but for files of a newer minor version.
+    field that is not of the format, but for files of a newer minor version, and of an older one
+    where that had more. ``version`` is the one that this code writes; objects of a class in
+    ``also`` may have that field besides.
 
-    Parameters
-    ----------
-    path
-        Of the file, for messages.
-    name, version
-        The format that is expected, and the version ``major.minor`` that this code writes.
-    older_had_more
-        Ignore fields that are not of the format in files of an older minor version, too.
-    also
-        By class, a field that its objects may have besides.
-
-    Raises
-    ------
-    FileError
-        If the file is not of the format; the message names file, field, value and what is expected.
+    Raises a ``FileError`` if the file is not of the format; the message names file, field, value
+    and what is expected.
     """
     try:
         header = decoded(data, _Header)
@@ -157,10 +144,8 @@ def read_document(
 def decoded(data: bytes, kind: type[K]) -> K:
     """Return JSON as what it describes.
 
-    Raises
-    ------
-    ValueError
-        If it is no JSON or describes something else; the message names field and value.
+    Raises a ``ValueError`` if it is no JSON or describes something else; the message names field
+    and value.
     """
     try:
         return msgspec.json.decode(data, type=kind, dec_hook=_decoded)
@@ -172,15 +157,10 @@ def decoded(data: bytes, kind: type[K]) -> K:
 def converted(content: object, kind: type[K], *, strict: bool = True) -> K:
     """Return the fields of a file, as :func:`fields_of` has them, as what they describe.
 
-    Parameters
-    ----------
-    strict
-        Whether texts are no numbers.
+    Texts are no numbers, unless it is not ``strict``.
 
-    Raises
-    ------
-    ValueError
-        If they describe something else; the message names field, value and what is expected.
+    Raises a ``ValueError`` if they describe something else; the message names field, value and what
+    is expected.
     """
     try:
         return msgspec.convert(content, kind, dec_hook=_decoded, strict=strict)
@@ -226,16 +206,10 @@ def _without_doubles(data: bytes) -> Any:
 def fields_of(data: bytes, origin: str, expected: str) -> dict[str, object]:
     """Return the fields of a YAML file whose top is a mapping.
 
-    Parameters
-    ----------
-    expected
-        What a file that is no mapping is told that it should hold.
+    A file that is no mapping is told that it should hold what is ``expected``.
 
-    Raises
-    ------
-    FileError
-        If it is no YAML or too large, has a field twice, an alias or half a surrogate pair, or is
-        no mapping.
+    Raises a ``FileError`` if it is no YAML or too large, has a field twice, an alias or half a
+    surrogate pair, or is no mapping.
     """
     if len(data) > MOST_BYTES:
         raise FileError(f"{origin}: {len(data):,} B, expected at most {MOST_BYTES:,} B")

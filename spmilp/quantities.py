@@ -20,10 +20,7 @@ MOST_BYTES = 2**60 - 1
 def duration(given: str | float) -> float:
     """Read ``60s``, ``5m``, ``1.5h``, ``200ms``, plain seconds, or ``none``, in seconds.
 
-    Raises
-    ------
-    ValueError
-        If the text is nothing of that, or no time at all.
+    Raises a ``ValueError`` if the text is nothing of that, or no time at all.
     """
     text = str(given)
     if text.strip().lower() in ("none", "inf"):
@@ -43,10 +40,8 @@ def duration(given: str | float) -> float:
 def byte_count(given: str | int) -> int:
     """Read ``1048576``, ``0x100000``, ``64K``, ``1MiB`` or ``1.5 MiB`` as bytes.
 
-    Raises
-    ------
-    ValueError
-        If the text is nothing of that, no whole number of bytes, or out of range.
+    Raises a ``ValueError`` if the text is nothing of that, no whole number of bytes, or out of
+    range.
     """
     text = str(given).strip()
     if re.fullmatch(r"0[xX][0-9a-fA-F]{1,16}", text):
@@ -67,10 +62,7 @@ def byte_count(given: str | int) -> int:
 def byte_range(given: str) -> tuple[int, int]:
     """Read ``0-4KiB`` or ``0x100-0x200`` as a half-open range of bytes.
 
-    Raises
-    ------
-    ValueError
-        If the text is not of that form, or the range is empty.
+    Raises a ``ValueError`` if the text is not of that form, or the range is empty.
     """
     first, dash, last = str(given).partition("-")
     if not dash:
@@ -91,10 +83,8 @@ def _in_range(number: int, text: str) -> int:
 def dimensions(given: Mapping[str, int] | Iterable[str] | None) -> dict[str, int]:
     """Read ``batch=1`` and its like as sizes by name.
 
-    Raises
-    ------
-    ArgumentError
-        If a text is not ``NAME=SIZE`` with a positive size, or a name comes twice.
+    Raises an ``ArgumentError`` if a text is not ``NAME=SIZE`` with a positive size, or a name comes
+    twice.
     """
     if isinstance(given, Mapping):
         return dict(given)
@@ -117,10 +107,7 @@ def dimensions(given: Mapping[str, int] | Iterable[str] | None) -> dict[str, int
 def share(given: str | float) -> float:
     """Read ``0.01`` or ``1%`` as a number from 0 to 1.
 
-    Raises
-    ------
-    ValueError
-        If the text is no such number.
+    Raises a ``ValueError`` if the text is no such number.
     """
     text = str(given)
     number, scale = (text.removesuffix("%"), 0.01) if text.endswith("%") else (text, 1.0)

@@ -64,10 +64,7 @@ def provenance_of(
     then the first. A number without an entry is unverified and has an empty source. A value that is
     no number counts when an entry names its whole path. Without entries there is nothing to say.
 
-    Raises
-    ------
-    ValueError
-        If an entry matches nothing.
+    Raises a ``ValueError`` if an entry matches nothing.
     """
     leaves = {at: value for at, value in _parts((), content) if _is_value(value)}
     leaves = {at: value for at, value in leaves.items() if entries and not TEXT.intersection(at)}
@@ -103,21 +100,11 @@ def provenance_of(
 def change(content: dict[str, Any], changes: Mapping[str, Any]) -> str:
     """Set values in the content of a machine file, and say there that no source confirms them.
 
-    Parameters
-    ----------
-    changes
-        By the names of :data:`PLACES` or by path: sizes and rates in any form that people write.
+    Changes are named as in :data:`PLACES`, or by path; sizes and rates are in any form that people
+    write. The answer is the end of a machine's name: ``spm64KiB-dma_channels2``.
 
-    Returns
-    -------
-    str
-        The changes as the end of a machine's name: ``spm64KiB-dma_channels2``.
-
-    Raises
-    ------
-    ValueError
-        If a value is no size or no rate, or there is nothing that it could be set for; what other
-        values may be, the file's format says.
+    Raises a ``ValueError`` if a value is no size or no rate, or there is nothing that it could be
+    set for; what other values may be, the file's format says.
     """
     numbers = {name: _number(name, value) for name, value in changes.items()}
     label = "-".join(f"{name}{_short(name, number)}" for name, number in numbers.items())

@@ -77,20 +77,11 @@ class Connection(NamedTuple):
 
 
 class Site(NamedTuple):
-    """A place of a topology where memories are attached.
+    """A place of a topology, by the name in machine files, where memories are attached.
 
-    Parameters
-    ----------
-    name
-        What a machine file calls it.
-    label
-        Ends the names of what stands here; empty where the topology has one site.
-    leave, enter
-        The nodes to which a memory here has links, and from which.
-    position
-        ``(x, y)`` on the chip.
-    inner
-        Attached to only when named (the inner nodes of a tree).
+    A memory here has links to the nodes ``leave``, and from ``enter``. The ``label`` ends the names
+    of what stands here; it is empty where the topology has one site. What is ``inner`` (in a tree)
+    has memories only when named.
     """
 
     name: str
@@ -102,15 +93,10 @@ class Site(NamedTuple):
 
 
 class Topology(NamedTuple):
-    """Routers, the links between them, and the sites.
+    """Routers, the links between them, and the sites; ``(router, (x, y))`` of a grid's routers.
 
-    Parameters
-    ----------
-    outward, inward
-        The links from a memory to its site and back, where a machine does not say otherwise;
-        ``None`` where it has to.
-    positions
-        ``(router, (x, y))`` of the grid, for XY routing.
+    The links from a memory to its site and back are ``outward`` and ``inward``, where a machine
+    does not say otherwise; without them it has to.
     """
 
     sites: list[Site]

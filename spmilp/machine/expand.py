@@ -9,7 +9,6 @@ from typing import Any
 from spmilp.formats import near_matches
 from spmilp.machine.description import (
     LOOPS,
-    MOST_SITES,
     Connection,
     DramFields,
     EngineFields,
@@ -40,10 +39,8 @@ from spmilp.units import MemoryIdx
 def expand(description: MachineDescription) -> Machine:
     """Return the machine that a description stands for.
 
-    Raises
-    ------
-    ValueError
-        If a name leads nowhere or is given twice, or an object breaks its own rules.
+    Raises a ``ValueError`` if a name leads nowhere or is given twice, or an object breaks its own
+    rules.
     """
     return _Expansion(description).machine()
 
@@ -122,7 +119,6 @@ class _Expansion:
                 raise ValueError(f"scratchpads {given.name}: no core kind {kind}{near}")
             for number in range(sharing):
                 mine = str(number) if sharing > 1 else ""
-                _is_a_chip(self._cores, "cores")
                 self._cores.append(
                     Core(
                         index=len(self._cores),
@@ -135,7 +131,6 @@ class _Expansion:
         self._add_engines(given, "" if given.name == "spm" else f"{given.name}_", label)
 
     def _add_memory(self, given: MemoryFields, kind: MemoryKind, name: str) -> None:
-        _is_a_chip(self._memories, "memories")
         fields = _same(given, Memory, "size", "alignment", "banks", "energy_per_byte")
         reserved = tuple(ByteRange(start, end) for start, end in given.reserved)
         index = len(self._memories)
@@ -203,14 +198,7 @@ class _Expansion:
             if (source, target) in taken:
                 raise ValueError(f"two links lead from {source} to {target}; give one their rate")
             taken.add((source, target))
-            yield Link(
-                index=index,
-                source=source,
-                target=target,
-                rate=wire.rate,
-                latency=wire.latency,
-                energy_per_byte=wire.energy_per_byte,
-            )
+            yield Link(index=index, source=source, target=target, **_same(wire, Link))
 
     def _numbered_engines(self) -> Iterator[Engine]:
         names = [memory.name for memory in self._memories]
@@ -237,11 +225,6 @@ def _all_match(patterns: Iterable[str], known: Sequence[str], said: str) -> None
     for pattern in patterns:
         if pattern != "*" and not any(fnmatchcase(name, pattern) for name in known):
             raise ValueError(f"{said} {pattern}{near_matches(pattern, known)}")
-
-
-def _is_a_chip(found: Sequence[object], what: str) -> None:
-    if len(found) >= MOST_SITES:
-        raise ValueError(f"more than {MOST_SITES} {what}; no chip has as many")
 
 
 def _joined(*parts: str) -> str:

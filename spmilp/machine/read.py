@@ -162,15 +162,8 @@ def machine_bytes(name_or_path: str) -> bytes:
 def read_machine(data: bytes, origin: str) -> MachineFile:
     """Return the machine that the bytes of a YAML file describe.
 
-    Parameters
-    ----------
-    origin
-        What messages call the file.
-
-    Raises
-    ------
-    FileError
-        If it is no YAML, breaks the format, or describes a machine that cannot be used.
+    Raises a ``FileError`` if it is no YAML, breaks the format, or describes a machine that cannot
+    be used.
     """
     wanted = "the fields of a machine (name, core_kinds, scratchpads, dram)"
     content = fields_of(data, origin, wanted)

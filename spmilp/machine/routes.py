@@ -68,14 +68,9 @@ def _preference(path: Path) -> tuple[Cycles, int, tuple[LinkIdx, ...]]:
 class _ShortestPaths:
     """Least latency, then fewest links, then the least sequence of link indices.
 
-    A node of the graph is a name; an end is two nodes, one to leave and one (``True``) to enter.
-
-    Parameters
-    ----------
-    links
-        Those that paths may use; of links side by side, the one of least latency, then index.
-    ends
-        Nodes at which a path may begin or end, but through which none passes.
+    Paths begin or end at ``ends``, but pass through none: in the graph an end is two nodes, one to
+    leave and one (``True``) to enter. Of links side by side, the one of least latency, then index,
+    is used.
     """
 
     def __init__(self, links: Iterable[Link], ends: frozenset[str]) -> None:
@@ -133,10 +128,7 @@ Position: TypeAlias = tuple[int, int]
 class _XyPaths:
     """Paths along x and then along y over the routers that have a position.
 
-    Raises
-    ------
-    ValueError
-        If two routers share a position.
+    Raises a ``ValueError`` if two routers share a position.
     """
 
     def __init__(self, machine: Machine) -> None:
@@ -183,10 +175,7 @@ class _XyPaths:
     def _along(self, axis: int, line: int, start: int, goal: int) -> Path | None:
         """Walk along one axis: the shorter way, the increasing one when both are equal.
 
-        Parameters
-        ----------
-        line
-            The coordinate on the other axis.
+        ``line`` is the coordinate on the other axis.
         """
         count = self._spans[axis][1]
         ahead, back = (goal - start) % count, (start - goal) % count
@@ -329,7 +318,7 @@ def routes_of(machine: Machine) -> Routes:
 
 
 class DramTransfer(NamedTuple):
-    """What moves from a DRAM to another memory, or to it from there."""
+    """What moves from a DRAM to another memory or back; the rate is in bytes per cycle."""
 
     engine: EngineIdx
     other: MemoryIdx

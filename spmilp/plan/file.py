@@ -102,15 +102,8 @@ class PlanFile(Struct, frozen=True, kw_only=True):
 def read_plan(path: Path | str, problem: Problem | None = None) -> Plan:
     """Read a plan. Whether it is valid, the checker decides.
 
-    Parameters
-    ----------
-    problem
-        The problem that it answers, if it is known.
-
-    Raises
-    ------
-    FileError
-        If the file cannot be read, breaks the format, or answers another problem.
+    Raises a ``FileError`` if the file cannot be read, breaks the format, or answers another
+    problem.
     """
     return _plan_from(path, read_bytes(path), problem)
 
@@ -118,15 +111,9 @@ def read_plan(path: Path | str, problem: Problem | None = None) -> Plan:
 def open_pair(path: Path, problem_file: Path | None = None) -> tuple[Problem, Plan]:
     """Read a plan and its problem, by default the ``problem.json`` beside it.
 
-    Parameters
-    ----------
-    path
-        Of the plan, or of the folder whose ``plan.json`` it is.
+    ``path`` is that of the plan, or of the folder whose ``plan.json`` it is.
 
-    Raises
-    ------
-    FileError
-        If one cannot be read, or the plan was made for another problem.
+    Raises a ``FileError`` if one cannot be read, or the plan was made for another problem.
     """
     plan_file = path / PLAN_FILE if path.is_dir() else path
     beside = problem_file or plan_file.with_name(PROBLEM_FILE)
@@ -184,12 +171,8 @@ def write_pair(problem: Problem, plan: Plan, folder: Path, prefix: str = "") -> 
     The plan names the problem's file by its SHA-256. So if the process ends between the two, the
     plan that was there before is not taken for one of the new problem.
 
-    Raises
-    ------
-    ValueError
-        If the plan has a number that the format cannot hold.
-    FileError
-        If the folder cannot be written.
+    Raises a ``ValueError`` if the plan has a number that the format cannot hold. Raises a
+    ``FileError`` if the folder cannot be written.
     """
     problem_file = problem_bytes(problem)
     plan_file = plan_bytes(plan, problem, sha256_of(problem_file))
@@ -205,10 +188,8 @@ def plan_bytes(plan: Plan, problem: Problem, sha256: str | None = None) -> bytes
     It names the problem by its SHA-256, whether or not the plan does; ``sha256`` is that, if it is
     known.
 
-    Raises
-    ------
-    ValueError
-        If the plan names another problem, or has a number that the format cannot hold.
+    Raises a ``ValueError`` if the plan names another problem, or has a number that the format
+    cannot hold.
     """
     sha256 = sha256 or hash_of_problem(problem)
     if plan.problem_sha256 not in ("", sha256):

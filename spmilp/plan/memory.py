@@ -22,10 +22,7 @@ def home_of(problem: Problem, residency: Residency) -> TensorIdx | None:
 def layout_in_memory(problem: Problem, plan: Plan, slice_: SliceIdx, index: ResidencyIdx) -> Layout:
     """Return the address of a slice's first byte in the residency's memory, and its strides.
 
-    Raises
-    ------
-    ValueError
-        If the residency holds neither the slice nor the whole of its parent.
+    Raises a ``ValueError`` if the residency holds neither the slice nor the whole of its parent.
     """
     residency = plan.residencies[index]
     if residency.slice is None:

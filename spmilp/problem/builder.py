@@ -365,10 +365,6 @@ class ProblemBuilder:
             sources=(("machine", self._file.sha256),),
         )
 
-    def __repr__(self) -> str:
-        counts = f"{len(self._tasks)} tasks, {len(self._data)} buffers"
-        return f"<problem builder {self._name} on {self.machine.name}: {counts}>"
-
     def _new_data(self, given: Any, who: str) -> Data:
         is_written = isinstance(given, Sequence) and not isinstance(given, str) and len(given) == 3
         _require(is_written, f"{who}: writes {given!r}, expected (name, shape, dtype)")

@@ -42,12 +42,9 @@ def cores_left(problem: Problem) -> dict[TaskIdx, tuple[CoreIdx, ...]]:
 
 
 def refuse_contradictions(problem: Problem) -> None:
-    """Raise an error where pins leave no plan, as far as that can be seen at once.
+    """Raise a ``PinError`` where pins leave no plan, as far as that can be seen at once.
 
-    Raises
-    ------
-    PinError
-        With the first contradiction; it names both sides.
+    It names both sides of the first contradiction.
     """
     if problem.pins:
         of_buffers = (_why_not_there(problem, pin) for pin in problem.pins.buffers)

@@ -116,12 +116,8 @@ def _is_whole(given: Any, expected: Any, where: str) -> None:
 def write_problem(problem: Problem, path: Path | str) -> str:
     """Write a problem to a file, as a whole or not at all, and return its SHA-256.
 
-    Raises
-    ------
-    ValueError
-        If the format cannot hold it: a name that a machine file cannot have, a number too large.
-    FileError
-        If the file cannot be written.
+    Raises a ``ValueError`` if the format cannot hold it: a name that a machine file cannot have, a
+    number too large. Raises a ``FileError`` if the file cannot be written.
     """
     content = problem_bytes(problem)
     write_atomically(path, content)

@@ -65,17 +65,11 @@ class Share(Enum):
 
 
 class Load(NamedTuple):
-    """Bytes of one buffer that leave the DRAM in which it starts.
+    """Bytes of one buffer that leave the DRAM in which it starts, of all transfers together.
 
-    Parameters
-    ----------
-    moved
-        The slice, or the buffer as a whole.
-    bytes
-        Of all transfers out of that DRAM together.
-    readers
-        The tasks whose reads the bytes serve. None of these tasks ends before the bytes have left;
-        for ``Share.REST`` that is certain only of the task that ends last.
+    What is ``moved`` is a slice, or the buffer as a whole. None of the tasks whose reads the bytes
+    serve ends before they have left; for ``Share.REST`` that is certain only of the one that ends
+    last.
     """
 
     buffer: Buffer

@@ -86,10 +86,7 @@ PinsGiven: TypeAlias = str | Path | Mapping[str, object] | NamedPins | None
 def read_pins(given: PinsGiven) -> NamedPins:
     """Return pins from a YAML file, or from the fields of one.
 
-    Raises
-    ------
-    FileError
-        If it is no YAML or breaks the format; the message names the field.
+    Raises a ``FileError`` if it is no YAML or breaks the format; the message names the field.
     """
     if given is None:
         return NO_NAMED_PINS
@@ -110,10 +107,7 @@ def with_pins(problem: Problem, named: NamedPins) -> Problem:
 
     Where several rows speak of one task or buffer, all of them hold.
 
-    Raises
-    ------
-    PinError
-        If a name is not known, or pins contradict each other or the problem.
+    Raises a ``PinError`` if a name is not known, or pins contradict each other or the problem.
     """
     pinned = problem
     if not named.are_of_tiles_alone:
@@ -167,15 +161,9 @@ def refuse_unknown_names(
 ) -> None:
     """Raise an error for names that are wrong whatever the tiles, before any are looked for.
 
-    Parameters
-    ----------
-    groups, tensors
-        Their names; those of tiles, with brackets, and of partial sums are not known yet.
+    Names of tiles, with brackets, and of partial sums are not known yet.
 
-    Raises
-    ------
-    PinError
-        If a name is not known.
+    Raises a ``PinError`` if a name is not known.
     """
     cores, memories = _cores_and_memories(machine)
     cores.all(named.forbid_cores)
@@ -212,14 +200,9 @@ def _cores_and_memories(machine: Machine) -> tuple["Known", "Known"]:
 
 
 class Known:
-    """Things that have names, and names of what they belong to.
+    """Things that have two names each: their own, and that of their group or tensor.
 
-    Parameters
-    ----------
-    what
-        They are called, for messages.
-    names
-        Two for each: its own, and that of its group or tensor; empty ones are nobody's.
+    Empty names are nobody's; ``what`` is what messages call the things.
     """
 
     def __init__(self, what: str, names: Sequence[tuple[str, str]]) -> None:

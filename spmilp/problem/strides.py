@@ -15,14 +15,10 @@ SHAPES_KEPT = 4096
 
 
 class Layout(NamedTuple):
-    """Layout of a slice in a memory: its first byte, and the bytes between neighbours of each axis.
+    """Layout of a slice in a memory, in bytes: its first one, and those between neighbours.
 
-    Parameters
-    ----------
-    offset
-        Bytes from the address of the residency (or of the DRAM tensor) to the slice's first byte.
-    strides
-        Bytes from one element to the next along each axis.
+    The offset begins at the address of the residency, or of the DRAM tensor; there is a stride for
+    each axis.
     """
 
     offset: Bytes
@@ -33,12 +29,8 @@ class Layout(NamedTuple):
 class StridedCopy:
     """Runs of contiguous bytes at regular distances on both sides.
 
-    Parameters
-    ----------
-    run
-        Contiguous bytes of each run.
-    loops
-        ``(count, source stride, destination stride)`` in bytes, outermost first, each count > 1.
+    ``loops`` are ``(count, source stride, destination stride)`` in bytes, outermost first, each
+    count > 1.
     """
 
     run: Bytes
@@ -65,10 +57,7 @@ def packed_layout(problem: Problem, slice_: SliceIdx) -> Layout:
 def layout_in_slice(problem: Problem, slice_: SliceIdx, holder: SliceIdx) -> Layout:
     """Return the layout of a slice inside a residency that holds ``holder``.
 
-    Raises
-    ------
-    ValueError
-        If ``holder`` is neither the slice nor the whole of its parent.
+    Raises a ``ValueError`` if ``holder`` is neither the slice nor the whole of its parent.
     """
     if slice_ == holder:
         return packed_layout(problem, slice_)
@@ -83,10 +72,7 @@ def layout_in_slice(problem: Problem, slice_: SliceIdx, holder: SliceIdx) -> Lay
 def layout_at_place(problem: Problem, slice_: SliceIdx) -> Layout:
     """Return the layout of a slice at its parent's place, from the address of the DRAM tensor.
 
-    Raises
-    ------
-    ValueError
-        If the parent has no place.
+    Raises a ``ValueError`` if the parent has no place.
     """
     box = problem.slices[slice_]
     place = problem.buffers[box.buffer].place

@@ -106,10 +106,6 @@ def test_a_broken_file_is_told(path: str, value: Any, expected: str) -> None:
 
 
 def test_other_mistakes_need_two_fields() -> None:
-    many = with_field(content(), "scratchpads.0.count", 1000)
-    many["topology"].update(columns=20, rows=20)
-    with pytest.raises(FileError, match="more than 65536 memories"):
-        described(many)
     wide = with_field(content(), "topology.columns", 1000)
     with pytest.raises(FileError, match="topology: 1000000 sites, expected at most 65536"):
         described(with_field(wide, "topology.rows", 1000))
