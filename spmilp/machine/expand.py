@@ -198,7 +198,8 @@ class _Expansion:
             if (source, target) in taken:
                 raise ValueError(f"two links lead from {source} to {target}; give one their rate")
             taken.add((source, target))
-            yield Link(index=index, source=source, target=target, **_same(wire, Link))
+            fields = _same(wire, Link, "rate", "latency", "energy_per_byte")
+            yield Link(index=index, source=source, target=target, **fields)
 
     def _numbered_engines(self) -> Iterator[Engine]:
         names = [memory.name for memory in self._memories]
