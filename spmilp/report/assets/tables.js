@@ -109,7 +109,8 @@ class Tables {
 
   cores() {
     const {model, view} = this, idles = model.words.reasons.map(name => `idle: ${name}`);
-    legend(byId("idles"), [[BUSY, "busy"], ...idles.map((name, each) => [IDLE_COLOURS[each], name])]);
+    legend(byId("idles"), [[BUSY, "busy"], ...idles.map((name, each) => [IDLE_COLOURS[each], name])
+      .filter((_, each) => model.core_times.some(time => time.idle[each]))]);
     byId("core-table").append(heading("core", "#tasks", "#busy", "of the makespan"),
       element("tbody", {}, ...model.core_times.map((time, core) => element("tr", {}, cell(model.cores[core]),
         cell(exact(time.tasks), true), cell(percent(time.busy / view.makespan), true),
