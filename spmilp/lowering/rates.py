@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, isfinite, log
+from math import isfinite
 from typing import NamedTuple
 
 from spmilp.cached import cached
@@ -31,9 +31,6 @@ class MachineRates:
         Bytes per cycle that all DRAMs together can send, and take; infinite without links.
     inbound, outbound
         Bytes per cycle that a core's memory can take, and give: the least over these memories.
-    transfer_rate, concurrent
-        Bytes per cycle of one transfer into a core's memory, and how many transfers out of one
-        run at full rate at one time.
     dram_setup, core_setup
         Bytes that could move during the set-up and latency of a transfer from DRAM, and of one
         from another core's memory.
@@ -59,8 +56,6 @@ class MachineRates:
     dram_in: float
     inbound: float
     outbound: float
-    transfer_rate: float
-    concurrent: float
     dram_setup: float
     core_setup: float
     start: float
@@ -79,17 +74,6 @@ class MachineRates:
     def least_share(self) -> Bytes:
         """The least share of a memory that a core has."""
         return min(map(self.share_of, range(len(self.capacity))))
-
-    def passing_on(self, size: float, copies: float) -> float:
-        """Return the bytes that a memory could send while a piece is spread to ``copies`` memories.
-
-        A memory that has received the piece passes it on: each round multiplies the memories that
-        have it by ``1 + concurrent``.
-        """
-        if copies <= 1 or not isfinite(self.outbound):
-            return 0.0
-        rounds = ceil(log(copies, 1 + self.concurrent))
-        return rounds * size * self.outbound / self.transfer_rate
 
     @property
     def pieces_are_shared(self) -> bool:
@@ -114,8 +98,6 @@ def machine_rates(machine: Machine) -> MachineRates:
         dram_in=dram_rate(machine, outgoing=False),
         inbound=dma.rate,
         outbound=outbound,
-        transfer_rate=dma.each,
-        concurrent=max(1.0, outbound // dma.each) if isfinite(outbound) else 1.0,
         dram_setup=_finite(dma.each * start),
         core_setup=_finite(dma.each * (dma.setup + latency)),
         start=start,

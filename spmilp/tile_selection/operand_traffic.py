@@ -82,10 +82,6 @@ class _Loads:
     part
         Bytes of all distinct boxes, each counted once, divided by the sum over the memories of the
         distinct boxes of each: the share that has to come from DRAM if memories share boxes.
-    copies
-        Mean number of memories that load the same box.
-    largest
-        Bytes of the largest box.
     """
 
     kept_bytes: Floats
@@ -93,8 +89,6 @@ class _Loads:
     changing_bytes: Floats
     changing_boxes: Floats
     part: float
-    copies: float
-    largest: float
 
 
 class OperandTraffic:
@@ -142,11 +136,9 @@ class OperandTraffic:
         core_setup = self._rates.core_setup * (1 - part)
         all_bytes, all_transfers = float(into.sum()), float(transfers.sum())
         from_others = all_bytes * (1 - part) + all_transfers * core_setup
-        largest = loads.largest / parts
-        passed_on = self._rates.passing_on(largest, loads.copies) if self._is_shared else 0.0
         return Traffic(
             into=into + transfers * (dram_setup + core_setup),
-            most_given=max(from_others / len(profile.placement.givers), passed_on),
+            most_given=from_others / len(profile.placement.givers),
             from_dram=all_bytes * part + all_transfers * dram_setup,
             between_cores=from_others,
         )
@@ -167,8 +159,6 @@ class OperandTraffic:
             changing_bytes=self._by_memory(homes[changed], sizes[changed]),
             changing_boxes=self._by_memory(homes[changed]),
             part=float(sizes[unique].sum() / max(1.0, kept.sum())),
-            copies=len(first) / len(unique),
-            largest=float(sizes.max()),
         )
 
     def _by_memory(self, memories: Ints, weights: Floats | None = None) -> Floats:
