@@ -1,4 +1,4 @@
-"""Most links are never too full for any of their transfers; of the others a sweep decides."""
+"""A link is reported exactly when the rates of the transfers on it add up to more than its own."""
 
 from dataclasses import replace
 from fractions import Fraction
