@@ -8,13 +8,12 @@ import dataclasses
 import gc
 import json
 import re
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from enum import Enum
 from fractions import Fraction
 from functools import cache
-from operator import attrgetter
 from types import MappingProxyType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -381,17 +380,14 @@ def _chosen(kind: Any, content: object) -> Any:
 
 
 @cache
-def _written(kind: type) -> tuple[Sequence[str], Callable[[Any], Any], Sequence[object]]:
-    """Return the fields that say what an object is, a reader of all of them, and their defaults."""
-    fields = [one for one in dataclasses.fields(kind) if one.compare]
-    names = [one.name for one in fields]
-    return names, attrgetter(*names), [one.default for one in fields]
+def _written(kind: type) -> list[tuple[str, object]]:
+    """Return the fields that say what an object is, with their defaults."""
+    return [(one.name, one.default) for one in dataclasses.fields(kind) if one.compare]
 
 
 def plain(value: Any) -> dict[str, Any]:
     """Return the fields of a dataclass, but for those that hold their default."""
-    names, values, defaults = _written(value.__class__)
-    found = zip(names, values(value), defaults, strict=True)
+    found = ((name, getattr(value, name), default) for name, default in _written(type(value)))
     return {name: inside for name, inside, default in found if inside != default}
 
 

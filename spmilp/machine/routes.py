@@ -27,9 +27,6 @@ from spmilp.cached import cached
 from spmilp.machine.machine import Engine, Link, Machine, MemoryKind, Routing
 from spmilp.units import Bytes, Cycles, EngineIdx, LinkIdx, MemoryIdx
 
-MOST_STEPS = 1 << 16
-"""Multiples of the rates' common divisor that are told apart on one link."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
@@ -363,32 +360,15 @@ def usable_rates(machine: Machine, transfers: Iterable[DramTransfer]) -> tuple[F
 
 
 def most_in_use(capacity: Fraction, rates: Iterable[Fraction]) -> Fraction:
-    """Return the bytes per cycle of a link that transfers can use at most at one time.
+    """Return bytes per cycle of a link; transfers of these rates never use more at one time.
 
     A transfer holds its rate on the link, no part of it: of a link of 48 bytes per cycle,
-    transfers of 32 use no more than 32. So this is the largest sum of some of the rates, each as
-    often as one likes, that is no more than the capacity (an unbounded knapsack); where there are
-    too many sums, the largest multiple of their common divisor, which is no less.
+    transfers of 32 use no more than 32. What several transfers hold is a multiple of the rates'
+    greatest common divisor, so the largest one within the capacity is returned.
     """
     fitting = sorted({rate for rate in rates if 0 < rate <= capacity})
     if not fitting:
         return Fraction(0)
     scale = lcm(*(rate.denominator for rate in fitting))
-    steps = [int(rate * scale) for rate in fitting]
-    divisor = gcd(*steps)
-    room = int(capacity * scale) // divisor
-    if room <= MOST_STEPS:
-        room = _largest_sum([step // divisor for step in steps], room)
-    return Fraction(room * divisor, scale)
-
-
-def _largest_sum(steps: list[int], room: int) -> int:
-    """Return the largest sum of some steps, each as often as one likes, up to ``room``."""
-    sums = 1  # bit n is set where n is a sum
-    within = (1 << (room + 1)) - 1
-    for step in steps:
-        times = step
-        while times <= room:
-            sums |= sums << times & within
-            times *= 2
-    return sums.bit_length() - 1
+    step = Fraction(gcd(*(int(rate * scale) for rate in fitting)), scale)
+    return capacity // step * step
