@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import onnx
 
@@ -185,22 +186,15 @@ def _step(quantisation: Quantisation) -> float:
 
 def _quantised_before(name: str, network: Network) -> list[Quantisation]:
     """Return those of the quantised operators that are met first on every way back."""
-    producers = {
-        operator.output: operator for group in network.groups for operator in group.operators
-    }
-    found: list[Quantisation] = []
-    seen: set[str] = set()
-    waiting = [name]
-    while waiting:
-        operator = producers.get(waiting.pop())
-        if operator is None or operator.output in seen:
-            continue
-        seen.add(operator.output)
-        if operator.quantisation is not None:
-            found.append(operator.quantisation)
-        else:
-            waiting += operator.inputs
-    return found
+    operators = [operator for group in network.groups for operator in group.operators]
+    backwards = nx.DiGraph()
+    backwards.add_node(name)
+    for operator in operators:
+        if operator.quantisation is None:
+            backwards.add_edges_from((operator.output, read) for read in operator.inputs)
+    met = {name, *nx.descendants(backwards, name)}
+    found = (operator.quantisation for operator in operators if operator.output in met)
+    return [quantisation for quantisation in found if quantisation is not None]
 
 
 def replay_plan(
