@@ -25,15 +25,16 @@ Not taken: machines without exactly one DRAM, cores that work in DRAM, data that
 scratchpad, and buffers without a transfer straight between DRAM and scratchpad.
 """
 
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 from spmilp.plan.plan import Plan
 from spmilp.policies.one_after_another import OneAfterAnother, Policy, Setting
 from spmilp.policies.structures import Pins, Structure, Structures, TaskStructures, own_order
 from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
-from spmilp.solvers.exact.formulation.addresses import ConflictSet
 from spmilp.solvers.exact.formulation.candidates import CandidateResidency
 from spmilp.units import BufferIdx, MemoryIdx
 
@@ -78,118 +79,82 @@ def pinned_in_turn(structures: Structures, order: Iterable[int]) -> Pins:
     return pins
 
 
-class PinnedPlans:
-    """Makes plans of one problem in OnSRAM's order.
+class Pinning(Policy):
+    """Pins some structures for their whole lives, with tasks in OnSRAM's order."""
 
-    Parameters
-    ----------
-    policy
-        Named by refusals.
-
-    Raises
-    ------
-    NotTakenError
-        If the problem is none for pinning, or a task does not fit with all that it streams.
-    """
-
-    def __init__(self, context: SearchContext, policy: Policy) -> None:
-        self._context = context
-        self._policy = policy
-        setting = Setting(context.problem, policy.name)
-        self.structures = TaskStructures(setting, own_order(setting))
-        self.structures.demand_room(policy.name)
-
-    def result(self, pins: Pins, plan: Plan | None) -> SolverResult:
-        """Return the answer that a plan is, with times made short."""
-        if plan is None:
-            name = self._context.problem.name
-            return self._context.unknown(f"{name}: no addresses, even with nothing pinned")
-        candidates = str(len(self.structures.all))
-        options = (("pinned", str(len(pins))), ("candidates", candidates))
-        return self._policy.answer(self._context, plan, options)
-
-    def in_turn(
-        self, order: Sequence[int], choose: Callable[[Sequence[int]], Pins]
-    ) -> tuple[Pins, Plan | None]:
-        """Return what is chosen in an order, and its plan.
+    def find(self, context: SearchContext) -> SolverResult:
+        """Return the plan of what is pinned.
 
         Of structures that have no addresses together the last one is left out from then on.
         """
+        setting = Setting(context.problem, self.name)
+        structures = TaskStructures(setting, own_order(setting))
+        structures.demand_room(self.name)
+        order, chosen = self.choice(structures)
         while True:
-            pins = choose(order)
-            found = self._plan(pins)
-            if isinstance(found, Plan):
-                return pins, found
-            rivals = self._rivals(found, pins)
+            pins = chosen(order)
+            plan = _taken_down(structures, pins).plan()
+            if isinstance(plan, Plan):
+                break
+            items = (item for item in plan.items if isinstance(item, CandidateResidency))
+            found = {_pinned(structures, item.slice, item.memory, pins) for item in items}
+            rivals = found - {None}
             if not rivals:
-                return pins, None
-            last = max(rivals, key=order.index)
+                name = context.problem.name
+                return context.unknown(f"{name}: no addresses, even with nothing pinned")
+            last = next(index for index in reversed(order) if index in rivals)
             order = tuple(index for index in order if index != last)
+        options = (("pinned", str(len(pins))), ("candidates", str(len(structures.all))))
+        return self.answer(context, plan, options)
 
-    def _plan(self, pins: Pins) -> Plan | ConflictSet:
-        """Return the plan of some pins; or what has no addresses together."""
-        structures = self.structures
-        written = OneAfterAnother(structures.setting)
-        held: dict[int, CandidateResidency] = {}
-        for number, step in enumerate(structures.steps):
-            operands = self._operands(number, pins, written, held)
-            results = written.run(step.task, operands)
-            for one in structures.overwrites(number, pins):
-                written.overwrite(step.task, operands[one.position], results[one.buffer])
-            for buffer in structures.writes(number):
-                pinned = self._pinned(buffer, step.memory, pins)
-                if pinned is not None:
-                    held[pinned] = results[buffer]
-                if buffer in structures.stored or (buffer in structures.read and pinned is None):
-                    written.store(results[buffer])
-        return written.plan()
+    @abstractmethod
+    def choice(
+        self, structures: TaskStructures
+    ) -> tuple[Sequence[int], Callable[[Sequence[int]], Pins]]:
+        """Return an order of structures, and what is pinned if they come in an order."""
 
-    def _rivals(self, found: ConflictSet, pins: Pins) -> Pins:
-        """Return the pinned structures among those that have no addresses together."""
-        items = (item for item in found.items if isinstance(item, CandidateResidency))
-        numbers = (self._pinned(item.slice, item.memory, pins) for item in items)
-        return frozenset(one for one in numbers if one is not None)
 
-    def _pinned(self, buffer: BufferIdx, memory: MemoryIdx, pins: Pins) -> int | None:
-        """Return the structure of a buffer in a memory if it is pinned."""
-        found = self.structures.find(buffer, memory)
-        return found if found in pins else None
-
-    def _operands(
-        self,
-        number: int,
-        pins: Pins,
-        written: OneAfterAnother,
-        held: dict[int, CandidateResidency],
-    ) -> list[CandidateResidency]:
-        """Load what is not held, each once; return what serves each read."""
-        step, setting = self.structures.steps[number], self.structures.setting
+def _taken_down(structures: TaskStructures, pins: Pins) -> OneAfterAnother:
+    """Write down each step's loads, each once, its task and its stores."""
+    setting, written = structures.setting, OneAfterAnother(structures.setting)
+    held: dict[int, CandidateResidency] = {}
+    for number, step in enumerate(structures.steps):
         streamed: dict[int, CandidateResidency] = {}
         operands = []
         for holder in step.holders:
             buffer = setting.buffer_of(holder)
-            pinned = self._pinned(buffer, step.memory, pins)
+            pinned = _pinned(structures, buffer, step.memory, pins)
+            there, index = (streamed, holder) if pinned is None else (held, pinned)
+            if index not in there:
+                there[index] = written.load(holder if pinned is None else buffer, step.memory)
+            operands.append(there[index])
+        results = written.run(step.task, operands)
+        for one in structures.overwrites(number, pins):
+            written.overwrite(step.task, operands[one.position], results[one.buffer])
+        for buffer in structures.writes(number):
+            pinned = _pinned(structures, buffer, step.memory, pins)
             if pinned is not None:
-                if pinned not in held:
-                    held[pinned] = written.load(buffer, step.memory)
-                operands.append(held[pinned])
-                continue
-            if holder not in streamed:
-                streamed[holder] = written.load(holder, step.memory)
-            operands.append(streamed[holder])
-        return operands
+                held[pinned] = results[buffer]
+            if buffer in structures.stored or (buffer in structures.read and pinned is None):
+                written.store(results[buffer])
+    return written
 
 
-class OnSram(Policy):
+def _pinned(
+    structures: TaskStructures, buffer: BufferIdx, memory: MemoryIdx, pins: Pins
+) -> int | None:
+    """Return the structure of a buffer in a memory if it is pinned."""
+    found = structures.find(buffer, memory)
+    return found if found in pins else None
+
+
+class OnSram(Pinning):
     """Pins data structures in scratchpads for their whole lives; the rest goes through DRAM."""
 
     name = "onsram"
 
-    def find(self, context: SearchContext) -> SolverResult:
-        """Return the plan of what is pinned by merit."""
-        plans = PinnedPlans(context, self)
-        return plans.result(
-            *plans.in_turn(
-                by_merit(plans.structures), lambda order: pinned_in_turn(plans.structures, order)
-            )
-        )
+    def choice(
+        self, structures: TaskStructures
+    ) -> tuple[Sequence[int], Callable[[Sequence[int]], Pins]]:
+        """Return the order by merit, in which each is pinned that has room."""
+        return by_merit(structures), partial(pinned_in_turn, structures)

@@ -27,14 +27,11 @@ Not taken: what ``onsram`` does not take.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from spmilp.policies.one_after_another import Policy
-from spmilp.policies.onsram import PinnedPlans
+from spmilp.policies.onsram import Pinning
 from spmilp.policies.structures import Pins, Structure, TaskStructures
-from spmilp.solvers.base import SolverResult
-from spmilp.solvers.common.context import SearchContext
 from spmilp.units import MemoryIdx
 
 Range = Collection[Hashable]
@@ -114,16 +111,17 @@ class Remainder:
         return True
 
 
-class TopLib(Policy):
+class TopLib(Pinning):
     """Keeps data in the part of each scratchpad that the partitions of its streams leave."""
 
     name = "toplib"
 
-    def find(self, context: SearchContext) -> SolverResult:
-        """Return the plan of what is promoted in the order of the bytes that it saves."""
-        plans = PinnedPlans(context, self)
-        spaces = AddressSpaces(plans.structures)
-        return plans.result(*plans.in_turn(spaces.by_saving(), spaces.promoted))
+    def choice(
+        self, structures: TaskStructures
+    ) -> tuple[Sequence[int], Callable[[Sequence[int]], Pins]]:
+        """Return the order of the bytes saved, in which data is promoted that finds room."""
+        spaces = AddressSpaces(structures)
+        return spaces.by_saving(), spaces.promoted
 
 
 LOADS, COMPUTATION, STORES = range(3)
