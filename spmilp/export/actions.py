@@ -34,9 +34,10 @@ from spmilp.frontend.graph import Group, Operator
 from spmilp.frontend.operators.boxes import extents, intersect
 from spmilp.frontend.operators.registry import geometries
 from spmilp.frontend.regions import box_of_anchor, group_regions, until_anchor
+from spmilp.machine.controllers import StridedCopy
 from spmilp.plan.memory import layout_in_memory
 from spmilp.problem.problem import BufferKind
-from spmilp.problem.strides import Layout, StridedCopy, row_major_strides, strided_copy
+from spmilp.problem.strides import Layout, row_major_strides, strided_copy
 from spmilp.units import Box, Bytes, ResidencyIdx, SliceIdx, TaskIdx, TransferIdx, align_up
 
 _PRODUCTS = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})
@@ -204,7 +205,7 @@ class Actions:
             Copy(
                 self.places.of(source, block.source),
                 self.places.of(target, block.destination),
-                StridedCopy(block.run, block.loops),
+                StridedCopy(run=block.run, loops=block.loops),
             )
             for source, target, block in self.subject.copies(self.subject.plan.transfers[number])
         )
@@ -474,7 +475,7 @@ class _TaskCalls:
 def _copy(source: _Piece, target: _Piece, box: Box, item: Bytes) -> Copy:
     """Return the copy of a box that two pieces share from one to the other."""
     here, there = source.at(box), target.at(box)
-    shape = strided_copy(extents(box), item, here, there)
+    shape = strided_copy(extents(box), item, Layout(0, here.strides), Layout(0, there.strides))
     return Copy(source.place.further(here.offset), target.place.further(there.offset), shape)
 
 

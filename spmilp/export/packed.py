@@ -42,8 +42,8 @@ from spmilp.export.sources import (
     sources_of_all_plans,
 )
 from spmilp.export.subject import Subject
+from spmilp.machine.controllers import StridedCopy
 from spmilp.machine.machine import Machine, MemoryKind
-from spmilp.problem.strides import StridedCopy
 from spmilp.units import Bytes, MemoryIdx
 
 Numbers = Iterator[tuple[int, int]]

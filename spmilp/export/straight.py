@@ -29,7 +29,7 @@ from spmilp.export.sources import (
     program_files,
 )
 from spmilp.export.subject import Subject
-from spmilp.problem.strides import StridedCopy
+from spmilp.machine.controllers import StridedCopy
 from spmilp.units import Bytes
 
 TITLE = ("spmilp-code", "1.0")

@@ -9,7 +9,7 @@ from spmilp.commands.commands import CommandLists
 from spmilp.export.names import comment
 from spmilp.files import sha256_of
 from spmilp.frontend.graph import Network
-from spmilp.machine.controllers import Block
+from spmilp.machine.controllers import StridedCopy
 from spmilp.plan.file import plan_bytes
 from spmilp.plan.measures import claimed
 from spmilp.plan.memory import layout_in_memory
@@ -98,7 +98,7 @@ class Subject:
             return "scratch"
         return self.problem.buffers[self.problem.slices[residency.slice].buffer].name
 
-    def copies(self, move: Transfer) -> list[tuple[MemoryIdx, MemoryIdx, Block]]:
+    def copies(self, move: Transfer) -> list[tuple[MemoryIdx, MemoryIdx, StridedCopy]]:
         """Return what goes to each destination of a transfer: both memories, and its bytes."""
         problem, plan = self.problem, self.plan
         part, found = problem.slices[move.slice], []
@@ -106,14 +106,7 @@ class Subject:
         source = layout_in_memory(problem, plan, move.slice, move.source)
         for end in move.destinations:
             target = layout_in_memory(problem, plan, move.slice, end)
-            shape = strided_copy(part.extent, item, source, target)
-            memory = plan.residencies[end].memory
-            block = Block(
-                source=source.offset,
-                destination=target.offset,
-                run=shape.run,
-                loops=shape.loops,
-                loads=memory == problem.machine.engines[move.engine].owner,
-            )
-            found.append((plan.residencies[move.source].memory, memory, block))
+            copy = strided_copy(part.extent, item, source, target)
+            memories = plan.residencies[move.source].memory, plan.residencies[end].memory
+            found.append((*memories, copy))
         return found

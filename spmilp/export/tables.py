@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from spmilp.commands.commands import Command, CoreCommands, Move, Run, Signal, Wait
 from spmilp.export.names import field
 from spmilp.export.subject import Subject, Title
-from spmilp.machine.controllers import Block
+from spmilp.machine.controllers import StridedCopy
 from spmilp.plan.frames import residency_frame
 
 if TYPE_CHECKING:
@@ -89,22 +89,33 @@ def _descriptor_rows(subject: Subject) -> Iterator[tuple[object, ...]]:
     for move in sorted(plan.transfers, key=lambda e: (e.engine, e.channel, e.start, e.index)):
         engine = machine.engines[move.engine]
         blocks = [
-            (machine.memories[source].name, machine.memories[target].name, block)
+            (field(machine.memories[source].name), machine.memories[target], block)
             for source, target, copy in subject.copies(move)
             for block in _of_three_dimensions(copy)
         ]
         for number, (source, target, block) in enumerate(blocks, start=1):
             planes, turns = [(1, 0, 0)] * (2 - len(block.loops)) + list(block.loops)
-            direction = "move" if engine.owner is None else "load" if block.loads else "store"
+            direction = (
+                "move"
+                if engine.owner is None
+                else "load"
+                if target.index == engine.owner
+                else "store"
+            )
             yield (
                 *(move.index, field(engine.name), move.channel, direction),
-                *(field(source), f"0x{block.source:x}", field(target), f"0x{block.destination:x}"),
+                *(
+                    field(source),
+                    f"0x{block.source:x}",
+                    field(target.name),
+                    f"0x{block.destination:x}",
+                ),
                 *(block.bytes, block.run, *turns, *planes, move.start, move.end - move.start),
                 *(int(number == len(blocks)), field(subject.name(plan.residencies[move.source]))),
             )
 
 
-def _of_three_dimensions(copy: Block) -> Iterator[Block]:
+def _of_three_dimensions(copy: StridedCopy) -> Iterator[StridedCopy]:
     """Yield what a copy moves in blocks of two loops over runs; outer loops are written out."""
     outer, inner = copy.loops[:-2], copy.loops[-2:]
     for turn in product(*(range(count) for count, _, _ in outer)):

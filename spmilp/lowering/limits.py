@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from spmilp.errors import SpmilpError
-from spmilp.machine.controllers import PARTIAL, Block, Controller, is_too_long, odd_numbers
+from spmilp.machine.controllers import PARTIAL, Controller, StridedCopy, is_too_long, odd_numbers
 from spmilp.machine.machine import Machine, Memory
 from spmilp.problem.problem import Buffer, Problem, Slice, Task
 from spmilp.problem.strides import Layout, row_major_strides, strided_copy
@@ -162,7 +162,7 @@ class DmaLimits:
         if self.dimensions is None and not self.controllers:
             return False
         copy = _copy(sizes, item, strides)
-        if self.dimensions is not None and 1 + len(copy.loops) > self.dimensions:
+        if self.dimensions is not None and copy.dimensions > self.dimensions:
             return True
         return any(is_too_long(copy, each) for each in self.controllers)
 
@@ -192,10 +192,9 @@ def dma_limits(machine: Machine) -> DmaLimits:
     )
 
 
-def _copy(sizes: Extents, item: Bytes, strides: Extents) -> Block:
+def _copy(sizes: Extents, item: Bytes, strides: Extents) -> StridedCopy:
     packed = Layout(0, row_major_strides(sizes, item))
-    copy = strided_copy(sizes, item, Layout(0, strides), packed)
-    return Block(source=0, destination=0, run=copy.run, loops=copy.loops)
+    return strided_copy(sizes, item, Layout(0, strides), packed)
 
 
 def _sizes(extent: Extents, counts: list[int]) -> Extents:

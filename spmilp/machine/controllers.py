@@ -18,8 +18,8 @@ Loop: TypeAlias = tuple[int, Bytes, Bytes]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
-    """A strided copy, or the part of one that a descriptor holds.
+class StridedCopy:
+    """Runs of contiguous bytes at regular distances on both sides.
 
     Parameters
     ----------
@@ -28,21 +28,23 @@ class Block:
     run
         Contiguous bytes of each run.
     loops
-        Over the runs, the outermost first.
-    loads
-        Whether the destination is the engine's own memory.
+        Over the runs, the outermost first, each of more than one turn.
     """
 
-    source: Bytes
-    destination: Bytes
+    source: Bytes = 0
+    destination: Bytes = 0
     run: Bytes
     loops: tuple[Loop, ...] = ()
-    loads: bool = True
 
     @property
     def bytes(self) -> Bytes:
         """Bytes that it moves."""
         return self.run * prod(count for count, _, _ in self.loops)
+
+    @property
+    def dimensions(self) -> int:
+        """Nested strides that a descriptor needs, the run included."""
+        return 1 + len(self.loops)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,14 +107,14 @@ MOST_DIMENSIONS = 63
 
 
 @lru_cache(maxsize=1 << 16)
-def shape_number(copy: Block) -> int:
+def shape_number(copy: StridedCopy) -> int:
     """Return the dimensions of a copy, plus a bit above them for each controller that cannot.
 
     Solvers compare this number, less the bits that are none of an engine's business, with the
     engine's dimensions.
     """
     unable = sum(1 << number for number, each in enumerate(PARTIAL) if any(defects_of(copy, each)))
-    return 1 + len(copy.loops) + (MOST_DIMENSIONS + 1) * unable
+    return copy.dimensions + (MOST_DIMENSIONS + 1) * unable
 
 
 def shape_mask(controller: str | None) -> int:
@@ -126,7 +128,7 @@ def unit_of(controller: str | None) -> Bytes:
     return 1 if controller is None else CONTROLLERS[controller].granule
 
 
-def blocks_of(copy: Block, controller: Controller) -> list[Block]:
+def blocks_of(copy: StridedCopy, controller: Controller) -> list[StridedCopy]:
     """Return the blocks, each of which a descriptor can hold, that move what a copy moves.
 
     As many inner loops as possible stay in a descriptor; the outer ones are written out, and what
@@ -160,7 +162,7 @@ def blocks_of(copy: Block, controller: Controller) -> list[Block]:
     ]
 
 
-def defects_of(copy: Block, controller: Controller) -> Iterator[str]:
+def defects_of(copy: StridedCopy, controller: Controller) -> Iterator[str]:
     """Yield what no chain of descriptors of a controller can express; each with both numbers."""
     granule, odd = controller.granule, list(odd_numbers(copy, controller))
     for what, value in odd:
@@ -173,7 +175,7 @@ def defects_of(copy: Block, controller: Controller) -> Iterator[str]:
         yield f"it needs {needed} descriptors > {controller.queue} of {controller.name}"
 
 
-def odd_numbers(copy: Block, controller: Controller) -> Iterator[tuple[str, Bytes]]:
+def odd_numbers(copy: StridedCopy, controller: Controller) -> Iterator[tuple[str, Bytes]]:
     """Yield the addresses, the run and the strides that are no multiples of the unit."""
     numbers = [("source address", copy.source), ("destination address", copy.destination)]
     numbers.append(("run", copy.run))
@@ -182,7 +184,7 @@ def odd_numbers(copy: Block, controller: Controller) -> Iterator[tuple[str, Byte
     return (pair for pair in numbers if pair[1] % controller.granule)
 
 
-def is_too_long(copy: Block, controller: Controller) -> bool:
+def is_too_long(copy: StridedCopy, controller: Controller) -> bool:
     """Say whether a copy takes more descriptors than a transfer may have."""
     return controller.queue is not None and len(blocks_of(copy, controller)) > controller.queue
 
@@ -199,7 +201,7 @@ def _most_turns(run: Bytes, loops: Sequence[Loop], controller: Controller) -> in
     return min(limit, controller.total // (run * prod(counts)))
 
 
-def _starts(copy: Block, loops: Sequence[Loop]) -> Iterator[tuple[Bytes, Bytes]]:
+def _starts(copy: StridedCopy, loops: Sequence[Loop]) -> Iterator[tuple[Bytes, Bytes]]:
     """Yield the source and the destination of the run at each turn of some loops."""
     for turn in product(*(range(count) for count, _, _ in loops)):
         steps = list(zip(turn, loops, strict=True))

@@ -1,12 +1,12 @@
 """The shape of a copy: what a DMA descriptor needs to move a slice between two layouts."""
 
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
 from math import prod
 from operator import mul
 from typing import NamedTuple
 
+from spmilp.machine.controllers import Loop, StridedCopy
 from spmilp.problem.problem import Problem
 from spmilp.units import Bytes, Extents, SliceIdx
 
@@ -23,23 +23,6 @@ class Layout(NamedTuple):
 
     offset: Bytes
     strides: tuple[Bytes, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class StridedCopy:
-    """Runs of contiguous bytes at regular distances on both sides.
-
-    ``loops`` are ``(count, source stride, destination stride)`` in bytes, outermost first, each
-    count > 1.
-    """
-
-    run: Bytes
-    loops: tuple[tuple[int, Bytes, Bytes], ...]
-
-    @property
-    def dimensions(self) -> int:
-        """Nested strides that a descriptor needs, the run included."""
-        return 1 + len(self.loops)
 
 
 @lru_cache(maxsize=SHAPES_KEPT)
@@ -86,15 +69,17 @@ def layout_at_place(problem: Problem, slice_: SliceIdx) -> Layout:
 
 def strided_copy(extent: Extents, item: Bytes, source: Layout, destination: Layout) -> StridedCopy:
     """Return the fewest runs that move a box of ``extent`` elements from one layout to another."""
-    return _copy(extent, item, source.strides, destination.strides)
+    run, loops = _shape(extent, item, source.strides, destination.strides)
+    return StridedCopy(source=source.offset, destination=destination.offset, run=run, loops=loops)
 
 
 @lru_cache(maxsize=SHAPES_KEPT)
-def _copy(
+def _shape(
     extent: Extents, item: Bytes, source: tuple[Bytes, ...], destination: tuple[Bytes, ...]
-) -> StridedCopy:
+) -> tuple[Bytes, tuple[Loop, ...]]:
+    """Return the bytes of a run, and the loops over runs."""
     run = item
-    loops: list[tuple[int, Bytes, Bytes]] = []
+    loops: list[Loop] = []
     sides = zip(extent, source, destination, strict=True)
     for count, from_stride, to_stride in reversed(list(sides)):
         if count == 1:
@@ -108,7 +93,7 @@ def _copy(
             loops[-1] = (inner * count, inner_from, inner_to)
         else:
             loops.append((count, from_stride, to_stride))
-    return StridedCopy(run, tuple(reversed(loops)))
+    return run, tuple(reversed(loops))
 
 
 def footprint(extent: Extents, item: Bytes, layout: Layout) -> Bytes:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from docs import checker as second
-from spmilp.machine.controllers import CONTROLLERS, Block, blocks_of
+from spmilp.machine.controllers import CONTROLLERS, StridedCopy, blocks_of
 from spmilp.machine.read import load_machine
 from spmilp.machine.routes import Routes
 from spmilp.plan.file import write_pair
@@ -114,6 +114,6 @@ def test_copies_are_cut_into_descriptors_as_the_page_says(
         runs *= count
     if runs * ceil(words / 16383) > 2_000:
         return  # written out one by one, the runs take too long
-    copy = Block(source=0, destination=0, run=4 * words, loops=tuple(reversed(loops)))
+    copy = StridedCopy(run=4 * words, loops=tuple(reversed(loops)))
     expected = len(blocks_of(copy, CONTROLLERS["aie_bd"]))
     assert second.aie_descriptors(loops, 4 * words) == expected

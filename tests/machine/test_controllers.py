@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checker.worked_example import CORE_DMA, PLAN, broken, with_engine
-from spmilp.machine.controllers import CONTROLLERS, Block, blocks_of, defects_of
+from spmilp.machine.controllers import CONTROLLERS, StridedCopy, blocks_of, defects_of
 
 
 @st.composite
-def copies(draw: st.DrawFn, granule: int) -> Block:
+def copies(draw: st.DrawFn, granule: int) -> StridedCopy:
     """Draw a copy of up to three loops, rows apart by gaps that are sometimes none or large."""
     run = granule * draw(st.integers(1, 300))
     source = target = run
@@ -22,19 +22,18 @@ def copies(draw: st.DrawFn, granule: int) -> Block:
         strides = (source + draw(gap), target + draw(gap))
         loops.insert(0, (count, *strides))
         source, target = count * strides[0], count * strides[1]
-    return Block(
+    return StridedCopy(
         source=granule * draw(st.integers(0, 40)),
         destination=granule * draw(st.integers(0, 40)),
         run=run,
         loops=tuple(loops),
-        loads=draw(st.booleans()),
     )
 
 
 @pytest.mark.parametrize("name", sorted(CONTROLLERS))
 @settings(derandomize=True, max_examples=30, deadline=None)
 @given(block=copies(granule=4))
-def test_blocks_are_within_the_limits_and_move_every_byte(name: str, block: Block) -> None:
+def test_blocks_are_within_the_limits_and_move_every_byte(name: str, block: StridedCopy) -> None:
     controller = CONTROLLERS[name]
     blocks = blocks_of(block, controller)
     assert sum(each.bytes for each in blocks) == block.bytes
@@ -46,19 +45,19 @@ def test_blocks_are_within_the_limits_and_move_every_byte(name: str, block: Bloc
 @pytest.mark.parametrize(
     ("block", "said"),
     [
-        (Block(source=2, destination=0, run=8), "its source address 2 B is 2 modulo 4 B"),
-        (Block(source=0, destination=0, run=15), "its run 15 B is 3 modulo 4 B"),
+        (StridedCopy(source=2, destination=0, run=8), "its source address 2 B is 2 modulo 4 B"),
+        (StridedCopy(run=15), "its run 15 B is 3 modulo 4 B"),
         (
-            Block(source=0, destination=0, run=8, loops=((2, 18, 8),)),
+            StridedCopy(run=8, loops=((2, 18, 8),)),
             "its source stride 18 B is 2 modulo 4 B",
         ),
         (
-            Block(source=0, destination=0, run=2048, loops=((17, 4096, 2048),)),
+            StridedCopy(run=2048, loops=((17, 4096, 2048),)),
             "it needs 17 descriptors > 16 of aie_bd",
         ),
     ],
 )
-def test_what_no_chain_can_express_is_said_with_both_numbers(block: Block, said: str) -> None:
+def test_what_no_chain_can_express_is_said_with_both_numbers(block: StridedCopy, said: str) -> None:
     assert said in next(defects_of(block, CONTROLLERS["aie_bd"]))
 
 

@@ -7,7 +7,7 @@ from functools import cache
 from itertools import combinations
 from math import ceil, lcm
 
-from spmilp.machine.controllers import CONTROLLERS, Block, defects_of
+from spmilp.machine.controllers import CONTROLLERS, defects_of
 from spmilp.machine.machine import Engine, MemoryKind
 from spmilp.machine.routes import routes_of
 from spmilp.problem.contradictions import may_lie
@@ -217,12 +217,8 @@ class Rules:
         if self.home(slice_, to) is not None:
             end = layout_at_place(self.problem, slice_)
         copy = strided_copy(part.extent, self.problem.buffers[part.buffer].item, start, end)
-        if engine.controller is not None:
-            block = Block(
-                source=start.offset, destination=end.offset, run=copy.run, loops=copy.loops
-            )
-            if any(defects_of(block, CONTROLLERS[engine.controller])):
-                return False
+        if engine.controller and any(defects_of(copy, CONTROLLERS[engine.controller])):
+            return False
         return engine.dimensions is None or copy.dimensions <= engine.dimensions
 
     def _transfer(

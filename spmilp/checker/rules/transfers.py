@@ -8,7 +8,7 @@ from math import lcm
 
 from spmilp.checker.rules.case import Case, Finding
 from spmilp.checker.rules.sweeps import Span, clashes
-from spmilp.machine.controllers import CONTROLLERS, Block, defects_of
+from spmilp.machine.controllers import CONTROLLERS, defects_of
 from spmilp.machine.machine import Link
 from spmilp.machine.routes import transfer_cycles
 from spmilp.plan.plan import Transfer
@@ -91,20 +91,14 @@ def _defects_of_shape(case: Case, move: Transfer) -> Iterator[str]:
         if case.plan.residencies[end].slice != move.slice:
             continue
         target, target_strides = case.where(move.slice, end)
-        copy = strided_copy(part.extent, item, Layout(0, strides), Layout(0, target_strides))
+        layouts = Layout(source, strides), Layout(target, target_strides)
+        copy = strided_copy(part.extent, item, *layouts)
         name = f"copy to {case.residency(end)}"
         if engine.dimensions is not None and copy.dimensions > engine.dimensions:
             many = f"{copy.dimensions} dimensions > {engine.dimensions}"
             yield f"its {name} has {many} of {engine.name}"
         if engine.controller is not None:
-            block = Block(
-                source=source,
-                destination=target,
-                run=copy.run,
-                loops=copy.loops,
-                loads=case.plan.residencies[end].memory == engine.owner,
-            )
-            for defect in defects_of(block, CONTROLLERS[engine.controller]):
+            for defect in defects_of(copy, CONTROLLERS[engine.controller]):
                 yield f"{name}: {defect}"
         if (source - target) % by:
             yield (

@@ -9,14 +9,19 @@ from typing import TypeAlias
 
 from spmilp.bounds.movement import Movement
 from spmilp.bounds.paths import Paths, paths_of
-from spmilp.machine.controllers import CONTROLLERS, MOST_DIMENSIONS, Block, defects_of, unit_of
+from spmilp.machine.controllers import (
+    CONTROLLERS,
+    MOST_DIMENSIONS,
+    StridedCopy,
+    defects_of,
+    unit_of,
+)
 from spmilp.machine.machine import Memory, MemoryKind
 from spmilp.machine.routes import Route, Routes, routes_of, transfer_cycles, transfer_rate
 from spmilp.plan.plan import Plan
 from spmilp.problem.contradictions import may_lie
 from spmilp.problem.problem import Problem, Task
 from spmilp.problem.strides import (
-    Layout,
     layout_at_place,
     layout_in_slice,
     packed_layout,
@@ -142,7 +147,7 @@ class TransferOptions:
         engine = self._problem.machine.engines[option.engine]
         if engine.dimensions is not None or unit_of(engine.controller) > 1:
             copy = self._copy_of(slice_, holder, option.source, option.destination)
-            if 1 + len(copy.loops) > (engine.dimensions or MOST_DIMENSIONS):
+            if copy.dimensions > (engine.dimensions or MOST_DIMENSIONS):
                 return False
             if engine.controller and any(defects_of(copy, CONTROLLERS[engine.controller])):
                 return False
@@ -161,7 +166,7 @@ class TransferOptions:
 
     def _copy_of(
         self, slice_: SliceIdx, holder: SliceIdx, source: MemoryIdx, destination: MemoryIdx
-    ) -> Block:
+    ) -> StridedCopy:
         problem = self._problem
         box = problem.slices[slice_]
         start = layout_in_slice(problem, slice_, holder)
@@ -171,8 +176,7 @@ class TransferOptions:
         if self._at_place(slice_, destination):
             end = layout_at_place(problem, slice_)
         item = problem.buffers[box.buffer].item
-        copy = strided_copy(box.extent, item, Layout(0, start.strides), Layout(0, end.strides))
-        return Block(source=start.offset, destination=end.offset, run=copy.run, loops=copy.loops)
+        return strided_copy(box.extent, item, start, end)
 
     def _make(
         self, size: Bytes, source: MemoryIdx, destination: MemoryIdx

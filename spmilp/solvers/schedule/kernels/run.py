@@ -11,7 +11,7 @@ from threading import Timer
 import numpy as np
 
 from spmilp.errors import DoesNotFitError, Shortage, SpmilpError
-from spmilp.machine.controllers import CONTROLLERS, Block, defects_of
+from spmilp.machine.controllers import CONTROLLERS, defects_of
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem, Slice
 from spmilp.problem.strides import (
@@ -429,9 +429,8 @@ def _defect(problem: Problem, part: Slice) -> str:
         there.append(layout_at_place(problem, part.index))
     for layout in reversed(there):
         copy = strided_copy(part.extent, buffer.item, layout, there[0])
-        block = Block(source=layout.offset, destination=0, run=copy.run, loops=copy.loops)
         for name in dict.fromkeys(engine.controller for engine in problem.machine.engines):
-            found = None if name is None else next(defects_of(block, CONTROLLERS[name]), None)
+            found = None if name is None else next(defects_of(copy, CONTROLLERS[name]), None)
             if found is not None:
                 return f"; {found}: make the sizes of the model multiples of it"
     return ""

@@ -14,7 +14,13 @@ import numpy as np
 
 from spmilp.cached import cached
 from spmilp.compiled import part
-from spmilp.machine.controllers import MOST_DIMENSIONS, Block, shape_mask, shape_number, unit_of
+from spmilp.machine.controllers import (
+    MOST_DIMENSIONS,
+    StridedCopy,
+    shape_mask,
+    shape_number,
+    unit_of,
+)
 from spmilp.machine.machine import Machine, MemoryKind
 from spmilp.machine.routes import routes_of
 from spmilp.problem.problem import Buffer, Problem, Slice
@@ -306,7 +312,7 @@ def _slice_table(problem: Problem, readers: Rows) -> Table:
 
 def _packed_shape(size: Bytes) -> int:
     """Return the shape of a copy between residencies of the same slice."""
-    return shape_number(Block(source=0, destination=0, run=size))
+    return shape_number(StridedCopy(run=size))
 
 
 def _place_of(problem: Problem, box: Slice, parent: Buffer) -> tuple[Extents, Bytes, Extents]:
@@ -335,8 +341,7 @@ def _shapes_and_offsets(
         if key not in known:
             outer, packed = row_major_strides(whole, item), row_major_strides(extent, item)
             copy = strided_copy(extent, item, Layout(0, outer), Layout(0, packed))
-            block = Block(source=0, destination=0, run=copy.run, loops=copy.loops)
-            known[key] = shape_number(block), outer
+            known[key] = shape_number(copy), outer
         shapes.append(known[key][0])
         strides.append(known[key][1])
         starts.append(start)
