@@ -8,7 +8,7 @@ from benchmarks.published.rows import Row, Source
 from spmilp.checker.check import check
 from spmilp.lowering.lower import lower
 from spmilp.policies.scheduled import Layers, Schedules
-from spmilp.policies.set import Set, first_trees, tasks_of
+from spmilp.policies.set import Set, Tree, first_trees, tasks_of
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.common.context import SearchContext
@@ -61,10 +61,14 @@ def resnet50() -> Problem:
 def first_makespans(problem: Problem) -> list[Cycles]:
     """Return the makespans of the trees that the search begins with."""
     layers, cores = Layers(problem), along_the_chip(problem)
-    schedules = Schedules[None](SearchContext(problem, SolveOptions()), "set")
+    schedules = Schedules[Tree](
+        SearchContext(problem, SolveOptions()),
+        "set",
+        lambda tree: layers.in_order(tasks_of(tree, layers, cores)),
+    )
     found = []
     for tree in first_trees(len(layers.work)):
-        made = schedules.make(*layers.in_order(tasks_of(tree, layers, cores)))
+        made = schedules.make(tree)
         if made is None:
             raise SystemExit(f"set on {problem.name}: {schedules.reason}")
         found.append(made[0])

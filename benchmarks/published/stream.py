@@ -18,6 +18,7 @@ from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.schedule.assignments import along_the_chip
+from spmilp.solvers.schedule.kernels.records import Ints
 from spmilp.solvers.schedule.orders import depth_first
 from spmilp.units import Cycles
 
@@ -82,8 +83,10 @@ def on_all_cores(problem: Problem) -> tuple[Cycles, Cycles]:
     layers, along = Layers(problem), along_the_chip(problem)
     every = [one for layer in range(len(layers.work)) for one in layers.spread(layer, along)]
     order, cores = layers.in_order(every)
-    schedules = Schedules[None](SearchContext(problem, SolveOptions()), "stream")
-    made = [schedules.make(one, cores) for one in (order, depth_first(problem))]
+    schedules = Schedules[Ints](
+        SearchContext(problem, SolveOptions()), "stream", lambda order: (order, cores)
+    )
+    made = [schedules.make(one) for one in (order, depth_first(problem))]
     if made[0] is None or made[1] is None:
         raise SystemExit(f"stream on {problem.name}: {schedules.reason}")
     return made[0][0], made[1][0]

@@ -17,13 +17,13 @@ must stay (the reason names the task).
 """
 
 from spmilp.policies.one_after_another import Policy
-from spmilp.policies.scheduled import Schedules
+from spmilp.policies.scheduled import OnCore, Schedules
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.schedule.kernels.records import numbers
 from spmilp.solvers.schedule.orders import by_priority, operators_of
-from spmilp.units import CoreIdx, Cycles, TaskIdx
+from spmilp.units import Cycles
 
 
 class Rammer(Policy):
@@ -33,9 +33,15 @@ class Rammer(Policy):
 
     def find(self, context: SearchContext) -> SolverResult:
         """Return the one plan of the policy."""
-        schedules, appended = Schedules[None](context, self.name), appended_tasks(context.problem)
-        order = numbers([task for task, _ in appended])
-        schedules.make(order, numbers([core for _, core in sorted(appended)]))
+        schedules = Schedules[list[OnCore]](
+            context,
+            self.name,
+            lambda appended: (
+                numbers([task for task, _ in appended]),
+                numbers([core for _, core in sorted(appended)]),
+            ),
+        )
+        schedules.make(appended_tasks(context.problem))
         return schedules.result()
 
 
@@ -50,7 +56,7 @@ def waves_of(problem: Problem) -> list[int]:
     return waves
 
 
-def appended_tasks(problem: Problem) -> list[tuple[TaskIdx, CoreIdx]]:
+def appended_tasks(problem: Problem) -> list[OnCore]:
     """Return the tasks with their cores, in the order in which they are appended."""
     machine, before = problem.machine, problem.predecessors()
     free: list[Cycles] = [0] * len(machine.cores)
@@ -66,5 +72,5 @@ def appended_tasks(problem: Problem) -> list[tuple[TaskIdx, CoreIdx]]:
         ]
         ends[task], core = min(able)
         free[core] = ends[task]
-        appended.append((task, core))
+        appended.append(OnCore(task, core))
     return appended

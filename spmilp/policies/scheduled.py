@@ -1,7 +1,7 @@
 """Policies that choose cores and an order of tasks; serial schedule generation does the rest."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 from spmilp.errors import SpmilpError
@@ -95,12 +95,14 @@ class Layers:
 
 
 class Schedules(Generic[C]):
-    """Makes the schedules of orders and cores, and keeps the best with the choice behind it.
+    """Makes schedules of choices, and keeps the best one.
 
     Parameters
     ----------
     policy
         Named by reports and by the plan.
+    decided
+        Returns the order of the tasks and the core of each that a choice means.
 
     Attributes
     ----------
@@ -109,13 +111,18 @@ class Schedules(Generic[C]):
         before the first.
     choice
         What it was made from.
+    tried
+        How many were to be made.
     reason
         Why the last schedule that failed did.
     """
 
-    def __init__(self, context: SearchContext, policy: str) -> None:
+    def __init__(
+        self, context: SearchContext, policy: str, decided: Callable[[C], tuple[Ints, Ints]]
+    ) -> None:
         self._context = context
         self._policy = policy
+        self._decided = decided
         self._runner = Runner(context.problem, multicasts=False)
         self._score = Scorer(context.problem)
         self._by_makespan = context.problem.objective.first is Quantity.MAKESPAN
@@ -123,11 +130,10 @@ class Schedules(Generic[C]):
         self.reason = ""
         self.best: tuple[int, ...] | None = None
         self.choice: C | None = None
+        self.tried = 0
 
-    def make(
-        self, order: Ints, cores: Ints, choice: C | None = None, most: float | None = None
-    ) -> tuple[int, ...] | None:
-        """Return the quantities of a schedule; ``None`` where there is none.
+    def make(self, choice: C, most: float | None = None) -> tuple[int, ...] | None:
+        """Return the quantities of a choice's schedule; ``None`` where there is none.
 
         Parameters
         ----------
@@ -139,6 +145,8 @@ class Schedules(Generic[C]):
         NotTakenError
             If more than one memory lies between a core's memory and DRAM.
         """
+        self.tried += 1
+        order, cores = self._decided(choice)
         latest = int(most) if most is not None and self._by_makespan else NEVER
         try:
             stop, state = self._runner.run(order, cores, Weights(), latest)

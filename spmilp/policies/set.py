@@ -22,7 +22,7 @@ Not taken: machines that stage through more than one memory, and tasks that find
 must stay (the reason names the task).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias, Union
 
@@ -202,56 +202,42 @@ class Set(Policy):
 
     def find(self, context: SearchContext) -> SolverResult:
         """Return the plan of the best tree; a problem without any plan says why."""
-        annealing = _Annealing(context, self.name)
-        with context.until_interrupted(lambda: annealing.schedules.best is not None):
-            annealing.run(self._steps)
-        return annealing.result()
-
-
-class _Annealing:
-    def __init__(self, context: SearchContext, name: str) -> None:
-        self._layers = Layers(context.problem)
-        self._cores = along_the_chip(context.problem)
-        self._random = np.random.default_rng(context.options.seed)
-        self._tried = 0
-        self.schedules = Schedules[Tree](context, name)
-
-    def run(self, steps: int) -> None:
-        """Take the best of the first trees, then go from tree to tree."""
-        schedules, random = self.schedules, self._random
-        for tree in first_trees(len(self._layers.work)):
-            if schedules.is_over:
-                return
-            self._try(tree, None)
-        if schedules.best is None or schedules.choice is None:
-            return
-        current, tree = schedules.best[0], schedules.choice
-        for step in range(steps):
-            if schedules.is_over:
-                return
-            warmth = WARMTH * (1.0 - step / steps) ** 2
-            other = neighbour_of(tree, random)
-            most = current * (1.0 + warmth * random.exponential())
-            made = self._try(other, most)
-            if made is not None and made[0] <= most:
-                current, tree = made[0], other
-
-    def result(self) -> SolverResult:
-        """Return the plan of the best tree."""
-        cuts = [cut for _, cut in cuts_in(self.schedules.choice or 0)]
+        layers, cores = Layers(context.problem), along_the_chip(context.problem)
+        schedules = Schedules[Tree](
+            context, self.name, lambda tree: layers.in_order(tasks_of(tree, layers, cores))
+        )
+        with context.until_interrupted(lambda: schedules.best is not None):
+            random = np.random.default_rng(context.options.seed)
+            self._anneal(schedules, first_trees(len(layers.work)), random)
+        cuts = [cut for _, cut in cuts_in(schedules.choice or 0)]
         options = (
-            ("trees", str(self._tried)),
+            ("trees", str(schedules.tried)),
             ("cuts_in_space", str(sum(cut.spatial for cut in cuts))),
             ("cuts_in_time", str(sum(not cut.spatial for cut in cuts))),
             ("most_rounds", str(max((cut.rounds for cut in cuts), default=1))),
         )
-        return self.schedules.result(options)
+        return schedules.result(options)
 
-    def _try(self, tree: Tree, most: float | None) -> tuple[int, ...] | None:
-        """Return the quantities of a tree's schedule."""
-        self._tried += 1
-        order, cores = self._layers.in_order(tasks_of(tree, self._layers, self._cores))
-        return self.schedules.make(order, cores, tree, most)
+    def _anneal(
+        self, schedules: Schedules[Tree], first: Iterable[Tree], random: np.random.Generator
+    ) -> None:
+        """Take the best of the first trees, then go from tree to tree."""
+        for tree in first:
+            if schedules.is_over:
+                return
+            schedules.make(tree)
+        if schedules.best is None or schedules.choice is None:
+            return
+        current, tree = schedules.best[0], schedules.choice
+        for step in range(self._steps):
+            if schedules.is_over:
+                return
+            warmth = WARMTH * (1.0 - step / self._steps) ** 2
+            other = neighbour_of(tree, random)
+            most = current * (1.0 + warmth * random.exponential())
+            made = schedules.make(other, most)
+            if made is not None and made[0] <= most:
+                current, tree = made[0], other
 
 
 def first_trees(layers: int) -> Iterator[Tree]:

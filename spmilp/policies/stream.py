@@ -34,6 +34,7 @@ from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.schedule.assignments import along_the_chip
+from spmilp.solvers.schedule.kernels.records import Ints
 from spmilp.solvers.schedule.orders import depth_first
 from spmilp.units import CoreIdx
 
@@ -81,7 +82,7 @@ class _Evolution:
         self._sets = core_sets(context.problem)
         self._random = np.random.default_rng(context.options.seed)
         self._scores: dict[Allocation, tuple[int, ...] | None] = {}
-        self.schedules = Schedules[Allocation](context, name)
+        self.schedules = Schedules[Allocation](context, name, self._decided)
 
     def run(self, generations: int) -> None:
         """Let the best of each generation survive."""
@@ -121,23 +122,20 @@ class _Evolution:
             if one not in self._scores:
                 if self.schedules.is_over:
                     break
-                self._scores[one] = self._score(one, most)
+                self._scores[one] = self.schedules.make(one, most)
             score = self._scores[one]
             if score is not None:
                 found.append((score, place, one))
         return [one for *_, one in sorted(found, key=lambda entry: entry[:2])[:POPULATION]]
 
-    def _score(self, one: Allocation, most: float | None) -> tuple[int, ...] | None:
-        """Return the quantities of an allocation's schedule."""
+    def _decided(self, one: Allocation) -> tuple[Ints, Ints]:
         tasks = [
             placed
             for layer, number in enumerate(one.sets)
             for placed in self._layers.spread(layer, self._sets[number])
         ]
         order, cores = self._layers.in_order(tasks)
-        if one.fused:
-            order = depth_first(self._problem)
-        return self.schedules.make(order, cores, one, most)
+        return depth_first(self._problem) if one.fused else order, cores
 
     def _child(self, alive: Sequence[Allocation]) -> Allocation:
         """Return a child of two parents: layers between two points from the other, some drawn."""
