@@ -161,31 +161,27 @@ NO_DATE: dict[str, dict[str, str | None]] = {
 DOTS_PER_INCH = 150
 
 
-def write_figure(figure: "Figure", file: Path) -> Path:
-    """Write a figure as its file's ending says.
-
-    Raises
-    ------
-    ArgumentError
-        If the ending is none of ``.pdf``, ``.png`` and ``.svg``.
-    FileError
-        If the file cannot be written.
-    """
-    require_known_ending(file)
-    import matplotlib as mpl
-
-    made = BytesIO()
-    with mpl.rc_context({"svg.hashsalt": "spmilp"}):
-        ending = file.suffix.lower()
-        figure.savefig(made, format=ending[1:], dpi=DOTS_PER_INCH, metadata=NO_DATE[ending])
-    write_atomically(file, made.getvalue())
-    return file
-
-
 def require_known_ending(file: Path) -> None:
     """Raise an ``ArgumentError`` unless a figure can be written in a file of that name."""
     if file.suffix.lower() not in NO_DATE:
         raise ArgumentError(f"{file}: a figure is written as {', '.join(NO_DATE)}, a page as .html")
+
+
+def write_figure(figure: "Figure", file: Path) -> Path:
+    """Write a figure as its file's ending says, which is a known one.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be written.
+    """
+    import matplotlib as mpl
+
+    made, ending = BytesIO(), file.suffix.lower()
+    with mpl.rc_context({"svg.hashsalt": "spmilp"}):
+        figure.savefig(made, format=ending[1:], dpi=DOTS_PER_INCH, metadata=NO_DATE[ending])
+    write_atomically(file, made.getvalue())
+    return file
 
 
 ROW, ROW_BESIDE_OTHERS = 0.17, 0.09
