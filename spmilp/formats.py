@@ -233,18 +233,16 @@ class _StrictLoader(yaml.SafeLoader):
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         """Return the next node, which may be no alias: a few of them stand for billions."""
         if self.check_event(yaml.AliasEvent):
-            raise yaml.composer.ComposerError(
-                None,
-                None,
-                "aliases are not read; write the value again",
-                self.peek_event().start_mark,
-            )
+            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+            said = "aliases are not read; write the value again"
+            raise yaml.composer.ComposerError(None, None, said, mark)
         return super().compose_node(parent, index)
 
-    def construct_scalar(self, node: yaml.ScalarNode) -> Any:
-        """Return the text of a node, which may have no half of a surrogate pair."""
+    def compose_scalar_node(self, anchor: Any) -> yaml.ScalarNode:
+        """Return a text, which may have no half of a surrogate pair."""
+        node = super().compose_scalar_node(anchor)
         node.value.encode()
-        return super().construct_scalar(node)
+        return node
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         """Return the mapping of a node, in which no key may stand twice."""
@@ -387,7 +385,7 @@ def _written(kind: type) -> list[tuple[str, object]]:
 
 def plain(value: Any) -> dict[str, Any]:
     """Return the fields of a dataclass, but for those that hold their default."""
-    found = ((name, getattr(value, name), default) for name, default in _written(type(value)))
+    found = ((name, getattr(value, name), default) for name, default in _written(value.__class__))
     return {name: inside for name, inside, default in found if inside != default}
 
 

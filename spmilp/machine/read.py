@@ -324,10 +324,12 @@ def change(content: dict[str, Any], changes: Mapping[str, Any]) -> str:
             hint = "" if name in PLACES else near_matches(name, fields)
             raise ValueError(f"{name}={number}: {content['name']} has no such field{hint}")
         for at, owner in places:
-            given = at[-1] in SIZES and next((size for size in SIZES if size in owner), at[-1])
-            fields = [(at[-1] if field == given else field, each) for field, each in owner.items()]
+            # A size stands in the place of the one that there was, whatever its unit.
+            old = next((size for size in SIZES if at[-1] in SIZES and size in owner), at[-1])
+            renamed = {at[-1] if each == old else each: inside for each, inside in owner.items()}
             owner.clear()
-            owner.update(fields, **{at[-1]: number})
+            owner.update(renamed)
+            owner[at[-1]] = number
             written.append(".".join(at))
     if content.get("provenance"):
         source = f"Set by the user ({label})."

@@ -344,8 +344,15 @@ class ProblemBuilder:
             parent = self._buffers[view.data.name].index
             numbers.append(parent if view.extent == view.data.shape else len(slices))
             if numbers[-1] == len(slices):
-                box = {"start": view.start, "extent": view.extent, "bytes": view.bytes}
-                slices.append(Slice(index=len(slices), buffer=parent, **box))
+                slices.append(
+                    Slice(
+                        index=len(slices),
+                        buffer=parent,
+                        start=view.start,
+                        extent=view.extent,
+                        bytes=view.bytes,
+                    )
+                )
         tasks = (
             replace(
                 task,
@@ -374,9 +381,15 @@ class ProblemBuilder:
         return Data(name, _extents(shape, name), dtype)
 
     def _add(self, data: Data, kind: BufferKind, **home: Any) -> None:
-        fields = {"name": data.name, "shape": data.shape, "item": ITEMS[data.dtype]}
         self._data[data.name] = data
-        self._buffers[data.name] = Buffer(index=len(self._buffers), kind=kind, **fields, **home)
+        self._buffers[data.name] = Buffer(
+            index=len(self._buffers),
+            name=data.name,
+            kind=kind,
+            shape=data.shape,
+            item=ITEMS[data.dtype],
+            **home,
+        )
 
     def _place(
         self,
