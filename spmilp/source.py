@@ -16,7 +16,7 @@ from spmilp.machine.machine import Machine
 from spmilp.machine.read import MachineFile, as_machine_file
 from spmilp.options import DEFAULT_SOLVER, Options
 from spmilp.problem.file import read_problem
-from spmilp.problem.named_pins import refuse_unknown_names, with_pins
+from spmilp.problem.named_pins import with_pins
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.pins import NO_PINS
 from spmilp.problem.problem import Problem
@@ -159,8 +159,6 @@ def _network_source(
         target = replace(target, machine=with_learned_cycles(target.machine, options.cost_model))
     observer.on_stage(Stage.READING)
     network, target = load(model, target, dim=options.dim, passes=options.passes)
-    groups = [group.name for group in network.groups]
-    refuse_unknown_names(options.pins, target.machine, groups, network.tensors)
     if options.objective is Quantity.ENERGY:
         _refuse_energy_that_is_not_stated(target.machine)
     # The name has to hold in another folder, too.

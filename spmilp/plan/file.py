@@ -117,15 +117,14 @@ def open_pair(path: Path, problem_file: Path | None = None) -> tuple[Problem, Pl
     """
     plan_file = path / PLAN_FILE if path.is_dir() else path
     beside = problem_file or plan_file.with_name(PROBLEM_FILE)
-    if not plan_file.exists():
-        raise FileError(f"{plan_file}: no such file")
+    plan = read_bytes(plan_file)
     if not beside.exists():
         raise FileError(
             f"{beside}: no such file; a plan is read with its problem: name it with --problem"
         )
     content = read_bytes(beside)
     problem = problem_from(beside, content)
-    return problem, _plan_from(plan_file, read_bytes(plan_file), problem, sha256_of(content))
+    return problem, _plan_from(plan_file, plan, problem, sha256_of(content))
 
 
 @collector_paused()

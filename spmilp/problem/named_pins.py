@@ -12,7 +12,7 @@ from msgspec import Meta
 from spmilp.errors import FileError, PinError
 from spmilp.files import read_bytes
 from spmilp.formats import FileRow, converted, fields_of, near_matches
-from spmilp.machine.machine import Machine, MemoryKind
+from spmilp.machine.machine import MemoryKind
 from spmilp.problem.contradictions import refuse_contradictions
 from spmilp.problem.pins import BufferPin, Pins, TaskPin
 from spmilp.problem.problem import Buffer, Problem, Task
@@ -118,7 +118,10 @@ def with_pins(problem: Problem, named: NamedPins) -> Problem:
 
 def _both(problem: Problem, named: NamedPins) -> Pins:
     """Return the pins that a problem has and those that are named."""
-    cores, memories = _cores_and_memories(problem.machine)
+    machine = problem.machine
+    cores = Known("core", [(core.name, "") for core in machine.cores])
+    names = ["" if one.kind is MemoryKind.DRAM else one.name for one in machine.memories]
+    memories = Known("scratchpad or shared memory", [(name, "") for name in names])
     tasks_known = Known("task or group", [name_and_origin(one) for one in problem.tasks])
     buffers_known = Known("buffer or tensor", [name_and_origin(one) for one in problem.buffers])
     tasks = {pin.task: pin for pin in problem.pins.tasks}
@@ -156,47 +159,9 @@ def _both(problem: Problem, named: NamedPins) -> Pins:
     )
 
 
-def refuse_unknown_names(
-    named: NamedPins, machine: Machine, groups: Iterable[str], tensors: Iterable[str]
-) -> None:
-    """Raise an error for names that are wrong whatever the tiles, before any are looked for.
-
-    Names of tiles, with brackets, and of partial sums are not known yet.
-
-    Raises a ``PinError`` if a name is not known.
-    """
-    cores, memories = _cores_and_memories(machine)
-    cores.all(named.forbid_cores)
-    by_name = Known("group", [(name, "") for name in groups])
-    for row in named.tasks:
-        by_name.all(filter(_is_whole, _names(row.task)))
-        cores.all(row.cores or ())
-    of_tensors = Known("tensor", [(name, "") for name in tensors])
-    for place in named.buffers:
-        memories.all(place.memory)
-        of_tensors.all(filter(_is_whole, _names(place.buffer)))
-
-
 def name_and_origin(one: Task | Buffer) -> tuple[str, str]:
     """Return a name, and that of the group or tensor of which it is a tile."""
     return one.name, one.tile.of if one.tile else ""
-
-
-def _names(one_or_more: Iterable[str]) -> Iterable[str]:
-    return (one_or_more,) if isinstance(one_or_more, str) else one_or_more
-
-
-def _is_whole(name: str) -> bool:
-    """Say whether a name is that of a whole group or tensor."""
-    return not {"*", "["} & set(name) and ".part" not in name
-
-
-def _cores_and_memories(machine: Machine) -> tuple["Known", "Known"]:
-    names = ["" if m.kind is MemoryKind.DRAM else m.name for m in machine.memories]
-    return (
-        Known("core", [(core.name, "") for core in machine.cores]),
-        Known("scratchpad or shared memory", [(name, "") for name in names]),
-    )
 
 
 class Known:
@@ -228,7 +193,8 @@ class Known:
 
     def all(self, wanted: Iterable[str]) -> tuple[int, ...]:
         """Return what names mean, in ascending order; a :class:`PinError` where it is nothing."""
-        return tuple(sorted({index for name in _names(wanted) for index in self._one(name)}))
+        names = (wanted,) if isinstance(wanted, str) else wanted
+        return tuple(sorted({index for name in names for index in self._one(name)}))
 
     def matching(self, name: str) -> list[int]:
         """Return what has a name, in which ``*`` stands for anything."""

@@ -1,8 +1,6 @@
 """Wrong pins name what they contradict; names, files and problems of another form are refused."""
 
-import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -193,23 +191,3 @@ def test_wrong_tiles_are_refused(row: dict[str, str], said: str) -> None:
     with pytest.raises(PinError) as error:
         problem_of("models/resnet8_int8.onnx", "epiphany3", pins={"tiles": [row]})
     assert said in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("pins", "said"),
-    [
-        ({"tasks": [{"task": "Conf_3", "not_before": 9}]}, "no group Conf_3; did you mean Conv_3"),
-        (
-            {"buffers": [{"buffer": "inputs", "memory": "spm_0_0"}]},
-            "no tensor inputs; did you mean",
-        ),
-        ({"forbid_cores": "core_9_9"}, "no core core_9_9"),
-    ],
-)
-def test_what_is_wrong_with_any_tiles_is_said_before_they_are_chosen(
-    pins: dict[str, Any], said: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    late = "spmilp.source.choose_tiles"
-    monkeypatch.setattr(late, lambda *_, **__: pytest.fail("it is too late"))
-    with pytest.raises(PinError, match=re.escape(said)):
-        problem_of("models/resnet8_int8.onnx", "mesh4x4", pins=pins)
