@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from heapq import heappop, heappush
+from itertools import starmap
 from math import gcd, lcm
 from typing import Any, NamedTuple, TypeAlias
 
@@ -108,16 +109,6 @@ class _ShortestPaths:
             links.append(link)
         return tuple(links)
 
-    def ways(self, name: str, *, onwards: bool) -> dict[str, Path]:
-        """Return the paths from a node to all ends that it reaches, or from those to it."""
-        node = (name, False) if onwards else (name, name in self._ends)
-        if node not in self._graph:
-            return {}
-        found = (nx.descendants if onwards else nx.ancestors)(self._graph, node)
-        ends = sorted({end for end, _ in found if end in self._ends})
-        paths = ((e, self.between(name, e) if onwards else self.between(e, name)) for e in ends)
-        return {end: path for end, path in paths if path is not None}
-
 
 Position: TypeAlias = tuple[int, int]
 
@@ -162,11 +153,10 @@ class _XyPaths:
     def _ways(self, memory: str, *, onwards: bool) -> list[tuple[Position, Path]]:
         """Return where the grid is entered from a memory, or left for it, and how."""
         if (memory, onwards) not in self._known_ways:
-            self._known_ways[memory, onwards] = [
-                (self._position[router], path)
-                for router, path in self._access.ways(memory, onwards=onwards).items()
-                if router in self._position
-            ]
+            ends = ((memory, one) if onwards else (one, memory) for one in self._position)
+            paths = zip(self._position.values(), starmap(self._access.between, ends), strict=True)
+            known = [(position, path) for position, path in paths if path is not None]
+            self._known_ways[memory, onwards] = known
         return self._known_ways[memory, onwards]
 
     def _along(self, axis: int, line: int, start: int, goal: int) -> Path | None:
