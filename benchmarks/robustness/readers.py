@@ -17,7 +17,7 @@ from spmilp.frontend.load import load_network
 from spmilp.machine.read import load_machine, read_machine
 from spmilp.packing.minimalloc import parse_table
 from spmilp.plan.file import read_plan
-from spmilp.problem.file import problem_from
+from spmilp.problem.file import read_problem
 
 ROOT = Path(__file__).parents[2]
 
@@ -66,7 +66,7 @@ NETWORK = load_network(ROOT / "models" / "ds_cnn_int8.onnx", {}, KINDS)
 
 READERS: dict[str, tuple[Callable[[bytes, Path], object], Callable[[], list[bytes]]]] = {
     "problem": (
-        lambda data, folder: problem_from("case", data),
+        from_file(read_problem, ".json"),
         partial(contents, "instances/problems/*.json"),
     ),
     "plan": (

@@ -8,11 +8,10 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from spmilp.errors import FileError
-from spmilp.files import read_bytes, sha256_of, write_together
+from spmilp.files import read_bytes, write_together
 from spmilp.formats import collector_paused, decoded, encoded, plain, read_document
 from spmilp.plan.plan import Claim, Placement, Plan, Residency, Transfer
-from spmilp.problem.file import problem_bytes, problem_from
-from spmilp.problem.file import problem_sha256 as hash_of_problem
+from spmilp.problem.file import problem_bytes, problem_sha256, read_problem
 from spmilp.problem.problem import Problem
 from spmilp.units import (
     Amount,
@@ -99,15 +98,6 @@ class PlanFile(Struct, frozen=True, kw_only=True):
     transfers: tuple[TransferRow, ...]
 
 
-def read_plan(path: Path | str, problem: Problem | None = None) -> Plan:
-    """Read a plan. Whether it is valid, the checker decides.
-
-    Raises a ``FileError`` if the file cannot be read, breaks the format, or answers another
-    problem.
-    """
-    return _plan_from(path, read_bytes(path), problem)
-
-
 def open_pair(path: Path, problem_file: Path | None = None) -> tuple[Problem, Plan]:
     """Read a plan and its problem, by default the ``problem.json`` beside it.
 
@@ -117,28 +107,31 @@ def open_pair(path: Path, problem_file: Path | None = None) -> tuple[Problem, Pl
     """
     plan_file = path / PLAN_FILE if path.is_dir() else path
     beside = problem_file or plan_file.with_name(PROBLEM_FILE)
-    plan = read_bytes(plan_file)
+    if not plan_file.exists():
+        raise FileError(f"{plan_file}: no such file")
     if not beside.exists():
         raise FileError(
             f"{beside}: no such file; a plan is read with its problem: name it with --problem"
         )
-    content = read_bytes(beside)
-    problem = problem_from(beside, content)
-    return problem, _plan_from(plan_file, plan, problem, sha256_of(content))
+    problem = read_problem(beside)
+    return problem, read_plan(plan_file, problem)
 
 
 @collector_paused()
-def _plan_from(path: Path | str, data: bytes, problem: Problem | None, beside: str = "") -> Plan:
-    """Return the plan of a file; ``beside`` is the SHA-256 of its problem's file, where known."""
+def read_plan(path: Path | str, problem: Problem | None = None) -> Plan:
+    """Read a plan. Whether it is valid, the checker decides.
+
+    Raises a ``FileError`` if the file cannot be read, breaks the format, or answers another
+    problem.
+    """
     # Version 1.0 had fields for readers of the file alone: names, addresses and the like.
+    data = read_bytes(path)
     file, _ = read_document(path, data, PlanFile, FORMAT, VERSION, older_had_more=True)
     for position, tensor in enumerate(file.tensors):
         if tensor.index != position:
             raise FileError(f"{path}: tensors.{position}.index: {tensor.index}, not {position}")
     named = file.meta.problem_sha256
-    # The problem's file mostly is as we would write it, and has the hash that a plan names.
-    is_beside = named in ("", beside)
-    if problem and not is_beside and named != (expected := hash_of_problem(problem)):
+    if problem and named not in ("", expected := problem_sha256(problem)):
         raise FileError(
             f"{path}: meta.problem_sha256: the plan was made for another problem: it names "
             f"{named[:64]}, and {problem.name} has {expected}"
@@ -173,24 +166,24 @@ def write_pair(problem: Problem, plan: Plan, folder: Path, prefix: str = "") -> 
     Raises a ``ValueError`` if the plan has a number that the format cannot hold. Raises a
     ``FileError`` if the folder cannot be written.
     """
-    problem_file = problem_bytes(problem)
-    plan_file = plan_bytes(plan, problem, sha256_of(problem_file))
-    names = (prefix + PROBLEM_FILE, prefix + PLAN_FILE)
-    paths = write_together(folder, dict(zip(names, (problem_file, plan_file), strict=True)))
-    return paths[0], paths[1]
+    written = {
+        prefix + PROBLEM_FILE: problem_bytes(problem),
+        prefix + PLAN_FILE: plan_bytes(plan, problem),
+    }
+    problem_file, plan_file = write_together(folder, written)
+    return problem_file, plan_file
 
 
 @collector_paused()
-def plan_bytes(plan: Plan, problem: Problem, sha256: str | None = None) -> bytes:
+def plan_bytes(plan: Plan, problem: Problem) -> bytes:
     """Return the content of ``plan.json``; equal plans give equal bytes.
 
-    It names the problem by its SHA-256, whether or not the plan does; ``sha256`` is that, if it is
-    known.
+    It names the problem by its SHA-256, whether or not the plan does.
 
     Raises a ``ValueError`` if the plan names another problem, or has a number that the format
     cannot hold.
     """
-    sha256 = sha256 or hash_of_problem(problem)
+    sha256 = problem_sha256(problem)
     if plan.problem_sha256 not in ("", sha256):
         raise ValueError(
             f"the plan answers a problem of SHA-256 {plan.problem_sha256}, not {problem.name} of "

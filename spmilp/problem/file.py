@@ -50,6 +50,7 @@ class ProblemFile(Struct, frozen=True, kw_only=True):
     pins: Pins | None = None
 
 
+@collector_paused()
 def read_problem(path: Path | str) -> Problem:
     """Read a problem, complete and consistent.
 
@@ -58,14 +59,8 @@ def read_problem(path: Path | str) -> Problem:
     FileError
         If the file cannot be read, breaks the format, or describes no consistent problem.
     """
-    return problem_from(path, read_bytes(path))
-
-
-@collector_paused()
-def problem_from(path: Path | str, data: bytes) -> Problem:
-    """Return the problem that the bytes of a file describe; for errors see :func:`read_problem`."""
     sizes = {DramTensor: "bytes", Buffer: "bytes"}
-    file, content = read_document(path, data, ProblemFile, FORMAT, VERSION, also=sizes)
+    file, content = read_document(path, read_bytes(path), ProblemFile, FORMAT, VERSION, also=sizes)
     try:
         _is_whole(content["machine"], machine_to_json(file.machine), "machine")
         _sizes_agree("tensors", content, file.tensors)

@@ -178,9 +178,8 @@ class Point:
             run = replace(run, roofline=result.roofline.cycles)
         if result.plan is None:
             return Answer(run)
-        problem = problem_bytes(result.problem)
-        plan = plan_bytes(result.plan, result.problem, sha256_of(problem))
-        return Answer(run, {PROBLEM_FILE: problem, PLAN_FILE: plan})
+        plan = plan_bytes(result.plan, result.problem)
+        return Answer(run, {PROBLEM_FILE: problem_bytes(result.problem), PLAN_FILE: plan})
 
     def _solved(self, options: Mapping[str, Any]) -> Result:
         if self.start is not None:
