@@ -313,7 +313,8 @@ def _unknown(
                 yield f"{shown(place)[1:-1]}: unknown field{hint}"
     if _has_rows(kind):
         for name, of, value in _parts(kind, content):
-            yield from _unknown(of, value, (*path, name), also)
+            if isinstance(value, dict | list):
+                yield from _unknown(of, value, (*path, name), also)
 
 
 @cache

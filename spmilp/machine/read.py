@@ -147,7 +147,7 @@ class MachineFile:
         if self.content is None:
             raise ValueError(f"{self.machine.name} comes from no file: nothing can be replaced")
         content = msgspec.to_builtins(self.content)
-        label = change(content, {**wanted, **(fields or {})})
+        label = _change(content, {**wanted, **(fields or {})})
         content["name"] = name or "-".join(filter(None, (content["name"], label)))
         try:
             return _machine_file(content, f"{self.sha256} {label}".encode())
@@ -186,22 +186,16 @@ def load_machine(name_or_path: str | Path) -> MachineFile:
     --------
     >>> spmilp.load_machine("mesh4x4").replace(spm="64KiB", dma_channels=2, dram_rate=8)
     """
-    name = str(name_or_path)
-    return read_machine(machine_bytes(name), name)
-
-
-def machine_bytes(name_or_path: str) -> bytes:
-    """Return the file that :func:`load_machine` reads."""
-    if name_or_path.endswith(SUFFIXES) or "/" in name_or_path or "\\" in name_or_path:
-        return read_bytes(name_or_path)
-    presets = list_presets()
-    if name_or_path not in presets:
-        hint = near_matches(name_or_path, presets) or f"; there are {', '.join(presets)}"
+    name, presets = str(name_or_path), list_presets()
+    if name.endswith(SUFFIXES) or "/" in name or "\\" in name:
+        return read_machine(read_bytes(name), name)
+    if name not in presets:
+        hint = near_matches(name, presets) or f"; there are {', '.join(presets)}"
         raise FileError(
-            f"machine {name_or_path!r}: no preset of this name{hint} "
-            "(a file is given with its ending .yaml)"
+            f"machine {name!r}: no preset of this name{hint} (a file is given with its ending "
+            ".yaml)"
         )
-    return (PRESETS / f"{name_or_path}.yaml").read_bytes()
+    return read_machine((PRESETS / f"{name}.yaml").read_bytes(), name)
 
 
 def read_machine(data: bytes, origin: str) -> MachineFile:
@@ -231,7 +225,7 @@ def as_machine_file(machine: "str | Path | Machine | MachineFile") -> MachineFil
 def _machine_file(content: dict[str, Any], hashed: bytes) -> MachineFile:
     """Return the machine of a file's content."""
     description = converted(content, MachineDescription)
-    provenance = provenance_of(content, description.provenance)
+    provenance = _provenance_of(content, description.provenance)
     machine = expand(description)
     _every_core_is_fed(machine)
     unverified = tuple(entry.field for entry in provenance if not entry.verified)
@@ -260,7 +254,7 @@ def _every_core_is_fed(machine: Machine) -> None:
         )
 
 
-def provenance_of(
+def _provenance_of(
     content: Mapping[str, object], entries: Sequence[ProvenanceFields]
 ) -> tuple[Provenance, ...]:
     """Return the origin of each number in a file's content, in the file's order.
@@ -271,8 +265,10 @@ def provenance_of(
 
     Raises a ``ValueError`` if an entry matches nothing.
     """
-    leaves = {at: value for at, value in _parts((), content) if _is_value(value)}
-    leaves = {at: value for at, value in leaves.items() if entries and not TEXT.intersection(at)}
+    if not entries:
+        return ()
+    parts_of_file = _parts((), content)
+    leaves = {at: v for at, v in parts_of_file if _is_value(v) and not TEXT.intersection(at)}
     named_by = [(field.split("."), entry) for entry in entries for field in entry.fields]
     # The most exact ones come first. A size that was set may be in another unit than before.
     named_by.sort(key=lambda one: (-len(one[0]), sum("*" in part for part in one[0])))
@@ -302,7 +298,7 @@ def provenance_of(
     return tuple(found)
 
 
-def change(content: dict[str, Any], changes: Mapping[str, Any]) -> str:
+def _change(content: dict[str, Any], changes: Mapping[str, Any]) -> str:
     """Set values in the content of a machine file, and say there that no source confirms them.
 
     Changes are named as in :data:`PLACES`, or by path; sizes and rates are in any form that people
