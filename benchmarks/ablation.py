@@ -31,7 +31,6 @@ from ortools.sat.python import cp_model
 
 from benchmarks.bench.suite import load_suite, make_problem
 from spmilp.checker.check import check
-from spmilp.plan.measures import claimed
 from spmilp.problem.file import read_problem
 from spmilp.problem.problem import Problem
 from spmilp.solvers import auto
@@ -209,7 +208,7 @@ def outcome_of(problem: Problem, result: SolverResult) -> Outcome:
     plan = result.plan
     value = None
     if plan is not None and not check(problem, plan):
-        value = claimed(plan.claim).of(problem.objective.first)
+        value = plan.claim.of(problem.objective.first)
     return Outcome(value, result.bound, result.status is SolveStatus.OPTIMAL)
 
 

@@ -14,7 +14,7 @@ from spmilp.explaining.text import network_name
 from spmilp.machine.machine import MemoryKind
 from spmilp.plan import frames
 from spmilp.plan.file import open_pair, write_pair
-from spmilp.plan.measures import claimed, compulsory_dram_traffic
+from spmilp.plan.measures import compulsory_dram_traffic
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
@@ -119,7 +119,7 @@ class Result:
         """Value of the problem's first objective, in cycles, bytes or femtojoules."""
         if self.plan is None:
             return None
-        return claimed(self.plan.claim).of(self.problem.objective.first)
+        return self.plan.claim.of(self.problem.objective.first)
 
     @property
     def makespan(self) -> Cycles | None:
@@ -647,7 +647,7 @@ def read(
     """
     opened, plan = open_pair(Path(path), None if problem is None else Path(problem))
     claim = plan.claim
-    value = claimed(claim).of(opened.objective.first)
+    value = claim.of(opened.objective.first)
     answer = SolverResult(
         status=SolveStatus.OPTIMAL if value == claim.bound else SolveStatus.FEASIBLE,
         plan=plan,

@@ -32,7 +32,7 @@ from spmilp.lowering.tiling import Tilings
 from spmilp.machine.read import MachineFile
 from spmilp.machine.routes import multicast_route, routes_of, transfer_cycles
 from spmilp.plan.file import PLAN_FILE, PROBLEM_FILE, open_pair, read_plan
-from spmilp.plan.measures import claim_of, claimed, measure
+from spmilp.plan.measures import claim_of, measure
 from spmilp.plan.plan import Plan
 from spmilp.problem.file import problem_sha256
 from spmilp.problem.named_pins import Known, NamedPins, TaskRow, name_and_origin, with_pins
@@ -358,9 +358,9 @@ class Lock:
             tensors=sum(not place.start for place in single.keys() - lost),
             moved=moved,
             left_free=len(locked) - len(single),
-            measures=claimed(found.plan.claim),
+            measures=found.plan.claim,
             unlocked=None,
-            earlier=claimed(self.hint.plan.claim),
+            earlier=self.hint.plan.claim,
         )
 
 
@@ -430,7 +430,7 @@ def locked_answer(
         return free, None
     unlocked = None
     if free.plan is not None:
-        unlocked = claimed(free.plan.claim)
+        unlocked = free.plan.claim
         most = context.values(free.plan)[0] * (1 + lock.cost)
         found = [each for each in found if context.values(each[0])[0] <= most] or found[:1]
     plan, kept = min(found, key=lambda each: (len(each[1].moved), context.values(each[0])))

@@ -16,7 +16,6 @@ from itertools import permutations
 from time import monotonic
 
 from spmilp.checker.check import check
-from spmilp.plan.measures import claimed
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
 from tests.oracle.solver import solver_named
@@ -43,8 +42,7 @@ def quantities(problem: Problem, result: SolverResult) -> tuple[int, ...]:
     """Return the quantities of a plan in the objective's order."""
     if result.plan is None:
         return ()
-    measures = claimed(result.plan.claim)
-    return tuple(measures.of(quantity) for quantity in problem.objective.order)
+    return tuple(result.plan.claim.of(quantity) for quantity in problem.objective.order)
 
 
 def main() -> int:

@@ -14,7 +14,6 @@ from statistics import median
 from time import monotonic
 
 from spmilp.checker.check import check
-from spmilp.plan.measures import claimed
 from spmilp.problem.file import read_problem
 from spmilp.registry import find_solver
 from spmilp.solvers.base import Progress, SolveOptions, SolveStatus
@@ -68,7 +67,7 @@ def main() -> int:
         counts[result.status] += 1
         value, gap = None, 1.0
         if result.plan is not None:
-            value = claimed(result.plan.claim).of(problem.objective.first)
+            value = result.plan.claim.of(problem.objective.first)
             gap = (value - result.bound) / value if value else 0.0
             refused += bool(check(problem, result.plan))
         if result.status is not SolveStatus.INFEASIBLE:

@@ -11,7 +11,6 @@ from benchmarks.bench.suite import ModelOnMachine, load_suite, make_problem
 from benchmarks.published.rows import Row, Source
 from spmilp.checker.check import check
 from spmilp.checker.values.compare import replay_plan
-from spmilp.plan.measures import claimed
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.registry import find_solver, list_solvers, solver_names
@@ -85,7 +84,7 @@ def outcome(
     if result.plan is None:
         return Outcome(value=None, reason=result.reason)
     return Outcome(
-        value=claimed(result.plan.claim).of(problem.objective.first),
+        value=result.plan.claim.of(problem.objective.first),
         violations=len(check(problem, result.plan)),
         is_right=None if source is None else _is_right(problem, result.plan, source),
     )

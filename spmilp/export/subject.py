@@ -11,7 +11,6 @@ from spmilp.files import sha256_of
 from spmilp.frontend.graph import Network
 from spmilp.machine.controllers import StridedCopy
 from spmilp.plan.file import plan_bytes
-from spmilp.plan.measures import claimed
 from spmilp.plan.memory import layout_in_memory
 from spmilp.plan.plan import Plan, Residency, Transfer
 from spmilp.problem.file import problem_sha256
@@ -76,7 +75,7 @@ class Subject:
             "machine_sha256": sources.get("machine") or UNKNOWN,
             "problem_sha256": problem_sha256(problem),
             "plan_sha256": sha256_of(plan_bytes(plan, problem)),
-            "plan": f"{first.value} {claimed(plan.claim).of(first)}, bound {plan.claim.bound}",
+            "plan": f"{first.value} {plan.claim.of(first)}, bound {plan.claim.bound}",
         }
 
     def head(self, title: Title, *, has_values: bool = True) -> list[str]:

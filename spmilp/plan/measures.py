@@ -2,29 +2,13 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict
 
 from spmilp.machine.machine import MemoryKind
-from spmilp.plan.plan import Claim, Placement, Residency, Transfer
+from spmilp.plan.plan import Claim, Measures, Placement, Residency, Transfer
 from spmilp.problem.loads import least_loads
-from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
-from spmilp.units import BufferIdx, Bytes, Cycles, Femtojoules
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measures:
-    """Quantities of a plan; see :class:`~spmilp.problem.objective.Quantity`."""
-
-    makespan: Cycles
-    dram_traffic: Bytes
-    energy: Femtojoules
-    peak_spm: Bytes
-
-    def of(self, quantity: Quantity) -> int:
-        """Return one of the quantities, in its unit."""
-        found: int = getattr(self, quantity.value)
-        return found
+from spmilp.units import BufferIdx, Bytes
 
 
 def measure(
@@ -59,11 +43,6 @@ def measure(
         if machine.memories[residency.memory].kind is MemoryKind.SPM:
             peak = max(peak, residency.offset + residency.bytes)
     return Measures(makespan=makespan, dram_traffic=traffic, energy=energy, peak_spm=peak)
-
-
-def claimed(claim: Claim) -> Measures:
-    """Return what a plan claims to cost."""
-    return Measures(**{one.name: getattr(claim, one.name) for one in fields(Measures)})
 
 
 def claim_of(measures: Measures, bound: int, bound_source: str) -> Claim:

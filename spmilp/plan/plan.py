@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from spmilp.problem.objective import Quantity
 from spmilp.units import (
     Bytes,
     CoreIdx,
@@ -102,7 +103,22 @@ class Transfer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class Measures:
+    """Quantities of a plan; see :class:`~spmilp.problem.objective.Quantity`."""
+
+    makespan: Total
+    dram_traffic: Total
+    energy: Total
+    peak_spm: Total
+
+    def of(self, quantity: Quantity) -> int:
+        """Return one of the quantities, in its unit."""
+        found: int = getattr(self, quantity.value)
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim(Measures):
     """Claims of the solver about its plan; the checker computes them again.
 
     Parameters
@@ -113,10 +129,6 @@ class Claim:
         The bound's name, for people.
     """
 
-    makespan: Total
-    dram_traffic: Total
-    energy: Total
-    peak_spm: Total
     bound: WideNumber
     bound_source: str
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from spmilp.plan.measures import Measures
+from spmilp.plan.plan import Measures
 from spmilp.quantities import percent
 from spmilp.units import Bytes
 

@@ -7,7 +7,6 @@ from spmilp.bounds.best import fast_bound
 from spmilp.checker.check import Verdict
 from spmilp.errors import DoesNotFitError
 from spmilp.formats import collector_paused
-from spmilp.plan.measures import claimed
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolverResult, SolveStatus
@@ -66,7 +65,7 @@ class TiledProblem:
             first = () if shorter is None else (shorter.makespan,)
             return (*first, *self.schedule.score[len(first) :])
         if self.known is not None:
-            claim, order = claimed(self.known.claim), self.problem.objective.order
+            claim, order = self.known.claim, self.problem.objective.order
             return tuple(claim.of(quantity) for quantity in order)
         return None
 
@@ -182,7 +181,7 @@ class TiledProblem:
             plan = self.plan() if verdict is None else verdict.plan
         if plan is None:
             return None
-        value = claimed(plan.claim).of(self.problem.objective.first)
+        value = plan.claim.of(self.problem.objective.first)
         return SolverResult(
             status=SolveStatus.OPTIMAL if value == plan.claim.bound else SolveStatus.FEASIBLE,
             plan=plan,

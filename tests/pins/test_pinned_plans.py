@@ -5,7 +5,6 @@ import pytest
 from spmilp.checker.check import check
 from spmilp.explaining.chain import AnalysedPlan
 from spmilp.explaining.slow import why_slow
-from spmilp.plan.measures import claimed
 from spmilp.problem.builder import ProblemBuilder
 from spmilp.problem.named_pins import read_pins, with_pins
 from spmilp.problem.pins import PinKind
@@ -32,7 +31,7 @@ def best(problem: Problem, solver: str) -> tuple[SolveStatus, int | None]:
     assert result.status in PROVEN, result.reason
     if result.plan is None:
         return result.status, None
-    return result.status, claimed(result.plan.claim).of(problem.objective.first)
+    return result.status, result.plan.claim.of(problem.objective.first)
 
 
 @pytest.mark.parametrize("number", [1, 3, 5, 12, 17, 18, 20, 21, 22, 26])

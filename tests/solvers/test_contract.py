@@ -16,7 +16,6 @@ from benchmarks.exact.cosma.setting import largest_operator, problem_of
 from spmilp.bounds.best import best_bound
 from spmilp.checker.check import check
 from spmilp.plan.file import plan_bytes
-from spmilp.plan.measures import claimed
 from spmilp.plan.plan import Plan
 from spmilp.policies.cdm import Cdm
 from spmilp.policies.cosma import Cosma
@@ -78,7 +77,7 @@ def value(problem: Problem, plan: Plan | None) -> int:
     """Return the first quantity of a plan that the checker accepts."""
     assert plan is not None
     assert check(problem, plan) == ()
-    return claimed(plan.claim).of(problem.objective.first)
+    return plan.claim.of(problem.objective.first)
 
 
 def steps(count: int) -> PerturbedRestarts:

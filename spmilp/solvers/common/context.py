@@ -13,7 +13,6 @@ from spmilp.bounds.best import Bound, Proof, fast_bound, proofs
 from spmilp.cached import cached
 from spmilp.checker.check import Verdict
 from spmilp.checker.violation import Violation
-from spmilp.plan.measures import claimed
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
@@ -237,8 +236,7 @@ class SearchContext:
 
     def values(self, plan: Plan) -> tuple[int, ...]:
         """Return the quantities that a plan claims, in the objective's order; less is better."""
-        measures = claimed(plan.claim)
-        return tuple(measures.of(quantity) for quantity in self.problem.objective.order)
+        return tuple(plan.claim.of(quantity) for quantity in self.problem.objective.order)
 
     def is_enough(self, value: int, bound: int) -> bool:
         """Say whether the first quantity is as near to a bound as was asked for."""

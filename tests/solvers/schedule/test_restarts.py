@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from spmilp.checker.check import check
-from spmilp.plan.measures import claimed
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
@@ -34,9 +33,9 @@ def listed(problem: Problem) -> Plan:
 def test_each_quantity_can_be_what_is_sought(quantity: Quantity) -> None:
     problem = replace(chain(star(3, 900), layers=3, strips=5), objective=Objective.of(quantity))
 
-    found = claimed(searched(problem, 40).claim).of(quantity)
+    found = searched(problem, 40).claim.of(quantity)
 
-    assert found <= claimed(listed(problem).claim).of(quantity)
+    assert found <= listed(problem).claim.of(quantity)
 
 
 def test_it_finds_shorter_plans_than_the_list_scheduler_where_there_are_some() -> None:
