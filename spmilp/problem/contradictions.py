@@ -96,9 +96,10 @@ def _common(limits: Iterable[_Limit]) -> frozenset[CoreIdx]:
 
 
 def _no_core_is_left(problem: Problem) -> Iterator[str]:
-    """Yield the tasks that pins leave no core, with the fewest limits that do so."""
+    """Yield the tasks that pins leave no core, and why: none of the limits can be left out."""
     pinned = _pinned_tasks(problem)
-    for task in problem.tasks if problem.pins.forbidden or pinned else ():
+    some = problem.tasks if problem.pins.forbidden else [problem.tasks[t] for t in sorted(pinned)]
+    for task in some:
         limits = [*_limits_of_any(problem, task), *pinned.get(task.index, ())]
         if not limits[0].cores or _common(limits):
             continue
