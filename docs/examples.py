@@ -216,7 +216,7 @@ def answer_of_the_first_command() -> str:
     origin = Origin(model=str(model), dim={}, network=network)
     result = replace(spmilp.read(KEPT / "resnet8"), origin=origin, seconds=60.0)
     files = tuple(Path("out") / "resnet8" / name for name in ("problem.json", "plan.json"))
-    shown = answer_of(result, files, more=True, interrupted=False)
+    shown = answer_of(result, files, interrupted=False)
     with redirect_stdout(io.StringIO()) as printed:
         output.print_answer(None, shown, as_json=False)
     return "".join(f"{line.rstrip()}\n" for line in printed.getvalue().splitlines())

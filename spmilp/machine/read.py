@@ -327,7 +327,7 @@ def _change(content: dict[str, Any], changes: Mapping[str, Any]) -> str:
             owner.update(renamed)
             owner[at[-1]] = number
             written.append(".".join(at))
-    if content.get("provenance"):
+    if written and content.get("provenance"):
         source = f"Set by the user ({label})."
         content["provenance"].insert(0, {"fields": written, "source": source, "verified": False})
     return label

@@ -321,10 +321,12 @@ class Schedules:
             multicasts=trial.multicasts,
             seconds=self._seconds,
         )
+        self.was_late = stop is Stop.TOO_LATE
+        if self.was_late:
+            return None
         if stop is not Stop.DONE:
             self.reason = why_it_stopped(self._problem, stop, state)
             self.shortage = shortage_of(self._problem, stop, state)
-            self.was_late = stop is Stop.TOO_LATE
             return None
         columns = columns_of(self._problem, state)
         found = Found(self._score(columns), trial, order, columns, self.runner)

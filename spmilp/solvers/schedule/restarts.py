@@ -113,7 +113,7 @@ class Perturbation:
             From which a part may be taken over.
         """
         keys, cores = _positions(now.order).astype(np.float64), now.columns.core.copy()
-        change = self._rng.choice(CHANGES, p=SETTINGS.shares)
+        change = str(self._rng.choice(CHANGES, p=SETTINGS.shares))
         if change == "cores":
             self._move(cores)
             can_run = self._able[np.arange(cores.size), cores]

@@ -51,12 +51,12 @@ def test_an_interrupt_keeps_what_earlier_turns_have_found(monkeypatch: pytest.Mo
     known: list[int] = []
     find_plans = CpSatSearch.find_plans
 
-    def interrupted(search: CpSatSearch, *arguments: Any) -> Any:
+    def interrupted(search: CpSatSearch, *arguments: Any, **named: Any) -> Any:
         assert search.incumbent.plan is not None
         if known and known[-1] > search.incumbent.plan.claim.makespan:
             raise KeyboardInterrupt
         known.append(search.incumbent.plan.claim.makespan)
-        return find_plans(search, *arguments)
+        return find_plans(search, *arguments, **named)
 
     monkeypatch.setattr(CpSatSearch, "find_plans", interrupted)
     result = solved(limit=2 * LIMIT)
