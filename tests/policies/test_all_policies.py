@@ -58,7 +58,7 @@ def test_every_plan_passes_the_checker_and_a_refusal_has_name_and_number(policy:
 
 
 MODEL = str(Path(__file__).parents[2] / "models" / "autoencoder_int8.onnx")
-SECONDS = 2.0
+SECONDS = 10.0
 
 
 @cache
@@ -84,7 +84,7 @@ def test_a_plan_is_accepted_and_right_or_there_is_a_reason_with_a_number(name: s
 
 
 def test_auto_is_as_good_as_each_of_them() -> None:
-    # How long it takes to load or compile code is no part of two seconds.
+    # How long it takes to load or compile code is no part of these seconds.
     warm_up("auto")
     best = made_by("auto").value
     values = [made_by(name).value for name in published_policies()]

@@ -129,7 +129,7 @@ class KnownBounds:
 
 T = TypeVar("T")
 
-VERDICTS_KEPT = 3
+VERDICTS_KEPT = 6
 """Verdicts of the checker that are kept, for the hint and the best plan are asked for again."""
 
 

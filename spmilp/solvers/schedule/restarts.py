@@ -300,18 +300,17 @@ class _Search:
     def _take(self, found: Found) -> None:
         """Take a schedule that is better; the first one only with addresses, as there is a plan."""
         if self._best is None:
-            if self._report(found):
+            with suppress(DoesNotFitError):
                 self._best = found.with_addresses
+                self._report(found)
         elif found.score < self._best.score:
             self._best = found
 
-    def _report(self, found: Found) -> bool:
-        """Report a schedule once it has addresses; say whether it has any."""
+    def _report(self, found: Found) -> None:
+        """Report a schedule once it has addresses."""
         with suppress(DoesNotFitError):
             value = found.with_addresses.score[0]
             self._context.report(value, self._bound.value, PerturbedRestarts.name)
-            return True
-        return False
 
     def _is_over(self) -> bool:
         if self._best is None:

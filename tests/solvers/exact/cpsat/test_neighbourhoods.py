@@ -53,15 +53,16 @@ def test_an_interrupt_keeps_what_earlier_turns_have_found(monkeypatch: pytest.Mo
 
     def interrupted(search: CpSatSearch, *arguments: Any, **named: Any) -> Any:
         assert search.incumbent.plan is not None
-        if known and known[-1] > search.incumbent.plan.claim.makespan:
-            raise KeyboardInterrupt
         known.append(search.incumbent.plan.claim.makespan)
+        if len(known) == 3:
+            raise KeyboardInterrupt
         return find_plans(search, *arguments, **named)
 
     monkeypatch.setattr(CpSatSearch, "find_plans", interrupted)
-    result = solved(limit=2 * LIMIT)
+    result = solved(limit=4 * LIMIT)
 
     assert result.interrupted
     assert result.plan is not None
-    assert result.plan.claim.makespan < known[-1]
+    assert START.plan is not None
+    assert result.plan.claim.makespan == known[-1] < START.plan.claim.makespan
     assert not check(PROBLEM, result.plan)
