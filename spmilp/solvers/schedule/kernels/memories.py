@@ -15,6 +15,10 @@ from spmilp.solvers.schedule.kernels.schedule_state import (
     ScheduleState,
 )
 
+MANY_BLOCKS = 512
+"""Blocks of a memory from which on those that are free longest count as one. Otherwise each task
+leaves a block, and to look through them takes long."""
+
 
 @part
 def padded_size(state: ScheduleState, memory: int, size: int) -> int:
@@ -68,6 +72,9 @@ def take(state: ScheduleState, held: int, limit: int) -> bool:
     missing = padded_size(state, memory, residency.bytes)
     if free_bytes(state, memory, limit) < missing:
         return NO
+    if state.memories[memory].blocks >= MANY_BLOCKS:
+        _join_oldest(state, memory, limit)
+        _join_oldest(state, memory, limit)
     _drop_empty_blocks(state, memory)
     blocks = state.blocks[memory]
     size = missing
@@ -85,6 +92,24 @@ def take(state: ScheduleState, held: int, limit: int) -> bool:
         residency.start = max(residency.start, blocks[last].free_from)
     _append(state, memory, size, held, ZERO)
     return YES
+
+
+@part
+def _join_oldest(state: ScheduleState, memory: int, limit: int) -> None:
+    """Count the two blocks that are free longest as one, which is free when the later one is."""
+    blocks = state.blocks[memory]
+    first = second = NONE
+    for block in range(state.memories[memory].blocks):
+        if blocks[block].holder != FREE or blocks[block].free_from > limit:
+            continue
+        if first == NONE or blocks[block].free_from < blocks[first].free_from:
+            second = first
+            first = block
+        elif second == NONE or blocks[block].free_from < blocks[second].free_from:
+            second = block
+    if second != NONE:
+        blocks[second].bytes += blocks[first].bytes
+        blocks[first].bytes = ZERO
 
 
 @part
