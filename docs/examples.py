@@ -188,7 +188,8 @@ def with_new_output(page: str, session: Session) -> str:
             return found[0]
         start = found.start("printed") - found.start()
         end = found.end("printed") - found.start()
-        return found[0][:start] + output + found[0][end:]
+        lines = "".join(f"{line.rstrip()}\n" for line in output.splitlines())
+        return found[0][:start] + lines + found[0][end:]
 
     return BLOCK.sub(rewritten, page)
 
