@@ -356,16 +356,23 @@ class Schedules:
         """
         return plan_from(self._problem, found, bound, "list")
 
-    def best_plan(self, bound: Bound, solver: str) -> Plan | None:
+    def best_plan(
+        self, bound: Bound, solver: str, known: Found | None, is_over: Callable[[], bool]
+    ) -> Plan | None:
         """Return the best plan of the kept schedules; ``None`` where none gets addresses.
 
         Addresses may cost cycles: where none are found, memories count as smaller. So schedules get
-        them in order, until the next one is no better even without.
+        them in order, until the next one is no better even without, or time is over.
+
+        Parameters
+        ----------
+        known
+            A schedule that has addresses, if there is one.
         """
         best: Found | None = None
         plan: Plan | None = None
-        for found in self.kept:
-            if best is not None and best.score <= found.score:
+        for found in (*filter(None, [known]), *self.kept):
+            if best is not None and (best.score <= found.score or is_over()):
                 break
             try:
                 made = plan_from(self._problem, found, bound, solver)

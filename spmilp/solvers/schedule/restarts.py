@@ -225,13 +225,16 @@ class _Search:
         self._by_makespan = context.problem.objective.first is Quantity.MAKESPAN
         self._bound = context.fast_bound
         self._best: Found | None = None
+        self._known: Found | None = None
 
     def result(self) -> SolverResult:
         """Search, and return the best plan."""
         context = self._context
-        with context.until_interrupted(lambda: self._best is not None):
+        with context.until_interrupted(lambda: self._known is not None):
             self._run()
-        plan = self._schedules.best_plan(self._bound, PerturbedRestarts.name)
+        plan = self._schedules.best_plan(
+            self._bound, PerturbedRestarts.name, self._known, context.clock.is_over
+        )
         if plan is None:
             return context.unknown(self._schedules.reason, self._bound)
         seed = ("seed", str(context.options.seed))
@@ -300,16 +303,18 @@ class _Search:
     def _take(self, found: Found) -> None:
         """Take a schedule that is better; the first one only with addresses, as there is a plan."""
         if self._best is None:
-            with suppress(DoesNotFitError):
-                self._best = found.with_addresses
-                self._report(found)
+            self._report(found)
+            self._best = self._known
         elif found.score < self._best.score:
             self._best = found
 
     def _report(self, found: Found) -> None:
         """Report a schedule once it has addresses."""
         with suppress(DoesNotFitError):
-            value = found.with_addresses.score[0]
+            found = found.with_addresses
+            if self._known is None or found.score < self._known.score:
+                self._known = found
+            value = found.score[0]
             self._context.report(value, self._bound.value, PerturbedRestarts.name)
 
     def _is_over(self) -> bool:

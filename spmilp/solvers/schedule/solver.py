@@ -55,12 +55,14 @@ class _Search:
         self._name = name
         self._bound = Bound("zero", context.problem.objective.first, 0)
         self._best: Found | None = None
+        self._first: Found | None = None
 
     def result(self) -> SolverResult:
         """Run the trials and return the best plan among them."""
         with self._context.until_interrupted(lambda: self._best is not None):
             self._run_trials()
-        plan = self._schedules.best_plan(self._bound, self._name)
+        clock = self._context.clock
+        plan = self._schedules.best_plan(self._bound, self._name, self._first, clock.is_over)
         if plan is None:
             return self._context.unknown(self._schedules.reason, self._bound)
         self._report(self._context.values(plan)[0])
@@ -85,7 +87,7 @@ class _Search:
             return
         if self._best is None:
             with suppress(DoesNotFitError):
-                self._best = found.with_addresses
+                self._best = self._first = found.with_addresses
                 self._report(self._best.score[0])
         elif found.score < self._best.score:
             self._best = found
