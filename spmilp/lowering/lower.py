@@ -1,8 +1,9 @@
 """A network, a machine and tilings become a problem: tasks, buffers, slices."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
+from itertools import groupby, product
 
 from spmilp.cached import cached
 from spmilp.errors import SpmilpError
@@ -44,11 +45,26 @@ class TileTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TiledGroup:
-    """A group and its tasks: tile by tile in row-major order, the parts of a tile in sequence."""
+    """A group and its tasks: tile by tile in row-major order, the parts of a tile in sequence.
+
+    Parameters
+    ----------
+    waves
+        Parts of the first axis that are computed one after another; see :class:`Tiling`.
+    """
 
     group: Group
     grid: TileGrid
+    waves: int
     tasks: tuple[TileTask, ...]
+
+    def wave(self, number: int) -> "TiledGroup":
+        """Return it with the tasks whose tiles begin in one part of the first axis."""
+        if self.waves == 1:
+            return self
+        length = self.grid.axes[0][-1][1]
+        some = (one for one in self.tasks if one.box[0][0] * self.waves // length == number)
+        return replace(self, tasks=tuple(some))
 
 
 MOST_TASKS_KEPT = 400_000
@@ -94,7 +110,7 @@ def _cut(network: Network, group: Group, tiling: Tiling) -> TiledGroup:
         for box in grid.boxes()
         for number, part in enumerate(grid.parts)
     )
-    return TiledGroup(group=group, grid=grid, tasks=tasks)
+    return TiledGroup(group=group, grid=grid, waves=tiling.waves, tasks=tasks)
 
 
 @collector_paused()
@@ -111,9 +127,9 @@ def lower(
 
     Each output tile of a group is a task, or a chain of tasks that add up partial sums; the last of
     a chain applies what follows the anchor. Tasks come group by group, tile by tile in row-major
-    order. No task needs scratch bytes: what a group computes between its operators is assumed to
-    live in registers. A task has no cycles on a kind of core whose memories are too small for it,
-    unless all are.
+    order; where tilings say so, successive groups take turns in waves. No task needs scratch bytes:
+    what a group computes between its operators is assumed to live in registers. A task has no
+    cycles on a kind of core whose memories are too small for it, unless all are.
 
     Parameters
     ----------
@@ -141,7 +157,7 @@ def lower(
         _store_what_is_computed(network, group, storage)
     slices = SliceTable(storage.buffers, limits)
     tasks: list[Task] = []
-    for group in groups:
+    for group in _in_waves(groups):
         for task in _tasks(network, machine.kinds, storage, slices, group, len(tasks)):
             go_on()
             tasks.append(task)
@@ -155,6 +171,13 @@ def lower(
         objective=objective,
         sources=sources,
     )
+
+
+def _in_waves(groups: list[TiledGroup]) -> Iterator[TiledGroup]:
+    """Yield the groups in the order of their tasks: those of equally many waves take turns."""
+    for waves, stretch in groupby(groups, lambda group: group.waves):
+        for wave, group in product(range(waves), stretch):
+            yield group.wave(wave)
 
 
 def _store_what_is_given(

@@ -25,15 +25,24 @@ class Tiling:
     multiples
         Tile sizes along each axis are multiples of this, but for the last tile; empty for 1.
         There may then be fewer tiles than ``counts`` says.
+    waves
+        Successive groups of equally many waves compute one after another for the first part of
+        their first axis (the batch), then for the next part, and so on, as many times.
     """
 
     counts: tuple[int, ...]
     parts: int = 1
     multiples: tuple[int, ...] = ()
+    waves: int = 1
 
     def __post_init__(self) -> None:
-        if any(count < 1 for count in (*self.counts, self.parts, *self.multiples)):
+        if any(count < 1 for count in (*self.counts, self.parts, *self.multiples, self.waves)):
             raise ValueError(f"tiling {self.describe()}: counts and multiples must be positive")
+        if self.waves > 1 and (not self.counts or self.counts[0] % self.waves):
+            raise ValueError(
+                f"tiling {self.describe()}: {self.counts[:1]} tiles along the first axis in "
+                f"{self.waves} waves, expected a multiple"
+            )
         if self.multiples and len(self.multiples) != len(self.counts):
             raise ValueError(
                 f"tiling {self.describe()}: {len(self.multiples)} multiples for "
@@ -45,9 +54,10 @@ class Tiling:
         return replace(self, counts=(*self.counts[:axis], count, *self.counts[axis + 1 :]))
 
     def describe(self) -> str:
-        """Return the counts for people: ``1x2x8x1``, and ``/4`` for four parts."""
+        """Return the counts for people: ``1x2x8x1``, ``/4`` for four parts, ``~2`` for waves."""
         counts = "x".join(map(str, self.counts)) or "1"
-        return counts if self.parts == 1 else f"{counts}/{self.parts}"
+        parts = "" if self.parts == 1 else f"/{self.parts}"
+        return counts + parts + ("" if self.waves == 1 else f"~{self.waves}")
 
 
 Tilings = dict[int, Tiling]

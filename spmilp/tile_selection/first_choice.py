@@ -1,8 +1,9 @@
 """A first choice of tilings: jointly along the network, by the estimate."""
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import suppress
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from spmilp.errors import DoesNotFitError, PinError
 from spmilp.formats import collector_paused
@@ -20,6 +21,7 @@ from spmilp.tile_selection.coarse import tilings_that_fit
 from spmilp.tile_selection.estimate import DEFAULT_PARAMETERS, CostParameters, Estimator, Source
 from spmilp.tile_selection.group_model import GroupModel, GroupModels
 from spmilp.tile_selection.residence import expected_residence
+from spmilp.tile_selection.waves import in_waves, parts_of_batch, waves_of_groups
 from spmilp.units import Bytes
 
 MOST_PROFILES = 16
@@ -198,15 +200,15 @@ def choose(space: CandidateSpace) -> Choice:
         best[group.index] = space.profiles(group)[cycles.index(min(cycles))]
     for _ in range(ROUNDS):
         found = _jointly(space, best)
-        if _cycles_of_all(space, found) >= _cycles_of_all(space, best):
+        if sum(cycles_of_groups(space, found)) >= sum(cycles_of_groups(space, best)):
             break
         best = found
     return best
 
 
-def _cycles_of_all(space: CandidateSpace, chosen: Choice) -> float:
-    groups = space.network.groups
-    return sum(space.cycles(group, chosen[group.index], chosen) for group in groups)
+def cycles_of_groups(space: CandidateSpace, chosen: Choice) -> list[float]:
+    """Return about how many cycles each group takes under a choice."""
+    return [space.cycles(one, chosen[one.index], chosen) for one in space.network.groups]
 
 
 def _jointly(space: CandidateSpace, current: Choice) -> dict[int, Profile]:
@@ -296,14 +298,14 @@ class FirstChoice:
 
     Parameters
     ----------
-    space
-        The candidates.
+    spaces
+        The candidates by the number of waves in which groups compute.
     problem
         What the tilings make, where it had to be known to see that all tiles fit.
     """
 
     subject: NetworkOnMachine
-    space: CandidateSpace
+    spaces: Mapping[int, CandidateSpace]
     tilings: Tilings
     problem: Problem | None
 
@@ -316,9 +318,16 @@ class FirstChoice:
     def with_parameters(self, parameters: CostParameters) -> "FirstChoice | None":
         """Return what another estimate chooses; ``None`` where that does not fit."""
         try:
-            return _choice_among(self.subject, self.space.with_parameters(parameters))
+            spaces = {n: one.with_parameters(parameters) for n, one in self.spaces.items()}
+            return _choice_among(self.subject, spaces)
         except DoesNotFitError:
             return None
+
+    def in_equal_waves(self) -> Iterator["FirstChoice"]:
+        """Yield choices in which all groups compute in equally many waves."""
+        for number, space in self.spaces.items() if len(self.spaces) > 1 else ():
+            with suppress(DoesNotFitError):
+                yield replace(_choice_among(self.subject, {number: space}), spaces=self.spaces)
 
 
 def choose_tilings(network: Network, machine: Machine) -> Tilings:
@@ -341,8 +350,9 @@ def first_choice_of(subject: NetworkOnMachine) -> FirstChoice:
     successive groups get tilings that match where that pays. This takes groups to run one after
     another.
 
-    Where tasks of the problem turn out not to fit, because operands come in many pieces, their
-    groups are cut anew.
+    Of a batch that is too large for the scratchpads, parts are considered as well, and groups may
+    compute in waves (:mod:`spmilp.tile_selection.waves`). Where tasks of the problem turn out not
+    to fit, because operands come in many pieces, their groups are cut anew.
 
     Raises
     ------
@@ -353,15 +363,24 @@ def first_choice_of(subject: NetworkOnMachine) -> FirstChoice:
     DoesNotFitError
         If a group's smallest tile fits no scratchpad, or no tiles are found that do.
     """
-    space = CandidateSpace(subject.network, subject.machine, subject.go_on)
-    return _choice_among(subject, space)
+    machine = subject.machine
+    parts = parts_of_batch(subject.network, machine_rates(machine))
+    spaces = {n: CandidateSpace(part, machine, subject.go_on) for n, part in parts.items()}
+    return _choice_among(subject, spaces)
 
 
-def _choice_among(subject: NetworkOnMachine, space: CandidateSpace) -> FirstChoice:
-    chosen = choose(space)
-    tilings = {index: one.candidate.tiling for index, one in chosen.items()} | subject.pinned
+def _choice_among(subject: NetworkOnMachine, spaces: Mapping[int, CandidateSpace]) -> FirstChoice:
+    """Choose from candidates, by the number of waves."""
+    chosen = {number: choose(space) for number, space in spaces.items()}
+    cycles = {number: cycles_of_groups(space, chosen[number]) for number, space in spaces.items()}
+    waves = waves_of_groups(subject.network, machine_rates(subject.machine), cycles)
+    tilings = {
+        index: in_waves(chosen[number][index].candidate.tiling, number)
+        for index, number in enumerate(waves)
+    } | subject.pinned
     problem: Problem | None = None
-    if subject.pinned or any(map(space.is_tight, chosen.values())):
+    is_tight = any(spaces[n].is_tight(chosen[n][index]) for index, n in enumerate(waves))
+    if subject.pinned or is_tight:
         problem = subject.lower(tilings)
         too_large = groups_that_do_not_fit(problem)
         _refuse_pinned(subject, too_large)
@@ -374,7 +393,7 @@ def _choice_among(subject: NetworkOnMachine, space: CandidateSpace) -> FirstChoi
                 fixed=subject.pinned,
                 go_on=subject.go_on,
             )
-    return FirstChoice(subject=subject, space=space, tilings=tilings, problem=problem)
+    return FirstChoice(subject=subject, spaces=spaces, tilings=tilings, problem=problem)
 
 
 def _refuse_pinned(subject: NetworkOnMachine, too_large: Mapping[str, str]) -> None:

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from itertools import groupby
 from math import gcd
 
 from spmilp.errors import PinError, SpmilpError
@@ -72,10 +73,13 @@ def tilings_of(problem: Problem, network: Network) -> Tilings:
     SpmilpError
         If the tasks are not tiles of just these groups.
     """
-    tiles = _tiles_of(problem)
+    tiles, turns = _tiles_of(problem)
     for name in tiles.keys() - {group.name for group in network.groups}:
         raise SpmilpError(f"it has tasks of {name or 'no operator'}, which the model has not")
-    return {group.index: _tiling(group, tiles[group.name], network) for group in network.groups}
+    return {
+        group.index: _tiling(group, tiles[group.name], network, turns[group.name])
+        for group in network.groups
+    }
 
 
 def tilings_still_there(problem: Problem, network: Network) -> Tilings:
@@ -83,29 +87,28 @@ def tilings_still_there(problem: Problem, network: Network) -> Tilings:
 
     Groups are the same if they have the same name and the same shape of output.
     """
-    tiles = _tiles_of(problem)
+    tiles, turns = _tiles_of(problem)
     found: Tilings = {}
     for group in network.groups:
         boxes = (tile.box for tile in tiles[group.name])
         ends = tuple(max(end for _, end in axis) for axis in zip(*boxes, strict=False))
         if ends == network.tensors[group.output].shape:
             with suppress(SpmilpError):
-                found[group.index] = _tiling(group, tiles[group.name], network)
+                found[group.index] = _tiling(group, tiles[group.name], network, turns[group.name])
     return found
 
 
-def _tiles_of(problem: Problem) -> dict[str, list[Tile]]:
-    """Return the tiles of each group by its name."""
+def _tiles_of(problem: Problem) -> tuple[dict[str, list[Tile]], dict[str, int]]:
+    """Return the tiles of each group by its name, and in how many runs of tasks they come."""
     tiles: dict[str, list[Tile]] = defaultdict(list)
-    for task in problem.tasks:
-        if task.tile is not None:
-            tiles[task.tile.of].append(task.tile)
-        else:
-            tiles[""] = []
-    return tiles
+    turns: dict[str, int] = defaultdict(int)
+    for name, tasks in groupby(problem.tasks, lambda task: task.tile.of if task.tile else ""):
+        tiles[name] += [task.tile for task in tasks if task.tile is not None]
+        turns[name] += 1
+    return tiles, turns
 
 
-def _tiling(group: Group, tiles: Sequence[Tile], network: Network) -> Tiling:
+def _tiling(group: Group, tiles: Sequence[Tile], network: Network, turns: int) -> Tiling:
     shape, boxes = network.tensors[group.output].shape, [tile.box for tile in tiles]
     if not boxes or any(len(box) != len(shape) for box in boxes):
         raise SpmilpError(f"it has no tiles of {group.name}, whose shape is {shape}")
@@ -114,8 +117,10 @@ def _tiling(group: Group, tiles: Sequence[Tile], network: Network) -> Tiling:
         1 if split(length, len(axis)) == tuple(axis) else gcd(*(start for start, _ in axis)) or 1
         for length, axis in zip(shape, axes, strict=True)
     )
+    counts = tuple(map(len, axes))
     return Tiling(
-        counts=tuple(map(len, axes)),
+        counts=counts,
         parts=len({tile.reduction for tile in tiles}),
         multiples=multiples if max(multiples, default=1) > 1 else (),
+        waves=turns if counts and counts[0] % turns == 0 else 1,
     )

@@ -15,6 +15,7 @@ from spmilp.tile_selection.estimate import ALTERNATIVES
 from spmilp.tile_selection.first_choice import CandidateSpace, FirstChoice
 from spmilp.tile_selection.fused import FusedBands
 from spmilp.tile_selection.tiled_problem import Worth
+from spmilp.tile_selection.waves import in_waves
 
 Evaluate = Callable[[Problem], Worth | None]
 """Gives what a problem is worth, for example a plan's makespan, then its traffic; less is better.
@@ -39,11 +40,12 @@ def refine_tilings(
 ) -> Tilings:
     """Improve tilings: in bands, by other estimates, then class of groups by class.
 
-    The first tilings are evaluated first, then those of the quickest plans
-    (:mod:`spmilp.tile_selection.coarse`); with the first ones, bands where results do not fit
-    (:mod:`spmilp.tile_selection.fused`); what estimates with very different parameters choose, and
-    all these with the bands that were better. From the best on, these
-    neighbourhoods are searched in turn, those that pay more often, until nothing in them is better:
+    The first tilings are evaluated first, then a batch in equally many waves throughout, then the
+    tilings of the quickest plans (:mod:`spmilp.tile_selection.coarse`); with the best first ones,
+    bands where results do not fit (:mod:`spmilp.tile_selection.fused`); what estimates with very
+    different parameters choose, and all these with the bands that were better. From the best on,
+    these neighbourhoods are searched in turn, those that pay more often, until nothing in them is
+    better:
 
     - for all groups of a class of like ones, those first that delay the plan most, one of its
       candidates,
@@ -203,12 +205,14 @@ class _Search:
         """Try tilings that are far apart, then what is near the best of them."""
         trials = self._trials
         trials.is_better(self._first.tilings)
+        trials.try_all(self._chosen(self._first.in_equal_waves()))
         first = trials.best
         coarse = trials.try_all(CoarseTilings(self._network, self._machine))
         fused = self._fused_on(first)
-        chosen = trials.try_all(self._chosen())
-        others = sorted([*chosen, *coarse], key=trials.value_of)
-        trials.try_all(tilings | fused for tilings in others)
+        others = filter(None, map(self._first.with_parameters, ALTERNATIVES))
+        chosen = trials.try_all(self._chosen(others))
+        ranked = sorted([*chosen, *coarse], key=trials.value_of)
+        trials.try_all(tilings | fused for tilings in ranked)
         neighbourhoods: Sequence[tuple[float, Pass]] = (
             (0.4, lambda: self._with_changes(self._candidates)),
             (0.1, lambda: self._with_changes(self._steps)),
@@ -226,14 +230,12 @@ class _Search:
         best = min([first, *tried], key=self._trials.value_of)
         return {group: tiling for group, tiling in best.items() if tiling != first[group]}
 
-    def _chosen(self) -> Iterator[Tilings]:
-        """Yield what other estimates choose; afterwards the best of all choices comes first."""
-        for parameters in ALTERNATIVES:
-            choice = self._first.with_parameters(parameters)
-            if choice is not None:
-                yield choice.tilings
-                self._choices.append(choice)
-                self._choices.sort(key=lambda one: self._trials.value_of(one.tilings))
+    def _chosen(self, choices: Iterable[FirstChoice]) -> Iterator[Tilings]:
+        """Yield the tilings of choices; afterwards the best of all choices comes first."""
+        for choice in choices:
+            yield choice.tilings
+            self._choices.append(choice)
+            self._choices.sort(key=lambda one: self._trials.value_of(one.tilings))
 
     def _with_changes(self, changes: Changes) -> Iterator[Tilings]:
         """Yield the best tilings with each change of each class of groups."""
@@ -246,7 +248,9 @@ class _Search:
         """Return the groups that are alike, those first that delay the plan most."""
         members: dict[Hashable, list[int]] = {}
         for group in self._network.groups:
-            members.setdefault(self._space.class_of(group), []).append(group.index)
+            waves = self._trials.best[group.index].waves
+            kind = waves, self._space(waves).class_of(group)
+            members.setdefault(kind, []).append(group.index)
         names, delays = [group.name for group in self._network.groups], self._delays()
         return sorted(
             members.values(), key=lambda some: -sum(delays.get(names[one], 0) for one in some)
@@ -254,13 +258,13 @@ class _Search:
 
     def _candidates(self, group: Group, own: Tiling) -> Iterator[Tiling]:
         """Yield what estimates compare for a group, the most promising first."""
-        for profile in self._space.profiles(group):
-            yield profile.candidate.tiling
+        for profile in self._space(own.waves).profiles(group):
+            yield in_waves(profile.candidate.tiling, own.waves)
 
     def _steps(self, group: Group, own: Tiling) -> Iterator[Tiling]:
-        return nearby(self._space.models.model(group), own)
+        return nearby(self._space(1).models.model(group), own)
 
-    @property
-    def _space(self) -> CandidateSpace:
-        """The candidates that the estimate compared whose choice was the best."""
-        return self._choices[0].space
+    def _space(self, waves: int) -> CandidateSpace:
+        """Return the candidates that the estimate compared whose choice was the best."""
+        spaces = self._choices[0].spaces
+        return spaces.get(waves, spaces[1])

@@ -119,9 +119,9 @@ def test_a_large_product_is_added_up_in_place_while_its_weights_stream_past() ->
     assert traffic < 1.1 * 4 * (64 * 2048 + 2048 * 2048 + 64 * 2048)
 
 
-def chain() -> Network:
+def chain(batch: int = 1) -> Network:
     builder = NetworkBuilder()
-    data = builder.conv(builder.input((1, 3, 16, 16)), 16)
+    data = builder.conv(builder.input((batch, 3, 16, 16)), 16)
     for _ in range(4):
         data = builder.conv(data, 16, residual=data)
     return builder.network(builder.conv(builder.pool(data), 32, kernel=1))
@@ -139,6 +139,13 @@ def test_in_a_part_of_the_room_working_sets_are_as_small() -> None:
 
     assert found is not None
     assert largest(found.tilings) <= 0.4 * (1 << 14) < largest(first.tilings)
+
+
+def test_a_batch_may_compute_in_equally_many_waves_throughout() -> None:
+    first = first_choice(chain(batch=8), star_machine(4, 1 << 14))
+    numbers = [{one.waves for one in found.tilings.values()} for found in first.in_equal_waves()]
+    assert len(numbers) == len(first.spaces) > 1
+    assert numbers == [{number} for number in first.spaces]
 
 
 def test_where_tasks_would_be_short_there_are_fewer_for_a_part_of_the_cores() -> None:
