@@ -72,7 +72,7 @@ def pair(problem: Problem, plan: Plan) -> Pair:
     """Return a plan as both checkers read it."""
     text = problem_bytes(problem)
     subject = Subject(json.loads(text), json.loads(plan_bytes(plan, problem)))
-    return Pair(problem, plan, subject, second.read_problem(text.encode()))
+    return Pair(problem, plan, subject, second.read_problem(text))
 
 
 def of_checker(problem: Problem, file: Path, read_with: Problem | None) -> Verdict:
