@@ -76,15 +76,10 @@ def measured(tasks: int, cores: int) -> dict[str, float]:
     if stop is not Stop.DONE:
         raise SystemExit(f"{problem.name}: {why_it_stopped(problem, stop, state)}")
     columns = clock.measure("columns", lambda: columns_of(problem, state))
-    clock.measure("score", lambda: Scorer(problem)(columns))
+    clock.measure("score", lambda: Scorer(problem)(columns, has_addresses=True))
     first = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     bound = clock.measure("bounds", lambda: best_bound(problem))
-    plan = clock.measure(
-        "plan",
-        lambda: plan_of(
-            problem, runner.with_addresses(placed, columns, weights), bound, "list", ()
-        ),
-    )
+    plan = clock.measure("plan", lambda: plan_of(problem, columns, bound, "list", ()))
     violations = clock.measure("check", lambda: check(problem, plan))
     if violations:
         raise SystemExit(f"{problem.name}: {violations[0].message}")

@@ -126,7 +126,7 @@ class Schedules(Generic[C]):
         self._runner = Runner(context.problem, multicasts=False)
         self._score = Scorer(context.problem)
         self._by_makespan = context.problem.objective.first is Quantity.MAKESPAN
-        self._found: tuple[Ints, PlanColumns] | None = None
+        self._found: PlanColumns | None = None
         self.reason = ""
         self.best: tuple[int, ...] | None = None
         self.choice: C | None = None
@@ -158,9 +158,9 @@ class Schedules(Generic[C]):
             self.reason = why_it_stopped(self._context.problem, stop, state)
             return None
         columns = columns_of(self._context.problem, state)
-        score = self._score(columns)
+        score = self._score(columns, has_addresses=True)
         if self.best is None or score < self.best:
-            self.best, self.choice, self._found = score, choice, (order, columns)
+            self.best, self.choice, self._found = score, choice, columns
         return score
 
     @property
@@ -176,11 +176,9 @@ class Schedules(Generic[C]):
         context = self._context
         if self._found is None:
             return context.unknown(self.reason)
-        order, columns = self._found
         bound = context.bound
         try:
-            columns = self._runner.with_addresses(order, columns, Weights())
-            plan = plan_of(context.problem, columns, bound, self._policy, options)
+            plan = plan_of(context.problem, self._found, bound, self._policy, options)
         except SpmilpError as error:
             raise NotTakenError(str(error)) from error
         context.report(context.values(plan)[0], bound.value, self._policy)

@@ -17,7 +17,7 @@ from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.schedule.assignments import ASSIGNMENTS, earliest_finish
-from spmilp.solvers.schedule.kernels.extract import Scorer, columns_of, plan_of
+from spmilp.solvers.schedule.kernels.extract import Scorer, can_be_open, columns_of, plan_of
 from spmilp.solvers.schedule.kernels.plan_columns import PlanColumns
 from spmilp.solvers.schedule.kernels.records import NEVER, Ints
 from spmilp.solvers.schedule.kernels.run import Runner, shortage_of, why_it_stopped
@@ -177,7 +177,7 @@ class Found:
         columns = runner.with_addresses(
             self.order, self.columns, trial.weights, multicasts=trial.multicasts
         )
-        score = Scorer(runner.problem)(columns)
+        score = Scorer(runner.problem)(columns, has_addresses=True)
         return replace(self, columns=columns, score=score, has_addresses=True)
 
 
@@ -226,6 +226,7 @@ class Schedules:
         self.runner = Runner(problem, multicasts=multicasts)
         self._only, self._latest, self._seconds = only, latest, seconds
         self._score = Scorer(problem)
+        self._is_open = can_be_open(problem)
         self._assignments: dict[str, Ints] = {}
         self._orders: dict[Rule, Ints] = {}
         self._tried: set[tuple[bytes, bytes, Weights, bool]] = set()
@@ -320,6 +321,7 @@ class Schedules:
             latest,
             multicasts=trial.multicasts,
             seconds=self._seconds,
+            is_open=self._is_open,
         )
         self.was_late = stop is Stop.TOO_LATE
         if self.was_late:
@@ -329,7 +331,8 @@ class Schedules:
             self.shortage = shortage_of(self._problem, stop, state)
             return None
         columns = columns_of(self._problem, state)
-        found = Found(self._score(columns), trial, order, columns, self.runner)
+        score = self._score(columns, has_addresses=not self._is_open)
+        found = Found(score, trial, order, columns, self.runner, has_addresses=not self._is_open)
         self._keep(found)
         return found
 
@@ -361,8 +364,8 @@ class Schedules:
     ) -> Plan | None:
         """Return the best plan of the kept schedules; ``None`` where none gets addresses.
 
-        Addresses may cost cycles: where none are found, memories count as smaller. So schedules get
-        them in order, until the next one is no better even without, or time is over.
+        Addresses may cost cycles: where none are found, tasks are placed anew with them. So
+        schedules get them in order, until the next one is no better even without, or time is over.
 
         Parameters
         ----------

@@ -25,9 +25,6 @@ from spmilp.units import Bytes, Cycles, MemoryIdx, SliceIdx, align_up
 NODES, NODES_AND_ITEMS = 5_000, 5_000_000
 """Nodes, and nodes times items, of the search for one memory's offsets: a fraction of a second."""
 
-MANY_ITEMS = 1_000
-"""Items of a memory from which on it is first filled in the order of time, which is quick."""
-
 MOST_ITEMS = 10_000
 """Items for whose offsets there is a search; it takes seconds, and seldom finds more for others."""
 
@@ -47,16 +44,15 @@ def packed(problem: Problem, columns: PlanColumns) -> PlanColumns | None:
         there = np.flatnonzero(columns.memory == memory.index)
         if memory.kind is MemoryKind.DRAM or there.size == 0:
             continue
+        if there.size > MOST_ITEMS:
+            return None
         alignment = alignment_of(problem.machine, memory.index)
         nodes = min(NODES, NODES_AND_ITEMS // there.size)
         options = PackingOptions(node_limit=nodes, cliques=False, conflict=False)
-        given = _packing_problem(memory, alignment, columns, there)
-        offsets = _first_fit(given) if there.size > MANY_ITEMS else None
-        if offsets is None and there.size <= MOST_ITEMS:
-            offsets = find(given, options).offsets
-        if offsets is None:
+        found = find(_packing_problem(memory, alignment, columns, there), options)
+        if found.offsets is None:
             return None
-        offset[there] = offsets
+        offset[there] = found.offsets
     return columns._replace(offset=offset)
 
 
@@ -80,37 +76,6 @@ def _packing_problem(
         reserved=tuple((taken.start, taken.end) for taken in memory.reserved),
         together=tuple(together),
     )
-
-
-def _first_fit(problem: PackingProblem) -> tuple[Bytes, ...] | None:
-    """Return offsets, given in the order of starts, each the lowest; ``None`` without room.
-
-    Items with one offset count as one, for all of their lives.
-    """
-    first = list(range(len(problem.items)))
-    for one, other in problem.together:
-        first[other] = first[one]
-    whole: dict[int, tuple[Cycles, Cycles, Bytes]] = {}
-    for item, leader in enumerate(first):
-        (start, end), size = problem.items[item].lifetimes[0], problem.items[item].size
-        begun, ended, most = whole.get(leader, (start, end, size))
-        whole[leader] = min(begun, start), max(ended, end), max(most, size)
-    offset: dict[int, Bytes] = {}
-    taken: list[tuple[Bytes, Bytes, Cycles]] = []
-    for leader, (start, end, size) in sorted(
-        whole.items(), key=lambda one: (one[1][0], -one[1][2])
-    ):
-        taken = [there for there in taken if there[2] > start]
-        low, alignment = 0, problem.items[leader].alignment
-        for begin, until in sorted([*((b, u) for b, u, _ in taken), *problem.reserved]):
-            if low + size <= begin:
-                break
-            low = max(low, align_up(until, alignment))
-        if problem.capacity is not None and low + size > problem.capacity:
-            return None
-        offset[leader] = low
-        taken.append((low, low + size, end))
-    return tuple(offset[leader] for leader in first)
 
 
 class DramAllocator:

@@ -1,4 +1,4 @@
-"""Bytes for new residencies: what to clear, and how. Compiled.
+"""Addresses for new bytes: which range of a memory to clear, and how. Compiled.
 
 The contents of each scratchpad are known at every step, so eviction looks ahead: what is needed
 last goes first (Belady, IBM Systems Journal 5(2), 1966), weighed against how soon its bytes are
@@ -11,20 +11,26 @@ from typing import NamedTuple
 
 from spmilp.compiled import part
 from spmilp.solvers.schedule.kernels.memories import (
+    block_at,
     close,
     free_by,
+    gathered,
     is_last_copy,
     new_residency,
     next_use,
     padded_size,
-    take,
+    settle_at,
 )
-from spmilp.solvers.schedule.kernels.records import NEVER, NONE, ONE, ZERO
+from spmilp.solvers.schedule.kernels.records import NEVER, NO, NONE, ONE, ZERO, Table
 from spmilp.solvers.schedule.kernels.schedule_state import (
+    BLOCKS_FULL,
     DOES_NOT_FIT,
     DONE,
     FREE,
+    RESERVED,
+    RESIDENCIES_FULL,
     UNREACHABLE,
+    AddressSpace,
     ScheduleState,
 )
 from spmilp.solvers.schedule.kernels.transfers import (
@@ -49,8 +55,10 @@ class Request(NamedTuple):
         Cycles from the moment the bytes are free until the task can use them.
     ready
         Cycle from which a load into them could run: its source is valid, engine and links have a
-        gap. ``NEVER`` for bytes that the task itself writes, which prefer bytes that have not been
-        idle for long (others are left for loads).
+        gap. ``NEVER`` for bytes that the task itself writes, which prefer addresses that have not
+        been idle for long (others are left for loads).
+    compact
+        Take the lowest addresses that can be cleared, whatever that costs.
     """
 
     memory: int
@@ -59,40 +67,87 @@ class Request(NamedTuple):
     lead: int
     ready: int
     task: int
+    compact: bool
 
 
 @part
-def allocate(state: ScheduleState, slice_: int, request: Request) -> tuple[int, int]:
-    """Clear the cheapest bytes and give them to a new residency of a slice.
+def allocate(state: ScheduleState, slice_: int, request: Request) -> tuple[int, int, int]:
+    """Clear the cheapest range of addresses and give it to a new residency of a slice.
 
     Returns
     -------
     tuple
-        The residency, which starts when its bytes are free, and why it stopped.
+        The residency, the cycle from which its bytes are free, and why it stopped.
     """
-    count = _cheapest_to_evict(state, request, ZERO)
-    for i in range(count):
-        stop = evict(state, state.chosen[0, i], request.task)
+    if state.is_open:
+        address, stop = _with_room_made(state, request)
         if stop != DONE:
-            return NONE, stop
-    return _allocate_cleared(state, slice_, request)
+            return NONE, ZERO, stop
+        return _allocate_cleared(state, slice_, request, address)
+    address = cheapest_range(state, request)
+    if address == NONE:
+        return NONE, ZERO, DOES_NOT_FIT
+    while True:
+        held = _holder_in(state.space, request.memory, address, request.size)
+        if held == NONE:
+            return _allocate_cleared(state, slice_, request, address)
+        stop = evict(state, held, request.task)
+        if stop != DONE:
+            return NONE, ZERO, stop
 
 
 @part
-def _allocate_cleared(state: ScheduleState, slice_: int, request: Request) -> tuple[int, int]:
-    limit = free_by(state, request.memory, padded_size(state, request.memory, request.size))
+def _allocate_cleared(
+    state: ScheduleState, slice_: int, request: Request, address: int
+) -> tuple[int, int, int]:
+    memory = request.memory
+    new = new_residency(state, slice_, memory, request.size)
+    if new == NONE:
+        return NONE, ZERO, RESIDENCIES_FULL
+    end = address + padded_size(state, memory, address, request.size)
+    free = ZERO
+    blocks = state.space.blocks[memory]
+    block = block_at(state.space, memory, address)
+    while blocks[block].start < end:
+        free = max(free, blocks[block].free_from)
+        block += 1
+    if not settle_at(state, new, address):
+        return NONE, ZERO, BLOCKS_FULL
+    state.residencies[new].start = free
+    state.residencies[new].pinned = request.task
+    return new, free, DONE
+
+
+@part
+def _with_room_made(state: ScheduleState, request: Request) -> tuple[int, int]:
+    """Clear the cheapest bytes of a memory without addresses; return where they are put together.
+
+    Returns
+    -------
+    tuple
+        The address, and why it stopped.
+    """
+    memory = request.memory
+    alignment = state.memories[memory].alignment
+    size = (request.size + alignment - 1) // alignment * alignment
+    count = _cheapest_to_evict(state, request, size)
+    if count == NONE:
+        return NONE, DOES_NOT_FIT
+    for i in range(count):
+        stop = evict(state, state.chosen[i], request.task)
+        if stop != DONE:
+            return NONE, stop
+    limit = free_by(state, memory, size)
     if limit == NEVER:
         return NONE, DOES_NOT_FIT
     # What is free sooner than it can be used is left for others.
     limit = max(limit, request.need if request.ready == NEVER else request.ready)
-    new = new_residency(state, slice_, request.memory, request.size)
-    state.residencies[new].pinned = request.task
-    take(state, new, limit)
-    return new, DONE
+    address = gathered(state, memory, size, limit)
+    return address, BLOCKS_FULL if address == NONE else DONE
 
 
 @part
-def _cheapest_to_evict(state: ScheduleState, request: Request, row: int) -> int:
+def _cheapest_to_evict(state: ScheduleState, request: Request, size: int) -> int:
     """Choose residencies whose bytes, with those that are free, cost the least.
 
     What bytes cost depends on when the last of them is free. So one such cycle after another is
@@ -101,10 +156,10 @@ def _cheapest_to_evict(state: ScheduleState, request: Request, row: int) -> int:
     Returns
     -------
     int
-        Their number in a row of ``state.chosen``; 0 also if not enough can be cleared.
+        Their number in ``state.chosen``; -1 if not enough can be cleared.
     """
     memory, prices = request.memory, state.prices
-    size, blocks = padded_size(state, memory, request.size), state.blocks[memory]
+    blocks = state.space.blocks[memory]
     _price_all_blocks(state, memory, request.task)
     count = _sort_by_time(state, memory)
     free, evictable = ZERO, ZERO
@@ -113,9 +168,9 @@ def _cheapest_to_evict(state: ScheduleState, request: Request, row: int) -> int:
         block = prices[place].in_turn
         by = prices[block].free_from
         if blocks[block].holder == FREE:
-            free += blocks[block].bytes
+            free += _length(blocks, block)
         else:
-            evictable += blocks[block].bytes
+            evictable += _length(blocks, block)
         others_follow = place + 1 < count and prices[prices[place + 1].in_turn].free_from == by
         if free + evictable < size or others_follow:
             continue
@@ -124,15 +179,155 @@ def _cheapest_to_evict(state: ScheduleState, request: Request, row: int) -> int:
             return best
         if free >= size:
             return ZERO
-        cost, until = _choose_cheapest(state, memory, place + 1, size - free)
+        cost, until = _choose_cheapest(state, request, place + 1, size - free)
         cost = _with_waiting(state, request, cost, max(by, until))
         if best == NONE or cost < best_cost:
             best, best_cost = ZERO, cost
             for i in range(place + 1):
                 if prices[prices[i].in_turn].is_chosen:
-                    state.chosen[row, best] = blocks[prices[i].in_turn].holder
+                    state.chosen[best] = blocks[prices[i].in_turn].holder
                     best += ONE
-    return max(best, ZERO)
+    return best
+
+
+@part
+def _length(blocks: Table, block: int) -> int:
+    return blocks[block + 1].start - blocks[block].start
+
+
+@part
+def _sort_by_time(state: ScheduleState, memory: int) -> int:
+    """Sort the blocks that can be cleared by when they are free; return how many there are."""
+    prices, count = state.prices, ZERO
+    for block in range(state.space.length[memory]):
+        if prices[block].free_from == NEVER:
+            continue
+        place = count
+        while place > 0 and prices[prices[place - 1].in_turn].free_from > prices[block].free_from:
+            prices[place].in_turn = prices[place - 1].in_turn
+            place -= ONE
+        prices[place].in_turn = block
+        count += ONE
+    return count
+
+
+@part
+def _choose_cheapest(
+    state: ScheduleState, request: Request, count: int, missing: int
+) -> tuple[float, int]:
+    """Choose residencies with so many bytes; return what they cost, and from when they are free.
+
+    Of the first ``count`` blocks in order of time it is one alone that has enough, or the cheapest
+    for their bytes, one after another.
+    """
+    prices, blocks = state.prices, state.space.blocks[request.memory]
+    alone, cost_alone = NONE, 0.0
+    for place in range(count):
+        block = prices[place].in_turn
+        prices[block].is_chosen = ZERO
+        is_enough = blocks[block].holder != FREE and _length(blocks, block) >= missing
+        if is_enough and (alone == NONE or prices[block].cost < cost_alone):
+            alone, cost_alone = block, prices[block].cost
+    together, cost = ZERO, 0.0
+    while together < missing and (alone == NONE or cost < cost_alone):
+        cheapest, least = NONE, 0.0
+        for place in range(count):
+            block = prices[place].in_turn
+            if blocks[block].holder != FREE and not prices[block].is_chosen:
+                rate = prices[block].cost / min(_length(blocks, block), missing - together)
+                if cheapest == NONE or rate < least:
+                    cheapest, least = block, rate
+        if cheapest == NONE:
+            break
+        prices[cheapest].is_chosen = ONE
+        together += _length(blocks, cheapest)
+        cost += prices[cheapest].cost
+    if alone != NONE and (together < missing or cost_alone <= cost):
+        for place in range(count):
+            prices[prices[place].in_turn].is_chosen = ZERO
+        prices[alone].is_chosen = ONE
+        cost = cost_alone
+    until = ZERO
+    for place in range(count):
+        block = prices[place].in_turn
+        if prices[block].is_chosen and prices[block].store != ZERO:
+            until = max(until, _end_of_stores(state, request.memory, block, block + 1))
+    return cost, until
+
+
+@part
+def cheapest_range(state: ScheduleState, request: Request) -> int:
+    """Return the address of the cheapest range of bytes to clear; -1 when none can be cleared."""
+    memory = request.memory
+    blocks = state.space.blocks[memory]
+    count = state.space.length[memory]
+    alignment = state.memories[memory].alignment
+    prices = state.prices
+    _price_all_blocks(state, memory, request.task)
+    best, best_cost = NONE, 0.0
+    for first in range(count):
+        address = (blocks[first].start + alignment - 1) // alignment * alignment
+        end = address + request.size
+        if address >= blocks[first + 1].start:
+            continue
+        if end > blocks[count].start:
+            break
+        free, cost, block, has_stores = ZERO, 0.0, first, NO
+        # Costs only grow: a range that is already dearer than the best one is left.
+        while blocks[block].start < end and prices[block].free_from != NEVER:
+            if best != NONE and cost >= best_cost:
+                break
+            free = max(free, prices[block].free_from)
+            cost += prices[block].cost
+            has_stores = has_stores or prices[block].store != ZERO
+            block += 1
+        if blocks[block].start < end:
+            continue
+        if request.compact:
+            return address
+        if has_stores:
+            # To look for gaps takes long; with them the bytes are free no sooner than without.
+            is_load = request.ready != NEVER
+            at_least = _with_waiting(state, request, cost, free) if is_load else cost
+            if best != NONE and at_least >= best_cost:
+                continue
+            free = max(free, _end_of_stores(state, memory, first, block))
+        cost = _with_waiting(state, request, cost, free)
+        # Among equals, the range that leaves the smallest gap behind it.
+        cost += 1e-9 * (blocks[block].start - end)
+        if best == NONE or cost < best_cost:
+            best, best_cost = address, cost
+    return best
+
+
+@part
+def _with_waiting(state: ScheduleState, request: Request, cost: float, free: int) -> float:
+    """Return a cost with what it costs that bytes are free from a cycle on, not sooner or later."""
+    weights, in_time = state.weights, request.need - request.lead
+    if request.ready == NEVER:
+        return cost + max(0, free - in_time) + weights.idle * max(0, request.need - free)
+    # Bytes that are free while the load cannot run yet are of no use.
+    in_time = max(in_time, request.ready)
+    return cost + max(0, free - in_time) + weights.early * max(0, free - request.ready)
+
+
+@part
+def _end_of_stores(state: ScheduleState, memory: int, first: int, last: int) -> int:
+    """Return when all that must be stored of the blocks from ``first`` to ``last`` could be."""
+    blocks, prices, end = state.space.blocks[memory], state.prices, ZERO
+    for block in range(first, last):
+        if prices[block].store == TO_BE_TIMED:
+            held = state.residencies[blocks[block].holder]
+            _, _, prices[block].store = earliest_transfer(
+                state,
+                held.slice,
+                blocks[block].holder,
+                state.memories[memory].parent,
+                held.valid,
+                NEVER,
+            )
+        end = max(end, prices[block].store)
+    return end
 
 
 @part
@@ -141,15 +336,17 @@ def _price_all_blocks(state: ScheduleState, memory: int, task: int) -> None:
 
     A store that has to come before is timed only when it matters.
     """
-    for block in range(state.memories[memory].blocks):
-        there, price = state.blocks[memory, block], state.prices[block]
-        price.free_from, price.cost, price.store = there.free_from, 0.0, ZERO
-        if there.holder != FREE:
-            price.free_from = NEVER
-            if _is_evictable(state, there.holder, task):
-                price.free_from, price.cost, price.store = _eviction_price(
-                    state, there.holder, task
-                )
+    blocks = state.space.blocks[memory]
+    for block in range(state.space.length[memory]):
+        holder = blocks[block].holder
+        free_from, cost, store = blocks[block].free_from, 0.0, ZERO
+        if holder == RESERVED or (holder != FREE and not _is_evictable(state, holder, task)):
+            free_from = NEVER
+        elif holder != FREE:
+            free_from, cost, store = _eviction_price(state, holder, task)
+        state.prices[block].free_from = free_from
+        state.prices[block].cost = cost
+        state.prices[block].store = store
 
 
 @part
@@ -160,7 +357,8 @@ def _is_evictable(state: ScheduleState, held: int, task: int) -> bool:
         return False
     if residency.pinned != NONE and not state.tasks[residency.pinned].placed:
         return False
-    entry = state.buffers[state.slices[residency.slice].buffer]
+    buffer = state.slices[residency.slice].buffer
+    entry = state.buffers[buffer]
     if entry.home != held:
         return True
     if entry.ends == residency.memory:
@@ -196,86 +394,15 @@ def _eviction_price(state: ScheduleState, held: int, task: int) -> tuple[int, fl
 
 
 @part
-def _sort_by_time(state: ScheduleState, memory: int) -> int:
-    """Sort the blocks that can be cleared by when they are free; return how many there are."""
-    prices, count = state.prices, ZERO
-    for block in range(state.memories[memory].blocks):
-        if prices[block].free_from == NEVER:
-            continue
-        place = count
-        while place > 0 and prices[prices[place - 1].in_turn].free_from > prices[block].free_from:
-            prices[place].in_turn = prices[place - 1].in_turn
-            place -= ONE
-        prices[place].in_turn = block
-        count += ONE
-    return count
-
-
-@part
-def _choose_cheapest(
-    state: ScheduleState, memory: int, count: int, missing: int
-) -> tuple[float, int]:
-    """Choose residencies with so many bytes; return what they cost, and from when they are free.
-
-    Of the first ``count`` blocks in order of time it is one alone that has enough, or the cheapest
-    for their bytes, one after another.
-    """
-    prices, blocks = state.prices, state.blocks[memory]
-    alone, cost_alone = NONE, 0.0
-    for place in range(count):
-        block = prices[place].in_turn
-        prices[block].is_chosen = ZERO
-        is_enough = blocks[block].holder != FREE and blocks[block].bytes >= missing
-        if is_enough and (alone == NONE or prices[block].cost < cost_alone):
-            alone, cost_alone = block, prices[block].cost
-    together, cost = ZERO, 0.0
-    while together < missing and (alone == NONE or cost < cost_alone):
-        cheapest, least = NONE, 0.0
-        for place in range(count):
-            block = prices[place].in_turn
-            if blocks[block].holder != FREE and not prices[block].is_chosen:
-                rate = prices[block].cost / min(blocks[block].bytes, missing - together)
-                if cheapest == NONE or rate < least:
-                    cheapest, least = block, rate
-        if cheapest == NONE:
-            break
-        prices[cheapest].is_chosen = ONE
-        together += blocks[cheapest].bytes
-        cost += prices[cheapest].cost
-    if alone != NONE and (together < missing or cost_alone <= cost):
-        for place in range(count):
-            prices[prices[place].in_turn].is_chosen = ZERO
-        prices[alone].is_chosen = ONE
-        cost = cost_alone
-    until = ZERO
-    for place in range(count):
-        block = prices[place].in_turn
-        if prices[block].is_chosen and prices[block].store != ZERO:
-            until = max(until, _end_of_store(state, memory, block))
-    return cost, until
-
-
-@part
-def _end_of_store(state: ScheduleState, memory: int, block: int) -> int:
-    """Return when what a block holds could be stored; it is timed once."""
-    price = state.prices[block]
-    if price.store == TO_BE_TIMED:
-        held = state.blocks[memory, block].holder
-        ready, slice_ = state.residencies[held].valid, state.residencies[held].slice
-        parent = state.memories[memory].parent
-        _, _, price.store = earliest_transfer(state, slice_, held, parent, ready, NEVER)
-    return price.store
-
-
-@part
-def _with_waiting(state: ScheduleState, request: Request, cost: float, free: int) -> float:
-    """Return a cost with what it costs that bytes are free from a cycle on, not sooner or later."""
-    weights, in_time = state.weights, request.need - request.lead
-    if request.ready == NEVER:
-        return cost + max(0, free - in_time) + weights.idle * max(0, request.need - free)
-    # Bytes that are free while the load cannot run yet are of no use.
-    in_time = max(in_time, request.ready)
-    return cost + max(0, free - in_time) + weights.early * max(0, free - request.ready)
+def _holder_in(space: AddressSpace, memory: int, address: int, size: int) -> int:
+    """Return a residency that lies in a range of addresses; -1 when the range is free."""
+    blocks = space.blocks[memory]
+    block = block_at(space, memory, address)
+    while blocks[block].start < address + size:
+        if blocks[block].holder != FREE:
+            return blocks[block].holder
+        block += 1
+    return NONE
 
 
 @part
@@ -299,23 +426,27 @@ def _move_to_shared_memory(state: ScheduleState, held: int, parent: int, task: i
 
     Compiled code cannot recurse, so a machine has at most one memory between a scratchpad and DRAM.
     """
-    slice_, ready = state.residencies[held].slice, state.residencies[held].valid
-    request = Request(parent, state.residencies[held].bytes, ready, ZERO, ready, task)
-    count = _cheapest_to_evict(state, request, ONE)
-    for i in range(count):
-        other = state.chosen[1, i]
+    slice_ = state.residencies[held].slice
+    size = state.residencies[held].bytes
+    ready = state.residencies[held].valid
+    request = Request(parent, size, ready, ZERO, ready, task, NO)
+    address = cheapest_range(state, request)
+    if address == NONE:
+        return DOES_NOT_FIT
+    while True:
+        other = _holder_in(state.space, parent, address, size)
+        if other == NONE:
+            break
         if is_last_copy(state, other):
             stop = store(state, other, state.memories[parent].parent)
             if stop != DONE:
                 return stop
         close(state, other)
-    new, stop = _allocate_cleared(state, slice_, request)
+    new, free, stop = _allocate_cleared(state, slice_, request, address)
     if stop != DONE:
         return stop
-    ready = max(ready, state.residencies[new].start)
-    option, start, end = earliest_transfer(state, slice_, held, parent, ready, NEVER)
+    option, start, end = earliest_transfer(state, slice_, held, parent, max(free, ready), NEVER)
     if option == NONE:
         return UNREACHABLE
     state.buffers[state.slices[slice_].buffer].home = new
-    transfer(state, slice_, held, new, option, start, end)
-    return DONE
+    return transfer(state, slice_, held, new, option, start, end)

@@ -32,6 +32,7 @@ from spmilp.solvers.schedule.kernels.records import (
     rows_of,
 )
 from spmilp.solvers.schedule.kernels.schedule_state import ScheduleState
+from spmilp.solvers.schedule.kernels.tables import next_towards_dram
 from spmilp.units import Cycles
 
 
@@ -64,10 +65,10 @@ def plan_of(
 
 
 def columns_of(problem: Problem, state: ScheduleState) -> PlanColumns:
-    """Return what a finished schedule decides. All offsets are yet to be found.
+    """Return what a finished schedule decides. Offsets in DRAM are yet to be given out.
 
-    Those here lie apart from each other, whatever the memory's size, but for residencies that
-    overwrite others in place.
+    Where addresses are open, all offsets are yet to be found: those here lie apart from each other,
+    whatever the memory's size, but for residencies that overwrite others in place.
     """
     tasks, moves = state.tasks, state.made_transfers()
     rows = state.made_residencies()
@@ -87,7 +88,7 @@ def columns_of(problem: Problem, state: ScheduleState) -> PlanColumns:
         routes=_routes(problem, state),
         slice=rows["slice"].copy(),
         memory=rows["memory"].copy(),
-        offset=_apart(rows, number),
+        offset=_apart(rows, number) if state.is_open else rows["offset"].copy(),
         bytes=rows["bytes"].copy(),
         first=rows["start"].copy(),
         last=_ends(problem, rows, state.makespan()),
@@ -185,18 +186,18 @@ class Scorer:
         self._of_memories = numbers(one.energy_per_byte or 0 for one in machine.memories)
         self._of_links = numbers(one.energy_per_byte or 0 for one in machine.links)
 
-    def __call__(self, columns: PlanColumns) -> tuple[int, ...]:
+    def __call__(self, columns: PlanColumns, *, has_addresses: bool) -> tuple[int, ...]:
         """Return the quantities in the problem's order; less is better.
 
-        The peak is that of the bytes held at one time, whatever their addresses.
+        Without addresses the peak is that of the bytes held at one time.
         """
-        return tuple(self._measure(quantity, columns) for quantity in self._order)
+        return tuple(self._measure(quantity, columns, has_addresses) for quantity in self._order)
 
-    def _measure(self, quantity: Quantity, columns: PlanColumns) -> int:
+    def _measure(self, quantity: Quantity, columns: PlanColumns, has_addresses: bool) -> int:
         if quantity is Quantity.MAKESPAN:
             return int(columns.end.max(initial=0))
         if quantity is Quantity.PEAK_SPM:
-            return self._peak(columns)
+            return self._highest(columns) if has_addresses else self._held(columns)
         tasks, sizes = columns.tasks, self._sizes[columns.moved]
         owners = np.repeat(np.arange(sizes.size), np.diff(columns.fills.begin[tasks:]))
         sources = columns.reads.items[columns.reads.begin[tasks] :]
@@ -209,7 +210,11 @@ class Scorer:
         of_tasks = self._energies[np.arange(tasks), self._kind_of[columns.core]]
         return int(of_tasks.sum() + sent.sum() + (moved * self._of_memories[memory]).sum())
 
-    def _peak(self, columns: PlanColumns) -> int:
+    def _highest(self, columns: PlanColumns) -> int:
+        there = self._is_spm[columns.memory]
+        return int((columns.offset + columns.bytes)[there].max(initial=0))
+
+    def _held(self, columns: PlanColumns) -> int:
         there = np.flatnonzero(self._is_spm[columns.memory])
         size, memory = columns.bytes[there], np.tile(columns.memory[there], 2)
         change = np.concatenate((size, -size))
@@ -220,9 +225,13 @@ class Scorer:
 
 @cached
 def can_be_open(problem: Problem) -> bool:
-    """Say whether addresses cannot change times: those in DRAM, and what scratchpads begin with."""
-    drams = {dram.index for dram in problem.machine.drams}
-    worked_in = {core.memory for core in problem.machine.cores}
+    """Say whether addresses may stay open while tasks are placed: bytes alone are counted.
+
+    All comes from DRAMs without limit then, and leaves scratchpads for one. In a shared memory
+    between them too many bytes lie for too long to be packed.
+    """
+    machine = problem.machine
+    above = {next_towards_dram(machine, core.memory) for core in machine.cores}
+    drams = {memory.index for memory in machine.drams}
     starts = {buffer.starts_in for buffer in problem.buffers if buffer.starts_in is not None}
-    is_free = all(dram.size is None for dram in problem.machine.drams)
-    return is_free and starts <= drams and not worked_in & drams
+    return above | starts <= drams and all(memory.size is None for memory in machine.drams)

@@ -2,13 +2,13 @@
 
 Tasks are placed one after another in a given order. For each one the slices that it reads are
 brought into the core's memory, what is needed last is evicted, bytes are reserved for what it
-writes, and it starts as early as all that allows. Every decision is final and has its cycles at
-once, so that the next task can always wait for what came before: there is no deadlock, and a
-schedule comes out whenever each task's working set fits.
+writes, and it starts as early as all that allows. Every decision is final and has its cycles and
+its addresses at once, so that the next task can always wait for what came before: there is no
+deadlock, and a plan comes out whenever each task's working set fits.
 """
 
 from spmilp.compiled import kernel, part
-from spmilp.solvers.schedule.kernels.eviction import Request, allocate, evict
+from spmilp.solvers.schedule.kernels.eviction import Request, allocate, cheapest_range, evict
 from spmilp.solvers.schedule.kernels.memories import (
     close,
     close_idle_copies,
@@ -16,21 +16,19 @@ from spmilp.solvers.schedule.kernels.memories import (
     new_residency,
     next_use,
     residency_in,
-    take,
-    take_over,
+    settle_at,
 )
 from spmilp.solvers.schedule.kernels.records import NEVER, NO, NONE, YES, ZERO, Ints
 from spmilp.solvers.schedule.kernels.schedule_state import (
+    BLOCKS_FULL,
     COUNT_FAILED_MEMORY,
     COUNT_FAILED_SLICE,
     COUNT_FAILED_TASK,
-    COUNT_FULL,
     COUNT_LATEST,
     COUNT_TRANSFERS,
     DOES_NOT_FIT,
     DONE,
-    FREE,
-    FULL,
+    RESIDENCIES_FULL,
     TOO_LATE,
     UNREACHABLE,
     ScheduleState,
@@ -46,24 +44,19 @@ from spmilp.solvers.schedule.kernels.transfers import (
 
 @kernel
 def generate_schedule(state: ScheduleState, order: Ints) -> int:
-    """Place the tasks of ``order`` one after another; return why it stopped.
-
-    Where a table is too small, what goes beyond it is left out, and nothing of the schedule counts.
-    """
+    """Place the tasks of ``order`` one after another; return why it stopped."""
     stop = _place_initial_buffers(state)
     if stop != DONE:
         return stop
     for task in order:
         if state.tasks[task].core == NONE:
             state.tasks[task].core = earliest_finish_core(state, task)
-        stop = DOES_NOT_FIT if state.is_alone else _place(state, task, NO)
+        stop = _place(state, task, NO)
         if stop == DOES_NOT_FIT:
-            # What the task has brought so far may be more than it needs: begin again without.
+            # What the task has brought so far leaves gaps: begin again in an empty memory.
             stop = _empty_the_memory(state, task)
             if stop == DONE:
                 stop = _place(state, task, YES)
-        if state.counts[COUNT_FULL]:
-            return FULL
         if stop != DONE:
             state.counts[COUNT_FAILED_TASK] = task
             return stop
@@ -78,36 +71,39 @@ def _place_initial_buffers(state: ScheduleState) -> int:
         memory = state.buffers[buffer].begins
         if memory == NONE:
             continue
-        new = new_residency(state, buffer, memory, state.slices[buffer].bytes)
+        size = state.slices[buffer].bytes
+        new = new_residency(state, buffer, memory, size)
+        if new == NONE:
+            return RESIDENCIES_FULL
         if state.memories[memory].is_dram:
             state.buffers[buffer].in_dram = new
             continue
-        if not take(state, new, ZERO):
+        request = Request(memory, size, ZERO, ZERO, ZERO, NONE, YES)
+        address = cheapest_range(state, request)
+        if address == NONE:
             state.counts[COUNT_FAILED_SLICE] = buffer
             state.counts[COUNT_FAILED_MEMORY] = memory
             return DOES_NOT_FIT
+        if not settle_at(state, new, address):
+            return BLOCKS_FULL
         state.buffers[buffer].home = new
-    return FULL if state.counts[COUNT_FULL] else DONE
+    return DONE
 
 
 @part
 def _empty_the_memory(state: ScheduleState, task: int) -> int:
-    """Evict all that may go from the memory in which a task is to run, what it reads included.
-
-    All bytes are free from one cycle on then: the task shares them with none of those before it.
-    """
+    """Evict all that may go from the memory in which a task is to run, what it reads included."""
     memory = state.cores[state.tasks[task].core].memory
-    last = ZERO
-    for block in range(state.memories[memory].blocks):
-        there = state.blocks[memory, block]
-        if there.holder != FREE and not _is_pinned_home(state, there.holder):
-            stop = evict(state, there.holder, task)
-            if stop != DONE:
-                return stop
-        if there.holder == FREE:
-            last = max(last, there.free_from)
-    for block in range(state.memories[memory].blocks):
-        state.blocks[memory, block].free_from = last
+    block = 0
+    while block < state.space.length[memory]:
+        held = state.space.blocks[memory, block].holder
+        if held < 0 or _is_pinned_home(state, held):
+            block += 1
+            continue
+        stop = evict(state, held, task)
+        if stop != DONE:
+            return stop
+        block = 0
     return DONE
 
 
@@ -122,11 +118,8 @@ def _is_pinned_home(state: ScheduleState, held: int) -> bool:
 
 
 @part
-def _place(state: ScheduleState, task: int, is_tight: bool) -> int:
-    """Give a task its slices, bytes and cycles.
-
-    Where memory is tight, it rather waits until it may write over an operand.
-    """
+def _place(state: ScheduleState, task: int, compact: bool) -> int:
+    """Give a task its slices, bytes and cycles."""
     placed = state.tasks[task]
     core = state.cores[placed.core]
     memory = core.memory
@@ -141,13 +134,13 @@ def _place(state: ScheduleState, task: int, is_tight: bool) -> int:
     for entry in range(placed.reads_from, placed.reads_to):
         read = state.reads[entry]
         if read.served_by == NONE:
-            here, stop = fetch(state, read.slice, memory, need, task)
+            here, stop = fetch(state, read.slice, memory, need, task, compact)
             if stop != DONE:
                 return stop
             read.served_by = here
         need = max(need, state.residencies[read.served_by].valid)
     placed.placed = 1
-    start, stop = _reserve_outputs(state, task, memory, need, is_tight)
+    start, stop = _reserve_outputs(state, task, memory, need, compact)
     if stop != DONE:
         placed.placed = 0
         return stop
@@ -156,47 +149,49 @@ def _place(state: ScheduleState, task: int, is_tight: bool) -> int:
     placed.end = end
     core.free = end
     state.memories[memory].settled = max(state.memories[memory].settled, start)
-    _write(state, task, memory, start, end)
+    stop = _write(state, task, memory, start, end)
+    if stop != DONE:
+        return stop
     return _release(state, task)
 
 
 @part
 def _reserve_outputs(
-    state: ScheduleState, task: int, memory: int, need: int, is_tight: bool
+    state: ScheduleState, task: int, memory: int, need: int, compact: bool
 ) -> tuple[int, int]:
     """Find bytes for outputs and scratch; return the task's start and why it stopped."""
     writer = state.tasks[task]
     for entry in range(writer.writes_from, writer.writes_to):
         write = state.writes[entry]
-        write.held_by = _overwritten(state, task, entry, memory, need, is_tight)
+        write.held_by = _overwritten(state, task, entry, memory, need, compact)
         if write.held_by != NONE:
             need = max(need, state.residencies[write.held_by].end)
             continue
         size = state.slices[write.buffer].bytes
-        request = Request(memory, size, need, ZERO, NEVER, task)
-        new, stop = allocate(state, write.buffer, request)
+        request = Request(memory, size, need, ZERO, NEVER, task, compact)
+        new, free, stop = allocate(state, write.buffer, request)
         if stop != DONE:
             return need, stop
         write.held_by = new
-        need = max(need, state.residencies[new].start)
+        need = max(need, free)
     if writer.scratch_bytes > 0:
-        request = Request(memory, writer.scratch_bytes, need, ZERO, NEVER, task)
-        new, stop = allocate(state, NONE, request)
+        request = Request(memory, writer.scratch_bytes, need, ZERO, NEVER, task, compact)
+        new, free, stop = allocate(state, NONE, request)
         if stop != DONE:
             return need, stop
         writer.scratch = new
-        need = max(need, state.residencies[new].start)
+        need = max(need, free)
     return need, DONE
 
 
 @part
 def _overwritten(
-    state: ScheduleState, task: int, entry: int, memory: int, need: int, is_tight: bool
+    state: ScheduleState, task: int, entry: int, memory: int, need: int, compact: bool
 ) -> int:
     """Return the operand whose bytes the task's output ``entry`` may take over; -1 if none.
 
     No other task needs the operand, it is large enough, and waiting for its other uses costs
-    nothing (or memory is tight).
+    nothing (or the memory is compacted and any bytes will do).
     """
     write = state.writes[entry]
     size = state.slices[write.buffer].bytes
@@ -206,7 +201,7 @@ def _overwritten(
         residency = state.residencies[held]
         if residency.slice != read.slice or residency.memory != memory:
             continue
-        if residency.bytes < size or (residency.end > need and not is_tight):
+        if residency.bytes < size or (residency.end > need and not compact):
             continue
         if next_use(state, held) != NEVER:
             continue
@@ -223,7 +218,7 @@ def _overwritten(
 
 
 @part
-def _write(state: ScheduleState, task: int, memory: int, start: int, end: int) -> None:
+def _write(state: ScheduleState, task: int, memory: int, start: int, end: int) -> int:
     """Fix the cycles of what a task uses; overwritten operands give up their bytes."""
     writer = state.tasks[task]
     for entry in range(writer.reads_from, writer.reads_to):
@@ -232,11 +227,16 @@ def _write(state: ScheduleState, task: int, memory: int, start: int, end: int) -
     for entry in range(writer.writes_from, writer.writes_to):
         write = state.writes[entry]
         buffer = write.buffer
-        if state.residencies[write.held_by].slice != buffer:
+        old = state.residencies[write.held_by]
+        if old.slice != buffer:
             overwritten = write.held_by
+            close(state, overwritten)
             write.held_by = new_residency(state, buffer, memory, state.slices[buffer].bytes)
+            if write.held_by == NONE:
+                return RESIDENCIES_FULL
             state.residencies[write.held_by].overwrites = overwritten
-            take_over(state, overwritten, write.held_by)
+            if not settle_at(state, write.held_by, old.offset):
+                return BLOCKS_FULL
         written = state.residencies[write.held_by]
         written.start = start
         written.valid = end
@@ -248,6 +248,7 @@ def _write(state: ScheduleState, task: int, memory: int, start: int, end: int) -
         scratch.start = start
         scratch.end = end
         close(state, writer.scratch)
+    return DONE
 
 
 @part
@@ -274,7 +275,9 @@ MOST_SOURCES = 12
 
 
 @part
-def fetch(state: ScheduleState, slice_: int, memory: int, need: int, task: int) -> tuple[int, int]:
+def fetch(
+    state: ScheduleState, slice_: int, memory: int, need: int, task: int, compact: bool
+) -> tuple[int, int]:
     """Bring a slice into a memory, through DRAM or a shared one where no engine connects them.
 
     Returns
@@ -282,7 +285,7 @@ def fetch(state: ScheduleState, slice_: int, memory: int, need: int, task: int) 
     tuple
         The residency in ``memory``, and why it stopped.
     """
-    here, stop = _fetch_directly(state, slice_, memory, need, task)
+    here, stop = _fetch_directly(state, slice_, memory, need, task, compact)
     if stop != UNREACHABLE:
         return here, stop
     parent = state.memories[memory].parent
@@ -292,11 +295,12 @@ def fetch(state: ScheduleState, slice_: int, memory: int, need: int, task: int) 
         stop = _store_home(state, slice_)
         if stop != DONE:
             return here, stop
-    elif residency_in(state, slice_, parent) == NONE:
-        staged, stop = _fetch_directly(state, slice_, parent, need, task)
+        return _fetch_directly(state, slice_, memory, need, task, compact)
+    if residency_in(state, slice_, parent) == NONE:
+        staged, stop = _fetch_directly(state, slice_, parent, need, task, NO)
         if stop != DONE:
             return staged, stop
-    return _fetch_directly(state, slice_, memory, need, task)
+    return _fetch_directly(state, slice_, memory, need, task, compact)
 
 
 @part
@@ -313,7 +317,7 @@ def _store_home(state: ScheduleState, slice_: int) -> int:
 
 @part
 def _fetch_directly(
-    state: ScheduleState, slice_: int, memory: int, need: int, task: int
+    state: ScheduleState, slice_: int, memory: int, need: int, task: int, compact: bool
 ) -> tuple[int, int]:
     """Copy a slice from where the copy ends first, with a surcharge on DRAM."""
     source, option, start, end = best_source(state, slice_, memory, ZERO)
@@ -322,11 +326,10 @@ def _fetch_directly(
         state.counts[COUNT_FAILED_MEMORY] = memory
         return NONE, UNREACHABLE
     size, made = state.slices[slice_].bytes, state.counts[COUNT_TRANSFERS]
-    request = Request(memory, size, need, end - start, start, task)
-    new, stop = allocate(state, slice_, request)
+    request = Request(memory, size, need, end - start, start, task, compact)
+    new, free, stop = allocate(state, slice_, request)
     if stop != DONE:
         return NONE, stop
-    free = state.residencies[new].start
     # Where nothing was moved for the bytes, and they are free by then, the best copy is the same.
     if start < free or made < state.counts[COUNT_TRANSFERS] or not state.residencies[source].alive:
         source, option, start, end = best_source(state, slice_, memory, free)
@@ -337,8 +340,7 @@ def _fetch_directly(
         state.counts[COUNT_FAILED_SLICE] = slice_
         state.counts[COUNT_FAILED_MEMORY] = memory
         return NONE, UNREACHABLE
-    transfer_to_all(state, slice_, source, new, option, start, end)
-    return new, DONE
+    return new, transfer_to_all(state, slice_, source, new, option, start, end)
 
 
 @part
@@ -389,7 +391,7 @@ def send_towards(state: ScheduleState, held: int, memory: int, task: int) -> int
     parent = state.memories[residency.memory].parent
     if parent == memory and state.memories[memory].is_dram:
         return store(state, held, memory)
-    here, stop = fetch(state, slice_, parent, residency.valid, task)
+    here, stop = fetch(state, slice_, parent, residency.valid, task, NO)
     if stop != DONE:
         return stop
     if parent == memory:

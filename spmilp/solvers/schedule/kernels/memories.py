@@ -1,53 +1,164 @@
-"""What memories hold: residencies, and bytes that are free from some cycle on.
+"""What memories hold: residencies at their addresses, and the cycles from which bytes are free.
 
-A memory is a list of blocks in no order and without addresses. A block is what one residency takes,
-or bytes that are free from one cycle on. At all times all bytes fit; addresses are found when all
-is decided. Decisions are made in order and never undone, so the cycle at which a block's last
-holder leaves is all that has to be remembered of the past.
+A memory is a row of blocks from address 0 to its end. A block holds one residency, or is free from
+a cycle on, or is reserved. Decisions are made in order and never undone, so the cycle at which a
+block's last holder leaves is all that has to be remembered of the past. Where addresses are open,
+the row is kept, for it says which bytes are free from when; but blocks have no places of their own:
+those that are taken for a residency become one block, behind all others.
 """
 
+import numpy as np
+
 from spmilp.compiled import part
-from spmilp.solvers.schedule.kernels.records import NEVER, NO, NONE, ONE, YES, ZERO
+from spmilp.machine.machine import Memory
+from spmilp.solvers.schedule.kernels.records import NEVER, NONE, ONE, ZERO, tables
 from spmilp.solvers.schedule.kernels.schedule_state import (
-    COUNT_FULL,
     COUNT_RESIDENCIES,
     FREE,
+    RESERVED,
+    AddressSpace,
     ScheduleState,
 )
 
-MANY_BLOCKS = 512
-"""Blocks of a memory from which on those that are free longest count as one. Otherwise each task
-leaves a block, and to look through them takes long."""
+
+def new_address_space(memories: tuple[Memory, ...], blocks: int, *, is_open: bool) -> AddressSpace:
+    """Return empty memories, each with space for so many blocks.
+
+    A memory without limit has none: its addresses are given out in the end.
+
+    Parameters
+    ----------
+    is_open
+        Whether addresses are open: usable bytes are one block then, whatever is reserved between.
+    """
+    space = AddressSpace(
+        blocks=tables((len(memories), blocks), "start", "holder", "free_from"),
+        length=np.zeros(len(memories), np.int64),
+    )
+    for memory in memories:
+        if memory.usable is None or memory.size is None:
+            continue
+        if is_open:
+            row, unit = space.blocks[memory.index], memory.alignment
+            row[0] = (0, FREE, 0)
+            row[1] = (memory.usable // unit * unit, RESERVED, 0)
+            space.length[memory.index] = 1
+        else:
+            _fill_row(space, memory, memory.size)
+    return space
+
+
+def _fill_row(space: AddressSpace, memory: Memory, size: int) -> None:
+    edges = [(taken.start, RESERVED) for taken in memory.reserved]
+    edges += [(taken.end, FREE) for taken in memory.reserved if taken.end < size]
+    if not memory.reserved or memory.reserved[0].start > 0:
+        edges.append((0, FREE))
+    blocks = dict(sorted(edges, key=lambda edge: (edge[0], -edge[1])))
+    row = space.blocks[memory.index]
+    for position, (start, holder) in enumerate(sorted(blocks.items())):
+        row[position] = (start, holder, 0)
+    row[len(blocks)] = (size, RESERVED, 0)
+    space.length[memory.index] = len(blocks)
 
 
 @part
-def padded_size(state: ScheduleState, memory: int, size: int) -> int:
-    """Return the bytes that ``size`` bytes take, with those up to the next aligned address."""
-    alignment = state.memories[memory].alignment
-    return (size + alignment - ONE) // alignment * alignment
+def block_at(space: AddressSpace, memory: int, address: int) -> int:
+    """Return the position of the block that holds ``address``."""
+    blocks = space.blocks[memory]
+    low, high = 0, space.length[memory] - 1
+    while low < high:
+        middle = (low + high + 1) >> 1
+        if blocks[middle].start <= address:
+            low = middle
+        else:
+            high = middle - 1
+    return low
 
 
 @part
-def free_bytes(state: ScheduleState, memory: int, limit: int) -> int:
-    """Return how many bytes of a memory are free by a cycle."""
-    blocks, total = state.blocks[memory], ZERO
-    for block in range(state.memories[memory].blocks):
-        if blocks[block].holder == FREE and blocks[block].free_from <= limit:
-            total += blocks[block].bytes
-    return total
+def release(space: AddressSpace, memory: int, address: int, cycle: int, settled: int) -> None:
+    """Free the block at ``address`` from ``cycle`` on.
+
+    Neighbours that are free since ``settled`` or earlier become one block: nothing will be placed
+    before that cycle any more, so which of them was free first has no meaning.
+    """
+    block = block_at(space, memory, address)
+    freed = space.blocks[memory, block]
+    freed.holder = FREE
+    freed.free_from = cycle
+    if block + 1 < space.length[memory]:
+        _join(space, memory, block, settled)
+    if block > 0:
+        _join(space, memory, block - 1, settled)
+
+
+@part
+def _join(space: AddressSpace, memory: int, block: int, settled: int) -> None:
+    """Make one block of ``block`` and its successor if both are free and equally good."""
+    one, other = space.blocks[memory, block], space.blocks[memory, block + 1]
+    if one.holder != FREE or other.holder != FREE:
+        return
+    last = max(one.free_from, other.free_from)
+    if one.free_from != other.free_from and last > settled:
+        return
+    one.free_from = last
+    _close_gap(space, memory, block + 1, ONE)
+
+
+@part
+def _close_gap(space: AddressSpace, memory: int, block: int, blocks: int) -> None:
+    """Remove ``blocks`` blocks from position ``block`` on."""
+    row = space.blocks[memory]
+    for position in range(block, space.length[memory] - blocks + 1):
+        row[position] = row[position + blocks]
+    space.length[memory] -= blocks
+
+
+@part
+def claim(space: AddressSpace, memory: int, address: int, size: int, holder: int) -> bool:
+    """Give ``[address, address + size)``, free now, to ``holder``; False when the row is full."""
+    if space.length[memory] + 3 > space.blocks.shape[1]:
+        return False
+    first = _cut(space, memory, address)
+    last = _cut(space, memory, address + size)
+    if last - first > 1:
+        _close_gap(space, memory, first + 1, last - first - 1)
+    space.blocks[memory, first].holder = holder
+    return True
+
+
+@part
+def _cut(space: AddressSpace, memory: int, address: int) -> int:
+    """Make ``address`` the start of a block; return its position (``length`` for the end)."""
+    row = space.blocks[memory]
+    count = space.length[memory]
+    if address == row[count].start:
+        return count
+    block = block_at(space, memory, address)
+    if row[block].start == address:
+        return block
+    for position in range(count + 1, block, -1):
+        row[position] = row[position - 1]
+    row[block + 1].start = address
+    space.length[memory] += 1
+    return block + 1
 
 
 @part
 def free_by(state: ScheduleState, memory: int, size: int) -> int:
-    """Return the first cycle by which so many bytes are free; ``NEVER`` for none."""
-    blocks = state.blocks[memory]
-    last, total = -ONE, ZERO
+    """Return the first cycle by which so many bytes are free together; ``NEVER`` for none."""
+    blocks, count = state.space.blocks[memory], state.space.length[memory]
+    last = -ONE
+    total = ZERO
     while total < size:
         following, more = NEVER, ZERO
-        for block in range(state.memories[memory].blocks):
+        for block in range(count):
+            if blocks[block].holder != FREE:
+                continue
             free_from = blocks[block].free_from
-            if blocks[block].holder == FREE and last < free_from <= following:
-                more = blocks[block].bytes + (ZERO if free_from < following else more)
+            if free_from > last and free_from <= following:
+                length = blocks[block + 1].start - blocks[block].start
+                more = length if free_from < following else more + length
                 following = free_from
         if following == NEVER:
             return NEVER
@@ -57,149 +168,81 @@ def free_by(state: ScheduleState, memory: int, size: int) -> int:
 
 
 @part
-def take(state: ScheduleState, held: int, limit: int) -> bool:
-    """Give a new residency bytes that are free by ``limit``, those that are free last.
-
-    It starts when they are free.
+def gathered(state: ScheduleState, memory: int, size: int, limit: int) -> int:
+    """Make one block of so many bytes that are free by ``limit``, those that are free last.
 
     Returns
     -------
-    bool
-        Whether there are enough.
+    int
+        Its address; -1 if there are not so many, or the row is full.
     """
-    residency = state.residencies[held]
-    memory = residency.memory
-    missing = padded_size(state, memory, residency.bytes)
-    if free_bytes(state, memory, limit) < missing:
-        return NO
-    if state.memories[memory].blocks >= MANY_BLOCKS:
-        _join_oldest(state, memory, limit)
-        _join_oldest(state, memory, limit)
-    _drop_empty_blocks(state, memory)
-    blocks = state.blocks[memory]
-    size = missing
-    while missing > 0:
-        last = NONE
-        for block in range(state.memories[memory].blocks):
-            is_usable = blocks[block].holder == FREE and blocks[block].bytes > 0
-            if not is_usable or blocks[block].free_from > limit:
+    if state.space.length[memory] + 3 > state.space.blocks.shape[1]:
+        return NONE
+    since, of_first = _free_last(state.space, memory, size, limit)
+    if since == NONE:
+        return NONE
+    return _put_together(state, memory, since, of_first, limit)
+
+
+@part
+def _free_last(space: AddressSpace, memory: int, size: int, limit: int) -> tuple[int, int]:
+    """Return the last cycle since which so many bytes become free by ``limit``; -1 for none.
+
+    And how many of those that become free in that very cycle are needed.
+    """
+    blocks = space.blocks[memory]
+    since, total, later = limit + ONE, ZERO, ZERO
+    while total < size:
+        before, more = -ONE, ZERO
+        for block in range(space.length[memory]):
+            free_from = blocks[block].free_from
+            if blocks[block].holder != FREE or free_from >= since or free_from < before:
                 continue
-            if last == NONE or blocks[block].free_from > blocks[last].free_from:
-                last = block
-        taken = min(missing, blocks[last].bytes)
-        blocks[last].bytes -= taken
-        missing -= taken
-        residency.start = max(residency.start, blocks[last].free_from)
-    _append(state, memory, size, held, ZERO)
-    return YES
+            length = blocks[block + 1].start - blocks[block].start
+            more = length if free_from > before else more + length
+            before = free_from
+        if more == 0:
+            return NONE, ZERO
+        since, later, total = before, total, total + more
+    return since, size - later
 
 
 @part
-def _join_oldest(state: ScheduleState, memory: int, limit: int) -> None:
-    """Count the two blocks that are free longest as one, which is free when the later one is."""
-    blocks = state.blocks[memory]
-    first = second = NONE
-    for block in range(state.memories[memory].blocks):
-        if blocks[block].holder != FREE or blocks[block].free_from > limit:
+def _put_together(state: ScheduleState, memory: int, since: int, of_first: int, limit: int) -> int:
+    """Move what is free from ``since`` to ``limit`` behind all other blocks, as one; say where to.
+
+    Of what is free in the first of these cycles only so many bytes.
+    """
+    blocks, count = state.space.blocks[memory], state.space.length[memory]
+    address, position, latest = blocks[0].start, ZERO, ZERO
+    end = blocks[count].start
+    for block in range(count):
+        holder, free_from = blocks[block].holder, blocks[block].free_from
+        length = blocks[block + 1].start - blocks[block].start
+        if holder == FREE and since <= free_from <= limit:
+            taken = length
+            if free_from == since:
+                taken = min(length, of_first)
+                of_first -= taken
+            if taken > 0:
+                latest = max(latest, free_from)
+            length -= taken
+        if length == 0:
             continue
-        if first == NONE or blocks[block].free_from < blocks[first].free_from:
-            second = first
-            first = block
-        elif second == NONE or blocks[block].free_from < blocks[second].free_from:
-            second = block
-    if second != NONE:
-        blocks[second].bytes += blocks[first].bytes
-        blocks[first].bytes = ZERO
-
-
-@part
-def _drop_empty_blocks(state: ScheduleState, memory: int) -> None:
-    blocks, kept = state.blocks[memory], ZERO
-    for block in range(state.memories[memory].blocks):
-        if blocks[block].bytes > 0:
-            blocks[kept] = blocks[block]
-            kept += ONE
-    state.memories[memory].blocks = kept
-
-
-@part
-def _append(state: ScheduleState, memory: int, size: int, holder: int, free_from: int) -> None:
-    count = state.memories[memory].blocks
-    if count == state.blocks.shape[1]:
-        state.counts[COUNT_FULL] = ONE
-        return
-    block = state.blocks[memory, count]
-    block.bytes = size
-    block.holder = holder
-    block.free_from = free_from
-    state.memories[memory].blocks = count + ONE
-
-
-@part
-def take_over(state: ScheduleState, old: int, new: int) -> None:
-    """End a residency, and give its bytes to one that is written over it."""
-    _end(state, old)
-    memory, end = state.residencies[old].memory, state.residencies[old].end
-    block = _block_of(state, old)
-    if block == NONE:
-        return
-    size = padded_size(state, memory, state.residencies[new].bytes)
-    blocks = state.blocks[memory]
-    rest = blocks[block].bytes - size
-    blocks[block].holder = new
-    blocks[block].bytes = size
-    if rest > 0:
-        _append(state, memory, rest, FREE, end)
-
-
-@part
-def close(state: ScheduleState, held: int) -> None:
-    """End a residency after its last use and free its bytes from then on."""
-    _end(state, held)
-    block = _block_of(state, held)
-    if block != NONE:
-        freed = state.blocks[state.residencies[held].memory, block]
-        freed.holder = FREE
-        freed.free_from = state.residencies[held].end
-
-
-@part
-def _end(state: ScheduleState, held: int) -> None:
-    residency = state.residencies[held]
-    residency.end = max(residency.end, residency.valid, residency.start + ONE)
-    residency.alive = ZERO
-    if residency.slice >= 0:
-        buffer = state.buffers[state.slices[residency.slice].buffer]
-        if buffer.home == held:
-            buffer.home = NONE
-
-
-@part
-def _block_of(state: ScheduleState, held: int) -> int:
-    """Return the block of a residency; -1 in a DRAM, and where the tables were full."""
-    memory = state.residencies[held].memory
-    for block in range(state.memories[memory].blocks):
-        if state.blocks[memory, block].holder == held:
-            return block
-    return NONE
-
-
-@part
-def close_if_idle(state: ScheduleState, held: int) -> None:
-    """End a residency that no task needs any more."""
-    if held != NONE and state.residencies[held].alive and next_use(state, held) == NEVER:
-        close(state, held)
-
-
-@part
-def close_idle_copies(state: ScheduleState, slice_: int) -> None:
-    """End every residency of a slice, outside DRAM, that no task needs any more."""
-    one = state.slices[slice_].first
-    while one != NONE:
-        residency = state.residencies[one]
-        if not state.memories[residency.memory].is_dram:
-            close_if_idle(state, one)
-        one = residency.following
+        blocks[position].start = address
+        blocks[position].holder = holder
+        blocks[position].free_from = free_from
+        if holder >= 0:
+            state.residencies[holder].offset = address
+        address += length
+        position += ONE
+    blocks[position].start = address
+    blocks[position].holder = FREE
+    blocks[position].free_from = latest
+    blocks[position + 1].start = end
+    blocks[position + 1].holder = RESERVED
+    state.space.length[memory] = position + ONE
+    return address
 
 
 @part
@@ -289,24 +332,78 @@ def is_last_copy(state: ScheduleState, held: int) -> bool:
 
 @part
 def new_residency(state: ScheduleState, slice_: int, memory: int, size: int) -> int:
-    """Return a new residency without cycles and bytes; the last one when the table is full."""
+    """Return a new residency without cycles and address; -1 when the table is full."""
     new = state.counts[COUNT_RESIDENCIES]
     if new == state.residencies.size:
-        state.counts[COUNT_FULL] = ONE
-        new -= ONE
-    state.counts[COUNT_RESIDENCIES] = new + ONE
+        return NONE
+    state.counts[COUNT_RESIDENCIES] = new + 1
     residency = state.residencies[new]
     residency.slice = slice_
     residency.memory = memory
     residency.bytes = size
-    residency.alive = ONE
+    residency.alive = 1
     residency.filled_by_task = NONE
     residency.filled_by_transfer = NONE
     residency.overwrites = NONE
     residency.pinned = NONE
     residency.following = NONE
-    # What is behind the last row does not count, and a list must not lead back to itself.
-    if slice_ >= 0 and not state.counts[COUNT_FULL]:
+    if slice_ >= 0:
         residency.following = state.slices[slice_].first
         state.slices[slice_].first = new
     return new
+
+
+@part
+def settle_at(state: ScheduleState, held: int, address: int) -> bool:
+    """Give a new residency the free bytes at ``address``; False when the row of blocks is full."""
+    residency = state.residencies[held]
+    residency.offset = address
+    size = padded_size(state, residency.memory, address, residency.bytes)
+    return claim(state.space, residency.memory, address, size, held)
+
+
+@part
+def padded_size(state: ScheduleState, memory: int, address: int, size: int) -> int:
+    """Return the bytes to take for ``size``: up to the next aligned address if they are free."""
+    alignment = state.memories[memory].alignment
+    end = address + (size + alignment - 1) // alignment * alignment
+    blocks = state.space.blocks[memory]
+    block = block_at(state.space, memory, address)
+    while block < state.space.length[memory] and blocks[block].start < end:
+        if blocks[block].holder != FREE:
+            return blocks[block].start - address
+        block += 1
+    return min(end, blocks[block].start) - address
+
+
+@part
+def close(state: ScheduleState, held: int) -> None:
+    """End a residency after its last use and free its bytes from then on."""
+    residency = state.residencies[held]
+    residency.end = max(residency.end, residency.valid, residency.start + 1)
+    residency.alive = 0
+    if residency.slice >= 0:
+        buffer = state.buffers[state.slices[residency.slice].buffer]
+        if buffer.home == held:
+            buffer.home = NONE
+    memory = state.memories[residency.memory]
+    if not memory.is_dram:
+        release(state.space, residency.memory, residency.offset, residency.end, memory.settled)
+
+
+@part
+def close_if_idle(state: ScheduleState, held: int) -> None:
+    """End a residency that no task needs any more."""
+    if held != NONE and state.residencies[held].alive and next_use(state, held) == NEVER:
+        close(state, held)
+
+
+@part
+def close_idle_copies(state: ScheduleState, slice_: int) -> None:
+    """End every residency of a slice, outside DRAM, that no task needs any more."""
+    one = state.slices[slice_].first
+    while one != NONE:
+        residency = state.residencies[one]
+        if not state.memories[residency.memory].is_dram:
+            close_if_idle(state, one)
+        one = residency.following

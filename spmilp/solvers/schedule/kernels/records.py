@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 Ints: TypeAlias = NDArray[np.int64]
 Table: TypeAlias = NDArray[Any]
-Shares: TypeAlias = NDArray[np.float64]
 
 NONE = cast(int, np.int64(-1))
 ZERO = cast(int, np.int64(0))

@@ -12,7 +12,6 @@ import numpy as np
 
 from spmilp.errors import DoesNotFitError, Shortage, SpmilpError
 from spmilp.machine.controllers import CONTROLLERS, defects_of
-from spmilp.machine.machine import MemoryKind
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem, Slice
 from spmilp.problem.strides import (
@@ -26,23 +25,14 @@ from spmilp.solvers.common.fit import least_bytes, parts_of
 from spmilp.solvers.schedule.kernels.addresses import packed
 from spmilp.solvers.schedule.kernels.extract import columns_of
 from spmilp.solvers.schedule.kernels.generate import generate_schedule
+from spmilp.solvers.schedule.kernels.memories import new_address_space
 from spmilp.solvers.schedule.kernels.plan_columns import PlanColumns, lists_in
-from spmilp.solvers.schedule.kernels.records import (
-    NEVER,
-    NONE,
-    Ints,
-    Shares,
-    Table,
-    owners_of,
-    table,
-    tables,
-)
+from spmilp.solvers.schedule.kernels.records import NEVER, NONE, Ints, owners_of, table
 from spmilp.solvers.schedule.kernels.schedule_state import (
     COUNT_FAILED_MEMORY,
     COUNT_FAILED_SLICE,
     COUNT_FAILED_TASK,
     COUNT_LATEST,
-    FREE,
     ScheduleState,
     Stop,
     Weights,
@@ -60,7 +50,7 @@ from spmilp.solvers.schedule.kernels.timeline import new_timeline
 from spmilp.units import MemoryIdx, TaskIdx, align_up
 
 RESIDENCY = (
-    *("slice", "memory", "bytes", "start", "valid", "end"),
+    *("slice", "memory", "offset", "bytes", "start", "valid", "end"),
     *("filled_by_task", "filled_by_transfer", "overwrites", "alive", "following", "pinned"),
 )
 TRANSFER = ("slice", "source", "destination", "engine", "start", "end")
@@ -73,16 +63,10 @@ PRICE = np.dtype(
         ("is_chosen", np.int64),
     ]
 )
+FULL = {Stop.RESIDENCIES_FULL, Stop.TRANSFERS_FULL, Stop.TIMELINE_FULL, Stop.BLOCKS_FULL}
+
 BLOCKS = 1024
 """Of each memory at the beginning: what lies there at one time, and what is free."""
-
-LESS_FULL = (0.95, 0.9, 0.8)
-"""Parts of memories that are filled, one after another, where no addresses were found before. Of a
-problem of 3,000 tasks on 16 cores 0.9 is enough, and takes 2.4 % longer than all of memory would.
-"""
-
-SHARED = 0.6
-"""The part of shared memories that is filled then: with it, first fit found addresses in all."""
 
 TASKS_AHEAD = 4
 """Of each core, on average: how far ahead readers of a slice get it by the transfer to another."""
@@ -155,12 +139,9 @@ class Runner:
         *,
         multicasts: bool = True,
         seconds: float | None = None,
-        shares: Shares | None = None,
-        is_alone: bool = False,
+        is_open: bool = False,
     ) -> tuple[Stop, ScheduleState]:
         """Schedule the tasks; return why the scheduler stopped, and its tables.
-
-        All bytes fit at all times; their addresses are yet to be found.
 
         Parameters
         ----------
@@ -174,61 +155,47 @@ class Runner:
             Whether transfers may fill several memories, where ``can_multicast``.
         seconds
             Stop with ``TOO_LATE`` after so many seconds; ``None`` for no limit.
-        shares
-            The part of each memory that may be filled; ``None`` for all.
-        is_alone
-            Whether each task begins in an empty memory, without multicasts.
+        is_open
+            Whether addresses stay open. All bytes fit at all times then, and offsets are yet to be
+            found. Only where they :func:`can_be_open`.
         """
         machine = self._machine_for(cores)
-        casts = multicasts and self.can_multicast and not is_alone
-        reach = TASKS_AHEAD * machine.cores.size if casts else 0
+        reach = TASKS_AHEAD * machine.cores.size if multicasts and self.can_multicast else 0
         while True:
-            state = self._new_state(machine, order, cores, weights, latest, shares, reach, is_alone)
+            state = self._new_state(machine, order, cores, weights, latest, reach, is_open)
             with _given_up_after(seconds, state):
                 if len(self.problem.tasks) < MANY_TASKS:
                     stop = Stop(generate_schedule(state, order))
                 else:
                     stop = Stop(interruptibly(generate_schedule, state, order))
-            if stop is not Stop.FULL:
+            if stop not in FULL:
                 return stop, state
             self.growth *= 2
 
     def with_addresses(
         self, order: Ints, columns: PlanColumns, weights: Weights, *, multicasts: bool = True
     ) -> PlanColumns:
-        """Return what a run has decided, with addresses outside DRAM.
+        """Return what a run with open addresses has decided, with addresses outside DRAM.
 
         All bytes fit at all times, and nearly always they can be packed. Where no addresses are
-        found, tasks are scheduled anew in the same order on the same cores, into memories that are
-        filled less; at last each task into an empty memory.
+        found, tasks are scheduled anew in the same order on the same cores, with addresses.
 
         Raises
         ------
         DoesNotFitError
-            If no addresses were found even so.
+            If there is no room for some task then.
         """
         found = packed(self.problem, columns)
-        kinds = [memory.kind for memory in self.problem.machine.memories]
-        for share in (*LESS_FULL, None):
-            if found is not None:
-                return found
-            stop, state = self.run(
-                order,
-                columns.core,
-                weights,
-                multicasts=multicasts,
-                shares=np.array([share or 1.0 if k is MemoryKind.SPM else SHARED for k in kinds]),
-                is_alone=share is None,
-            )
-            if stop is Stop.DONE:
-                found = packed(self.problem, columns_of(self.problem, state))
-        if found is None:
+        if found is not None:
+            return found
+        stop, state = self.run(order, columns.core, weights, multicasts=multicasts)
+        if stop is not Stop.DONE:
             raise DoesNotFitError(
-                "no addresses were found for what memories hold; use smaller tiles or larger "
-                "scratchpads",
+                why_it_stopped(self.problem, stop, state),
+                shortage_of(self.problem, stop, state),
                 is_proven=False,
             )
-        return found
+        return columns_of(self.problem, state)
 
     def _new_state(
         self,
@@ -237,9 +204,8 @@ class Runner:
         cores: Ints,
         weights: Weights,
         latest: int,
-        shares: Shares | None,
         reach: int,
-        is_alone: bool,
+        is_open: bool,
     ) -> ScheduleState:
         given, resources = self._tables, machine.resources.size
         rows, blocks = 1 + int(self._rows * self.growth), 1 + int(BLOCKS * self.growth)
@@ -264,36 +230,17 @@ class Runner:
             resources=machine.resources,
             residencies=table(rows, *RESIDENCY),
             transfers=table(rows, *TRANSFER),
-            blocks=self._empty_memories(machine, blocks, shares),
             prices=np.zeros(blocks, PRICE).view(np.recarray),
-            counts=np.array([0, 0, NONE, NONE, NONE, latest, 0], np.int64),
+            counts=np.array([0, 0, NONE, NONE, NONE, latest], np.int64),
+            space=new_address_space(self.problem.machine.memories, blocks, is_open=is_open),
             timeline=new_timeline(resources, int(1024 * resources * self.growth) + 16 * rows),
             scale=machine.scale,
             reach=reach,
             cast_links=np.zeros(resources, np.int64),
-            is_alone=is_alone,
-            chosen=np.zeros((2, blocks), np.int64),
+            is_open=is_open,
+            chosen=np.zeros(blocks, np.int64),
             weights=weights,
         )
-
-    def _empty_memories(self, machine: MachineTables, blocks: int, shares: Shares | None) -> Table:
-        """Return one free block in each memory but DRAMs.
-
-        Full memories end with a whole unit of alignment: what lies last needs no bytes behind it.
-        """
-        found = tables((len(self.problem.machine.memories), blocks), "bytes", "holder", "free_from")
-        for memory in self.problem.machine.memories:
-            share, unit = (
-                1.0 if shares is None else shares[memory.index],
-                machine.memories[memory.index].alignment,
-            )
-            filled = int((memory.usable or 0) * share)
-            found[memory.index, 0] = (
-                (filled + unit - 1 if share == 1 else filled) // unit * unit,
-                FREE,
-                0,
-            )
-        return found
 
     def _machine_for(self, cores: Ints) -> MachineTables:
         """Return the machine's tables with every pair of memories that this run may use."""

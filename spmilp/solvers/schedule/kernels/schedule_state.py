@@ -17,16 +17,42 @@ class Stop(IntEnum):
     """Why compiled code came back."""
 
     DONE = 0
-    FULL = 1
-    DOES_NOT_FIT = 2
-    UNREACHABLE = 3
-    TOO_LATE = 4
+    RESIDENCIES_FULL = 1
+    TRANSFERS_FULL = 2
+    TIMELINE_FULL = 3
+    BLOCKS_FULL = 4
+    DOES_NOT_FIT = 5
+    UNREACHABLE = 6
+    TOO_LATE = 7
 
 
-DONE, FULL, DOES_NOT_FIT, UNREACHABLE, TOO_LATE = map(int, Stop)
+(
+    DONE,
+    RESIDENCIES_FULL,
+    TRANSFERS_FULL,
+    TIMELINE_FULL,
+    BLOCKS_FULL,
+    DOES_NOT_FIT,
+    UNREACHABLE,
+    TOO_LATE,
+) = map(int, Stop)
 
+
+# What stands in place of a holder where a block of a memory has none.
 FREE = -1
-"""In place of the residency that holds a block of a memory."""
+RESERVED = -2
+
+
+class AddressSpace(NamedTuple):
+    """The blocks of all memories, one row each, in order of address.
+
+    ``blocks[memory, i]`` reaches from ``start`` to the next block's; ``length`` is the number of
+    blocks of each memory, and the block after the last one begins at the memory's end. ``holder``
+    is a residency, ``FREE`` or ``RESERVED``; ``free_from`` matters for free blocks only.
+    """
+
+    blocks: Table
+    length: Ints
 
 
 class Weights(NamedTuple):
@@ -59,7 +85,6 @@ COUNT_FAILED_TASK = 2
 COUNT_FAILED_SLICE = 3
 COUNT_FAILED_MEMORY = 4
 COUNT_LATEST = 5
-COUNT_FULL = 6
 
 
 class ScheduleState(NamedTuple):
@@ -97,8 +122,9 @@ class ScheduleState(NamedTuple):
         ``kind``, ``memory``; the cycle from which it is ``free``.
     ``memories``
         ``alignment``, ``is_dram``, ``parent`` (the next memory towards DRAM, or -1); the cycle
-        before which nothing will be placed any more (``settled``), and the number of its
-        ``blocks``.
+        before which nothing will be placed any more (``settled``). While a core is sought for a
+        task: the cycles of loads that the memory's contents save (``loads_saved``), and the last
+        read for which that was counted (``counted_for``).
     ``pair_at``
         for a source and a destination memory, the row in ``pairs``, or -1.
     ``pairs``
@@ -112,16 +138,13 @@ class ScheduleState(NamedTuple):
         the ``longest`` transfer, ``dimensions`` and the bits of ``shapes`` that matter to it, the
         ``congruence``, and whether they can ``multicast``.
     ``residencies``
-        ``slice`` held (-1 for scratch), ``memory``, ``bytes``, ``start``, the cycle from which it
-        is ``valid``, the ``end`` of its last use so far, ``filled_by_task`` or
-        ``filled_by_transfer``, the residency whose bytes it ``overwrites`` in place, whether it is
-        ``alive``, the ``following`` residency of the same slice, and the task by which it is
-        ``pinned``.
+        ``slice`` held (-1 for scratch), ``memory``, ``offset``, ``bytes``,
+        ``start``, the cycle from which it is ``valid``, the ``end`` of its last use so far,
+        ``filled_by_task`` or ``filled_by_transfer``, the residency whose bytes it ``overwrites`` in
+        place, whether it is ``alive``, the ``following``
+        residency of the same slice, and the task by which it is ``pinned``.
     ``transfers``
         ``slice``, ``source``, ``destination``, ``engine``, ``start``, ``end``.
-    ``blocks``
-        of each memory, a row: the ``bytes`` of one residency, its ``holder``, or bytes that are
-        ``FREE``, and then the cycle from which they are (``free_from``).
     ``prices``
         of the blocks of the memory in which bytes are wanted: from when each could be free
         (``free_from``, ``NEVER`` if it must stay), what evicting its holder costs (``cost``), and
@@ -129,8 +152,8 @@ class ScheduleState(NamedTuple):
         ``is_chosen`` to be cleared. Row i also says which block that can be cleared is the i-th to
         be free (``in_turn``).
     ``counts``
-        of residencies and transfers, the task, slice and memory that failed, the latest makespan
-        wanted, and whether some table was full; see ``COUNT_...``.
+        of residencies and transfers, the task, slice and memory that failed, and the latest
+        makespan wanted; see ``COUNT_...``.
     ``scale``
         Bytes per cycle times this are the scaled rates: all are whole numbers, nothing is rounded.
     ``reach``
@@ -138,10 +161,11 @@ class ScheduleState(NamedTuple):
         fill, too; 0 where no engine can.
     ``cast_links``
         room for the links of such a transfer.
-    ``is_alone``
-        Whether each task begins in an empty memory, so that addresses are sure to be found.
+    ``is_open``
+        Whether addresses are open: bytes are taken in pieces, wherever they are free, and the
+        addresses of residencies mean nothing.
     ``chosen``
-        room for the residencies that are to be evicted, from a scratchpad and from a shared memory.
+        room for the residencies that are to be evicted then.
     """
 
     tasks: Table
@@ -161,14 +185,14 @@ class ScheduleState(NamedTuple):
     resources: Table
     residencies: Table
     transfers: Table
-    blocks: Table
     prices: Table
     counts: Ints
+    space: AddressSpace
     timeline: Timeline
     scale: int
     reach: int
     cast_links: Ints
-    is_alone: bool
+    is_open: bool
     chosen: Ints
     weights: Weights
 

@@ -124,14 +124,18 @@ def _core_table(machine: Machine) -> Table:
 
 
 def _memory_table(machine: Machine) -> Table:
-    memories = table(len(machine.memories), "alignment", "is_dram", "parent", "settled", "blocks")
+    memories = table(
+        len(machine.memories),
+        *("alignment", "is_dram", "parent", "settled", "loads_saved", "counted_for"),
+    )
     for memory in machine.memories:
         memories[memory.index] = (
             alignment_of(machine, memory.index),
             memory.kind is MemoryKind.DRAM,
             next_towards_dram(machine, memory.index),
             0,
-            memory.kind is not MemoryKind.DRAM,
+            0,
+            0,
         )
     return memories
 

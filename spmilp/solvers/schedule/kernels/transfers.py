@@ -8,18 +8,21 @@ from typing import NamedTuple
 
 from spmilp.compiled import part
 from spmilp.solvers.schedule.kernels.memories import (
-    free_bytes,
+    gathered,
     new_residency,
-    padded_size,
     residency_in,
-    take,
+    settle_at,
 )
 from spmilp.solvers.schedule.kernels.records import NEVER, NO, NONE, ONE, YES, ZERO
 from spmilp.solvers.schedule.kernels.schedule_state import (
-    COUNT_FULL,
+    BLOCKS_FULL,
     COUNT_RESIDENCIES,
     COUNT_TRANSFERS,
     DONE,
+    FREE,
+    RESIDENCIES_FULL,
+    TIMELINE_FULL,
+    TRANSFERS_FULL,
     UNREACHABLE,
     ScheduleState,
 )
@@ -141,20 +144,18 @@ def transfer(
     option: int,
     start: int,
     end: int,
-) -> None:
+) -> int:
     """Make a transfer by one of the options; its destination holds the slice from ``start`` on."""
     there, here = state.residencies[source].memory, state.residencies[destination].memory
     route = state.pairs[state.pair_at[there, here]]
     taken = state.options[option]
-    write_down(state, slice_, source, destination, taken.engine, start, end)
+    _, stop = write_down(state, slice_, source, destination, taken.engine, start, end)
+    if stop != DONE:
+        return stop
     for entry in range(route.links_from, route.links_to):
-        _hold(state, state.links[entry], start, end, taken.rate)
-
-
-@part
-def _hold(state: ScheduleState, resource: int, start: int, end: int, demand: int) -> None:
-    if not occupy(state.timeline, resource, start, end, demand):
-        state.counts[COUNT_FULL] = ONE
+        if not occupy(state.timeline, state.links[entry], start, end, taken.rate):
+            return TIMELINE_FULL
+    return DONE
 
 
 @part
@@ -166,14 +167,14 @@ def write_down(
     engine: int,
     start: int,
     end: int,
-) -> int:
-    """Write a transfer down, but not what it holds on the links; return it."""
+) -> tuple[int, int]:
+    """Write a transfer down, but not what it holds on the links; return it, and why it stopped."""
     new = state.counts[COUNT_TRANSFERS]
     if new == state.transfers.size:
-        state.counts[COUNT_FULL] = ONE
-        new -= ONE
-    state.counts[COUNT_TRANSFERS] = new + ONE
-    _hold(state, engine, start, end, ONE)
+        return NONE, TRANSFERS_FULL
+    state.counts[COUNT_TRANSFERS] = new + 1
+    if not occupy(state.timeline, engine, start, end, ONE):
+        return NONE, TIMELINE_FULL
     moved = state.transfers[new]
     moved.slice = slice_
     moved.source = source
@@ -184,7 +185,7 @@ def write_down(
     fill(state, destination, new)
     came_from = state.residencies[source]
     came_from.end = max(came_from.end, end)
-    return new
+    return new, DONE
 
 
 @part
@@ -206,27 +207,38 @@ def store(state: ScheduleState, held: int, dram: int) -> int:
     if option == NONE:
         return UNREACHABLE
     new = new_residency(state, slice_, dram, state.slices[slice_].bytes)
+    if new == NONE:
+        return RESIDENCIES_FULL
     state.buffers[state.slices[slice_].buffer].in_dram = new
-    transfer(state, slice_, held, new, option, start, end)
-    return DONE
+    return transfer(state, slice_, held, new, option, start, end)
 
 
 @part
 def earliest_finish_core(state: ScheduleState, task: int) -> int:
-    """Return the core on which a task would end first, with loads on idle hardware."""
+    """Return the core on which a task would end first, with loads on idle hardware.
+
+    What each memory holds is counted once for all cores: the time for one more core does not depend
+    on how much the task reads.
+    """
+    _count_loads_saved(state, task)
+    reads = state.tasks[task].reads_to - state.tasks[task].reads_from
     ready = end_of_predecessors(state, task)
     best, best_end = NONE, ZERO
+    rate, moving = ZERO, ZERO
     for core in range(state.cores.size):
         there = state.cores[core]
         cycles = state.cycles[task, there.kind]
         if cycles == NONE:
             continue
-        parent, loads = state.memories[there.memory].parent, ZERO
-        for entry in range(state.tasks[task].reads_from, state.tasks[task].reads_to):
-            slice_ = state.reads[entry].slice
-            if residency_in(state, slice_, there.memory) == NONE:
-                size = state.slices[slice_].bytes
-                loads += cycles_on_idle_hardware(state, parent, there.memory, size)
+        memory = state.memories[there.memory]
+        loads = ZERO
+        pair = _pair(state, memory.parent, there.memory)
+        if pair != NONE:
+            option = state.options[state.pairs[pair].options_from]
+            if option.rate != rate:
+                rate = option.rate
+                moving = _cycles_of_all_reads(state, task, rate)
+            loads = reads * option.fixed + moving - memory.loads_saved
         end = max(max(ready, there.free), ready + loads) + cycles
         if best == NONE or end < best_end:
             best, best_end = core, end
@@ -241,6 +253,44 @@ def end_of_predecessors(state: ScheduleState, task: int) -> int:
     for entry in range(follower.before_from, follower.before_to):
         end = max(end, state.tasks[state.lists[entry]].end)
     return end
+
+
+@part
+def _count_loads_saved(state: ScheduleState, task: int) -> None:
+    """Add up, for each memory, the cycles of loads that its contents spare a task."""
+    for memory in range(state.memories.size):
+        state.memories[memory].loads_saved = ZERO
+    for entry in range(state.tasks[task].reads_from, state.tasks[task].reads_to):
+        slice_ = state.reads[entry].slice
+        _count_copies(state, slice_, state.slices[slice_].bytes, entry + ONE)
+        buffer = state.slices[slice_].buffer
+        if buffer != slice_:
+            _count_copies(state, buffer, state.slices[slice_].bytes, entry + ONE)
+
+
+@part
+def _count_copies(state: ScheduleState, held: int, size: int, now: int) -> None:
+    """Count a load of ``size`` bytes for each memory that holds a slice and was not counted now."""
+    one = state.slices[held].first
+    while one != NONE:
+        residency = state.residencies[one]
+        memory = state.memories[residency.memory]
+        if residency.alive and memory.counted_for != now:
+            memory.counted_for = now
+            memory.loads_saved += cycles_on_idle_hardware(
+                state, memory.parent, residency.memory, size
+            )
+        one = residency.following
+
+
+@part
+def _cycles_of_all_reads(state: ScheduleState, task: int, rate: int) -> int:
+    """Return the cycles in which all that a task reads passes at a scaled rate."""
+    cycles = ZERO
+    for entry in range(state.tasks[task].reads_from, state.tasks[task].reads_to):
+        size = state.slices[state.reads[entry].slice].bytes
+        cycles += (size * state.scale + rate - ONE) // rate
+    return cycles
 
 
 LATER = 4
@@ -267,7 +317,7 @@ def transfer_to_all(
     option: int,
     start: int,
     end: int,
-) -> None:
+) -> int:
     """Write a transfer down that fills residencies for other readers, too, where that is possible.
 
     Parameters
@@ -282,18 +332,19 @@ def transfer_to_all(
             engine = state.resources[state.options[other].engine]
             if engine.multicast and can_make(state, other, slice_, source, destination):
                 first = state.counts[COUNT_RESIDENCIES]
-                found = _found(state, slice_, source, destination, other, end)
+                found, stop = _found(state, slice_, source, destination, other, end)
+                if stop != DONE:
+                    return stop
                 if state.counts[COUNT_RESIDENCIES] > first:
-                    _write(state, slice_, source, destination, first, found)
-                    return
-    transfer(state, slice_, source, destination, option, start, end)
+                    return _write(state, slice_, source, destination, first, found)
+    return transfer(state, slice_, source, destination, option, start, end)
 
 
 @part
 def _found(
     state: ScheduleState, slice_: int, source: int, destination: int, option: int, end: int
-) -> _Multicast:
-    """Return a multicast with the residencies that it fills, made last."""
+) -> tuple[_Multicast, int]:
+    """Return a multicast with the residencies that it fills, made last; and why it stopped."""
     there, here = state.residencies[source].memory, state.residencies[destination].memory
     ready = max(state.residencies[destination].start, state.residencies[source].valid)
     taken = state.options[option]
@@ -301,7 +352,7 @@ def _found(
     found = _with_route(state, slice_, alone, state.pair_at[there, here], option)
     latest = end + (found.end - found.start) // LATER
     if found.end > latest:
-        return found
+        return found, DONE
     readers = state.slices[slice_]
     now = NONE
     for entry in range(readers.next_reader, readers.readers_to):
@@ -322,11 +373,16 @@ def _found(
         longer = _with_route(state, slice_, found, pair, other)
         if longer.end > latest:
             continue
-        if _has_room(state, slice_, memory, longer.start):
-            new = new_residency(state, slice_, memory, state.slices[slice_].bytes)
-            take(state, new, longer.start)
-            found = longer
-    return found
+        address = _free_range(state, memory, state.slices[slice_].bytes, longer.start)
+        if address == NONE:
+            continue
+        new = new_residency(state, slice_, memory, state.slices[slice_].bytes)
+        if new == NONE:
+            return found, RESIDENCIES_FULL
+        if not settle_at(state, new, address):
+            return found, BLOCKS_FULL
+        found = longer
+    return found, DONE
 
 
 @part
@@ -385,18 +441,38 @@ def _with_route(
 
 
 @part
-def _has_room(state: ScheduleState, slice_: int, memory: int, by: int) -> bool:
-    """Say whether enough bytes of a memory are free by a cycle."""
-    return free_bytes(state, memory, by) >= padded_size(state, memory, state.slices[slice_].bytes)
+def _free_range(state: ScheduleState, memory: int, size: int, by: int) -> int:
+    """Return the address of the smallest gap that is free by a cycle; -1 if there is none."""
+    alignment = state.memories[memory].alignment
+    if state.is_open:
+        return gathered(state, memory, (size + alignment - 1) // alignment * alignment, by)
+    blocks, count = state.space.blocks[memory], state.space.length[memory]
+    best, best_left = NONE, NEVER
+    block = ZERO
+    while block < count:
+        if blocks[block].holder != FREE or blocks[block].free_from > by:
+            block += ONE
+            continue
+        address = (blocks[block].start + alignment - 1) // alignment * alignment
+        while block < count and blocks[block].holder == FREE and blocks[block].free_from <= by:
+            block += ONE
+        left = blocks[block].start - address - size
+        if 0 <= left < best_left:
+            best, best_left = address, left
+    return best
 
 
 @part
 def _write(
     state: ScheduleState, slice_: int, source: int, destination: int, first: int, found: _Multicast
-) -> None:
+) -> int:
     """Write down a multicast to a residency and to those made since ``first``."""
-    new = write_down(state, slice_, source, destination, found.engine, found.start, found.end)
+    new, stop = write_down(state, slice_, source, destination, found.engine, found.start, found.end)
+    if stop != DONE:
+        return stop
     for i in range(found.links):
-        _hold(state, state.cast_links[i], found.start, found.end, found.rate)
+        if not occupy(state.timeline, state.cast_links[i], found.start, found.end, found.rate):
+            return TIMELINE_FULL
     for one in range(first, state.counts[COUNT_RESIDENCIES]):
         fill(state, one, new)
+    return DONE
