@@ -10,7 +10,7 @@ those that are taken for a residency become one block, behind all others.
 import numpy as np
 
 from spmilp.compiled import part
-from spmilp.machine.machine import Memory
+from spmilp.machine.machine import Machine, Memory
 from spmilp.solvers.schedule.kernels.records import NEVER, NONE, ONE, ZERO, tables
 from spmilp.solvers.schedule.kernels.schedule_state import (
     COUNT_RESIDENCIES,
@@ -19,9 +19,11 @@ from spmilp.solvers.schedule.kernels.schedule_state import (
     AddressSpace,
     ScheduleState,
 )
+from spmilp.solvers.schedule.kernels.tables import alignment_of
+from spmilp.units import align_up
 
 
-def new_address_space(memories: tuple[Memory, ...], blocks: int, *, is_open: bool) -> AddressSpace:
+def new_address_space(machine: Machine, blocks: int, *, is_open: bool) -> AddressSpace:
     """Return empty memories, each with space for so many blocks.
 
     A memory without limit has none: its addresses are given out in the end.
@@ -30,18 +32,19 @@ def new_address_space(memories: tuple[Memory, ...], blocks: int, *, is_open: boo
     ----------
     is_open
         Whether addresses are open: usable bytes are one block then, whatever is reserved between.
+        It ends with a whole unit of alignment: what lies last needs no bytes behind it.
     """
     space = AddressSpace(
-        blocks=tables((len(memories), blocks), "start", "holder", "free_from"),
-        length=np.zeros(len(memories), np.int64),
+        blocks=tables((len(machine.memories), blocks), "start", "holder", "free_from"),
+        length=np.zeros(len(machine.memories), np.int64),
     )
-    for memory in memories:
+    for memory in machine.memories:
         if memory.usable is None or memory.size is None:
             continue
         if is_open:
-            row, unit = space.blocks[memory.index], memory.alignment
+            row = space.blocks[memory.index]
             row[0] = (0, FREE, 0)
-            row[1] = (memory.usable // unit * unit, RESERVED, 0)
+            row[1] = (align_up(memory.usable, alignment_of(machine, memory.index)), RESERVED, 0)
             space.length[memory.index] = 1
         else:
             _fill_row(space, memory, memory.size)
