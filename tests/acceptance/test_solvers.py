@@ -57,7 +57,7 @@ def test_a_solver_gives_a_valid_plan_or_says_why_not(
 
 @pytest.mark.full
 @pytest.mark.parametrize(
-    ("solver", "problem"), product((*OWN, *PUBLISHED, GREEDY), (TINY[0], TINY[2]))
+    ("solver", "problem"), [*product((*OWN, *PUBLISHED, GREEDY), (TINY[0], TINY[2]))]
 )
 def test_a_solver_gives_valid_plans_on_one_core_and_on_sixteen(
     solver: str, problem: str, tiny: Path, tmp_path: Path
@@ -72,7 +72,7 @@ SEVERAL = (
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(("solver", "problem"), product(PUBLISHED, SEVERAL))
+@pytest.mark.parametrize(("solver", "problem"), [*product(PUBLISHED, SEVERAL)])
 def test_a_published_policy_gives_valid_plans_or_says_why_not(
     solver: str, problem: str, tmp_path: Path
 ) -> None:
