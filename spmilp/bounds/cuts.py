@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from spmilp.compiled import compiled, part
+from spmilp.numba_layer import compiled, part
 
 Ints: TypeAlias = NDArray[np.int64]
 

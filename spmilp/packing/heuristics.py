@@ -18,7 +18,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from spmilp.compiled import in_about, kernel, part
+from spmilp.numba_layer import in_about, kernel, part
 from spmilp.packing.arrays import Ints, Outline
 from spmilp.packing.instance import Instance, conflicts_of, extent_over, live_units
 from spmilp.packing.kernel import next_free

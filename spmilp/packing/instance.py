@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spmilp.compiled import in_about, kernel, part
+from spmilp.numba_layer import in_about, kernel, part
 from spmilp.packing.arrays import Ints, Outline, Shorts
 from spmilp.packing.items import LARGEST, Item, PackingProblem
 

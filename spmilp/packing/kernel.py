@@ -61,7 +61,7 @@ itself be the next: where no such item can lie low enough, it is not the next on
 
 import numpy as np
 
-from spmilp.compiled import kernel, part
+from spmilp.numba_layer import kernel, part
 from spmilp.packing.arrays import (
     AGENDA_HEAD,
     DEPTH,

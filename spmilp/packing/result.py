@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass
 from enum import StrEnum
 
-from spmilp.compiled import seconds_of_compiling
+from spmilp.numba_layer import seconds_of_compiling
 from spmilp.units import Bytes
 
 

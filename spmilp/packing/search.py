@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spmilp.compiled import FEW_STEPS, in_about
+from spmilp.numba_layer import FEW_STEPS, in_about
 from spmilp.packing import arrays
 from spmilp.packing.arrays import Agenda, Frames, Ints, Memo, Shorts, State, Tables
 from spmilp.packing.instance import Conflicts, Instance, conflicts_of, obstacles_by_section

@@ -90,7 +90,7 @@ class Pace:
     @contextmanager
     def measured(self, step: Step, amount: float) -> Iterator[None]:
         """Note how long a step takes, without compiling; one that raises is not noted."""
-        from spmilp.compiled import seconds_of_compiling
+        from spmilp.numba_layer import seconds_of_compiling
 
         began, compiled = self._now(), seconds_of_compiling()
         yield
@@ -153,7 +153,7 @@ class Clock:
 
     def without_compiling(self) -> float:
         """Return what ``now`` tells, less the seconds in which code was compiled."""
-        from spmilp.compiled import seconds_of_compiling  # numba takes long to load
+        from spmilp.numba_layer import seconds_of_compiling  # numba takes long to load
 
         return self.now() - seconds_of_compiling()
 

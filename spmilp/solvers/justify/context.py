@@ -8,7 +8,7 @@ from operator import add
 
 import numpy as np
 
-from spmilp.compiled import compiled
+from spmilp.numba_layer import compiled
 from spmilp.machine.machine import MemoryKind
 from spmilp.plan.measures import claim_of, measure
 from spmilp.plan.plan import Plan

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spmilp.compiled import kernel, part
+from spmilp.numba_layer import kernel, part
 from spmilp.solvers.justify.context import ScheduleContext
 from spmilp.solvers.justify.schedule import (
     Demands,

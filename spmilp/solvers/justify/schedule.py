@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from spmilp.compiled import part
+from spmilp.numba_layer import part
 from spmilp.machine.machine import Machine
 from spmilp.solvers.schedule.kernels.records import NONE, ONE, ZERO, Ints, Rows, owners_of, table
 from spmilp.solvers.schedule.kernels.timeline import Timeline, earliest_gap, occupy, step_at

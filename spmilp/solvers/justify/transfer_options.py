@@ -7,7 +7,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from spmilp.cached import cached
-from spmilp.compiled import part
+from spmilp.numba_layer import part
 from spmilp.machine.machine import Machine
 from spmilp.machine.routes import multicast_route, routes_of, transfer_rate
 from spmilp.problem.problem import Problem

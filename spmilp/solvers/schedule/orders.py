@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spmilp.cached import cached
-from spmilp.compiled import compiled
+from spmilp.numba_layer import compiled
 from spmilp.machine.machine import Machine
 from spmilp.problem.problem import Problem, Task
 from spmilp.solvers.schedule.kernels.records import (

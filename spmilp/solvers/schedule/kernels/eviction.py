@@ -9,7 +9,7 @@ links may keep either waiting: bytes that are free while a load cannot run yet s
 
 from typing import NamedTuple
 
-from spmilp.compiled import part
+from spmilp.numba_layer import part
 from spmilp.solvers.schedule.kernels.memories import (
     block_at,
     close,

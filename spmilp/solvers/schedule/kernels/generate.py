@@ -7,7 +7,7 @@ its addresses at once, so that the next task can always wait for what came befor
 deadlock, and a plan comes out whenever each task's working set fits.
 """
 
-from spmilp.compiled import kernel, part
+from spmilp.numba_layer import kernel, part
 from spmilp.solvers.schedule.kernels.eviction import Request, allocate, cheapest_range, evict
 from spmilp.solvers.schedule.kernels.memories import (
     close,

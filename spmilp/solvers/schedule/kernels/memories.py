@@ -9,7 +9,7 @@ those that are taken for a residency become one block, behind all others.
 
 import numpy as np
 
-from spmilp.compiled import part
+from spmilp.numba_layer import part
 from spmilp.machine.machine import Machine, Memory
 from spmilp.solvers.schedule.kernels.records import NEVER, NONE, ONE, ZERO, tables
 from spmilp.solvers.schedule.kernels.schedule_state import (

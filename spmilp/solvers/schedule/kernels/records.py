@@ -2,14 +2,11 @@
 
 A table is an array of records: ``table[i].field`` is what compiled code reads and writes, and
 ``table["field"]`` a whole column for Python. Missing references are ``NONE``.
-
-Constants are NumPy numbers, because compiled code tells the types of 1, of True and of an entry of
-a table apart and compiles a function anew for each.
 """
 
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import accumulate, chain
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +14,9 @@ from numpy.typing import NDArray
 Ints: TypeAlias = NDArray[np.int64]
 Table: TypeAlias = NDArray[Any]
 
-NONE = cast(int, np.int64(-1))
-ZERO = cast(int, np.int64(0))
-ONE = cast(int, np.int64(1))
-NEVER = cast(int, np.int64(2**62))
+NONE = -1
+NEVER = 2**62
 NO_LIMIT = NEVER
-YES = cast(bool, np.bool_(True))
-NO = cast(bool, np.bool_(False))
 
 
 def table(rows: int, *fields: str) -> Table:
@@ -35,6 +28,11 @@ def tables(shape: tuple[int, ...], *fields: str) -> Table:
     """Return an array of zeros of any shape with 64-bit integer ``fields``."""
     kind = np.dtype([(field, np.int64) for field in fields])
     return np.zeros(shape, kind).view(np.recarray)
+
+
+def row_of(rows: Table, index: int) -> Any:
+    """Return a row to read and to write, for which kernels in C have a pointer."""
+    return rows[index]
 
 
 def set_ranges(rows: Table, name: str, begin: Ints) -> None:

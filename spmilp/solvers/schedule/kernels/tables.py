@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from spmilp.cached import cached
-from spmilp.compiled import part
+from spmilp.numba_layer import part
 from spmilp.machine.controllers import (
     MOST_DIMENSIONS,
     StridedCopy,

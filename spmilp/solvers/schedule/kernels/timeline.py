@@ -7,10 +7,15 @@ never ends. The pool grows by moving a full resource to its end with twice the s
 
 from typing import NamedTuple
 
+import cython
 import numpy as np
 
-from spmilp.compiled import part
-from spmilp.solvers.schedule.kernels.records import Ints, Table, table
+from spmilp.solvers.schedule.kernels.records import Ints, Table, row_of, table
+
+if cython.compiled:
+    pass  # the .pxd says what is a row in C
+else:
+    profile_at = row_of
 
 FIRST_SLOTS = 8
 """Of each resource at the beginning; a full one gets twice as many."""
@@ -19,13 +24,14 @@ FIRST_SLOTS = 8
 class Timeline(NamedTuple):
     """The step functions of all resources.
 
-    The steps of resource ``r`` are ``steps[begin:begin + length]`` of the pool, which is used up to
-    ``used[0]``.
+    The steps of resource ``r`` are ``steps[begin:begin + length]`` of the pool, which has room for
+    ``pool`` of them and is used up to ``used[0]``.
     """
 
     steps: Table
     resources: Table
     used: Ints
+    pool: int
 
 
 def new_timeline(resources: int, pool: int) -> Timeline:
@@ -34,20 +40,17 @@ def new_timeline(resources: int, pool: int) -> Timeline:
     rows["begin"] = np.arange(resources) * FIRST_SLOTS
     rows["length"] = 1
     rows["slots"] = FIRST_SLOTS
-    return Timeline(
-        steps=table(max(pool, resources * FIRST_SLOTS * 2), "time", "load"),
-        resources=rows,
-        used=np.array([resources * FIRST_SLOTS], np.int64),
-    )
+    pool = max(pool, resources * FIRST_SLOTS * 2)
+    used = np.array([resources * FIRST_SLOTS], np.int64)
+    return Timeline(table(pool, "time", "load"), rows, used, pool)
 
 
-@part
 def earliest_gap(timeline: Timeline, resource: int, ready: int, cycles: int, spare: int) -> int:
     """Return the first cycle from ``ready`` on where ``spare`` is not exceeded for long enough.
 
     ``spare`` is the highest load that still fits: the resource's capacity less what is asked.
     """
-    steps, row = timeline.steps, timeline.resources[resource]
+    steps, row = timeline.steps, profile_at(timeline.resources, resource)
     last = row.begin + row.length - 1
     if steps[last].time <= ready:
         return ready
@@ -64,10 +67,9 @@ def earliest_gap(timeline: Timeline, resource: int, ready: int, cycles: int, spa
     return start
 
 
-@part
 def step_at(timeline: Timeline, resource: int, cycle: int) -> int:
     """Return the position in the pool of the step of a resource that holds ``cycle``."""
-    steps, row = timeline.steps, timeline.resources[resource]
+    steps, row = timeline.steps, profile_at(timeline.resources, resource)
     low, high = row.begin, row.begin + row.length - 1
     while low < high:
         middle = (low + high + 1) >> 1
@@ -78,10 +80,9 @@ def step_at(timeline: Timeline, resource: int, cycle: int) -> int:
     return low
 
 
-@part
 def occupy(timeline: Timeline, resource: int, start: int, end: int, demand: int) -> bool:
     """Add ``demand`` during ``[start, end)``; return False when the pool is full."""
-    row = timeline.resources[resource]
+    row = profile_at(timeline.resources, resource)
     if row.length + 2 > row.slots and not _grow(timeline, resource):
         return False
     first = _cut(timeline, resource, start)
@@ -93,10 +94,9 @@ def occupy(timeline: Timeline, resource: int, start: int, end: int, demand: int)
     return True
 
 
-@part
 def _cut(timeline: Timeline, resource: int, cycle: int) -> int:
     """Make ``cycle`` a breakpoint; return its position in the pool."""
-    steps, row = timeline.steps, timeline.resources[resource]
+    steps, row = timeline.steps, profile_at(timeline.resources, resource)
     before = step_at(timeline, resource, cycle)
     if steps[before].time == cycle:
         return before
@@ -107,10 +107,9 @@ def _cut(timeline: Timeline, resource: int, cycle: int) -> int:
     return before + 1
 
 
-@part
 def _merge(timeline: Timeline, resource: int, step: int) -> None:
     """Drop the breakpoint ``step`` when nothing changes there."""
-    steps, row = timeline.steps, timeline.resources[resource]
+    steps, row = timeline.steps, profile_at(timeline.resources, resource)
     if step == row.begin or steps[step].load != steps[step - 1].load:
         return
     for later in range(step, row.begin + row.length - 1):
@@ -118,12 +117,11 @@ def _merge(timeline: Timeline, resource: int, step: int) -> None:
     row.length -= 1
 
 
-@part
 def _grow(timeline: Timeline, resource: int) -> bool:
     """Move a resource to the end of the pool with twice the slots; False when the pool is full."""
-    steps, row = timeline.steps, timeline.resources[resource]
+    steps, row = timeline.steps, profile_at(timeline.resources, resource)
     begin = timeline.used[0]
-    if begin + 2 * row.slots > steps.size:
+    if begin + 2 * row.slots > timeline.pool:
         return False
     for step in range(row.length):
         steps[begin + step] = steps[row.begin + step]

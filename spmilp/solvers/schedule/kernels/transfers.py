@@ -6,7 +6,7 @@ where bytes are free by then, and only while the transfer does not end much late
 
 from typing import NamedTuple
 
-from spmilp.compiled import part
+from spmilp.numba_layer import part
 from spmilp.solvers.schedule.kernels.memories import (
     gathered,
     new_residency,

@@ -1,0 +1,12 @@
+# What all kernels have in common in C. Each name is a Python function of compiled.py, or of
+# solvers/schedule/kernels/records.py, too.
+
+cdef extern from *:
+    """
+    #define SPMILP_AT(table, index) (&(table)[index])
+    #define SPMILP_POINTER(address) ((void *)(size_t)(address))
+    #define SPMILP_WHOLE(value) ((long long)(value))
+    """
+    long long whole "SPMILP_WHOLE"(long long value) noexcept nogil
+    long long* longs_at "SPMILP_POINTER"(size_t address) noexcept nogil
+    double* doubles_at "SPMILP_POINTER"(size_t address) noexcept nogil

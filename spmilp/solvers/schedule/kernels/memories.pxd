@@ -1,0 +1,39 @@
+from spmilp.compiled cimport whole
+
+cdef long long block_at(Space* space, long long memory, long long address) noexcept nogil
+cdef void release(
+    Space* space, long long memory, long long address, long long cycle, long long settled
+) noexcept nogil
+cdef void _join(Space* space, long long memory, long long block, long long settled) noexcept nogil
+cdef void _close_gap(
+    Space* space, long long memory, long long block, long long blocks
+) noexcept nogil
+cdef bint claim(
+    Space* space, long long memory, long long address, long long size, long long holder
+) noexcept nogil
+cdef long long _cut(Space* space, long long memory, long long address) noexcept nogil
+cdef long long free_by(State* state, long long memory, long long size) noexcept nogil
+cdef long long gathered(
+    State* state, long long memory, long long size, long long limit
+) noexcept nogil
+cdef (long long, long long) _free_last(
+    Space* space, long long memory, long long size, long long limit
+) noexcept nogil
+cdef long long _put_together(
+    State* state, long long memory, long long since, long long of_first, long long limit
+) noexcept nogil
+cdef long long next_use(State* state, long long held) noexcept nogil
+cdef long long _next_reader(State* state, long long slice_, long long memory) noexcept nogil
+cdef long long residency_in(State* state, long long slice_, long long memory) noexcept nogil
+cdef long long _first_alive_in(State* state, long long slice_, long long memory) noexcept nogil
+cdef bint is_last_copy(State* state, long long held) noexcept nogil
+cdef long long new_residency(
+    State* state, long long slice_, long long memory, long long size
+) noexcept nogil
+cdef bint settle_at(State* state, long long held, long long address) noexcept nogil
+cdef long long padded_size(
+    State* state, long long memory, long long address, long long size
+) noexcept nogil
+cdef void close(State* state, long long held) noexcept nogil
+cdef void close_if_idle(State* state, long long held) noexcept nogil
+cdef void close_idle_copies(State* state, long long slice_) noexcept nogil
