@@ -156,7 +156,7 @@ def _routes(problem: Problem, state: ScheduleState) -> Rows:
     """Return the links of the route of each transfer."""
     transfers, memory = state.made_transfers(), state.residencies["memory"]
     source, first = memory[transfers["source"]], memory[transfers["destination"]]
-    pairs = state.pairs[state.pair_at[source, first]]
+    pairs = state.pairs[state.pair_at[source * state.rows.memories + first]]
     links = state.links - len(problem.machine.engines)
     single = ranges_of(links, pairs["links_from"], pairs["links_to"] - pairs["links_from"])
     moves, filled = _filled_by_moves(state)

@@ -35,6 +35,7 @@ from spmilp.solvers.schedule.kernels.schedule_state import (
     COUNT_LATEST,
     ScheduleState,
     Stop,
+    TableRows,
     Weights,
 )
 from spmilp.solvers.schedule.kernels.tables import (
@@ -214,7 +215,7 @@ class Runner:
         tasks["core"] = cores
         return ScheduleState(
             tasks=tasks,
-            cycles=given.cycles,
+            cycles=given.cycles.ravel(),
             reads=given.reads.copy(),
             writes=given.writes.copy(),
             slices=given.slices.copy(),
@@ -223,7 +224,7 @@ class Runner:
             lists=given.lists,
             cores=machine.cores.copy(),
             memories=machine.memories.copy(),
-            pair_at=machine.pair_at,
+            pair_at=machine.pair_at.ravel(),
             pairs=machine.pairs,
             options=machine.options,
             links=machine.links,
@@ -240,6 +241,14 @@ class Runner:
             is_open=is_open,
             chosen=np.zeros(blocks, np.int64),
             weights=weights,
+            rows=TableRows(
+                buffers=len(given.buffers),
+                cores=len(machine.cores),
+                kinds=given.cycles.shape[1],
+                memories=len(machine.memories),
+                residencies=rows,
+                transfers=rows,
+            ),
         )
 
     def _machine_for(self, cores: Ints) -> MachineTables:

@@ -130,7 +130,7 @@ ctypedef struct CWeights:
     double idle
     double dram
 
-ctypedef struct Rows:
+ctypedef struct TableRows:
     long long buffers
     long long cores
     long long kinds
@@ -166,7 +166,7 @@ ctypedef struct State:
     long long is_open
     long long* chosen
     CWeights weights
-    Rows rows
+    TableRows rows
 
 cdef extern from *:
     """

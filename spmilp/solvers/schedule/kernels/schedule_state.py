@@ -36,6 +36,7 @@ class Stop(IntEnum):
     UNREACHABLE,
     TOO_LATE,
 ) = map(int, Stop)
+# The .pxd has the numbers of these, and of those below, for C.
 
 
 # What stands in place of a holder where a block of a memory has none.
@@ -46,13 +47,15 @@ RESERVED = -2
 class AddressSpace(NamedTuple):
     """The blocks of all memories, one row each, in order of address.
 
-    ``blocks[memory, i]`` reaches from ``start`` to the next block's; ``length`` is the number of
-    blocks of each memory, and the block after the last one begins at the memory's end. ``holder``
-    is a residency, ``FREE`` or ``RESERVED``; ``free_from`` matters for free blocks only.
+    Each row has room for ``most`` blocks. A block, ``blocks[memory * most + i]``, reaches from
+    ``start`` to the next block's; ``length`` is the number of blocks of each memory, and the block
+    after the last one begins at the memory's end. ``holder`` is a residency, ``FREE`` or
+    ``RESERVED``; ``free_from`` matters for free blocks only.
     """
 
     blocks: Table
     length: Ints
+    most: int
 
 
 class Weights(NamedTuple):
@@ -79,6 +82,17 @@ class Weights(NamedTuple):
     dram: float = 0.5
 
 
+class TableRows(NamedTuple):
+    """Rows of tables, and the kinds of cores."""
+
+    buffers: int
+    cores: int
+    kinds: int
+    memories: int
+    residencies: int
+    transfers: int
+
+
 COUNT_RESIDENCIES = 0
 COUNT_TRANSFERS = 1
 COUNT_FAILED_TASK = 2
@@ -96,7 +110,7 @@ class ScheduleState(NamedTuple):
         tasks behind it). Schedule: ``position`` in the order, ``core``, ``start``, ``end``,
         whether ``placed``, its ``scratch`` residency.
     ``cycles``
-        of each task on each kind of core, or -1.
+        of each task on each kind of core, or -1: ``cycles[task * kinds + kind]``.
     ``reads``
         one row for each slice that a task reads: ``slice``, ``reader``; the residency it is
         ``served_by``, or -1.
@@ -126,7 +140,8 @@ class ScheduleState(NamedTuple):
         task: the cycles of loads that the memory's contents save (``loads_saved``), and the last
         read for which that was counted (``counted_for``).
     ``pair_at``
-        for a source and a destination memory, the row in ``pairs``, or -1.
+        for a source and a destination memory, the row in ``pairs``, or -1:
+        ``pair_at[source * memories + destination]``.
     ``pairs``
         ``options_from`` of ``options``, ``links_from`` of ``links``.
     ``options``
@@ -166,6 +181,8 @@ class ScheduleState(NamedTuple):
         addresses of residencies mean nothing.
     ``chosen``
         room for the residencies that are to be evicted then.
+    ``rows``
+        how many rows some of the tables have.
     """
 
     tasks: Table
@@ -195,6 +212,7 @@ class ScheduleState(NamedTuple):
     is_open: bool
     chosen: Ints
     weights: Weights
+    rows: TableRows
 
     def made_residencies(self) -> Table:
         """Return the rows of ``residencies`` that are in use."""
