@@ -9,39 +9,10 @@ links may keep either waiting: bytes that are free while a load cannot run yet s
 
 from typing import NamedTuple
 
-from spmilp.numba_layer import part
-from spmilp.solvers.schedule.kernels.memories import (
-    block_at,
-    close,
-    free_by,
-    gathered,
-    is_last_copy,
-    new_residency,
-    next_use,
-    padded_size,
-    settle_at,
-)
-from spmilp.solvers.schedule.kernels.records import NEVER, NO, NONE, ONE, ZERO, Table
-from spmilp.solvers.schedule.kernels.schedule_state import (
-    BLOCKS_FULL,
-    DOES_NOT_FIT,
-    DONE,
-    FREE,
-    RESERVED,
-    RESIDENCIES_FULL,
-    UNREACHABLE,
-    AddressSpace,
-    ScheduleState,
-)
-from spmilp.solvers.schedule.kernels.transfers import (
-    cycles_on_idle_hardware,
-    earliest_transfer,
-    store,
-    transfer,
-)
+import cython
 
-TO_BE_TIMED = NONE
-"""In place of the end of a store for which no gap has been looked for."""
+from spmilp.solvers.schedule.kernels.records import Table, row_of
+from spmilp.solvers.schedule.kernels.schedule_state import AddressSpace, ScheduleState
 
 
 class Request(NamedTuple):
@@ -70,7 +41,45 @@ class Request(NamedTuple):
     compact: bool
 
 
-@part
+if cython.compiled:
+    pass  # the .pxd says what these are in C
+else:
+    from spmilp.compiled import whole as space_in
+    from spmilp.solvers.schedule.kernels.memories import (
+        block_at,
+        blocks_of,
+        close,
+        free_by,
+        gathered,
+        is_last_copy,
+        new_residency,
+        next_use,
+        padded_size,
+        settle_at,
+    )
+    from spmilp.solvers.schedule.kernels.records import NEVER, NONE
+    from spmilp.solvers.schedule.kernels.schedule_state import (
+        BLOCKS_FULL,
+        DOES_NOT_FIT,
+        DONE,
+        FREE,
+        RESERVED,
+        RESIDENCIES_FULL,
+        UNREACHABLE,
+    )
+    from spmilp.solvers.schedule.kernels.transfers import (
+        cycles_on_idle_hardware,
+        earliest_transfer,
+        store,
+        transfer,
+    )
+
+    CRequest = Request
+    buffer_at = residency_at = row_of
+    # In place of the end of a store for which no gap has been looked for.
+    TO_BE_TIMED = NONE
+
+
 def allocate(state: ScheduleState, slice_: int, request: Request) -> tuple[int, int, int]:
     """Clear the cheapest range of addresses and give it to a new residency of a slice.
 
@@ -82,43 +91,41 @@ def allocate(state: ScheduleState, slice_: int, request: Request) -> tuple[int, 
     if state.is_open:
         address, stop = _with_room_made(state, request)
         if stop != DONE:
-            return NONE, ZERO, stop
+            return NONE, 0, stop
         return _allocate_cleared(state, slice_, request, address)
     address = cheapest_range(state, request)
     if address == NONE:
-        return NONE, ZERO, DOES_NOT_FIT
+        return NONE, 0, DOES_NOT_FIT
     while True:
-        held = _holder_in(state.space, request.memory, address, request.size)
+        held = _holder_in(space_in(state.space), request.memory, address, request.size)
         if held == NONE:
             return _allocate_cleared(state, slice_, request, address)
         stop = evict(state, held, request.task)
         if stop != DONE:
-            return NONE, ZERO, stop
+            return NONE, 0, stop
 
 
-@part
 def _allocate_cleared(
     state: ScheduleState, slice_: int, request: Request, address: int
 ) -> tuple[int, int, int]:
     memory = request.memory
     new = new_residency(state, slice_, memory, request.size)
     if new == NONE:
-        return NONE, ZERO, RESIDENCIES_FULL
+        return NONE, 0, RESIDENCIES_FULL
     end = address + padded_size(state, memory, address, request.size)
-    free = ZERO
-    blocks = state.space.blocks[memory]
-    block = block_at(state.space, memory, address)
+    free = 0
+    blocks = blocks_of(space_in(state.space), memory)
+    block = block_at(space_in(state.space), memory, address)
     while blocks[block].start < end:
         free = max(free, blocks[block].free_from)
         block += 1
     if not settle_at(state, new, address):
-        return NONE, ZERO, BLOCKS_FULL
+        return NONE, 0, BLOCKS_FULL
     state.residencies[new].start = free
     state.residencies[new].pinned = request.task
     return new, free, DONE
 
 
-@part
 def _with_room_made(state: ScheduleState, request: Request) -> tuple[int, int]:
     """Clear the cheapest bytes of a memory without addresses; return where they are put together.
 
@@ -146,7 +153,6 @@ def _with_room_made(state: ScheduleState, request: Request) -> tuple[int, int]:
     return address, BLOCKS_FULL if address == NONE else DONE
 
 
-@part
 def _cheapest_to_evict(state: ScheduleState, request: Request, size: int) -> int:
     """Choose residencies whose bytes, with those that are free, cost the least.
 
@@ -159,10 +165,10 @@ def _cheapest_to_evict(state: ScheduleState, request: Request, size: int) -> int
         Their number in ``state.chosen``; -1 if not enough can be cleared.
     """
     memory, prices = request.memory, state.prices
-    blocks = state.space.blocks[memory]
+    blocks = blocks_of(space_in(state.space), memory)
     _price_all_blocks(state, memory, request.task)
     count = _sort_by_time(state, memory)
-    free, evictable = ZERO, ZERO
+    free, evictable = 0, 0
     best, best_cost = NONE, 0.0
     for place in range(count):
         block = prices[place].in_turn
@@ -178,40 +184,37 @@ def _cheapest_to_evict(state: ScheduleState, request: Request, size: int) -> int
         if best != NONE and waiting >= best_cost:
             return best
         if free >= size:
-            return ZERO
+            return 0
         cost, until = _choose_cheapest(state, request, place + 1, size - free)
         cost = _with_waiting(state, request, cost, max(by, until))
         if best == NONE or cost < best_cost:
-            best, best_cost = ZERO, cost
+            best, best_cost = 0, cost
             for i in range(place + 1):
                 if prices[prices[i].in_turn].is_chosen:
                     state.chosen[best] = blocks[prices[i].in_turn].holder
-                    best += ONE
+                    best += 1
     return best
 
 
-@part
 def _length(blocks: Table, block: int) -> int:
     return blocks[block + 1].start - blocks[block].start
 
 
-@part
 def _sort_by_time(state: ScheduleState, memory: int) -> int:
     """Sort the blocks that can be cleared by when they are free; return how many there are."""
-    prices, count = state.prices, ZERO
+    prices, count = state.prices, 0
     for block in range(state.space.length[memory]):
         if prices[block].free_from == NEVER:
             continue
         place = count
         while place > 0 and prices[prices[place - 1].in_turn].free_from > prices[block].free_from:
             prices[place].in_turn = prices[place - 1].in_turn
-            place -= ONE
+            place -= 1
         prices[place].in_turn = block
-        count += ONE
+        count += 1
     return count
 
 
-@part
 def _choose_cheapest(
     state: ScheduleState, request: Request, count: int, missing: int
 ) -> tuple[float, int]:
@@ -220,15 +223,15 @@ def _choose_cheapest(
     Of the first ``count`` blocks in order of time it is one alone that has enough, or the cheapest
     for their bytes, one after another.
     """
-    prices, blocks = state.prices, state.space.blocks[request.memory]
+    prices, blocks = state.prices, blocks_of(space_in(state.space), request.memory)
     alone, cost_alone = NONE, 0.0
     for place in range(count):
         block = prices[place].in_turn
-        prices[block].is_chosen = ZERO
+        prices[block].is_chosen = 0
         is_enough = blocks[block].holder != FREE and _length(blocks, block) >= missing
         if is_enough and (alone == NONE or prices[block].cost < cost_alone):
             alone, cost_alone = block, prices[block].cost
-    together, cost = ZERO, 0.0
+    together, cost = 0, 0.0
     while together < missing and (alone == NONE or cost < cost_alone):
         cheapest, least = NONE, 0.0
         for place in range(count):
@@ -239,27 +242,26 @@ def _choose_cheapest(
                     cheapest, least = block, rate
         if cheapest == NONE:
             break
-        prices[cheapest].is_chosen = ONE
+        prices[cheapest].is_chosen = 1
         together += _length(blocks, cheapest)
         cost += prices[cheapest].cost
     if alone != NONE and (together < missing or cost_alone <= cost):
         for place in range(count):
-            prices[prices[place].in_turn].is_chosen = ZERO
-        prices[alone].is_chosen = ONE
+            prices[prices[place].in_turn].is_chosen = 0
+        prices[alone].is_chosen = 1
         cost = cost_alone
-    until = ZERO
+    until = 0
     for place in range(count):
         block = prices[place].in_turn
-        if prices[block].is_chosen and prices[block].store != ZERO:
+        if prices[block].is_chosen and prices[block].store != 0:
             until = max(until, _end_of_stores(state, request.memory, block, block + 1))
     return cost, until
 
 
-@part
 def cheapest_range(state: ScheduleState, request: Request) -> int:
     """Return the address of the cheapest range of bytes to clear; -1 when none can be cleared."""
     memory = request.memory
-    blocks = state.space.blocks[memory]
+    blocks = blocks_of(space_in(state.space), memory)
     count = state.space.length[memory]
     alignment = state.memories[memory].alignment
     prices = state.prices
@@ -272,14 +274,14 @@ def cheapest_range(state: ScheduleState, request: Request) -> int:
             continue
         if end > blocks[count].start:
             break
-        free, cost, block, has_stores = ZERO, 0.0, first, NO
+        free, cost, block, has_stores = 0, 0.0, first, False
         # Costs only grow: a range that is already dearer than the best one is left.
         while blocks[block].start < end and prices[block].free_from != NEVER:
             if best != NONE and cost >= best_cost:
                 break
             free = max(free, prices[block].free_from)
             cost += prices[block].cost
-            has_stores = has_stores or prices[block].store != ZERO
+            has_stores = has_stores or prices[block].store != 0
             block += 1
         if blocks[block].start < end:
             continue
@@ -300,7 +302,6 @@ def cheapest_range(state: ScheduleState, request: Request) -> int:
     return best
 
 
-@part
 def _with_waiting(state: ScheduleState, request: Request, cost: float, free: int) -> float:
     """Return a cost with what it costs that bytes are free from a cycle on, not sooner or later."""
     weights, in_time = state.weights, request.need - request.lead
@@ -311,35 +312,29 @@ def _with_waiting(state: ScheduleState, request: Request, cost: float, free: int
     return cost + max(0, free - in_time) + weights.early * max(0, free - request.ready)
 
 
-@part
 def _end_of_stores(state: ScheduleState, memory: int, first: int, last: int) -> int:
     """Return when all that must be stored of the blocks from ``first`` to ``last`` could be."""
-    blocks, prices, end = state.space.blocks[memory], state.prices, ZERO
+    blocks, prices, end = blocks_of(space_in(state.space), memory), state.prices, 0
+    parent = state.memories[memory].parent
     for block in range(first, last):
         if prices[block].store == TO_BE_TIMED:
-            held = state.residencies[blocks[block].holder]
-            _, _, prices[block].store = earliest_transfer(
-                state,
-                held.slice,
-                blocks[block].holder,
-                state.memories[memory].parent,
-                held.valid,
-                NEVER,
-            )
+            holder = blocks[block].holder
+            held = residency_at(state.residencies, holder)
+            _, _, until = earliest_transfer(state, held.slice, holder, parent, held.valid, NEVER)
+            prices[block].store = until
         end = max(end, prices[block].store)
     return end
 
 
-@part
 def _price_all_blocks(state: ScheduleState, memory: int, task: int) -> None:
     """Find for each block from when it could be free and what that costs.
 
     A store that has to come before is timed only when it matters.
     """
-    blocks = state.space.blocks[memory]
+    blocks = blocks_of(space_in(state.space), memory)
     for block in range(state.space.length[memory]):
         holder = blocks[block].holder
-        free_from, cost, store = blocks[block].free_from, 0.0, ZERO
+        free_from, cost, store = blocks[block].free_from, 0.0, 0
         if holder == RESERVED or (holder != FREE and not _is_evictable(state, holder, task)):
             free_from = NEVER
         elif holder != FREE:
@@ -349,16 +344,18 @@ def _price_all_blocks(state: ScheduleState, memory: int, task: int) -> None:
         state.prices[block].store = store
 
 
-@part
 def _is_evictable(state: ScheduleState, held: int, task: int) -> bool:
-    """Say whether a residency may be evicted while ``task`` is being placed."""
-    residency = state.residencies[held]
-    if residency.slice == NONE or residency.pinned == task:
+    """Say whether a residency may be evicted while ``task`` is being placed.
+
+    While buffers are put where they begin there is no task yet, and all of them stay.
+    """
+    residency = residency_at(state.residencies, held)
+    if task == NONE or residency.slice == NONE or residency.pinned == task:
         return False
     if residency.pinned != NONE and not state.tasks[residency.pinned].placed:
         return False
     buffer = state.slices[residency.slice].buffer
-    entry = state.buffers[buffer]
+    entry = buffer_at(state.buffers, buffer)
     if entry.home != held:
         return True
     if entry.ends == residency.memory:
@@ -366,7 +363,6 @@ def _is_evictable(state: ScheduleState, held: int, task: int) -> bool:
     return entry.in_dram != NONE or state.memories[residency.memory].parent != NONE
 
 
-@part
 def _eviction_price(state: ScheduleState, held: int, task: int) -> tuple[int, float, int]:
     """Return what evicting a residency costs.
 
@@ -376,27 +372,26 @@ def _eviction_price(state: ScheduleState, held: int, task: int) -> tuple[int, fl
         From when its bytes could be free but for a store; the cost in cycles; ``TO_BE_TIMED`` where
         it must be stored before, or 0.
     """
-    residency = state.residencies[held]
+    residency = residency_at(state.residencies, held)
     weights = state.weights
     gone = max(residency.end, residency.valid)
     memory = residency.memory
     parent = state.memories[memory].parent
     if parent == NONE:
-        return gone, 0.0, ZERO
+        return gone, 0.0, 0
     back = cycles_on_idle_hardware(state, parent, memory, residency.bytes)
     away = next_use(state, held) - state.tasks[task].position
-    tasks_of_a_core = max(0.0, away / state.cores.size)
+    tasks_of_a_core = max(0.0, away / state.rows.cores)
     price = weights.evict * back * weights.horizon / (weights.horizon + tasks_of_a_core)
     if is_last_copy(state, held):
         out = cycles_on_idle_hardware(state, memory, parent, residency.bytes)
         return gone, price + weights.evict * out, TO_BE_TIMED
-    return gone, price, ZERO
+    return gone, price, 0
 
 
-@part
 def _holder_in(space: AddressSpace, memory: int, address: int, size: int) -> int:
     """Return a residency that lies in a range of addresses; -1 when the range is free."""
-    blocks = space.blocks[memory]
+    blocks = blocks_of(space, memory)
     block = block_at(space, memory, address)
     while blocks[block].start < address + size:
         if blocks[block].holder != FREE:
@@ -405,11 +400,15 @@ def _holder_in(space: AddressSpace, memory: int, address: int, size: int) -> int
     return NONE
 
 
-@part
 def evict(state: ScheduleState, held: int, task: int) -> int:
-    """End a residency; the last copy of a buffer moves one memory closer to DRAM first."""
+    """End a residency; the last copy of a buffer moves one memory closer to DRAM first.
+
+    What would have to move has to stay where no memory is closer.
+    """
     if is_last_copy(state, held):
         parent = state.memories[state.residencies[held].memory].parent
+        if parent == NONE:
+            return DOES_NOT_FIT
         if state.memories[parent].is_dram:
             stop = store(state, held, parent)
         else:
@@ -420,25 +419,25 @@ def evict(state: ScheduleState, held: int, task: int) -> int:
     return DONE
 
 
-@part
 def _move_to_shared_memory(state: ScheduleState, held: int, parent: int, task: int) -> int:
     """Copy the last copy of a buffer to a memory next to DRAM; what lies there goes to DRAM.
 
-    Compiled code cannot recurse, so a machine has at most one memory between a scratchpad and DRAM.
+    No machine has more than one memory between a scratchpad and DRAM.
     """
     slice_ = state.residencies[held].slice
     size = state.residencies[held].bytes
     ready = state.residencies[held].valid
-    request = Request(parent, size, ready, ZERO, ready, task, NO)
+    request = CRequest(parent, size, ready, 0, ready, task, False)
     address = cheapest_range(state, request)
     if address == NONE:
         return DOES_NOT_FIT
+    above = state.memories[parent].parent
     while True:
-        other = _holder_in(state.space, parent, address, size)
+        other = _holder_in(space_in(state.space), parent, address, size)
         if other == NONE:
             break
         if is_last_copy(state, other):
-            stop = store(state, other, state.memories[parent].parent)
+            stop = UNREACHABLE if above == NONE else store(state, other, above)
             if stop != DONE:
                 return stop
         close(state, other)

@@ -7,20 +7,27 @@ the row is kept, for it says which bytes are free from when; but blocks have no 
 those that are taken for a residency become one block, behind all others.
 """
 
+import cython
 import numpy as np
 
-from spmilp.numba_layer import part
 from spmilp.machine.machine import Machine, Memory
-from spmilp.solvers.schedule.kernels.records import NEVER, NONE, ONE, ZERO, tables
-from spmilp.solvers.schedule.kernels.schedule_state import (
-    COUNT_RESIDENCIES,
-    FREE,
-    RESERVED,
-    AddressSpace,
-    ScheduleState,
-)
+from spmilp.solvers.schedule.kernels.records import Table, row_of, table
+from spmilp.solvers.schedule.kernels.schedule_state import AddressSpace, ScheduleState
 from spmilp.solvers.schedule.kernels.tables import alignment_of
 from spmilp.units import align_up
+
+if cython.compiled:
+    pass  # the .pxd says what these are in C
+else:
+    from spmilp.compiled import whole as space_in
+    from spmilp.solvers.schedule.kernels.records import NEVER, NONE
+    from spmilp.solvers.schedule.kernels.schedule_state import COUNT_RESIDENCIES, FREE, RESERVED
+
+    block_row_at = buffer_at = residency_at = slice_at = task_at = row_of
+
+    def blocks_of(space: AddressSpace, memory: int) -> Table:
+        """Return the blocks of one memory."""
+        return space.blocks[memory * space.most : (memory + 1) * space.most]
 
 
 def new_address_space(machine: Machine, blocks: int, *, is_open: bool) -> AddressSpace:
@@ -35,39 +42,40 @@ def new_address_space(machine: Machine, blocks: int, *, is_open: bool) -> Addres
         It ends with a whole unit of alignment: what lies last needs no bytes behind it.
     """
     space = AddressSpace(
-        blocks=tables((len(machine.memories), blocks), "start", "holder", "free_from"),
+        blocks=table(len(machine.memories) * blocks, "start", "holder", "free_from"),
         length=np.zeros(len(machine.memories), np.int64),
+        most=blocks,
     )
+    rows = space.blocks.reshape(len(machine.memories), blocks)
     for memory in machine.memories:
         if memory.usable is None or memory.size is None:
             continue
+        row = rows[memory.index]
         if is_open:
-            row = space.blocks[memory.index]
             row[0] = (0, FREE, 0)
             row[1] = (align_up(memory.usable, alignment_of(machine, memory.index)), RESERVED, 0)
             space.length[memory.index] = 1
         else:
-            _fill_row(space, memory, memory.size)
+            space.length[memory.index] = _fill_row(row, memory, memory.size)
     return space
 
 
-def _fill_row(space: AddressSpace, memory: Memory, size: int) -> None:
+def _fill_row(row: Table, memory: Memory, size: int) -> int:
+    """Write down the blocks of an empty memory; return how many there are."""
     edges = [(taken.start, RESERVED) for taken in memory.reserved]
     edges += [(taken.end, FREE) for taken in memory.reserved if taken.end < size]
     if not memory.reserved or memory.reserved[0].start > 0:
         edges.append((0, FREE))
     blocks = dict(sorted(edges, key=lambda edge: (edge[0], -edge[1])))
-    row = space.blocks[memory.index]
     for position, (start, holder) in enumerate(sorted(blocks.items())):
         row[position] = (start, holder, 0)
     row[len(blocks)] = (size, RESERVED, 0)
-    space.length[memory.index] = len(blocks)
+    return len(blocks)
 
 
-@part
 def block_at(space: AddressSpace, memory: int, address: int) -> int:
     """Return the position of the block that holds ``address``."""
-    blocks = space.blocks[memory]
+    blocks = blocks_of(space, memory)
     low, high = 0, space.length[memory] - 1
     while low < high:
         middle = (low + high + 1) >> 1
@@ -78,7 +86,6 @@ def block_at(space: AddressSpace, memory: int, address: int) -> int:
     return low
 
 
-@part
 def release(space: AddressSpace, memory: int, address: int, cycle: int, settled: int) -> None:
     """Free the block at ``address`` from ``cycle`` on.
 
@@ -86,7 +93,7 @@ def release(space: AddressSpace, memory: int, address: int, cycle: int, settled:
     before that cycle any more, so which of them was free first has no meaning.
     """
     block = block_at(space, memory, address)
-    freed = space.blocks[memory, block]
+    freed = block_row_at(blocks_of(space, memory), block)
     freed.holder = FREE
     freed.free_from = cycle
     if block + 1 < space.length[memory]:
@@ -95,45 +102,42 @@ def release(space: AddressSpace, memory: int, address: int, cycle: int, settled:
         _join(space, memory, block - 1, settled)
 
 
-@part
 def _join(space: AddressSpace, memory: int, block: int, settled: int) -> None:
     """Make one block of ``block`` and its successor if both are free and equally good."""
-    one, other = space.blocks[memory, block], space.blocks[memory, block + 1]
+    blocks = blocks_of(space, memory)
+    one, other = block_row_at(blocks, block), block_row_at(blocks, block + 1)
     if one.holder != FREE or other.holder != FREE:
         return
     last = max(one.free_from, other.free_from)
     if one.free_from != other.free_from and last > settled:
         return
     one.free_from = last
-    _close_gap(space, memory, block + 1, ONE)
+    _close_gap(space, memory, block + 1, 1)
 
 
-@part
 def _close_gap(space: AddressSpace, memory: int, block: int, blocks: int) -> None:
     """Remove ``blocks`` blocks from position ``block`` on."""
-    row = space.blocks[memory]
+    row = blocks_of(space, memory)
     for position in range(block, space.length[memory] - blocks + 1):
         row[position] = row[position + blocks]
     space.length[memory] -= blocks
 
 
-@part
 def claim(space: AddressSpace, memory: int, address: int, size: int, holder: int) -> bool:
     """Give ``[address, address + size)``, free now, to ``holder``; False when the row is full."""
-    if space.length[memory] + 3 > space.blocks.shape[1]:
+    if space.length[memory] + 3 > space.most:
         return False
     first = _cut(space, memory, address)
     last = _cut(space, memory, address + size)
     if last - first > 1:
         _close_gap(space, memory, first + 1, last - first - 1)
-    space.blocks[memory, first].holder = holder
+    block_row_at(blocks_of(space, memory), first).holder = holder
     return True
 
 
-@part
 def _cut(space: AddressSpace, memory: int, address: int) -> int:
     """Make ``address`` the start of a block; return its position (``length`` for the end)."""
-    row = space.blocks[memory]
+    row = blocks_of(space, memory)
     count = space.length[memory]
     if address == row[count].start:
         return count
@@ -147,14 +151,12 @@ def _cut(space: AddressSpace, memory: int, address: int) -> int:
     return block + 1
 
 
-@part
 def free_by(state: ScheduleState, memory: int, size: int) -> int:
     """Return the first cycle by which so many bytes are free together; ``NEVER`` for none."""
-    blocks, count = state.space.blocks[memory], state.space.length[memory]
-    last = -ONE
-    total = ZERO
+    blocks, count = blocks_of(space_in(state.space), memory), state.space.length[memory]
+    last, total = -1, 0
     while total < size:
-        following, more = NEVER, ZERO
+        following, more = NEVER, 0
         for block in range(count):
             if blocks[block].holder != FREE:
                 continue
@@ -170,7 +172,6 @@ def free_by(state: ScheduleState, memory: int, size: int) -> int:
     return last
 
 
-@part
 def gathered(state: ScheduleState, memory: int, size: int, limit: int) -> int:
     """Make one block of so many bytes that are free by ``limit``, those that are free last.
 
@@ -179,24 +180,24 @@ def gathered(state: ScheduleState, memory: int, size: int, limit: int) -> int:
     int
         Its address; -1 if there are not so many, or the row is full.
     """
-    if state.space.length[memory] + 3 > state.space.blocks.shape[1]:
+    space = space_in(state.space)
+    if space.length[memory] + 3 > space.most:
         return NONE
-    since, of_first = _free_last(state.space, memory, size, limit)
+    since, of_first = _free_last(space, memory, size, limit)
     if since == NONE:
         return NONE
     return _put_together(state, memory, since, of_first, limit)
 
 
-@part
 def _free_last(space: AddressSpace, memory: int, size: int, limit: int) -> tuple[int, int]:
     """Return the last cycle since which so many bytes become free by ``limit``; -1 for none.
 
     And how many of those that become free in that very cycle are needed.
     """
-    blocks = space.blocks[memory]
-    since, total, later = limit + ONE, ZERO, ZERO
+    blocks = blocks_of(space, memory)
+    since, total, later = limit + 1, 0, 0
     while total < size:
-        before, more = -ONE, ZERO
+        before, more = -1, 0
         for block in range(space.length[memory]):
             free_from = blocks[block].free_from
             if blocks[block].holder != FREE or free_from >= since or free_from < before:
@@ -205,19 +206,18 @@ def _free_last(space: AddressSpace, memory: int, size: int, limit: int) -> tuple
             more = length if free_from > before else more + length
             before = free_from
         if more == 0:
-            return NONE, ZERO
+            return NONE, 0
         since, later, total = before, total, total + more
     return since, size - later
 
 
-@part
 def _put_together(state: ScheduleState, memory: int, since: int, of_first: int, limit: int) -> int:
     """Move what is free from ``since`` to ``limit`` behind all other blocks, as one; say where to.
 
     Of what is free in the first of these cycles only so many bytes.
     """
-    blocks, count = state.space.blocks[memory], state.space.length[memory]
-    address, position, latest = blocks[0].start, ZERO, ZERO
+    blocks, count = blocks_of(space_in(state.space), memory), state.space.length[memory]
+    address, position, latest = blocks[0].start, 0, 0
     end = blocks[count].start
     for block in range(count):
         holder, free_from = blocks[block].holder, blocks[block].free_from
@@ -238,17 +238,16 @@ def _put_together(state: ScheduleState, memory: int, since: int, of_first: int, 
         if holder >= 0:
             state.residencies[holder].offset = address
         address += length
-        position += ONE
+        position += 1
     blocks[position].start = address
     blocks[position].holder = FREE
     blocks[position].free_from = latest
     blocks[position + 1].start = end
     blocks[position + 1].holder = RESERVED
-    state.space.length[memory] = position + ONE
+    state.space.length[memory] = position + 1
     return address
 
 
-@part
 def next_use(state: ScheduleState, held: int) -> int:
     """Return the position of the next task that needs a residency; ``NEVER`` if none does.
 
@@ -256,33 +255,34 @@ def next_use(state: ScheduleState, held: int) -> int:
     has besides: others take it from here rather than load it again. Any other copy is needed by the
     readers of its own memory (or of those that are filled through it).
     """
-    residency = state.residencies[held]
+    residency = residency_at(state.residencies, held)
     slice_ = residency.slice
+    if slice_ == NONE:
+        return NEVER
     buffer = state.slices[slice_].buffer
-    whole = state.buffers[buffer]
-    at_home = whole.home == held
-    if at_home and whole.ends == residency.memory:
-        return ZERO
-    only_dram_besides = whole.home == NONE
+    entire = buffer_at(state.buffers, buffer)
+    at_home = entire.home == held
+    if at_home and entire.ends == residency.memory:
+        return 0
+    only_dram_besides = entire.home == NONE
     memory = NONE if at_home or only_dram_besides else residency.memory
     if slice_ != buffer:
         return _next_reader(state, slice_, memory)
     soonest = NEVER
-    for entry in range(whole.parts_from, whole.parts_to):
+    for entry in range(entire.parts_from, entire.parts_to):
         soonest = min(soonest, _next_reader(state, state.lists[entry], memory))
     return soonest
 
 
-@part
 def _next_reader(state: ScheduleState, slice_: int, memory: int) -> int:
     """Return the position of a slice's next reader, on ``memory`` only unless that is -1."""
-    read = state.slices[slice_]
+    read = slice_at(state.slices, slice_)
     last, entry = read.readers_to, read.next_reader
     while entry < last and state.tasks[state.readers[entry]].placed:
         entry += 1
     read.next_reader = entry
     while entry < last:
-        reader = state.tasks[state.readers[entry]]
+        reader = task_at(state.tasks, state.readers[entry])
         entry += 1
         if reader.placed:
             continue
@@ -294,7 +294,6 @@ def _next_reader(state: ScheduleState, slice_: int, memory: int) -> int:
     return NEVER
 
 
-@part
 def residency_in(state: ScheduleState, slice_: int, memory: int) -> int:
     """Return the residency in ``memory`` that can serve a slice: its own or its parent's; or -1."""
     own = _first_alive_in(state, slice_, memory)
@@ -304,13 +303,12 @@ def residency_in(state: ScheduleState, slice_: int, memory: int) -> int:
     return _first_alive_in(state, buffer, memory)
 
 
-@part
 def _first_alive_in(state: ScheduleState, slice_: int, memory: int) -> int:
     """Walk the residencies of a slice, dropping the ended ones from the list."""
     before = NONE
     one = state.slices[slice_].first
     while one != NONE:
-        residency = state.residencies[one]
+        residency = residency_at(state.residencies, one)
         following = residency.following
         if not residency.alive:
             if before == NONE:
@@ -325,22 +323,22 @@ def _first_alive_in(state: ScheduleState, slice_: int, memory: int) -> int:
     return NONE
 
 
-@part
 def is_last_copy(state: ScheduleState, held: int) -> bool:
     """Say whether a buffer that is still needed would be lost with this residency."""
-    buffer = state.slices[state.residencies[held].slice].buffer
-    entry = state.buffers[buffer]
-    return entry.home == held and entry.in_dram == NONE
+    slice_ = state.residencies[held].slice
+    if slice_ == NONE:
+        return False
+    buffer = buffer_at(state.buffers, state.slices[slice_].buffer)
+    return buffer.home == held and buffer.in_dram == NONE
 
 
-@part
 def new_residency(state: ScheduleState, slice_: int, memory: int, size: int) -> int:
     """Return a new residency without cycles and address; -1 when the table is full."""
     new = state.counts[COUNT_RESIDENCIES]
-    if new == state.residencies.size:
+    if new == state.rows.residencies:
         return NONE
     state.counts[COUNT_RESIDENCIES] = new + 1
-    residency = state.residencies[new]
+    residency = residency_at(state.residencies, new)
     residency.slice = slice_
     residency.memory = memory
     residency.bytes = size
@@ -356,22 +354,20 @@ def new_residency(state: ScheduleState, slice_: int, memory: int, size: int) -> 
     return new
 
 
-@part
 def settle_at(state: ScheduleState, held: int, address: int) -> bool:
     """Give a new residency the free bytes at ``address``; False when the row of blocks is full."""
-    residency = state.residencies[held]
+    residency = residency_at(state.residencies, held)
     residency.offset = address
     size = padded_size(state, residency.memory, address, residency.bytes)
-    return claim(state.space, residency.memory, address, size, held)
+    return claim(space_in(state.space), residency.memory, address, size, held)
 
 
-@part
 def padded_size(state: ScheduleState, memory: int, address: int, size: int) -> int:
     """Return the bytes to take for ``size``: up to the next aligned address if they are free."""
     alignment = state.memories[memory].alignment
     end = address + (size + alignment - 1) // alignment * alignment
-    blocks = state.space.blocks[memory]
-    block = block_at(state.space, memory, address)
+    blocks = blocks_of(space_in(state.space), memory)
+    block = block_at(space_in(state.space), memory, address)
     while block < state.space.length[memory] and blocks[block].start < end:
         if blocks[block].holder != FREE:
             return blocks[block].start - address
@@ -379,34 +375,32 @@ def padded_size(state: ScheduleState, memory: int, address: int, size: int) -> i
     return min(end, blocks[block].start) - address
 
 
-@part
 def close(state: ScheduleState, held: int) -> None:
     """End a residency after its last use and free its bytes from then on."""
-    residency = state.residencies[held]
+    residency = residency_at(state.residencies, held)
     residency.end = max(residency.end, residency.valid, residency.start + 1)
     residency.alive = 0
     if residency.slice >= 0:
-        buffer = state.buffers[state.slices[residency.slice].buffer]
+        buffer = buffer_at(state.buffers, state.slices[residency.slice].buffer)
         if buffer.home == held:
             buffer.home = NONE
-    memory = state.memories[residency.memory]
-    if not memory.is_dram:
-        release(state.space, residency.memory, residency.offset, residency.end, memory.settled)
+    memory = residency.memory
+    if not state.memories[memory].is_dram:
+        settled = state.memories[memory].settled
+        release(space_in(state.space), memory, residency.offset, residency.end, settled)
 
 
-@part
 def close_if_idle(state: ScheduleState, held: int) -> None:
     """End a residency that no task needs any more."""
     if held != NONE and state.residencies[held].alive and next_use(state, held) == NEVER:
         close(state, held)
 
 
-@part
 def close_idle_copies(state: ScheduleState, slice_: int) -> None:
     """End every residency of a slice, outside DRAM, that no task needs any more."""
     one = state.slices[slice_].first
     while one != NONE:
-        residency = state.residencies[one]
+        residency = residency_at(state.residencies, one)
         if not state.memories[residency.memory].is_dram:
             close_if_idle(state, one)
         one = residency.following
