@@ -7,67 +7,91 @@ its addresses at once, so that the next task can always wait for what came befor
 deadlock, and a plan comes out whenever each task's working set fits.
 """
 
-from spmilp.numba_layer import kernel, part
-from spmilp.solvers.schedule.kernels.eviction import Request, allocate, cheapest_range, evict
-from spmilp.solvers.schedule.kernels.memories import (
-    close,
-    close_idle_copies,
-    close_if_idle,
-    new_residency,
-    next_use,
-    residency_in,
-    settle_at,
-)
-from spmilp.solvers.schedule.kernels.records import NEVER, NO, NONE, YES, ZERO, Ints
-from spmilp.solvers.schedule.kernels.schedule_state import (
-    BLOCKS_FULL,
-    COUNT_FAILED_MEMORY,
-    COUNT_FAILED_SLICE,
-    COUNT_FAILED_TASK,
-    COUNT_LATEST,
-    COUNT_TRANSFERS,
-    DOES_NOT_FIT,
-    DONE,
-    RESIDENCIES_FULL,
-    TOO_LATE,
-    UNREACHABLE,
-    ScheduleState,
-)
-from spmilp.solvers.schedule.kernels.transfers import (
-    earliest_finish_core,
-    earliest_transfer,
-    end_of_predecessors,
-    store,
-    transfer_to_all,
-)
+import cython
+
+from spmilp.compiled import address, in_c
+from spmilp.solvers.schedule.kernels.records import Ints
+from spmilp.solvers.schedule.kernels.schedule_state import ScheduleState
+
+MOST_SOURCES = 12
+"""Residencies outside DRAM that are looked at as sources of a copy, which bounds the time."""
+
+if cython.compiled:
+    pass  # the .pxd says what these are in C
+else:
+    from spmilp.compiled import longs_at, whole
+    from spmilp.solvers.schedule.kernels.eviction import CRequest, allocate, cheapest_range, evict
+    from spmilp.solvers.schedule.kernels.memories import (
+        blocks_of,
+        close,
+        close_idle_copies,
+        close_if_idle,
+        new_residency,
+        next_use,
+        residency_in,
+        settle_at,
+    )
+    from spmilp.solvers.schedule.kernels.records import NEVER, NONE, row_of
+    from spmilp.solvers.schedule.kernels.schedule_state import (
+        BLOCKS_FULL,
+        COUNT_FAILED_MEMORY,
+        COUNT_FAILED_SLICE,
+        COUNT_FAILED_TASK,
+        COUNT_LATEST,
+        COUNT_TRANSFERS,
+        DOES_NOT_FIT,
+        DONE,
+        RESIDENCIES_FULL,
+        TOO_LATE,
+        UNREACHABLE,
+    )
+    from spmilp.solvers.schedule.kernels.transfers import (
+        earliest_finish_core,
+        earliest_transfer,
+        end_of_predecessors,
+        store,
+        transfer_to_all,
+    )
+
+    task_at = read_at = write_at = buffer_at = core_at = residency_at = row_of
+    state_at = space_in = whole
 
 
-@kernel
-def generate_schedule(state: ScheduleState, order: Ints) -> int:
+def generate_schedule(tables: ScheduleState, order: Ints) -> int:
     """Place the tasks of ``order`` one after another; return why it stopped."""
+    kept = in_c(tables)
+    state, tasks, count = state_at(address(kept)), longs_at(address(order)), whole(order.size)
+    with cython.nogil:
+        stop = _generate(state, tasks, count)
+    return int(stop)
+
+
+def _generate(state: ScheduleState, order: Ints, count: int) -> int:
+    """Place ``count`` tasks one after another; return why it stopped."""
     stop = _place_initial_buffers(state)
     if stop != DONE:
         return stop
-    for task in order:
-        if state.tasks[task].core == NONE:
-            state.tasks[task].core = earliest_finish_core(state, task)
-        stop = _place(state, task, NO)
+    for place in range(count):
+        task = order[place]
+        placed = task_at(state.tasks, task)
+        if placed.core == NONE:
+            placed.core = earliest_finish_core(state, task)
+        stop = UNREACHABLE if placed.core == NONE else _place(state, task, False)
         if stop == DOES_NOT_FIT:
             # What the task has brought so far leaves gaps: begin again in an empty memory.
             stop = _empty_the_memory(state, task)
             if stop == DONE:
-                stop = _place(state, task, YES)
+                stop = _place(state, task, True)
         if stop != DONE:
             state.counts[COUNT_FAILED_TASK] = task
             return stop
-        if state.tasks[task].end + state.tasks[task].tail > state.counts[COUNT_LATEST]:
+        if placed.end + placed.tail > state.counts[COUNT_LATEST]:
             return TOO_LATE
     return DONE
 
 
-@part
 def _place_initial_buffers(state: ScheduleState) -> int:
-    for buffer in range(state.buffers.size):
+    for buffer in range(state.rows.buffers):
         memory = state.buffers[buffer].begins
         if memory == NONE:
             continue
@@ -78,7 +102,7 @@ def _place_initial_buffers(state: ScheduleState) -> int:
         if state.memories[memory].is_dram:
             state.buffers[buffer].in_dram = new
             continue
-        request = Request(memory, size, ZERO, ZERO, ZERO, NONE, YES)
+        request = CRequest(memory, size, 0, 0, 0, NONE, True)
         address = cheapest_range(state, request)
         if address == NONE:
             state.counts[COUNT_FAILED_SLICE] = buffer
@@ -90,13 +114,13 @@ def _place_initial_buffers(state: ScheduleState) -> int:
     return DONE
 
 
-@part
 def _empty_the_memory(state: ScheduleState, task: int) -> int:
     """Evict all that may go from the memory in which a task is to run, what it reads included."""
     memory = state.cores[state.tasks[task].core].memory
+    blocks = blocks_of(space_in(state.space), memory)
     block = 0
     while block < state.space.length[memory]:
-        held = state.space.blocks[memory, block].holder
+        held = blocks[block].holder
         if held < 0 or _is_pinned_home(state, held):
             block += 1
             continue
@@ -107,9 +131,8 @@ def _empty_the_memory(state: ScheduleState, task: int) -> int:
     return DONE
 
 
-@part
 def _is_pinned_home(state: ScheduleState, held: int) -> bool:
-    residency = state.residencies[held]
+    residency = residency_at(state.residencies, held)
     if residency.slice == NONE:
         return False
     buffer = state.slices[residency.slice].buffer
@@ -117,22 +140,21 @@ def _is_pinned_home(state: ScheduleState, held: int) -> bool:
     return at_home and state.buffers[buffer].ends == residency.memory
 
 
-@part
 def _place(state: ScheduleState, task: int, compact: bool) -> int:
     """Give a task its slices, bytes and cycles."""
-    placed = state.tasks[task]
-    core = state.cores[placed.core]
+    placed = task_at(state.tasks, task)
+    core = core_at(state.cores, placed.core)
     memory = core.memory
     need = max(core.free, end_of_predecessors(state, task))
     for entry in range(placed.reads_from, placed.reads_to):
-        read = state.reads[entry]
+        read = read_at(state.reads, entry)
         read.served_by = residency_in(state, read.slice, memory)
         if read.served_by != NONE:
-            served = state.residencies[read.served_by]
+            served = residency_at(state.residencies, read.served_by)
             served.pinned = task
             need = max(need, served.valid)
     for entry in range(placed.reads_from, placed.reads_to):
-        read = state.reads[entry]
+        read = read_at(state.reads, entry)
         if read.served_by == NONE:
             here, stop = fetch(state, read.slice, memory, need, task, compact)
             if stop != DONE:
@@ -144,7 +166,7 @@ def _place(state: ScheduleState, task: int, compact: bool) -> int:
     if stop != DONE:
         placed.placed = 0
         return stop
-    end = start + state.cycles[task, core.kind]
+    end = start + state.cycles[task * state.rows.kinds + core.kind]
     placed.start = start
     placed.end = end
     core.free = end
@@ -155,27 +177,26 @@ def _place(state: ScheduleState, task: int, compact: bool) -> int:
     return _release(state, task)
 
 
-@part
 def _reserve_outputs(
     state: ScheduleState, task: int, memory: int, need: int, compact: bool
 ) -> tuple[int, int]:
     """Find bytes for outputs and scratch; return the task's start and why it stopped."""
-    writer = state.tasks[task]
+    writer = task_at(state.tasks, task)
     for entry in range(writer.writes_from, writer.writes_to):
-        write = state.writes[entry]
+        write = write_at(state.writes, entry)
         write.held_by = _overwritten(state, task, entry, memory, need, compact)
         if write.held_by != NONE:
             need = max(need, state.residencies[write.held_by].end)
             continue
         size = state.slices[write.buffer].bytes
-        request = Request(memory, size, need, ZERO, NEVER, task, compact)
+        request = CRequest(memory, size, need, 0, NEVER, task, compact)
         new, free, stop = allocate(state, write.buffer, request)
         if stop != DONE:
             return need, stop
         write.held_by = new
         need = max(need, free)
     if writer.scratch_bytes > 0:
-        request = Request(memory, writer.scratch_bytes, need, ZERO, NEVER, task, compact)
+        request = CRequest(memory, writer.scratch_bytes, need, 0, NEVER, task, compact)
         new, free, stop = allocate(state, NONE, request)
         if stop != DONE:
             return need, stop
@@ -184,7 +205,6 @@ def _reserve_outputs(
     return need, DONE
 
 
-@part
 def _overwritten(
     state: ScheduleState, task: int, entry: int, memory: int, need: int, compact: bool
 ) -> int:
@@ -193,12 +213,12 @@ def _overwritten(
     No other task needs the operand, it is large enough, and waiting for its other uses costs
     nothing (or the memory is compacted and any bytes will do).
     """
-    write = state.writes[entry]
+    write = write_at(state.writes, entry)
     size = state.slices[write.buffer].bytes
     for pair in range(write.overwrites_from, write.overwrites_to):
-        read = state.reads[state.tasks[task].reads_from + state.lists[pair]]
+        read = read_at(state.reads, state.tasks[task].reads_from + state.lists[pair])
         held = read.served_by
-        residency = state.residencies[held]
+        residency = residency_at(state.residencies, held)
         if residency.slice != read.slice or residency.memory != memory:
             continue
         if residency.bytes < size or (residency.end > need and not compact):
@@ -208,7 +228,7 @@ def _overwritten(
         # Reading another slice of the same residency would find it overwritten.
         taken = False
         for other in range(state.tasks[task].reads_from, state.tasks[task].reads_to):
-            another = state.reads[other]
+            another = read_at(state.reads, other)
             taken = taken or (another.served_by == held and another.slice != read.slice)
         for other in range(state.tasks[task].writes_from, entry):
             taken = taken or state.writes[other].held_by == held
@@ -217,17 +237,16 @@ def _overwritten(
     return NONE
 
 
-@part
 def _write(state: ScheduleState, task: int, memory: int, start: int, end: int) -> int:
     """Fix the cycles of what a task uses; overwritten operands give up their bytes."""
-    writer = state.tasks[task]
+    writer = task_at(state.tasks, task)
     for entry in range(writer.reads_from, writer.reads_to):
-        served = state.residencies[state.reads[entry].served_by]
+        served = residency_at(state.residencies, state.reads[entry].served_by)
         served.end = max(served.end, end)
     for entry in range(writer.writes_from, writer.writes_to):
-        write = state.writes[entry]
+        write = write_at(state.writes, entry)
         buffer = write.buffer
-        old = state.residencies[write.held_by]
+        old = residency_at(state.residencies, write.held_by)
         if old.slice != buffer:
             overwritten = write.held_by
             close(state, overwritten)
@@ -237,44 +256,38 @@ def _write(state: ScheduleState, task: int, memory: int, start: int, end: int) -
             state.residencies[write.held_by].overwrites = overwritten
             if not settle_at(state, write.held_by, old.offset):
                 return BLOCKS_FULL
-        written = state.residencies[write.held_by]
+        written = residency_at(state.residencies, write.held_by)
         written.start = start
         written.valid = end
         written.end = end
         written.filled_by_task = task
         state.buffers[buffer].home = write.held_by
     if writer.scratch != NONE:
-        scratch = state.residencies[writer.scratch]
+        scratch = residency_at(state.residencies, writer.scratch)
         scratch.start = start
         scratch.end = end
         close(state, writer.scratch)
     return DONE
 
 
-@part
 def _release(state: ScheduleState, task: int) -> int:
     """Store outputs, and close every residency that no task needs any more."""
-    done = state.tasks[task]
+    done = task_at(state.tasks, task)
     for entry in range(done.writes_from, done.writes_to):
-        written = state.buffers[state.writes[entry].buffer]
+        written = buffer_at(state.buffers, state.writes[entry].buffer)
         if written.ends != NONE:
             stop = send_towards(state, written.home, written.ends, task)
             if stop != DONE:
                 return stop
         close_if_idle(state, written.home)
     for entry in range(done.reads_from, done.reads_to):
-        read = state.reads[entry]
+        read = read_at(state.reads, entry)
         close_if_idle(state, read.served_by)
         close_if_idle(state, state.buffers[state.slices[read.slice].buffer].home)
         close_idle_copies(state, read.slice)
     return DONE
 
 
-MOST_SOURCES = 12
-"""Residencies outside DRAM that are looked at as sources of a copy, which bounds the time."""
-
-
-@part
 def fetch(
     state: ScheduleState, slice_: int, memory: int, need: int, task: int, compact: bool
 ) -> tuple[int, int]:
@@ -297,16 +310,15 @@ def fetch(
             return here, stop
         return _fetch_directly(state, slice_, memory, need, task, compact)
     if residency_in(state, slice_, parent) == NONE:
-        staged, stop = _fetch_directly(state, slice_, parent, need, task, NO)
+        staged, stop = _fetch_directly(state, slice_, parent, need, task, False)
         if stop != DONE:
             return staged, stop
     return _fetch_directly(state, slice_, memory, need, task, compact)
 
 
-@part
 def _store_home(state: ScheduleState, slice_: int) -> int:
     """Copy a slice's buffer to DRAM, unless it is there already and cannot be had even so."""
-    entry = state.buffers[state.slices[slice_].buffer]
+    entry = buffer_at(state.buffers, state.slices[slice_].buffer)
     if entry.home == NONE or entry.in_dram != NONE:
         return UNREACHABLE
     parent = state.memories[state.residencies[entry.home].memory].parent
@@ -315,18 +327,17 @@ def _store_home(state: ScheduleState, slice_: int) -> int:
     return store(state, entry.home, parent)
 
 
-@part
 def _fetch_directly(
     state: ScheduleState, slice_: int, memory: int, need: int, task: int, compact: bool
 ) -> tuple[int, int]:
     """Copy a slice from where the copy ends first, with a surcharge on DRAM."""
-    source, option, start, end = best_source(state, slice_, memory, ZERO)
+    source, option, start, end = best_source(state, slice_, memory, 0)
     if source == NONE:
         state.counts[COUNT_FAILED_SLICE] = slice_
         state.counts[COUNT_FAILED_MEMORY] = memory
         return NONE, UNREACHABLE
     size, made = state.slices[slice_].bytes, state.counts[COUNT_TRANSFERS]
-    request = Request(memory, size, need, end - start, start, task, compact)
+    request = CRequest(memory, size, need, end - start, start, task, compact)
     new, free, stop = allocate(state, slice_, request)
     if stop != DONE:
         return NONE, stop
@@ -343,7 +354,6 @@ def _fetch_directly(
     return new, transfer_to_all(state, slice_, source, new, option, start, end)
 
 
-@part
 def best_source(
     state: ScheduleState, slice_: int, memory: int, free: int
 ) -> tuple[int, int, int, int]:
@@ -351,21 +361,20 @@ def best_source(
 
     At most ``MOST_SOURCES`` residencies outside DRAM are asked, the youngest first.
     """
-    best, best_option, best_start, best_end, best_cost = NONE, NONE, ZERO, ZERO, 0.0
+    best, best_option, best_start, best_end, best_cost = NONE, NONE, 0, 0, 0.0
+    before = NEVER
     buffer = state.slices[slice_].buffer
     one = state.slices[slice_].first
     in_parent = slice_ == buffer
     asked = 0
     while True:
         while one != NONE:
-            residency = state.residencies[one]
+            residency = residency_at(state.residencies, one)
             following = residency.following
             is_dram = state.memories[residency.memory].is_dram
-            reachable = state.pair_at[residency.memory, memory] != NONE
-            if residency.alive and reachable and (is_dram or asked < MOST_SOURCES):
+            pair = state.pair_at[residency.memory * state.rows.memories + memory]
+            if residency.alive and pair != NONE and (is_dram or asked < MOST_SOURCES):
                 ready = max(free, residency.valid)
-                # No copy costs less than the cycle at which it ends.
-                before = NEVER if best == NONE else int(best_cost) + 1
                 option, start, end = earliest_transfer(state, slice_, one, memory, ready, before)
                 cost = float(end)
                 if is_dram:
@@ -375,23 +384,29 @@ def best_source(
                 if option != NONE and (best == NONE or cost < best_cost):
                     best, best_option, best_start, best_end = one, option, start, end
                     best_cost = cost
+                    # No copy costs less than the cycle at which it ends.
+                    before = int(cost)
+                    before += 1
             one = following
         if in_parent:
             return best, best_option, best_start, best_end
         one, in_parent = state.slices[buffer].first, True
 
 
-@part
 def send_towards(state: ScheduleState, held: int, memory: int, task: int) -> int:
     """Copy a buffer to the memory in which it must end, through a shared one where need be."""
-    residency = state.residencies[held]
+    residency = residency_at(state.residencies, held)
     if residency.memory == memory:
         return DONE
     slice_ = residency.slice
     parent = state.memories[residency.memory].parent
     if parent == memory and state.memories[memory].is_dram:
         return store(state, held, memory)
-    here, stop = fetch(state, slice_, parent, residency.valid, task, NO)
+    if parent == NONE:
+        state.counts[COUNT_FAILED_SLICE] = slice_
+        state.counts[COUNT_FAILED_MEMORY] = memory
+        return UNREACHABLE
+    here, stop = fetch(state, slice_, parent, residency.valid, task, False)
     if stop != DONE:
         return stop
     if parent == memory:

@@ -1,19 +1,17 @@
 """A problem and a machine as flat tables, made once: the fixed part of the schedule state.
 
 Rates are scaled to integers by one common factor, so that durations and loads stay exact. What an
-engine can copy, and in how many cycles, is decided here for all that work on these tables.
+engine can copy, and in how many cycles, kernels read from these tables (``transfers``).
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import lcm
 from operator import add
-from typing import Any
 
 import numpy as np
 
 from spmilp.cached import cached
-from spmilp.numba_layer import part
 from spmilp.machine.controllers import (
     MOST_DIMENSIONS,
     StridedCopy,
@@ -26,10 +24,8 @@ from spmilp.machine.routes import routes_of
 from spmilp.problem.problem import Buffer, Problem, Slice
 from spmilp.problem.strides import Layout, row_major_strides, strided_copy
 from spmilp.solvers.schedule.kernels.records import (
-    NO,
     NO_LIMIT,
     NONE,
-    ONE,
     Ints,
     Rows,
     Table,
@@ -366,32 +362,3 @@ def _buffer_table(problem: Problem, lists: _Lists) -> Table:
     buffers["home"] = NONE
     buffers["in_dram"] = NONE
     return buffers
-
-
-@part
-def can_copy(engine: Any, size: int, shape: int, offset: int) -> bool:
-    """Say whether an engine can make a copy.
-
-    This is the one place where that is decided for all that works on these tables.
-
-    Parameters
-    ----------
-    engine
-        Its row of the table of resources.
-    size
-        Bytes of the slice.
-    shape, offset
-        Of the slice, as it is copied: packed at both ends (``packed``, 0), out of its parent's
-        residency (``from_parent``), or to or from its place in DRAM (``at_place``).
-    """
-    if size > engine.longest or shape & engine.shapes > engine.dimensions:
-        return NO
-    fits: bool = offset % engine.congruence == 0
-    return fits
-
-
-@part
-def cycles_of_copy(option: Any, size: int, scale: int) -> int:
-    """Return the cycles of a copy by a transfer option, a row of the table of options."""
-    cycles: int = option.fixed + (size * scale + option.rate - ONE) // option.rate
-    return cycles

@@ -1,297 +1,15 @@
 """Transfers: engine, cycles and what they hold on the links; one for several memories. Compiled.
 
-Further memories, those of other tasks that will read a slice, get it by the same transfer only
-where bytes are free by then, and only while the transfer does not end much later for them.
+What an engine can copy, and in how many cycles, is decided here for all kernels. Further memories,
+those of other tasks that will read a slice, get it by the same transfer only where bytes are free
+by then, and only while the transfer does not end much later for them.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from spmilp.numba_layer import part
-from spmilp.solvers.schedule.kernels.memories import (
-    gathered,
-    new_residency,
-    residency_in,
-    settle_at,
-)
-from spmilp.solvers.schedule.kernels.records import NEVER, NO, NONE, ONE, YES, ZERO
-from spmilp.solvers.schedule.kernels.schedule_state import (
-    BLOCKS_FULL,
-    COUNT_RESIDENCIES,
-    COUNT_TRANSFERS,
-    DONE,
-    FREE,
-    RESIDENCIES_FULL,
-    TIMELINE_FULL,
-    TRANSFERS_FULL,
-    UNREACHABLE,
-    ScheduleState,
-)
-from spmilp.solvers.schedule.kernels.tables import can_copy, cycles_of_copy
-from spmilp.solvers.schedule.kernels.timeline import earliest_gap, occupy
+import cython
 
-
-@part
-def cycles_on_idle_hardware(state: ScheduleState, source: int, target: int, size: int) -> int:
-    """Return the cycles of a transfer between two memories; 0 when nothing connects them.
-
-    The source may be the parent of a memory that has none, -1.
-    """
-    pair = _pair(state, source, target)
-    if pair == NONE:
-        return ZERO
-    return cycles_of_copy(state.options[state.pairs[pair].options_from], size, state.scale)
-
-
-@part
-def _pair(state: ScheduleState, source: int, target: int) -> int:
-    """Return the row of a pair of memories; -1 when nothing connects them, or one is none."""
-    if source == NONE or target == NONE:
-        return NONE
-    pair: int = state.pair_at[source, target]
-    return pair
-
-
-@part
-def earliest_transfer(
-    state: ScheduleState, slice_: int, source: int, memory: int, ready: int, before: int
-) -> tuple[int, int, int]:
-    """Return option, start and end of the transfer that ends first.
-
-    If none ends in time, or no engine can make it, the option is -1, and ``before`` is the end.
-
-    Parameters
-    ----------
-    source
-        The residency that it is copied from.
-    ready
-        Cycle before which it cannot start.
-    before
-        Cycle before which it has to end to be of use.
-    """
-    residency = state.residencies[source]
-    pair = state.pair_at[residency.memory, memory]
-    best, best_start, best_end = NONE, ZERO, before
-    if pair == NONE:
-        return best, best_start, best_end
-    size = state.slices[slice_].bytes
-    shape, offset = _layout(state, slice_, source, memory)
-    for option in range(state.pairs[pair].options_from, state.pairs[pair].options_to):
-        if not can_copy(state.resources[state.options[option].engine], size, shape, offset):
-            continue
-        cycles = cycles_of_copy(state.options[option], size, state.scale)
-        start = _first_start(state, pair, option, ready, cycles, best_end - cycles)
-        if start + cycles < best_end:
-            best, best_start, best_end = option, start, start + cycles
-    return best, best_start, best_end
-
-
-@part
-def can_make(state: ScheduleState, option: int, slice_: int, source: int, destination: int) -> bool:
-    """Say whether the engine of an option can copy a slice from one residency to another."""
-    shape, offset = _layout(state, slice_, source, state.residencies[destination].memory)
-    engine = state.resources[state.options[option].engine]
-    return can_copy(engine, state.slices[slice_].bytes, shape, offset)
-
-
-@part
-def _layout(state: ScheduleState, slice_: int, source: int, memory: int) -> tuple[int, int]:
-    """Return the shape of a copy, and the bytes by which one end lies behind an aligned one.
-
-    Both ends are packed, or one lies inside something larger: the slice's parent, or its tensor.
-    """
-    residency = state.residencies[source]
-    entry = state.slices[slice_]
-    if state.memories[memory].is_dram or state.memories[residency.memory].is_dram:
-        return entry.at_place, entry.offset_at_place
-    if residency.slice == slice_:
-        return entry.packed, ZERO
-    return entry.from_parent, entry.offset_in_parent
-
-
-@part
-def _first_start(
-    state: ScheduleState, pair: int, option: int, ready: int, cycles: int, too_late: int
-) -> int:
-    """Return the first cycle at which engine and links of the route can carry the transfer.
-
-    They are asked in turn until all agree, or until it is sure to be too late: then any such cycle
-    is returned.
-    """
-    timeline = state.timeline
-    taken, route = state.options[option], state.pairs[pair]
-    resources = route.links_to - route.links_from + 1
-    start, asked, agreed = ready, ZERO, ZERO
-    while agreed < resources and start < too_late:
-        if asked == 0:
-            resource = taken.engine
-            spare = state.resources[resource].capacity - 1
-        else:
-            resource = state.links[route.links_from + asked - 1]
-            spare = state.resources[resource].capacity - taken.rate
-        found = earliest_gap(timeline, resource, start, cycles, spare)
-        agreed = agreed + 1 if found == start else ONE
-        start = found
-        asked = asked + 1 if asked + 1 < resources else ZERO
-    return start
-
-
-@part
-def transfer(
-    state: ScheduleState,
-    slice_: int,
-    source: int,
-    destination: int,
-    option: int,
-    start: int,
-    end: int,
-) -> int:
-    """Make a transfer by one of the options; its destination holds the slice from ``start`` on."""
-    there, here = state.residencies[source].memory, state.residencies[destination].memory
-    route = state.pairs[state.pair_at[there, here]]
-    taken = state.options[option]
-    _, stop = write_down(state, slice_, source, destination, taken.engine, start, end)
-    if stop != DONE:
-        return stop
-    for entry in range(route.links_from, route.links_to):
-        if not occupy(state.timeline, state.links[entry], start, end, taken.rate):
-            return TIMELINE_FULL
-    return DONE
-
-
-@part
-def write_down(
-    state: ScheduleState,
-    slice_: int,
-    source: int,
-    destination: int,
-    engine: int,
-    start: int,
-    end: int,
-) -> tuple[int, int]:
-    """Write a transfer down, but not what it holds on the links; return it, and why it stopped."""
-    new = state.counts[COUNT_TRANSFERS]
-    if new == state.transfers.size:
-        return NONE, TRANSFERS_FULL
-    state.counts[COUNT_TRANSFERS] = new + 1
-    if not occupy(state.timeline, engine, start, end, ONE):
-        return NONE, TIMELINE_FULL
-    moved = state.transfers[new]
-    moved.slice = slice_
-    moved.source = source
-    moved.destination = destination
-    moved.engine = engine
-    moved.start = start
-    moved.end = end
-    fill(state, destination, new)
-    came_from = state.residencies[source]
-    came_from.end = max(came_from.end, end)
-    return new, DONE
-
-
-@part
-def fill(state: ScheduleState, residency: int, move: int) -> None:
-    """Let a transfer that is written down fill a residency."""
-    filled, by = state.residencies[residency], state.transfers[move]
-    filled.start = by.start
-    filled.valid = by.end
-    filled.end = by.end
-    filled.filled_by_transfer = move
-
-
-@part
-def store(state: ScheduleState, held: int, dram: int) -> int:
-    """Copy a whole buffer to DRAM as soon as it is valid."""
-    slice_ = state.residencies[held].slice
-    ready = state.residencies[held].valid
-    option, start, end = earliest_transfer(state, slice_, held, dram, ready, NEVER)
-    if option == NONE:
-        return UNREACHABLE
-    new = new_residency(state, slice_, dram, state.slices[slice_].bytes)
-    if new == NONE:
-        return RESIDENCIES_FULL
-    state.buffers[state.slices[slice_].buffer].in_dram = new
-    return transfer(state, slice_, held, new, option, start, end)
-
-
-@part
-def earliest_finish_core(state: ScheduleState, task: int) -> int:
-    """Return the core on which a task would end first, with loads on idle hardware.
-
-    What each memory holds is counted once for all cores: the time for one more core does not depend
-    on how much the task reads.
-    """
-    _count_loads_saved(state, task)
-    reads = state.tasks[task].reads_to - state.tasks[task].reads_from
-    ready = end_of_predecessors(state, task)
-    best, best_end = NONE, ZERO
-    rate, moving = ZERO, ZERO
-    for core in range(state.cores.size):
-        there = state.cores[core]
-        cycles = state.cycles[task, there.kind]
-        if cycles == NONE:
-            continue
-        memory = state.memories[there.memory]
-        loads = ZERO
-        pair = _pair(state, memory.parent, there.memory)
-        if pair != NONE:
-            option = state.options[state.pairs[pair].options_from]
-            if option.rate != rate:
-                rate = option.rate
-                moving = _cycles_of_all_reads(state, task, rate)
-            loads = reads * option.fixed + moving - memory.loads_saved
-        end = max(max(ready, there.free), ready + loads) + cycles
-        if best == NONE or end < best_end:
-            best, best_end = core, end
-    return best
-
-
-@part
-def end_of_predecessors(state: ScheduleState, task: int) -> int:
-    """Return the cycle from which a task could start for what it follows."""
-    end = ZERO
-    follower = state.tasks[task]
-    for entry in range(follower.before_from, follower.before_to):
-        end = max(end, state.tasks[state.lists[entry]].end)
-    return end
-
-
-@part
-def _count_loads_saved(state: ScheduleState, task: int) -> None:
-    """Add up, for each memory, the cycles of loads that its contents spare a task."""
-    for memory in range(state.memories.size):
-        state.memories[memory].loads_saved = ZERO
-    for entry in range(state.tasks[task].reads_from, state.tasks[task].reads_to):
-        slice_ = state.reads[entry].slice
-        _count_copies(state, slice_, state.slices[slice_].bytes, entry + ONE)
-        buffer = state.slices[slice_].buffer
-        if buffer != slice_:
-            _count_copies(state, buffer, state.slices[slice_].bytes, entry + ONE)
-
-
-@part
-def _count_copies(state: ScheduleState, held: int, size: int, now: int) -> None:
-    """Count a load of ``size`` bytes for each memory that holds a slice and was not counted now."""
-    one = state.slices[held].first
-    while one != NONE:
-        residency = state.residencies[one]
-        memory = state.memories[residency.memory]
-        if residency.alive and memory.counted_for != now:
-            memory.counted_for = now
-            memory.loads_saved += cycles_on_idle_hardware(
-                state, memory.parent, residency.memory, size
-            )
-        one = residency.following
-
-
-@part
-def _cycles_of_all_reads(state: ScheduleState, task: int, rate: int) -> int:
-    """Return the cycles in which all that a task reads passes at a scaled rate."""
-    cycles = ZERO
-    for entry in range(state.tasks[task].reads_from, state.tasks[task].reads_to):
-        size = state.slices[state.reads[entry].slice].bytes
-        cycles += (size * state.scale + rate - ONE) // rate
-    return cycles
-
+from spmilp.solvers.schedule.kernels.schedule_state import ScheduleState
 
 LATER = 4
 """A multicast may end later than the transfer to one memory alone by this part of its cycles."""
@@ -308,7 +26,314 @@ class _Multicast(NamedTuple):
     end: int
 
 
-@part
+if cython.compiled:
+    pass  # the .pxd says what these are in C
+else:
+    from spmilp.compiled import whole
+    from spmilp.solvers.schedule.kernels.memories import (
+        blocks_of,
+        gathered,
+        new_residency,
+        residency_in,
+        settle_at,
+    )
+    from spmilp.solvers.schedule.kernels.records import NEVER, NONE, row_of
+    from spmilp.solvers.schedule.kernels.schedule_state import (
+        BLOCKS_FULL,
+        COUNT_RESIDENCIES,
+        COUNT_TRANSFERS,
+        DONE,
+        FREE,
+        RESIDENCIES_FULL,
+        TIMELINE_FULL,
+        TRANSFERS_FULL,
+        UNREACHABLE,
+    )
+    from spmilp.solvers.schedule.kernels.timeline import earliest_gap, occupy
+
+    CMulticast = _Multicast
+    task_at = slice_at = core_at = memory_at = pair_row_at = option_at = row_of
+    resource_at = residency_at = transfer_at = row_of
+    space_in = timeline_in = whole
+
+
+def can_copy(engine: Any, size: int, shape: int, offset: int) -> bool:
+    """Say whether an engine can make a copy.
+
+    This is the one place where that is decided for all that works on these tables.
+
+    Parameters
+    ----------
+    engine
+        Its row of the table of resources.
+    size
+        Bytes of the slice.
+    shape, offset
+        Of the slice, as it is copied: packed at both ends (``packed``, 0), out of its parent's
+        residency (``from_parent``), or to or from its place in DRAM (``at_place``).
+    """
+    if size > engine.longest or shape & engine.shapes > engine.dimensions:
+        return False
+    fits: bool = offset % engine.congruence == 0
+    return fits
+
+
+def cycles_of_copy(option: Any, size: int, scale: int) -> int:
+    """Return the cycles of a copy by a transfer option, a row of the table of options."""
+    cycles: int = option.fixed + (size * scale + option.rate - 1) // option.rate
+    return cycles
+
+
+def cycles_on_idle_hardware(state: ScheduleState, source: int, target: int, size: int) -> int:
+    """Return the cycles of a transfer between two memories; 0 when nothing connects them.
+
+    The source may be the parent of a memory that has none, -1.
+    """
+    pair = _pair(state, source, target)
+    if pair == NONE:
+        return 0
+    option = option_at(state.options, state.pairs[pair].options_from)
+    return cycles_of_copy(option, size, state.scale)
+
+
+def _pair(state: ScheduleState, source: int, target: int) -> int:
+    """Return the row of a pair of memories; -1 when nothing connects them, or one is none."""
+    if source == NONE or target == NONE:
+        return NONE
+    pair: int = state.pair_at[source * state.rows.memories + target]
+    return pair
+
+
+def earliest_transfer(
+    state: ScheduleState, slice_: int, source: int, memory: int, ready: int, before: int
+) -> tuple[int, int, int]:
+    """Return option, start and end of the transfer that ends first.
+
+    If none ends in time, or no engine can make it, the option is -1, and ``before`` is the end.
+
+    Parameters
+    ----------
+    source
+        The residency that it is copied from.
+    ready
+        Cycle before which it cannot start.
+    before
+        Cycle before which it has to end to be of use.
+    """
+    residency = residency_at(state.residencies, source)
+    pair = _pair(state, residency.memory, memory)
+    best, best_start, best_end = NONE, 0, before
+    if pair == NONE:
+        return best, best_start, best_end
+    size = state.slices[slice_].bytes
+    shape, offset = _layout(state, slice_, source, memory)
+    for option in range(state.pairs[pair].options_from, state.pairs[pair].options_to):
+        taken = option_at(state.options, option)
+        if not can_copy(resource_at(state.resources, taken.engine), size, shape, offset):
+            continue
+        cycles = cycles_of_copy(taken, size, state.scale)
+        start = _first_start(state, pair, option, ready, cycles, best_end - cycles)
+        if start + cycles < best_end:
+            best, best_start, best_end = option, start, start + cycles
+    return best, best_start, best_end
+
+
+def can_make(state: ScheduleState, option: int, slice_: int, source: int, destination: int) -> bool:
+    """Say whether the engine of an option can copy a slice from one residency to another."""
+    shape, offset = _layout(state, slice_, source, state.residencies[destination].memory)
+    engine = resource_at(state.resources, state.options[option].engine)
+    return can_copy(engine, state.slices[slice_].bytes, shape, offset)
+
+
+def _layout(state: ScheduleState, slice_: int, source: int, memory: int) -> tuple[int, int]:
+    """Return the shape of a copy, and the bytes by which one end lies behind an aligned one.
+
+    Both ends are packed, or one lies inside something larger: the slice's parent, or its tensor.
+    """
+    residency = residency_at(state.residencies, source)
+    entry = slice_at(state.slices, slice_)
+    if state.memories[memory].is_dram or state.memories[residency.memory].is_dram:
+        return entry.at_place, entry.offset_at_place
+    if residency.slice == slice_:
+        return entry.packed, 0
+    return entry.from_parent, entry.offset_in_parent
+
+
+def _first_start(
+    state: ScheduleState, pair: int, option: int, ready: int, cycles: int, too_late: int
+) -> int:
+    """Return the first cycle at which engine and links of the route can carry the transfer.
+
+    They are asked in turn until all agree, or until it is sure to be too late: then any such cycle
+    is returned.
+    """
+    timeline = timeline_in(state.timeline)
+    taken, route = option_at(state.options, option), pair_row_at(state.pairs, pair)
+    resources = route.links_to - route.links_from + 1
+    start, asked, agreed = ready, 0, 0
+    while agreed < resources and start < too_late:
+        if asked == 0:
+            resource = taken.engine
+            spare = state.resources[resource].capacity - 1
+        else:
+            resource = state.links[route.links_from + asked - 1]
+            spare = state.resources[resource].capacity - taken.rate
+        found = earliest_gap(timeline, resource, start, cycles, spare)
+        agreed = agreed + 1 if found == start else 1
+        start = found
+        asked = asked + 1 if asked + 1 < resources else 0
+    return start
+
+
+def transfer(
+    state: ScheduleState,
+    slice_: int,
+    source: int,
+    destination: int,
+    option: int,
+    start: int,
+    end: int,
+) -> int:
+    """Make a transfer by one of the options; its destination holds the slice from ``start`` on."""
+    there, here = state.residencies[source].memory, state.residencies[destination].memory
+    route = pair_row_at(state.pairs, _pair(state, there, here))
+    taken = option_at(state.options, option)
+    _, stop = write_down(state, slice_, source, destination, taken.engine, start, end)
+    if stop != DONE:
+        return stop
+    for entry in range(route.links_from, route.links_to):
+        if not occupy(timeline_in(state.timeline), state.links[entry], start, end, taken.rate):
+            return TIMELINE_FULL
+    return DONE
+
+
+def write_down(
+    state: ScheduleState,
+    slice_: int,
+    source: int,
+    destination: int,
+    engine: int,
+    start: int,
+    end: int,
+) -> tuple[int, int]:
+    """Write a transfer down, but not what it holds on the links; return it, and why it stopped."""
+    new = state.counts[COUNT_TRANSFERS]
+    if new == state.rows.transfers:
+        return NONE, TRANSFERS_FULL
+    state.counts[COUNT_TRANSFERS] = new + 1
+    if not occupy(timeline_in(state.timeline), engine, start, end, 1):
+        return NONE, TIMELINE_FULL
+    moved = transfer_at(state.transfers, new)
+    moved.slice = slice_
+    moved.source = source
+    moved.destination = destination
+    moved.engine = engine
+    moved.start = start
+    moved.end = end
+    fill(state, destination, new)
+    came_from = residency_at(state.residencies, source)
+    came_from.end = max(came_from.end, end)
+    return new, DONE
+
+
+def fill(state: ScheduleState, residency: int, move: int) -> None:
+    """Let a transfer that is written down fill a residency."""
+    filled, by = residency_at(state.residencies, residency), transfer_at(state.transfers, move)
+    filled.start = by.start
+    filled.valid = by.end
+    filled.end = by.end
+    filled.filled_by_transfer = move
+
+
+def store(state: ScheduleState, held: int, dram: int) -> int:
+    """Copy a whole buffer to DRAM as soon as it is valid."""
+    slice_ = state.residencies[held].slice
+    ready = state.residencies[held].valid
+    option, start, end = earliest_transfer(state, slice_, held, dram, ready, NEVER)
+    if option == NONE:
+        return UNREACHABLE
+    new = new_residency(state, slice_, dram, state.slices[slice_].bytes)
+    if new == NONE:
+        return RESIDENCIES_FULL
+    state.buffers[state.slices[slice_].buffer].in_dram = new
+    return transfer(state, slice_, held, new, option, start, end)
+
+
+def earliest_finish_core(state: ScheduleState, task: int) -> int:
+    """Return the core on which a task would end first, with loads on idle hardware.
+
+    What each memory holds is counted once for all cores: the time for one more core does not depend
+    on how much the task reads.
+    """
+    _count_loads_saved(state, task)
+    reads = state.tasks[task].reads_to - state.tasks[task].reads_from
+    ready = end_of_predecessors(state, task)
+    best, best_end = NONE, 0
+    rate, moving = 0, 0
+    for core in range(state.rows.cores):
+        there = core_at(state.cores, core)
+        cycles = state.cycles[task * state.rows.kinds + there.kind]
+        if cycles == NONE:
+            continue
+        memory = memory_at(state.memories, there.memory)
+        loads = 0
+        pair = _pair(state, memory.parent, there.memory)
+        if pair != NONE:
+            option = option_at(state.options, state.pairs[pair].options_from)
+            if option.rate != rate:
+                rate = option.rate
+                moving = _cycles_of_all_reads(state, task, rate)
+            loads = reads * option.fixed + moving - memory.loads_saved
+        end = max(max(ready, there.free), ready + loads) + cycles
+        if best == NONE or end < best_end:
+            best, best_end = core, end
+    return best
+
+
+def end_of_predecessors(state: ScheduleState, task: int) -> int:
+    """Return the cycle from which a task could start for what it follows."""
+    end = 0
+    follower = task_at(state.tasks, task)
+    for entry in range(follower.before_from, follower.before_to):
+        end = max(end, state.tasks[state.lists[entry]].end)
+    return end
+
+
+def _count_loads_saved(state: ScheduleState, task: int) -> None:
+    """Add up, for each memory, the cycles of loads that its contents spare a task."""
+    for memory in range(state.rows.memories):
+        state.memories[memory].loads_saved = 0
+    for entry in range(state.tasks[task].reads_from, state.tasks[task].reads_to):
+        slice_ = state.reads[entry].slice
+        _count_copies(state, slice_, state.slices[slice_].bytes, entry + 1)
+        buffer = state.slices[slice_].buffer
+        if buffer != slice_:
+            _count_copies(state, buffer, state.slices[slice_].bytes, entry + 1)
+
+
+def _count_copies(state: ScheduleState, held: int, size: int, now: int) -> None:
+    """Count a load of ``size`` bytes for each memory that holds a slice and was not counted now."""
+    one = state.slices[held].first
+    while one != NONE:
+        residency = residency_at(state.residencies, one)
+        memory = memory_at(state.memories, residency.memory)
+        if residency.alive and memory.counted_for != now:
+            memory.counted_for = now
+            memory.loads_saved += cycles_on_idle_hardware(
+                state, memory.parent, residency.memory, size
+            )
+        one = residency.following
+
+
+def _cycles_of_all_reads(state: ScheduleState, task: int, rate: int) -> int:
+    """Return the cycles in which all that a task reads passes at a scaled rate."""
+    cycles = 0
+    for entry in range(state.tasks[task].reads_from, state.tasks[task].reads_to):
+        size = state.slices[state.reads[entry].slice].bytes
+        cycles += (size * state.scale + rate - 1) // rate
+    return cycles
+
+
 def transfer_to_all(
     state: ScheduleState,
     slice_: int,
@@ -326,10 +351,10 @@ def transfer_to_all(
         Of the transfer to ``destination`` alone.
     """
     if state.reach > 0:
-        there = state.residencies[source].memory
-        pair = state.pairs[state.pair_at[there, state.residencies[destination].memory]]
+        there, here = state.residencies[source].memory, state.residencies[destination].memory
+        pair = pair_row_at(state.pairs, _pair(state, there, here))
         for other in range(pair.options_from, pair.options_to):
-            engine = state.resources[state.options[other].engine]
+            engine = resource_at(state.resources, state.options[other].engine)
             if engine.multicast and can_make(state, other, slice_, source, destination):
                 first = state.counts[COUNT_RESIDENCIES]
                 found, stop = _found(state, slice_, source, destination, other, end)
@@ -340,23 +365,22 @@ def transfer_to_all(
     return transfer(state, slice_, source, destination, option, start, end)
 
 
-@part
 def _found(
     state: ScheduleState, slice_: int, source: int, destination: int, option: int, end: int
 ) -> tuple[_Multicast, int]:
     """Return a multicast with the residencies that it fills, made last; and why it stopped."""
     there, here = state.residencies[source].memory, state.residencies[destination].memory
     ready = max(state.residencies[destination].start, state.residencies[source].valid)
-    taken = state.options[option]
-    alone = _Multicast(taken.engine, taken.fixed, taken.rate, ZERO, ready, ready)
-    found = _with_route(state, slice_, alone, state.pair_at[there, here], option)
+    taken = option_at(state.options, option)
+    alone = CMulticast(taken.engine, taken.fixed, taken.rate, 0, ready, ready)
+    found = _with_route(state, slice_, alone, _pair(state, there, here), option)
     latest = end + (found.end - found.start) // LATER
     if found.end > latest:
         return found, DONE
-    readers = state.slices[slice_]
+    readers = slice_at(state.slices, slice_)
     now = NONE
     for entry in range(readers.next_reader, readers.readers_to):
-        reader = state.tasks[state.readers[entry]]
+        reader = task_at(state.tasks, state.readers[entry])
         if reader.placed:
             continue
         if now == NONE:
@@ -364,9 +388,9 @@ def _found(
         if reader.position > now + state.reach:
             break
         memory = _memory_that_lacks(state, slice_, entry, here)
-        if memory == NONE or state.pair_at[there, memory] == NONE:
+        pair = _pair(state, there, memory)
+        if pair == NONE:
             continue
-        pair = state.pair_at[there, memory]
         other = _option_of(state, pair, taken.engine)
         if other == NONE:
             continue
@@ -385,10 +409,9 @@ def _found(
     return found, DONE
 
 
-@part
 def _memory_that_lacks(state: ScheduleState, slice_: int, entry: int, here: int) -> int:
     """Return a reader's memory, if it is not ``here`` and a slice has yet to come there; or -1."""
-    reader = state.tasks[state.readers[entry]]
+    reader = task_at(state.tasks, state.readers[entry])
     if reader.placed or reader.core == NONE:
         return NONE
     memory: int = state.cores[reader.core].memory
@@ -399,7 +422,6 @@ def _memory_that_lacks(state: ScheduleState, slice_: int, entry: int, here: int)
     return memory
 
 
-@part
 def _option_of(state: ScheduleState, pair: int, engine: int) -> int:
     for option in range(state.pairs[pair].options_from, state.pairs[pair].options_to):
         if state.options[option].engine == engine:
@@ -407,62 +429,59 @@ def _option_of(state: ScheduleState, pair: int, engine: int) -> int:
     return NONE
 
 
-@part
 def _with_route(
     state: ScheduleState, slice_: int, before: _Multicast, pair: int, option: int
 ) -> _Multicast:
     """Return a multicast that goes along one more route, as soon as all of its links are free."""
-    timeline, links = state.timeline, before.links
+    timeline, links = timeline_in(state.timeline), before.links
     for entry in range(state.pairs[pair].links_from, state.pairs[pair].links_to):
         link = state.links[entry]
-        is_new = YES
+        is_new = True
         for i in range(links):
             if state.cast_links[i] == link:
-                is_new = NO
+                is_new = False
                 break
         if is_new:
             state.cast_links[links] = link
             links += 1
     fixed = max(before.fixed, state.options[option].fixed)
     rate = min(before.rate, state.options[option].rate)
-    cycles = fixed + (state.slices[slice_].bytes * state.scale + rate - ONE) // rate
+    cycles = fixed + (state.slices[slice_].bytes * state.scale + rate - 1) // rate
     channels = state.resources[before.engine].capacity
     start = before.start
     while True:
         asked = start
-        start = earliest_gap(timeline, before.engine, start, cycles, channels - ONE)
+        start = earliest_gap(timeline, before.engine, start, cycles, channels - 1)
         for i in range(links):
             link = state.cast_links[i]
             start = earliest_gap(
                 timeline, link, start, cycles, state.resources[link].capacity - rate
             )
         if start == asked:
-            return _Multicast(before.engine, fixed, rate, links, start, start + cycles)
+            return CMulticast(before.engine, fixed, rate, links, start, start + cycles)
 
 
-@part
 def _free_range(state: ScheduleState, memory: int, size: int, by: int) -> int:
     """Return the address of the smallest gap that is free by a cycle; -1 if there is none."""
     alignment = state.memories[memory].alignment
     if state.is_open:
         return gathered(state, memory, (size + alignment - 1) // alignment * alignment, by)
-    blocks, count = state.space.blocks[memory], state.space.length[memory]
+    blocks, count = blocks_of(space_in(state.space), memory), state.space.length[memory]
     best, best_left = NONE, NEVER
-    block = ZERO
+    block = 0
     while block < count:
         if blocks[block].holder != FREE or blocks[block].free_from > by:
-            block += ONE
+            block += 1
             continue
         address = (blocks[block].start + alignment - 1) // alignment * alignment
         while block < count and blocks[block].holder == FREE and blocks[block].free_from <= by:
-            block += ONE
+            block += 1
         left = blocks[block].start - address - size
         if 0 <= left < best_left:
             best, best_left = address, left
     return best
 
 
-@part
 def _write(
     state: ScheduleState, slice_: int, source: int, destination: int, first: int, found: _Multicast
 ) -> int:
@@ -471,7 +490,8 @@ def _write(
     if stop != DONE:
         return stop
     for i in range(found.links):
-        if not occupy(state.timeline, state.cast_links[i], found.start, found.end, found.rate):
+        link = state.cast_links[i]
+        if not occupy(timeline_in(state.timeline), link, found.start, found.end, found.rate):
             return TIMELINE_FULL
     for one in range(first, state.counts[COUNT_RESIDENCIES]):
         fill(state, one, new)
