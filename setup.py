@@ -5,17 +5,21 @@ from setuptools import Extension, setup
 
 KERNELS = (
     "spmilp.compiled",
+    "spmilp.solvers.schedule.kernels.eviction",
+    "spmilp.solvers.schedule.kernels.generate",
+    "spmilp.solvers.schedule.kernels.memories",
     "spmilp.solvers.schedule.kernels.timeline",
+    "spmilp.solvers.schedule.kernels.transfers",
 )
 DIRECTIVES = {"language_level": 3, "infer_types": True, "annotation_typing": False}
+# Products and sums are rounded one by one, as in Python, so that all machines decide alike.
+FLAGS = ["-O3", "-g0", "-ffp-contract=off"]
 # One wheel for Python 3.11 and all that come later.
 LIMITED = {"define_macros": [("Py_LIMITED_API", "0x030B0000")], "py_limited_api": True}
 
 extensions = cythonize(
     [
-        Extension(
-            name, [name.replace(".", "/") + ".py"], extra_compile_args=["-O3", "-g0"], **LIMITED
-        )
+        Extension(name, [name.replace(".", "/") + ".py"], extra_compile_args=FLAGS, **LIMITED)
         for name in KERNELS
     ],
     compiler_directives=DIRECTIVES,

@@ -50,7 +50,7 @@ def address(array: Any) -> Any:
         return array
     if not array.flags.c_contiguous:
         raise ValueError(f"an array of {array.dtype}, {array.strides}, is not what kernels take")
-    return array.__array_interface__["data"][0]
+    return array.ctypes.data
 
 
 if cython.compiled:
