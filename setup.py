@@ -5,6 +5,7 @@ from setuptools import Extension, setup
 
 KERNELS = (
     "spmilp.compiled",
+    "spmilp.bounds.cuts",
     "spmilp.solvers.schedule.kernels.timeline",
 )
 DIRECTIVES = {"language_level": 3, "infer_types": True, "annotation_typing": False}
