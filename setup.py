@@ -5,6 +5,7 @@ from setuptools import Extension, setup
 
 KERNELS = (
     "spmilp.compiled",
+    "spmilp.bounds.cuts",
     "spmilp.solvers.schedule.kernels.eviction",
     "spmilp.solvers.schedule.kernels.generate",
     "spmilp.solvers.schedule.kernels.memories",

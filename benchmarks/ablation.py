@@ -41,7 +41,6 @@ from spmilp.solvers.exact.cpsat.solver import CpSatOptions, CpSatSolver
 
 HERE = Path(__file__).parent
 INSTANCES = HERE.parent / "instances" / "problems"
-WARM_UP = INSTANCES / "stages-24t-4c-mesh2x2-remote-verytight-balanced.json"
 
 ALL = "(all)"
 EQUAL = 1e-4
@@ -145,9 +144,6 @@ def main() -> None:
         seeds=tuple(range(given.seeds)),
     )
     count_processor_time()
-    for solver in (auto.Auto(), CpSatSolver()):
-        # Compiled code is loaded before any clock starts.
-        solver.solve(read_problem(WARM_UP), SolveOptions(time_limit=6.0), now=process_time)
     found: dict[str, Outcomes] = {}
     for name, problem in problems(tuple(given.only), given.instances):
         found[name] = run(problem, trial)

@@ -43,7 +43,11 @@ The line from a model to a checked plan is written out in :mod:`spmilp.pipeline`
 and small modules that serve them all. Names are imported when they are first used.
 """
 
+import os
 from importlib import import_module
+
+if os.environ.get("SPMILP_UNCOMPILED"):
+    import_module("spmilp.uncompiled")
 
 from spmilp.version import __version__ as __version__
 

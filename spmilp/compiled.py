@@ -1,8 +1,9 @@
 """What kernels need to run as C and as Python.
 
 A kernel is a module of plain Python that Cython compiles when the package is built: the ``.pxd``
-beside it says the types in C. Without a C compiler the same module runs as Python and gives the same
-answers, some hundred times slower; so it does where ``SPMILP_UNCOMPILED`` is in the environment.
+beside it says the types in C. Without a C compiler the same module runs as Python and gives the
+same answers, some hundred times slower; so it does where ``SPMILP_UNCOMPILED`` is in the
+environment (:mod:`spmilp.uncompiled`).
 
 A function that Python calls turns what it is given into what kernels take: ``address(array)``, and
 ``address(in_c(tables))`` of a named tuple of arrays, numbers and further tuples, which must live
@@ -10,7 +11,8 @@ until the kernel ends. In C that is a struct of pointers with the fields in the 
 eight bytes. What C calls a pointer to a row is the row itself in Python.
 """
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import cython
@@ -18,6 +20,21 @@ import numpy as np
 
 IS_COMPILED: bool = cython.compiled
 """Whether kernels are machine code."""
+
+SLOW = (
+    "the inner loops are not compiled and run as Python, some hundred times slower. Install a C "
+    "compiler and Python's headers (on Debian gcc, libc6-dev and python3-dev), and then spmilp "
+    "again, in a checkout with pip install -e ."
+)
+
+_said: set[str] = set()
+
+
+def warn_if_slow(warn: Callable[[str], None]) -> None:
+    """Say, once in a process, that kernels are not compiled, unless that is wanted."""
+    if not (IS_COMPILED or SLOW in _said or os.environ.get("SPMILP_UNCOMPILED")):
+        _said.add(SLOW)
+        warn(SLOW)
 
 
 def in_c(value: Any) -> Any:

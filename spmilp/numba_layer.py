@@ -12,12 +12,15 @@ has to stand there, too. Where nothing can be written each process compiles anew
 
 import os
 import shutil
+import signal
+import threading
 from collections import Counter
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache, wraps
 from hashlib import sha256
 from pathlib import Path
+from types import FrameType
 from typing import Any, ParamSpec, TypeVar
 
 from numba import njit
@@ -30,8 +33,6 @@ from numba.core.event import TimingListener, register, trigger_event
 from numba.core.typed_passes import NativeLowering
 from numba.core.typing.templates import infer_global
 from numba.misc.appdirs import user_cache_dir
-
-from spmilp.processes import signals_wait
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -116,6 +117,34 @@ def _with_cache(function: Callable[P, R], **options: Any) -> Callable[P, R]:
     with suppress(RuntimeError, OSError):
         made._cache = _Cache(function)
     return _raising_interrupts(result)
+
+
+@contextmanager
+def signals_wait() -> Iterator[None]:
+    """Let signals that would end the process wait for what must not be left half done.
+
+    That is what takes milliseconds, or what leaves a library in pieces. In other threads than the
+    main one nothing is interrupted in any case.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        came.append(number)
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    known = {number: handler for number, handler in before.items() if handler is not None}
+    for number in known:
+        signal.signal(number, note)
+    try:
+        yield
+    finally:
+        for number, handler in known.items():
+            signal.signal(number, handler)
+        for late in came:
+            signal.raise_signal(late)
 
 
 def _finishing(compile_: Callable[P, R]) -> Callable[P, R]:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from spmilp.checker.check import Verdict
+from spmilp.compiled import warn_if_slow
 from spmilp.options import Options, with_options
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
@@ -74,6 +75,7 @@ def solve(
     """
     options = Options.of(given)
     watch = Watch(options, observer)
+    warn_if_slow(observer.on_warning)
     source = what_is_mapped(model, machine, options, observer)
     start = source.start(options, watch)
     answer, lock = find_plan(start, options, watch)
@@ -150,13 +152,13 @@ def _unlocked(
     clock, observer, verdict, hint = watch.clock, watch.observer, None, None
     try:
         observer.on_problem(start.problem)
-        began = clock.without_compiling()
+        began = clock.now()
         verdict = start.verdict()
         hint = start.plan() if verdict is None else verdict.plan
         if hint is not None and start.schedule is not None:
             checking = 0.0 if verdict is None else verdict.seconds
             clock.pace.note(Step.CHECK, rows_of(hint), checking)
-            clock.pace.note(Step.PLAN, rows_of(hint), clock.without_compiling() - began - checking)
+            clock.pace.note(Step.PLAN, rows_of(hint), clock.now() - began - checking)
         observer.on_stage(Stage.SOLVING)
         # A hint has been checked, too, where it was read.
         valid = start.known if verdict is None else verdict.plan

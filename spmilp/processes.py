@@ -15,15 +15,14 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures import wait as wait_for
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from queue import SimpleQueue
 from tempfile import TemporaryFile
 from traceback import format_exc
-from types import FrameType
 from typing import Any, ParamSpec, TypeVar
 
 from spmilp.errors import SpmilpError
@@ -96,34 +95,6 @@ def stoppably(
         except KeyboardInterrupt:
             interrupted = True
     return call.result(), interrupted
-
-
-@contextmanager
-def signals_wait() -> Iterator[None]:
-    """Let signals that would end the process wait for what must not be left half done.
-
-    That is what takes milliseconds, or what leaves a library in pieces. In other threads than the
-    main one nothing is interrupted in any case.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    came: list[int] = []
-
-    def note(number: int, frame: FrameType | None) -> None:
-        came.append(number)
-
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    known = {number: handler for number, handler in before.items() if handler is not None}
-    for number in known:
-        signal.signal(number, note)
-    try:
-        yield
-    finally:
-        for number, handler in known.items():
-            signal.signal(number, handler)
-        for late in came:
-            signal.raise_signal(late)
 
 
 ENDED = "killed", "ended by SIGKILL, as happens when memory runs out"

@@ -5,8 +5,7 @@ Usage: python benchmarks/scaling/growth.py FOLDER [--tasks N ...] [--cores N ...
 Writes ``growth.csv``, ``growth.md`` and ``growth.png`` into FOLDER. Problems are generated
 (``benchmarks.generated``). Tasks grow at a fixed number of cores, cores at a fixed number of
 tasks, each size in a process of its own; the largest of both together is measured as well. Times
-are seconds of the processor of one thread, so that other work on the machine does not count, with
-the code cache warm.
+are seconds of the processor of one thread, so that other work on the machine does not count.
 """
 
 import argparse
@@ -60,15 +59,9 @@ def measured(tasks: int, cores: int) -> dict[str, float]:
     from spmilp.solvers.schedule.portfolio import FIRST_RULES, FIRST_WEIGHTS, ORDERS
 
     assignment, order = FIRST_RULES[0]
-    warm_up = generated_problem(20, 4)
-    weights = FIRST_WEIGHTS[warm_up.objective.first]
-    runner = Runner(warm_up)
-    near = ASSIGNMENTS[assignment](warm_up)
-    runner.run(ORDERS[order](warm_up, near), near, weights)
-    best_bound(warm_up)
-
     clock = Clock()
     problem = clock.measure("problem", lambda: generated_problem(tasks, cores))
+    weights = FIRST_WEIGHTS[problem.objective.first]
     runner = clock.measure("tables", lambda: Runner(problem))
     chosen = clock.measure("assignment", lambda: ASSIGNMENTS[assignment](problem))
     placed = clock.measure("order", lambda: ORDERS[order](problem, chosen))

@@ -55,7 +55,6 @@ def searched(source: object, seconds: float) -> tuple[int, int, int, int]:
     network, _ = load(source.model, target, dim=dict(source.dims))
     machine = target.machine
     first = first_choice(network, machine)
-    # Once before the clock starts, which loads compiled code.
     value = least_value(lower(network, machine, first.tilings))
     limits = TileOptions(time_limit=seconds / SEARCH.share, tasks=NO_LIMIT)
     tiled = search_tilings(first, limits)

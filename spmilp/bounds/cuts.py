@@ -6,10 +6,20 @@ precede it; for tails, time is reversed.
 
 from typing import NamedTuple, TypeAlias
 
+import cython
 import numpy as np
 from numpy.typing import NDArray
 
-from spmilp.numba_layer import compiled, part
+from spmilp.compiled import address, in_c
+
+if cython.compiled:
+    pass  # the .pxd says what these are in C
+else:
+    from spmilp.compiled import longs_at as known_at
+    from spmilp.compiled import whole
+
+    NEVER = 2**62
+
 
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -60,10 +70,12 @@ class Tasks(NamedTuple):
 
 
 class Ports(NamedTuple):
-    """What tasks load from DRAMs: the jobs of port ``p`` and task ``t`` begin at ``first[p, t]``.
+    """What tasks load from DRAMs.
 
     Parameters
     ----------
+    first
+        The jobs of port ``p`` and the ``t``-th of ``n`` tasks begin at ``first[p * (n + 1) + t]``.
     buffer
         Of each job; jobs of one buffer are the same bytes.
     use
@@ -79,104 +91,47 @@ class Ports(NamedTuple):
     over: Ints
 
 
-@part
-def until_done(cores: int, number: int, work: int, shortest: int) -> int:
-    """Return the least cycles in which cores do some work, a number of tasks of ``shortest``."""
-    return max(-(-work // cores), -(-number // cores) * shortest)
-
-
-@part
-def until_arrived(
-    t: int, tasks: Tasks, total: int, most: int, begin: int, release: int, shortest: int
-) -> int:
-    """Return the least T at which all can have come that has to come to a task's memory.
-
-    Some tasks run in it, from ``begin`` on and for ``shortest`` cycles each, and what they write
-    need not come: ``most`` each of ``total`` bytes. The rest comes from ``release`` on.
-    """
-    rate, over = tasks.rate[t], tasks.over[t]
-    if total <= 0 or rate <= 0:
-        return 0
-    low = 0
-    high = max(0, release) + -(-total * over // rate)
-    while low < high:
-        middle = (low + high) // 2
-        local = tasks.sharing[t] * max(0, (middle - begin) // shortest)
-        rest = max(0, total - local * most)
-        if rest == 0 or rest * over <= rate * (middle - release):
-            high = middle
-        else:
-            low = middle + 1
-    return low
-
-
 class Window(NamedTuple):
-    """Arrays for tasks before one task; of each task the last one that has written it counts."""
+    """Tasks before one task; of each task the last one that has written it counts."""
 
     seen: Ints
     lag: Ints
-    heap: Ints
     found: Ints
 
 
-@part
-def tasks_before(t: int, tasks: Tasks, edges: Edges, window: Window, width: int) -> int:
-    """Find the tasks before ``t`` with their lags, the nearest first; return how many."""
-    size = 0
-    for edge in range(edges.first[t], edges.first[t + 1]):
-        x = edges.earlier[edge]
-        size = _reach(window, t, x, edges.lag[edge], size)
-    found = 0
-    while size > 0 and found < width:
-        x, size = _pop(window.heap, size)
-        window.found[found] = x
-        found += 1
-        for edge in range(edges.first[x], edges.first[x + 1]):
-            lag = window.lag[x] + tasks.cycles[x] + edges.lag[edge]
-            size = _reach(window, t, edges.earlier[edge], lag, size)
-    return found
+class Heap(NamedTuple):
+    """Items, of which the one with the greatest key comes out first."""
+
+    keys: Ints
+    items: Ints
 
 
-@part
-def _reach(window: Window, t: int, x: int, lag: int, size: int) -> int:
-    """Note a way from ``x`` to ``t``; return the size of the heap of tasks to go on from."""
-    if window.seen[x] != t:
-        window.seen[x] = t
-        window.lag[x] = lag
-        return _push(window.heap, size, x)
-    window.lag[x] = max(window.lag[x], lag)
-    return size
+class Known(NamedTuple):
+    """What is given and what has been found.
+
+    Parameters
+    ----------
+    latest
+        For each buffer, the longest wait of a job for it; -1 for none.
+    wanted
+        Buffers with such a job.
+    task_count, port_count, cores
+        How many tasks, ports and cores there are.
+    """
+
+    tasks: Tasks
+    edges: Edges
+    ports: Ports
+    heads: Ints
+    window: Window
+    heap: Heap
+    latest: Ints
+    wanted: Ints
+    task_count: int
+    port_count: int
+    cores: int
 
 
-@part
-def _push(heap: Ints, size: int, x: int) -> int:
-    at = size
-    while at > 0 and heap[(at - 1) // 2] < x:
-        heap[at] = heap[(at - 1) // 2]
-        at = (at - 1) // 2
-    heap[at] = x
-    return size + 1
-
-
-@part
-def _pop(heap: Ints, size: int) -> tuple[int, int]:
-    """Take the largest number out of the heap."""
-    top, last = heap[0], heap[size - 1]
-    size -= 1
-    at = 0
-    while 2 * at + 1 < size:
-        child = 2 * at + 1
-        if child + 1 < size and heap[child + 1] > heap[child]:
-            child += 1
-        if heap[child] <= last:
-            break
-        heap[at] = heap[child]
-        at = child
-    heap[at] = last
-    return top, size
-
-
-@compiled
 def raised_heads(
     tasks: Tasks, edges: Edges, ports: Ports, cores: int, width: int, every: int
 ) -> Ints:
@@ -191,102 +146,212 @@ def raised_heads(
     every
         From the last task on backwards, for every so many all tasks before it are looked at.
     """
-    count = tasks.cycles.size
-    heads = np.zeros(count, np.int64)
-    window = Window(
-        np.full(count, -1, np.int64),
+    count, buffers = tasks.cycles.size, ports.use.size
+    room = max(count, buffers, edges.lag.size) + 1
+    known = Known(
+        tasks,
+        edges,
+        ports,
         np.zeros(count, np.int64),
-        np.zeros(count + 1, np.int64),
-        np.zeros(count, np.int64),
+        Window(np.full(count, -1, np.int64), np.zeros(count, np.int64), np.zeros(count, np.int64)),
+        Heap(np.zeros(room, np.int64), np.zeros(room, np.int64)),
+        np.full(buffers, -1, np.int64),
+        np.zeros(buffers, np.int64),
+        count,
+        ports.rate.size,
+        cores,
     )
-    latest = np.full(ports.use.size, -1, np.int64)
-    wanted = np.zeros(ports.use.size, np.int64)
-    for t in range(count):
-        best = tasks.alone[t]
-        for edge in range(edges.first[t], edges.first[t + 1]):
-            x = edges.earlier[edge]
-            best = max(best, heads[x] + tasks.cycles[x] + edges.lag[edge])
-        best = max(best, _what_must_arrive(t, heads, tasks, edges))
-        wide = (count - 1 - t) % every == 0
-        size = tasks_before(t, tasks, edges, window, count if wide else width)
+    kept = in_c(known)
+    here, near, sparse = known_at(address(kept)), whole(width), whole(every)
+    with cython.nogil:
+        _raise_heads(here, near, sparse)
+    return known.heads
+
+
+def _raise_heads(known: Known, width: int, every: int) -> None:
+    """Find the heads of all tasks, each from those of the tasks before it."""
+    for t in range(known.task_count):
+        all_or_some = known.task_count if (known.task_count - 1 - t) % every == 0 else width
+        size = _tasks_before(known, t, all_or_some)
+        best = max(_by_one(known, t), _what_must_arrive(known, t))
         if size > 1:
-            best = max(best, _cut(window.found[:size], heads, tasks, window, cores))
-        for port in range(ports.rate.size):
-            best = max(best, _port(t, port, size, tasks, ports, window, latest, wanted))
-        heads[t] = best
-    return heads
+            best = max(best, _cut(known, size, True), _cut(known, size, False))
+        for port in range(known.port_count):
+            best = max(best, _port(known, t, port, size))
+        known.heads[t] = best
 
 
-@part
-def _what_must_arrive(t: int, heads: Ints, tasks: Tasks, edges: Edges) -> int:
+def _tasks_before(known: Known, t: int, width: int) -> int:
+    """Find the tasks before ``t`` with their lags, the nearest first; return how many."""
+    size = _reach(known, t, t, 0, 0)
+    found = 0
+    while size > 0 and found < width:
+        size = _pop(known, size)
+        x = known.heap.items[size]
+        known.window.found[found] = x
+        found += 1
+        size = _reach(known, t, x, known.window.lag[x] + known.tasks.cycles[x], size)
+    return found
+
+
+def _reach(known: Known, t: int, x: int, after: int, size: int) -> int:
+    """Note the ways to ``t`` from tasks right before ``x``, which starts ``after`` cycles before.
+
+    Returns the size of the heap of tasks to go on from.
+    """
+    for edge in range(known.edges.first[x], known.edges.first[x + 1]):
+        earlier, lag = known.edges.earlier[edge], after + known.edges.lag[edge]
+        if known.window.seen[earlier] != t:
+            known.window.seen[earlier] = t
+            known.window.lag[earlier] = lag
+            size = _push(known, size, earlier, earlier)
+        else:
+            known.window.lag[earlier] = max(known.window.lag[earlier], lag)
+    return size
+
+
+def _push(known: Known, size: int, key: int, item: int) -> int:
+    """Put an item on the heap; return how many are there."""
+    keys, items, at = known.heap.keys, known.heap.items, size
+    while at > 0 and keys[(at - 1) >> 1] < key:
+        keys[at], items[at] = keys[(at - 1) >> 1], items[(at - 1) >> 1]
+        at = (at - 1) >> 1
+    keys[at], items[at] = key, item
+    return size + 1
+
+
+def _pop(known: Known, size: int) -> int:
+    """Move the item with the greatest key behind the others; return how many these are."""
+    keys, items = known.heap.keys, known.heap.items
+    size -= 1
+    top, key, item = items[0], keys[size], items[size]
+    at, child = 0, 1
+    while child < size:
+        if child + 1 < size and keys[child + 1] > keys[child]:
+            child += 1
+        if keys[child] <= key:
+            break
+        keys[at], items[at] = keys[child], items[child]
+        at, child = child, 2 * child + 1
+    keys[at], items[at] = key, item
+    items[size] = top
+    return size
+
+
+def _by_one(known: Known, t: int) -> int:
+    """Return when a task can start, by each task alone that it follows."""
+    best = known.tasks.alone[t]
+    for edge in range(known.edges.first[t], known.edges.first[t + 1]):
+        best = max(best, _end(known, known.edges.earlier[edge]) + known.edges.lag[edge])
+    return best
+
+
+def _end(known: Known, x: int) -> int:
+    """Return when a task can have ended."""
+    return known.heads[x] + known.tasks.cycles[x]
+
+
+def _what_must_arrive(known: Known, t: int) -> int:
     """Return when all that a task reads can have come to its memory."""
-    first, last = edges.first[t], edges.first[t + 1]
+    size = 0
+    for edge in range(known.edges.first[t], known.edges.first[t + 1]):
+        if known.edges.use[edge] > 0:
+            size = _push(known, size, _end(known, known.edges.earlier[edge]), edge)
     best = total = most = 0
-    begin = shortest = 1 << 62
-    ends = heads[edges.earlier[first:last]] + tasks.cycles[edges.earlier[first:last]]
-    for position in np.argsort(-ends):
-        edge = first + position
-        x = edges.earlier[edge]
-        if edges.use[edge] > 0:
-            total += edges.use[edge]
-            most = max(most, edges.use[edge])
-            begin = min(begin, heads[x])
-            shortest = min(shortest, tasks.cycles[x])
-            release = ends[position]
-            best = max(best, until_arrived(t, tasks, total, most, begin, release, shortest))
-    total += tasks.use[t]
-    return max(best, until_arrived(t, tasks, total, most, begin, 0, shortest))
+    begin = shortest = NEVER
+    while size > 0:
+        size = _pop(known, size)
+        edge = known.heap.items[size]
+        x, use = known.edges.earlier[edge], known.edges.use[edge]
+        total += use
+        most = max(most, use)
+        begin = min(begin, known.heads[x])
+        shortest = min(shortest, known.tasks.cycles[x])
+        release = _end(known, x)
+        best = max(best, _until_arrived(known, t, total, most, begin, release, shortest))
+    total += known.tasks.use[t]
+    return max(best, _until_arrived(known, t, total, most, begin, 0, shortest))
 
 
-@part
-def _cut(found: Ints, heads: Ints, tasks: Tasks, window: Window, cores: int) -> int:
+def _until_arrived(
+    known: Known, t: int, total: int, most: int, begin: int, release: int, shortest: int
+) -> int:
+    """Return the least T at which all can have come that has to come to a task's memory.
+
+    Some tasks run in it, from ``begin`` on and for ``shortest`` cycles each, and what they write
+    need not come: ``most`` each of ``total`` bytes. The rest comes from ``release`` on.
+    """
+    rate, over = known.tasks.rate[t], known.tasks.over[t]
+    if total <= 0 or rate <= 0 or shortest <= 0:
+        return 0
+    low = 0
+    high = max(0, release) + -(-total * over // rate)
+    while low < high:
+        middle = (low + high) >> 1
+        local = known.tasks.sharing[t] * max(0, (middle - begin) // shortest)
+        rest = max(0, total - local * most)
+        if rest == 0 or rest * over <= rate * (middle - release):
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def _cut(known: Known, count: int, by_head: bool) -> int:
     """Return when the tasks before a task can have been done: the cuts of `paths_of`.
 
     Of these tasks, those with the greatest heads are taken together, or with the greatest lags.
     """
-    best = 0
-    for by_head in (True, False):
-        keys = heads[found] if by_head else window.lag[found]
-        work = 0
-        head = lag = shortest = 1 << 62
-        for number, position in enumerate(np.argsort(-keys), 1):
-            x = found[position]
-            work += tasks.cycles[x]
-            head = min(head, heads[x])
-            lag = min(lag, window.lag[x])
-            shortest = min(shortest, tasks.cycles[x])
-            best = max(best, head + lag + until_done(cores, number, work, shortest))
+    size = 0
+    for number in range(count):
+        x = known.window.found[number]
+        size = _push(known, size, known.heads[x] if by_head else known.window.lag[x], x)
+    best = work = 0
+    head = lag = shortest = NEVER
+    while size > 0:
+        size = _pop(known, size)
+        x = known.heap.items[size]
+        work += known.tasks.cycles[x]
+        head = min(head, known.heads[x])
+        lag = min(lag, known.window.lag[x])
+        shortest = min(shortest, known.tasks.cycles[x])
+        best = max(best, head + lag + _until_done(known.cores, count - size, work, shortest))
     return best
 
 
-@part
-def _port(
-    t: int,
-    port: int,
-    size: int,
-    tasks: Tasks,
-    ports: Ports,
-    window: Window,
-    latest: Ints,
-    wanted: Ints,
-) -> int:
+def _until_done(cores: int, number: int, work: int, shortest: int) -> int:
+    """Return the least cycles in which cores do some work, a number of tasks of ``shortest``."""
+    return max(-(-work // cores), -(-number // cores) * shortest)
+
+
+def _port(known: Known, t: int, port: int, found: int) -> int:
     """Return when all that must have left a DRAM before a task starts can have left it."""
-    count = 0
-    for number in range(-1, size):
-        x = t if number < 0 else window.found[number]
-        wait = 0 if number < 0 else window.lag[x] + tasks.cycles[x]
-        for job in range(ports.first[port, x], ports.first[port, x + 1]):
-            buffer = ports.buffer[job]
-            if latest[buffer] < 0:
-                wanted[count] = buffer
-                count += 1
-            latest[buffer] = max(latest[buffer], wait)
-    buffers = wanted[:count]
+    count = _note_jobs(known, port, t, 0, 0)
+    for number in range(found):
+        x = known.window.found[number]
+        count = _note_jobs(known, port, x, known.window.lag[x] + known.tasks.cycles[x], count)
+    size = 0
+    for number in range(count):
+        buffer = known.wanted[number]
+        size = _push(known, size, known.latest[buffer], buffer)
     best = total = 0
-    for number in np.argsort(-latest[buffers]):
-        buffer = buffers[number]
-        total += ports.use[buffer]
-        end = -(-total * ports.over[port] // ports.rate[port]) + latest[buffer]
-        best = max(best, end)
-    latest[buffers] = -1
+    while size > 0:
+        size = _pop(known, size)
+        buffer = known.heap.items[size]
+        total += known.ports.use[buffer]
+        sent = -(-total * known.ports.over[port] // known.ports.rate[port])
+        best = max(best, sent + known.latest[buffer])
+        known.latest[buffer] = -1
     return best
+
+
+def _note_jobs(known: Known, port: int, x: int, wait: int, count: int) -> int:
+    """Note the buffers that a task loads, ``wait`` cycles before another one; return how many."""
+    of_port = port * (known.task_count + 1)
+    for job in range(known.ports.first[of_port + x], known.ports.first[of_port + x + 1]):
+        buffer = known.ports.buffer[job]
+        if known.latest[buffer] < 0:
+            known.wanted[count] = buffer
+            count += 1
+        known.latest[buffer] = max(known.latest[buffer], wait)
+    return count

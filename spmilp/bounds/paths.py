@@ -313,7 +313,8 @@ class _Side:
 
     def _ports_of(self, problem: Problem, movement: Movement, *, reverse: bool) -> Ports:
         """Return the links between DRAMs and all else, in one direction."""
-        firsts, buffers, uses, rates = [np.zeros(0, np.int64)], [], [], []
+        empty = np.zeros(0, np.int64)
+        firsts, buffers, uses, rates = [empty], [], [], []
         begin = total = 0
         for dram in problem.machine.drams:
             of_dram = movement.rates[dram.index]
@@ -329,11 +330,8 @@ class _Side:
             uses.append(use)
             rates.append(rate)
             begin, total = begin + task.size, total + use.size
-        empty = np.zeros(0, np.int64)
         return Ports(
-            np.concatenate(firsts).reshape(len(rates), -1).astype(np.int64)
-            if rates
-            else np.zeros((0, 1), np.int64),
+            np.concatenate(firsts).astype(np.int64),
             np.concatenate([empty, *buffers]),
             np.concatenate([empty, *uses]),
             np.array([rate.numerator for rate in rates], np.int64),

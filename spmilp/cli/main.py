@@ -104,7 +104,10 @@ for verb in VERBS:
 def print_version(wanted: bool) -> None:
     """Print the version and end, if it is wanted."""
     if wanted:
-        typer.echo(f"spmilp {spmilp.__version__}")
+        from spmilp.compiled import IS_COMPILED
+
+        kernels = "compiled" if IS_COMPILED else "not compiled: they run as Python"
+        typer.echo(f"spmilp {spmilp.__version__}, kernels {kernels}")
         raise typer.Exit
 
 

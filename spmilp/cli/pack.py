@@ -77,6 +77,7 @@ def pack(
         raise typer.BadParameter("say --capacity BYTES, or --minimise, or both")
     reserved = tuple(map(_range, reserve or ()))
     from spmilp import packing
+    from spmilp.compiled import warn_if_slow
     from spmilp.files import require_room, write_atomically
     from spmilp.packing.minimalloc import read_table, text_with_offsets
 
@@ -94,7 +95,8 @@ def pack(
             node_limit=node_limit,
             seed=seed,
         )
-        out.say("packing (the first run that searches compiles it for some ten seconds)")
+        out.say("packing")
+        warn_if_slow(out.print_warning)
         found = (packing.minimise if minimise else packing.pack)(problem, options)
         interrupts.finishing = True
         offsets = found.offsets

@@ -10,9 +10,9 @@ from spmilp import pipeline
 from spmilp.errors import ArgumentError
 from spmilp.options import with_options
 from spmilp.problem.problem import Problem
-from spmilp.registry import solver_names
+from spmilp.registry import find_solver, solver_names
 from spmilp.runs import frames
-from spmilp.runs.jobs import REJECTED, Run, run_of, warm_up
+from spmilp.runs.jobs import REJECTED, Run, run_of
 from spmilp.source import MachineGiven, Model
 from spmilp.watch import SILENT, Observer, Stage
 
@@ -137,8 +137,8 @@ def compare(
         if known_as in problems:
             raise ArgumentError(f"{model}: another problem is called {known_as!r} as well")
         problems[known_as] = problem
-    # Its compiled code is loaded before the first clock starts.
-    warm_up("list")
+    for solver in wanted:
+        find_solver(solver)  # its libraries are loaded before the first clock starts
     runs: list[Run] = []
     try:
         for instance, problem in problems.items():

@@ -14,16 +14,14 @@ from typing import Any, Protocol
 import msgspec
 
 import spmilp
-from spmilp.errors import FileError, SpmilpError
+from spmilp.errors import FileError
 from spmilp.files import read_bytes, write_together
-from spmilp.pipeline import solve_problem
 from spmilp.plan.file import PLAN_FILE, PROBLEM_FILE
 from spmilp.plan.measures import compulsory_dram_traffic
-from spmilp.problem.builder import ProblemBuilder
 from spmilp.processes import ChildError, Children
 from spmilp.report.search_log import LogEntry
 from spmilp.result import Result
-from spmilp.solvers.base import SolveOptions, SolveStatus
+from spmilp.solvers.base import SolveStatus
 
 REJECTED = "rejected"
 """The status of a run whose plan the checker does not accept."""
@@ -127,23 +125,6 @@ def run_of(result: Result, *, instance: str, seed: int, key: str = "") -> Run:
     )
 
 
-def warm_up(solver: str) -> None:
-    """Load libraries and compiled code before a clock starts: solve a problem of one task.
-
-    Raises
-    ------
-    SpmilpError
-        If no solver has that name.
-    """
-    builder = ProblemBuilder("vdla", name="smallest")
-    builder.task("task", cycles=1)
-    problem, options = builder.build(), SolveOptions(time_limit=1.0)
-    solve_problem(problem, "list", options)
-    # A solver may refuse so small a problem; on the real one its error is reported.
-    with suppress(SpmilpError):
-        solve_problem(problem, solver, options)
-
-
 @dataclass(frozen=True, slots=True)
 class Answer:
     """The row of a job, and the files ``problem.json`` and ``plan.json`` where it has a plan."""
@@ -224,7 +205,7 @@ def answer_of(job: Job, children: Children) -> Answer:
 def code_version() -> str:
     """Return the version, and a hash of all sources of the package, the same on any computer."""
     folder, found = Path(spmilp.__file__).parent, sha256()
-    for file in sorted(folder.rglob("*.py")):
+    for file in sorted((*folder.rglob("*.py"), *folder.rglob("*.pxd"))):
         found.update(file.relative_to(folder).as_posix().encode() + file.read_bytes())
     return f"{spmilp.__version__}+{found.hexdigest()[:12]}"
 

@@ -1,6 +1,7 @@
 """Networks on machines of many sizes, as one table: ``spmilp.sweep``."""
 
 import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -12,6 +13,7 @@ from typing import Any
 import networkx as nx
 import pandas as pd
 
+from spmilp.compiled import warn_if_slow
 from spmilp.errors import ArgumentError
 from spmilp.files import require_room, write_atomically
 from spmilp.machine.read import MachineFile
@@ -128,6 +130,7 @@ def sweep(
     sought = None if wanted is None else swept_field(values)
     points = points_of(named, machines, options, values, dim)
     columns = pareto.split(",") if isinstance(pareto, str) else list(pareto)
+    warn_if_slow(warnings.warn)
     with ExitStack() as opened:
         place = Path(folder or opened.enter_context(TemporaryDirectory()))
         require_room(place)

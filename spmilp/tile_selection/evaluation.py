@@ -135,18 +135,18 @@ class Evaluation:
             seconds = max(SEARCH.least_seconds, SEARCH.times_as_long * self._seconds_of_best)
         share = SEARCH.share_of_first if is_first else self._share_at_most
         rules = self._rules_worth_asking()
-        began = clock.without_compiling()
+        began = clock.now()
         for found in promising_schedules(problem, rules, latest, seconds):
             self._left -= len(problem.tasks)
             rule = found.trial.rule
             self._least[rule] = min(found.score[0], self._least.get(rule, found.score[0]))
-            self._seconds_of_last = clock.without_compiling() - began
+            self._seconds_of_last = clock.now() - began
             clock.pace.note(Step.SCHEDULE, reads, self._seconds_of_last)
             yield found
             # Where one schedule takes seconds, justifying the best one gains more than another.
             if not clock.has_seconds(self._seconds_of_last, share):
                 return
-            began = clock.without_compiling()
+            began = clock.now()
 
     def _rules_worth_asking(self) -> list[Rule]:
         """Return all rules at first, then the few that were best."""

@@ -32,21 +32,6 @@ def test_a_step_takes_as_long_for_each_unit_as_it_did_before() -> None:
     assert pace.seconds(Step.CHECK, 500) == pytest.approx(1.0)
 
 
-def test_the_seconds_in_which_code_is_compiled_are_no_part_of_a_step(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    now, compiled = Now(), Now()
-    monkeypatch.setattr("spmilp.compiled.seconds_of_compiling", compiled)
-    pace, clock = Pace(now), Clock(60.0, now)
-    began = clock.without_compiling()
-    with pace.measured(Step.OPEN, 1_000):
-        compiled.seconds += 30.0
-        now.seconds += 32.0
-    assert pace.seconds(Step.OPEN, 1_000) == pytest.approx(2.0)
-    assert clock.without_compiling() - began == pytest.approx(2.0)
-    assert clock.seconds_left() == pytest.approx(28.0)
-
-
 def test_what_is_reserved_is_no_part_of_the_time_and_may_be_corrected() -> None:
     now = Now()
     clock = Clock(10.0, now)

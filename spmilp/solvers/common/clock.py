@@ -50,7 +50,7 @@ SIGNIFICANT = 0.05
 
 SLOWEST = 30.0
 """Largest factor by which steps are taken to be slower than usual: a step that took longer has
-compiled code, which happens only once."""
+loaded libraries, which happens only once."""
 
 
 class Pace:
@@ -89,12 +89,10 @@ class Pace:
 
     @contextmanager
     def measured(self, step: Step, amount: float) -> Iterator[None]:
-        """Note how long a step takes, without compiling; one that raises is not noted."""
-        from spmilp.numba_layer import seconds_of_compiling
-
-        began, compiled = self._now(), seconds_of_compiling()
+        """Note how long a step takes; one that raises is not noted."""
+        began = self._now()
         yield
-        self.note(step, amount, self._now() - began - (seconds_of_compiling() - compiled))
+        self.note(step, amount, self._now() - began)
 
     def note(self, step: Step, amount: float, seconds: float) -> None:
         """Learn that a step with so many units of work took some seconds."""
@@ -106,7 +104,7 @@ class Pace:
             if step not in UNEVEN:
                 self._slowness = min(slowness, SLOWEST)
         elif step in self._measured:
-            # The first time may have made tables of the machine, or compiled code, for all others.
+            # The first time may have made tables of the machine, or loaded code, for all others.
             self._measured[step] = min(self._measured[step], max(1.0, slowness))
 
 
@@ -150,12 +148,6 @@ class Clock:
     def seconds_gone(self) -> float:
         """Seconds since it began to count."""
         return self.now() - self._began
-
-    def without_compiling(self) -> float:
-        """Return what ``now`` tells, less the seconds in which code was compiled."""
-        from spmilp.numba_layer import seconds_of_compiling  # numba takes long to load
-
-        return self.now() - seconds_of_compiling()
 
     def stop(self) -> None:
         """Be over now."""

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spmilp.cached import cached
-from spmilp.numba_layer import compiled
 from spmilp.machine.machine import Machine
 from spmilp.problem.problem import Problem, Task
 from spmilp.solvers.schedule.kernels.records import (
@@ -167,22 +166,20 @@ def by_priority(problem: Problem, keys: Sequence[float] | Ints | NDArray[np.floa
     return _least_first(before, after, np.asarray(keys, np.float64))
 
 
-@compiled
 def _least_first(before: Rows, after: Rows, keys: NDArray[np.float64]) -> Ints:
-    waiting = np.diff(before.begin)
-    ready = [(keys[task], task) for task in range(keys.size) if waiting[task] == 0]
+    waiting: list[int] = np.diff(before.begin).tolist()
+    begin, followers, key = after.begin.tolist(), after.items.tolist(), keys.tolist()
+    ready = [(key[task], task) for task, count in enumerate(waiting) if count == 0]
     heapify(ready)
-    order = np.empty(keys.size, np.int64)
-    placed = 0
+    order = []
     while ready:
         task = heappop(ready)[1]
-        order[placed] = task
-        placed += 1
-        for later in after.items[after.begin[task] : after.begin[task + 1]]:
+        order.append(task)
+        for later in followers[begin[task] : begin[task + 1]]:
             waiting[later] -= 1
             if waiting[later] == 0:
-                heappush(ready, (keys[later], later))
-    return order
+                heappush(ready, (key[later], later))
+    return numbers(order)
 
 
 def _append_with_predecessors(

@@ -1,0 +1,135 @@
+"""Kernels are compiled where the tests run, and as Python they find the same."""
+
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+from importlib import import_module
+from pathlib import Path
+from shutil import which
+
+import pytest
+
+from spmilp import compiled
+
+ROOT = Path(__file__).parents[1]
+KERNELS = re.findall(r'^    "(spmilp\.[\w.]+)",$', (ROOT / "setup.py").read_text(), re.MULTILINE)
+
+SCHEDULES = """
+from spmilp.compiled import IS_COMPILED
+from spmilp.pipeline import solve
+from spmilp.plan.file import plan_bytes
+print(IS_COMPILED)
+for solver in ("list", "lns"):
+    problem = "instances/problems/residual-6t-1c-tight-balanced.json"
+    result = solve(problem, solver=solver, time_limit=None)
+    print(plan_bytes(result.plan, result.problem))
+"""
+PACKINGS = """
+from dataclasses import replace
+from random import Random
+from spmilp.compiled import IS_COMPILED
+from spmilp.packing import minimise, pack
+from tests.packing.random_problems import plain_problem, rich_problem
+from tests.packing.searching import search_alone
+print(IS_COMPILED)
+for seed in range(12):
+    for problem in (plain_problem(Random(seed), 9), rich_problem(Random(seed))):
+        try:
+            least = minimise(problem)
+        except ValueError as error:
+            print(error)
+            continue
+        print(least.status, least.offsets, least.bound, least.nodes)
+        for less in (0, 1) if least.height else ():
+            asked = replace(problem, capacity=least.height - less)
+            packing, searched = pack(asked), search_alone(asked)
+            print(packing.status, packing.conflict, packing.nodes)
+            print(searched.outcome.name, searched.offsets, searched.restarts)
+"""
+BOUNDS = """
+from pathlib import Path
+from spmilp.bounds.movement import Movement
+from spmilp.bounds.paths import paths_of
+from spmilp.compiled import IS_COMPILED
+from spmilp.problem.file import read_problem
+print(IS_COMPILED)
+for file in sorted(Path("instances/problems").glob("*-[2-9][0-9]t-*.json")):
+    problem = read_problem(file)
+    print(file, paths_of(problem, Movement(problem)))
+"""
+
+
+def why_none_is_compiled() -> str:
+    """Return why there can be no machine code; nothing if there should be some."""
+    if os.environ.get("SPMILP_UNCOMPILED"):
+        return "SPMILP_UNCOMPILED is set"
+    compiler = os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc"
+    if which(compiler.split()[0]) is None:
+        return f"there is no C compiler {compiler}: kernels run as Python"
+    header = Path(sysconfig.get_path("include"), "Python.h")
+    return "" if header.exists() else f"there is no {header}: kernels run as Python"
+
+
+needs_machine_code = pytest.mark.skipif(
+    bool(why_none_is_compiled()), reason=why_none_is_compiled() or "-"
+)
+
+
+@needs_machine_code
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernels_are_compiled_from_what_their_files_hold_now(name: str) -> None:
+    module = ROOT / name.replace(".", "/")
+    code = Path(import_module(name).__file__ or "")
+
+    again = "install again as README says: pip install -e '.[test]'"
+    assert code.parent == module.parent
+    assert code.suffix != ".py", again
+    for source in (module.with_suffix(".py"), module.with_suffix(".pxd")):
+        assert code.stat().st_mtime >= source.stat().st_mtime, again
+
+
+@needs_machine_code
+@pytest.mark.full
+@pytest.mark.parametrize(
+    ("program", "least"),
+    [(SCHEDULES, 2), (PACKINGS, 60), (BOUNDS, 10)],
+    ids=["schedules", "packings", "bounds"],
+)
+def test_kernels_find_the_same_as_python(program: str, least: int) -> None:
+    said, *found = answers(program)
+    said_by_python, *found_by_python = answers(program, SPMILP_UNCOMPILED="1")
+
+    assert (said, said_by_python) == ("True", "False")
+    assert len(found) >= least
+    assert found_by_python == found
+
+
+def answers(program: str, **environment: str) -> list[str]:
+    """Return the lines that a process prints."""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.splitlines()
+
+
+def test_that_kernels_are_slow_is_said_once_unless_it_is_wanted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    heard: list[str] = []
+    monkeypatch.setattr(compiled, "IS_COMPILED", False)
+    monkeypatch.setattr(compiled, "_said", set())
+    monkeypatch.setenv("SPMILP_UNCOMPILED", "1")
+    compiled.warn_if_slow(heard.append)
+    assert heard == []
+
+    monkeypatch.delenv("SPMILP_UNCOMPILED")
+    compiled.warn_if_slow(heard.append)
+    compiled.warn_if_slow(heard.append)
+    assert heard == [compiled.SLOW]
