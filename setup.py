@@ -5,6 +5,8 @@ from setuptools import Extension, setup
 
 KERNELS = (
     "spmilp.compiled",
+    "spmilp.packing.kernel",
+    "spmilp.packing.outlines",
     "spmilp.solvers.schedule.kernels.timeline",
 )
 DIRECTIVES = {"language_level": 3, "infer_types": True, "annotation_typing": False}

@@ -8,15 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spmilp.numba_layer import FEW_STEPS, in_about
 from spmilp.packing import arrays
-from spmilp.packing.arrays import Agenda, Frames, Ints, Memo, Shorts, State, Tables
+from spmilp.packing.arrays import Agenda, Arrays, Frames, Ints, Memo, Shorts, State, Tables
 from spmilp.packing.instance import Conflicts, Instance, conflicts_of, obstacles_by_section
-from spmilp.packing.kernel import next_free, search
+from spmilp.packing.kernel import search
+from spmilp.packing.outlines import lowest_offsets
 from spmilp.packing.result import LIMITS
-
-STEPS_PER_ITEM = 50
-"""Elementary steps for each item of a part when one is placed, about."""
 
 
 class Outcome(Enum):
@@ -37,11 +34,9 @@ def tables_of(instance: Instance) -> Tables | None:
     member_start, member, member_incidence, incidence_position = _members(instance, lengths)
     obstacle_start, obstacle_from, obstacle_until = obstacles_by_section(instance)
     free = (np.diff(outline.blocked_start) == 0) & (np.diff(outline.run_start) == 1)
-    lowest = np.zeros(instance.count, dtype=np.int64)
-    for item in np.flatnonzero(np.diff(outline.blocked_start)):
-        lowest[item] = next_free(outline, int(item), 0)
     return Tables(
-        **outline._asdict(),
+        outline=outline,
+        is_uniform=conflicts.extent.size == 0,
         pair_start=conflicts.start,
         pair_item=conflicts.item,
         pair_extent=conflicts.extent,
@@ -53,7 +48,7 @@ def tables_of(instance: Instance) -> Tables | None:
         hull_from=outline.run_from[outline.run_start[:-1]],
         hull_until=outline.run_until[outline.run_start[1:] - 1],
         lift=_lifts(instance, conflicts),
-        lowest=lowest,
+        lowest=lowest_offsets(outline),
         obstacle_start=obstacle_start,
         obstacle_from=obstacle_from,
         obstacle_until=obstacle_until,
@@ -120,6 +115,7 @@ def questions_of(instance: Instance, tables: Tables, capacity: int) -> Iterator[
     """Cut an instance where no item ties the two sides together; the capacity is in bytes."""
     states = LIMITS.memo_states
     memo = Memo(
+        size=states,
         key=np.zeros(states, dtype=np.uint64),
         check=np.zeros(states, dtype=np.uint64),
         bound=np.zeros(states, dtype=np.int64),
@@ -134,7 +130,7 @@ def questions_of(instance: Instance, tables: Tables, capacity: int) -> Iterator[
     bounds = [0, *cuts.tolist(), sections]
     latest, units = instance.latest(capacity), instance.capacity_units(capacity)
     # Exchanging two items could leave the upper one above its latest offset.
-    is_short = latest != units - tables.units
+    is_short = latest != units - tables.outline.units
     kept_as_they_are = tables._replace(exchange_class=np.full(instance.count, -1, dtype=np.int64))
     for k in np.unique(number).tolist():
         items = np.flatnonzero(number == k)
@@ -161,12 +157,17 @@ class Run:
     """
 
     def __init__(self, question: Question, order: Ints, weight: Ints) -> None:
-        items, latest = question.items, question.latest
-        self._question = question
+        items = question.items
         self._state = _first_state(question, order, weight)
-        self._frames = _first_frames(question)
-        self._agenda = Agenda(*(np.zeros(items.size + 2, np.int64) for _ in Agenda._fields))
-        self._fits = bool((self._state.low <= latest)[items].all())
+        self._arrays = Arrays(
+            tables=question.tables,
+            state=self._state,
+            frames=_first_frames(question),
+            agenda=Agenda(*(np.zeros(items.size + 2, np.int64) for _ in Agenda._fields)),
+            memo=question.memo,
+            capacity=question.capacity,
+        )
+        self._fits = bool((self._state.low <= question.latest)[items].all())
 
     @property
     def nodes(self) -> int:
@@ -182,29 +183,12 @@ class Run:
         """Search on for at most ``nodes`` more nodes."""
         if not self._fits:
             return Outcome.EXHAUSTED
-        steps = STEPS_PER_ITEM * self._question.items.size
-        first = min(nodes, FEW_STEPS // steps)  # perhaps in Python
-        outcome = self._search(first, steps) if first else Outcome.PAUSED
-        return self._search(nodes - first, steps) if outcome is Outcome.PAUSED else outcome
-
-    def _search(self, nodes: int, steps: int) -> Outcome:
-        # The hashes wrap around; plain Python would warn of it.
-        with np.errstate(over="ignore"):
-            code = in_about(search, nodes * steps)(
-                self._question.tables,
-                self._state,
-                self._frames,
-                self._agenda,
-                self._question.memo,
-                self._question.capacity,
-                self.nodes + nodes,
-            )
-        return Outcome(code)
+        return Outcome(search(self._arrays, self.nodes + nodes))
 
 
 def _first_state(question: Question, order: Ints, weight: Ints) -> State:
     tables, part = question.tables, question.items
-    items, sections = tables.units.size, tables.member_start.size - 1
+    items, sections = tables.outline.units.size, tables.member_start.size - 1
     conflicts = tables.pair_start[part + 1] - tables.pair_start[part]
     trail = int(conflicts.sum()) + items + 1
 
