@@ -2,8 +2,8 @@
 
 Usage: python -m benchmarks.packing.challenging [FOLDER] [--repeat N] [--seed N]
 
-The first call, which compiles or loads compiled code, is stated apart, and so is the start of a
-process that packs one file. Times are medians, preparation included, the check not.
+The start of a process that packs one file is stated apart. Times are medians, preparation
+included, the check not.
 """
 
 import argparse
@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter
 
-from benchmarks.packing.measure import CAPACITY, DATA, challenging, first_call, measured
+from benchmarks.packing.measure import CAPACITY, DATA, challenging, measured
 from spmilp.packing import PackingOptions, PackingProblem, pack
 
 MINIMALLOC = {
@@ -44,8 +44,6 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=30.0, help="limit of one call")
     arguments = parser.parse_args()
     instances = challenging(arguments.folder)
-    wall, cpu = first_call()
-    print(f"first call in this process: {wall:.2f} s wall, {cpu:.2f} s CPU")
     print("instance  buffers    nodes   wall s    CPU s  MiniMalloc s    ratio  by CPU")
     options = PackingOptions(seed=arguments.seed, time_limit=arguments.seconds)
     total = total_cpu = 0.0
@@ -69,7 +67,7 @@ def main() -> int:
         f"   least {min(ratios):.1f}, geometric mean {mean:.1f}"
     )
     file = arguments.folder / "K.1048576.csv"
-    print(f"a process that packs K, compiled code cached: {cold_start(file):.2f} s wall")
+    print(f"a process that packs K: {cold_start(file):.2f} s wall")
     return 1 if failed else 0
 
 

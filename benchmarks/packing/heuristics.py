@@ -11,7 +11,7 @@ from math import exp, log
 from pathlib import Path
 from statistics import mean
 
-from benchmarks.packing.measure import DATA, challenging, first_call, measured
+from benchmarks.packing.measure import DATA, challenging, measured
 from spmilp.packing import Packing, PackingOptions, PackingProblem, minimise, pack_by
 from spmilp.packing.heuristics import HEURISTICS
 
@@ -23,7 +23,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("folder", nargs="?", type=Path, default=DATA)
     instances = challenging(parser.parse_args().folder)
-    first_call()
     print(f"| instance | buffers | least height | {' | '.join(HEURISTICS)} |")
     print("|---|--:|--:|" + "--:|" * len(HEURISTICS))
     ratios: dict[str, list[float]] = {name: [] for name in HEURISTICS}

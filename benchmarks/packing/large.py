@@ -4,14 +4,14 @@ Usage: python -m benchmarks.packing.large [--counts N ...] [--seed N]
 
 Buffers as a scheduler of a large network would make them: a new one at each step, most of them
 short-lived, some long, sizes spread over two orders of magnitude. Times are those of a call of
-``minimise`` whose limit is as stated, compiled code cached.
+``minimise`` whose limit is as stated.
 """
 
 import argparse
 import random
 import sys
 
-from benchmarks.packing.measure import first_call, measured
+from benchmarks.packing.measure import measured
 from spmilp.packing import Item, PackingOptions, PackingProblem, minimise
 
 LIMITS = {10_000: 2.0, 100_000: 30.0}
@@ -35,7 +35,6 @@ def main() -> int:
     parser.add_argument("--counts", type=int, nargs="*", default=list(LIMITS))
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
-    first_call()
     late = 0
     print("  buffers     limit   wall s    CPU s         height     live bytes  height/live  by")
     for count in arguments.counts:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter, process_time
 
-from spmilp.packing import Item, Packing, PackingOptions, PackingProblem, check_packing, minimise
+from spmilp.packing import Item, Packing, PackingOptions, PackingProblem, check_packing
 from spmilp.packing.minimalloc import read_table
 
 CAPACITY = 2**20
@@ -54,12 +54,3 @@ def measured(solve: Solve, problem: PackingProblem, options: PackingOptions) -> 
         if violations:
             raise SystemExit(f"the offsets are wrong: {violations[0]}")
     return Measured(packing=packing, wall=wall, cpu=cpu)
-
-
-def first_call() -> tuple[float, float]:
-    """Compile or load from the cache; return the seconds it took, wall and CPU."""
-    wall, cpu = perf_counter(), process_time()
-    # So many that nothing of it is left to plain Python.
-    items = tuple(Item(size=1 + i % 7, lifetimes=((i, i + 5),)) for i in range(3_000))
-    minimise(PackingProblem(items=items, capacity=None), PackingOptions(node_limit=100))
-    return perf_counter() - wall, process_time() - cpu

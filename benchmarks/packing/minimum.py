@@ -15,7 +15,7 @@ from math import gcd
 from pathlib import Path
 from statistics import median
 
-from benchmarks.packing.measure import DATA, challenging, first_call, measured
+from benchmarks.packing.measure import DATA, challenging, measured
 from spmilp.packing import PackingOptions, PackingProblem, PackingStatus, minimise, pack
 from spmilp.packing.instance import height_bound, instance_of
 from tests.packing.random_problems import full_problem
@@ -49,7 +49,6 @@ def main() -> int:
     parser.add_argument("--only", default="", help="names of instances, such as CDJ")
     parser.add_argument("--seeds", type=int, default=30, help="random instances of each size")
     arguments = parser.parse_args()
-    first_call()
     options = PackingOptions(time_limit=arguments.seconds, conflict=False)
     print("instance   live bytes      bound     height     CPU s  proof one unit below, CPU s")
     proven = 0

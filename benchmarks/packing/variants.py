@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
 
-from benchmarks.packing.measure import CAPACITY, DATA, challenging, first_call, measured
+from benchmarks.packing.measure import CAPACITY, DATA, challenging, measured
 from spmilp.packing import PackingOptions, PackingProblem, pack
 from spmilp.packing.items import Item
 
@@ -154,7 +154,6 @@ def main() -> int:
     parser.add_argument("--only", default="", help="variants whose name begins so")
     parser.add_argument("--seconds", type=float, default=30.0, help="limit of one call")
     arguments = parser.parse_args()
-    first_call()
     options = PackingOptions(time_limit=arguments.seconds)
     walls, cpus = [], []
     sources: Counter[str] = Counter()

@@ -94,7 +94,7 @@ def pack(
             node_limit=node_limit,
             seed=seed,
         )
-        out.say("packing (the first run that searches compiles it for some ten seconds)")
+        out.say("packing")
         found = (packing.minimise if minimise else packing.pack)(problem, options)
         interrupts.finishing = True
         offsets = found.offsets

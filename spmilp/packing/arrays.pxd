@@ -112,6 +112,7 @@ cdef extern from *:
     int* shorts_at "SPMILP_POINTER"(size_t address) noexcept nogil
     COutline* outline_at "SPMILP_POINTER"(size_t address) noexcept nogil
     CArrays* arrays_at "SPMILP_POINTER"(size_t address) noexcept nogil
+    CMemo* memo_at "SPMILP_POINTER"(size_t address) noexcept nogil
     COutline* outline_in "&"(COutline outline) noexcept nogil
     CTables* tables_in "&"(CTables tables) noexcept nogil
     CState* state_in "&"(CState state) noexcept nogil

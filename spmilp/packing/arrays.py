@@ -176,5 +176,5 @@ def _as_given(value: Any) -> Any:
     return value
 
 
-shorts_at = outline_at = arrays_at = _as_given
+shorts_at = outline_at = arrays_at = memo_at = _as_given
 outline_in = tables_in = state_in = frames_in = agenda_in = memo_in = _as_given

@@ -21,6 +21,7 @@ from spmilp.packing.arrays cimport (
     agenda_in,
     arrays_at,
     frames_in,
+    memo_at,
     memo_in,
     outline_in,
     state_in,
@@ -89,6 +90,10 @@ cdef bint is_known_to_fail(
     CMemo* memo, unsigned long long key, unsigned long long check, long long bound
 ) noexcept nogil
 cdef void remember(CMemo* memo, CFrames* frames, long long frame) noexcept nogil
+cdef void keep(
+    CMemo* memo, unsigned long long key, unsigned long long check, long long bound
+) noexcept nogil
+cdef void keep_all(CMemo* memo, CMemo* failed) noexcept nogil
 @cython.locals(step=cython.longlong, lowest_top=cython.longlong, large=cython.bint)
 cdef bint open_frame(CTables* tables, CState* state, CFrames* frames, CMemo* memo) noexcept nogil
 @cython.locals(best=cython.longlong, best_offset=cython.longlong)

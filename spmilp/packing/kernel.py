@@ -81,6 +81,7 @@ else:
         agenda_in,
         arrays_at,
         frames_in,
+        memo_at,
         memo_in,
         outline_in,
         state_in,
@@ -344,10 +345,14 @@ def is_known_to_fail(memo: Memo, key: int, check: int, bound: int) -> bool:
 
 
 def remember(memo: Memo, frames: Frames, frame: int) -> None:
-    """Note that the frame's state failed; forget another one when all probed slots are taken."""
-    if frames.last[frame] - frames.first[frame] < WORTH_REMEMBERING:
-        return
-    key, check = wrapped(frames.key[frame]), wrapped(frames.check[frame])
+    """Note that the frame's state failed."""
+    if frames.last[frame] - frames.first[frame] >= WORTH_REMEMBERING:
+        key, check = wrapped(frames.key[frame]), wrapped(frames.check[frame])
+        keep(memo, key, check, frames.bound[frame])
+
+
+def keep(memo: Memo, key: int, check: int, bound: int) -> None:
+    """Keep a state that failed; forget another one when all probed slots are taken."""
     last = memo.size - 1
     start = whole(key) & last
     chosen = (start + (whole(check) & (PROBES - 1))) & last
@@ -358,7 +363,15 @@ def remember(memo: Memo, frames: Frames, frame: int) -> None:
             break
     memo.key[chosen] = key
     memo.check[chosen] = check
-    memo.bound[chosen] = frames.bound[frame]
+    memo.bound[chosen] = bound
+
+
+def keep_all(memo: Memo, failed: Memo) -> None:
+    """Keep the states of another table."""
+    for slot in range(failed.size):
+        if not is_in_slot(failed, slot, 0, 0):
+            key, check = wrapped(failed.key[slot]), wrapped(failed.check[slot])
+            keep(memo, key, check, failed.bound[slot])
 
 
 def open_frame(tables: Tables, state: State, frames: Frames, memo: Memo) -> bool:
@@ -600,3 +613,11 @@ def search(arrays: Arrays, node_limit: int) -> int:
     with cython.nogil:
         result = _search(tables, state, frames, agenda, memo, capacity, most)
     return int(result)
+
+
+def move_states(failed: Memo, memo: Memo) -> None:
+    """Copy the states of a table to a larger one, which is empty."""
+    kept, kept_memo = in_c(failed), in_c(memo)
+    smaller, larger = memo_at(address(kept)), memo_at(address(kept_memo))
+    with cython.nogil:
+        keep_all(larger, smaller)

@@ -128,7 +128,7 @@ class Limits:
     conflicts
         Directed pairs up to which the search is tried; it keeps them all in memory.
     memo_states
-        Failed states that are remembered at one capacity; memory is used as they come.
+        Failed states that are remembered at one capacity, at most: a power of 2.
     slice
         Nodes between two looks at the clock.
     short_run, growth, noise

@@ -11,9 +11,12 @@ from numpy.typing import NDArray
 from spmilp.packing import arrays
 from spmilp.packing.arrays import Agenda, Arrays, Frames, Ints, Memo, Shorts, State, Tables
 from spmilp.packing.instance import Conflicts, Instance, conflicts_of, obstacles_by_section
-from spmilp.packing.kernel import search
+from spmilp.packing.kernel import move_states, search
 from spmilp.packing.outlines import lowest_offsets
 from spmilp.packing.result import LIMITS
+
+SLOTS_PER_NODE = 8
+"""Slots of the table of failed states for each node, at least, until it may not grow any more."""
 
 
 class Outcome(Enum):
@@ -88,6 +91,40 @@ def _classes(instance: Instance, eligible: NDArray[np.bool_], also: tuple[Ints, 
     return np.where(eligible, number.reshape(-1), -1).astype(np.int64)
 
 
+class FailedStates:
+    """States that are known to fail at one capacity, in a table that grows with them.
+
+    To clear a table of full size takes longer than many a search.
+    """
+
+    def __init__(self) -> None:
+        self._nodes = 0
+        self.memo = _empty_memo(2)
+
+    def with_room(self, nodes: int) -> Memo:
+        """Return the table, in which the states that so many more nodes leave have room.
+
+        Once it is as large as it may be, some states are forgotten.
+        """
+        # A run leaves at most one state that failed for each node, and one where it began.
+        self._nodes += nodes + 1
+        enough = 2 ** (SLOTS_PER_NODE * self._nodes).bit_length()
+        if self.memo.size < min(enough, LIMITS.memo_states):
+            larger = _empty_memo(min(2 * enough, LIMITS.memo_states))
+            move_states(self.memo, larger)
+            self.memo = larger
+        return self.memo
+
+
+def _empty_memo(size: int) -> Memo:
+    return Memo(
+        size=size,
+        key=np.zeros(size, dtype=np.uint64),
+        check=np.zeros(size, dtype=np.uint64),
+        bound=np.zeros(size, dtype=np.int64),
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """Whether a part of an instance, which time separates from the rest, fits at one capacity.
@@ -98,7 +135,7 @@ class Question:
         The items of the part and its sections.
     latest, capacity
         Highest offset of each item of the instance, and the capacity, in units.
-    memo
+    failed
         Failed states, which the parts of one instance at one capacity share.
     """
 
@@ -108,18 +145,11 @@ class Question:
     section_until: int
     latest: Ints
     capacity: int
-    memo: Memo
+    failed: FailedStates
 
 
 def questions_of(instance: Instance, tables: Tables, capacity: int) -> Iterator[Question]:
     """Cut an instance where no item ties the two sides together; the capacity is in bytes."""
-    states = LIMITS.memo_states
-    memo = Memo(
-        size=states,
-        key=np.zeros(states, dtype=np.uint64),
-        check=np.zeros(states, dtype=np.uint64),
-        bound=np.zeros(states, dtype=np.int64),
-    )
     sections = tables.member_start.size - 1
     spanning = np.zeros(sections + 1, dtype=np.int64)
     np.add.at(spanning, tables.hull_from + 1, 1)
@@ -128,6 +158,7 @@ def questions_of(instance: Instance, tables: Tables, capacity: int) -> Iterator[
     cuts = cuts[(cuts > 0) & (cuts < sections)]
     number = np.searchsorted(cuts, tables.hull_from, side="right")
     bounds = [0, *cuts.tolist(), sections]
+    failed = FailedStates()
     latest, units = instance.latest(capacity), instance.capacity_units(capacity)
     # Exchanging two items could leave the upper one above its latest offset.
     is_short = latest != units - tables.outline.units
@@ -141,7 +172,7 @@ def questions_of(instance: Instance, tables: Tables, capacity: int) -> Iterator[
             section_until=bounds[k + 1],
             latest=latest,
             capacity=units,
-            memo=memo,
+            failed=failed,
         )
 
 
@@ -158,15 +189,10 @@ class Run:
 
     def __init__(self, question: Question, order: Ints, weight: Ints) -> None:
         items = question.items
+        self._question = question
         self._state = _first_state(question, order, weight)
-        self._arrays = Arrays(
-            tables=question.tables,
-            state=self._state,
-            frames=_first_frames(question),
-            agenda=Agenda(*(np.zeros(items.size + 2, np.int64) for _ in Agenda._fields)),
-            memo=question.memo,
-            capacity=question.capacity,
-        )
+        self._frames = _first_frames(question)
+        self._agenda = Agenda(*(np.zeros(items.size + 2, np.int64) for _ in Agenda._fields))
         self._fits = bool((self._state.low <= question.latest)[items].all())
 
     @property
@@ -183,7 +209,16 @@ class Run:
         """Search on for at most ``nodes`` more nodes."""
         if not self._fits:
             return Outcome.EXHAUSTED
-        return Outcome(search(self._arrays, self.nodes + nodes))
+        question = self._question
+        given = Arrays(
+            tables=question.tables,
+            state=self._state,
+            frames=self._frames,
+            agenda=self._agenda,
+            memo=question.failed.with_room(nodes),
+            capacity=question.capacity,
+        )
+        return Outcome(search(given, self.nodes + nodes))
 
 
 def _first_state(question: Question, order: Ints, weight: Ints) -> State:
