@@ -9,6 +9,8 @@ KERNELS = (
     "spmilp.solvers.schedule.kernels.eviction",
     "spmilp.solvers.schedule.kernels.generate",
     "spmilp.solvers.schedule.kernels.memories",
+    "spmilp.packing.kernel",
+    "spmilp.packing.outlines",
     "spmilp.solvers.schedule.kernels.timeline",
     "spmilp.solvers.schedule.kernels.transfers",
 )

@@ -1,6 +1,10 @@
-"""The arrays of the search: the instance's tables, the changing state, the stack frames."""
+"""The arrays of the search: the instance's tables, the changing state, the stack frames.
 
-from typing import NamedTuple
+Kernels in C know each of these tuples as a struct of arrays.pxd with the same fields in the same
+order, which is ``CTables`` for `Tables`, and so on.
+"""
+
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +15,11 @@ Hashes = NDArray[np.uint64]
 
 
 class Outline(NamedTuple):
-    """The free items of an instance in units, without a list of conflicts: fields of `Tables`."""
+    """The free items of an instance in units, without a list of conflicts.
+
+    ``run_*``: the runs of sections an item lives in, with its units there. ``blocked_*``: offsets
+    an item cannot have because of obstacles, by start.
+    """
 
     run_start: Ints
     run_from: Ints
@@ -27,26 +35,23 @@ class Outline(NamedTuple):
 class Tables(NamedTuple):
     """One instance in scaled units, free items only. Lists of lists are flat with pointers.
 
-    ``pair_*``: the items each item conflicts with, and, when ``pair_extent`` is not empty, how far
-    above the item each has to lie when the item is the lower one (else its units). ``run_*``: the
-    runs of sections an item lives in, with its units there. An *incidence* is an item in one of its
-    sections: ``incidence_start`` is the number of a run's first one, ``member_*`` are the items of
-    each section and their incidences, ``incidence_position`` is the place of each in that list.
-    ``hull_*``: an item's first section and last, between which it ties all together. ``lift``: the
-    least by which an item raises what lies on it. ``lowest``: an item's lowest offset in an empty
-    memory. ``blocked_*``: offsets an item cannot have because of obstacles, by start.
-    ``obstacle_*``: the obstacles of each section, disjoint, from low to high. ``exchange_class``:
-    equal for two items that live in the same sections and may be exchanged, else -1.
-    ``twin_class``: equal for two items that are identical, else -1.
+    ``pair_*``: the items each item conflicts with, and how far above the item each has to lie when
+    the item is the lower one; where ``is_uniform``, that is the item's units, and ``pair_extent``
+    is empty. An *incidence* is an item in one of its sections: ``incidence_start`` is the number of
+    a run's first one, ``member_*`` are the items of each section and their incidences,
+    ``incidence_position`` is the place of each in that list. ``hull_*``: an item's first section
+    and last, between which it ties all together. ``lift``: the least by which an item raises what
+    lies on it. ``lowest``: an item's lowest offset in an empty memory. ``obstacle_*``: the
+    obstacles of each section, disjoint, from low to high. ``exchange_class``: equal for two items
+    that live in the same sections and may be exchanged, else -1. ``twin_class``: equal for two
+    items that are identical, else -1.
     """
 
+    outline: Outline
+    is_uniform: bool
     pair_start: Ints
     pair_item: Shorts
     pair_extent: Ints
-    run_start: Ints
-    run_from: Ints
-    run_until: Ints
-    run_units: Ints
     incidence_start: Ints
     member_start: Ints
     member: Shorts
@@ -54,13 +59,8 @@ class Tables(NamedTuple):
     incidence_position: Shorts
     hull_from: Ints
     hull_until: Ints
-    units: Ints
     lift: Ints
-    alignment: Ints
     lowest: Ints
-    blocked_start: Ints
-    blocked_from: Ints
-    blocked_until: Ints
     obstacle_start: Ints
     obstacle_from: Ints
     obstacle_until: Ints
@@ -141,16 +141,40 @@ class Agenda(NamedTuple):
 
 
 class Memo(NamedTuple):
-    """Failed states by 128-bit hash, each with the least bound under which it failed."""
+    """Failed states by 128-bit hash, each with the least bound under which it failed.
 
+    There is room for ``size`` of them, a power of 2.
+    """
+
+    size: int
     key: Hashes
     check: Hashes
     bound: Ints
 
 
-# Positions in State.counters.
+class Arrays(NamedTuple):
+    """All that one run of the search works on, and the capacity in units."""
+
+    tables: Tables
+    state: State
+    frames: Frames
+    agenda: Agenda
+    memo: Memo
+    capacity: int
+
+
+# Positions in State.counters; the .pxd has the numbers of these, and of those below, for C.
 DEPTH, AGENDA_HEAD, POOL, TRAIL, NODES, STARTED = range(6)
 COUNTERS = 6
 
 # Return values of the search.
 PACKED, EXHAUSTED, PAUSED = range(3)
+
+
+def _as_given(value: Any) -> Any:
+    """Return an array or a tuple of arrays, of which kernels in C have the address."""
+    return value
+
+
+shorts_at = outline_at = arrays_at = memo_at = _as_given
+outline_in = tables_in = state_in = frames_in = agenda_in = memo_in = _as_given

@@ -49,23 +49,24 @@ def solve_by_cp_sat(
     from ortools.sat.python import cp_model
 
     tables, items = question.tables, question.items.tolist()
+    outline = tables.outline
     model = cp_model.CpModel()
     offset: dict[int, Any] = {}
     stacks: dict[int, list[Any]] = defaultdict(list)
     for item in items:
-        step, latest = int(tables.alignment[item]), int(question.latest[item])
-        blocked = slice(tables.blocked_start[item], tables.blocked_start[item + 1])
-        ends = (tables.blocked_from[blocked], tables.blocked_until[blocked])
+        step, latest = int(outline.alignment[item]), int(question.latest[item])
+        blocked = slice(outline.blocked_start[item], outline.blocked_start[item + 1])
+        ends = (outline.blocked_from[blocked], outline.blocked_until[blocked])
         steps = [(-(-a // step), -(-b // step) - 1) for a, b in np.stack(ends, axis=1).tolist()]
         barred = cp_model.Domain.from_intervals([[a, b] for a, b in steps if a <= b])
         free = cp_model.Domain(0, latest // step).intersection_with(barred.complement())
         if free.is_empty():
             return Outcome.EXHAUSTED, None
         offset[item] = step * model.new_int_var_from_domain(free, f"offset_{item}")
-        for run in range(tables.run_start[item], tables.run_start[item + 1]):
-            extent = int(tables.run_units[run])
+        for run in range(outline.run_start[item], outline.run_start[item + 1]):
+            extent = int(outline.run_units[run])
             interval = model.new_fixed_size_interval_var(offset[item], extent, f"run_{run}")
-            for section in range(tables.run_from[run], tables.run_until[run]):
+            for section in range(outline.run_from[run], outline.run_until[run]):
                 stacks[section].append(interval)
     for section, stack in stacks.items():
         for k in range(tables.obstacle_start[section], tables.obstacle_start[section + 1]):
@@ -88,7 +89,7 @@ def solve_by_cp_sat(
         return Outcome.EXHAUSTED, None
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return Outcome.PAUSED, None
-    offsets = np.full(tables.units.size, -1, dtype=np.int64)
+    offsets = np.full(outline.units.size, -1, dtype=np.int64)
     for i in items:
         offsets[i] = solver.value(offset[i])
     return Outcome.PACKED, offsets
@@ -160,7 +161,7 @@ class PartSearch:
         limit, long_limit = first, LIMITS.first_long_run * first
         long_share = noise = 0.0
         forgets_at = LIMITS.forgets_after
-        weight = np.zeros(self._question.tables.units.size, dtype=np.int64)
+        weight = np.zeros(self._question.tables.outline.units.size, dtype=np.int64)
         while True:
             if self._nodes >= forgets_at:
                 limit = first

@@ -18,10 +18,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from spmilp.numba_layer import in_about, kernel, part
-from spmilp.packing.arrays import Ints, Outline
-from spmilp.packing.instance import Instance, conflicts_of, extent_over, live_units
-from spmilp.packing.kernel import next_free
+from spmilp.packing.arrays import Ints
+from spmilp.packing.instance import Instance, conflicts_of, live_units
+from spmilp.packing.outlines import place_in_order, place_lowest_first
 from spmilp.packing.result import LIMITS, Clock
 
 ATTEMPTS = 500
@@ -86,119 +85,6 @@ def first_answers(instance: Instance) -> Iterator[tuple[str, Ints]]:
         yield "first_fit_area", place_in_order(outline, order, tightest=False)
         order = order_by(keys, ("size", "length"))
         yield "best_fit_size", place_in_order(outline, order, tightest=True)
-
-
-def place_lowest_first(outline: Outline, order: Ints, sections: int) -> Ints:
-    """Return offsets in units: always the item that can lie lowest, the first in order of equals.
-
-    No item goes below one that is already there, so one height per section describes what is
-    placed.
-    """
-    rank = np.zeros(order.size, dtype=np.int64)
-    rank[order] = np.arange(order.size)
-    offset, top = np.zeros(order.size, dtype=np.int64), np.zeros(sections, dtype=np.int64)
-    lives = int((outline.run_until - outline.run_from).sum())
-    steps = 4 * order.size * order.size.bit_length() + 4 * lives
-    in_about(_stack_all, steps)(outline, rank, np.arange(order.size), offset, top)
-    return offset
-
-
-@kernel
-def _stack_all(outline: Outline, rank: Ints, heap: Ints, offset: Ints, top: Ints) -> None:
-    """Set ``offset``, from the items in ``heap`` and a height of 0 for each section."""
-    waiting = heap.size
-    for item in range(waiting):
-        offset[item] = next_free(outline, item, 0)
-    for slot in range(waiting // 2 - 1, -1, -1):
-        _sift(heap, waiting, slot, offset, rank)
-    while waiting > 0:
-        item = heap[0]
-        low = offset[item]
-        for k in range(outline.run_start[item], outline.run_start[item + 1]):
-            for section in range(outline.run_from[k], outline.run_until[k]):
-                low = max(low, top[section])
-        low = next_free(outline, item, low)
-        if low > offset[item]:
-            offset[item] = low
-            _sift(heap, waiting, 0, offset, rank)
-            continue
-        waiting -= 1
-        heap[0] = heap[waiting]
-        _sift(heap, waiting, 0, offset, rank)
-        for k in range(outline.run_start[item], outline.run_start[item + 1]):
-            for section in range(outline.run_from[k], outline.run_until[k]):
-                top[section] = low + outline.run_units[k]
-
-
-@part
-def _sift(heap: Ints, size: int, slot: int, offset: Ints, rank: Ints) -> None:
-    """Move what is at a slot of a heap down until none below it has less ``(offset, rank)``."""
-    item = heap[slot]
-    while 2 * slot + 1 < size:
-        child = 2 * slot + 1
-        if child + 1 < size and _goes_first(heap[child + 1], heap[child], offset, rank):
-            child += 1
-        if not _goes_first(heap[child], item, offset, rank):
-            break
-        heap[slot] = heap[child]
-        slot = child
-    heap[slot] = item
-
-
-@part
-def _goes_first(one: int, other: int, offset: Ints, rank: Ints) -> bool:
-    """Return whether an item goes before another."""
-    if offset[one] != offset[other]:
-        return bool(offset[one] < offset[other])
-    return bool(rank[one] < rank[other])
-
-
-def place_in_order(outline: Outline, order: Ints, *, tightest: bool) -> Ints:
-    """Return offsets in units: each item in turn at the lowest gap that holds it.
-
-    With ``tightest`` it goes to the smallest gap instead, the lowest of equal ones; the space
-    above all others counts as a gap only when no other holds it.
-    """
-    offset = np.full(outline.units.size, -1, dtype=np.int64)
-    by_offset = np.zeros(outline.units.size, dtype=np.int64)
-    place_all = in_about(_place_all, 5 * order.size**2)
-    place_all(outline, order, offset, by_offset, int(tightest))
-    return offset
-
-
-@kernel
-def _place_all(outline: Outline, order: Ints, offset: Ints, by_offset: Ints, tightest: int) -> None:
-    for count in range(order.size):
-        item = order[count]
-        offset[item] = _gap_for(outline, item, offset, by_offset, count, tightest)
-        slot = count
-        while slot > 0 and offset[by_offset[slot - 1]] > offset[item]:
-            by_offset[slot] = by_offset[slot - 1]
-            slot -= 1
-        by_offset[slot] = item
-
-
-@part
-def _gap_for(
-    outline: Outline, item: int, offset: Ints, by_offset: Ints, count: int, tightest: int
-) -> int:
-    floor = next_free(outline, item, 0)
-    best = -1
-    best_gap = 0
-    for k in range(count):
-        other = by_offset[k]
-        above = extent_over(outline, other, item)
-        if above == 0:
-            continue
-        gap = offset[other] - floor
-        if gap >= extent_over(outline, item, other):
-            if not tightest:
-                return floor
-            if best < 0 or gap < best_gap:
-                best, best_gap = floor, gap
-        if offset[other] + above > floor:
-            floor = next_free(outline, item, offset[other] + above)
-    return floor if best < 0 else best
 
 
 def _best_fit(*names: str) -> Heuristic:

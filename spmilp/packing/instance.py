@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spmilp.numba_layer import in_about, kernel, part
 from spmilp.packing.arrays import Ints, Outline, Shorts
 from spmilp.packing.items import LARGEST, Item, PackingProblem
+from spmilp.packing.outlines import list_conflicts
 
 
 class Groups(NamedTuple):
@@ -330,62 +330,17 @@ class Conflicts(NamedTuple):
 
 def conflicts_of(instance: Instance, limit: int) -> Conflicts | None:
     """Return the conflicts, or ``None`` where there are more than ``limit``, each counted twice."""
-    none, steps = np.empty(0, dtype=np.int64), instance.count**2
+    none = np.empty(0, dtype=np.int64)
     degree = np.zeros(instance.count, dtype=np.int64)
-    in_about(list_conflicts, steps)(instance.outline, degree, none.astype(np.int32), none, limit)
+    list_conflicts(instance.outline, degree, none.astype(np.int32), none, limit)
     if int(degree.sum()) > limit:
         return None
     start = np.concatenate(([0], np.cumsum(degree)))
     item = np.empty(start[-1], dtype=np.int32)
     varying = bool((instance.outline.run_units != instance.outline.units[instance.owner]).any())
     extent = np.empty(start[-1] if varying else 0, dtype=np.int64)
-    in_about(list_conflicts, steps)(instance.outline, start[:-1].copy(), item, extent, limit)
+    list_conflicts(instance.outline, start[:-1].copy(), item, extent, limit)
     return Conflicts(start, item, extent)
-
-
-@part
-def extent_over(outline: Outline, lower: int, upper: int) -> int:
-    """Return how far ``upper`` must lie above ``lower``: its most units while both live, or 0."""
-    needed = 0
-    k, other = outline.run_start[lower], outline.run_start[upper]
-    k_last, last = outline.run_start[lower + 1] - 1, outline.run_start[upper + 1] - 1
-    if (
-        outline.run_from[k] >= outline.run_until[last]
-        or outline.run_from[other] >= outline.run_until[k_last]
-    ):
-        return needed
-    while k <= k_last:
-        while other <= last and outline.run_until[other] <= outline.run_from[k]:
-            other += 1
-        if other <= last and outline.run_from[other] < outline.run_until[k]:
-            needed = max(needed, outline.run_units[k])
-        k += 1
-    return needed
-
-
-@kernel
-def list_conflicts(outline: Outline, filled: Ints, other: Shorts, extent: Ints, limit: int) -> None:
-    """Fill in the conflicts of each item, or count them where there is no room for any.
-
-    ``filled`` is where the next one of each goes. It stops soon after ``limit`` were found.
-    """
-    total = 0
-    for i in range(filled.size):
-        for j in range(i + 1, filled.size):
-            above_i = extent_over(outline, i, j)
-            if above_i == 0:
-                continue
-            if other.size > 0:
-                other[filled[i]] = j
-                other[filled[j]] = i
-            if extent.size > 0:
-                extent[filled[i]] = above_i
-                extent[filled[j]] = extent_over(outline, j, i)
-            filled[i] += 1
-            filled[j] += 1
-            total += 2
-        if total > limit:
-            break
 
 
 def live_units(instance: Instance) -> Ints:

@@ -1,4 +1,4 @@
-"""The compiled depth-first search: flat arrays, explicit frames, an undo trail.
+"""The depth-first search: flat arrays, explicit frames, an undo trail.
 
 The idea is that of MiniMalloc (Moffitt, ASPLOS 2023, doi 10.1145/3623278.3624752): items in order
 of offset, so that a partial packing is a skyline; split at cuts in time; prune by sections. What
@@ -59,53 +59,65 @@ others by (``Tables.lift``). A section's next item lies on one that does not liv
 itself be the next: where no such item can lie low enough, it is not the next one.
 """
 
-import numpy as np
+import cython
 
-from spmilp.numba_layer import kernel, part
-from spmilp.packing.arrays import (
-    AGENDA_HEAD,
-    DEPTH,
-    EXHAUSTED,
-    NODES,
-    PACKED,
-    PAUSED,
-    POOL,
-    STARTED,
-    TRAIL,
-    Agenda,
-    Frames,
-    Memo,
-    Outline,
-    State,
-    Tables,
-)
+from spmilp.compiled import address, in_c
+from spmilp.packing.arrays import Agenda, Arrays, Frames, Memo, Outline, State, Tables
 
-NO_LIMIT = 2**62
-WORTH_REMEMBERING = 3
-"""Sub-problems of fewer items take less time to search again than to look up."""
+if cython.compiled:
+    pass  # the .pxd says what these are in C
+else:
+    from spmilp.compiled import whole
+    from spmilp.packing.arrays import (
+        AGENDA_HEAD,
+        DEPTH,
+        EXHAUSTED,
+        NODES,
+        PACKED,
+        PAUSED,
+        POOL,
+        STARTED,
+        TRAIL,
+        agenda_in,
+        arrays_at,
+        frames_in,
+        memo_at,
+        memo_in,
+        outline_in,
+        state_in,
+        tables_in,
+    )
 
-# Multipliers and shifts of splitmix64 (Steele, Lea, Flood: OOPSLA 2014, doi
-# 10.1145/2660193.2660195).
-MULTIPLIER_1 = np.uint64(0xBF58476D1CE4E5B9)
-MULTIPLIER_2 = np.uint64(0x94D049BB133111EB)
-STRIDE_1 = np.uint64(0x9E3779B97F4A7C15)
-STRIDE_2 = np.uint64(0xD1342543DE82EF95)
-SHIFT_1 = np.uint64(30)
-SHIFT_2 = np.uint64(27)
-SHIFT_3 = np.uint64(31)
-PROBES = 4
-"""Slots of the table of failed states that a state may take: a power of 2."""
+    NO_LIMIT = 2**62
+    WORTH_REMEMBERING = 3
+    """Sub-problems of fewer items take less time to search again than to look up."""
+    PROBES = 4
+    """Slots of the table of failed states that a state may take: a power of 2."""
+
+    # Multipliers of splitmix64 (Steele, Lea, Flood: OOPSLA 2014, doi 10.1145/2660193.2660195).
+    MULTIPLIER_1 = 0xBF58476D1CE4E5B9
+    MULTIPLIER_2 = 0x94D049BB133111EB
+    STRIDE_1 = 0x9E3779B97F4A7C15
+    STRIDE_2 = 0xD1342543DE82EF95
+
+    def wrapped(value: int) -> int:
+        """Return the lowest 64 bits, which are all that C has."""
+        return int(value) & (2**64 - 1)
 
 
-@part
 def put(tables: Tables, state: State, item: int, offset: int) -> bool:
     """Fix an item's offset; return whether a cut in time became free of unplaced items."""
     state.offset[item] = offset
-    for k in range(tables.run_start[item], tables.run_start[item + 1]):
-        units = tables.run_units[k]
-        for section in range(tables.run_from[k], tables.run_until[k]):
+    for k in range(tables.outline.run_start[item], tables.outline.run_start[item + 1]):
+        units = tables.outline.run_units[k]
+        for section in range(tables.outline.run_from[k], tables.outline.run_until[k]):
             state.remaining[section] -= units
-            leave(tables, state, section, tables.incidence_start[k] + section - tables.run_from[k])
+            leave(
+                tables,
+                state,
+                section,
+                tables.incidence_start[k] + section - tables.outline.run_from[k],
+            )
     opened = False
     for cut in range(tables.hull_from[item] + 1, tables.hull_until[item]):
         state.spanning[cut] -= 1
@@ -114,7 +126,6 @@ def put(tables: Tables, state: State, item: int, offset: int) -> bool:
     return opened
 
 
-@part
 def leave(tables: Tables, state: State, section: int, incidence: int) -> None:
     """Move an incidence behind those of the unplaced items; counting up again undoes it."""
     state.alive[section] -= 1
@@ -126,18 +137,16 @@ def leave(tables: Tables, state: State, section: int, incidence: int) -> None:
     state.incidence_position[other], state.incidence_position[incidence] = here, last
 
 
-@part
 def lift_neighbours(tables: Tables, state: State, item: int) -> bool:
     """Raise the lowest offsets of unplaced items above a placed one; False if one is too high."""
     trail = state.counters[TRAIL]
     offset = state.offset[item]
-    top = offset + tables.units[item]
+    top = offset + tables.outline.units[item]
     own = tables.exchange_class[item]
-    uniform = tables.pair_extent.size == 0
     fits = True
     for k in range(tables.pair_start[item], tables.pair_start[item + 1]):
         other = tables.pair_item[k]
-        bottom = top if uniform else offset + tables.pair_extent[k]
+        bottom = top if tables.is_uniform else offset + tables.pair_extent[k]
         low = state.low[other]
         if state.offset[other] >= 0 or bottom <= low:
             continue
@@ -145,7 +154,7 @@ def lift_neighbours(tables: Tables, state: State, item: int) -> bool:
         state.trail_item[trail] = other
         state.trail_low[trail] = 2 * low + barred
         trail += 1
-        bottom = next_free(tables, other, bottom)
+        bottom = next_free(outline_in(tables.outline), other, bottom)
         state.low[other] = bottom
         stacked = own >= 0 and tables.exchange_class[other] == own and low == offset
         state.barred[other] = 1 if barred and stacked else 0
@@ -156,7 +165,6 @@ def lift_neighbours(tables: Tables, state: State, item: int) -> bool:
     return fits
 
 
-@part
 def bar(state: State, item: int) -> None:
     """Forbid an unplaced item its lowest offset until it is lifted."""
     trail = state.counters[TRAIL]
@@ -166,7 +174,6 @@ def bar(state: State, item: int) -> None:
     state.barred[item] = 1
 
 
-@part
 def take_back(tables: Tables, state: State, item: int, mark: int) -> None:
     """Undo ``put`` and the lifts and bars that followed it, down to the mark on the trail."""
     for k in range(state.counters[TRAIL] - 1, mark - 1, -1):
@@ -175,25 +182,24 @@ def take_back(tables: Tables, state: State, item: int, mark: int) -> None:
         state.barred[other] = state.trail_low[k] & 1
     state.counters[TRAIL] = mark
     state.offset[item] = -1
-    for k in range(tables.run_start[item], tables.run_start[item + 1]):
-        units = tables.run_units[k]
-        for section in range(tables.run_from[k], tables.run_until[k]):
+    for k in range(tables.outline.run_start[item], tables.outline.run_start[item + 1]):
+        units = tables.outline.run_units[k]
+        for section in range(tables.outline.run_from[k], tables.outline.run_until[k]):
             state.remaining[section] += units
             state.alive[section] += 1
     for cut in range(tables.hull_from[item] + 1, tables.hull_until[item]):
         state.spanning[cut] += 1
 
 
-@part
 def fill_state(
     tables: Tables, state: State, items: int, section_from: int, section_until: int
 ) -> None:
     """Count the units in each section and the items across each cut; nothing is placed yet."""
     for slot in range(items):
         item = state.order[slot]
-        for k in range(tables.run_start[item], tables.run_start[item + 1]):
-            for section in range(tables.run_from[k], tables.run_until[k]):
-                state.remaining[section] += tables.run_units[k]
+        for k in range(tables.outline.run_start[item], tables.outline.run_start[item + 1]):
+            for section in range(tables.outline.run_from[k], tables.outline.run_until[k]):
+                state.remaining[section] += tables.outline.run_units[k]
         for cut in range(tables.hull_from[item] + 1, tables.hull_until[item]):
             state.spanning[cut] += 1
     for section in range(section_from, section_until):
@@ -201,23 +207,21 @@ def fill_state(
             state.witness[section] = tables.member[tables.member_start[section]]
 
 
-@part
-def next_free(tables: Outline | Tables, item: int, offset: int) -> int:
+def next_free(outline: Outline, item: int, offset: int) -> int:
     """Return the lowest offset from ``offset`` on that is aligned and clear of obstacles."""
-    alignment = tables.alignment[item]
+    alignment = outline.alignment[item]
     if alignment > 1:
         offset = -(-offset // alignment) * alignment
-    for k in range(tables.blocked_start[item], tables.blocked_start[item + 1]):
-        if offset < tables.blocked_from[k]:
+    for k in range(outline.blocked_start[item], outline.blocked_start[item + 1]):
+        if offset < outline.blocked_from[k]:
             break
-        if offset < tables.blocked_until[k]:
-            offset = tables.blocked_until[k]
+        if offset < outline.blocked_until[k]:
+            offset = outline.blocked_until[k]
             if alignment > 1:
                 offset = -(-offset // alignment) * alignment
     return offset
 
 
-@part
 def highest_floor(tables: Tables, section: int, remaining: int, capacity: int) -> int:
     """Return the highest offset above which ``remaining`` units of the section are still free."""
     top = capacity
@@ -231,7 +235,6 @@ def highest_floor(tables: Tables, section: int, remaining: int, capacity: int) -
     return top - remaining
 
 
-@part
 def can_lie(
     tables: Tables, state: State, item: int, section: int, bound: int, step: int, highest: int
 ) -> bool:
@@ -249,7 +252,6 @@ def can_lie(
     return step == 0 or can_be_lifted(tables, state, item, section, bound, step, highest)
 
 
-@part
 def can_be_lifted(
     tables: Tables, state: State, item: int, section: int, bound: int, step: int, highest: int
 ) -> bool:
@@ -257,7 +259,6 @@ def can_be_lifted(
 
     An item of the section would itself be the next one there.
     """
-    uniform = tables.pair_extent.size == 0
     for k in range(tables.pair_start[item], tables.pair_start[item + 1]):
         other = tables.pair_item[k]
         if state.offset[other] >= 0:
@@ -265,7 +266,7 @@ def can_be_lifted(
         low = max(state.low[other], bound)
         if low > highest:
             continue
-        extent = tables.units[other] if uniform else 1
+        extent = tables.outline.units[other] if tables.is_uniform else 1
         if state.barred[other] or state.low[other] < bound:
             low += step
         if low + extent <= highest and not lives_in(tables, other, section):
@@ -273,16 +274,14 @@ def can_be_lifted(
     return False
 
 
-@part
 def lives_in(tables: Tables, item: int, section: int) -> bool:
     """Return whether the section is one of the item's."""
-    for k in range(tables.run_start[item], tables.run_start[item + 1]):
-        if tables.run_from[k] <= section < tables.run_until[k]:
+    for k in range(tables.outline.run_start[item], tables.outline.run_start[item + 1]):
+        if tables.outline.run_from[k] <= section < tables.outline.run_until[k]:
             return True
     return False
 
 
-@part
 def section_fits(
     tables: Tables, state: State, section: int, bound: int, step: int, capacity: int
 ) -> bool:
@@ -311,76 +310,86 @@ def section_fits(
     return False
 
 
-@part
 def items_sections_fit(
     tables: Tables, state: State, item: int, bound: int, step: int, capacity: int
 ) -> bool:
     """Return whether every section that the item lives in still fits."""
-    for k in range(tables.run_start[item], tables.run_start[item + 1]):
-        for section in range(tables.run_from[k], tables.run_until[k]):
+    for k in range(tables.outline.run_start[item], tables.outline.run_start[item + 1]):
+        for section in range(tables.outline.run_from[k], tables.outline.run_until[k]):
             if not section_fits(tables, state, section, bound, step, capacity):
                 return False
     return True
 
 
-@part
-def scramble(value: np.uint64) -> np.uint64:
+def scramble(value: int) -> int:
     """Return a 64-bit permutation of ``value`` in which every bit depends on every bit."""
-    value = (value ^ (value >> SHIFT_1)) * MULTIPLIER_1
-    value = (value ^ (value >> SHIFT_2)) * MULTIPLIER_2
-    return value ^ (value >> SHIFT_3)
+    value = wrapped((value ^ (value >> 30)) * MULTIPLIER_1)
+    value = wrapped((value ^ (value >> 27)) * MULTIPLIER_2)
+    return value ^ (value >> 31)
 
 
-@part
-def is_known_to_fail(memo: Memo, key: np.uint64, check: np.uint64, bound: int) -> bool:
+def is_in_slot(memo: Memo, slot: int, key: int, check: int) -> bool:
+    """Return whether a slot holds the state of a hash; an empty one holds that of zeros."""
+    return wrapped(memo.key[slot]) == key and wrapped(memo.check[slot]) == check
+
+
+def is_known_to_fail(memo: Memo, key: int, check: int, bound: int) -> bool:
     """Return whether the state failed under a bound that allowed at least as much."""
-    size = memo.key.size
-    start = np.int64(key & np.uint64(size - 1))
+    last = memo.size - 1
+    start = whole(key) & last
     for probe in range(PROBES):
-        slot = (start + probe) & (size - 1)
-        if memo.key[slot] == key and memo.check[slot] == check:
+        slot = (start + probe) & last
+        if is_in_slot(memo, slot, key, check):
             return bool(memo.bound[slot] <= bound)
     return False
 
 
-@part
 def remember(memo: Memo, frames: Frames, frame: int) -> None:
-    """Note that the frame's state failed; forget another one when all probed slots are taken."""
-    if frames.last[frame] - frames.first[frame] < WORTH_REMEMBERING:
-        return
-    key, check = frames.key[frame], frames.check[frame]
-    size = memo.key.size
-    start = np.int64(key & np.uint64(size - 1))
-    chosen = (start + np.int64(check & np.uint64(PROBES - 1))) & (size - 1)
+    """Note that the frame's state failed."""
+    if frames.last[frame] - frames.first[frame] >= WORTH_REMEMBERING:
+        key, check = wrapped(frames.key[frame]), wrapped(frames.check[frame])
+        keep(memo, key, check, frames.bound[frame])
+
+
+def keep(memo: Memo, key: int, check: int, bound: int) -> None:
+    """Keep a state that failed; forget another one when all probed slots are taken."""
+    last = memo.size - 1
+    start = whole(key) & last
+    chosen = (start + (whole(check) & (PROBES - 1))) & last
     for probe in range(PROBES):
-        slot = (start + probe) & (size - 1)
-        same = memo.key[slot] == key and memo.check[slot] == check
-        empty = memo.key[slot] == 0 and memo.check[slot] == 0
-        if same or empty:
+        slot = (start + probe) & last
+        if is_in_slot(memo, slot, key, check) or is_in_slot(memo, slot, 0, 0):
             chosen = slot
             break
     memo.key[chosen] = key
     memo.check[chosen] = check
-    memo.bound[chosen] = frames.bound[frame]
+    memo.bound[chosen] = bound
 
 
-@part
+def keep_all(memo: Memo, failed: Memo) -> None:
+    """Keep the states of another table."""
+    for slot in range(failed.size):
+        if not is_in_slot(failed, slot, 0, 0):
+            key, check = wrapped(failed.key[slot]), wrapped(failed.check[slot])
+            keep(memo, key, check, failed.bound[slot])
+
+
 def open_frame(tables: Tables, state: State, frames: Frames, memo: Memo) -> bool:
     """Fill in the next frame, whose items and sections are set; False if it is known to fail."""
     frame = state.counters[DEPTH]
     lowest_top = NO_LIMIT
     step = NO_LIMIT
-    key = np.uint64(0)
-    check = np.uint64(0)
+    key = wrapped(0)
+    check = wrapped(0)
     for k in range(frames.first[frame], frames.last[frame]):
         item = state.order[k]
         low = state.low[item]
         step = min(step, tables.lift[item])
-        lowest_top = min(lowest_top, low + tables.units[item])
-        mixed = np.uint64(item + 1) * STRIDE_1
-        mixed += np.uint64(2 * low + state.barred[item]) * STRIDE_2
-        key += scramble(mixed)
-        check += scramble(mixed ^ STRIDE_2)
+        lowest_top = min(lowest_top, low + tables.outline.units[item])
+        mixed = wrapped(item + 1) * STRIDE_1
+        mixed = wrapped(mixed + wrapped(2 * low + state.barred[item]) * STRIDE_2)
+        key = wrapped(key + scramble(mixed))
+        check = wrapped(check + scramble(mixed ^ STRIDE_2))
     frames.highest[frame] = lowest_top - 1
     frames.step[frame] = step
     frames.placed[frame] = -1
@@ -392,7 +401,6 @@ def open_frame(tables: Tables, state: State, frames: Frames, memo: Memo) -> bool
     return not (large and is_known_to_fail(memo, key, check, frames.bound[frame]))
 
 
-@part
 def next_choice(state: State, frames: Frames, frame: int) -> int:
     """Return the open item that can lie lowest; of equal ones by weight, then rank; or -1."""
     bound = frames.bound[frame]
@@ -412,7 +420,6 @@ def next_choice(state: State, frames: Frames, frame: int) -> int:
     return best
 
 
-@part
 def back_to(tables: Tables, state: State, frames: Frames, frame: int) -> None:
     """Take back all that was placed since ``frame`` chose, its own choice included."""
     counters = state.counters
@@ -425,7 +432,6 @@ def back_to(tables: Tables, state: State, frames: Frames, frame: int) -> None:
     counters[POOL] = frames.pool[frame]
 
 
-@part
 def bar_with_twins(tables: Tables, state: State, frames: Frames, frame: int, item: int) -> None:
     """Bar an item that failed and the unplaced ones that nothing tells apart from it."""
     bar(state, item)
@@ -438,7 +444,6 @@ def bar_with_twins(tables: Tables, state: State, frames: Frames, frame: int, ite
             bar(state, other)
 
 
-@part
 def choice_failed(
     tables: Tables, state: State, frames: Frames, memo: Memo, frame: int, capacity: int
 ) -> bool:
@@ -459,7 +464,6 @@ def choice_failed(
     return False
 
 
-@part
 def move_behind(state: State, item: int, last: int) -> None:
     """Exchange an item with the one at ``last - 1`` in the order of items."""
     here = state.position[item]
@@ -470,7 +474,6 @@ def move_behind(state: State, item: int, last: int) -> None:
     state.position[item] = last - 1
 
 
-@part
 def split_at_cuts(
     tables: Tables, state: State, frames: Frames, agenda: Agenda, frame: int, last: int
 ) -> None:
@@ -508,7 +511,6 @@ def split_at_cuts(
         lives = False
 
 
-@part
 def take_from_agenda(state: State, frames: Frames, agenda: Agenda) -> None:
     """Make the agenda's head the next frame's sub-problem."""
     slot = state.counters[AGENDA_HEAD]
@@ -522,7 +524,6 @@ def take_from_agenda(state: State, frames: Frames, agenda: Agenda) -> None:
     state.counters[AGENDA_HEAD] = agenda.rest[slot]
 
 
-@part
 def place_next(
     tables: Tables,
     state: State,
@@ -561,8 +562,7 @@ def place_next(
     return True
 
 
-@kernel
-def search(
+def _search(
     tables: Tables,
     state: State,
     frames: Frames,
@@ -571,11 +571,6 @@ def search(
     capacity: int,
     node_limit: int,
 ) -> int:
-    """Run until packed, exhausted or out of nodes; it may be called again then.
-
-    The caller sets up frame 0 with the whole sub-problem. What is returned is one of ``PACKED``
-    (offsets in ``state.offset``), ``EXHAUSTED`` (there is no packing) and ``PAUSED``.
-    """
     counters = state.counters
     items = frames.last[0] - frames.first[0]
     if counters[STARTED] == 0:
@@ -603,3 +598,26 @@ def search(
         if not choice_failed(tables, state, frames, memo, failed, capacity):
             return EXHAUSTED
     return PAUSED
+
+
+def search(arrays: Arrays, node_limit: int) -> int:
+    """Run until packed, exhausted or out of nodes; it may be called again then.
+
+    The caller sets up frame 0 with the whole sub-problem. What is returned is one of ``PACKED``
+    (offsets in ``state.offset``), ``EXHAUSTED`` (there is no packing) and ``PAUSED``.
+    """
+    kept = in_c(arrays)
+    here, most = arrays_at(address(kept)), whole(node_limit)
+    tables, state, frames = tables_in(here.tables), state_in(here.state), frames_in(here.frames)
+    agenda, memo, capacity = agenda_in(here.agenda), memo_in(here.memo), whole(here.capacity)
+    with cython.nogil:
+        result = _search(tables, state, frames, agenda, memo, capacity, most)
+    return int(result)
+
+
+def move_states(failed: Memo, memo: Memo) -> None:
+    """Copy the states of a table to a larger one, which is empty."""
+    kept, kept_memo = in_c(failed), in_c(memo)
+    smaller, larger = memo_at(address(kept)), memo_at(address(kept_memo))
+    with cython.nogil:
+        keep_all(larger, smaller)

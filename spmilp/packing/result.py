@@ -4,7 +4,6 @@ import time
 from dataclasses import dataclass
 from enum import StrEnum
 
-from spmilp.numba_layer import seconds_of_compiling
 from spmilp.units import Bytes
 
 
@@ -34,7 +33,7 @@ class PackingOptions:
     Parameters
     ----------
     time_limit
-        Wall seconds, without those that compiling takes; ``None`` for no limit.
+        Wall seconds; ``None`` for no limit.
     node_limit
         Items placed by the search, all branches counted; ``None`` for no limit.
     seed
@@ -70,7 +69,7 @@ class Packing:
     nodes, restarts
         Items placed by the search over all branches, and runs of it.
     seconds
-        Wall seconds with those of preparation, without those of compiling.
+        Wall seconds with those of preparation.
     source
         What found the offsets or the proof: ``bound``, the name of a heuristic, ``search`` or
         ``cliques``; empty when nothing did.
@@ -88,17 +87,17 @@ class Packing:
 
 
 class Clock:
-    """Wall seconds, without those of compiling, and the work of the search, since it was made."""
+    """Wall seconds and the work of the search since it was made."""
 
     def __init__(self, options: PackingOptions) -> None:
-        self._began = time.perf_counter() - seconds_of_compiling()
+        self._began = time.perf_counter()
         self._options = options
         self.nodes = self.restarts = 0
 
     @property
     def seconds(self) -> float:
         """Wall seconds since the call began."""
-        return time.perf_counter() - seconds_of_compiling() - self._began
+        return time.perf_counter() - self._began
 
     @property
     def seconds_left(self) -> float | None:
@@ -129,7 +128,7 @@ class Limits:
     conflicts
         Directed pairs up to which the search is tried; it keeps them all in memory.
     memo_states
-        Failed states that are remembered at one capacity; memory is used as they come.
+        Failed states that are remembered at one capacity, at most: a power of 2.
     slice
         Nodes between two looks at the clock.
     short_run, growth, noise

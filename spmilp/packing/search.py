@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spmilp.numba_layer import FEW_STEPS, in_about
 from spmilp.packing import arrays
-from spmilp.packing.arrays import Agenda, Frames, Ints, Memo, Shorts, State, Tables
+from spmilp.packing.arrays import Agenda, Arrays, Frames, Ints, Memo, Shorts, State, Tables
 from spmilp.packing.instance import Conflicts, Instance, conflicts_of, obstacles_by_section
-from spmilp.packing.kernel import next_free, search
+from spmilp.packing.kernel import move_states, search
+from spmilp.packing.outlines import lowest_offsets
 from spmilp.packing.result import LIMITS
 
-STEPS_PER_ITEM = 50
-"""Elementary steps for each item of a part when one is placed, about."""
+SLOTS_PER_NODE = 8
+"""Slots of the table of failed states for each node, at least, until it may not grow any more."""
 
 
 class Outcome(Enum):
@@ -37,11 +37,9 @@ def tables_of(instance: Instance) -> Tables | None:
     member_start, member, member_incidence, incidence_position = _members(instance, lengths)
     obstacle_start, obstacle_from, obstacle_until = obstacles_by_section(instance)
     free = (np.diff(outline.blocked_start) == 0) & (np.diff(outline.run_start) == 1)
-    lowest = np.zeros(instance.count, dtype=np.int64)
-    for item in np.flatnonzero(np.diff(outline.blocked_start)):
-        lowest[item] = next_free(outline, int(item), 0)
     return Tables(
-        **outline._asdict(),
+        outline=outline,
+        is_uniform=conflicts.extent.size == 0,
         pair_start=conflicts.start,
         pair_item=conflicts.item,
         pair_extent=conflicts.extent,
@@ -53,7 +51,7 @@ def tables_of(instance: Instance) -> Tables | None:
         hull_from=outline.run_from[outline.run_start[:-1]],
         hull_until=outline.run_until[outline.run_start[1:] - 1],
         lift=_lifts(instance, conflicts),
-        lowest=lowest,
+        lowest=lowest_offsets(outline),
         obstacle_start=obstacle_start,
         obstacle_from=obstacle_from,
         obstacle_until=obstacle_until,
@@ -93,6 +91,40 @@ def _classes(instance: Instance, eligible: NDArray[np.bool_], also: tuple[Ints, 
     return np.where(eligible, number.reshape(-1), -1).astype(np.int64)
 
 
+class FailedStates:
+    """States that are known to fail at one capacity, in a table that grows with them.
+
+    To clear a table of full size takes longer than many a search.
+    """
+
+    def __init__(self) -> None:
+        self._nodes = 0
+        self.memo = _empty_memo(2)
+
+    def with_room(self, nodes: int) -> Memo:
+        """Return the table, in which the states that so many more nodes leave have room.
+
+        Once it is as large as it may be, some states are forgotten.
+        """
+        # A run leaves at most one state that failed for each node, and one where it began.
+        self._nodes += nodes + 1
+        enough = 2 ** (SLOTS_PER_NODE * self._nodes).bit_length()
+        if self.memo.size < min(enough, LIMITS.memo_states):
+            larger = _empty_memo(min(2 * enough, LIMITS.memo_states))
+            move_states(self.memo, larger)
+            self.memo = larger
+        return self.memo
+
+
+def _empty_memo(size: int) -> Memo:
+    return Memo(
+        size=size,
+        key=np.zeros(size, dtype=np.uint64),
+        check=np.zeros(size, dtype=np.uint64),
+        bound=np.zeros(size, dtype=np.int64),
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """Whether a part of an instance, which time separates from the rest, fits at one capacity.
@@ -103,7 +135,7 @@ class Question:
         The items of the part and its sections.
     latest, capacity
         Highest offset of each item of the instance, and the capacity, in units.
-    memo
+    failed
         Failed states, which the parts of one instance at one capacity share.
     """
 
@@ -113,17 +145,11 @@ class Question:
     section_until: int
     latest: Ints
     capacity: int
-    memo: Memo
+    failed: FailedStates
 
 
 def questions_of(instance: Instance, tables: Tables, capacity: int) -> Iterator[Question]:
     """Cut an instance where no item ties the two sides together; the capacity is in bytes."""
-    states = LIMITS.memo_states
-    memo = Memo(
-        key=np.zeros(states, dtype=np.uint64),
-        check=np.zeros(states, dtype=np.uint64),
-        bound=np.zeros(states, dtype=np.int64),
-    )
     sections = tables.member_start.size - 1
     spanning = np.zeros(sections + 1, dtype=np.int64)
     np.add.at(spanning, tables.hull_from + 1, 1)
@@ -132,9 +158,10 @@ def questions_of(instance: Instance, tables: Tables, capacity: int) -> Iterator[
     cuts = cuts[(cuts > 0) & (cuts < sections)]
     number = np.searchsorted(cuts, tables.hull_from, side="right")
     bounds = [0, *cuts.tolist(), sections]
+    failed = FailedStates()
     latest, units = instance.latest(capacity), instance.capacity_units(capacity)
     # Exchanging two items could leave the upper one above its latest offset.
-    is_short = latest != units - tables.units
+    is_short = latest != units - tables.outline.units
     kept_as_they_are = tables._replace(exchange_class=np.full(instance.count, -1, dtype=np.int64))
     for k in np.unique(number).tolist():
         items = np.flatnonzero(number == k)
@@ -145,7 +172,7 @@ def questions_of(instance: Instance, tables: Tables, capacity: int) -> Iterator[
             section_until=bounds[k + 1],
             latest=latest,
             capacity=units,
-            memo=memo,
+            failed=failed,
         )
 
 
@@ -161,12 +188,12 @@ class Run:
     """
 
     def __init__(self, question: Question, order: Ints, weight: Ints) -> None:
-        items, latest = question.items, question.latest
+        items = question.items
         self._question = question
         self._state = _first_state(question, order, weight)
         self._frames = _first_frames(question)
         self._agenda = Agenda(*(np.zeros(items.size + 2, np.int64) for _ in Agenda._fields))
-        self._fits = bool((self._state.low <= latest)[items].all())
+        self._fits = bool((self._state.low <= question.latest)[items].all())
 
     @property
     def nodes(self) -> int:
@@ -182,29 +209,21 @@ class Run:
         """Search on for at most ``nodes`` more nodes."""
         if not self._fits:
             return Outcome.EXHAUSTED
-        steps = STEPS_PER_ITEM * self._question.items.size
-        first = min(nodes, FEW_STEPS // steps)  # perhaps in Python
-        outcome = self._search(first, steps) if first else Outcome.PAUSED
-        return self._search(nodes - first, steps) if outcome is Outcome.PAUSED else outcome
-
-    def _search(self, nodes: int, steps: int) -> Outcome:
-        # The hashes wrap around; plain Python would warn of it.
-        with np.errstate(over="ignore"):
-            code = in_about(search, nodes * steps)(
-                self._question.tables,
-                self._state,
-                self._frames,
-                self._agenda,
-                self._question.memo,
-                self._question.capacity,
-                self.nodes + nodes,
-            )
-        return Outcome(code)
+        question = self._question
+        given = Arrays(
+            tables=question.tables,
+            state=self._state,
+            frames=self._frames,
+            agenda=self._agenda,
+            memo=question.failed.with_room(nodes),
+            capacity=question.capacity,
+        )
+        return Outcome(search(given, self.nodes + nodes))
 
 
 def _first_state(question: Question, order: Ints, weight: Ints) -> State:
     tables, part = question.tables, question.items
-    items, sections = tables.units.size, tables.member_start.size - 1
+    items, sections = tables.outline.units.size, tables.member_start.size - 1
     conflicts = tables.pair_start[part + 1] - tables.pair_start[part]
     trail = int(conflicts.sum()) + items + 1
 
