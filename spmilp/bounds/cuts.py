@@ -284,12 +284,14 @@ def _until_arrived(
     rate, over = known.tasks.rate[t], known.tasks.over[t]
     if total <= 0 or rate <= 0 or shortest <= 0:
         return 0
+    # Of more of them nothing comes; products with ``most`` could leave 64 bits.
+    enough = total // most if most > 0 else NEVER
     low = 0
     high = max(0, release) + -(-total * over // rate)
     while low < high:
         middle = (low + high) >> 1
         local = known.tasks.sharing[t] * max(0, (middle - begin) // shortest)
-        rest = max(0, total - local * most)
+        rest = 0 if local > enough else total - local * most
         if rest == 0 or rest * over <= rate * (middle - release):
             high = middle
         else:
