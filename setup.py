@@ -5,6 +5,9 @@ from setuptools import Extension, setup
 
 KERNELS = (
     "spmilp.compiled",
+    "spmilp.solvers.justify.fewer_transfers",
+    "spmilp.solvers.justify.passes",
+    "spmilp.solvers.justify.profiles",
     "spmilp.solvers.schedule.kernels.timeline",
 )
 DIRECTIVES = {"language_level": 3, "infer_types": True, "annotation_typing": False}
