@@ -6,11 +6,14 @@ from setuptools import Extension, setup
 KERNELS = (
     "spmilp.compiled",
     "spmilp.bounds.cuts",
+    "spmilp.packing.kernel",
+    "spmilp.packing.outlines",
+    "spmilp.solvers.justify.fewer_transfers",
+    "spmilp.solvers.justify.passes",
+    "spmilp.solvers.justify.profiles",
     "spmilp.solvers.schedule.kernels.eviction",
     "spmilp.solvers.schedule.kernels.generate",
     "spmilp.solvers.schedule.kernels.memories",
-    "spmilp.packing.kernel",
-    "spmilp.packing.outlines",
     "spmilp.solvers.schedule.kernels.timeline",
     "spmilp.solvers.schedule.kernels.transfers",
 )

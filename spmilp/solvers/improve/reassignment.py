@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spmilp.problem.problem import Problem, Slice
+from spmilp.solvers.improve.shortest_transfers import TransferOption, TransferOptions
 from spmilp.solvers.justify.context import ScheduleContext
 from spmilp.solvers.justify.schedule import (
     Demands,
@@ -25,7 +26,6 @@ from spmilp.solvers.justify.schedule import (
     TimedSchedule,
     pools_of,
 )
-from spmilp.solvers.justify.transfer_options import TransferOption, TransferOptions
 from spmilp.solvers.schedule.kernels.records import NONE, Rows, ranges_of
 from spmilp.units import Cycles, KindIdx, MemoryIdx, ResidencyIdx, SliceIdx, TaskIdx
 

@@ -8,11 +8,11 @@ from operator import add
 
 import numpy as np
 
-from spmilp.numba_layer import compiled
 from spmilp.machine.machine import MemoryKind
 from spmilp.plan.measures import claim_of, measure
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
+from spmilp.solvers.justify.profiles import successions
 from spmilp.solvers.justify.schedule import (
     Demands,
     Flags,
@@ -272,7 +272,6 @@ def _demands(problem: Problem, columns: PlanColumns, options: OptionTables) -> D
     return Demands(begin, np.concatenate(resources)[order], amounts[order])
 
 
-@compiled
 def _in_place(
     reads: Rows, fills: Rows, memory: Ints, offset: Ints, size: Ints
 ) -> tuple[Ints, Ints]:
@@ -280,16 +279,14 @@ def _in_place(
 
     A task that writes over an operand is the only case in which a valid plan lets two share bytes.
     """
+    readers = owners_of(reads)
+    filled = np.diff(fills.begin)[readers]
+    old = np.repeat(reads.items, filled)
+    new = ranges_of(fills.items, fills.begin[readers], filled).items
+    share = (offset[old] < offset[new] + size[new]) & (offset[new] < offset[old] + size[old])
+    share &= memory[old] == memory[new]
     overwrites, overwritten_by = np.full(size.size, NONE), np.full(size.size, NONE)
-    for act in range(reads.begin.size - 1):
-        for i in range(reads.begin[act], reads.begin[act + 1]):
-            old = reads.items[i]
-            for j in range(fills.begin[act], fills.begin[act + 1]):
-                new = fills.items[j]
-                below = offset[old] < offset[new] + size[new]
-                above = offset[new] < offset[old] + size[old]
-                if memory[old] == memory[new] and below and above:
-                    overwritten_by[old], overwrites[new] = new, old
+    overwritten_by[old[share]], overwrites[new[share]] = new[share], old[share]
     return overwrites, overwritten_by
 
 
@@ -315,29 +312,9 @@ def reuse_order_of(
     past = first + schedule.bytes
     edges = np.unique(np.append(first[counted], past[counted]))
     cells = np.searchsorted(edges, first), np.searchsorted(edges, past)
-    before, after = _follow(counted, *cells, edges.size)
+    before, after = successions(counted, *cells, edges.size)
     earlier = rows_from_pairs(np.append(after, extra[1]), np.append(before, extra[0]), count)
     return ReuseOrder(earlier=earlier, later=inverted(earlier, count))
-
-
-@compiled
-def _follow(counted: Ints, first: Ints, past: Ints, cells: int) -> tuple[Ints, Ints]:
-    """Return residencies, and for each another one that next has one of its cells.
-
-    Each residency divides the runs of cells with one owner anew, and adds two of them at most: so
-    there are less than three such pairs for each.
-    """
-    owner = np.full(cells, NONE)
-    before = np.zeros(3 * counted.size + 1, np.int64)
-    after, count = before.copy(), 0
-    for one in counted:
-        last = NONE
-        for cell in range(first[one], past[one]):
-            if owner[cell] != last and owner[cell] != NONE:
-                before[count], after[count] = owner[cell], one
-                count += 1
-            last, owner[cell] = owner[cell], one
-    return before[:count].copy(), after[:count].copy()
 
 
 def home_tensors(problem: Problem, schedule: PartialOrderSchedule) -> Ints:

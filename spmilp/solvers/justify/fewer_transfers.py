@@ -10,34 +10,20 @@
 from dataclasses import replace
 from typing import NamedTuple
 
+import cython
 import numpy as np
 
-from spmilp.numba_layer import kernel, part
+from spmilp.compiled import address, in_c
 from spmilp.solvers.justify.context import ScheduleContext
+from spmilp.solvers.justify.profiles import profiles_of_memories, profiles_of_resources
 from spmilp.solvers.justify.schedule import (
     Demands,
     Flags,
     PartialOrderSchedule,
     TimedSchedule,
-    has_capacity,
-    hold,
-    profiles_of_memories,
-    profiles_of_resources,
-    taken,
 )
-from spmilp.solvers.justify.transfer_options import (
-    PART,
-    WHOLE,
-    Booking,
-    Copy,
-    OptionTables,
-    earliest_option,
-)
+from spmilp.solvers.justify.transfer_options import Booking, Copy, OptionTables
 from spmilp.solvers.schedule.kernels.records import (
-    NEVER,
-    NONE,
-    ONE,
-    ZERO,
     Ints,
     Rows,
     inverted,
@@ -45,7 +31,19 @@ from spmilp.solvers.schedule.kernels.records import (
     ranges_of,
     rows_from_pairs,
 )
-from spmilp.solvers.schedule.kernels.timeline import Timeline, occupy
+from spmilp.solvers.schedule.kernels.timeline import Timeline
+
+if cython.compiled:
+    pass  # the .pxd says what these are in C
+else:
+    from spmilp.compiled import longs_at, whole
+    from spmilp.solvers.justify.profiles import earliest_option, has_capacity, hold, taken
+    from spmilp.solvers.justify.transfer_options import AT_PLACE, PART, WHOLE
+    from spmilp.solvers.schedule.kernels.records import NEVER, NONE
+    from spmilp.solvers.schedule.kernels.timeline import occupy
+
+    CBooking, CCopy = Booking, Copy
+    merging_at = bypass_at = schedule_in = options_in = timeline_in = whole
 
 
 def without_redundant_transfers(
@@ -71,7 +69,15 @@ def without_redundant_transfers(
         merged_into=np.arange(schedule.filler.size),
     )
     order = np.lexsort((begins, schedule.slice, schedule.memory))
-    _merge(state, order, len(context.problem.tasks))
+    kept = in_c(state)
+    merging, sequence, count, tasks = (
+        merging_at(address(kept)),
+        longs_at(address(order)),
+        whole(order.size),
+        whole(len(context.problem.tasks)),
+    )
+    with cython.nogil:
+        _merge(merging, sequence, count, tasks)
     merged = _merged(schedule, state.merged_into)
     return replace(before, schedule=without_unused_transfers(context, merged))
 
@@ -91,18 +97,23 @@ class _Merging(NamedTuple):
     merged_into: Ints
 
 
-@kernel
-def _merge(state: _Merging, order: Ints, tasks: int) -> None:
+def _merge(state: _Merging, order: Ints, count: int, tasks: int) -> None:
     """Merge residencies with the one of the same slice before them, where that is possible."""
-    schedule, limit, occupancy = state.schedule, state.limit, state.occupancy
+    schedule, limit, occupancy = (
+        schedule_in(state.schedule),
+        state.limit,
+        timeline_in(state.occupancy),
+    )
     begins, ends, merged_into = state.begins, state.ends, state.merged_into
-    for residency in order:
+    for place in range(count):
+        residency = order[place]
         memory = schedule.memory[residency]
         if limit[memory] != NEVER and ends[residency] > begins[residency]:
             size = taken(schedule, residency, memory)
             occupy(occupancy, memory, begins[residency], ends[residency], size)
     before = NONE
-    for residency in order:
+    for place in range(count):
+        residency = order[place]
         memory, filler = schedule.memory[residency], schedule.filler[residency]
         what, size = schedule.slice[residency], taken(schedule, residency, memory)
         if limit[memory] == NEVER or what == NONE or ends[residency] <= begins[residency]:
@@ -197,6 +208,8 @@ class _Bypass(NamedTuple):
         What each transfer reads, and its transfer option; -1 where it goes as before.
     begins, valid, first_use, ends
         Of each residency.
+    activities, residencies
+        How many there are.
     """
 
     schedule: PartialOrderSchedule
@@ -214,6 +227,8 @@ class _Bypass(NamedTuple):
     valid: Ints
     first_use: Ints
     ends: Ints
+    activities: int
+    residencies: int
 
 
 def with_dram_bypassed(
@@ -250,8 +265,19 @@ def with_dram_bypassed(
         valid=np.where(schedule.filler != NONE, (start + schedule.cycles)[schedule.filler], 0),
         first_use=first_use,
         ends=ends,
+        activities=start.size,
+        residencies=schedule.filler.size,
     )
-    if _bypass_dram(state, moves, MOST_CHANGES) == 0:
+    kept = in_c(state)
+    bypass, sequence, count, most = (
+        bypass_at(address(kept)),
+        longs_at(address(moves)),
+        whole(moves.size),
+        whole(MOST_CHANGES),
+    )
+    with cython.nogil:
+        changes = _bypass_dram(bypass, sequence, count, most)
+    if changes == 0:
         return before
     changed = without_unused_transfers(context, _changed(state))
     return TimedSchedule(changed, state.start, before.makespan)
@@ -281,83 +307,80 @@ def _with_options(before: Demands, options: Demands, option: Ints) -> Demands:
     return Demands(items.begin, items.items, amounts.items)
 
 
-@kernel
-def _bypass_dram(state: _Bypass, moves: Ints, most: int) -> int:
-    """Change up to ``most`` loads; return how many."""
-    schedule = state.schedule
-    for act in range(state.start.size):
+def _bypass_dram(state: _Bypass, moves: Ints, count: int, most: int) -> int:
+    """Change up to ``most`` loads among ``count`` transfers; return how many."""
+    schedule = schedule_in(state.schedule)
+    for act in range(state.activities):
         if state.cycles[act] > 0:
-            _hold(state, act, ONE)
-    for residency in range(state.ends.size):
-        _fill(state, residency, state.begins[residency], state.ends[residency], ONE)
-    count = ZERO
-    for act in moves:
+            _hold(state, act, 1)
+    for residency in range(state.residencies):
+        _fill(state, residency, state.begins[residency], state.ends[residency], 1)
+    changes = 0
+    for place in range(count):
+        act = moves[place]
         first, past = schedule.fills.begin[act], schedule.fills.begin[act + 1]
         new = schedule.fills.items[first]
         from_dram = state.is_dram[schedule.memory[state.source[act]]]
         is_load = from_dram and not state.is_dram[schedule.memory[new]]
-        if count < most and is_load and past - first == 1 and state.first_use[new] < NEVER:
-            count += _load_from_scratchpad(state, act, new)
-    return count
+        if changes < most and is_load and past - first == 1 and state.first_use[new] < NEVER:
+            changes += _load_from_scratchpad(state, act, new)
+    return changes
 
 
-@part
 def _hold(state: _Bypass, act: int, sign: int) -> None:
     """Take what an activity held before all changes, or give it back with ``sign`` -1."""
     end = state.start[act] + state.cycles[act]
-    hold(state.schedule.demands, state.usage, act, state.start[act], end, sign)
+    hold(state.schedule.demands, timeline_in(state.usage), act, state.start[act], end, sign)
 
 
-@part
 def _fill(state: _Bypass, residency: int, first: int, until: int, sign: int) -> None:
     """Take the bytes of a residency from ``first`` to ``until``, or give them back."""
     memory = state.schedule.memory[residency]
     if until > first and state.limit[memory] != NEVER:
-        size = sign * taken(state.schedule, residency, memory)
-        occupy(state.occupancy, memory, first, until, size)
+        size = sign * taken(schedule_in(state.schedule), residency, memory)
+        occupy(timeline_in(state.occupancy), memory, first, until, size)
 
 
-@part
 def _load_from_scratchpad(state: _Bypass, act: int, new: int) -> int:
     """Let a load come from where the slice is kept longer for the fewest bytes and cycles."""
-    schedule, options = state.schedule, state.options
+    schedule, options = schedule_in(state.schedule), options_in(state.options)
+    usage, occupancy = timeline_in(state.usage), timeline_in(state.occupancy)
     what = schedule.moved_slice[act]
     buffer = options.slices[what].buffer
-    _hold(state, act, -ONE)
-    best, best_cost, booking = NONE, NEVER, Booking(NONE, ZERO, ZERO)
-    for of in (what, buffer):
+    _hold(state, act, -1)
+    best, best_cost, booking = NONE, NEVER, CBooking(NONE, 0, 0)
+    for form in range(WHOLE, AT_PLACE):  # from its own copies, then out of whole buffers
+        if form == PART and what == buffer:
+            continue
+        of = what if form == WHOLE else buffer
         for i in range(state.holders.begin[of], state.holders.begin[of + 1]):
             holder = state.holders.items[i]
             memory = schedule.memory[holder]
-            pair = options.pair_at[memory, schedule.memory[new]]
+            pair = options.pair_at[memory * options.memories + schedule.memory[new]]
             if pair == NONE or holder == new or state.limit[memory] == NEVER:
                 continue
             ready, by = max(state.valid[holder], state.start[act]), state.first_use[new]
             if schedule.overwritten_by[holder] != NONE:
                 by = min(by, state.start[schedule.filler[schedule.overwritten_by[holder]]])
-            copy = Copy(pair, what, WHOLE if of == what else PART, ready, by)
-            found = earliest_option(options, schedule.capacity, state.usage, copy)
+            copy = CCopy(pair, what, form, ready, by)
+            found = earliest_option(options, schedule.capacity, usage, copy)
             if found.option == NONE:
                 continue
             ends, size = state.ends[holder], taken(schedule, holder, memory)
-            cost = max(ZERO, found.end - ends) * schedule.bytes[holder]
+            cost = max(0, found.end - ends) * schedule.bytes[holder]
             if cost >= best_cost:
                 continue
-            if cost == 0 or has_capacity(
-                state.occupancy, state.limit, memory, ends, found.end, size
-            ):
+            if cost == 0 or has_capacity(occupancy, state.limit, memory, ends, found.end, size):
                 best, best_cost, booking = holder, cost, found
-        if what == buffer:
-            break
     if best == NONE:
-        _hold(state, act, ONE)
-        return ZERO
-    _fill(state, best, state.ends[best], booking.end, ONE)
-    _fill(state, new, state.begins[new], booking.start, -ONE)
-    hold(options.demands, state.usage, booking.option, booking.start, booking.end, ONE)
+        _hold(state, act, 1)
+        return 0
+    _fill(state, best, state.ends[best], booking.end, 1)
+    _fill(state, new, state.begins[new], booking.start, -1)
+    hold(options.demands, usage, booking.option, booking.start, booking.end, 1)
     state.ends[best] = max(state.ends[best], booking.end)
     state.first_use[best] = min(state.first_use[best], booking.start)
     state.begins[new], state.valid[new] = booking.start, booking.end
     state.start[act], state.cycles[act] = booking.start, booking.end - booking.start
     state.source[act], state.option[act] = best, booking.option
-    return ONE
+    return 1

@@ -20,33 +20,30 @@ makespan comes first. Only what activities do to residencies is exchanged, see :
 
 from typing import NamedTuple
 
+import cython
 import numpy as np
 
-from spmilp.numba_layer import kernel, part
+from spmilp.compiled import address, in_c
+from spmilp.solvers.justify.profiles import profiles_of_memories, profiles_of_resources
 from spmilp.solvers.justify.schedule import (
     Flags,
     Memories,
     PartialOrderSchedule,
     TimedSchedule,
-    earliest_start,
-    hold,
-    profiles_of_memories,
-    profiles_of_resources,
-    taken,
     timed,
 )
-from spmilp.solvers.schedule.kernels.records import (
-    NEVER,
-    NO,
-    NONE,
-    ONE,
-    YES,
-    ZERO,
-    Ints,
-    Rows,
-    owners_of,
-)
-from spmilp.solvers.schedule.kernels.timeline import Timeline, occupy, step_at
+from spmilp.solvers.schedule.kernels.records import Ints, Rows, owners_of
+from spmilp.solvers.schedule.kernels.timeline import Timeline
+
+if cython.compiled:
+    pass  # the .pxd says what these are in C
+else:
+    from spmilp.compiled import longs_at, whole
+    from spmilp.solvers.justify.profiles import earliest_start, hold, taken
+    from spmilp.solvers.schedule.kernels.records import NEVER, NONE
+    from spmilp.solvers.schedule.kernels.timeline import occupy, step_at
+
+    pass_at = schedule_in = direction_in = timeline_in = whole
 
 
 def forward_pass(before: TimedSchedule, memories: Memories) -> TimedSchedule:
@@ -75,7 +72,7 @@ def forward_pass_by(before: TimedSchedule, memories: Memories, due: Ints) -> Tim
     )
     earliest = np.zeros(due.size, np.int64)
     state = _state(schedule, direction, memories, before.start, before.lifetimes()[1], earliest)
-    is_in_time = _place(state, np.argsort(before.start, kind="stable"), due)
+    is_in_time = _place_all(state, np.argsort(before.start, kind="stable"), due)
     return timed(schedule, state.found) if is_in_time else None
 
 
@@ -106,7 +103,7 @@ def backward_pass(
     begins, _ = before.lifetimes()
     earliest = np.zeros(end.size, np.int64) if due is None else last - due
     state = _state(schedule, direction, memories, last - end, last - begins, earliest)
-    _place(state, np.argsort(-end, kind="stable"), np.full(end.size, NEVER))
+    _place_all(state, np.argsort(-end, kind="stable"), np.full(end.size, NEVER))
     return TimedSchedule(schedule, last - state.found - schedule.cycles, last)
 
 
@@ -151,6 +148,10 @@ class _State(NamedTuple):
 
     Attributes
     ----------
+    limit
+        Of each memory, see :class:`Memories`.
+    usage, occupancy
+        What resources carry, and the bytes in use.
     old, earliest, found
         Of each activity the start before, the earliest start allowed, and the new one.
     opened, released
@@ -159,6 +160,8 @@ class _State(NamedTuple):
         How many have still to close it.
     since, until
         From when until when it is counted in its memory; ``NEVER`` until something opens it.
+    residencies
+        How many there are.
     """
 
     schedule: PartialOrderSchedule
@@ -174,6 +177,7 @@ class _State(NamedTuple):
     unclosed: Ints
     since: Ints
     until: Ints
+    residencies: int
 
 
 def _state(
@@ -199,57 +203,68 @@ def _state(
         unclosed=np.bincount(direction.closes.items, minlength=count),
         since=np.full(count, NEVER),
         until=until.copy(),
+        residencies=count,
     )
 
 
-@kernel
-def _place(state: _State, sequence: Ints, due: Ints) -> bool:
+def _place_all(state: _State, sequence: Ints, due: Ints) -> bool:
     """Place activities in a sequence; return False once one starts later than it is due."""
-    schedule, direction = state.schedule, state.direction
-    for residency in range(state.since.size):
+    kept = in_c(state)
+    placed, acts, count, latest = (
+        pass_at(address(kept)),
+        longs_at(address(sequence)),
+        whole(sequence.size),
+        longs_at(address(due)),
+    )
+    with cython.nogil:
+        is_in_time = _place(placed, acts, count, latest)
+    return bool(is_in_time)
+
+
+def _place(state: _State, sequence: Ints, count: int, due: Ints) -> bool:
+    """Place ``count`` activities; return False once one starts later than it is due."""
+    schedule, direction = schedule_in(state.schedule), direction_in(state.direction)
+    for residency in range(state.residencies):
         if direction.is_open[residency]:
             state.since[residency] = 0
-            _count(state, residency, ZERO, state.until[residency], ONE)
-    for act in sequence:
-        if schedule.cycles[act] == 0:
+            _count(state, residency, 0, state.until[residency], 1)
+    for place in range(count):
+        act = sequence[place]
+        cycles = schedule.cycles[act]
+        if cycles == 0:
             continue
         ready = _capacity_ready(state, act, _precedence_ready(state, act))
-        cycles = schedule.cycles[act]
-        start = earliest_start(schedule.demands, schedule.capacity, state.usage, act, cycles, ready)
+        usage = timeline_in(state.usage)
+        start = earliest_start(schedule.demands, schedule.capacity, usage, act, cycles, ready)
         if start > due[act]:
-            return NO
-        hold(schedule.demands, state.usage, act, start, start + cycles, ONE)
+            return False
+        hold(schedule.demands, usage, act, start, start + cycles, 1)
         state.found[act] = start
         for i in range(direction.opens.begin[act], direction.opens.begin[act + 1]):
             _open(state, direction.opens.items[i], start, start + cycles)
         for i in range(direction.closes.begin[act], direction.closes.begin[act + 1]):
             _close(state, direction.closes.items[i], start + cycles)
-    return YES
+    return True
 
 
-@part
 def _count(state: _State, residency: int, first: int, until: int, sign: int) -> None:
     """Count a residency's bytes from ``first`` to ``until``, or no longer with ``sign`` -1."""
     memory = state.schedule.memory[residency]
     if state.limit[memory] != NEVER and until > first:
-        size = taken(state.schedule, residency, memory)
-        occupy(state.occupancy, memory, first, until, sign * size)
+        size = taken(schedule_in(state.schedule), residency, memory)
+        occupy(timeline_in(state.occupancy), memory, first, until, sign * size)
 
 
-@part
 def _own_bytes(state: _State, residency: int) -> int:
     """Return the bytes that a residency takes beside those that it takes over in place."""
-    memory = state.schedule.memory[residency]
-    own, overwritten = (
-        taken(state.schedule, residency, memory),
-        state.direction.overwrites[residency],
-    )
+    schedule, overwritten = schedule_in(state.schedule), state.direction.overwrites[residency]
+    memory = schedule.memory[residency]
+    own = taken(schedule, residency, memory)
     if overwritten != NONE:
-        own = max(ZERO, own - taken(state.schedule, overwritten, memory))
+        own = max(0, own - taken(schedule, overwritten, memory))
     return own
 
 
-@part
 def _open(state: _State, residency: int, start: int, end: int) -> None:
     """Count what an activity opens in its memory: from its new start until the old end."""
     state.opened[residency] = max(state.opened[residency], end)
@@ -259,27 +274,25 @@ def _open(state: _State, residency: int, start: int, end: int) -> None:
         # Bytes that are overwritten in place count twice only when the activity has ended.
         own = _own_bytes(state, residency)
         if state.limit[memory] != NEVER and own > 0:
-            occupy(state.occupancy, memory, start, end, own)
-        _count(state, residency, end, state.until[residency], ONE)
+            occupy(timeline_in(state.occupancy), memory, start, end, own)
+        _count(state, residency, end, state.until[residency], 1)
     elif start < since:
-        _count(state, residency, start, since, ONE)
+        _count(state, residency, start, since, 1)
     state.since[residency] = min(since, start)
 
 
-@part
 def _close(state: _State, residency: int, end: int) -> None:
     """Free what an activity closes from its end on, if it is the last one to do so."""
     state.released[residency] = max(state.released[residency], end)
     state.unclosed[residency] -= 1
     if state.unclosed[residency] == 0 and not state.direction.stays[residency]:
-        _count(state, residency, state.released[residency], state.until[residency], -ONE)
+        _count(state, residency, state.released[residency], state.until[residency], -1)
         state.until[residency] = min(state.until[residency], state.released[residency])
 
 
-@part
 def _precedence_ready(state: _State, act: int) -> int:
     """Return the cycle at which all has ended that an activity follows, as far as it is placed."""
-    schedule, direction, released = state.schedule, state.direction, state.released
+    schedule, direction = schedule_in(state.schedule), direction_in(state.direction)
     ready: int = state.earliest[act]
     for i in range(direction.before.begin[act], direction.before.begin[act + 1]):
         other = direction.before.items[i]
@@ -290,33 +303,34 @@ def _precedence_ready(state: _State, act: int) -> int:
         residency = direction.opens.items[i]
         # Others that need a value that is overwritten in place are placed, and end before.
         if direction.overwrites[residency] != NONE:
-            ready = max(ready, released[direction.overwrites[residency]])
+            ready = max(ready, state.released[direction.overwrites[residency]])
         for j in range(direction.earlier.begin[residency], direction.earlier.begin[residency + 1]):
-            ready = max(ready, released[direction.earlier.items[j]])
+            ready = max(ready, state.released[direction.earlier.items[j]])
     return ready
 
 
-@part
 def _capacity_ready(state: _State, act: int, ready: int) -> int:
     """Return the first cycle from which memories have capacity for what an activity opens.
 
     They have it from there until its old start, or until others hold that already; from then on,
     wherever others are placed.
     """
-    opens, memory_of, steps = state.direction.opens, state.schedule.memory, state.occupancy.steps
+    opens, memory_of = state.direction.opens, state.schedule.memory
+    occupancy = timeline_in(state.occupancy)
+    steps = occupancy.steps
     for i in range(opens.begin[act], opens.begin[act + 1]):
         memory = memory_of[opens.items[i]]
         free_from = min(state.old[act], state.since[opens.items[i]])
         if ready >= free_from or state.limit[memory] == NEVER:
             continue
-        need = ZERO
+        need = 0
         for j in range(opens.begin[act], opens.begin[act + 1]):
             other = opens.items[j]
             is_held = min(state.old[act], state.since[other]) < free_from
             if memory_of[other] == memory and not is_held:
                 need += _own_bytes(state, other)
-        step = step_at(state.occupancy, memory, free_from - 1)
-        first = state.occupancy.resources[memory].begin
+        step = step_at(occupancy, memory, free_from - 1)
+        first = occupancy.resources[memory].begin
         while ready < free_from and step >= first:
             if steps[step].load + need > state.limit[memory]:
                 break

@@ -4,7 +4,7 @@ An *activity* is a task or a transfer, tasks first. It reads residencies and fil
 fills its scratch, too. A residency lasts from the start of the activity that fills it (or from
 cycle 0) until the last activity has ended that reads or fills it, or until all ends if it has to.
 
-What resources carry and memories hold over time are step functions, *profiles*.
+The .pxd has the tuples that kernels read for C, with the same fields.
 """
 
 from dataclasses import dataclass
@@ -13,10 +13,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from spmilp.numba_layer import part
 from spmilp.machine.machine import Machine
-from spmilp.solvers.schedule.kernels.records import NONE, ONE, ZERO, Ints, Rows, owners_of, table
-from spmilp.solvers.schedule.kernels.timeline import Timeline, earliest_gap, occupy, step_at
+from spmilp.solvers.schedule.kernels.records import NONE, Ints, Rows, owners_of
 from spmilp.units import CoreIdx, Cycles, KindIdx, MemoryIdx
 
 Flags: TypeAlias = NDArray[np.bool_]
@@ -127,20 +125,8 @@ class Memories(NamedTuple):
     reuse: ReuseOrder
 
 
-@part
-def taken(schedule: PartialOrderSchedule, residency: int, memory: int) -> int:
-    """Return the bytes that a residency takes in a memory, with those up to the next offset.
-
-    The size is rounded up to the memory's alignment. Residencies whose rounded sizes fit together
-    are never kept from having addresses by alignment.
-    """
-    unit = schedule.alignment[memory]
-    whole: int = (schedule.bytes[residency] + unit - 1) // unit * unit
-    return whole
-
-
 def taken_by(schedule: PartialOrderSchedule, residencies: Ints | Flags) -> Ints:
-    """Return what :func:`taken` says of some residencies, each in its memory."""
+    """Return the bytes that residencies take, each in its memory, see ``profiles.taken``."""
     unit = schedule.alignment[schedule.memory[residencies]]
     return -(-schedule.bytes[residencies] // unit) * unit
 
@@ -177,67 +163,3 @@ def timed(schedule: PartialOrderSchedule, start: Ints) -> TimedSchedule:
     """Return a schedule with its start cycles."""
     ends = (start + schedule.cycles)[schedule.cycles > 0]
     return TimedSchedule(schedule, start, int(ends.max(initial=0)))
-
-
-def profiles_of_resources(schedule: PartialOrderSchedule, changes: int = 0) -> Timeline:
-    """Return empty profiles of cores, engines and links, with room for some changes."""
-    most = 2 * np.bincount(schedule.demands.items, minlength=schedule.capacity.size)
-    return _profiles(most + 2 * changes)
-
-
-def profiles_of_memories(
-    schedule: PartialOrderSchedule, memories: int, changes: int = 0
-) -> Timeline:
-    """Return empty profiles of the bytes in use, with room for some changes."""
-    most = 6 * np.bincount(schedule.memory, minlength=memories) + 2 * schedule.readers.items.size
-    return _profiles(most + 2 * changes)
-
-
-def _profiles(breakpoints: Ints) -> Timeline:
-    most = breakpoints + 4
-    rows = table(most.size, "begin", "length", "slots")
-    rows["begin"] = np.cumsum(most) - most
-    rows["length"] = 1
-    rows["slots"] = most
-    steps = table(int(most.sum()), "time", "load")
-    return Timeline(steps=steps, resources=rows, used=np.array([steps.size], np.int64))
-
-
-@part
-def earliest_start(
-    demands: Demands, capacity: Ints, usage: Timeline, one: int, cycles: int, ready: int
-) -> int:
-    """Return the first cycle from ``ready`` on at which all is free that an activity demands."""
-    first, past = demands.begin[one], demands.begin[one + 1]
-    start, asked, agreed = ready, first, ZERO
-    # They are asked in turn until all agree.
-    while agreed < past - first:
-        resource = demands.items[asked]
-        spare = capacity[resource] - demands.amounts[asked]
-        found = earliest_gap(usage, resource, start, cycles, spare)
-        agreed = agreed + 1 if found == start else ONE
-        start = found
-        asked = asked + 1 if asked + 1 < past else first
-    return start
-
-
-@part
-def hold(demands: Demands, usage: Timeline, one: int, start: int, end: int, sign: int) -> None:
-    """Take what an activity demands from ``start`` to ``end``, or give it back with ``sign`` -1."""
-    for i in range(demands.begin[one], demands.begin[one + 1]):
-        occupy(usage, demands.items[i], start, end, sign * demands.amounts[i])
-
-
-@part
-def has_capacity(
-    occupancy: Timeline, limit: Ints, memory: int, first: int, until: int, need: int
-) -> bool:
-    """Say whether so many bytes of a memory are free from ``first`` to ``until``."""
-    steps, row = occupancy.steps, occupancy.resources[memory]
-    step = step_at(occupancy, memory, first)
-    past = row.begin + row.length
-    while step < past and steps[step].time < until:
-        if steps[step].load + need > limit[memory]:
-            return False
-        step += 1
-    return True
