@@ -1,4 +1,4 @@
-"""What the list scheduler and the searches that build on it compute with, compiled by numba.
+"""What the list scheduler and the searches that build on it compute with, compiled by Cython.
 
 records         arrays and tables that compiled code works on
 tables          a problem and a machine as tables
