@@ -1,9 +1,17 @@
 """Step functions of engines and links against a plain list of cycles."""
 
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spmilp.solvers.schedule.kernels.timeline import earliest_gap, new_timeline, occupy
+from spmilp.solvers.schedule.kernels import timeline as compiled
+
+# What C calls is tried as Python.
+SOURCE = Path(compiled.__file__).with_name("timeline.py")
+kernels = SourceFileLoader("timeline", str(SOURCE)).load_module()
+earliest_gap, occupy = kernels.earliest_gap, kernels.occupy
 
 HORIZON = 200
 
@@ -24,7 +32,7 @@ def first_gap(load: list[int], ready: int, cycles: int, spare: int) -> int:
 @given(requests)
 def test_every_gap_is_the_first_one(wanted: list[tuple[int, int, int]]) -> None:
     capacity = 4
-    timeline = new_timeline(2, pool=4)
+    timeline = kernels.new_timeline(2, pool=4)
     load = [0] * (2 * HORIZON)
     for ready, cycles, demand in wanted:
         start = earliest_gap(timeline, 1, ready, cycles, capacity - demand)
