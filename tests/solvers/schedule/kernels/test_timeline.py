@@ -1,6 +1,7 @@
 """Step functions of engines and links against a plain list of cycles."""
 
-from importlib.machinery import SourceFileLoader
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.util import module_from_spec
 from pathlib import Path
 
 from hypothesis import given, settings
@@ -9,9 +10,10 @@ from hypothesis import strategies as st
 from spmilp.solvers.schedule.kernels import timeline as compiled
 
 # What C calls is tried as Python.
-SOURCE = Path(compiled.__file__).with_name("timeline.py")
-kernels = SourceFileLoader("timeline", str(SOURCE)).load_module()
-earliest_gap, occupy = kernels.earliest_gap, kernels.occupy
+LOADER = SourceFileLoader("timeline", str(Path(compiled.__file__).with_name("timeline.py")))
+kernels = module_from_spec(ModuleSpec("timeline", LOADER))
+LOADER.exec_module(kernels)
+earliest_gap, occupy, new_timeline = kernels.earliest_gap, kernels.occupy, kernels.new_timeline
 
 HORIZON = 200
 
@@ -32,7 +34,7 @@ def first_gap(load: list[int], ready: int, cycles: int, spare: int) -> int:
 @given(requests)
 def test_every_gap_is_the_first_one(wanted: list[tuple[int, int, int]]) -> None:
     capacity = 4
-    timeline = kernels.new_timeline(2, pool=4)
+    timeline = new_timeline(2, pool=4)
     load = [0] * (2 * HORIZON)
     for ready, cycles, demand in wanted:
         start = earliest_gap(timeline, 1, ready, cycles, capacity - demand)
