@@ -8,8 +8,9 @@
     heuristics          constructive packings, published ones among them
     decide              the exact decision at one capacity: search and CP-SAT in turn
     arrays, kernel, search
-                        the compiled depth-first search: its arrays, its functions with the proofs
-                        of its prunings, its runs and restarts
+                        the depth-first search: its arrays, its functions with the proofs of its
+                        prunings, its runs and restarts
+    outlines            conflicts and simple ways to place all items, compiled as the search is
     minimalloc          MiniMalloc's CSV files
 A packing is offsets in one memory; nothing here knows networks or machines.
 """

@@ -60,7 +60,7 @@ cdef void take_back(CTables* tables, CState* state, long long item, long long ma
 cdef void fill_state(
     CTables* tables, CState* state, long long items, long long section_from, long long section_until
 ) noexcept nogil
-cdef long long next_free(COutline* outline, long long item, long long offset) noexcept nogil
+cdef inline long long next_free(COutline* outline, long long item, long long offset) noexcept nogil
 cdef long long highest_floor(
     CTables* tables, long long section, long long remaining, long long capacity
 ) noexcept nogil

@@ -18,7 +18,7 @@ cdef void _list_conflicts(
     long long limit,
 ) noexcept nogil
 @cython.locals(needed=cython.longlong)
-cdef long long extent_over(COutline* outline, long long lower, long long upper) noexcept nogil
+cdef inline long long extent_over(COutline* outline, long long lower, long long upper) noexcept nogil
 cdef void _stack_all(
     COutline* outline,
     long long items,

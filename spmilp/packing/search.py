@@ -193,7 +193,8 @@ class Run:
         self._state = _first_state(question, order, weight)
         self._frames = _first_frames(question)
         self._agenda = Agenda(*(np.zeros(items.size + 2, np.int64) for _ in Agenda._fields))
-        self._fits = bool((self._state.low <= question.latest)[items].all())
+        fits = (self._state.low <= question.latest)[items].all()
+        self._outcome = Outcome.PAUSED if fits else Outcome.EXHAUSTED
 
     @property
     def nodes(self) -> int:
@@ -206,9 +207,9 @@ class Run:
         return self._state.offset
 
     def advance(self, nodes: int) -> Outcome:
-        """Search on for at most ``nodes`` more nodes."""
-        if not self._fits:
-            return Outcome.EXHAUSTED
+        """Search on for at most ``nodes`` more nodes, unless it is decided."""
+        if self._outcome is not Outcome.PAUSED:
+            return self._outcome
         question = self._question
         given = Arrays(
             tables=question.tables,
@@ -218,7 +219,8 @@ class Run:
             memo=question.failed.with_room(nodes),
             capacity=question.capacity,
         )
-        return Outcome(search(given, self.nodes + nodes))
+        self._outcome = Outcome(search(given, self.nodes + nodes))
+        return self._outcome
 
 
 def _first_state(question: Question, order: Ints, weight: Ints) -> State:
