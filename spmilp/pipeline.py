@@ -187,6 +187,7 @@ def _limits(
         seed=options.seed,
         workers=options.workers,
         on_progress=watch.progress,
+        on_warning=watch.observer.on_warning,
         pace=watch.clock.pace,
         verdicts=verdicts,
     )

@@ -37,7 +37,8 @@ class Observer:
         Called with what is better than all before it, be it from the search for tiles or from a
         solver.
     on_warning
-        Called with what a user should know of the problem or the hint.
+        Called with what a user should know of the problem, of the hint, or of a part of the search
+        that has failed.
     """
 
     on_stage: Callable[[Stage], None] = lambda stage: None

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from spmilp.bounds.best import Bound
+from spmilp.errors import SpmilpError
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.problem.pins import PinKind
@@ -149,7 +150,8 @@ class Auto(Solver):
     of them, nor than a valid hint. A time limit is shared out
     (:func:`members_for`); what a member leaves of its share goes to the next ones.
     Without one each works to its own end. All share one context, so that none computes again what
-    another has found out about the problem.
+    another has found out about the problem. The others go on without a member that fails; a
+    warning says so in the end.
 
     Parameters
     ----------
@@ -168,6 +170,8 @@ class Auto(Solver):
 
         Raises
         ------
+        Exception
+            If all members have failed and no valid hint is the answer: what the first one raised.
         RuntimeError
             If the portfolio has no members.
         """
@@ -175,6 +179,7 @@ class Auto(Solver):
         if hint is not None and not _has_time(context, hint) and context.valid_hint is hint:
             return context.found(hint, context.fast_bound)
         result: SolverResult | None = None
+        failures: list[tuple[Member, Exception]] = []
         for member in self._members(context.problem):
             own = _context_of(member, context, result)
             if own is None:
@@ -186,12 +191,21 @@ class Auto(Solver):
                     raise
                 result = replace(result, interrupted=True)
                 break
+            except Exception as error:
+                if context.reports.listener_failed:
+                    raise
+                failures.append((member, error))
+                continue
             result = found if result is None else context.better(result, found)
             context.reserve_for(result.plan)
             if is_over(context, result):
                 break
+        if result is None and failures and context.valid_hint is not None:
+            result = context.found(context.valid_hint, context.fast_bound)
         if result is None:
-            raise RuntimeError("a portfolio without members")
+            raise failures[0][1] if failures else RuntimeError("a portfolio without members")
+        for member, failure in failures:
+            context.options.on_warning(_without(member, failure))
         return _or_the_hint(context, result)
 
     def _members(self, problem: Problem) -> tuple[Member, ...]:
@@ -201,6 +215,14 @@ class Auto(Solver):
         first = Member(name="search", until=STRATEGY.until_starts, make=_MAKERS["search"])
         rest = (member for member in members if member.name != "search")
         return (first, *self._starts, *rest)
+
+
+def _without(member: Member, error: Exception) -> str:
+    """Say that a member has failed, and why."""
+    said = str(error).partition("\n")[0]
+    if not isinstance(error, SpmilpError):
+        said = f"{type(error).__name__}: {said}; please report it with the problem"
+    return f"auto went on without {member.name}, which failed: {said}"
 
 
 def is_for_starts(problem: Problem) -> bool:

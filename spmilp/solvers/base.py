@@ -1,5 +1,6 @@
 """What every solver takes and returns."""
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -55,6 +56,8 @@ class SolveOptions:
         strikes.
     on_progress
         Called with each improvement.
+    on_warning
+        Called with what has gone wrong where there is an answer all the same.
     pace
         How quick this machine is, from what was done before.
     verdicts
@@ -66,6 +69,7 @@ class SolveOptions:
     seed: int = 0
     workers: int = 1
     on_progress: Callable[[Progress], None] | None = None
+    on_warning: Callable[[str], None] = warnings.warn
     pace: Pace = field(default_factory=Pace, compare=False, repr=False)
     verdicts: tuple[Verdict, ...] = field(default=(), compare=False, repr=False)
 

@@ -32,7 +32,14 @@ class Reports:
 
     A value or bound that is no better than before is dropped. What other threads report waits until
     the thread that began the solve attends to it.
+
+    Attributes
+    ----------
+    listener_failed
+        Whether the one who is told has raised an exception, which is to end the solve.
     """
+
+    listener_failed = False
 
     def __init__(self, on_progress: Callable[[Progress], None] | None) -> None:
         self._on_progress = on_progress
@@ -52,7 +59,12 @@ class Reports:
         is_news = is_better or bound > self._bound
         self._bound = max(self._bound, bound)
         if is_news and self._on_progress is not None:
-            self._on_progress(Progress(incumbent=self._incumbent, bound=self._bound, source=source))
+            news = Progress(incumbent=self._incumbent, bound=self._bound, source=source)
+            try:
+                self._on_progress(news)
+            except Exception:
+                self.listener_failed = True
+                raise
 
     def finish(self, work: Callable[[], R], stop: Callable[[], None]) -> tuple[R, bool]:
         """Do some work in another thread and pass on its reports; an interrupt asks it to stop.

@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from spmilp import pipeline
 from spmilp.bounds.best import proofs
 from spmilp.checker.check import check
+from spmilp.errors import SpmilpError
 from spmilp.machine import routes as routes_module
 from spmilp.machine.routes import Routes
 from spmilp.plan.plan import Plan
@@ -21,6 +23,7 @@ from spmilp.solvers.common.fit import why_it_cannot_fit
 from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.schedule.portfolio import Schedules
 from spmilp.solvers.schedule.solver import ListScheduler
+from spmilp.watch import Observer
 from tests.solvers.chains import chain, star
 
 PROBLEM = chain(star(2, 2_048), layers=2, strips=2)
@@ -64,6 +67,12 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[object]]:
         return log
 
     return script
+
+
+def value_of(result: SolverResult) -> int:
+    """Return the makespan that the plan of a result claims."""
+    assert result.plan is not None
+    return result.plan.claim.makespan
 
 
 def shortened(result: SolverResult, cycles: int) -> SolverResult:
@@ -139,6 +148,52 @@ def test_an_interrupt_before_any_plan_passes_on(play: Callable[..., list[object]
     play(KeyboardInterrupt(), START)
     with pytest.raises(KeyboardInterrupt):
         Auto().solve(PROBLEM, SolveOptions())
+
+
+def test_a_member_that_fails_is_left_out_with_a_warning(play: Callable[..., list[object]]) -> None:
+    log = play(START, ValueError("boom\nand more"), SpmilpError("no room"), BETTER)
+    told: list[str] = []
+    result = pipeline.solve(PROBLEM, observer=Observer(on_warning=told.append), solver="auto")
+
+    assert [hint for _, hint, _ in log] == [None, START.plan, START.plan, START.plan]
+    assert result.makespan == value_of(BETTER)
+    assert told == [
+        "auto went on without m1, which failed: ValueError: boom; "
+        "please report it with the problem",
+        "auto went on without m2, which failed: no room",
+    ]
+
+
+def test_if_all_members_fail_the_first_failure_is_that_of_the_portfolio(
+    play: Callable[..., list[object]],
+) -> None:
+    log = play(ValueError("boom"), SpmilpError("no room"))
+    with pytest.raises(ValueError, match="boom"):
+        Auto().solve(PROBLEM, SolveOptions())
+
+    assert len(log) == 2
+
+
+def test_if_all_members_fail_a_valid_hint_is_the_answer(play: Callable[..., list[object]]) -> None:
+    play(ValueError("boom"))
+    with pytest.warns(UserWarning, match="auto went on without m0, which failed: ValueError"):
+        result = Auto().solve(PROBLEM, SolveOptions(), START.plan)
+
+    assert result.plan is not None
+    assert result.plan.claim.makespan == value_of(START)
+
+
+def test_an_exception_of_who_listens_to_the_progress_ends_the_solve(
+    play: Callable[..., list[object]],
+) -> None:
+    def listen(news: Progress) -> None:
+        raise ValueError("enough")
+
+    log = play(START, START)
+    with pytest.raises(ValueError, match="enough"):
+        Auto().solve(PROBLEM, SolveOptions(on_progress=listen))
+
+    assert len(log) == 1
 
 
 def test_a_proof_that_there_is_no_plan_ends_it(play: Callable[..., list[object]]) -> None:

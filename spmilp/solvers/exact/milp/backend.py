@@ -2,14 +2,16 @@
 
 Only that process (:mod:`.process`) imports this module.
 
-PuLP calls a run ``Optimal`` that a limit has stopped with a solution, so its status is never taken
-alone: a run is complete only if the state of the solution says so too. Of HiGHS, which runs inside
-the process, the model status and the dual bound are read as well. Of a solver that only PuLP talks
-to there is no bound, unless it says that it has found the optimum.
+PuLP 3 and 4 will do. Of HiGHS, which runs inside the process, the status, the solution and the dual
+bound are read from HiGHS itself. Of a solver that only PuLP talks to there is no bound, unless it
+says that it has found the optimum. PuLP 3 calls a run ``Optimal`` that a limit has stopped with a
+solution, so its status is never taken alone: a run is complete only if the state of the solution
+says so too.
 """
 
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from inspect import signature
 from math import ceil, isfinite
 from pathlib import Path
@@ -93,15 +95,17 @@ def to_pulp(program: Program) -> tuple[Any, dict[int, Any]]:
         if one.index in used
     }
 
+    # PuLP 4 makes expressions and rows in other ways than PuLP 3, but compares them alike.
+    make = getattr(pulp.LpAffineExpression, "from_list", pulp.LpAffineExpression)
+
     def expression(left: Linear) -> Any:
-        return pulp.LpAffineExpression([(variables[i], c) for i, c in left.terms.items()])
+        return make([(variables[i], c) for i, c in left.terms.items()])
 
     problem += expression(program.objective)
     for row in program.rows:
         if row.left.terms:
-            sense = pulp.LpConstraintEQ if row.equal else pulp.LpConstraintGE
-            left = expression(row.left)
-            problem += pulp.LpConstraint(left, sense, rhs=-row.left.constant)
+            left, right = expression(row.left), -row.left.constant
+            problem += left == right if row.equal else left >= right
     return problem, variables
 
 
@@ -120,7 +124,7 @@ def model_file(program: Program, suffix: str) -> bytes:
 
 
 def _new_variable(problem: Any, name: str, low: int, high: int, *, whole: bool) -> Any:
-    """Return a variable of a PuLP problem; those made without a problem go away after PuLP 3.3."""
+    """Return a variable of a PuLP problem; PuLP 4 has none that are made without a problem."""
     make = getattr(problem, "add_variable", pulp.LpVariable)
     return make(name, low, high, pulp.LpInteger if whole else pulp.LpContinuous)
 
@@ -161,15 +165,13 @@ def _run_highs(
         highs.setOptionValue("mip_max_nodes", limits.nodes)
     _, interrupted = stoppably(lambda: solver.callSolver(problem), highs.cancelSolve)
     status, known = highs.getModelStatus(), highspy.HighsModelStatus
-    try:
-        _, state = solver.findSolutionValues(problem)
-    except KeyError:
-        # PuLP has read the values by then; it has no name for the status at a limit of nodes.
-        state = pulp.LpSolutionNoSolutionFound
     info = highs.getInfo()
     found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
-    infeasible = status in (known.kInfeasible, known.kUnboundedOrInfeasible)
-    complete = status == known.kOptimal and state == pulp.LpSolutionOptimal
+    if found:
+        # When its values are read, PuLP 3 has no name for the status at a limit of nodes.
+        with suppress(KeyError):
+            solver.findSolutionValues(problem)
+    complete = status == known.kOptimal
     bound = (
         info.mip_dual_bound
         if any(v.whole for v in program.variables)
@@ -178,7 +180,7 @@ def _run_highs(
     return Outcome(
         values=_values(program, variables) if found else None,
         bound=_whole(bound) + program.objective.constant if isfinite(bound) else None,
-        infeasible=infeasible and state == pulp.LpSolutionInfeasible,
+        infeasible=status in (known.kInfeasible, known.kUnboundedOrInfeasible),
         complete=complete,
         interrupted=interrupted,
     )
@@ -189,14 +191,12 @@ def _run_other(
 ) -> Outcome:
     solver = pulp.getSolver(backend, **_settings(backend, limits))
     try:
-        status = problem.solve(solver)
+        answer = problem.solve(solver)
     except KeyboardInterrupt:
         return Outcome(interrupted=True)
     except pulp.PulpSolverError as error:
         raise SpmilpError(f"the solver {backend} failed: {error}") from error
-    state = problem.sol_status
-    complete = status == pulp.LpStatusOptimal and state == pulp.LpSolutionOptimal
-    found = complete or state == pulp.LpSolutionIntegerFeasible
+    complete, found, infeasible = _how_it_ended(problem, answer)
     values = _values(program, variables) if found else None
     bound = None
     if complete and values is not None:
@@ -206,9 +206,28 @@ def _run_other(
     return Outcome(
         values=values,
         bound=bound,
-        infeasible=status == pulp.LpStatusInfeasible and not found,
+        infeasible=infeasible and not found,
         complete=complete,
     )
+
+
+def _how_it_ended(problem: Any, answer: Any) -> tuple[bool, bool, bool]:
+    """Return whether a run has found the optimum, whether a solution, and whether none exists.
+
+    Parameters
+    ----------
+    answer
+        What PuLP returns of the run: PuLP 3 a number, PuLP 4 a record. An optimum within the gap
+        that was asked for has a status of its own in PuLP 4.
+    """
+    if isinstance(answer, int):
+        state = problem.sol_status
+        complete = answer == pulp.LpStatusOptimal and state == pulp.LpSolutionOptimal
+        found = complete or state == pulp.LpSolutionIntegerFeasible
+        return complete, found, answer == pulp.LpStatusInfeasible
+    known, status, found = pulp.LpSolveStatus, answer.status, answer.has_solution
+    complete = found and status in (known.Optimal, known.GapLimit)
+    return complete, found, status == known.Infeasible
 
 
 def _settings(backend: str, limits: Limits) -> dict[str, Any]:

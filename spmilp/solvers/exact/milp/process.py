@@ -86,7 +86,8 @@ def _call(function: str, *arguments: object, longest: float | None = None) -> tu
             raise SpmilpError(str(error)) from error
         _give_up(child)
         if error.traceback:
-            raise RuntimeError(f"in the process of PuLP:\n{error.traceback}") from error
+            said = f"in the process of PuLP: {error}\n{error.traceback}"
+            raise RuntimeError(said) from error
         raise SolverProcessError(f"the process of the MILP solver: {error}") from error
     except KeyboardInterrupt:
         _give_up(child)

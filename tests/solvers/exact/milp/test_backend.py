@@ -23,6 +23,14 @@ from tests.solvers.tiny_problems import tiny_problem
 LIMITS = Limits(seconds=10.0, threads=1, seed=0)
 
 
+def installed(name: str) -> str:
+    """Return PuLP's name for a solver; CBC comes with PuLP 3, and with ``pulp[cbc]`` of PuLP 4."""
+    try:
+        return process.backend_name(name)
+    except SpmilpError as error:
+        pytest.skip(str(error))
+
+
 def knapsack() -> Program:
     """Return a program whose least value is 3: one of two, the cheaper one is forbidden."""
     program = Program()
@@ -33,8 +41,9 @@ def knapsack() -> Program:
     return program
 
 
-@pytest.mark.parametrize("backend", ["HiGHS", "PULP_CBC_CMD"])
-def test_an_optimum_comes_with_its_bound_and_what_has_none_is_infeasible(backend: str) -> None:
+@pytest.mark.parametrize("name", ["highs", "cbc"])
+def test_an_optimum_comes_with_its_bound_and_what_has_none_is_infeasible(name: str) -> None:
+    backend = installed(name)
     program = knapsack()
     program.objective = program.objective + 40
 
@@ -47,29 +56,48 @@ def test_an_optimum_comes_with_its_bound_and_what_has_none_is_infeasible(backend
     assert (nothing.infeasible, nothing.values, nothing.bound) == (True, None, None)
 
 
-class Stopped(pulp.LpSolver):
-    """A solver that a limit has stopped with a solution, which PuLP calls optimal."""
+class Scripted(pulp.LpSolver):
+    """A solver that says how it has ended as those of the PuLP that is installed do.
 
-    name = "STOPPED"
+    PuLP before 4 calls a run optimal that a limit has stopped with a solution.
+    """
 
-    def __init__(self, msg: bool = False) -> None:
+    name = "SCRIPTED"
+
+    def __init__(self, end: str, msg: bool = False) -> None:
         super().__init__(msg=msg)
+        self._end = end
 
-    def actualSolve(self, lp: Any, callback: Any = None) -> int:  # noqa: N802
+    def actualSolve(self, lp: Any, callback: Any = None) -> Any:  # noqa: N802
         for variable in lp.variables():
             variable.varValue = 1.0
-        lp.assignStatus(pulp.LpStatusOptimal, pulp.LpSolutionIntegerFeasible)
-        return int(pulp.LpStatusOptimal)
+        if hasattr(pulp, "LpSolveStatus"):
+            names = {"optimal": "Optimal", "stopped": "TimeLimit", "infeasible": "Infeasible"}
+            status = pulp.LpSolveStatus[names[self._end]]
+            return self.buildStats(lp, status, self._end != "infeasible", start=(0.0, 0.0))
+        status, state = {
+            "optimal": (pulp.LpStatusOptimal, pulp.LpSolutionOptimal),
+            "stopped": (pulp.LpStatusOptimal, pulp.LpSolutionIntegerFeasible),
+            "infeasible": (pulp.LpStatusInfeasible, pulp.LpSolutionInfeasible),
+        }[self._end]
+        lp.assignStatus(status, state)
+        return status
 
 
-def test_optimal_is_not_believed_of_a_run_that_a_limit_has_stopped(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("end", "outcome"),
+    [
+        ("optimal", Outcome(values=[1.0, 1.0], bound=5, complete=True)),
+        ("stopped", Outcome(values=[1.0, 1.0])),
+        ("infeasible", Outcome(infeasible=True)),
+    ],
+)
+def test_a_bound_is_believed_of_an_optimum_alone(
+    end: str, outcome: Outcome, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pulp, "getSolver", lambda name, **settings: Stopped(**settings))
+    monkeypatch.setattr(pulp, "getSolver", lambda name, **settings: Scripted(end, **settings))
 
-    found = inside.run(knapsack(), "STOPPED", LIMITS)
-
-    assert found == Outcome(values=[1.0, 1.0], bound=None, infeasible=False, complete=False)
+    assert inside.run(knapsack(), "SCRIPTED", LIMITS) == outcome
 
 
 def test_pulp_and_its_solvers_stay_out_of_this_process() -> None:
