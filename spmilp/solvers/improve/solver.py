@@ -53,10 +53,11 @@ PATIENCE = 12
 
 def in_turn(kept: Sequence[Found]) -> Iterator[Found]:
     """Yield the best schedule of each assignment, then the second of each, and so on."""
-    rank: Counter[tuple[str, bool]] = Counter()
+    rank: Counter[tuple[str, bool, int | None]] = Counter()
     order: list[tuple[int, int]] = []
     for position, found in enumerate(kept):
-        family = found.trial.assignment, found.trial.multicasts
+        trial = found.trial
+        family = trial.assignment, trial.multicasts, trial.cores
         order.append((rank[family], position))
         rank[family] += 1
     for _, position in sorted(order):

@@ -1,4 +1,7 @@
-"""Cores of tasks: each rule returns a core for each task, or -1 to leave it open."""
+"""Cores of tasks: each rule returns a core for each task, or -1 to leave it open.
+
+A rule may be told to use the first so many cores along the chip alone (``most``).
+"""
 
 from bisect import bisect_left, bisect_right
 from collections import deque
@@ -22,20 +25,20 @@ class Unit:
     cycles: tuple[int | None, ...]
 
 
-def contiguous(problem: Problem) -> Ints:
+def contiguous(problem: Problem, most: int | None = None) -> Ints:
     """Give each core one run of neighbouring tiles of each operator.
 
     With tiles in row-major order these are spatial strips where an operator is split over rows, and
     ranges of output channels where it is split over channels; neighbours on the chip hold
     neighbouring tiles.
     """
-    cores = along_the_chip(problem)
+    cores = along_the_chip(problem)[:most]
     return _by_operator(problem, lambda units: in_shares(problem, units, cores))
 
 
-def rotating_contiguous(problem: Problem) -> Ints:
+def rotating_contiguous(problem: Problem, most: int | None = None) -> Ints:
     """Like :func:`contiguous`, but each operator begins at the core after the last one's."""
-    cores = deque(along_the_chip(problem))
+    cores = deque(along_the_chip(problem)[:most])
 
     def shares(units: Sequence[Unit]) -> list[CoreIdx]:
         chosen = in_shares(problem, units, list(cores))
@@ -45,20 +48,20 @@ def rotating_contiguous(problem: Problem) -> Ints:
     return _by_operator(problem, shares)
 
 
-def round_robin(problem: Problem) -> Ints:
+def round_robin(problem: Problem, most: int | None = None) -> Ints:
     """Give each operator's tiles to the cores in turn."""
-    cores = along_the_chip(problem)
+    cores = along_the_chip(problem)[:most]
     return _by_operator(problem, lambda units: cycle(_able(problem, units[0], cores)))
 
 
-def locality(problem: Problem) -> Ints:
+def locality(problem: Problem, most: int | None = None) -> Ints:
     """Give each tile to the core that reads or writes most of its bytes already.
 
     No core takes more of an operator than an equal share (rounded up to whole tiles), so that the
     work stays balanced. Among equally near cores it is the one that an equal share gives, then the
     one with fewest tiles, then the first.
     """
-    along = along_the_chip(problem)
+    along = along_the_chip(problem)[:most]
     touched: list[set[CoreIdx]] = [set() for _ in problem.slices]
 
     def nearest(units: Sequence[Unit]) -> Iterable[CoreIdx]:
@@ -84,7 +87,7 @@ def locality(problem: Problem) -> Ints:
     return _by_operator(problem, nearest)
 
 
-def earliest_finish(problem: Problem) -> Ints:
+def earliest_finish(problem: Problem, most: int | None = None) -> Ints:
     """Leave every core open: the scheduler takes the one on which the task would end first."""
     return np.full(len(problem.tasks), NONE, np.int64)
 
@@ -167,7 +170,7 @@ def along_the_chip(problem: Problem) -> list[CoreIdx]:
     return sorted(range(len(problem.machine.cores)), key=place)
 
 
-ASSIGNMENTS: dict[str, Callable[[Problem], Ints]] = {
+ASSIGNMENTS: dict[str, Callable[[Problem, int | None], Ints]] = {
     "contiguous": contiguous,
     "locality": locality,
     "rotating_contiguous": rotating_contiguous,

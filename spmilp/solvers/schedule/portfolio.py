@@ -115,6 +115,10 @@ OTHER_WEIGHTS = (
 MOST_TASKS_TRIED = 400_000
 """Tasks that all trials together schedule, about; at least four trials are run."""
 
+FEWER_CORES = (2, 4)
+"""Parts of the cores that are left where the best rules are tried with fewer, besides all but one
+core and one. Where all cores load the same through a slow port fewer may be quicker."""
+
 MANY_MEMORIES = 512
 """Where cores stay open, the routes between all memories must be known, which takes long: on larger
 machines those rules come last."""
@@ -125,12 +129,13 @@ MOST_KEPT = 20
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One setting of the scheduler."""
+    """One setting of the scheduler; ``cores`` for the first so many along the chip alone."""
 
     assignment: str
     order: str
     weights: Weights
     multicasts: bool = True
+    cores: int | None = None
 
     @property
     def rule(self) -> Rule:
@@ -186,9 +191,9 @@ class Schedules:
 
     First every assignment with every order, the first of them also without multicasts, where
     engines can: those plans are longer, but some become shorter in the end. Then other weights with
-    the best three of all. A trial with the same order, cores and settings as another is left out.
-    The number of trials depends on the number of tasks. A trial is run when it is first asked for;
-    later its schedule is returned again.
+    the best three of all, and fewer cores with the best three then. A trial with the same order,
+    cores and settings as another is left out. The number of trials depends on the number of tasks.
+    A trial is run when it is first asked for; later its schedule is returned again.
 
     Parameters
     ----------
@@ -227,8 +232,8 @@ class Schedules:
         self._only, self._latest, self._seconds = only, latest, seconds
         self._score = Scorer(problem)
         self._is_open = can_be_open(problem)
-        self._assignments: dict[str, Ints] = {}
-        self._orders: dict[Rule, Ints] = {}
+        self._assignments: dict[tuple[str, int | None], Ints] = {}
+        self._orders: dict[tuple[Rule, int | None], Ints] = {}
         self._tried: set[tuple[bytes, bytes, Weights, bool]] = set()
         self._made: list[Found | None] = []
         self._trials = self._run_all()
@@ -270,10 +275,15 @@ class Schedules:
             if is_first and self.runner.can_multicast and not is_open:
                 yield replace(first, multicasts=False)
         if not self._only:
-            best = sorted(filter(None, self._made), key=lambda one: one.score)[:3]
-            for found in best:
+            for found in self._best_three():
                 for weights in OTHER_WEIGHTS:
                     yield replace(found.trial, weights=weights)
+            for found in self._best_three():
+                for cores in fewer_cores(len(self._problem.machine.cores)):
+                    yield replace(found.trial, cores=cores)
+
+    def _best_three(self) -> list[Found]:
+        return sorted(filter(None, self._made), key=lambda one: one.score)[:3]
 
     def _rules(self) -> list[Rule]:
         """Return every assignment with every order, in the order in which they are tried."""
@@ -292,13 +302,14 @@ class Schedules:
 
     def _decided(self, trial: Trial) -> tuple[Ints, Ints]:
         """Return the order and the cores of a trial."""
-        if trial.assignment not in self._assignments:
-            self._assignments[trial.assignment] = ASSIGNMENTS[trial.assignment](self._problem)
-        cores = self._assignments[trial.assignment]
-        if trial.rule not in self._orders:
+        chosen, rule = (trial.assignment, trial.cores), (trial.rule, trial.cores)
+        if chosen not in self._assignments:
+            self._assignments[chosen] = ASSIGNMENTS[trial.assignment](self._problem, trial.cores)
+        cores = self._assignments[chosen]
+        if rule not in self._orders:
             order = ORDERS["round_robin" if trial.order == SPARING else trial.order]
-            self._orders[trial.rule] = order(self._problem, cores)
-        return self._orders[trial.rule], cores
+            self._orders[rule] = order(self._problem, cores)
+        return self._orders[rule], cores
 
     def _run(self, trial: Trial) -> Found | None:
         order, cores = self._decided(trial)
@@ -339,8 +350,8 @@ class Schedules:
     def _keep(self, found: Found) -> None:
         """Keep the best schedule of each rule; of two that score the same, one."""
 
-        def key(one: Found) -> tuple[Rule, bool]:
-            return one.trial.rule, one.trial.multicasts
+        def key(one: Found) -> tuple[Rule, bool, int | None]:
+            return one.trial.rule, one.trial.multicasts, one.trial.cores
 
         alike = [one for one in self.kept if key(one) == key(found)]
         if all(found.score != one.score for one in self.kept) and all(
@@ -408,9 +419,17 @@ def plan_from(
     settings = (("assignment", trial.assignment), ("order", trial.order))
     weights = ((name, str(value)) for name, value in trial.weights._asdict().items())
     alone = () if trial.multicasts else (("multicasts", "no"),)
+    if trial.cores is not None:
+        alone = (*alone, ("cores", str(trial.cores)))
     if columns is None:
         columns = found.with_addresses.columns
     return plan_of(problem, columns, bound, solver, (*settings, *weights, *alone))
+
+
+def fewer_cores(cores: int) -> list[int]:
+    """Return how many of so many cores a rule is tried with, the most first."""
+    found = {cores - 1, 1, *(cores // part for part in FEWER_CORES)}
+    return sorted(found - {0, cores}, reverse=True)
 
 
 def _schedules(context: SearchContext) -> Schedules:
