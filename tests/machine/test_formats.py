@@ -5,6 +5,7 @@ import re
 from fractions import Fraction
 from hashlib import sha256
 from importlib.resources import files
+from inspect import cleandoc
 from pathlib import Path
 from typing import Any
 
@@ -43,13 +44,25 @@ def test_a_preset_follows_the_schema_and_is_read_back_from_json(name: str) -> No
     )
 
 
+def plain(schema: Any) -> Any:
+    """Return a schema whose descriptions have no indents, which Python 3.13 removes itself."""
+    if isinstance(schema, list):
+        return [plain(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: cleandoc(value) if key == "description" and isinstance(value, str) else plain(value)
+        for key, value in schema.items()
+    }
+
+
 def test_the_published_schema_is_that_of_the_fields() -> None:
     _, parts = msgspec.json.schema_components(
         [MachineDescription], schema_hook={Fraction: RATE}.get, ref_template="#/$defs/{name}"
     )
     schema = {**parts.pop("MachineDescription"), "$defs": parts, "title": "spmilp machine"}
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-    assert PUBLISHED.read_text() == json.dumps(schema, indent=2, sort_keys=True) + "\n"
+    assert PUBLISHED.read_text() == json.dumps(plain(schema), indent=2, sort_keys=True) + "\n"
     with pytest.raises(jsonschema.ValidationError, match="topologie"):
         jsonschema.validate({**content(), "topologie": {}}, json.loads(PUBLISHED.read_text()))
 
