@@ -8,10 +8,28 @@ import sysconfig
 from importlib import import_module
 from pathlib import Path
 from shutil import which
+from typing import Any
 
 import pytest
 
 from spmilp import compiled
+from spmilp.bounds import cuts
+from spmilp.packing import arrays
+from spmilp.solvers.justify.schedule import Demands, PartialOrderSchedule
+from spmilp.solvers.justify.transfer_options import Booking, Copy, OptionTables
+from spmilp.solvers.schedule.assignments import locality
+from spmilp.solvers.schedule.kernels.eviction import Request
+from spmilp.solvers.schedule.kernels.records import Rows
+from spmilp.solvers.schedule.kernels.run import Runner
+from spmilp.solvers.schedule.kernels.schedule_state import (
+    AddressSpace,
+    ScheduleState,
+    TableRows,
+    Weights,
+)
+from spmilp.solvers.schedule.kernels.timeline import Timeline
+from spmilp.solvers.schedule.orders import depth_first
+from tests.solvers.chains import chain, star
 
 ROOT = Path(__file__).parents[1]
 KERNELS = re.findall(r'^    "(spmilp\.[\w.]+)",$', (ROOT / "setup.py").read_text(), re.MULTILINE)
@@ -20,17 +38,22 @@ SCHEDULES = """
 from spmilp.compiled import IS_COMPILED
 from spmilp.pipeline import solve
 from spmilp.plan.file import plan_bytes
+from tests.solvers.chains import chain, star
 print(IS_COMPILED)
 for solver in ("list", "lns"):
-    problem = "instances/problems/residual-6t-1c-tight-balanced.json"
-    result = solve(problem, solver=solver, time_limit=None)
-    print(plan_bytes(result.plan, result.problem))
+    for problem in (
+        "instances/problems/residual-6t-1c-tight-balanced.json",
+        chain(star(4, 896), layers=3, strips=4),
+        chain(star(4, 4096), layers=3, strips=4),
+    ):
+        result = solve(problem, solver=solver, time_limit=None)
+        print(plan_bytes(result.plan, result.problem))
 """
 PACKINGS = """
 from dataclasses import replace
 from random import Random
 from spmilp.compiled import IS_COMPILED
-from spmilp.packing import minimise, pack
+from spmilp.packing import minimise, pack, pack_by
 from tests.packing.random_problems import plain_problem, rich_problem
 from tests.packing.searching import search_alone
 print(IS_COMPILED)
@@ -42,6 +65,7 @@ for seed in range(12):
             print(error)
             continue
         print(least.status, least.offsets, least.bound, least.nodes)
+        print(pack_by("xla", problem).offsets, pack_by("usmp:hill_climb", problem).offsets)
         for less in (0, 1) if least.height else ():
             asked = replace(problem, capacity=least.height - less)
             packing, searched = pack(asked), search_alone(asked)
@@ -94,7 +118,7 @@ def test_kernels_are_compiled_from_what_their_files_hold_now(name: str) -> None:
 @pytest.mark.full
 @pytest.mark.parametrize(
     ("program", "least"),
-    [(SCHEDULES, 2), (PACKINGS, 60), (BOUNDS, 10)],
+    [(SCHEDULES, 6), (PACKINGS, 80), (BOUNDS, 10)],
     ids=["schedules", "packings", "bounds"],
 )
 def test_kernels_find_the_same_as_python(program: str, least: int) -> None:
@@ -117,6 +141,65 @@ def answers(program: str, **environment: str) -> list[str]:
         check=True,
     )
     return done.stdout.splitlines()
+
+
+STRUCTS: dict[str, tuple[Any, ...]] = {
+    "bounds/cuts": (cuts.Tasks, cuts.Edges, cuts.Ports, cuts.Window, cuts.Heap, cuts.Known),
+    "packing/arrays": (
+        *(arrays.Outline, arrays.Tables, arrays.State, arrays.Frames),
+        *(arrays.Agenda, arrays.Memo, arrays.Arrays),
+    ),
+    "solvers/justify/schedule": (Rows, Demands, PartialOrderSchedule),
+    "solvers/justify/transfer_options": (OptionTables, Copy, Booking),
+    "solvers/schedule/kernels/eviction": (Request,),
+    "solvers/schedule/kernels/schedule_state": (
+        *(AddressSpace, Weights, TableRows, ScheduleState),
+    ),
+    "solvers/schedule/kernels/timeline": (Timeline,),
+}
+NAMES = {
+    PartialOrderSchedule: "CSchedule",
+    AddressSpace: "Space",
+    TableRows: "TableRows",
+    ScheduleState: "State",
+}
+
+ROWS = (
+    *("Task", "Read", "Write", "SliceRow", "BufferRow", "CoreRow", "MemoryRow", "Pair"),
+    *("Option", "Resource", "ResidencyRow", "TransferRow", "Price", "Block"),
+)
+
+
+@pytest.mark.parametrize(
+    ("file", "kind"), [(file, kind) for file, kinds in STRUCTS.items() for kind in kinds]
+)
+def test_structs_have_the_fields_of_the_tuples_in_their_order(file: str, kind: Any) -> None:
+    assert fields_of(file, NAMES.get(kind, f"C{kind.__name__}")) == kind._fields
+
+
+def test_rows_in_c_have_the_columns_of_the_tables_in_their_order() -> None:
+    problem = chain(star(2, 4096), layers=2, strips=2)
+    _, state = Runner(problem).run(depth_first(problem), locality(problem), Weights())
+    file = "solvers/schedule/kernels/schedule_state"
+    tables = (
+        *(state.tasks, state.reads, state.writes, state.slices, state.buffers, state.cores),
+        *(state.memories, state.pairs, state.options, state.resources, state.residencies),
+        *(state.transfers, state.prices, state.space.blocks),
+    )
+    rows = dict(zip(ROWS, tables, strict=True))
+    assert {name: fields_of(file, name) for name in rows} == {
+        name: table.dtype.names for name, table in rows.items()
+    }
+    timeline = "solvers/schedule/kernels/timeline"
+    assert fields_of(timeline, "Step") == state.timeline.steps.dtype.names
+    assert fields_of(timeline, "Profile") == state.timeline.resources.dtype.names
+
+
+def fields_of(file: str, struct: str) -> tuple[str, ...]:
+    """Return the fields of a struct in C, in their order."""
+    text = (ROOT / "spmilp" / f"{file}.pxd").read_text()
+    (found,) = re.findall(rf"ctypedef struct {struct}:\n((?: +.*\n)+)", text)
+    return tuple(line.replace("*", "").split()[-1] for line in found.splitlines())
 
 
 def test_that_kernels_are_slow_is_said_once_unless_it_is_wanted(

@@ -58,7 +58,9 @@ def test_every_plan_passes_the_checker_and_a_refusal_has_name_and_number(policy:
 
 
 MODEL = str(Path(__file__).parents[2] / "models" / "autoencoder_int8.onnx")
-SECONDS = 2.0
+SECONDS = 10.0
+LONGER = 30.0
+"""For ``auto``, whose exact solver takes longer than a policy to get as far."""
 
 
 @cache
@@ -83,15 +85,15 @@ def test_a_plan_is_accepted_and_right_or_there_is_a_reason_with_a_number(name: s
         assert made.is_right
 
 
-def test_auto_is_within_a_percent_of_each_of_them() -> None:
+def test_auto_is_as_good_as_each_of_them() -> None:
     for name in ("auto", "cpsat"):
         find_solver(name)  # how long it takes to load libraries is no part of the seconds
-    best = made_by("auto").value
+    best = outcome("auto", problem(), LONGER, ModelOnMachine(model=MODEL, machine="edge16")).value
     values = [made_by(name).value for name in published_policies()]
 
     assert best is not None
     assert sum(value is not None for value in values) >= 8
-    assert all(value is None or best <= 1.01 * value for value in values)
+    assert all(value is None or best <= value for value in values)
 
 
 def test_a_better_start_is_what_the_next_member_goes_on_from(
