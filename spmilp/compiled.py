@@ -13,10 +13,13 @@ eight bytes. What C calls a pointer to a row is the row itself in Python.
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import cython
 import numpy as np
+
+from spmilp.errors import SpmilpError
 
 IS_COMPILED: bool = cython.compiled
 """Whether kernels are machine code."""
@@ -27,14 +30,43 @@ SLOW = (
     "again, in a checkout with pip install -e ."
 )
 
+OLD = (
+    "{} was compiled from other sources than those in this checkout; build it again: "
+    "pip install -e ."
+)
+PACKAGE = Path(__file__).parent
+
 _said: set[str] = set()
 
 
 def warn_if_slow(warn: Callable[[str], None]) -> None:
-    """Say, once in a process, that kernels are not compiled, unless that is wanted."""
+    """Say, once in a process, that kernels are not compiled, unless that is wanted.
+
+    Raises
+    ------
+    SpmilpError
+        If they are older than their sources: they might read tables as these were once.
+    """
+    if IS_COMPILED and (PACKAGE.parent / "setup.py").exists():
+        require_current(PACKAGE)
     if not (IS_COMPILED or SLOW in _said or os.environ.get("SPMILP_UNCOMPILED")):
         _said.add(SLOW)
         warn(SLOW)
+
+
+def require_current(package: Path) -> None:
+    """Refuse machine code in a checkout that is older than its source or than any struct.
+
+    Raises
+    ------
+    SpmilpError
+        For the first such file.
+    """
+    structs = max(file.stat().st_mtime for file in package.rglob("*.pxd"))
+    for code in sorted(package.rglob("*.so")):
+        source = code.with_name(f"{code.name.partition('.')[0]}.py").stat().st_mtime
+        if code.stat().st_mtime < max(structs, source):
+            raise SpmilpError(OLD.format(code.relative_to(package.parent)))
 
 
 def in_c(value: Any) -> Any:

@@ -14,6 +14,7 @@ import pytest
 
 from spmilp import compiled
 from spmilp.bounds import cuts
+from spmilp.errors import SpmilpError
 from spmilp.packing import arrays
 from spmilp.solvers.justify.schedule import Demands, PartialOrderSchedule
 from spmilp.solvers.justify.transfer_options import Booking, Copy, OptionTables
@@ -141,6 +142,20 @@ def answers(program: str, **environment: str) -> list[str]:
         check=True,
     )
     return done.stdout.splitlines()
+
+
+def test_machine_code_that_is_older_than_a_struct_is_refused(tmp_path: Path) -> None:
+    for name in ("kernel.py", "kernel.pxd", "kernel.abi3.so", "tables.pxd"):
+        (tmp_path / name).touch()
+    code = (tmp_path / "kernel.abi3.so").stat().st_mtime_ns
+    for source in ("kernel.py", "kernel.pxd", "tables.pxd"):
+        os.utime(tmp_path / source, ns=(code - 10**9, code - 10**9))
+    compiled.require_current(tmp_path)
+    for source in ("kernel.py", "tables.pxd"):
+        os.utime(tmp_path / source, ns=(code + 10**9, code + 10**9))
+        with pytest.raises(SpmilpError, match=r"kernel\.abi3\.so was compiled from other sources"):
+            compiled.require_current(tmp_path)
+        os.utime(tmp_path / source, ns=(code - 10**9, code - 10**9))
 
 
 STRUCTS: dict[str, tuple[Any, ...]] = {
