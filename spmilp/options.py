@@ -31,6 +31,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 DEFAULT_SOLVER = "auto"
 
+SECONDS = 60.0
+"""The usual limit of time where the work has none."""
+
+EFFORTS = {"quick": 10.0, "normal": 60.0, "high": 600.0}
+"""Work as :class:`spmilp.solvers.common.clock.Work` counts it."""
+
 
 def _option(
     default: object, kind: object, read: Callable[[Any], object] | None = None, **shown: object
@@ -75,7 +81,33 @@ def _pins(given: Any) -> "NamedPins":
 
 
 def _seconds(given: str | float | None) -> float:
+    if isinstance(given, float) and math.isnan(given):
+        return given  # what is usual depends on the effort
     return duration("none" if given is None else given)
+
+
+def usual_time_limit(given: float, effort: float | None) -> float:
+    """Return a time limit that was read, or the usual one where none was given."""
+    if not math.isnan(given):
+        return given
+    return SECONDS if effort is None else math.inf
+
+
+def _effort(given: str | float | None) -> float | None:
+    if given is None:
+        return None
+    if given in EFFORTS:
+        return EFFORTS[str(given)]
+    try:
+        effort = float(given)
+    except ValueError:
+        effort = math.nan
+    if not 0.0 < effort < math.inf:
+        known = ", ".join(EFFORTS)
+        raise ArgumentError(
+            f"effort {given}: there are {known}, and numbers above 0", is_option=True
+        )
+    return effort
 
 
 def _names(given: str | Iterable[str] | None) -> tuple[str, ...]:
@@ -113,7 +145,12 @@ class Options:
     lock_cost
         Let the lock make the plan longer (or larger) by at most this: 0.05 or 5 %.
     time_limit
-        Limit on each search: 60s, 5m, 1h, seconds, none.
+        Limit on each search: 60s, 5m, 1h, seconds, none. Beside an effort it ends the search early,
+        and the answer says so.
+    effort
+        Limit the work instead of the time: quick, normal, high, or a number, about the seconds of
+        a usual computer (10, 60, 600). The same input, options and version then give the same
+        bytes, whatever the computer, its load and the workers.
     gap
         Stop when the gap of these tiles, (objective - bound) / objective, is at most this: 0.01 or
         1 %. Other tiles may allow better plans; the answer bounds these, too.
@@ -160,7 +197,20 @@ class Options:
         None, float | None, share, parsed=True, metavar="SHARE", show_default="any"
     )
     time_limit: float = _option(
-        60.0, float, _seconds, parsed=True, metavar="DURATION", show_default="60s"
+        math.nan,
+        float,
+        _seconds,
+        parsed=True,
+        metavar="DURATION",
+        show_default="60s, or none with an effort",
+    )
+    effort: float | None = _option(
+        None,
+        float | None,
+        _effort,
+        parsed=True,
+        metavar="quick|normal|high|NUMBER",
+        show_default="none: the time counts",
     )
     gap: float = _option(0.0, float, share, parsed=True, metavar="SHARE")
     seed: int = _option(0, int, min=0)
@@ -203,6 +253,7 @@ class Options:
             raise ArgumentError(
                 f"hint: solver {solver} begins with no plan; these do: {takers}", is_option=True
             )
+        read["time_limit"] = usual_time_limit(read["time_limit"], read["effort"])
         if read["tiles"] is None:
             read["tiles"] = Tiles.SEARCH if solver == DEFAULT_SOLVER else Tiles.FIRST
         if read["tiles"] is Tiles.SMAUG and not (hint is lock is None):

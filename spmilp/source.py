@@ -1,6 +1,5 @@
 """What is to be mapped, and what is known of it before a solver begins: its tiles and a plan."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -82,7 +81,6 @@ class NetworkSource:
             start, planned = tiles_of(options.hint, subject, self.target, warn)
         how = TileOptions(
             how=options.tiles,
-            time_limit=None if math.isinf(options.time_limit) else options.time_limit,
             justifies=options.solver == DEFAULT_SOLVER,
         )
         # The schedules by which tiles are chosen know of no other pins than tiles.

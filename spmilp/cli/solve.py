@@ -18,6 +18,7 @@ from spmilp.cli.arguments import argument, option, verb
 from spmilp.cli.interrupts import interrupts_noted
 from spmilp.cli.plans import LOG
 from spmilp.errors import ExitCode
+from spmilp.options import usual_time_limit
 
 if TYPE_CHECKING:
     from spmilp.problem.problem import Problem
@@ -75,7 +76,10 @@ def solve(
     from spmilp.watch import Observer, Stage
 
     require_room(output or Path("out"))
-    started, time_limit = context.obj or time.perf_counter(), given["time_limit"]
+    started, time_limit = (
+        context.obj or time.perf_counter(),
+        usual_time_limit(given["time_limit"], given["effort"]),
+    )
     files = list[Path]()
     log = SolveLog(started, shows=not (quiet or as_json))
     with collector_paused(), interrupts_noted() as interrupts:

@@ -26,7 +26,7 @@ from spmilp.source import DEFAULT_MACHINE
 
 TABLE = "sweep.csv"
 
-OPTIONS = "dim", "tiles", "objective", "pins", "time_limit", "gap", "workers"
+OPTIONS = "dim", "tiles", "objective", "pins", "time_limit", "effort", "gap", "workers"
 """Options of a solve that hold for each row."""
 
 
@@ -91,7 +91,7 @@ def sweep(
         Called after each row with how far the sweep is, in words.
     given
         Options of :func:`spmilp.solve` that hold for each row: ``dim``, ``tiles``, ``objective``,
-        ``pins``, ``time_limit``, ``gap``, ``workers``. A row whose machine or
+        ``pins``, ``time_limit``, ``effort``, ``gap``, ``workers``. A row whose machine or
         tiles lack what a pin names fails, and says so.
 
     Returns

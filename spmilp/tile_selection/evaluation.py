@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from time import monotonic
 
 from spmilp.lowering.tiling import Tilings
 from spmilp.problem.objective import Quantity
@@ -49,8 +48,9 @@ class Evaluation:
         self, counts: PieceCounts, options: TileOptions, known: TiledProblem | None, clock: Clock
     ) -> None:
         self._counts, self._options, self._clock = counts, options, clock
-        self._began = monotonic()
-        self._left = options.most_tasks
+        self._began = clock.now()
+        usual = SEARCH.tasks_within_time if clock.is_limited else SEARCH.tasks
+        self._left = self._most = usual if options.tasks is None else options.tasks
         self.best = known
         self.interrupted = False
         self._said = None if known is None else known.value
@@ -64,9 +64,9 @@ class Evaluation:
 
     def is_over(self) -> bool:
         """Return whether a limit is reached."""
-        clock, limit = self._clock, self._options.time_limit
+        clock, limit = self._clock, self._clock.limit
         share = self._extended(SEARCH.share)
-        late = limit is not None and monotonic() > self._began + share * limit
+        late = limit is not None and clock.now() > self._began + share * limit
         return self.interrupted or self._left <= 0 or late or clock.is_over(self._share_at_most)
 
     def go_on(self) -> None:
@@ -80,7 +80,7 @@ class Evaluation:
         Those of very many tasks take too long, and too much memory, always.
         """
         clock, pace, tasks = self._clock, self._clock.pace, tasks_of(tilings)
-        if tasks > min(self._options.most_tasks, SEARCH.tasks_of_one):
+        if tasks > min(self._most, SEARCH.tasks_of_one):
             return False
         if not clock.is_limited:
             return True
@@ -92,6 +92,7 @@ class Evaluation:
     def value_of(self, problem: Problem) -> Worth | None:
         """Return what the best of a problem's schedules is worth, and keep the best one of all."""
         best: TiledProblem | None = None
+        self._clock.pace.count(Step.TRY, len(problem.tasks))
         try:
             for schedule in self._schedules(problem):
                 one = TiledProblem(problem=problem, schedule=schedule)
@@ -131,12 +132,12 @@ class Evaluation:
         least = min(self._least.values(), default=NEVER)
         latest = int(SEARCH.promising * least) if is_makespan and least < NEVER else NEVER
         seconds: float | None = None
-        if self.best is not None and clock.is_limited:
+        if self.best is not None and clock.is_limited and not clock.pace.counts_work:
             seconds = max(SEARCH.least_seconds, SEARCH.times_as_long * self._seconds_of_best)
         share = SEARCH.share_of_first if is_first else self._share_at_most
         rules = self._rules_worth_asking()
         began = clock.now()
-        for found in promising_schedules(problem, rules, latest, seconds):
+        for found in promising_schedules(problem, rules, latest, seconds, clock.pace):
             self._left -= len(problem.tasks)
             rule = found.trial.rule
             self._least[rule] = min(found.score[0], self._least.get(rule, found.score[0]))
@@ -166,7 +167,7 @@ class Evaluation:
         has_time = self._clock.has_seconds(self._seconds(Step.OPEN, problem), share)
         if not has_time or not self._is_worth_opening(tiled):
             return least if self._promising is not None else tiled.worth
-        clock = Clock(self._clock.seconds_left(share), self._clock.now)
+        clock = Clock(self._clock.seconds_left(share), self._clock.pace)
         opened = self._once_opened(tiled, clock)
         if not _is_better(opened, self._promising):
             return opened.worth

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from spmilp.solvers.common.clock import Clock
+from spmilp.solvers.common.clock import Clock, Step
 from spmilp.solvers.improve.reassignment import Reassigned, Reassigner
 from spmilp.solvers.justify.passes import backward_pass, forward_pass, forward_pass_by
 from spmilp.solvers.justify.repacking import Repacking
@@ -49,6 +49,7 @@ class ReassignmentSteps:
             task = self._task_at(late.schedule, int(self._random.choice(critical)))
             if task is None or self._clock.is_over():
                 continue
+            self._clock.pace.count(Step.MOVE, late.start.size)
             found = self._reassigned(late, task, int(self._random.integers(pools)), memories)
             if found is not None and _is_better(found, current):
                 return self._work.opened(found, rounds=1)
@@ -62,6 +63,7 @@ class ReassignmentSteps:
         if last is None or last[0] is not current or not np.array_equal(last[1], memories.limit):
             late = backward_pass(current, memories)
             self._last = last = (current, memories.limit, late, forward_pass(late, memories))
+            self._clock.pace.count(Step.PASS, 2 * late.start.size)
         return last[2:]
 
     def _task_at(self, schedule: PartialOrderSchedule, act: int) -> TaskIdx | None:
