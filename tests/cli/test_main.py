@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-HEAVY = ("numpy", "onnx", "onnx_ir", "ortools", "pandas", "networkx", "matplotlib", "pulp")
+HEAVY = ("numpy", "onnx", "onnx_ir", "ortools", "pandas", "matplotlib", "pulp")
 
 
 @pytest.mark.full
