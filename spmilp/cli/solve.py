@@ -1,5 +1,6 @@
 """``spmilp solve``: from a model or a problem file to a checked plan in a folder, with a log."""
 
+import gc
 import json
 import math
 import re
@@ -134,6 +135,7 @@ def solve(
         elif result.plan is not None:
             shown = answer_of(result, files, interrupted=interrupted)
             out.print_answer(None, shown, as_json=False)
+        gc.freeze()  # the process ends; nothing is looked for any more
     raise typer.Exit(_exit_code(result, given["gap"] if strict_gap else math.inf, interrupts.code))
 
 

@@ -37,7 +37,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-import networkx as nx
 from ortools.sat.python.cp_model import (
     FEASIBLE,
     OPTIMAL,
@@ -48,6 +47,7 @@ from ortools.sat.python.cp_model import (
     LinearExprT,
 )
 
+from spmilp.graphs import graph_of, reached
 from spmilp.plan.plan import Plan
 from spmilp.policies.one_after_another import NotTakenError, OneAfterAnother, Policy, Setting
 from spmilp.problem.objective import Quantity
@@ -288,12 +288,9 @@ class CosmaModel:
 
 def _steps(read_by: dict[int, tuple[int, ...]]) -> dict[int, range]:
     """Return the steps at which each tensor can be created, by what its operator reads."""
-    graph = nx.DiGraph((read, tensor) for tensor, reads in read_by.items() for read in reads)
-    graph.add_nodes_from(read_by)
+    readers = graph_of((read, tensor) for tensor, reads in read_by.items() for read in reads)
     return {
-        tensor: range(
-            len(nx.ancestors(graph, tensor)), len(read_by) - len(nx.descendants(graph, tensor))
-        )
+        tensor: range(len(reached(read_by, tensor)), len(read_by) - len(reached(readers, tensor)))
         for tensor in read_by
     }
 

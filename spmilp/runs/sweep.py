@@ -5,12 +5,12 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from graphlib import TopologicalSorter
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import networkx as nx
 import pandas as pd
 
 from spmilp.compiled import warn_if_slow
@@ -224,17 +224,17 @@ class Rows:
         their turn before larger ones.
         """
         by_key = {point.key: point for point in points}
-        sizes = nx.DiGraph()
-        sizes.add_nodes_from(by_key)
-        sizes.add_edges_from(
-            (small.key, large.key)
-            for small, large in product(points, points)
-            if small.is_covered_by(large)
-        )
-        for level in nx.topological_generations(sizes):
+        smaller = {
+            large.key: [small.key for small in points if small.is_covered_by(large)]
+            for large in points
+        }
+        sizes = TopologicalSorter(smaller)
+        sizes.prepare()
+        while level := sizes.get_ready():
+            sizes.done(*level)
             starts = {}
             for key in level:
-                better = [one for one in sizes.predecessors(key) if self._beats(one, key)]
+                better = [one for one in smaller[key] if self._beats(one, key)]
                 if better:
                     starts[key] = min(better, key=lambda one: self.found[one].objective or 0)
             jobs = [
