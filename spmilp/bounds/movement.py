@@ -8,11 +8,11 @@ from itertools import permutations
 from math import ceil
 from typing import NamedTuple, TypeAlias
 
+import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
 from spmilp.cached import cached
-from spmilp.graphs import least_cut
 from spmilp.machine.machine import Link, Machine, MemoryKind
 from spmilp.machine.routes import (
     DramTransfer,
@@ -301,9 +301,18 @@ def least_rate(
     ends = {links[route[-1]].target for route in routes}
     if begins & ends:
         return found
-    used = {link for route in routes for link in route}
-    edges = ((links[link].source, links[link].target, rates[link]) for link in used)
-    return min(found, least_cut(edges, begins, ends))
+    graph = nx.DiGraph()
+    for link in {link for route in routes for link in route}:
+        source, target = links[link].source, links[link].target
+        known = graph.get_edge_data(source, target, {"capacity": 0})
+        graph.add_edge(source, target, capacity=known["capacity"] + rates[link])
+    # Edges without a capacity hold anything.
+    graph.add_edges_from((START, name) for name in begins)
+    graph.add_edges_from((name, END) for name in ends)
+    return min(found, Fraction(nx.minimum_cut_value(graph, START, END)))
+
+
+START, END = "before all routes", "behind all routes"
 
 
 class Store(NamedTuple):

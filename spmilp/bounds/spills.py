@@ -5,10 +5,11 @@ from fractions import Fraction
 from math import gcd
 from typing import NamedTuple
 
+import networkx as nx
+
 from spmilp.bounds.linear_program import LinearProgram, proven_minimum, rounded_up
 from spmilp.bounds.movement import Distances
 from spmilp.bounds.resources import WorkingSets
-from spmilp.graphs import graph_of, reached
 from spmilp.machine.machine import MemoryKind
 from spmilp.problem.problem import Problem
 from spmilp.units import BufferIdx, Bytes, TaskIdx
@@ -91,15 +92,15 @@ def _squeezes(problem: Problem, distances: Distances) -> Iterator[Squeeze]:
         if memory.kind is not MemoryKind.DRAM
     )
     working_sets = WorkingSets(problem)
-    behind = dict(enumerate(problem.predecessors()))
-    ahead = graph_of((b, task) for task, some in behind.items() for b in some)
+    order = nx.DiGraph((b, task) for task, some in enumerate(problem.predecessors()) for b in some)
+    order.add_nodes_from(range(len(problem.tasks)))
     writers = problem.writers()
     readers: dict[BufferIdx, list[tuple[TaskIdx, int]]] = {}
     for task in problem.tasks:
         for read in task.reads:
             readers.setdefault(problem.slices[read].buffer, []).append((task.index, read))
     for task in problem.tasks:
-        before, after = reached(behind, task.index), reached(ahead, task.index)
+        before, after = (find(order, task.index) for find in (nx.ancestors, nx.descendants))
         live = {}
         touched = {problem.slices[read].buffer for read in task.reads}
         for buffer, uses in readers.items():

@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 
+import networkx as nx
+
 from spmilp.bounds.best import Bound
 from spmilp.errors import DoesNotFitError, PinError, Shortage
-from spmilp.graphs import graph_of, reached
 from spmilp.machine.machine import Machine, Memory, MemoryKind
 from spmilp.machine.routes import routes_of
 from spmilp.problem.contradictions import refuse_contradictions
@@ -201,8 +202,10 @@ def _no_way(problem: Problem) -> Iterator[Infeasibility]:
     ) -> bool:
         every, routes = range(len(machine.memories)), routes_of(machine)
         pairs = ((a, b) for a in every for b in every)
-        graph = graph_of(pair for pair in pairs if set(able) & {*routes.engines_for(*pair)})
-        return not {*sources, *reached(graph, *sources)}.isdisjoint(targets)
+        graph = nx.DiGraph(pair for pair in pairs if set(able) & {*routes.engines_for(*pair)})
+        graph.add_nodes_from(every)
+        reached = set(sources).union(*(nx.descendants(graph, source) for source in sources))
+        return bool(reached.intersection(targets))
 
     moved = [
         (f"task {task.name}", problem.slices[read].buffer, problem.slices[read].bytes, task)

@@ -10,6 +10,8 @@ twice except in the halos of tiles.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
+import networkx as nx
+
 from spmilp.frontend.graph import Group, Operator
 from spmilp.frontend.operators.geometry import Fusion
 from spmilp.frontend.operators.moves import keeps_boxes, without_ones
@@ -63,21 +65,15 @@ def _readers(
             yield None
 
 
-def dominators(readers: list[tuple[int, ...] | None]) -> tuple[int | None, ...]:
-    """Return the immediate post-dominators; all paths end behind the last operator.
-
-    Readers come behind what they read, so one pass from the end will do (K. D. Cooper, T. J.
-    Harvey, K. Kennedy, "A simple, fast dominance algorithm", Rice University, 2001).
-    """
+def _dominators(readers: list[tuple[int, ...] | None]) -> tuple[int | None, ...]:
+    """Return the immediate post-dominators; all paths end behind the last operator."""
     end = len(readers)
-    parents = [end] * end
-    for position in reversed(range(end)):
-        met, *others = readers[position] or (end,)
-        for other in others:
-            while met != other:
-                met, other = parents[min(met, other)], max(met, other)
-        parents[position] = met
-    return tuple(None if parent == end else parent for parent in parents)
+    backwards = nx.DiGraph()
+    backwards.add_node(end)
+    for position, found in enumerate(readers):
+        backwards.add_edges_from((reader, position) for reader in found or (end,))
+    parents = nx.immediate_dominators(backwards, end)
+    return tuple(None if parents[at] == end else parents[at] for at in range(end))
 
 
 class _Fuser:
@@ -109,7 +105,7 @@ class _Fuser:
             found = [*_readers(network, consumers, operator.output)]
             known = {positions[reader.output] for reader in found if reader is not None}
             self.readers.append(None if None in found else tuple(sorted(known)))
-        self.dominator = dominators(self.readers)
+        self.dominator = _dominators(self.readers)
         # The operator whose result a tensor is, or shows.
         self._origin = positions
         for view in filter(is_view, network.operators):

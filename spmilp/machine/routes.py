@@ -20,7 +20,9 @@ from fractions import Fraction
 from heapq import heappop, heappush
 from itertools import starmap
 from math import gcd, lcm
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
+
+import networkx as nx
 
 from spmilp.cached import cached
 from spmilp.machine.machine import Engine, Link, Machine, MemoryKind, Routing
@@ -61,10 +63,6 @@ def _preference(path: Path) -> tuple[Cycles, int, tuple[LinkIdx, ...]]:
     return sum(link.latency for link in path), len(path), tuple(link.index for link in path)
 
 
-Place: TypeAlias = tuple[str, bool]
-"""A node of a machine; an end, which no path passes through, has one to leave and one to enter."""
-
-
 class _ShortestPaths:
     """Least latency, then fewest links, then the least sequence of link indices.
 
@@ -78,47 +76,38 @@ class _ShortestPaths:
         for link in sorted(links, key=lambda link: (link.latency, link.index)):
             best.setdefault((link.source, link.target), link)
         self._ends = ends
-        self._ahead: dict[Place, list[tuple[Place, int, Link]]] = {}
-        self._behind: dict[Place, list[tuple[Place, int]]] = {}
+        self._graph = nx.DiGraph()
         # One integer orders paths by latency and then by links: no path has as many links as
         # there are links.
         scale = len(best) + 1
         for link in best.values():
-            here, there = (link.source, False), (link.target, link.target in ends)
+            there = link.target, link.target in ends
             cost = link.latency * scale + 1
-            self._ahead.setdefault(here, []).append((there, cost, link))
-            self._behind.setdefault(there, []).append((here, cost))
-        self._distances: dict[str, dict[Place, int]] = {}
+            self._graph.add_edge((link.source, False), there, cost=cost, link=link)
+        self._reversed = self._graph.reverse()
+        self._distances: dict[str, dict[Any, int]] = {}
 
     def between(self, source: str, target: str) -> Path | None:
         """Return the path from one node to another, ``None`` if there is none."""
         here, goal = (source, False), (target, target in self._ends)
         if target not in self._distances:
-            self._distances[target] = self._costs_to(goal)
+            costs = {}
+            if goal in self._graph:
+                costs = nx.single_source_dijkstra_path_length(self._reversed, goal, weight="cost")
+            self._distances[target] = costs
         remaining = self._distances[target]
         if here not in remaining:
             return None
         links = []
         while here != goal:
             steps = (
-                (link.index, link, there)
-                for there, cost, link in self._ahead[here]
-                if there in remaining and remaining[there] + cost == remaining[here]
+                (edge["link"].index, edge["link"], there)
+                for there, edge in self._graph[here].items()
+                if there in remaining and remaining[there] + edge["cost"] == remaining[here]
             )
             _, link, here = min(steps, key=lambda step: step[0])
             links.append(link)
         return tuple(links)
-
-    def _costs_to(self, goal: Place) -> dict[Place, int]:
-        costs: dict[Place, int] = {}
-        waiting = [(0, goal)]
-        while waiting:
-            cost, there = heappop(waiting)
-            if there not in costs:
-                costs[there] = cost
-                for here, more in self._behind.get(there, ()):
-                    heappush(waiting, (cost + more, here))
-        return costs
 
 
 Position: TypeAlias = tuple[int, int]

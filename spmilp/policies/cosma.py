@@ -37,6 +37,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
+import networkx as nx
 from ortools.sat.python.cp_model import (
     FEASIBLE,
     OPTIMAL,
@@ -47,7 +48,6 @@ from ortools.sat.python.cp_model import (
     LinearExprT,
 )
 
-from spmilp.graphs import graph_of, reached
 from spmilp.plan.plan import Plan
 from spmilp.policies.one_after_another import NotTakenError, OneAfterAnother, Policy, Setting
 from spmilp.problem.objective import Quantity
@@ -288,9 +288,12 @@ class CosmaModel:
 
 def _steps(read_by: dict[int, tuple[int, ...]]) -> dict[int, range]:
     """Return the steps at which each tensor can be created, by what its operator reads."""
-    readers = graph_of((read, tensor) for tensor, reads in read_by.items() for read in reads)
+    graph = nx.DiGraph((read, tensor) for tensor, reads in read_by.items() for read in reads)
+    graph.add_nodes_from(read_by)
     return {
-        tensor: range(len(reached(read_by, tensor)), len(read_by) - len(reached(readers, tensor)))
+        tensor: range(
+            len(nx.ancestors(graph, tensor)), len(read_by) - len(nx.descendants(graph, tensor))
+        )
         for tensor in read_by
     }
 

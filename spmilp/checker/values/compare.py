@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import onnx
 
@@ -15,7 +16,6 @@ from spmilp.checker.values.state import ValuesError
 from spmilp.errors import FileError, MissingExtraError
 from spmilp.frontend.graph import Network, Quantisation
 from spmilp.frontend.load import load_network_of
-from spmilp.graphs import reached
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.units import Extents
@@ -187,8 +187,12 @@ def _step(quantisation: Quantisation) -> float:
 def _quantised_before(name: str, network: Network) -> list[Quantisation]:
     """Return those of the quantised operators that are met first on every way back."""
     operators = [operator for group in network.groups for operator in group.operators]
-    floats = (operator for operator in operators if operator.quantisation is None)
-    met = {name, *reached({one.output: one.inputs for one in floats}, name)}
+    backwards = nx.DiGraph()
+    backwards.add_node(name)
+    for operator in operators:
+        if operator.quantisation is None:
+            backwards.add_edges_from((operator.output, read) for read in operator.inputs)
+    met = {name, *nx.descendants(backwards, name)}
     found = (operator.quantisation for operator in operators if operator.output in met)
     return [quantisation for quantisation in found if quantisation is not None]
 

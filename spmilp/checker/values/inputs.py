@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import networkx as nx
 import numpy as np
 
 from spmilp.checker.rules.case import is_filled
@@ -12,7 +13,6 @@ from spmilp.errors import FileError
 from spmilp.files import is_device
 from spmilp.frontend.graph import Network, Tensor
 from spmilp.frontend.operators.boxes import slices
-from spmilp.graphs import reached
 from spmilp.plan.memory import home_of
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
@@ -122,14 +122,17 @@ def _random(tensor: Tensor, limit: int | None, generator: np.random.Generator) -
 def _index_limits(network: Network) -> dict[str, int]:
     """Return the length of the shortest table of which each tensor has indices."""
     operators = [operator for group in network.groups for operator in group.operators]
-    passed = (operator for operator in operators if operator.kind in _PASSES_INTEGERS_ON)
-    passed_from = {operator.output: operator.inputs for operator in passed}
+    passed_on = nx.DiGraph()
+    for operator in operators:
+        passed_on.add_nodes_from(operator.inputs)
+        if operator.kind in _PASSES_INTEGERS_ON:
+            passed_on.add_edges_from((name, operator.output) for name in operator.inputs)
     limits: dict[str, int] = {}
     for operator in operators:
         if operator.kind == "Gather" and len(operator.inputs) > 1:
             table, indices = operator.inputs
             length = network.tensors[table].shape[operator.integer("axis")]
-            for source in (indices, *reached(passed_from, indices)):
+            for source in (indices, *nx.ancestors(passed_on, indices)):
                 limits[source] = min(length, limits.get(source, length))
     return limits
 
