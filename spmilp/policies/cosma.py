@@ -347,7 +347,9 @@ class Cosma(Policy):
         parameters.num_workers = context.options.workers
         parameters.random_seed = context.options.seed
         parameters.catch_sigint_signal = False
-        seconds, work = clock.engine_seconds(SHARE), clock.deterministic_left(share=SHARE)
+        constraints = len(model.cp.proto.constraints)
+        seconds = clock.engine_seconds(SHARE)
+        work = clock.deterministic_left(share=SHARE, constraints=constraints)
         if seconds is not None:
             parameters.max_time_in_seconds = max(0.1, seconds)
         if work is not None or seconds is None:
@@ -355,7 +357,7 @@ class Cosma(Policy):
         status, interrupted = context.reports.finish(
             lambda: solver.solve(model.cp), solver.stop_search
         )
-        clock.spend(solver.deterministic_time)
+        clock.spend(solver.deterministic_time, constraints)
         found = status in (OPTIMAL, FEASIBLE)
         if interrupted and not found:
             raise KeyboardInterrupt

@@ -46,8 +46,8 @@ class Step(Enum):
     """Seconds for each activity: to move a task to another core."""
     ADDRESS = 9e-6
     """Seconds for each residency, and each node of the search: to pack a memory."""
-    ENGINE = 5.0
-    """Seconds for each unit of deterministic time of CP-SAT."""
+    ENGINE = 8.0
+    """Seconds for each unit of deterministic time of CP-SAT, in a model of few constraints."""
     NODE = 0.2
     """Seconds for each node of HiGHS's search, of which each model has at least one."""
 
@@ -137,6 +137,10 @@ class Pace:
 
 MADE_OF_PASSES = frozenset({Step.SCHEDULE, Step.OPEN, Step.PACK})
 """Steps whose parts are counted themselves."""
+
+SLOW_FROM, PRESOLVED = 8_000, 40_000
+"""Constraints of a model of which a unit of deterministic time takes twice as long, for it does not
+tell the propagation of schedules; and so many as are presolved in the time of a unit."""
 
 LOOK = 2e-5
 """Seconds for a look at the clock: so each loop that asks whether it is over ends some time."""
@@ -253,10 +257,11 @@ class Clock:
         """Deterministic time of all runs so far."""
         return self._spent
 
-    def spend(self, deterministic: float) -> None:
-        """Note the deterministic time of a run."""
+    def spend(self, deterministic: float, constraints: int) -> None:
+        """Note the deterministic time of a run on a model of so many constraints."""
         self._spent += deterministic
-        self.pace.count(Step.ENGINE, deterministic)
+        presolved = constraints / PRESOLVED
+        self.pace.count(Step.ENGINE, deterministic * _slowness_of(constraints) + presolved)
 
     def seconds_left(self, share: float = 1.0) -> float | None:
         """Return the seconds until a share of the limit is used; ``None`` without limit."""
@@ -273,7 +278,9 @@ class Clock:
         """
         return self.pace.engine_seconds(self.seconds_left(share))
 
-    def deterministic_left(self, at_most: float | None = None, share: float = 1.0) -> float | None:
+    def deterministic_left(
+        self, at_most: float | None = None, share: float = 1.0, constraints: int = 0
+    ) -> float | None:
         """Return the deterministic time that a run may take until a share of the limit is used.
 
         ``None`` without limit.
@@ -283,7 +290,7 @@ class Clock:
             limits.append(max(0.0, share * self.deterministic - self._spent))
         left = self.seconds_left(share)
         if self.pace.counts_work and left is not None:
-            limits.append(left / Step.ENGINE.value)
+            limits.append(left / Step.ENGINE.value / _slowness_of(constraints))
         return min(limits, default=None)
 
     def is_over(self, share: float = 1.0) -> bool:
@@ -299,3 +306,8 @@ class Clock:
         """Raise :class:`OutOfTimeError` when a share of the limit is used."""
         if self.is_over(share):
             raise OutOfTimeError
+
+
+def _slowness_of(constraints: int) -> float:
+    """Return how many times as long a unit of deterministic time takes in a model."""
+    return 1 + constraints / SLOW_FROM

@@ -372,7 +372,8 @@ class _Search:
         parameters.catch_sigint_signal = False
         if seconds is not None:
             parameters.max_time_in_seconds = max(0.1, seconds)
-        left = self._clock.deterministic_left(deterministic, share)
+        constraints = len(model.cp.proto.constraints)
+        left = self._clock.deterministic_left(deterministic, share, constraints)
         if left is not None:
             parameters.max_deterministic_time = left
         status, interrupted = self._context.reports.finish(
@@ -380,7 +381,7 @@ class _Search:
         )
         if interrupted:
             raise KeyboardInterrupt
-        self._clock.spend(solver.deterministic_time)
+        self._clock.spend(solver.deterministic_time, constraints)
         has_solution = status in (cp_model.OPTIMAL, cp_model.FEASIBLE)
         solution = _Reader(model, solver.value).solution() if has_solution else None
         return solution, status in (cp_model.OPTIMAL, cp_model.INFEASIBLE)

@@ -193,10 +193,12 @@ class CpSatSearch(ExactSearch[CpSatOptions]):
     ) -> Found:
         """Run CP-SAT on a model within a budget."""
         incumbent, options = self.incumbent, self.context.options
-        bound = incumbent.bound.value
+        bound, constraints = incumbent.bound.value, len(model.cp.proto.constraints)
         limits = Limits(
             seconds=self.clock.engine_seconds(budget.share),
-            deterministic=self.clock.deterministic_left(budget.deterministic, budget.share),
+            deterministic=self.clock.deterministic_left(
+                budget.deterministic, budget.share, constraints
+            ),
             workers=options.workers,
             seed=options.seed + budget.turn,
             enough=max(bound, int(bound / max(1e-9, 1.0 - options.gap))) if finds else None,
@@ -210,7 +212,7 @@ class CpSatSearch(ExactSearch[CpSatOptions]):
             on_solution=lambda value: incumbent.report(value) if finds else None,
             on_bound=lambda bound: incumbent.prove(bound) if proves else None,
         )
-        self.clock.spend(found.deterministic)
+        self.clock.spend(found.deterministic, constraints)
         if found.interrupted:
             if finds:
                 self.take(found)
