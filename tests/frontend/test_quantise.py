@@ -4,7 +4,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from onnx import helper, numpy_helper
 
+from spmilp.errors import UnsupportedOperatorError
 from spmilp.frontend.graph import Network, Operator
 from tests.frontend.running import (
     given,
@@ -12,6 +14,8 @@ from tests.frontend.running import (
     model_of,
     network_outputs,
     onnxruntime_outputs,
+    planned_outputs,
+    saved,
 )
 
 WEIGHTS = ", ".join(str((7 * k) % 23 - 11) for k in range(54))
@@ -153,3 +157,74 @@ def test_transposed_integer_weights_stay_integers(tmp_path: Path) -> None:
     inputs = given({"x": (4, 6)})
     expected = onnxruntime_outputs(model_of(graph), inputs)["y"]
     np.testing.assert_allclose(network_outputs(network, inputs)["y"], expected, atol=0.051)
+
+
+PRODUCTS = {
+    "Conv": ("Conv", (4, 4, 3, 3), {}, (1, 4, 6, 6), 0),
+    "Conv in groups": ("Conv", (4, 2, 3, 3), {"group": 2}, (1, 4, 6, 6), 0),
+    "ConvTranspose": ("ConvTranspose", (4, 4, 3, 3), {}, (1, 4, 6, 6), 1),
+    "ConvTranspose in groups": ("ConvTranspose", (4, 2, 3, 3), {"group": 2}, (1, 4, 6, 6), 1),
+    "MatMul": ("MatMul", (4, 4), {}, (3, 4), 1),
+    "MatMul in batches": ("MatMul", (4, 4, 4), {}, (4, 4, 4), 2),
+    "MatMul of a vector": ("MatMul", (4,), {}, (4, 4), None),
+    "Gemm": ("Gemm", (4, 4), {}, (3, 4), 1),
+    "Gemm, transposed": ("Gemm", (4, 4), {"transB": 1}, (3, 4), 0),
+}
+
+
+@pytest.mark.parametrize(
+    ("product", "axis"),
+    [(name, axis) for name, (_, w, *_) in PRODUCTS.items() for axis in range(len(w))],
+)
+def test_scales_of_weights_lie_along_the_axis_that_the_model_names(
+    tmp_path: Path, product: str, axis: int
+) -> None:
+    kind, shape, attributes, given_shape, channels = PRODUCTS[product]
+    graph = f"agraph (float[{','.join(map(str, given_shape))}] x) => (float y) {CONSTANTS} {{"
+    model = model_of(f"{graph} {BORDER} v = DequantizeLinear<axis={axis}>(k, sk, zk) {END} }}")
+    model.graph.output[0].type.Clear()
+    numbers = np.random.default_rng(5)
+    for name, array in {
+        "k": numbers.integers(-128, 128, shape).astype(np.int8),
+        "sk": numbers.uniform(0.002, 0.02, shape[axis]).astype(np.float32),
+        "zk": numbers.integers(-5, 6, shape[axis]).astype(np.int8),
+    }.items():
+        model.graph.initializer.append(numpy_helper.from_array(array, name))
+    model.graph.node.insert(3, helper.make_node(kind, ["r", "v"], ["f"], **attributes))
+    inputs, network = given({"x": given_shape}), loaded(tmp_path, model)
+    expected = onnxruntime_outputs(model, inputs)["y"]
+
+    found = network_outputs(network, inputs)["y"]
+
+    np.testing.assert_allclose(found, expected, rtol=0, atol=0.0501)
+    assert np.mean(np.abs(found - expected) < 1e-4) > 0.9
+    is_integer = any(one.kind == kind and one.quantisation for one in operators(network))
+    assert is_integer == (axis == channels or shape[axis] == 1)
+
+
+def test_what_does_not_just_move_integers_works_on_reals(tmp_path: Path) -> None:
+    """A view with a scale of its own as an output, and a constant of reals beside integers."""
+    ends = (
+        "e = QuantizeLinear(r, s2, u1) o = Flatten(e) d = Flatten(r) p = QuantizeLinear(d, s2, u1)"
+    )
+    graph = f"""
+    agraph (float[1,2,5,5] x) => (uint8[m,n] o, uint8[m,n] p, float[a,b,c,d] y)
+    {CONSTANTS.replace("zero = {0}", "zero = {0}, float[1,2,5,1] c = {REALS}")}
+    {{ {BORDER} {ends} f = Concat<axis=3>(r, c) {EQUAL} }}
+    """.replace("REALS", ", ".join(str(0.1 * k) for k in range(10)))
+    inputs = given({"x": (1, 2, 5, 5)})
+    expected = onnxruntime_outputs(model_of(graph), inputs)
+    found = planned_outputs(saved(tmp_path, model_of(graph)), inputs)
+    for name, array in expected.items():
+        np.testing.assert_allclose(found[name].reshape(array.shape), array, atol=1e-5)
+
+
+def test_an_operator_of_integers_with_several_scales_of_its_data_is_refused(tmp_path: Path) -> None:
+    graph = """
+    agraph (int8[2,2] x) => (int8[2,2] y)
+    <float one = {0.1}, float[2] two = {0.1, 0.2}, int8 z = {0}, int8[2] zz = {0, 0},
+     int8[2,2] w = {1, 2, 3, 4}>
+    { y = QLinearMatMul(x, two, zz, w, one, z, one, z) }
+    """
+    with pytest.raises(UnsupportedOperatorError, match="several scales"):
+        loaded(tmp_path, graph)

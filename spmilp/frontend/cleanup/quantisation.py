@@ -16,6 +16,7 @@ import numpy as np
 import onnx_ir as ir
 from numpy.typing import NDArray
 
+from spmilp.frontend.cleanup.constants import WEIGHTED
 from spmilp.frontend.cleanup.nodes import (
     Builder,
     RefusedError,
@@ -221,6 +222,9 @@ def _has_a_plain_form(node: ir.Node, form: _Form, scales: Sequence[ir.Value | No
     *needed, output = scales
     if None in needed or any(one is not None and one.const_value is None for one in scales):
         raise RefusedError("its scales are not constants; quantise the model statically")
+    weight = 1 if form.plain in WEIGHTED else None
+    if any(_values(one).size > 1 for at, one in enumerate(scales) if one and at != weight):
+        raise RefusedError("several scales of anything but its weights are not supported")
     if node.attributes.get_int("channels_last", 0):
         raise RefusedError(
             "channels in the last axis are not supported; quantise the model in ONNX's order"
