@@ -441,9 +441,6 @@ RULES: Mapping[str, Callable[[Node], Changes]] = {
     "Einsum": lambda node: {"equation": explicit_equation(node.text("equation"))},
     "Flatten": lambda node: {"axis": node.integer("axis") + node.rank * (node.integer("axis") < 0)},
     "Gather": _gather,
-    "IsInf": _must_be(
-        "infinities of one sign alone are not supported", detect_negative=1, detect_positive=1
-    ),
     "Pad": _pad,
     "Resize": _resize,
     "Slice": _slice,

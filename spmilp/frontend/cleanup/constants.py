@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from onnxscript import optimizer, rewriter
 from onnxscript.rewriter.rules import common as rules
 
-from spmilp.frontend.cleanup.nodes import name_of, noting_what_is_malformed
+from spmilp.frontend.cleanup.nodes import name_of, noting_what_is_malformed, reason_of
 from spmilp.frontend.passes import DEFAULT_PASSES, Passes
 from spmilp.units import Extents
 
@@ -113,7 +113,7 @@ def _constants_become_initializers(model: ir.Model) -> None:
 
 def _may_fold(node: ir.Node) -> bool | None:
     """Return whether a node whose inputs are all constants is folded; ``None`` for the default."""
-    if any(_elements(value) > MOST_ELEMENTS for value in node.outputs):
+    if any(_elements(value) > MOST_ELEMENTS for value in node.outputs) or reason_of(node):
         return False
     if node.op_type in ("DequantizeLinear", "DynamicQuantizeLinear"):
         # A constant with one scale per block becomes the reals that it stands for.
