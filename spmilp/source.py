@@ -161,6 +161,12 @@ def _network_source(
     network, target = load(model, target, dim=options.dim, passes=options.passes)
     if options.objective is Quantity.ENERGY:
         _refuse_energy_that_is_not_stated(target.machine)
+    empty = [one.name for one in network.tensors.values() if one.shape_only and one.values is None]
+    if empty:
+        observer.on_warning(
+            f"{model}: {', '.join(empty[:3])}{' and others' * (len(empty) > 3)} have no values, in "
+            "the model or the file beside it, so that the plan can be neither replayed nor exported"
+        )
     # The name has to hold in another folder, too.
     name = model if model.startswith(LIGHT_PREFIX) else str(Path(model).absolute())
     pinned = pinned_tilings(network, options.pins.tiles)

@@ -15,7 +15,12 @@ import onnx_ir.passes.common as passes
 from numpy.typing import NDArray
 
 from spmilp.errors import UnsupportedOperatorError
-from spmilp.frontend.cleanup.constants import fill_of, is_shape_only
+from spmilp.frontend.cleanup.constants import (
+    MOST_ELEMENTS,
+    elements_of,
+    fill_of,
+    is_shape_only,
+)
 from spmilp.frontend.cleanup.nodes import (
     MALFORMED,
     first_line,
@@ -125,6 +130,9 @@ def _is_lowerable(node: ir.Node) -> None:
     reason = reason_of(node)
     if reason is not None:
         raise ValueError(reason)
+    if node.op_type == "Loop" and node.inputs[0] and node.inputs[0].const_value is not None:
+        steps = int(node.inputs[0].const_value.numpy().item())
+        raise ValueError(f"its {steps} steps are not unrolled; export the model with them unrolled")
     if node.op_type in CONTROL_FLOW:
         raise ValueError(
             "control flow that depends on data is not supported; export the model with its "
@@ -136,6 +144,11 @@ def _is_lowerable(node: ir.Node) -> None:
             f"definition as an ONNX function, or export it with operators of ONNX"
         )
     if node.op_type != "Split" and node.op_type not in known_kinds():
+        if (count := elements_of(node.outputs[0])) > MOST_ELEMENTS:
+            raise ValueError(
+                f"it gives {count} elements, expected at most {MOST_ELEMENTS} of what is computed "
+                "ahead; make it smaller"
+            )
         raise ValueError(
             "the operator is not supported; export the model with others, or cut this one off"
         )

@@ -13,6 +13,16 @@ from onnx.reference import ReferenceEvaluator
 
 from tests.frontend.running import Array, onnxruntime_outputs
 
+NOT_COMPARED = (
+    # onnxruntime begins at 0 along an axis that becomes one element long, as we do.
+    "test_resize_downsample_scales_linear_align_corners",
+    "test_resize_downsample_scales_cubic_align_corners",
+    # Not defined: the mask before set 12, and a mask of Attention shorter than its cache before 25.
+    "test_dropout_default_mask",
+    "test_attention_local_window_ext_cache",
+)
+"""Beginnings of names of cases that are not taken to older operator sets."""
+
 
 @dataclass(frozen=True)
 class Case:
@@ -60,7 +70,12 @@ def cases(part: int = 0, of: int = 1) -> Iterator[Case]:
         }
         own = case.model.opset_import[0].version
         (node, *more) = case.model.graph.node
-        is_plain = not more and node.domain == "" and case.model.opset_import[0].domain == ""
+        is_plain = (
+            not case.name.startswith(NOT_COMPARED)
+            and not more
+            and node.domain == ""
+            and case.model.opset_import[0].domain == ""
+        )
         older = [v for v in versions(node.op_type) if v < own] if is_plain else []
         for at_run_time in (names, names[:1])[: len(names)]:
             model = with_constants(case.model, {n: given[n] for n in names if n not in at_run_time})

@@ -26,6 +26,7 @@ from spmilp.frontend.cleanup.constants import (
     mark_shape_only,
 )
 from spmilp.frontend.cleanup.nodes import (
+    ASIDE,
     MALFORMED,
     Builder,
     first_line,
@@ -33,7 +34,6 @@ from spmilp.frontend.cleanup.nodes import (
     name_of,
     noting_what_is_malformed,
     quiet_libraries,
-    reason_of,
     replace_node,
     set_reason,
 )
@@ -69,9 +69,8 @@ def expand_functions(model: ir.Model, known: Collection[str]) -> bool:
     # A body refers to attributes by name; who puts it in place does not know their defaults.
     passes.AddDefaultAttributesPass()(model)
     for node in foreign:
-        if reason_of(node) is None:
-            with noting_what_is_malformed(node):
-                _call_its_body(model, node, version)
+        with noting_what_is_malformed(node):
+            _call_its_body(model, node, version)
     return bool(passes.InlinePass()(model).modified)
 
 
@@ -178,8 +177,8 @@ def clean_up(
     with quiet_libraries(), _complaints_as_errors():
         passes.RemoveInitializersFromInputsPass()(model)
         passes.InlinePass()(model)
+        model.graph.opset_imports[ASIDE] = 1
         mark_missing_values(model)
-        set_aside_what_crashes_onnx(model)
         upgrade_opset(model)
         mark_origins(model)
         bind_dimensions(model, dims)
@@ -252,21 +251,6 @@ def infer_shapes(model: ir.Model) -> None:
 
 OLDEST = 18
 """The first operator set in which axes, sizes, steps and splits are inputs everywhere."""
-
-
-ASIDE = "spmilp.aside"
-"""The domain of nodes that ONNX must not look at."""
-
-
-def set_aside_what_crashes_onnx(model: ir.Model) -> None:
-    """Keep GatherND with negative batch axes from ONNX's shape inference, which it crashes."""
-    for node in model.graph.all_nodes():
-        if node.domain == "" and node.op_type == "GatherND":
-            with noting_what_is_malformed(node):
-                if node.attributes.get_int("batch_dims", 0) < 0:
-                    set_reason(node, "attribute batch_dims is negative, expected 0 or more")
-                    node.domain = ASIDE
-                    model.graph.opset_imports[ASIDE] = 1
 
 
 UNKNOWN = "spmilp.unknown"
@@ -394,6 +378,9 @@ def fault_of(node: ir.Node, version: int) -> str | None:
         expected = str(known.type).rpartition(".")[2]
         if attribute.type.name != expected:
             return f"attribute {name} is of type {attribute.type.name}, expected {expected}"
+    # ONNX's shape inference crashes over this one.
+    if kind == "GatherND" and node.attributes.get_int("batch_dims", 0) < 0:
+        return "attribute batch_dims is negative, expected 0 or more"
     given = len(node.inputs)
     if not schema.min_input <= given <= schema.max_input:
         return f"{given} inputs, expected {schema.min_input} to {schema.max_input}"
@@ -415,7 +402,7 @@ def refuse_other_types(model: ir.Model, declared: Mapping[ir.Value, ir.TypeProto
             value.type = said if value.type is None else value.type
             if said is not None and said.dtype not in (value.dtype, ir.DataType.UNDEFINED):
                 set_reason(node, f"it gives {_typed(value)}, but the file says {_name(said.dtype)}")
-        if reason_of(node) is None and onnx.defs.has(node.op_type, version):
+        if onnx.defs.has(node.op_type, version):
             _operands_go_together(node, onnx.defs.get_schema(node.op_type, version))
 
 
@@ -446,7 +433,7 @@ def _name(dtype: ir.DataType | None) -> str:
 def compare_with_infinity(model: ir.Model) -> None:
     """Let Equal find infinities of one sign alone; where none is asked for, nothing is equal."""
     for node in list(model.graph):
-        if node.op_type == "IsInf" and node.domain == "" and reason_of(node) is None:
+        if node.op_type == "IsInf" and node.domain == "":
             with noting_what_is_malformed(node):
                 find = [
                     node.attributes.get_int(f"detect_{one}", 1) for one in ("negative", "positive")
