@@ -31,6 +31,7 @@ from spmilp.frontend.cleanup.nodes import (
 from spmilp.frontend.cleanup.quantisation import ROUNDS_WITH_ZERO
 from spmilp.frontend.graph import Attribute, Attributed, Operator, Quantisation, Scale, Tensor
 from spmilp.frontend.operators.registry import family_of, known_kinds
+from spmilp.frontend.operators.resize import SIMPLE
 from spmilp.frontend.unfused import UnfusedNetwork
 from spmilp.units import Extents
 
@@ -415,6 +416,10 @@ def _resize(node: Node) -> Changes:
         for axis, scale in zip(axes, node.reals(2), strict=True):
             scales[axis] = scale
     changes: dict[str, Attribute | None] = {"sizes": sizes, "scales": tuple(scales)}
+    if node.text("nearest_mode") == SIMPLE:
+        if node.text("mode") == "nearest" and min(scales) < 1 < max(scales):
+            raise ValueError("one axis becomes longer, another shorter; resize them one by one")
+        changes["nearest_mode"] = "ceil" if min(scales) < 1 else "floor"
     if node.text("coordinate_transformation_mode") == "tf_crop_and_resize":
         given, roi = node.reals(1), np.array([0.0] * rank + [1.0] * rank)
         roi[[*axes, *(axis + rank for axis in axes)]] = given

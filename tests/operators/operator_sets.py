@@ -135,23 +135,24 @@ def in_operator_set(model: onnx.ModelProto, version: int) -> onnx.ModelProto | N
     if schema.deprecated or len(node.output) > schema.max_output:
         return None
     formals, known = [one.name.lower() for one in schema.inputs], list(node.input)
-    if len(present.inputs) == len(known) or len(known) < schema.max_input < 100:
-        by_name = {one.name.lower(): name for one, name in zip(present.inputs, known, strict=False)}
-        if set(by_name) - set(formals):
-            known = [by_name.get(name, "") for name in formals]
-            for name in set(by_name) - set(formals):
-                attribute = {"constant_value": "value", "k": "k"}.get(name, name)
-                if not by_name[name]:
-                    continue
-                if attribute not in schema.attributes or by_name[name] not in constants:
-                    return None
-                array = numpy_helper.to_array(constants[by_name[name]])
-                if array.size == 0:
-                    continue
-                kind = str(schema.attributes[attribute].type).rpartition(".")[2]
-                value: Any = array.reshape(-1).tolist()
-                value = value if kind.endswith("S") else value[0]
-                node.attribute.append(helper.make_attribute(attribute, value))
+    names = [one.name.lower() for one in present.inputs]
+    given = dict(zip(names, known, strict=False))
+    gone = {
+        name: {"constant_value": "value"}.get(name, name) for name in given if name not in formals
+    }
+    is_fewer = len(known) > schema.max_input
+    if is_fewer or any(attribute in schema.attributes for attribute in gone.values()):
+        known = [given.get(name, "") for name in formals]
+        for name, attribute in gone.items():
+            tensor = constants.get(given[name])
+            if not given[name] or (tensor is not None and 0 in tensor.dims):
+                continue
+            if attribute not in schema.attributes or tensor is None:
+                return None
+            kind = str(schema.attributes[attribute].type).rpartition(".")[2]
+            value: Any = numpy_helper.to_array(tensor).reshape(-1).tolist()
+            value = value if kind.endswith("S") else value[0]
+            node.attribute.append(helper.make_attribute(attribute, value))
     while known and not known[-1]:
         known.pop()
     node.input[:] = known

@@ -29,8 +29,8 @@ KINDS = {
     "no-elements": "has no elements|the length of .* is not known",
     "type": "has data type|quantisation to|no tensor of known rank|must have one type|takes no",
     "output": "its output . is used",
-    "operator-set": "operator set",
-    "form": "not supported|is not of the form|shape inference says",
+    "operator-set": "operator set|attribute .* is of type|inputs, expected",
+    "form": "not supported|is supported|is not of the form|shape inference says",
 }
 """By name, what the reasons say; the first that fits counts."""
 

@@ -44,6 +44,7 @@ from spmilp.frontend.cleanup.quantisation import (
 )
 from spmilp.frontend.cleanup.recurrent import unroll_recurrences
 from spmilp.frontend.operators.elementwise import Elementwise, Quantise
+from spmilp.frontend.operators.resize import SIMPLE
 from spmilp.frontend.passes import DEFAULT_PASSES, Passes
 from spmilp.units import LARGEST
 
@@ -177,9 +178,9 @@ def clean_up(
     with quiet_libraries(), _complaints_as_errors():
         passes.RemoveInitializersFromInputsPass()(model)
         passes.InlinePass()(model)
-        model.graph.opset_imports[ASIDE] = 1
         mark_missing_values(model)
         upgrade_opset(model)
+        model.graph.opset_imports[ASIDE] = 1
         mark_origins(model)
         bind_dimensions(model, dims)
         declared = forget_types(model)
@@ -256,8 +257,10 @@ OLDEST = 18
 UNKNOWN = "spmilp.unknown"
 """The domain of nodes that ONNX does not know, while it converts the others."""
 
-ASYMMETRIC = 11
-"""Before this operator set Resize and Upsample began at the first element, and had no attribute."""
+WITH_MODES = 11
+"""From this operator set on Resize has attributes for what it and Upsample always were before."""
+
+ASYMMETRIC = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": SIMPLE}
 
 
 def upgrade_opset(model: ir.Model) -> None:
@@ -275,37 +278,42 @@ def upgrade_opset(model: ir.Model) -> None:
     if "ai.onnx" in imports:
         imports[""] = imports.pop("ai.onnx")
     version, newest = imports.get(""), onnx.defs.onnx_opset_version()
-    if version is None:
+    if version is None and next(_nodes_of_onnx(model), None) is None:
         return
-    if not 1 <= version <= newest:
+    if version is None or not 1 <= version <= newest:
         raise SpmilpError(
             f"the model's operator set is {version}, but the installed onnx {onnx.__version__} "
             f"knows 1 to {newest}; export it with one of these, or update onnx"
         )
-    faults = {node.outputs[0].name: fault_of(node, version) for node in _nodes_of_onnx(model)}
+    faults = {_written(node): fault_of(node, version) for node in _nodes_of_onnx(model)}
     if version < OLDEST:
         _convert(model, version, faults)
     for node in _nodes_of_onnx(model):
-        fault = faults.get(node.outputs[0].name)
+        fault = faults.get(_written(node))
         if fault is not None:
             set_reason(node, fault)
 
 
 def _nodes_of_onnx(model: ir.Model) -> Iterator[ir.Node]:
-    return (node for node in model.graph.all_nodes() if node.domain == "" and node.outputs)
+    return (node for node in model.graph.all_nodes() if node.domain == "")
 
 
-def _convert(model: ir.Model, version: int, faults: Mapping[str | None, str | None]) -> None:
+def _written(node: ir.Node) -> str:
+    """Return the first name that a node writes, which stays while all else is converted."""
+    return next((value.name for value in node.outputs if value.name), "")
+
+
+def _convert(model: ir.Model, version: int, faults: Mapping[str, str | None]) -> None:
     """Convert a model to ``OLDEST``; nodes with faults are left alone."""
     if version < 7:
         infer_shapes(model)
     resized = set()
     for node in _nodes_of_onnx(model):
-        if faults[node.outputs[0].name] or not onnx.defs.has(node.op_type, version):
+        if faults[_written(node)] or not onnx.defs.has(node.op_type, version):
             node.domain = UNKNOWN
             model.graph.opset_imports[UNKNOWN] = 1
-        elif node.op_type in ("Resize", "Upsample") and version < ASYMMETRIC:
-            resized.add(node.outputs[0].name)
+        elif node.op_type in ("Resize", "Upsample") and version < WITH_MODES:
+            resized.add(_written(node))
         elif version < 7 and node.op_type == "PRelu":
             _align_operand(model.graph, node, 1)
         elif version < 7 and {"broadcast", "axis"} <= node.attributes.keys():
@@ -318,28 +326,14 @@ def _convert(model: ir.Model, version: int, faults: Mapping[str | None, str | No
             mark_shape_only(value)
     for node in model.graph.all_nodes():
         node.domain = "" if node.domain == UNKNOWN else node.domain
-        if node.outputs and node.outputs[0].name in resized:
-            _resize_from_the_first_element(node)
+        if _written(node) in resized:
+            for name, mode in ASYMMETRIC.items():
+                node.attributes[name] = ir.AttrString(name, mode)
     if model.graph.opset_imports[""] < OLDEST:
         raise SpmilpError(
             f"the model's operator set {version} cannot be converted to {OLDEST}; export it anew "
             f"with operator set {OLDEST} or later"
         )
-
-
-def _resize_from_the_first_element(node: ir.Node) -> None:
-    """Say in a Resize what the operator set meant that had no attribute for it."""
-    node.attributes["coordinate_transformation_mode"] = ir.AttrString(
-        "coordinate_transformation_mode", "asymmetric"
-    )
-    given = node.inputs[2] if len(node.inputs) > 2 else None
-    known = given.const_value if given else None
-    scales = np.ones(1) if known is None else known.numpy()
-    # onnxruntime, upsamplebase.h: a result that is shorter takes the element behind.
-    shrinks = bool((scales < 1).any())
-    if shrinks and (scales > 1).any() and node.attributes.get_string("mode") != "linear":
-        set_reason(node, "it makes one axis longer and another shorter; resize them one by one")
-    node.attributes["nearest_mode"] = ir.AttrString("nearest_mode", "ceil" if shrinks else "floor")
 
 
 def _align_operand(graph: ir.Graph, node: ir.Node, axis: int) -> None:
@@ -395,13 +389,14 @@ def refuse_other_types(model: ir.Model, declared: Mapping[ir.Value, ir.TypeProto
     declared
         What the file says of results; it stays where nothing can be inferred.
     """
+    for value, said in declared.items():
+        node = value.producer()
+        if value.type is None:
+            value.type = said
+        elif said.dtype not in (value.dtype, ir.DataType.UNDEFINED) and node is not None:
+            set_reason(node, f"it gives {_typed(value)}, but the file says {_name(said.dtype)}")
     version = model.graph.opset_imports.get("", 0)
     for node in _nodes_of_onnx(model):
-        for value in node.outputs:
-            said = declared.get(value)
-            value.type = said if value.type is None else value.type
-            if said is not None and said.dtype not in (value.dtype, ir.DataType.UNDEFINED):
-                set_reason(node, f"it gives {_typed(value)}, but the file says {_name(said.dtype)}")
         if onnx.defs.has(node.op_type, version):
             _operands_go_together(node, onnx.defs.get_schema(node.op_type, version))
 
