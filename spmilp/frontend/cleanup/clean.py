@@ -26,7 +26,6 @@ from spmilp.frontend.cleanup.constants import (
     mark_shape_only,
 )
 from spmilp.frontend.cleanup.nodes import (
-    ASIDE,
     MALFORMED,
     Builder,
     first_line,
@@ -180,7 +179,6 @@ def clean_up(
         passes.InlinePass()(model)
         mark_missing_values(model)
         upgrade_opset(model)
-        model.graph.opset_imports[ASIDE] = 1
         mark_origins(model)
         bind_dimensions(model, dims)
         declared = forget_types(model)

@@ -29,6 +29,8 @@ def set_reason(node: ir.Node, reason: str) -> None:
     """Note why a node cannot be lowered, and set it aside."""
     node.metadata_props[KEY] = reason
     node.domain = ASIDE
+    if node.graph is not None:
+        node.graph.opset_imports[ASIDE] = 1
 
 
 def reason_of(node: ir.Node) -> str | None:
