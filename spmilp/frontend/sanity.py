@@ -1,5 +1,4 @@
-"""Shapes, types and scales of fused groups must be those of the tensors: the passes are believed no
-more than a model is."""
+"""A check of fused groups: their shapes, types and scales are those of the tensors."""
 
 from collections.abc import Iterator
 

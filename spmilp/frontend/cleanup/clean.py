@@ -373,6 +373,9 @@ def fault_of(node: ir.Node, version: int) -> str | None:
     # ONNX's shape inference crashes over this one.
     if kind == "GatherND" and node.attributes.get_int("batch_dims", 0) < 0:
         return "attribute batch_dims is negative, expected 0 or more"
+    # ONNX's converter gives the whole model up.
+    if kind == "BatchNormalization" and node.attributes.get_int("spatial", 1) == 0:
+        return "attribute spatial is 0, expected 1"
     given = len(node.inputs)
     if not schema.min_input <= given <= schema.max_input:
         return f"{given} inputs, expected {schema.min_input} to {schema.max_input}"
