@@ -159,6 +159,13 @@ def _network_source(
     network, target = load(model, target, dim=options.dim, passes=options.passes)
     if options.objective is Quantity.ENERGY:
         _refuse_energy_that_is_not_stated(target.machine)
+    empty = [one.name for one in network.tensors.values() if one.shape_only and one.values is None]
+    if empty:
+        names = ", ".join(empty[:3]) + " and others" * (len(empty) > 3)
+        observer.on_warning(
+            f"{model}: no values for {names} in the model or a file beside it; the plan is one of "
+            "shapes, which cannot be replayed"
+        )
     # The name has to hold in another folder, too.
     name = model if model.startswith(LIGHT_PREFIX) else str(Path(model).absolute())
     pinned = pinned_tilings(network, options.pins.tiles)

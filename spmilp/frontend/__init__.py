@@ -7,6 +7,7 @@
     quantise                  quantised patterns become integer operators
     passes                    which passes are on
     fuse                      operators that one task computes become groups
+    sanity                    their shapes, types and scales are those of the tensors
     graph                     the network: operators, tensors, groups
     operators                 one family per kind of operator: shapes, regions, work
     regions                   boxes that a tile of a group needs, and its work

@@ -15,7 +15,12 @@ import onnx_ir.passes.common as passes
 from numpy.typing import NDArray
 
 from spmilp.errors import UnsupportedOperatorError
-from spmilp.frontend.cleanup.constants import fill_of, is_shape_only
+from spmilp.frontend.cleanup.constants import (
+    MOST_ELEMENTS,
+    elements_of,
+    fill_of,
+    is_shape_only,
+)
 from spmilp.frontend.cleanup.nodes import (
     MALFORMED,
     first_line,
@@ -26,6 +31,7 @@ from spmilp.frontend.cleanup.nodes import (
 from spmilp.frontend.cleanup.quantisation import ROUNDS_WITH_ZERO
 from spmilp.frontend.graph import Attribute, Attributed, Operator, Quantisation, Scale, Tensor
 from spmilp.frontend.operators.registry import family_of, known_kinds
+from spmilp.frontend.operators.resize import SIMPLE
 from spmilp.frontend.unfused import UnfusedNetwork
 from spmilp.units import Extents
 
@@ -125,6 +131,9 @@ def _is_lowerable(node: ir.Node) -> None:
     reason = reason_of(node)
     if reason is not None:
         raise ValueError(reason)
+    if node.op_type == "Loop" and node.inputs[0] and node.inputs[0].const_value is not None:
+        steps = int(node.inputs[0].const_value.numpy().item())
+        raise ValueError(f"its {steps} steps are not unrolled; export the model with them unrolled")
     if node.op_type in CONTROL_FLOW:
         raise ValueError(
             "control flow that depends on data is not supported; export the model with its "
@@ -136,6 +145,11 @@ def _is_lowerable(node: ir.Node) -> None:
             f"definition as an ONNX function, or export it with operators of ONNX"
         )
     if node.op_type != "Split" and node.op_type not in known_kinds():
+        if (count := elements_of(node.outputs[0])) > MOST_ELEMENTS:
+            raise ValueError(
+                f"it gives {count} elements, expected at most {MOST_ELEMENTS} of what is computed "
+                "ahead; make it smaller"
+            )
         raise ValueError(
             "the operator is not supported; export the model with others, or cut this one off"
         )
@@ -402,6 +416,10 @@ def _resize(node: Node) -> Changes:
         for axis, scale in zip(axes, node.reals(2), strict=True):
             scales[axis] = scale
     changes: dict[str, Attribute | None] = {"sizes": sizes, "scales": tuple(scales)}
+    if node.text("nearest_mode") == SIMPLE:
+        if node.text("mode") == "nearest" and min(scales) < 1 < max(scales):
+            raise ValueError("one axis becomes longer, another shorter; resize them one by one")
+        changes["nearest_mode"] = "ceil" if min(scales) < 1 else "floor"
     if node.text("coordinate_transformation_mode") == "tf_crop_and_resize":
         given, roi = node.reals(1), np.array([0.0] * rank + [1.0] * rank)
         roi[[*axes, *(axis + rank for axis in axes)]] = given
@@ -441,9 +459,6 @@ RULES: Mapping[str, Callable[[Node], Changes]] = {
     "Einsum": lambda node: {"equation": explicit_equation(node.text("equation"))},
     "Flatten": lambda node: {"axis": node.integer("axis") + node.rank * (node.integer("axis") < 0)},
     "Gather": _gather,
-    "IsInf": _must_be(
-        "infinities of one sign alone are not supported", detect_negative=1, detect_positive=1
-    ),
     "Pad": _pad,
     "Resize": _resize,
     "Slice": _slice,

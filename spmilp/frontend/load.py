@@ -1,6 +1,8 @@
 """From a model file to a network of fused groups: the front end's straight line."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import compress
 from pathlib import Path
 
 from spmilp.errors import FileError
@@ -13,6 +15,7 @@ from spmilp.frontend.operators.registry import known_kinds
 from spmilp.frontend.passes import DEFAULT_PASSES, Passes, passes_of
 from spmilp.frontend.quantise import integerise
 from spmilp.frontend.read import read_model
+from spmilp.frontend.sanity import check_groups
 from spmilp.frontend.unfused import settle_outputs, without_dead
 from spmilp.machine.machine import CoreKind
 from spmilp.problem.problem import Problem
@@ -50,13 +53,19 @@ def load_network(
     names = tuple(str(value.name) for value in model.graph.outputs)
     model = clean_up(model, dims, known_kinds(), passes)
     unfused = integerise(convert(model))
+    # A constant without elements may be an output; there is nothing to compute.
+    filled = [unfused.tensors[own].bytes > 0 for own in unfused.outputs]
+    names = tuple(compress(names, filled))
+    unfused = replace(unfused, outputs=tuple(compress(unfused.outputs, filled)))
+    if not names:
+        raise FileError(f"{path}: none of its outputs has elements, so there is nothing to compute")
     unfused = without_dead(settle_outputs(unfused, names))
     groups = fuse(unfused, kinds, passes.fuse)
     operators = (operator for group in groups for operator in group.operators)
     used = {name for operator in operators for name in (*operator.inputs, operator.output)}
     used |= {*unfused.inputs, *unfused.outputs}
     outputs = zip(unfused.outputs, names, strict=True)
-    return Network(
+    network = Network(
         name=path.stem,
         tensors={name: tensor for name, tensor in unfused.tensors.items() if name in used},
         groups=groups,
@@ -66,6 +75,8 @@ def load_network(
         renamed={own: name for own, name in outputs if own != name},
         passes=passes,
     )
+    check_groups(network)
+    return network
 
 
 def load_network_of(

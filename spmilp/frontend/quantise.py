@@ -92,15 +92,29 @@ class _Patterns:
         )
 
     def _products_fit(self, operator: Operator, operands: Sequence[Operand]) -> bool:
-        """Return whether products and bias of an operator can be added up as integers."""
+        """Return whether products and bias of an operator can be added up as integers.
+
+        Each sum must have one scale: that of the first factor, and of the second's channel.
+        """
         if operator.attributes.get("alpha", 1.0) != 1 or operator.attributes.get("beta", 1.0) != 1:
             return False
         (_, left), (_, right) = operands[:2]
         if left is None or right is None or left.axis is not None:
             return False
+        if right.axis not in (None, self._channels(operator)):
+            return False
         if max(left.dtype.itemsize, right.dtype.itemsize) > 1:
             return False
         return all(not name or _is_constant(self._tensors[name]) for name, _ in operands[2:])
+
+    def _channels(self, operator: Operator) -> int:
+        """Return the axis of the second factor whose positions are channels of the result."""
+        if operator.kind == "Gemm":
+            return 1 - operator.integer("transB")
+        if operator.kind == "MatMul":
+            # The one axis of a vector is summed.
+            return len(self._tensors[operator.inputs[1]].shape) - 1 or -1
+        return int(operator.kind == "ConvTranspose")
 
     def _bias(self, operator: Operator, operands: Sequence[Operand]) -> Sequence[Operand]:
         """Return the bias as integers if they count steps of the sums, else as the reals it is."""
@@ -110,6 +124,7 @@ class _Patterns:
         name, scale = operands[2]
         if scale is None or (
             scale.dtype == np.int32
+            and scale.axis in (None, len(self._tensors[name].shape) - 1)
             and not scale.zero_point.any()
             and np.allclose(scale.scale, left.scale * right.scale, rtol=1e-5, atol=0)
         ):
@@ -182,13 +197,14 @@ def _integer_operator(operator: Operator, operands: Sequence[Operand], end: End)
     operator = replace(operator, inputs=tuple(name for name, _ in operands), output=end.output)
     low, high = (value if isfinite(value) else None for value in (end.low, end.high))
     given = end.scale
+    moved = scales[:1] if operator.kind == "Gather" else scales
     if (
         operator.kind in MOVING
         and low is None
         and high is None
         and given is not None
         and given.axis is None
-        and all(scale is None or same_scale(scale, given) for scale in scales)
+        and all(scale is not None and same_scale(scale, given) for scale in moved)
     ):
         # It gives the right integers without knowing their scales.
         return replace(operator, attributes=_integer_attributes(operator, given))
@@ -240,8 +256,8 @@ def compute_constant_reals(network: UnfusedNetwork) -> UnfusedNetwork:
             operators.append(operator)
             continue
         source, scale = found
-        data = None if source.data is None else _reals(source.data, scale)
         result = tensors[operator.output]
+        data = None if source.data is None else _reals(source.data, scale).astype(result.dtype)
         tensors[operator.output] = replace(result, data=data, shape_only=source.shape_only)
     return replace(network, operators=tuple(operators), tensors=tensors)
 

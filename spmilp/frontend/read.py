@@ -27,6 +27,7 @@ def read_model(path: Path) -> tuple[ir.Model, str]:
     """
     content = read_bytes(find_model(str(path)))
     proto = _decode(path, content)
+    _holds_tensors(path, proto.graph)
     with quiet_libraries(), _as_file_error(path, "is not a sound ONNX model"):
         for node in proto.graph.node:
             node.name = node.name or next(iter(node.output), node.op_type)
@@ -66,7 +67,23 @@ def _as_file_error(path: Path, verdict: str) -> Iterator[None]:
     try:
         yield
     except (ValueError, TypeError, KeyError, RuntimeError) as error:
-        raise FileError(f"{path} {verdict}: {error}") from error
+        cause: BaseException = error
+        while cause.__cause__ is not None:
+            cause = cause.__cause__
+        raise FileError(f"{path} {verdict}: {cause}") from error
+
+
+def _holds_tensors(path: Path, graph: onnx.GraphProto) -> None:
+    """Raise if a constant is sparse, or a value a map: what reads the file takes neither."""
+    for sparse in graph.sparse_initializer:
+        raise FileError(
+            f"{path}: constant {sparse.values.name!r} is sparse; store it with all its elements"
+        )
+    for value in (*graph.input, *graph.output, *graph.value_info):
+        if "map_type" in str(value.type):
+            raise FileError(
+                f"{path}: {value.name!r} is a map, not a tensor; cut off the node that gives it"
+            )
 
 
 def _external_data_lies_beside_it(path: Path, graph: ir.Graph) -> None:

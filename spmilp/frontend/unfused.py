@@ -96,7 +96,7 @@ def _reshaped_result(network: UnfusedNetwork, view: Operator) -> str | None:
     """Return the tensor of which ``view`` shows all bytes in order, if it can be an output."""
     producers = network.producers()
     producer: Operator | None = view
-    while producer is not None and producer.kind in Reshape.kinds:
+    while producer and producer.kind in Reshape.kinds and producer.quantisation is None:
         source = producer.inputs[0]
         producer = producers.get(source)
         if producer is None or source in network.outputs:

@@ -97,6 +97,16 @@ def test_an_axis_of_an_input_without_elements_wants_a_length(tmp_path: Path) -> 
         ),
         ("agraph (string[2] x) => (string[2] y) { y = Identity(x) }", "data type string"),
         (
+            "agraph (float[4] x) => (float[4] y) <int64 m = {3}, bool c = {1}> { y = Loop(m, c, x) "
+            "<body = b (int64 i, bool t, float[4] u) => (bool t, float[4] v) { v = Relu(u) }> }",
+            "its 3 steps are not unrolled",
+        ),
+        (
+            "agraph (float[1] x) => (float[a,b] y) <int64[2] s = {1048576, 1048576}> "
+            "{ c = ConstantOfShape(s) y = Add(c, x) }",
+            r"c \(ConstantOfShape\): it gives 1099511627776 elements, expected at most",
+        ),
+        (
             "agraph (float[4] x, int64[2] s) => (float[a,b] y) { y = Reshape(x, s) }",
             "depends on data",
         ),
@@ -142,3 +152,11 @@ def test_a_dimension_without_name_goes_by_input_and_axis(tmp_path: Path) -> None
     with pytest.raises(SpmilpError, match=r"--dim x\.0="):
         loaded(tmp_path, model, {"seq": 5})
     assert loaded(tmp_path, model, {"seq": 5, "x.0": 3}).tensors["y"].shape == (3, 5, 4)
+
+
+def test_a_constant_output_without_elements_is_left_out(tmp_path: Path) -> None:
+    graph = """
+    agraph (float[3,4] x) => (int64[0] s, float[3,4] y)
+    { s = Shape<start=2, end=1>(x) y = Relu(x) }
+    """
+    assert loaded(tmp_path, graph).outputs == ("y",)

@@ -1,17 +1,23 @@
 """Quantised patterns become integer operators, and the integers are right."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from onnx import helper, numpy_helper
 
+from spmilp.errors import UnsupportedOperatorError
 from spmilp.frontend.graph import Network, Operator
+from spmilp.frontend.sanity import check_groups
 from tests.frontend.running import (
     given,
     loaded,
     model_of,
     network_outputs,
     onnxruntime_outputs,
+    planned_outputs,
+    saved,
 )
 
 WEIGHTS = ", ".join(str((7 * k) % 23 - 11) for k in range(54))
@@ -153,3 +159,120 @@ def test_transposed_integer_weights_stay_integers(tmp_path: Path) -> None:
     inputs = given({"x": (4, 6)})
     expected = onnxruntime_outputs(model_of(graph), inputs)["y"]
     np.testing.assert_allclose(network_outputs(network, inputs)["y"], expected, atol=0.051)
+
+
+PRODUCTS = {
+    "Conv": ("Conv", (4, 4, 3, 3), {}, (1, 4, 6, 6), 0),
+    "Conv in groups": ("Conv", (4, 2, 3, 3), {"group": 2}, (1, 4, 6, 6), 0),
+    "ConvTranspose": ("ConvTranspose", (4, 4, 3, 3), {}, (1, 4, 6, 6), 1),
+    "ConvTranspose in groups": ("ConvTranspose", (4, 2, 3, 3), {"group": 2}, (1, 4, 6, 6), 1),
+    "MatMul": ("MatMul", (4, 4), {}, (3, 4), 1),
+    "MatMul in batches": ("MatMul", (4, 4, 4), {}, (4, 4, 4), 2),
+    "MatMul of a vector": ("MatMul", (4,), {}, (4, 4), None),
+    "Gemm": ("Gemm", (4, 4), {}, (3, 4), 1),
+    "Gemm, transposed": ("Gemm", (4, 4), {"transB": 1}, (3, 4), 0),
+}
+
+
+@pytest.mark.parametrize(
+    ("product", "axis"),
+    [(name, axis) for name, (_, w, *_) in PRODUCTS.items() for axis in range(len(w))],
+)
+def test_scales_of_weights_lie_along_the_axis_that_the_model_names(
+    tmp_path: Path, product: str, axis: int
+) -> None:
+    kind, shape, attributes, given_shape, channels = PRODUCTS[product]
+    graph = f"agraph (float[{','.join(map(str, given_shape))}] x) => (float y) {CONSTANTS} {{"
+    model = model_of(f"{graph} {BORDER} v = DequantizeLinear<axis={axis}>(k, sk, zk) {END} }}")
+    model.graph.output[0].type.Clear()
+    numbers = np.random.default_rng(5)
+    for name, array in {
+        "k": numbers.integers(-128, 128, shape).astype(np.int8),
+        "sk": numbers.uniform(0.002, 0.02, shape[axis]).astype(np.float32),
+        "zk": numbers.integers(-5, 6, shape[axis]).astype(np.int8),
+    }.items():
+        model.graph.initializer.append(numpy_helper.from_array(array, name))
+    model.graph.node.insert(3, helper.make_node(kind, ["r", "v"], ["f"], **attributes))
+    inputs, network = given({"x": given_shape}), loaded(tmp_path, model)
+    expected = onnxruntime_outputs(model, inputs)["y"]
+
+    found = network_outputs(network, inputs)["y"]
+
+    np.testing.assert_allclose(found, expected, rtol=0, atol=0.0501)
+    assert np.mean(np.abs(found - expected) < 1e-4) > 0.9
+    is_integer = any(one.kind == kind and one.quantisation for one in operators(network))
+    assert is_integer == (axis == channels or shape[axis] == 1)
+
+
+def test_what_does_not_just_move_integers_works_on_reals(tmp_path: Path) -> None:
+    """A view with a scale of its own as an output, and a constant of reals beside integers."""
+    ends = (
+        "e = QuantizeLinear(r, s2, u1) o = Flatten(e) d = Flatten(r) p = QuantizeLinear(d, s2, u1)"
+    )
+    graph = f"""
+    agraph (float[1,2,5,5] x) => (uint8[m,n] o, uint8[m,n] p, float[a,b,c,d] y)
+    {CONSTANTS.replace("zero = {0}", "zero = {0}, float[1,2,5,1] c = {REALS}")}
+    {{ {BORDER} {ends} f = Concat<axis=3>(r, c) {EQUAL} }}
+    """.replace("REALS", ", ".join(str(0.1 * k) for k in range(10)))
+    inputs = given({"x": (1, 2, 5, 5)})
+    expected = onnxruntime_outputs(model_of(graph), inputs)
+    found = planned_outputs(saved(tmp_path, model_of(graph)), inputs)
+    for name, array in expected.items():
+        np.testing.assert_allclose(found[name].reshape(array.shape), array, atol=1e-5)
+
+
+def test_an_operator_of_integers_with_several_scales_of_its_data_is_refused(tmp_path: Path) -> None:
+    graph = """
+    agraph (int8[2,2] x) => (int8[2,2] y)
+    <float one = {0.1}, float[2] two = {0.1, 0.2}, int8 z = {0}, int8[2] zz = {0, 0},
+     int8[2,2] w = {1, 2, 3, 4}>
+    { y = QLinearMatMul(x, two, zz, w, one, z, one, z) }
+    """
+    with pytest.raises(UnsupportedOperatorError, match="several scales"):
+        loaded(tmp_path, graph)
+
+
+SQUARE = f"""
+agraph (float[3,3] x) => (float[3,3] y) {CONSTANTS.replace("{0.6}", "{0.6}, int8[3,3] k = {K}")}
+{{
+    q = QuantizeLinear(x, s1, z1)
+    t = Transpose(q)
+    r = DequantizeLinear(t, s1, z1)
+    v = DequantizeLinear<axis=1>(k, sw, zw)
+    f = MatMul(r, v)
+    {END}
+}}
+""".replace("{K}", "{1, 2, 3, 4, 5, 6, 7, 8, 9}")
+
+
+@pytest.mark.parametrize("fault", ["axis", "count", "dtype", "shape", "moved"])
+def test_a_fault_of_the_front_end_is_found_by_the_operator_s_name(
+    tmp_path: Path, fault: str
+) -> None:
+    network = loaded(tmp_path, SQUARE)
+    check_groups(network)
+    wanted = "Transpose" if fault == "moved" else "MatMul"
+    (group,) = (one for one in network.groups if any(o.kind == wanted for o in one.operators))
+    (operator,) = (one for one in group.operators if one.kind == wanted)
+    tensors, other = dict(network.tensors), operator
+    if fault in ("shape", "moved"):
+        change = {"shape": {"shape": (3, 5)}, "moved": {"dtype": np.dtype(np.float32)}}[fault]
+        tensors[operator.output] = replace(tensors[operator.output], **change)
+    else:
+        assert operator.quantisation is not None
+        data, scale = operator.quantisation.inputs[:2]
+        assert scale is not None
+        changed = {
+            "axis": replace(scale, axis=0),
+            "count": replace(scale, scale=scale.scale[:2]),
+            "dtype": replace(scale, dtype=np.dtype(np.uint8)),
+        }[fault]
+        other = replace(
+            operator, quantisation=replace(operator.quantisation, inputs=(data, changed))
+        )
+    operators = tuple(other if one is operator else one for one in group.operators)
+    groups = tuple(
+        replace(one, operators=operators) if one is group else one for one in network.groups
+    )
+    with pytest.raises(RuntimeError, match=rf"{operator.name} \({wanted}\)"):
+        check_groups(replace(network, groups=groups, tensors=tensors))

@@ -9,11 +9,12 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+import spmilp
 from spmilp.errors import FileError
 from spmilp.files import read_bytes
 from spmilp.frontend.find import find_model, light_models
 from spmilp.frontend.read import read_model
-from tests.frontend.running import model_of, saved
+from tests.frontend.running import loaded, model_of, saved
 
 CONV = """
 agraph (float[1,3,8,8] x) => (float[1,4,6,6] y)
@@ -168,3 +169,36 @@ def test_a_wrong_place_in_a_file_of_weights_is_refused(tmp_path: Path) -> None:
 def test_a_device_is_not_read(read: Callable[[Path], object]) -> None:
     with pytest.raises(FileError, match="device"):
         read(Path("/dev/zero"))
+
+
+def test_a_plan_of_constants_without_values_comes_with_a_warning(tmp_path: Path) -> None:
+    path = with_external_weights(tmp_path, "w.bin")
+    (path.parent / "w.bin").write_bytes(bytes(431))
+    with pytest.warns(UserWarning, match=r"no values for w in .* cannot be replayed"):
+        assert spmilp.solve(path, "gap8", solver="list").plan is not None
+
+
+RELU = "agraph (float[2] x) => (float[2] y) { y = Relu(x) }"
+
+
+def test_what_is_no_plain_tensor_is_named(tmp_path: Path) -> None:
+    model = model_of(RELU)
+    model.graph.output.add(name="z").type.map_type.key_type = TensorProto.INT64
+    with pytest.raises(FileError, match="'z' is a map"):
+        read_model(saved(tmp_path, model))
+    model = model_of("agraph (float[2] x) => (float[2] y) { y = Add(x, w) }")
+    model.graph.sparse_initializer.add().values.name = "w"
+    with pytest.raises(FileError, match="constant 'w' is sparse"):
+        read_model(saved(tmp_path, model))
+
+
+def test_a_name_that_is_written_twice_is_named(tmp_path: Path) -> None:
+    model = model_of("agraph (float[2] x) => (float[2] y) { y = Relu(x) y = Sqrt(x) }")
+    with pytest.raises(FileError, match="'y' is redeclared"):
+        read_model(saved(tmp_path, model))
+
+
+def test_an_operator_set_may_be_named_in_full(tmp_path: Path) -> None:
+    model = model_of(RELU, 9)
+    model.opset_import[0].domain = "ai.onnx"
+    assert loaded(tmp_path, model).outputs == ("y",)

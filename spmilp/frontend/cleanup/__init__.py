@@ -5,5 +5,5 @@
     quantisation   quantised networks of all forms as DequantizeLinear, operators, QuantizeLinear
     recurrent      LSTM and GRU as one set of nodes per time step
     nodes          helpers: new nodes, names and reasons, silence of libraries
-Each pass changes the model in place, but for ``expand_functions``, which returns a new one.
+Each pass changes the model in place.
 """

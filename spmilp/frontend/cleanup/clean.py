@@ -7,17 +7,16 @@ replaced by those, and transpositions around chains of element-wise operators ca
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import onnx
 import onnx_ir as ir
 import onnx_ir.passes.common as passes
-from onnx import inliner
 from onnxscript import version_converter
 
 from spmilp.errors import SpmilpError
 from spmilp.frontend.cleanup.constants import (
-    become_input,
     fold_batch_norms,
     fold_constants,
     fold_shapes,
@@ -28,12 +27,13 @@ from spmilp.frontend.cleanup.constants import (
 )
 from spmilp.frontend.cleanup.nodes import (
     MALFORMED,
-    ORIGIN,
+    Builder,
     first_line,
-    inherit_origin,
     mark_origins,
+    name_of,
     noting_what_is_malformed,
     quiet_libraries,
+    replace_node,
     set_reason,
 )
 from spmilp.frontend.cleanup.quantisation import (
@@ -43,73 +43,63 @@ from spmilp.frontend.cleanup.quantisation import (
 )
 from spmilp.frontend.cleanup.recurrent import unroll_recurrences
 from spmilp.frontend.operators.elementwise import Elementwise, Quantise
+from spmilp.frontend.operators.resize import SIMPLE
 from spmilp.frontend.passes import DEFAULT_PASSES, Passes
 from spmilp.units import LARGEST
-
-LARGE = 1024
-"""Constants of more bytes are set aside while ONNX's inliner copies the model."""
-
-
-def park_constants(model: ir.Model) -> Mapping[str, ir.TensorProtocol]:
-    """Make the large constants inputs, and return their values by name."""
-    parked = {}
-    for value in list(model.graph.initializers.values()):
-        tensor = value.const_value
-        if value.name and tensor is not None and tensor.nbytes > LARGE:
-            parked[value.name] = tensor
-            become_input(model.graph, value, tensor)
-    return parked
-
-
-def restore_constants(model: ir.Model, parked: Mapping[str, ir.TensorProtocol]) -> None:
-    """Make the parked inputs constants again."""
-    for value in list(model.graph.inputs):
-        if value.name is not None and value.name in parked:
-            model.graph.inputs.remove(value)
-            value.const_value = parked[value.name]
-            model.graph.register_initializer(value)
-
 
 NEW_GROUP_NORM = 21
 """Before this operator set GroupNormalization had one scale per group, not one per channel."""
 
 
-def expand_functions(model: ir.Model, known: Collection[str]) -> ir.Model:
-    """Return the model with ONNX's own function bodies in place of operators not in ``known``.
+BODIES = "spmilp.bodies"
+"""The domain of ONNX's own function bodies until they are in their nodes' places."""
 
-    Shapes must have been inferred: some bodies depend on them.
+
+def expand_functions(model: ir.Model, known: Collection[str]) -> bool:
+    """Put ONNX's own function bodies in place of operators not in ``known``, if there are any.
+
+    Shapes must have been inferred: some bodies depend on them. What a body consists of may have one
+    itself, but often can be folded first.
     """
     version = model.graph.opset_imports.get("", 0)
-    foreign = {node.op_type for node in model.graph if node.domain == ""}.difference(known)
-    if version < NEW_GROUP_NORM:
-        foreign |= {n.op_type for n in model.graph if n.op_type == "GroupNormalization"}
-    wanted = sorted(kind for kind in foreign if onnx.defs.has(kind, version))
-    if not wanted:
-        return model
-    # A body refers to attributes by name; ONNX's inliner does not know their defaults.
+    kept = {*known} - ({"GroupNormalization"} if version < NEW_GROUP_NORM else set())
+    foreign = [node for node in model.graph if node.domain == "" and node.op_type not in kept]
+    if not foreign:
+        return False
+    # A body refers to attributes by name; who puts it in place does not know their defaults.
     passes.AddDefaultAttributesPass()(model)
-    expanded = {value.name: node for node in model.graph for value in node.outputs}
-    parked = park_constants(model)
-    proto = inliner.inline_selected_functions(
-        ir.to_proto(model), [("", kind) for kind in wanted], inline_schema_functions=True
-    )
-    new = ir.from_proto(proto)
-    restore_constants(new, parked)
-    _note_origins_of_bodies(new, expanded)
-    return new
+    for node in foreign:
+        with noting_what_is_malformed(node):
+            _call_its_body(model, node, version)
+    return bool(passes.InlinePass()(model).modified)
 
 
-def _note_origins_of_bodies(model: ir.Model, expanded: Mapping[str | None, ir.Node]) -> None:
-    """Let the nodes of a body, which end with an output of the operator, stand for it."""
-    body: list[ir.Node] = []
-    for node in model.graph:
-        if ORIGIN in node.metadata_props:
-            continue
-        body.append(node)
-        operator = next((expanded[v.name] for v in node.outputs if v.name in expanded), None)
-        if operator is not None:
-            inherit_origin(body, operator)
-            body = []
+def _call_its_body(model: ir.Model, node: ir.Node, version: int) -> None:
+    """Let a node call ONNX's definition of its operator by simpler ones, if there is one."""
+    if not onnx.defs.has(node.op_type, version):
+        return
+    schema: Any = onnx.defs.get_schema(node.op_type, version)
+    written = (*schema.context_dependent_function_opset_versions, *schema.function_opset_versions)
+    # What a body of set 18 consists of means the same in all later ones.
+    since = max((one for one in written if one <= version), default=None)
+    if since is None:
+        return
+    if schema.has_context_dependent_function:
+        nothing = onnx.TypeProto()
+        types = [ir.to_proto(value).type if value else nothing for value in node.inputs]
+        found = schema.get_context_dependent_function_with_opset_version(
+            since, ir.to_proto(node).SerializeToString(), [t.SerializeToString() for t in types]
+        )
+    else:
+        found = schema.get_function_with_opset_version(since)
+    body = onnx.FunctionProto.FromString(found)
+    body.domain, body.name = BODIES, f"{node.op_type}_{len(model.functions)}"
+    body.opset_import[0].version = version
+    del body.output[len(node.outputs) :]
+    function = ir.from_proto(body)
+    model.functions[function.identifier()] = function
+    node.domain, node.op_type = BODIES, body.name
+    model.graph.opset_imports[BODIES] = 1
 
 
 ELEMENTWISE = Elementwise.kinds | Quantise.kinds
@@ -188,12 +178,13 @@ def clean_up(
         passes.RemoveInitializersFromInputsPass()(model)
         passes.InlinePass()(model)
         mark_missing_values(model)
-        set_aside_what_crashes_onnx(model)
         upgrade_opset(model)
         mark_origins(model)
         bind_dimensions(model, dims)
-        forget_shapes(model)
+        declared = forget_types(model)
         infer_shapes(model)
+        refuse_other_types(model, declared)
+        compare_with_infinity(model)
         mark_filled_weights(model)
         fold_shapes(model)
         fold_constants(model, chosen)
@@ -204,10 +195,12 @@ def clean_up(
         if expand_run_time_scales(model):
             infer_shapes(model)
         unroll_recurrences(model)
-        model = expand_functions(model, known)
-        infer_shapes(model)
-        fold_constants(model, chosen)
-        fold_shapes(model)
+        is_expanded = True
+        while is_expanded:
+            is_expanded = expand_functions(model, known)
+            infer_shapes(model)
+            fold_constants(model, chosen)
+            fold_shapes(model)
         if chosen.batch_norm:
             fold_batch_norms(model)
         if chosen.layout and cancel_transpositions(model):
@@ -229,11 +222,21 @@ def _complaints_as_errors() -> Iterator[None]:
         ) from error
 
 
-def forget_shapes(model: ir.Model) -> None:
-    """Drop the shapes of all values that nodes give, the network's outputs among them."""
+def forget_types(model: ir.Model) -> dict[ir.Value, ir.TypeProtocol]:
+    """Drop shapes and types of what nodes give, the network's outputs among them.
+
+    Returns
+    -------
+    dict
+        The types as they were, where the file says any.
+    """
+    declared = {}
     for node in model.graph.all_nodes():
         for value in node.outputs:
-            value.shape = None
+            if value.type is not None:
+                declared[value] = value.type
+            value.shape = value.type = None
+    return declared
 
 
 def infer_shapes(model: ir.Model) -> None:
@@ -249,56 +252,196 @@ OLDEST = 18
 """The first operator set in which axes, sizes, steps and splits are inputs everywhere."""
 
 
-ASIDE = "spmilp.aside"
-"""The domain of nodes that ONNX must not look at."""
-
-
-def set_aside_what_crashes_onnx(model: ir.Model) -> None:
-    """Keep GatherND with negative batch axes from ONNX's shape inference, which it crashes."""
-    for node in model.graph.all_nodes():
-        if node.domain == "" and node.op_type == "GatherND":
-            with noting_what_is_malformed(node):
-                if node.attributes.get_int("batch_dims", 0) < 0:
-                    set_reason(node, "attribute batch_dims is negative, expected 0 or more")
-                    node.domain = ASIDE
-                    model.graph.opset_imports[ASIDE] = 1
-
-
 UNKNOWN = "spmilp.unknown"
 """The domain of nodes that ONNX does not know, while it converts the others."""
+
+WITH_MODES = 11
+"""From this operator set on Resize has attributes for what it and Upsample always were before."""
+
+ASYMMETRIC = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": SIMPLE}
 
 
 def upgrade_opset(model: ir.Model) -> None:
     """Bring a model to operator set 18 at least; newer ones stay as they are.
 
-    Nodes of which ONNX knows nothing stay as they are, too.
+    Nodes of which ONNX knows nothing stay as they are, too, and so do those that contradict what
+    their operator set says of them: the reason is noted.
 
     Raises
     ------
     SpmilpError
-        If the ONNX version converter cannot do it.
+        If the model's operator set is none, or the ONNX version converter cannot do it.
     """
-    version = model.graph.opset_imports.get("", model.graph.opset_imports.get("ai.onnx"))
-    if version is None or version >= OLDEST:
+    imports = model.graph.opset_imports
+    if "ai.onnx" in imports:
+        imports[""] = imports.pop("ai.onnx")
+    version, newest = imports.get(""), onnx.defs.onnx_opset_version()
+    if version is None and next(_nodes_of_onnx(model), None) is None:
         return
-    for node in model.graph.all_nodes():
-        if node.domain == "" and not onnx.defs.has(node.op_type, version):
+    if version is None or not 1 <= version <= newest:
+        raise SpmilpError(
+            f"the model's operator set is {version}, but the installed onnx {onnx.__version__} "
+            f"knows 1 to {newest}; export it with one of these, or update onnx"
+        )
+    faults = {_written(node): fault_of(node, version) for node in _nodes_of_onnx(model)}
+    if version < OLDEST:
+        _convert(model, version, faults)
+    for node in _nodes_of_onnx(model):
+        fault = faults.get(_written(node))
+        if fault is not None:
+            set_reason(node, fault)
+
+
+def _nodes_of_onnx(model: ir.Model) -> Iterator[ir.Node]:
+    return (node for node in model.graph.all_nodes() if node.domain == "")
+
+
+def _written(node: ir.Node) -> str:
+    """Return the first name that a node writes, which stays while all else is converted."""
+    return next((value.name for value in node.outputs if value.name), "")
+
+
+def _convert(model: ir.Model, version: int, faults: Mapping[str, str | None]) -> None:
+    """Convert a model to ``OLDEST``; nodes with faults are left alone."""
+    if version < 7:
+        infer_shapes(model)
+    resized = set()
+    for node in _nodes_of_onnx(model):
+        if faults[_written(node)] or not onnx.defs.has(node.op_type, version):
             node.domain = UNKNOWN
             model.graph.opset_imports[UNKNOWN] = 1
+        elif node.op_type in ("Resize", "Upsample") and version < WITH_MODES:
+            resized.add(_written(node))
+        elif version < 7 and node.op_type == "PRelu":
+            _align_operand(model.graph, node, 1)
+        elif version < 7 and {"broadcast", "axis"} <= node.attributes.keys():
+            _align_operand(model.graph, node, node.attributes.pop("axis").as_int())
     marked = {value.name for value in model.graph.inputs if is_shape_only(value)}
     version_converter.convert_version(model, OLDEST, fallback=True)
-    # The converter makes new values, without the marks of the old.
+    # The converter makes new values and nodes, without the marks of the old.
     for value in model.graph.inputs:
         if value.name in marked:
             mark_shape_only(value)
     for node in model.graph.all_nodes():
         node.domain = "" if node.domain == UNKNOWN else node.domain
-    reached = model.graph.opset_imports[""]
-    if reached < OLDEST:
+        if _written(node) in resized:
+            for name, mode in ASYMMETRIC.items():
+                node.attributes[name] = ir.AttrString(name, mode)
+    if model.graph.opset_imports[""] < OLDEST:
         raise SpmilpError(
             f"the model's operator set {version} cannot be converted to {OLDEST}; export it anew "
             f"with operator set {OLDEST} or later"
         )
+
+
+def _align_operand(graph: ir.Graph, node: ir.Node, axis: int) -> None:
+    """Let the second operand broadcast from the right, whose first axis is ``axis`` of the first.
+
+    The converter takes every axis for 0, and one slope per channel of PRelu for one per column.
+    """
+    data, other = node.inputs[:2]
+    if data is None or data.shape is None or other is None or other.shape is None:
+        return
+    ones = len(data.shape) - axis % len(data.shape) - len(other.shape)
+    if ones > 0 < len(other.shape):
+        build = Builder(graph, name_of(node))
+        shape = build.integers(*(0,) * len(other.shape), *(1,) * ones)
+        node.replace_input_with(1, build.op("Reshape", [other, shape]))
+        graph.insert_before(node, build.tape.nodes)
+
+
+def fault_of(node: ir.Node, version: int) -> str | None:
+    """Return what in a node contradicts its operator's definition in an operator set, if anything.
+
+    Nothing is said of operators that ONNX does not have at all.
+    """
+    kind = node.op_type
+    if not onnx.defs.has(kind, version):
+        if not onnx.defs.has(kind):
+            return None
+        since = onnx.defs.get_schema(kind).since_version
+        return f"operator set {version} has no {kind}, set {since} has"
+    schema = onnx.defs.get_schema(kind, version)
+    for name, attribute in node.attributes.items():
+        known = schema.attributes.get(name)
+        if known is None:
+            there = ", ".join(schema.attributes) or "none"
+            return f"{kind} of operator set {version} has no attribute {name}; it has {there}"
+        expected = str(known.type).rpartition(".")[2]
+        if attribute.type.name != expected:
+            return f"attribute {name} is of type {attribute.type.name}, expected {expected}"
+    # ONNX's shape inference crashes over this one.
+    if kind == "GatherND" and node.attributes.get_int("batch_dims", 0) < 0:
+        return "attribute batch_dims is negative, expected 0 or more"
+    # ONNX's converter gives the whole model up.
+    if kind == "BatchNormalization" and node.attributes.get_int("spatial", 1) == 0:
+        return "attribute spatial is 0, expected 1"
+    given = len(node.inputs)
+    if not schema.min_input <= given <= schema.max_input:
+        return f"{given} inputs, expected {schema.min_input} to {schema.max_input}"
+    return None
+
+
+def refuse_other_types(model: ir.Model, declared: Mapping[ir.Value, ir.TypeProtocol]) -> None:
+    """Note at nodes that their operands, or their results, have types that they cannot have.
+
+    Parameters
+    ----------
+    declared
+        What the file says of results; it stays where nothing can be inferred.
+    """
+    for value, said in declared.items():
+        node = value.producer()
+        if value.type is None:
+            value.type = said
+        elif said.dtype not in (value.dtype, ir.DataType.UNDEFINED) and node is not None:
+            set_reason(node, f"it gives {_typed(value)}, but the file says {_name(said.dtype)}")
+    version = model.graph.opset_imports.get("", 0)
+    for node in _nodes_of_onnx(model):
+        if onnx.defs.has(node.op_type, version):
+            _operands_go_together(node, onnx.defs.get_schema(node.op_type, version))
+
+
+def _operands_go_together(node: ir.Node, schema: onnx.defs.OpSchema) -> None:
+    first: dict[str, ir.Value] = {}
+    newest = onnx.defs.get_schema(node.op_type).inputs
+    for position, value in enumerate(node.inputs):
+        formal = schema.inputs[min(position, len(schema.inputs) - 1)]
+        if value is None or not isinstance(value.type, ir.TensorType) or not formal.is_homogeneous:
+            continue
+        other = first.setdefault(formal.type_str, value)
+        if other.dtype is not value.dtype:
+            types = f"{_typed(other)} and {_typed(value)}"
+            set_reason(node, f"its operands {types} must have one type; cast one of them")
+        takes = {kind for one in newest if one.name == formal.name for kind in one.types}
+        if takes and f"tensor({_name(value.dtype)})" not in takes:
+            set_reason(node, f"{node.op_type} takes no {_typed(value)}")
+
+
+def _typed(value: ir.Value) -> str:
+    return f"{value.name} of type {_name(value.dtype)}"
+
+
+def _name(dtype: ir.DataType | None) -> str:
+    return str(dtype).lower()
+
+
+def compare_with_infinity(model: ir.Model) -> None:
+    """Let Equal find infinities of one sign alone; where none is asked for, nothing is equal."""
+    for node in list(model.graph):
+        if node.op_type == "IsInf" and node.domain == "":
+            with noting_what_is_malformed(node):
+                find = [
+                    node.attributes.get_int(f"detect_{one}", 1) for one in ("negative", "positive")
+                ]
+                data = node.inputs[0]
+                if all(find) or data is None or data.dtype is None:
+                    continue
+                number = np.inf if find[1] else -np.inf if find[0] else np.nan
+                build = Builder(model.graph, name_of(node))
+                infinity = build.constant(np.array(number, data.dtype.numpy()))
+                result = build.main("Equal", [data, infinity])
+                replace_node(model.graph, node, build.tape.nodes, [result])
 
 
 NONE_DYNAMIC = "none of its dimensions is dynamic"

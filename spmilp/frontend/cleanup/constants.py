@@ -113,7 +113,7 @@ def _constants_become_initializers(model: ir.Model) -> None:
 
 def _may_fold(node: ir.Node) -> bool | None:
     """Return whether a node whose inputs are all constants is folded; ``None`` for the default."""
-    if any(_elements(value) > MOST_ELEMENTS for value in node.outputs):
+    if any(elements_of(value) > MOST_ELEMENTS for value in node.outputs):
         return False
     if node.op_type in ("DequantizeLinear", "DynamicQuantizeLinear"):
         # A constant with one scale per block becomes the reals that it stands for.
@@ -121,7 +121,7 @@ def _may_fold(node: ir.Node) -> bool | None:
     return True if node.op_type in ("ConstantOfShape", "QuantizeLinear") else None
 
 
-def _elements(value: ir.Value) -> int:
+def elements_of(value: ir.Value) -> int:
     """Return the elements of a value as far as its dimensions are known."""
     if value.shape is None:
         return 0

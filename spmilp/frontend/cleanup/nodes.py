@@ -21,9 +21,16 @@ def name_of(node: ir.Node) -> str:
 KEY = "spmilp.reason"
 
 
+ASIDE = "spmilp.aside"
+"""The domain of nodes that cannot be lowered, so that no pass looks at them."""
+
+
 def set_reason(node: ir.Node, reason: str) -> None:
-    """Note why a node cannot be lowered."""
+    """Note why a node cannot be lowered, and set it aside."""
     node.metadata_props[KEY] = reason
+    node.domain = ASIDE
+    if node.graph is not None:
+        node.graph.opset_imports[ASIDE] = 1
 
 
 def reason_of(node: ir.Node) -> str | None:

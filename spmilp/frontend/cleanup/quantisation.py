@@ -13,15 +13,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import onnx
 import onnx_ir as ir
 from numpy.typing import NDArray
 
+from spmilp.frontend.cleanup.constants import WEIGHTED
 from spmilp.frontend.cleanup.nodes import (
     Builder,
     RefusedError,
     name_of,
     noting_what_is_malformed,
     replace_node,
+    set_reason,
 )
 
 WIDER = {ir.DataType.INT4: ir.DataType.INT8, ir.DataType.UINT4: ir.DataType.UINT8}
@@ -202,11 +205,18 @@ def expand_qlinear(model: ir.Model) -> bool:
     found = False
     for node in list(model.graph):
         form = _FORMS.get((node.domain, node.op_type))
-        if node.domain == MICROSOFT and node.op_type in _BORDER:
+        is_border = node.domain == MICROSOFT and node.op_type in _BORDER
+        if form is None and not is_border:
+            continue
+        found = True
+        known = onnx.defs.get_schema(form.plain if form else node.op_type).attributes
+        unknown = sorted({*node.attributes} - {*known, "channels_last", "opset"})
+        if unknown:
+            set_reason(node, f"{node.op_type} has no attribute {unknown[0]}")
+        elif form is None:
             # The same operators, for types that older operator sets of ONNX lack.
-            node.domain, found = "", True
-        elif form is not None:
-            found = True
+            node.domain = ""
+        else:
             with noting_what_is_malformed(node):
                 _expand(model.graph, node, form)
     return found
@@ -221,6 +231,9 @@ def _has_a_plain_form(node: ir.Node, form: _Form, scales: Sequence[ir.Value | No
     *needed, output = scales
     if None in needed or any(one is not None and one.const_value is None for one in scales):
         raise RefusedError("its scales are not constants; quantise the model statically")
+    weight = 1 if form.plain in WEIGHTED else None
+    if any(_values(one).size > 1 for at, one in enumerate(scales) if one and at != weight):
+        raise RefusedError("several scales of anything but its weights are not supported")
     if node.attributes.get_int("channels_last", 0):
         raise RefusedError(
             "channels in the last axis are not supported; quantise the model in ONNX's order"

@@ -13,6 +13,10 @@ from spmilp.frontend.operators.boxes import covering_ranges, volume
 from spmilp.frontend.operators.geometry import Fusion, Geometry, Part, Reads
 from spmilp.units import Box, Extents, Interval
 
+SIMPLE = "simple"
+"""The ``nearest_mode`` before there were any: ``ceil`` where an axis becomes shorter, else
+``floor`` (onnxruntime, ``upsamplebase.h``). The front end puts one of these in its place."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Taps:
