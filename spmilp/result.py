@@ -368,7 +368,7 @@ class Result:
         input: str | Path | None = None,  # as the option of the command line
         seed: int = 0,
     ) -> "pd.DataFrame":
-        """Run the plan on real numbers, and compare each output with onnxruntime's.
+        """Run the plan on real numbers, and compare each operator with onnxruntime's.
 
         Parameters
         ----------
@@ -383,9 +383,9 @@ class Result:
         Returns
         -------
         DataFrame
-            A row per output: ``shape``, ``dtype``, the largest difference (``absolute``, and
-            ``relative`` to the largest magnitude), what is ``allowed``, and whether it is
-            ``within``.
+            A row per output: ``shape``, ``dtype``, the largest difference from the model's
+            (``absolute``, and ``relative`` to the largest magnitude), whether every
+            operator before it is right (``within``), and else ``why`` not.
 
         Raises
         ------
@@ -411,7 +411,7 @@ class Result:
             values=None if input is None else Path(input),
             seed=seed,
         )
-        columns = ["name", "shape", "dtype", "absolute", "relative", "allowed", "within"]
+        columns = ["name", "shape", "dtype", "absolute", "relative", "within", "why"]
         rows = [tuple(getattr(each, name) for name in columns) for each in differences]
         return pd.DataFrame(rows, columns=columns).set_index("name").rename_axis("output")
 

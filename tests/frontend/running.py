@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from onnx import parser
 
 import spmilp
-from spmilp.checker.values.compare import session_options
 from spmilp.checker.values.kernels.call import Call
 from spmilp.checker.values.kernels.registry import compute
+from spmilp.checker.values.nodes import session_options
 from spmilp.checker.values.replay import replay
 from spmilp.frontend.cleanup.clean import clean_up
 from spmilp.frontend.graph import Network, Operator

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper, save
+from onnx import TensorProto, helper, parser, save
 
 from spmilp.checker.values.compare import compare, reference_outputs
 from spmilp.checker.values.inputs import random_inputs, read_values
+from spmilp.checker.values.nodes import compare_nodes
 from spmilp.checker.values.state import ValuesError
 from spmilp.errors import FileError
 from spmilp.frontend.graph import Group, Network, Operator, Quantisation, Scale, Tensor
@@ -152,6 +153,58 @@ def test_random_indices_lie_in_the_table_that_they_index() -> None:
     assert values["bytes"].max() > 100
     assert values["on"].dtype == np.bool_
     assert [values[name].dtype.name for name in ("ids", "mask")] == ["int32", "int64"]
+
+
+def test_no_random_divisor_is_zero_and_no_index_out_of_range() -> None:
+    operators = [
+        Operator(name="neg", kind="Cast", inputs=("d",), output="wide"),
+        Operator(name="div", kind="Div", inputs=("n", "wide"), output="q"),
+        Operator(name="pick", kind="GatherND", inputs=("table", "ids"), output="z"),
+    ]
+    shapes = {"d": (90,), "wide": (90,), "n": (90,), "q": (90,), "ids": (90, 2)}
+    tensors = {name: (shape, "int64") for name, shape in shapes.items()}
+    tensors |= {"table": ((3, 7, 4), "float32"), "z": ((90, 4), "float32")}
+    values = random_inputs(network_of(operators, tensors, ("d", "n", "ids", "table")), 0)
+    assert (values["d"] != 0).all()
+    assert set(values["n"].tolist()) == {0, 1}
+    assert set(values["ids"].ravel().tolist()) == {0, 1, 2}
+
+
+def shares(text: str, inputs: dict[str, Any], computed: dict[str, Any]) -> list[float]:
+    """Return of each result how far it is from its node's, as a share of what is allowed."""
+    model = parser.parse_model(f'<ir_version: 9, opset_import: ["": 18]> few {text}')
+    given = {name: (array, np.ones(array.shape, np.bool_)) for name, array in computed.items()}
+    return [one.share for one in compare_nodes(model, inputs, given)]
+
+
+def test_a_sum_that_cancels_may_lose_digits_and_one_that_does_not_may_not() -> None:
+    text = "(float[3] x, float[1] far) => (float[3] z) { y = Add(x, far)  z = Sub(y, far) }"
+    x = np.float32([1, 2, 3])
+    wrong = {"z": x + np.float32([0, 0, 1e-3])}
+    (explained,) = shares(text, {"x": x, "far": np.float32([1e4])}, wrong)
+    (error,) = shares(text, {"x": x, "far": np.float32([1])}, wrong)
+    assert explained <= 1 < error
+
+
+def test_a_step_is_allowed_only_where_rounding_may_go_either_way() -> None:
+    text = """(float[2,2] x) => (int8[2,2] z) <float s = {0.1}, int8 o = {0}>
+        { y = Mul(x, x)  z = QuantizeLinear(y, s, o) }"""
+    x = np.sqrt(np.float32([[0.15, 0.17], [0.25, 0.31]]))
+    near, far = np.int8([[1, 2], [3, 3]]), np.int8([[2, 1], [2, 3]])
+    down = np.int8([[2, 2], [2, 3]])
+    assert [shares(text, {"x": x}, {"z": z}) for z in (near, down)] == [[1.0], [0.0]]
+    assert shares(text, {"x": x}, {"z": far}) == [np.inf]
+
+
+def test_an_index_may_differ_only_where_the_values_do_not() -> None:
+    text = """(float[1,3] x) => (int64[1] z) <float[3,3] w = {1, 0, 0, 0, 1, 0, 0, 0, 1}>
+        { y = MatMul(x, w)  z = ArgMax<axis=1, keepdims=0>(y) }"""
+    tie, other = np.float32([[1, 1 - 1e-7, 0]]), np.float32([[1, 0.999, 0]])
+    one = {"z": np.int64([1])}
+    assert shares(text, {"x": tie}, one) == [0.0]
+    assert shares(text, {"x": other}, one) == [np.inf]
+    # On the plan's own values it does not round.
+    assert shares(text, {"x": tie}, {"y": tie, **one}) == [0.0, np.inf]
 
 
 def test_inputs_are_read_from_a_file(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The value replay: a plan run on real numbers, through the bytes of its memories.
 
-    compare    against onnxruntime on the model that the problem was made from
+    compare    against the model that the problem was made from
+    nodes      the model's nodes one by one, with onnxruntime, and how far rounding may lead
     replay     tasks and transfers as they happen, and what each computes
     inputs     the values at the beginning
     state      memories as arrays of bytes, and where the values of a plan lie in them

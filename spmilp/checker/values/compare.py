@@ -1,28 +1,28 @@
-"""A plan replayed against its problem's model: how far its outputs are from onnxruntime's."""
+"""A plan replayed against its problem's model: each operator against its node, and the outputs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import networkx as nx
 import numpy as np
 import onnx
+from numpy.typing import NDArray
 
 from spmilp.checker.values.inputs import random_inputs, read_values
 from spmilp.checker.values.kernels.call import Array
-from spmilp.checker.values.replay import replay
+from spmilp.checker.values.nodes import Mismatch, compare_nodes, distance, session_options
+from spmilp.checker.values.replay import Traced, replay
 from spmilp.checker.values.state import ValuesError
 from spmilp.errors import FileError, MissingExtraError
-from spmilp.frontend.graph import Network, Quantisation
+from spmilp.frontend.graph import Network, Quantisation, Tensor
 from spmilp.frontend.load import load_network_of
+from spmilp.frontend.operators.boxes import slices
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.units import Extents
-
-PRODUCTS_OF_BYTES = frozenset({"MatMulInteger", "QGemm", "QLinearConv", "QLinearMatMul"})
-"""Operators of which onnxruntime may cut off sums of two products at 16 bits, on x86 processors
-without an instruction for them (VNNI)."""
 
 RELATIVE: Mapping[str, float] = {"float16": 2e-2, "bfloat16": 1e-1}
 """Largest allowed difference, relative to the output's largest magnitude."""
@@ -42,7 +42,10 @@ class Difference:
     relative
         The same, relative to the largest finite magnitude of the reference.
     allowed
-        The largest ``absolute`` that is within the tolerance.
+        The largest ``absolute`` that is within the tolerance; ``None`` where each operator was
+        judged instead, so that it does not matter how far errors add up.
+    why
+        What is wrong, for people; empty if nothing is.
     """
 
     name: str
@@ -50,12 +53,13 @@ class Difference:
     dtype: str
     absolute: float
     relative: float
-    allowed: float
+    allowed: float | None
+    why: str = ""
 
     @property
     def within(self) -> bool:
-        """Say whether the output is within the tolerance."""
-        return self.absolute <= self.allowed
+        """Say whether nothing is wrong with the output."""
+        return not self.why
 
 
 def compare(
@@ -120,26 +124,6 @@ def reference_outputs(model: Path, inputs: Mapping[str, Array]) -> dict[str, Arr
     return {name: np.asarray(array) for name, array in zip(names, results, strict=True)}
 
 
-def session_options(graph: onnx.GraphProto) -> Any:
-    """Return options for onnxruntime's sessions: no optimisations, exact products of bytes.
-
-    For these onnxruntime makes signed weights unsigned, by an optimisation of the second level. It
-    cannot do so where the values are signed, as their zero points (the third inputs) tell.
-    """
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    signed = {one.name for one in graph.initializer if one.data_type == onnx.TensorProto.INT8}
-    products = [node for node in graph.node if node.op_type in PRODUCTS_OF_BYTES]
-    if products and signed.isdisjoint(name for node in products for name in node.input[2:3]):
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
-        options.add_session_config_entry("session.x64quantprecision", "1")
-        options.add_session_config_entry("session.disable_quant_qdq", "1")
-    return options
-
-
 def _feed(wanted: Any, inputs: Mapping[str, Array]) -> Array:
     """Return an input's values; zeros for one that the network does not depend on."""
     if wanted.name in inputs:
@@ -159,15 +143,12 @@ def _difference(name: str, values: Array, expected: Array, network: Network) -> 
         # Integers that stand for reals may be a step apart.
         allowed = 1.0 if before and expected.dtype != np.bool_ else 0.0
     else:
-        real, wanted = values.astype(np.float64), expected.astype(np.float64)
-        with np.errstate(invalid="ignore"):
-            apart = np.abs(real - wanted)
-        same = (real == wanted) | (np.isnan(real) & np.isnan(wanted))
-        apart = np.where(same, 0.0, np.where(np.isfinite(apart), apart, np.inf))
+        apart, wanted = distance(values, expected), expected.astype(np.float64)
         magnitude = float(np.abs(wanted[np.isfinite(wanted)]).max(initial=0))
         share = RELATIVE.get(expected.dtype.name, RELATIVE_OF_OTHER_FLOATS)
         allowed = share * magnitude + max(map(_step, before), default=0.0)
     absolute = float(apart.max(initial=0))
+    why = f"differs by {absolute:.3g}, allowed {allowed:.3g}" if absolute > allowed else ""
     return Difference(
         name=name,
         shape=values.shape,
@@ -175,6 +156,7 @@ def _difference(name: str, values: Array, expected: Array, network: Network) -> 
         absolute=absolute,
         relative=absolute / magnitude if magnitude > 0 else absolute,
         allowed=allowed,
+        why=why,
     )
 
 
@@ -227,7 +209,68 @@ def replay_plan(
     inputs, reference = (
         read_values(values, network) if values else (random_inputs(network, seed), None)
     )
+    given, trace = reference, dict[str, list[Traced]]()
     if reference is None:
         reference = reference_outputs(file, inputs)
-    outputs = replay(problem, plan, network, inputs)
-    return compare(outputs, reference, network)
+    outputs = replay(problem, plan, network, inputs, trace)
+    found = compare(outputs, reference, network)
+    if given is not None and find_spec("onnxruntime") is None:
+        return found
+    computed = {
+        network.renamed.get(name, name): _joined(network.tensors[name], pieces)
+        for name, pieces in trace.items()
+    }
+    read = onnx.load(file)
+    nodes = {one.tensor: one for one in compare_nodes(read, inputs, computed)}
+    wrong = next((one for one in nodes.values() if one.share > 1), None)
+    passed_over = {name for node in read.graph.node for name in node.output if name in computed}
+    if given is None and passed_over <= set(nodes):
+        found = tuple(
+            replace(one, allowed=None, why="") if one.name in nodes else one for one in found
+        )
+    if wrong is None:
+        return found
+    why = _said(problem, plan, network, trace, wrong)
+    after = {wrong.tensor}
+    for operator in (one for group in network.groups for one in group.operators):
+        if not after.isdisjoint(operator.inputs):
+            after |= {operator.output, network.renamed.get(operator.output, "")}
+    reached = {one.name for one in found} & after
+    return tuple(
+        replace(one, why=why) if one.name in reached or not reached else one for one in found
+    )
+
+
+def _joined(tensor: Tensor, pieces: Sequence[Traced]) -> tuple[Array, NDArray[np.bool_]]:
+    """Return what was computed of a tensor, and of which elements."""
+    values = np.zeros(tensor.shape, dtype=tensor.dtype)
+    there = np.zeros(tensor.shape, dtype=np.bool_)
+    for box, piece, _ in pieces:
+        inside = slices(box, (0,) * len(box))
+        values[inside], there[inside] = piece, True
+    return values, there
+
+
+def _said(
+    problem: Problem,
+    plan: Plan,
+    network: Network,
+    trace: Mapping[str, Sequence[Traced]],
+    wrong: Mismatch,
+) -> str:
+    """Name an operator, the task that computed the element, its tile, and where that lies."""
+    own = {name: own for own, name in network.renamed.items()}.get(wrong.tensor, wrong.tensor)
+    element = tuple(map(int, np.unravel_index(wrong.position, network.tensors[own].shape)))
+    box, _, number = next(
+        piece
+        for piece in reversed(trace[own])
+        if all(first <= at < stop for at, (first, stop) in zip(element, piece[0], strict=True))
+    )
+    task, residency = problem.tasks[number], plan.residencies[plan.placements[number].writes[0]]
+    return (
+        f"{wrong.node.op_type} {wrong.node.name or wrong.tensor} is the first that differs: "
+        f"element {element} of {wrong.tensor} is {wrong.found:.9g}, but onnxruntime computes "
+        f"{wrong.expected:.9g} of the same operands, and rounding explains {wrong.allowed:.2g}; "
+        f"task {task.name}, tile {box}, result in "
+        f"{problem.machine.memories[residency.memory].name} at {residency.offset}"
+    )

@@ -92,22 +92,26 @@ _PASSES_INTEGERS_ON = frozenset(
     }
 )
 
+_INDEXED = frozenset({"Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND"})
+
 
 def random_inputs(network: Network, seed: int) -> dict[str, Array]:
     """Return random values for every network input; the same seed gives the same ones.
 
-    Floats are normal. Integers of one byte have any value (quantised data). Others that a Gather
-    takes as indices are below its table's length; those that it does not are 0 or 1 (masks, kinds
-    of tokens).
+    Floats are normal. Integers of one byte have any value (quantised data). Others are below the
+    length of what they are indices of, or 0 or 1 (masks, kinds of tokens). No divisor is 0.
     """
     generator = np.random.default_rng(seed)
-    limits = _index_limits(network)
+    limits, divisors = _index_limits(network)
     return {
-        name: _random(network.tensors[name], limits.get(name), generator) for name in network.inputs
+        name: _random(network.tensors[name], limits.get(name), name in divisors, generator)
+        for name in network.inputs
     }
 
 
-def _random(tensor: Tensor, limit: int | None, generator: np.random.Generator) -> Array:
+def _random(
+    tensor: Tensor, limit: int | None, divides: bool, generator: np.random.Generator
+) -> Array:
     low, high = 0, 2
     if tensor.dtype != np.bool_ and not np.issubdtype(tensor.dtype, np.integer):
         return np.asarray(generator.normal(size=tensor.shape)).astype(tensor.dtype)
@@ -116,11 +120,12 @@ def _random(tensor: Tensor, limit: int | None, generator: np.random.Generator) -
     elif tensor.dtype != np.bool_ and tensor.dtype.itemsize == 1:
         range_ = np.iinfo(tensor.dtype.name)
         low, high = int(range_.min), int(range_.max) + 1
-    return np.asarray(generator.integers(low, high, size=tensor.shape)).astype(tensor.dtype)
+    drawn = np.asarray(generator.integers(low, high, size=tensor.shape)).astype(tensor.dtype)
+    return np.where(drawn == 0, np.ones_like(drawn), drawn) if divides else drawn
 
 
-def _index_limits(network: Network) -> dict[str, int]:
-    """Return the length of the shortest table of which each tensor has indices."""
+def _index_limits(network: Network) -> tuple[dict[str, int], set[str]]:
+    """Return of each tensor the shortest axis of which it has indices, and which are divisors."""
     operators = [operator for group in network.groups for operator in group.operators]
     passed_on = nx.DiGraph()
     for operator in operators:
@@ -128,13 +133,17 @@ def _index_limits(network: Network) -> dict[str, int]:
         if operator.kind in _PASSES_INTEGERS_ON:
             passed_on.add_edges_from((name, operator.output) for name in operator.inputs)
     limits: dict[str, int] = {}
+    divisors: set[str] = set()
     for operator in operators:
-        if operator.kind == "Gather" and len(operator.inputs) > 1:
-            table, indices = operator.inputs
-            length = network.tensors[table].shape[operator.integer("axis")]
-            for source in (indices, *nx.ancestors(passed_on, indices)):
+        if operator.kind in ("Div", "Mod"):
+            divisors |= {operator.inputs[1], *nx.ancestors(passed_on, operator.inputs[1])}
+        if operator.kind in _INDEXED and len(operator.inputs) > 1:
+            table, indices = (network.tensors[name] for name in operator.inputs[:2])
+            axes = table.shape[: indices.shape[-1]] if operator.kind.endswith("ND") else ()
+            length = min(axes) if axes else table.shape[operator.integer("axis")]
+            for source in (indices.name, *nx.ancestors(passed_on, indices.name)):
                 limits[source] = min(length, limits.get(source, length))
-    return limits
+    return limits, divisors
 
 
 def read_values(path: Path, network: Network) -> tuple[dict[str, Array], dict[str, Array] | None]:

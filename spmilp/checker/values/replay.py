@@ -1,8 +1,9 @@
 """The value replay: a plan run on real numbers.
 
 Every memory is one array of bytes; transfers copy bytes between addresses; tasks compute on the
-bytes at their operands' addresses. An overlap, a too-early read, a wrong halo or a lost value shows
-as an error here or as a wrong number in the outputs, even if the rules overlook it.
+bytes at their operands' addresses. What a task reads must be, bit for bit, what was computed or
+given for that tile: an overlap, a too-early read, a stale or lost value is an error, even if the
+rules overlook it.
 
 While a task or transfer runs, the bytes that it fills are destroyed (unless they may be those of an
 operand) and the bytes that it reads must not change. A residency's bytes are destroyed at its end.
@@ -15,8 +16,10 @@ from enum import IntEnum
 from importlib import import_module
 from typing import TypeAlias
 
+import numpy as np
+
 from spmilp.checker.rules.structure import structure
-from spmilp.checker.values.inputs import values_at_start
+from spmilp.checker.values.inputs import given_values, values_at_start
 from spmilp.checker.values.kernels.call import Array, Call
 from spmilp.checker.values.kernels.registry import complete, compute, partial
 from spmilp.checker.values.state import (
@@ -35,10 +38,13 @@ from spmilp.frontend.regions import box_of_anchor, group_regions, until_anchor
 from spmilp.plan.memory import home_of
 from spmilp.plan.plan import Placement, Plan
 from spmilp.problem.problem import Buffer, Problem, Task
-from spmilp.units import Box, Cycles, ResidencyIdx, SliceIdx
+from spmilp.units import Box, BufferIdx, Cycles, ResidencyIdx, SliceIdx, TaskIdx
 
 Fetch: TypeAlias = Callable[[str, Box], Array]
 """Gives the values of a box of a tensor that lies in memory."""
+
+Traced: TypeAlias = tuple[Box, Array, TaskIdx]
+"""What a task computed of a tensor, which may be one within its group: the box and its values."""
 
 
 def evaluate(
@@ -48,6 +54,7 @@ def evaluate(
     fetch: Fetch,
     reduction: tuple[int, int] | None = None,
     previous: Array | None = None,
+    results: Callable[[str, Box, Array], None] | None = None,
 ) -> Array:
     """Return ``box`` of a group's output, or the partial sums for it.
 
@@ -60,6 +67,8 @@ def evaluate(
         gives the output, every other one partial sums (int32 for integer operators, else float32).
     previous
         The partial sums of the parts before, for the same box; ``None`` for the first part.
+    results
+        Is told what each operator computes, but for partial sums.
     """
     anchor = group.operators[group.anchor]
     length = geometries(network)[anchor].reduction
@@ -88,6 +97,8 @@ def evaluate(
             if own_part[1] == length:
                 result = complete(call, result)
         values[operator.output] = result
+        if results is not None and (own_part is None or own_part[1] == length):
+            results(operator.output, own, result)
     return values[computed.output].reshape(extents(box))
 
 
@@ -106,6 +117,7 @@ def compute_task(
     addresses: Addresses,
     task: Task,
     operands: Sequence[tuple[SliceIdx, Array]],
+    trace: dict[str, list[Traced]] | None = None,
 ) -> list[Array]:
     """Return the bytes of each buffer that a task writes, in their order.
 
@@ -113,6 +125,8 @@ def compute_task(
     ----------
     operands
         Each slice that it reads, and its bytes.
+    trace
+        Takes up what each of its operators computes.
 
     Raises
     ------
@@ -135,10 +149,14 @@ def compute_task(
     def fetch(name: str, needed: Box) -> Array:
         return gather(who, name, needed, tensors.get(name, ()))
 
+    def take_up(name: str, own: Box, values: Array) -> None:
+        if trace is not None:
+            trace.setdefault(name, []).append((own, values.reshape(extents(own)), task.index))
+
     part, previous = task.tile.reduction, None
     if part is not None and part[0] > 0:
         previous = gather(who, f"the partial sums of {group.name}", box, sums)
-    result = evaluate(network, group, box, fetch, part, previous)
+    result = evaluate(network, group, box, fetch, part, previous, take_up)
     written = (problem.buffers[index] for index in task.writes)
     return [_share(who, addresses, box, result, buffer) for buffer in written]
 
@@ -232,6 +250,7 @@ def replay(
     plan: Plan,
     network: Network,
     inputs: Mapping[str, Array],
+    trace: dict[str, list[Traced]] | None = None,
 ) -> dict[str, Array]:
     """Run a plan on numbers and return the network's outputs.
 
@@ -239,17 +258,20 @@ def replay(
     ----------
     inputs
         One array for each of the network's inputs, of its shape and type.
+    trace
+        Takes up what each operator computes.
 
     Raises
     ------
     ReplayError
-        If the plan reads bytes that are not there, or changes bytes while they are read.
+        If the plan reads bytes that are not there, or others than those of the tile that it means,
+        or changes bytes while they are read.
     ValuesError
         If an input or constant has no values, or others than the network's shape and type.
     """
     for _, message in structure(problem, plan):
         raise ReplayError(f"the plan cannot be replayed: {message}")
-    run = _Run(problem, plan, network, inputs)
+    run = _Run(problem, plan, network, inputs, trace)
     with one_blas_thread():
         for cycle, step, index in run.events():
             run.happen(cycle, step, index)
@@ -260,17 +282,25 @@ class _Run:
     """A plan while it runs."""
 
     def __init__(
-        self, problem: Problem, plan: Plan, network: Network, inputs: Mapping[str, Array]
+        self,
+        problem: Problem,
+        plan: Plan,
+        network: Network,
+        inputs: Mapping[str, Array],
+        trace: dict[str, list[Traced]] | None,
     ) -> None:
         self._problem = problem
         self._plan = plan
         self._network = network
+        self._inputs = inputs
+        self._trace = trace
         self._addresses = Addresses(problem, plan, network)
         self._state = State(problem, plan, self._addresses)
         for memory, address, values in values_at_start(problem, plan, network, inputs):
             self._state.fill(memory, address, values)
         self._activities = list(_activities(problem, plan))
         self._released: set[ResidencyIdx] = set()
+        self._computed: dict[BufferIdx, Array] = {}
 
     def events(self) -> list[tuple[Cycles, Step, int]]:
         """Return what happens, in order: cycle, step, number of the activity or residency."""
@@ -294,6 +324,8 @@ class _Run:
                 self._finish(self._activities[index], cycle)
             case Step.DELIVER:
                 one = self._activities[index]
+                if one.task is not None:
+                    self._computed.update(zip(one.task.writes, one.values, strict=True))
                 for target, values in zip(one.targets, one.values, strict=True):
                     if target not in self._released:
                         self._state.write(target, values)
@@ -305,7 +337,15 @@ class _Run:
         if tensor is None:
             raise ReplayError(f"the problem has no DRAM tensor for the output {name}")
         known = self._network.tensors[name]
-        values = self._state.read_tensor(tensor).view(known.dtype)
+        stored = self._state.read_tensor(tensor)
+        for buffer in self._problem.buffers:
+            place = buffer.place
+            if place is not None and place.tensor == tensor.index and buffer.ends_in is not None:
+                at = f"output {name} holds {buffer.name} from element {place.start} on"
+                sides = zip(place.start, buffer.shape, strict=True)
+                inside = tuple(slice(first, first + length) for first, length in sides)
+                self._make_sure_it_is_meant(buffer.index, stored[inside], at)
+        values = stored.view(known.dtype)
         axes = self._addresses.axes(tensor)
         return (values.transpose(inverse(axes)) if axes else values).reshape(known.shape)
 
@@ -315,6 +355,10 @@ class _Run:
         Operands whose bytes a result may take, and takes, stay.
         """
         one.values = [self._state.read(one.name, *source, cycle) for source in one.sources]
+        if one.task is not None:
+            for (slice_, index), values in zip(one.sources, one.values, strict=True):
+                what = f"{one.name} reads {self._state.where(index)} at cycle {cycle}"
+                self._make_sure_it_is_meant(slice_, values, what)
         for target in (*one.targets, *(() if one.scratch is None else (one.scratch,))):
             self._state.destroy(target)
         for position in one.kept:
@@ -328,7 +372,29 @@ class _Run:
             one.values *= len(one.targets)
         else:
             read = list(zip(one.task.reads, one.values, strict=True))
-            one.values = compute_task(self._problem, self._network, self._addresses, one.task, read)
+            one.values = compute_task(
+                self._problem, self._network, self._addresses, one.task, read, self._trace
+            )
+
+    def _make_sure_it_is_meant(self, slice_: SliceIdx, found: Array, what: str) -> None:
+        """Compare bytes that were read with those that were computed or given for that tile."""
+        part = self._problem.slices[slice_]
+        buffer = self._problem.buffers[part.buffer]
+        known = self._computed.get(buffer.index)
+        if known is None and buffer.starts_in is not None:
+            tile = self._addresses.tile(buffer)
+            given = given_values(self._network, self._inputs, tile.of)
+            box = slices(tile.box, (0,) * len(tile.box))
+            known = self._computed[buffer.index] = raw(
+                self._addresses.in_memory_order(buffer, given[box])
+            )
+        sides = zip(part.start, part.extent, strict=True)
+        inside = tuple(slice(first, first + length) for first, length in sides)
+        wrong = found.size if known is None else np.count_nonzero(found != known[inside])
+        if wrong:
+            raise ReplayError(
+                f"{what}, but {wrong} of {found.size} elements are not those of {buffer.name}"
+            )
 
 
 def one_blas_thread() -> AbstractContextManager[object]:
