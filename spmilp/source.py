@@ -84,6 +84,8 @@ class NetworkSource:
             how=options.tiles,
             time_limit=None if math.isinf(options.time_limit) else options.time_limit,
             justifies=options.solver == DEFAULT_SOLVER,
+            on_warning=warn,
+            workers=options.workers,
         )
         # The schedules by which tiles are chosen know of no other pins than tiles.
         if options.pins.are_of_tiles_alone:

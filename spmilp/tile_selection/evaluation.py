@@ -1,7 +1,7 @@
 """What tilings are worth: by the list scheduler's plans, justified where that says more."""
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from time import monotonic
 
 from spmilp.lowering.tiling import Tilings
@@ -26,6 +26,53 @@ from spmilp.tile_selection.tiled_problem import TiledProblem, Worth
 from spmilp.units import Cycles
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """What new problems are compared with.
+
+    Parameters
+    ----------
+    best
+        The shortest plan so far, or the schedule of one.
+    promising
+        The tilings that are worth most, with their plan.
+    scheduled
+        Cycles of their schedule as it was made.
+    seconds_of_best
+        How long the schedule of the best plan took to make.
+    least
+        The shortest schedule by each rule, in cycles.
+    """
+
+    best: TiledProblem | None = None
+    promising: TiledProblem | None = None
+    scheduled: Cycles = NEVER
+    seconds_of_best: float = 0.0
+    least: Mapping[Rule, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What some tilings are worth, and what was found out in passing.
+
+    Parameters
+    ----------
+    worth
+        ``None`` without a plan.
+    fits
+        Whether all tasks fit.
+    tasks
+        Of all schedules that were made.
+    findings
+        The new ones; ``None`` where they are as before.
+    """
+
+    worth: Worth | None = None
+    fits: bool = True
+    tasks: int = 0
+    findings: Findings | None = None
+
+
 class Evaluation:
     """Evaluates the problems of a search, and keeps the best one and its plan.
 
@@ -39,8 +86,8 @@ class Evaluation:
 
     Attributes
     ----------
-    best
-        The shortest plan so far, or the schedule of one.
+    findings
+        What it has found so far.
     interrupted
         Whether there was a ``KeyboardInterrupt``.
     """
@@ -48,23 +95,24 @@ class Evaluation:
     def __init__(
         self, counts: PieceCounts, options: TileOptions, known: TiledProblem | None, clock: Clock
     ) -> None:
-        self._counts, self._options, self._clock = counts, options, clock
+        self._counts, self._options, self.clock = counts, options, clock
         self._began = monotonic()
         self._left = options.most_tasks
-        self.best = known
+        self.findings = Findings(best=known)
         self.interrupted = False
         self._said = None if known is None else known.value
-        self._least: dict[Rule, int] = {}
         self._is_opened = False
-        self._seconds_of_last = self._seconds_of_best = 0.0
-        # The tilings that are worth most, with their plan.
-        self._promising: TiledProblem | None = None
-        # Cycles of their schedule as it was made.
-        self._scheduled: Cycles = NEVER
+        self._seconds_of_last = 0.0
+        self._is_silent = False
+
+    @property
+    def best(self) -> TiledProblem | None:
+        """The shortest plan so far, or the schedule of one."""
+        return self.findings.best
 
     def is_over(self) -> bool:
         """Return whether a limit is reached."""
-        clock, limit = self._clock, self._options.time_limit
+        clock, limit = self.clock, self._options.time_limit
         share = self._extended(SEARCH.share)
         late = limit is not None and monotonic() > self._began + share * limit
         return self.interrupted or self._left <= 0 or late or clock.is_over(self._share_at_most)
@@ -72,14 +120,14 @@ class Evaluation:
     def go_on(self) -> None:
         """Raise ``OutOfTimeError`` when the time is over and there is a schedule."""
         if self.best is not None:
-            self._clock.go_on(self._share_at_most)
+            self.clock.go_on(self._share_at_most)
 
     def affords(self, tilings: Tilings) -> bool:
         """Return whether there is time to evaluate tilings, and to write the plan they lead to.
 
         Those of very many tasks take too long, and too much memory, always.
         """
-        clock, pace, tasks = self._clock, self._clock.pace, tasks_of(tilings)
+        clock, pace, tasks = self.clock, self.clock.pace, tasks_of(tilings)
         if tasks > min(self._options.most_tasks, SEARCH.tasks_of_one):
             return False
         if not clock.is_limited:
@@ -105,13 +153,32 @@ class Evaluation:
             self.interrupted = True
             return None if best is None else best.worth
 
+    def outcome_of(self, problem: Problem) -> Outcome:
+        """Return what a problem is worth, and leave all as it is until that is taken."""
+        before, left, self._is_silent = self.findings, self._left, True
+        try:
+            worth, found = self.value_of(problem), self.findings
+            changed = None if found is before else found
+            return Outcome(worth=worth, tasks=left - self._left, findings=changed)
+        finally:
+            self.findings, self._left, self._is_silent = before, left, False
+
+    def take(self, outcome: Outcome) -> None:
+        """Learn what was found elsewhere, or in advance, from the same findings as there are."""
+        self._left -= outcome.tasks
+        if outcome.findings is None:
+            return
+        self.findings, best = outcome.findings, outcome.findings.best
+        if best is not None and best.has_plan and best.value is not None:
+            self._tell_of(best, best.value)
+
     def finish(self) -> TiledProblem | None:
         """Return the shortest plan; ``None`` where there is no schedule."""
         return None if self.best is None else replace(self.best, interrupted=self.interrupted)
 
     def delays(self) -> dict[str, int]:
         """Return how many cycles each group advances the best schedule, by the group's name."""
-        best = self._promising or self.best
+        best = self.findings.promising or self.best
         if best is None or best.schedule is None:
             return {}
         tasks = best.problem.tasks
@@ -124,22 +191,25 @@ class Evaluation:
 
         Where that by the best rule so far is not promising, those by the others are not, either.
         """
-        clock, reads, is_first = self._clock, reads_of(problem), not self._least
+        clock, reads, least = self.clock, reads_of(problem), self.findings.least
         is_makespan = problem.objective.first is Quantity.MAKESPAN
         self._is_opened = self._options.justifies and is_makespan and can_be_open(problem)
         self._left -= len(problem.tasks)
-        least = min(self._least.values(), default=NEVER)
-        latest = int(SEARCH.promising * least) if is_makespan and least < NEVER else NEVER
+        latest = int(SEARCH.promising * min(least.values())) if is_makespan and least else NEVER
         seconds: float | None = None
         if self.best is not None and clock.is_limited:
-            seconds = max(SEARCH.least_seconds, SEARCH.times_as_long * self._seconds_of_best)
-        share = SEARCH.share_of_first if is_first else self._share_at_most
+            seconds = max(
+                SEARCH.least_seconds, SEARCH.times_as_long * self.findings.seconds_of_best
+            )
+        share = self._share_at_most if least else SEARCH.share_of_first
         rules = self._rules_worth_asking()
         began = clock.now()
         for found in promising_schedules(problem, rules, latest, seconds):
             self._left -= len(problem.tasks)
             rule = found.trial.rule
-            self._least[rule] = min(found.score[0], self._least.get(rule, found.score[0]))
+            if found.score[0] < least.get(rule, NEVER):
+                least = {**least, rule: found.score[0]}
+                self.findings = replace(self.findings, least=least)
             self._seconds_of_last = clock.now() - began
             clock.pace.note(Step.SCHEDULE, reads, self._seconds_of_last)
             yield found
@@ -150,7 +220,7 @@ class Evaluation:
 
     def _rules_worth_asking(self) -> list[Rule]:
         """Return all rules at first, then the few that were best."""
-        best_first = sorted(self._least, key=self._least.__getitem__)
+        best_first = sorted(self.findings.least, key=self.findings.least.__getitem__)
         return best_first[: SEARCH.rules] or list(EVALUATION_RULES)
 
     def _value_once_opened(self, tiled: TiledProblem) -> Worth | None:
@@ -162,30 +232,30 @@ class Evaluation:
         problem, share = tiled.problem, self._share_at_most
         if not self._options.justifies or problem.objective.first is not Quantity.MAKESPAN:
             return tiled.worth
-        least = None if self._promising is None else self._promising.worth
-        has_time = self._clock.has_seconds(self._seconds(Step.OPEN, problem), share)
+        least = None if self.findings.promising is None else self.findings.promising.worth
+        has_time = self.clock.has_seconds(self._seconds(Step.OPEN, problem), share)
         if not has_time or not self._is_worth_opening(tiled):
-            return least if self._promising is not None else tiled.worth
-        clock = Clock(self._clock.seconds_left(share), self._clock.now)
+            return least if self.findings.promising is not None else tiled.worth
+        clock = Clock(self.clock.seconds_left(share), self.clock.now)
         opened = self._once_opened(tiled, clock)
-        if not _is_better(opened, self._promising):
+        if not _is_better(opened, self.findings.promising):
             return opened.worth
         planned = self._planned(opened, clock)
-        if not _is_better(planned, self._promising):
+        if not _is_better(planned, self.findings.promising):
             return _greater(planned.worth, least)
-        self._promising = planned
+        self.findings = replace(self.findings, promising=planned)
         if opened.schedule is not None:
-            self._scheduled = opened.schedule.score[0]
+            self.findings = replace(self.findings, scheduled=opened.schedule.score[0])
         return planned.worth
 
     def _is_worth_opening(self, tiled: TiledProblem) -> bool:
         """Return whether a schedule may become the shortest once it is justified."""
         most = SEARCH.worth_opening if self._opens_soon(tiled.problem) else 1.0
-        return (tiled.value or 0) <= most * self._scheduled
+        return (tiled.value or 0) <= most * self.findings.scheduled
 
     def _once_opened(self, tiled: TiledProblem, clock: Clock) -> TiledProblem:
         """Return it with its schedule at justified times, by which tilings are compared."""
-        with self._clock.pace.measured(Step.OPEN, _rows_of_a_plan(tiled.problem)):
+        with self.clock.pace.measured(Step.OPEN, _rows_of_a_plan(tiled.problem)):
             return tiled.once_opened(clock)
 
     def _planned(self, opened: TiledProblem, clock: Clock) -> TiledProblem:
@@ -193,7 +263,7 @@ class Evaluation:
 
         Nearly always addresses are found for all of memory, and it takes no longer than before.
         """
-        with self._clock.pace.measured(Step.PACK, _rows_of_a_plan(opened.problem)):
+        with self.clock.pace.measured(Step.PACK, _rows_of_a_plan(opened.problem)):
             planned = self._with_plan(opened, clock)
         self._keep_if_better(planned)
         return planned
@@ -209,14 +279,14 @@ class Evaluation:
     def _opens_soon(self, problem: Problem) -> bool:
         """Return whether a schedule is soon justified, as far as there is a limit of time."""
         seconds = self._seconds(Step.OPEN, problem)
-        return not self._clock.is_limited or seconds < SEARCH.seconds_to_open
+        return not self.clock.is_limited or seconds < SEARCH.seconds_to_open
 
     def _extended(self, share: float) -> float:
         """Return a share of the time, more where the search behind this one gains little.
 
         Plans are large then, but soon justified.
         """
-        best = self._promising
+        best = self.findings.promising
         if not self._is_opened or best is None or len(best.problem.tasks) <= SEARCH.large:
             return share
         return share * (SEARCH.longer if self._opens_soon(best.problem) else 1.0)
@@ -227,7 +297,7 @@ class Evaluation:
 
     def _seconds(self, step: Step, problem: Problem) -> float:
         """Return how long a step will take that grows with the rows of a plan."""
-        return self._clock.pace.seconds(step, _rows_of_a_plan(problem))
+        return self.clock.pace.seconds(step, _rows_of_a_plan(problem))
 
     def _keep_if_better(self, tiled: TiledProblem) -> None:
         """Keep what is the best so far, and tell of a plan unless one as short was told of."""
@@ -237,16 +307,19 @@ class Evaluation:
             if self.best is not None:
                 return
             # Its addresses may be long in coming: until then there is a plan by the same rule.
-            self.best = tiled
+            self.findings = replace(self.findings, best=tiled)
             tiled = tiled.with_addresses()
         if tiled.value is None or not tiled.has_plan:
             return
         if self.best is None or not self.best.has_plan or _is_better(tiled, self.best):
-            self.best = tiled
-            self._seconds_of_best = self._seconds_of_last
-            if self._said is None or tiled.value < self._said:
-                self._said = tiled.value
-                self._options.on_better(tiled.value, len(tiled.problem.tasks))
+            took = self._seconds_of_last
+            self.findings = replace(self.findings, best=tiled, seconds_of_best=took)
+            self._tell_of(tiled, tiled.value)
+
+    def _tell_of(self, best: TiledProblem, value: int) -> None:
+        if not self._is_silent and (self._said is None or value < self._said):
+            self._said = value
+            self._options.on_better(value, len(best.problem.tasks))
 
 
 def _rows_of_a_plan(problem: Problem) -> int:

@@ -121,6 +121,8 @@ class Clock:
         Limit of CP-SAT's own deterministic time, all its runs together; ``None`` for none.
     pace
         What is known of the pace of steps.
+    gone
+        Seconds that were over before it begins to count.
     """
 
     def __init__(
@@ -130,11 +132,12 @@ class Clock:
         *,
         deterministic: float | None = None,
         pace: Pace | None = None,
+        gone: float = 0.0,
     ) -> None:
         self.now = now
         self.deterministic = deterministic
         self.pace = Pace(now) if pace is None else pace
-        self._began = now()
+        self._began = now() - gone
         self._limit = self._seconds = seconds
         self._spent = 0.0
         self._is_stopped = False
