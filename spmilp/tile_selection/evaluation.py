@@ -32,10 +32,10 @@ class Findings:
 
     Parameters
     ----------
-    best
-        The shortest plan so far, or the schedule of one.
-    promising
-        The tilings that are worth most, with their plan.
+    best, has_plan
+        What the shortest plan so far is worth, or the schedule of one while there is no plan.
+    promising, tasks, rows
+        What those tilings are worth that are worth most, their tasks, and rows of a plan of theirs.
     scheduled
         Cycles of their schedule as it was made.
     seconds_of_best
@@ -44,8 +44,11 @@ class Findings:
         The shortest schedule by each rule, in cycles.
     """
 
-    best: TiledProblem | None = None
-    promising: TiledProblem | None = None
+    best: Worth | None = None
+    has_plan: bool = False
+    promising: Worth | None = None
+    tasks: int = 0
+    rows: int = 0
     scheduled: Cycles = NEVER
     seconds_of_best: float = 0.0
     least: Mapping[Rule, int] = field(default_factory=dict)
@@ -65,12 +68,16 @@ class Outcome:
         Of all schedules that were made.
     findings
         The new ones; ``None`` where they are as before.
+    best, promising
+        What is new of these, see :class:`Evaluation`.
     """
 
     worth: Worth | None = None
     fits: bool = True
     tasks: int = 0
     findings: Findings | None = None
+    best: TiledProblem | None = None
+    promising: TiledProblem | None = None
 
 
 class Evaluation:
@@ -88,6 +95,10 @@ class Evaluation:
     ----------
     findings
         What it has found so far.
+    best
+        The shortest plan so far, or the schedule of one; ``None`` for that of another process.
+    promising
+        The tilings that are worth most, with their plan.
     interrupted
         Whether there was a ``KeyboardInterrupt``.
     """
@@ -98,17 +109,16 @@ class Evaluation:
         self._counts, self._options, self.clock = counts, options, clock
         self._began = monotonic()
         self._left = options.most_tasks
-        self.findings = Findings(best=known)
+        self.best = known
+        self.promising: TiledProblem | None = None
+        self.findings = Findings()
+        if known is not None:
+            self.findings = Findings(best=known.worth, has_plan=known.has_plan)
         self.interrupted = False
         self._said = None if known is None else known.value
         self._is_opened = False
         self._seconds_of_last = 0.0
         self._is_silent = False
-
-    @property
-    def best(self) -> TiledProblem | None:
-        """The shortest plan so far, or the schedule of one."""
-        return self.findings.best
 
     def is_over(self) -> bool:
         """Return whether a limit is reached."""
@@ -119,7 +129,7 @@ class Evaluation:
 
     def go_on(self) -> None:
         """Raise ``OutOfTimeError`` when the time is over and there is a schedule."""
-        if self.best is not None:
+        if self.findings.best is not None:
             self.clock.go_on(self._share_at_most)
 
     def affords(self, tilings: Tilings) -> bool:
@@ -143,34 +153,41 @@ class Evaluation:
         try:
             for schedule in self._schedules(problem):
                 one = TiledProblem(problem=problem, schedule=schedule)
-                if _is_better(one, best):
+                if best is None or _is_less(one.worth, best.worth):
                     best = one
                     self._keep_if_better(best)
             return None if best is None else self._value_once_opened(best)
         except KeyboardInterrupt:
-            if self.best is None:
+            if self.findings.best is None:
                 raise
             self.interrupted = True
             return None if best is None else best.worth
 
     def outcome_of(self, problem: Problem) -> Outcome:
         """Return what a problem is worth, and leave all as it is until that is taken."""
-        before, left, self._is_silent = self.findings, self._left, True
+        before, best, promising, left = self.findings, self.best, self.promising, self._left
+        self._is_silent = True
         try:
-            worth, found = self.value_of(problem), self.findings
-            changed = None if found is before else found
-            return Outcome(worth=worth, tasks=left - self._left, findings=changed)
+            worth = self.value_of(problem)
+            return Outcome(
+                worth=worth,
+                tasks=left - self._left,
+                findings=None if self.findings is before else self.findings,
+                best=None if self.best is best else self.best,
+                promising=None if self.promising is promising else self.promising,
+            )
         finally:
-            self.findings, self._left, self._is_silent = before, left, False
+            self.findings, self.best, self.promising = before, best, promising
+            self._left, self._is_silent = left, False
 
     def take(self, outcome: Outcome) -> None:
         """Learn what was found elsewhere, or in advance, from the same findings as there are."""
         self._left -= outcome.tasks
-        if outcome.findings is None:
-            return
-        self.findings, best = outcome.findings, outcome.findings.best
-        if best is not None and best.has_plan and best.value is not None:
-            self._tell_of(best, best.value)
+        self.findings = outcome.findings or self.findings
+        self.promising = outcome.promising or self.promising
+        if outcome.best is not None:
+            self.best = outcome.best
+            self._tell_of(outcome.best)
 
     def finish(self) -> TiledProblem | None:
         """Return the shortest plan; ``None`` where there is no schedule."""
@@ -178,7 +195,7 @@ class Evaluation:
 
     def delays(self) -> dict[str, int]:
         """Return how many cycles each group advances the best schedule, by the group's name."""
-        best = self.findings.promising or self.best
+        best = self.promising or self.best
         if best is None or best.schedule is None:
             return {}
         tasks = best.problem.tasks
@@ -197,7 +214,7 @@ class Evaluation:
         self._left -= len(problem.tasks)
         latest = int(SEARCH.promising * min(least.values())) if is_makespan and least else NEVER
         seconds: float | None = None
-        if self.best is not None and clock.is_limited:
+        if self.findings.best is not None and clock.is_limited:
             seconds = max(
                 SEARCH.least_seconds, SEARCH.times_as_long * self.findings.seconds_of_best
             )
@@ -232,25 +249,26 @@ class Evaluation:
         problem, share = tiled.problem, self._share_at_most
         if not self._options.justifies or problem.objective.first is not Quantity.MAKESPAN:
             return tiled.worth
-        least = None if self.findings.promising is None else self.findings.promising.worth
+        least = self.findings.promising
         has_time = self.clock.has_seconds(self._seconds(Step.OPEN, problem), share)
         if not has_time or not self._is_worth_opening(tiled):
-            return least if self.findings.promising is not None else tiled.worth
+            return tiled.worth if least is None else least
         clock = Clock(self.clock.seconds_left(share), self.clock.now)
         opened = self._once_opened(tiled, clock)
-        if not _is_better(opened, self.findings.promising):
+        if not _is_less(opened.worth, least):
             return opened.worth
         planned = self._planned(opened, clock)
-        if not _is_better(planned, self.findings.promising):
+        if not _is_less(planned.worth, least):
             return _greater(planned.worth, least)
-        self.findings = replace(self.findings, promising=planned)
+        self.promising, tasks, rows = planned, len(problem.tasks), _rows_of_a_plan(problem)
+        self.findings = replace(self.findings, promising=planned.worth, tasks=tasks, rows=rows)
         if opened.schedule is not None:
             self.findings = replace(self.findings, scheduled=opened.schedule.score[0])
         return planned.worth
 
     def _is_worth_opening(self, tiled: TiledProblem) -> bool:
         """Return whether a schedule may become the shortest once it is justified."""
-        most = SEARCH.worth_opening if self._opens_soon(tiled.problem) else 1.0
+        most = SEARCH.worth_opening if self._opens_soon(_rows_of_a_plan(tiled.problem)) else 1.0
         return (tiled.value or 0) <= most * self.findings.scheduled
 
     def _once_opened(self, tiled: TiledProblem, clock: Clock) -> TiledProblem:
@@ -276,9 +294,9 @@ class Evaluation:
         is_late = opened.is_open and clock.is_over()
         return with_addresses if is_late else with_addresses.once_justified()
 
-    def _opens_soon(self, problem: Problem) -> bool:
+    def _opens_soon(self, rows: int) -> bool:
         """Return whether a schedule is soon justified, as far as there is a limit of time."""
-        seconds = self._seconds(Step.OPEN, problem)
+        seconds = self.clock.pace.seconds(Step.OPEN, rows)
         return not self.clock.is_limited or seconds < SEARCH.seconds_to_open
 
     def _extended(self, share: float) -> float:
@@ -286,10 +304,9 @@ class Evaluation:
 
         Plans are large then, but soon justified.
         """
-        best = self.findings.promising
-        if not self._is_opened or best is None or len(best.problem.tasks) <= SEARCH.large:
+        if not self._is_opened or self.findings.tasks <= SEARCH.large:
             return share
-        return share * (SEARCH.longer if self._opens_soon(best.problem) else 1.0)
+        return share * (SEARCH.longer if self._opens_soon(self.findings.rows) else 1.0)
 
     @property
     def _share_at_most(self) -> float:
@@ -304,20 +321,26 @@ class Evaluation:
         if tiled.value is None:
             return
         if not tiled.has_plan:
-            if self.best is not None:
+            if self.findings.best is not None:
                 return
             # Its addresses may be long in coming: until then there is a plan by the same rule.
-            self.findings = replace(self.findings, best=tiled)
+            self._keep(tiled)
             tiled = tiled.with_addresses()
         if tiled.value is None or not tiled.has_plan:
             return
-        if self.best is None or not self.best.has_plan or _is_better(tiled, self.best):
-            took = self._seconds_of_last
-            self.findings = replace(self.findings, best=tiled, seconds_of_best=took)
-            self._tell_of(tiled, tiled.value)
+        if not self.findings.has_plan or _is_less(tiled.worth, self.findings.best):
+            self._keep(tiled)
+            self.findings = replace(self.findings, seconds_of_best=self._seconds_of_last)
+            self._tell_of(tiled)
 
-    def _tell_of(self, best: TiledProblem, value: int) -> None:
-        if not self._is_silent and (self._said is None or value < self._said):
+    def _keep(self, tiled: TiledProblem) -> None:
+        self.best = tiled
+        self.findings = replace(self.findings, best=tiled.worth, has_plan=tiled.has_plan)
+
+    def _tell_of(self, best: TiledProblem) -> None:
+        value = best.value
+        is_news = self._said is None or (value is not None and value < self._said)
+        if value is not None and best.has_plan and is_news and not self._is_silent:
             self._said = value
             self._options.on_better(value, len(best.problem.tasks))
 
@@ -331,6 +354,5 @@ def _greater(one: Worth | None, other: Worth | None) -> Worth | None:
     return max((some for some in (one, other) if some is not None), default=None)
 
 
-def _is_better(one: TiledProblem, other: TiledProblem | None) -> bool:
-    least = None if other is None else other.worth
-    return least is None or (one.worth is not None and one.worth < least)
+def _is_less(one: Worth | None, other: Worth | None) -> bool:
+    return other is None or (one is not None and one < other)
