@@ -34,6 +34,13 @@ HEARTBEAT = 0.05
 """Seconds after which a function that was asked to stop is asked again."""
 
 
+def processors() -> int:
+    """Return the processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def begun(function: Callable[[], R]) -> Future[R]:
     """Begin a function in a thread of its own, which ends with this process at the latest."""
     call: Future[R] = Future()

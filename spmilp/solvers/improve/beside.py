@@ -19,7 +19,7 @@ SECONDS_TO_ANSWER = 0.2
 LEAST_SECONDS = 3.0
 """Of a search that is worth another process, which takes one or two to start."""
 
-EXCHANGES = (0.35, 0.65, 1.0)
+EXCHANGES = (0.25, 0.5, 0.75, 1.0)
 """Shares of the time after which all go on from the best plan of any."""
 
 Improve = Callable[[SearchContext], Plan | None]
@@ -61,12 +61,12 @@ class SearchesBeside:
             asked = self._helpers.begin(improved, self._improve, self._problem, question)
             self._asked.append(asked)
 
-    def best(self) -> Plan | None:
-        """Return the shortest plan that others have found; of equal ones that of the first."""
+    def plans(self) -> list[Plan]:
+        """Return what others have found that is shorter than where they began, the best first."""
         wait_for(self._asked, self._context.clock.seconds_left())
         plans = [self._plan(one) for one in self._asked if one.done()]
         self._asked.clear()
-        return min(filter(None, plans), key=lambda plan: plan.claim.makespan, default=None)
+        return sorted(filter(None, plans), key=lambda plan: plan.claim.makespan)
 
     def _plan(self, asked: Future[bytes]) -> Plan | None:
         try:

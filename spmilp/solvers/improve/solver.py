@@ -13,7 +13,7 @@ from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.improve.beside import EXCHANGES, LEAST_SECONDS, SearchesBeside
-from spmilp.solvers.improve.steps import ReassignmentSteps
+from spmilp.solvers.improve.steps import Move, ReassignmentSteps, moves_between
 from spmilp.solvers.justify.context import context_of, plan_of
 from spmilp.solvers.justify.repacking import Repacking, justified
 from spmilp.solvers.justify.schedule import TimedSchedule
@@ -155,25 +155,28 @@ class Search:
         return plan if plan.claim.makespan < hint.claim.makespan else None
 
     def _improve(self, best: Candidate) -> None:
-        """Go on from a plan; others beside this search go on from the best of all now and then."""
-        for number, until in enumerate(EXCHANGES if self._others else EXCHANGES[-1:]):
-            self._step_by_step(best, self._context.options.seed + SEEDS_APART * number, until)
-            if self._others is None:
-                return
-            self._hear_of(self._others)
-            best = self._best or best
-            if until < EXCHANGES[-1] and not self._is_done():
-                self._others.begin(self._plan_of(best), EXCHANGES[number + 1])
+        """Go on from a plan, and now and then from the best of all searches.
 
-    def _hear_of(self, others: SearchesBeside) -> None:
-        """Learn the best plan of the others, where it is better."""
-        plan = others.best()
-        if plan is None or plan.claim.makespan >= self._makespan():
-            return
-        self._elsewhere = plan
-        self._report(plan.claim.makespan, "beside")
-        if not self._clock.is_over():
-            self._offer(self._candidate(plan)[0], "justified")
+        What others have moved is tried there, too.
+        """
+        others, base, moves = self._others, self._hint, list[Move]()
+        machine = self._context.problem.machine
+        for number, until in enumerate(EXCHANGES if others else EXCHANGES[-1:]):
+            seed = self._context.options.seed + SEEDS_APART * number
+            self._step_by_step(best, seed, until, moves)
+            found = [] if others is None else others.plans()
+            if others is None or until == EXCHANGES[-1] or self._is_done():
+                self._elsewhere = next(iter(found), None)
+                return
+            mine = self._plan_of(self._best or best)
+            shortest, *rest = sorted([mine, *found], key=lambda plan: plan.claim.makespan)
+            if shortest is not mine:
+                self._offer(self._candidate(shortest)[0], "beside")
+            best = self._best or best
+            if base is not None:
+                moves = [move for plan in rest for move in moves_between(machine, base, plan)]
+            base = shortest
+            others.begin(base, EXCHANGES[number + 1])
 
     def result(self) -> SolverResult:
         """Return the best plan that the checker accepts."""
@@ -268,14 +271,16 @@ class Search:
             if self._is_done():
                 return
 
-    def _step_by_step(self, best: Candidate, seed: int, until: float) -> None:
+    def _step_by_step(
+        self, best: Candidate, seed: int, until: float, moves: Sequence[Move]
+    ) -> None:
         """Go on from the best plan with open addresses; now and then look for addresses.
 
         When nothing pays for long, go on from that plan with some tasks moved at random.
         """
         work = best.work
         steps = ReassignmentSteps(work, self._clock, seed)
-        current = work.opened(best.addressed or best.opened)
+        current = steps.with_moves(work.opened(best.addressed or best.opened), moves)
         left = min(MOST_STEPS, ACTIVITIES_MOVED // current.start.size)
         idle = since = 0
         while not (self._is_done() or self._clock.is_over(until)) and (

@@ -1,9 +1,12 @@
 """Steps in which a task changes its core: which one, and where to; whether it pays."""
 
 from collections.abc import Iterable
+from typing import TypeAlias
 
 import numpy as np
 
+from spmilp.machine.machine import Machine
+from spmilp.plan.plan import Plan
 from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.improve.reassignment import Reassigned, Reassigner
 from spmilp.solvers.justify.passes import backward_pass, forward_pass, forward_pass_by
@@ -12,6 +15,7 @@ from spmilp.solvers.justify.schedule import (
     Memories,
     PartialOrderSchedule,
     TimedSchedule,
+    pools_of,
     taken_by,
     timed,
 )
@@ -23,6 +27,18 @@ TRIES = 8
 
 MOVES, SLACK = 3, 0.003
 """Tasks that move where nothing else pays, and the share of the makespan each may cost."""
+
+
+Move: TypeAlias = tuple[TaskIdx, int]
+"""A task, and the pool of cores that it is to run on."""
+
+
+def moves_between(machine: Machine, before: Plan, after: Plan) -> list[Move]:
+    """Return what runs on another pool of cores in another plan of the same problem."""
+    pools = {core: pool for pool, cores in enumerate(pools_of(machine)) for core in cores}
+    known = {one.task: pools[one.core] for one in before.placements}
+    now = ((one.task, pools[one.core]) for one in after.placements)
+    return [(task, pool) for task, pool in now if pool != known[task]]
 
 
 class ReassignmentSteps:
@@ -56,6 +72,17 @@ class ReassignmentSteps:
             if found is not None and _is_better(found, current):
                 return self._work.opened(found, rounds=1)
         return current
+
+    def with_moves(self, current: TimedSchedule, moves: Iterable[Move]) -> TimedSchedule:
+        """Make those of some moves that pay; return a schedule that ends no later."""
+        memories, before = self._work.memories(), current
+        for task, pool in moves:
+            if self._clock.is_over():
+                break
+            found = self._reassigned(self._extremes(current, memories)[0], task, pool, memories)
+            if found is not None and _is_better(found, current):
+                current = found
+        return current if current is before else self._work.opened(current, rounds=1)
 
     def shaken(self, current: TimedSchedule) -> TimedSchedule:
         """Move some tasks at random, also where that makes the plan a little longer."""
