@@ -2,18 +2,17 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from spmilp.bounds.best import Bound
 from spmilp.errors import DoesNotFitError
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
-from spmilp.solvers.improve.beside import EXCHANGES, LEAST_SECONDS, SearchesBeside
-from spmilp.solvers.improve.steps import Move, ReassignmentSteps, moves_between
+from spmilp.solvers.improve.crew import Crew
+from spmilp.solvers.improve.steps import ReassignmentSteps
 from spmilp.solvers.justify.context import context_of, plan_of
 from spmilp.solvers.justify.repacking import Repacking, justified
 from spmilp.solvers.justify.schedule import TimedSchedule
@@ -43,9 +42,6 @@ SHARE_OF_CHOICE, SHARE_OF_OPEN_CHOICE = 0.45, 0.2
 """Shares of the time by which an initial solution is chosen. The second holds where the first plan
 was justified with open addresses before: then others are seldom better."""
 
-SEEDS_APART = 1000
-"""Between the seeds of successive stretches of one search; other searches have those in between."""
-
 ACTIVITIES_MOVED, MOST_STEPS = 500_000, 50
 """Without a time limit there are so many steps that about so many activities are moved."""
 
@@ -58,6 +54,9 @@ PATIENCE = 12
 LONG_IDLE = 40
 """Steps without a shorter plan before some tasks are moved at random. In 20 s plans were 0.7 % and
 0.1 % shorter where nothing else was found any more (tiny_lstm, resnet8 on mesh4x4)."""
+
+WORTH_CREW = 6.0
+"""Seconds from which on other processes help: they take one or two to start."""
 
 
 def in_turn(kept: Sequence[Found]) -> Iterator[Found]:
@@ -97,18 +96,12 @@ class Search:
     memory, one that is a tenth longer than the best at first may be a tenth shorter then.
     """
 
-    def __init__(
-        self,
-        context: SearchContext,
-        bound: Bound | None = None,
-        others: SearchesBeside | None = None,
-    ) -> None:
+    def __init__(self, context: SearchContext, crew: Crew | None = None) -> None:
         self._context = context
-        self._others = others
-        self._elsewhere: Plan | None = None
+        self._crew = crew
         self._clock = context.clock
         self._hint = context.valid_hint
-        self._bound = bound or context.bound
+        self._bound = context.bound
         self._schedules = Schedules.of(context)
         self._begins_open = can_be_open(context.problem)
         self._is_small = len(context.problem.tasks) <= SMALL
@@ -139,50 +132,10 @@ class Search:
                 break
             self._repack(candidate)
         if self._best is not None:
-            self._improve(self._best)
-
-    def improved_hint(self) -> Plan | None:
-        """Return a plan that is shorter than the hint, if one is found by steps from there."""
-        hint = self._hint
-        if hint is None:
-            return None
-        self._first = hint
-        best, _ = self._candidate(hint)
-        self._offer(best, "justified")
-        self._repack(best)
-        self._improve(self._best or best)
-        plan = self._plan_of(self._best or best)
-        return plan if plan.claim.makespan < hint.claim.makespan else None
-
-    def _improve(self, best: Candidate) -> None:
-        """Go on from a plan, and now and then from the best of all searches.
-
-        What others have moved is tried there, too.
-        """
-        others, base, moves = self._others, self._hint, list[Move]()
-        machine = self._context.problem.machine
-        for number, until in enumerate(EXCHANGES if others else EXCHANGES[-1:]):
-            seed = self._context.options.seed + SEEDS_APART * number
-            self._step_by_step(best, seed, until, moves)
-            found = [] if others is None else others.plans()
-            if others is None or until == EXCHANGES[-1] or self._is_done():
-                self._elsewhere = next(iter(found), None)
-                return
-            mine = self._plan_of(self._best or best)
-            shortest, *rest = sorted([mine, *found], key=lambda plan: plan.claim.makespan)
-            if shortest is not mine:
-                self._offer(self._candidate(shortest)[0], "beside")
-            best = self._best or best
-            if base is not None:
-                moves = [move for plan in rest for move in moves_between(machine, base, plan)]
-            base = shortest
-            others.begin(base, EXCHANGES[number + 1])
+            self._step_by_step(self._best)
 
     def result(self) -> SolverResult:
         """Return the best plan that the checker accepts."""
-        elsewhere = self._elsewhere
-        if elsewhere is not None and elsewhere.claim.makespan < self._makespan():
-            return self._context.found(elsewhere, solver=NAME)
         if self._best is not None:
             plan: Plan | None = self._plan_of(self._best)
         else:
@@ -218,19 +171,14 @@ class Search:
         for decisions in self._decisions_to_begin_with():
             if found and (self._is_done() or self._clock.is_over(share)):
                 break
-            candidate, options = self._candidate(decisions, options)
+            context, first = context_of(self._context.problem, decisions, options)
+            options, work = context.options, Repacking(context, self._clock)
+            addressed = justified(context, first) if isinstance(decisions, Plan) else None
+            opened = work.opened(addressed or first, FIRST_ROUNDS)
+            candidate = Candidate(work, addressed, opened)
             self._offer(candidate, "justified")
             found.append(candidate)
         return found
-
-    def _candidate(
-        self, decisions: Plan | PlanColumns, options: OptionTables | None = None
-    ) -> tuple[Candidate, OptionTables]:
-        context, first = context_of(self._context.problem, decisions, options)
-        work = Repacking(context, self._clock)
-        addressed = justified(context, first) if isinstance(decisions, Plan) else None
-        opened = work.opened(addressed or first, FIRST_ROUNDS)
-        return Candidate(work, addressed, opened), context.options
 
     def _decisions_to_begin_with(self) -> Iterator[Plan | PlanColumns]:
         """Yield plans, and schedules with open addresses; of a large problem only one plan then."""
@@ -271,21 +219,17 @@ class Search:
             if self._is_done():
                 return
 
-    def _step_by_step(
-        self, best: Candidate, seed: int, until: float, moves: Sequence[Move]
-    ) -> None:
+    def _step_by_step(self, best: Candidate) -> None:
         """Go on from the best plan with open addresses; now and then look for addresses.
 
         When nothing pays for long, go on from that plan with some tasks moved at random.
         """
         work = best.work
-        steps = ReassignmentSteps(work, self._clock, seed)
-        current = steps.with_moves(work.opened(best.addressed or best.opened), moves)
+        steps = ReassignmentSteps(work, self._clock, self._context.options.seed, self._crew)
+        current = work.opened(best.addressed or best.opened)
         left = min(MOST_STEPS, ACTIVITIES_MOVED // current.start.size)
         idle = since = 0
-        while not (self._is_done() or self._clock.is_over(until)) and (
-            self._clock.is_limited or left > 0
-        ):
+        while not self._is_done() and (self._clock.is_limited or left > 0):
             left -= 1
             before = current.makespan
             current = steps.improve(current)
@@ -346,20 +290,10 @@ class LnsSolver(Solver):
             return found if hint is None else context.better(found, context.found(hint))
         if context.misfit:
             return context.infeasible(context.misfit)
-        searches, hint = context.options.workers, context.valid_hint
-        with ExitStack() as opened:
-            others: SearchesBeside | None = None
-            if searches > 1 and (context.clock.seconds_left() or 0.0) > 2 * LEAST_SECONDS:
-                others = SearchesBeside(context, searches, improved_hint)
-                opened.enter_context(others)
-                if hint is not None:
-                    others.begin(hint, EXCHANGES[0])
-            search = Search(context, others=others)
+        options, left = context.options, context.clock.seconds_left()
+        helps = left is None or left >= WORTH_CREW
+        with Crew(options.workers - 1 if helps else 0, options.on_warning) as crew:
+            search = Search(context, crew)
             with context.until_interrupted(lambda: search.has_plan):
                 search.run()
-            return search.result()
-
-
-def improved_hint(context: SearchContext) -> Plan | None:
-    """Return a plan that is shorter than the hint, if one is found; see :class:`SearchesBeside`."""
-    return Search(context, context.fast_bound).improved_hint()
+        return search.result()

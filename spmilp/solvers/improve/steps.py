@@ -1,13 +1,12 @@
 """Steps in which a task changes its core: which one, and where to; whether it pays."""
 
 from collections.abc import Iterable
-from typing import TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from spmilp.machine.machine import Machine
-from spmilp.plan.plan import Plan
 from spmilp.solvers.common.clock import Clock
+from spmilp.solvers.improve.crew import Crew
 from spmilp.solvers.improve.reassignment import Reassigned, Reassigner
 from spmilp.solvers.justify.passes import backward_pass, forward_pass, forward_pass_by
 from spmilp.solvers.justify.repacking import Repacking
@@ -15,7 +14,6 @@ from spmilp.solvers.justify.schedule import (
     Memories,
     PartialOrderSchedule,
     TimedSchedule,
-    pools_of,
     taken_by,
     timed,
 )
@@ -26,19 +24,30 @@ TRIES = 8
 """Reassignments at most in a step."""
 
 MOVES, SLACK = 3, 0.003
-"""Tasks that move where nothing else pays, and the share of the makespan each may cost."""
+"""Tasks that move where nothing else pays, and the share of the makespan that each may cost."""
 
 
 Move: TypeAlias = tuple[TaskIdx, int]
 """A task, and the pool of cores that it is to run on."""
 
 
-def moves_between(machine: Machine, before: Plan, after: Plan) -> list[Move]:
-    """Return what runs on another pool of cores in another plan of the same problem."""
-    pools = {core: pool for pool, cores in enumerate(pools_of(machine)) for core in cores}
-    known = {one.task: pools[one.core] for one in before.placements}
-    now = ((one.task, pools[one.core]) for one in after.placements)
-    return [(task, pool) for task, pool in now if pool != known[task]]
+class Setting(NamedTuple):
+    """What a move has to improve on.
+
+    Attributes
+    ----------
+    late
+        The schedule as late as it can be.
+    value
+        What it has to be better than, see :func:`_value`.
+    slack
+        Cycles by which it may end later for all that.
+    """
+
+    late: TimedSchedule
+    memories: Memories
+    value: tuple[Cycles, float]
+    slack: Cycles = 0
 
 
 class ReassignmentSteps:
@@ -46,10 +55,16 @@ class ReassignmentSteps:
 
     The plan has to end earlier, or at the same cycle and the busiest resource has less to do. Tasks
     are chosen at activities without slack, for no other move saves anything alone.
+
+    Parameters
+    ----------
+    crew
+        Processes that try several moves at a time; the first that pays is made, as without them.
     """
 
-    def __init__(self, work: Repacking, clock: Clock, seed: int) -> None:
+    def __init__(self, work: Repacking, clock: Clock, seed: int, crew: Crew | None = None) -> None:
         self._work = work
+        self._crew = crew or Crew(0, lambda warning: None)
         self._clock = clock
         self._reassigner = Reassigner(work.context)
         self._tasks = len(work.context.problem.tasks)
@@ -63,26 +78,22 @@ class ReassignmentSteps:
         if early.makespan < current.makespan:
             return early
         critical = np.flatnonzero((late.schedule.cycles > 0) & (late.start == early.start))
-        pools = len(self._reassigner.pools)
-        for _ in range(TRIES if critical.size else 0):
-            task = self._task_at(late.schedule, int(self._random.choice(critical)))
-            if task is None or self._clock.is_over():
-                continue
-            found = self._reassigned(late, task, int(self._random.integers(pools)), memories)
-            if found is not None and _is_better(found, current):
-                return self._work.opened(found, rounds=1)
+        left = TRIES if critical.size else 0
+        setting = Setting(late, memories, _value(current))
+        while left and not self._clock.is_over():
+            moves, states = list[Move](), list[Any]()
+            while left and len(moves) < self._crew.size:
+                left -= 1
+                task = self._task_at(late.schedule, int(self._random.choice(critical)))
+                if task is not None:
+                    moves.append((task, int(self._random.integers(len(self._reassigner.pools)))))
+                    states.append(self._random.bit_generator.state)
+            found = self._crew.first(moved, (self._reassigner, setting), moves) if moves else None
+            if found is not None:
+                # Chance goes on as if the moves behind this one had not been drawn.
+                self._random.bit_generator.state = states[found[0]]
+                return self._work.opened(found[1], rounds=1)
         return current
-
-    def with_moves(self, current: TimedSchedule, moves: Iterable[Move]) -> TimedSchedule:
-        """Make those of some moves that pay; return a schedule that ends no later."""
-        memories, before = self._work.memories(), current
-        for task, pool in moves:
-            if self._clock.is_over():
-                break
-            found = self._reassigned(self._extremes(current, memories)[0], task, pool, memories)
-            if found is not None and _is_better(found, current):
-                current = found
-        return current if current is before else self._work.opened(current, rounds=1)
 
     def shaken(self, current: TimedSchedule) -> TimedSchedule:
         """Move some tasks at random, also where that makes the plan a little longer."""
@@ -93,7 +104,8 @@ class ReassignmentSteps:
                 break
             late, _ = self._extremes(current, memories)
             task, pool = int(self._random.integers(self._tasks)), int(self._random.integers(pools))
-            found = self._reassigned(late, task, pool, memories, slack)
+            setting = Setting(late, memories, (NEVER, 0.0), slack)
+            found = moved(self._reassigner, setting, (task, pool))
             if found is not None:
                 current, left = found, left - 1
         return self._work.opened(current, rounds=1)
@@ -123,28 +135,23 @@ class ReassignmentSteps:
         tasks = [one for one in ends if 0 <= one < self._tasks]
         return int(self._random.choice(tasks)) if tasks else None
 
-    def _reassigned(
-        self, late: TimedSchedule, task: TaskIdx, pool: int, memories: Memories, slack: Cycles = 0
-    ) -> TimedSchedule | None:
-        """Return the schedule after a move; ``None`` if it is not possible or does not pay.
 
-        Parameters
-        ----------
-        slack
-            By which it may end later.
-        """
-        found = self._reassigner.reassigned(late, task, pool)
-        if found is None:
-            return None
-        stretched = with_unplaced(late.schedule, found, late.start)
-        full = overfull(stretched, memories.limit, found.memories)
-        as_before = overfull(late, memories.limit, full)
-        if any(most > as_before.get(memory, 0) for memory, most in full.items()):
-            return None
-        # Whatever is behind may not be later than it can be for the makespan before.
-        due = late.start + slack
-        due[[act for _, _, act in found.unplaced]] = NEVER
-        return forward_pass_by(stretched, memories, due)
+def moved(reassigner: Reassigner, setting: Setting, move: Move) -> TimedSchedule | None:
+    """Return the schedule after a move; ``None`` if it is not possible or does not pay."""
+    late, memories, value, slack = setting
+    found = reassigner.reassigned(late, *move)
+    if found is None:
+        return None
+    stretched = with_unplaced(late.schedule, found, late.start)
+    full = overfull(stretched, memories.limit, found.memories)
+    as_before = overfull(late, memories.limit, full)
+    if any(most > as_before.get(memory, 0) for memory, most in full.items()):
+        return None
+    # Whatever is behind may not be later than it can be for the makespan before.
+    due = late.start + slack
+    due[[act for _, _, act in found.unplaced]] = NEVER
+    after = forward_pass_by(stretched, memories, due)
+    return after if after is not None and _value(after) < value else None
 
 
 def with_unplaced(before: PartialOrderSchedule, found: Reassigned, start: Ints) -> TimedSchedule:
@@ -212,10 +219,9 @@ def _most_bytes(now: TimedSchedule, memory: MemoryIdx) -> Bytes:
     return int(np.cumsum(change[np.lexsort((change, at))]).max(initial=0))
 
 
-def _is_better(found: TimedSchedule, current: TimedSchedule) -> bool:
-    if found.makespan != current.makespan:
-        return found.makespan < current.makespan
-    return _busiest(found.schedule) < _busiest(current.schedule)
+def _value(timed: TimedSchedule) -> tuple[Cycles, float]:
+    """Return the makespan, and for how long the busiest resource is held; less is better."""
+    return timed.makespan, _busiest(timed.schedule)
 
 
 def _busiest(schedule: PartialOrderSchedule) -> float:
