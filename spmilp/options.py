@@ -129,8 +129,9 @@ class Options:
     seed
         Seed of the search.
     workers
-        Processes that search for tiles and improve plans (lns), or threads of CP-SAT and of MILP
-        solvers. 1 makes runs repeatable, unless the time limit cuts a search short.
+        Processes that evaluate tilings and try the moves of lns, which find what one finds, sooner;
+        threads of CP-SAT and of MILP solvers, whose runs only 1 makes repeatable. In both cases
+        unless the time limit cuts a search short.
     cost_model
         Learn the cycles of tiles from these measured ones (spmilp calibrate says how well); those
         of tiles outside of the measurements are the machine's, which a warning says.

@@ -19,6 +19,12 @@ pytestmark = pytest.mark.full
 SUBJECT = NetworkOnMachine(network=residuals(), machine=star_machine(4, 1 << 14))
 
 
+@pytest.fixture(scope="module")
+def alone() -> list[object]:
+    with pytest.MonkeyPatch.context() as patched:
+        return searched(1, patched)[0]
+
+
 def searched(workers: int, monkeypatch: pytest.MonkeyPatch) -> tuple[list[object], list[str]]:
     """Return what was tried, with what it was worth, and the warnings."""
     tried: list[object] = []
@@ -33,7 +39,7 @@ def searched(workers: int, monkeypatch: pytest.MonkeyPatch) -> tuple[list[object
     with monkeypatch.context() as patched:
         patched.setattr(refine.Trials, "is_better", is_better)
         how = TileOptions(
-            how=Tiles.SEARCH, tasks=60_000, workers=workers, on_warning=warnings.append
+            how=Tiles.SEARCH, tasks=12_000, workers=workers, on_warning=warnings.append
         )
         tried.append(choose_tiles(SUBJECT, how).value)
     return tried, warnings
@@ -44,9 +50,8 @@ def die(findings: bytes, question: bytes) -> None:
 
 
 def test_with_more_workers_the_same_tilings_are_tried_in_the_same_order(
-    monkeypatch: pytest.MonkeyPatch,
+    alone: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    alone, _ = searched(1, monkeypatch)
     assert len(alone) > 20
     evaluated_here = 0
     known = ahead.outcome
@@ -62,9 +67,8 @@ def test_with_more_workers_the_same_tilings_are_tried_in_the_same_order(
 
 
 def test_a_search_whose_helpers_are_killed_goes_on_alone_and_says_so_once(
-    monkeypatch: pytest.MonkeyPatch,
+    alone: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    alone, _ = searched(1, monkeypatch)
     monkeypatch.setattr(ahead, "evaluate", die)
     tried, warnings = searched(3, monkeypatch)
     assert tried == alone

@@ -23,6 +23,9 @@ from spmilp.units import Bytes, Cycles, MemoryIdx, TaskIdx
 TRIES = 8
 """Reassignments at most in a step."""
 
+TRIES_ALONE = 2
+"""The first of them, before other processes are asked, which have to be told of a new schedule."""
+
 MOVES, SLACK = 3, 0.003
 """Tasks that move where nothing else pays, and the share of the makespan that each may cost."""
 
@@ -82,7 +85,8 @@ class ReassignmentSteps:
         setting = Setting(late, memories, _value(current))
         while left and not self._clock.is_over():
             moves, states = list[Move](), list[Any]()
-            while left and len(moves) < self._crew.size:
+            size = 1 if left > TRIES - TRIES_ALONE else self._crew.size
+            while left and len(moves) < size:
                 left -= 1
                 task = self._task_at(late.schedule, int(self._random.choice(critical)))
                 if task is not None:
