@@ -22,11 +22,6 @@ from spmilp.tile_selection.pieces import PieceCounts
 from spmilp.tile_selection.settings import TileOptions
 
 
-def helpers_for(subject: NetworkOnMachine, options: TileOptions) -> Helpers:
-    """Start processes that evaluate tilings of a network; one fewer than there are workers."""
-    return Helpers(options.workers - 1, prepare, pickle.dumps(subject), options.justifies)
-
-
 def prepare(subject: bytes, justifies: bool) -> None:
     """Know what is tiled, in a child."""
     found: NetworkOnMachine = pickle.loads(subject)
@@ -64,7 +59,7 @@ def outcome(
     """Return what tilings are worth; the evaluation knows nothing of it yet."""
     problem = lower(tilings)
     if groups_that_do_not_fit(problem):
-        return Outcome(fits=False)
+        return Outcome(None, fits=False)
     return evaluation.outcome_of(problem)
 
 

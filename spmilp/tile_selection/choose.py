@@ -1,5 +1,6 @@
 """How tile sizes are chosen: at first sight, by a search, as SMAUG does; and what time allows."""
 
+import pickle
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -11,7 +12,7 @@ from spmilp.problem.problem import Problem
 from spmilp.processes import Helpers
 from spmilp.solvers.common.clock import Clock, OutOfTimeError
 from spmilp.solvers.schedule.portfolio import EVALUATION_RULES, schedules_by
-from spmilp.tile_selection.ahead import Ahead, helpers_for
+from spmilp.tile_selection.ahead import Ahead, prepare
 from spmilp.tile_selection.coarse import (
     MOST_PIECES_EVER,
     CoarseTilings,
@@ -74,7 +75,8 @@ def choose_tiles(
     searches = options.how is Tiles.SEARCH
     gets_help = searches and options.workers > 1 and clock.has_seconds(SEARCH.worth_helpers)
     if gets_help and helpers is None:
-        with helpers_for(subject, options) as helpers:
+        known_there = pickle.dumps(subject), options.justifies
+        with Helpers(options.workers - 1, prepare, *known_there) as helpers:
             return choose_tiles(subject, options, clock, known=known, start=start, helpers=helpers)
     has_hint = known is not None or start is not None
     quickest = CoarseTilings(subject.network, subject.machine)

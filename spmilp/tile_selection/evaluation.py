@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from time import monotonic
+from typing import Any, NamedTuple
 
 from spmilp.lowering.tiling import Tilings
 from spmilp.problem.objective import Quantity
@@ -28,51 +29,31 @@ from spmilp.units import Cycles
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """What new problems are compared with.
+    """What new problems are compared with; it is small, for other processes are told of it.
 
-    Parameters
-    ----------
-    best, has_plan
-        What the shortest plan so far is worth, or the schedule of one while there is no plan.
-    promising, tasks, rows
-        What those tilings are worth that are worth most, their tasks, and rows of a plan of theirs.
-    scheduled
-        Cycles of their schedule as it was made.
-    seconds_of_best
-        How long the schedule of the best plan took to make.
-    least
-        The shortest schedule by each rule, in cycles.
+    ``best`` is the worth of the shortest plan, or of a schedule while there is no plan; ``seconds``
+    what its schedule took to make. ``promising`` is the worth of the tilings that are worth most,
+    with their tasks, rows of a plan, and cycles of the schedule as it was made. ``least`` has the
+    cycles of the shortest schedule by each rule.
     """
 
     best: Worth | None = None
     has_plan: bool = False
+    seconds: float = 0.0
     promising: Worth | None = None
     tasks: int = 0
     rows: int = 0
     scheduled: Cycles = NEVER
-    seconds_of_best: float = 0.0
     least: Mapping[Rule, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """What some tilings are worth, and what was found out in passing.
+class Outcome(NamedTuple):
+    """What tilings are worth, whether their tasks fit, and the tasks of all schedules made.
 
-    Parameters
-    ----------
-    worth
-        ``None`` without a plan.
-    fits
-        Whether all tasks fit.
-    tasks
-        Of all schedules that were made.
-    findings
-        The new ones; ``None`` where they are as before.
-    best, promising
-        What is new of these, see :class:`Evaluation`.
+    The rest is what is new, and ``None`` where all is as before; see :class:`Evaluation`.
     """
 
-    worth: Worth | None = None
+    worth: Worth | None
     fits: bool = True
     tasks: int = 0
     findings: Findings | None = None
@@ -165,20 +146,16 @@ class Evaluation:
 
     def outcome_of(self, problem: Problem) -> Outcome:
         """Return what a problem is worth, and leave all as it is until that is taken."""
-        before, best, promising, left = self.findings, self.best, self.promising, self._left
+        before, left = (self.findings, self.best, self.promising), self._left
         self._is_silent = True
         try:
-            worth = self.value_of(problem)
-            return Outcome(
-                worth=worth,
-                tasks=left - self._left,
-                findings=None if self.findings is before else self.findings,
-                best=None if self.best is best else self.best,
-                promising=None if self.promising is promising else self.promising,
-            )
+            worth, tasks = self.value_of(problem), left - self._left
+            now = zip((self.findings, self.best, self.promising), before, strict=True)
+            news: Iterator[Any] = (None if new is old else new for new, old in now)
+            return Outcome(worth, True, tasks, *news)
         finally:
-            self.findings, self.best, self.promising = before, best, promising
-            self._left, self._is_silent = left, False
+            (self.findings, self.best, self.promising), self._left = before, left
+            self._is_silent = False
 
     def take(self, outcome: Outcome) -> None:
         """Learn what was found elsewhere, or in advance, from the same findings as there are."""
@@ -215,9 +192,7 @@ class Evaluation:
         latest = int(SEARCH.promising * min(least.values())) if is_makespan and least else NEVER
         seconds: float | None = None
         if self.findings.best is not None and clock.is_limited:
-            seconds = max(
-                SEARCH.least_seconds, SEARCH.times_as_long * self.findings.seconds_of_best
-            )
+            seconds = max(SEARCH.least_seconds, SEARCH.times_as_long * self.findings.seconds)
         share = self._share_at_most if least else SEARCH.share_of_first
         rules = self._rules_worth_asking()
         began = clock.now()
@@ -330,7 +305,7 @@ class Evaluation:
             return
         if not self.findings.has_plan or _is_less(tiled.worth, self.findings.best):
             self._keep(tiled)
-            self.findings = replace(self.findings, seconds_of_best=self._seconds_of_last)
+            self.findings = replace(self.findings, seconds=self._seconds_of_last)
             self._tell_of(tiled)
 
     def _keep(self, tiled: TiledProblem) -> None:

@@ -169,8 +169,8 @@ class Trials:
             return self._ahead.take(tilings, [one for one in soon if self._affords(one)])
         problem = self._lower(tilings)
         if groups_that_do_not_fit(problem):
-            return Outcome(fits=False)
-        return Outcome(worth=self._evaluate(problem))
+            return Outcome(None, fits=False)
+        return Outcome(self._evaluate(problem))
 
     def value_of(self, tilings: Tilings) -> tuple[float, ...]:
         """Return what tilings are worth; infinity where that is nothing or they were not tried."""

@@ -12,9 +12,8 @@ New copies take free slots of the schedule, see :mod:`spmilp.solvers.justify.con
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -190,10 +189,6 @@ class Reassigner:
         self.pools: tuple[tuple[KindIdx, MemoryIdx], ...] = tuple(
             (core.kind, core.memory) for core in firsts
         )
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Another process makes it anew; the plan is of no use there.
-        return Reassigner, (replace(self.context, origin=None),)
 
     def reassigned(self, before: TimedSchedule, task: TaskIdx, pool: int) -> Reassigned | None:
         """Return a schedule in which a task runs on another pool of cores.

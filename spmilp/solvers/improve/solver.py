@@ -11,7 +11,6 @@ from spmilp.problem.objective import Quantity
 from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
-from spmilp.solvers.improve.crew import Crew
 from spmilp.solvers.improve.steps import ReassignmentSteps
 from spmilp.solvers.justify.context import context_of, plan_of
 from spmilp.solvers.justify.repacking import Repacking, justified
@@ -55,11 +54,6 @@ LONG_IDLE = 40
 """Steps without a shorter plan before some tasks are moved at random. In 20 s plans were 0.7 % and
 0.1 % shorter where nothing else was found any more (tiny_lstm, resnet8 on mesh4x4)."""
 
-SECONDS_WORTH_CREW, TASKS_WORTH_CREW = 6.0, 400
-"""From which on other processes help: they take one or two seconds to start, and what they are told
-takes as long as trying a move of few tasks (258: 3 ms). With 618 tasks two make 1.3 times as many
-steps as one."""
-
 
 def in_turn(kept: Sequence[Found]) -> Iterator[Found]:
     """Yield the best schedule of each assignment, then the second of each, and so on."""
@@ -98,9 +92,8 @@ class Search:
     memory, one that is a tenth longer than the best at first may be a tenth shorter then.
     """
 
-    def __init__(self, context: SearchContext, crew: Crew | None = None) -> None:
+    def __init__(self, context: SearchContext) -> None:
         self._context = context
-        self._crew = crew
         self._clock = context.clock
         self._hint = context.valid_hint
         self._bound = context.bound
@@ -227,7 +220,7 @@ class Search:
         When nothing pays for long, go on from that plan with some tasks moved at random.
         """
         work = best.work
-        steps = ReassignmentSteps(work, self._clock, self._context.options.seed, self._crew)
+        steps = ReassignmentSteps(work, self._clock, self._context.options.seed)
         current = work.opened(best.addressed or best.opened)
         left = min(MOST_STEPS, ACTIVITIES_MOVED // current.start.size)
         idle = since = 0
@@ -292,11 +285,7 @@ class LnsSolver(Solver):
             return found if hint is None else context.better(found, context.found(hint))
         if context.misfit:
             return context.infeasible(context.misfit)
-        options, left = context.options, context.clock.seconds_left()
-        helps = left is None or left >= SECONDS_WORTH_CREW
-        helps &= len(context.problem.tasks) >= TASKS_WORTH_CREW
-        with Crew(options.workers - 1 if helps else 0, options.on_warning) as crew:
-            search = Search(context, crew)
-            with context.until_interrupted(lambda: search.has_plan):
-                search.run()
+        search = Search(context)
+        with context.until_interrupted(lambda: search.has_plan):
+            search.run()
         return search.result()

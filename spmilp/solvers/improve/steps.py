@@ -1,12 +1,10 @@
 """Steps in which a task changes its core: which one, and where to; whether it pays."""
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from spmilp.solvers.common.clock import Clock
-from spmilp.solvers.improve.crew import Crew
 from spmilp.solvers.improve.reassignment import Reassigned, Reassigner
 from spmilp.solvers.justify.passes import backward_pass, forward_pass, forward_pass_by
 from spmilp.solvers.justify.repacking import Repacking
@@ -23,34 +21,8 @@ from spmilp.units import Bytes, Cycles, MemoryIdx, TaskIdx
 TRIES = 8
 """Reassignments at most in a step."""
 
-TRIES_ALONE = 2
-"""The first of them, before other processes are asked, which have to be told of a new schedule."""
-
 MOVES, SLACK = 3, 0.003
 """Tasks that move where nothing else pays, and the share of the makespan that each may cost."""
-
-
-Move: TypeAlias = tuple[TaskIdx, int]
-"""A task, and the pool of cores that it is to run on."""
-
-
-class Setting(NamedTuple):
-    """What a move has to improve on.
-
-    Attributes
-    ----------
-    late
-        The schedule as late as it can be.
-    value
-        What it has to be better than, see :func:`_value`.
-    slack
-        Cycles by which it may end later for all that.
-    """
-
-    late: TimedSchedule
-    memories: Memories
-    value: tuple[Cycles, float]
-    slack: Cycles = 0
 
 
 class ReassignmentSteps:
@@ -58,16 +30,10 @@ class ReassignmentSteps:
 
     The plan has to end earlier, or at the same cycle and the busiest resource has less to do. Tasks
     are chosen at activities without slack, for no other move saves anything alone.
-
-    Parameters
-    ----------
-    crew
-        Processes that try several moves at a time; the first that pays is made, as without them.
     """
 
-    def __init__(self, work: Repacking, clock: Clock, seed: int, crew: Crew | None = None) -> None:
+    def __init__(self, work: Repacking, clock: Clock, seed: int) -> None:
         self._work = work
-        self._crew = crew or Crew(0, lambda warning: None)
         self._clock = clock
         self._reassigner = Reassigner(work.context)
         self._tasks = len(work.context.problem.tasks)
@@ -81,22 +47,14 @@ class ReassignmentSteps:
         if early.makespan < current.makespan:
             return early
         critical = np.flatnonzero((late.schedule.cycles > 0) & (late.start == early.start))
-        left = TRIES if critical.size else 0
-        setting = Setting(late, memories, _value(current))
-        while left and not self._clock.is_over():
-            moves, states = list[Move](), list[Any]()
-            size = 1 if left > TRIES - TRIES_ALONE else self._crew.size
-            while left and len(moves) < size:
-                left -= 1
-                task = self._task_at(late.schedule, int(self._random.choice(critical)))
-                if task is not None:
-                    moves.append((task, int(self._random.integers(len(self._reassigner.pools)))))
-                    states.append(self._random.bit_generator.state)
-            found = self._crew.first(moved, (self._reassigner, setting), moves) if moves else None
-            if found is not None:
-                # Chance goes on as if the moves behind this one had not been drawn.
-                self._random.bit_generator.state = states[found[0]]
-                return self._work.opened(found[1], rounds=1)
+        pools = len(self._reassigner.pools)
+        for _ in range(TRIES if critical.size else 0):
+            task = self._task_at(late.schedule, int(self._random.choice(critical)))
+            if task is None or self._clock.is_over():
+                continue
+            found = self._reassigned(late, task, int(self._random.integers(pools)), memories)
+            if found is not None and _is_better(found, current):
+                return self._work.opened(found, rounds=1)
         return current
 
     def shaken(self, current: TimedSchedule) -> TimedSchedule:
@@ -108,8 +66,7 @@ class ReassignmentSteps:
                 break
             late, _ = self._extremes(current, memories)
             task, pool = int(self._random.integers(self._tasks)), int(self._random.integers(pools))
-            setting = Setting(late, memories, (NEVER, 0.0), slack)
-            found = moved(self._reassigner, setting, (task, pool))
+            found = self._reassigned(late, task, pool, memories, slack)
             if found is not None:
                 current, left = found, left - 1
         return self._work.opened(current, rounds=1)
@@ -139,23 +96,25 @@ class ReassignmentSteps:
         tasks = [one for one in ends if 0 <= one < self._tasks]
         return int(self._random.choice(tasks)) if tasks else None
 
+    def _reassigned(
+        self, late: TimedSchedule, task: TaskIdx, pool: int, memories: Memories, slack: Cycles = 0
+    ) -> TimedSchedule | None:
+        """Return the schedule after a move; ``None`` if it is not possible or does not pay.
 
-def moved(reassigner: Reassigner, setting: Setting, move: Move) -> TimedSchedule | None:
-    """Return the schedule after a move; ``None`` if it is not possible or does not pay."""
-    late, memories, value, slack = setting
-    found = reassigner.reassigned(late, *move)
-    if found is None:
-        return None
-    stretched = with_unplaced(late.schedule, found, late.start)
-    full = overfull(stretched, memories.limit, found.memories)
-    as_before = overfull(late, memories.limit, full)
-    if any(most > as_before.get(memory, 0) for memory, most in full.items()):
-        return None
-    # Whatever is behind may not be later than it can be for the makespan before.
-    due = late.start + slack
-    due[[act for _, _, act in found.unplaced]] = NEVER
-    after = forward_pass_by(stretched, memories, due)
-    return after if after is not None and _value(after) < value else None
+        It may end later by so many cycles of slack.
+        """
+        found = self._reassigner.reassigned(late, task, pool)
+        if found is None:
+            return None
+        stretched = with_unplaced(late.schedule, found, late.start)
+        full = overfull(stretched, memories.limit, found.memories)
+        as_before = overfull(late, memories.limit, full)
+        if any(most > as_before.get(memory, 0) for memory, most in full.items()):
+            return None
+        # Whatever is behind may not be later than it can be for the makespan before.
+        due = late.start + slack
+        due[[act for _, _, act in found.unplaced]] = NEVER
+        return forward_pass_by(stretched, memories, due)
 
 
 def with_unplaced(before: PartialOrderSchedule, found: Reassigned, start: Ints) -> TimedSchedule:
@@ -223,9 +182,10 @@ def _most_bytes(now: TimedSchedule, memory: MemoryIdx) -> Bytes:
     return int(np.cumsum(change[np.lexsort((change, at))]).max(initial=0))
 
 
-def _value(timed: TimedSchedule) -> tuple[Cycles, float]:
-    """Return the makespan, and for how long the busiest resource is held; less is better."""
-    return timed.makespan, _busiest(timed.schedule)
+def _is_better(found: TimedSchedule, current: TimedSchedule) -> bool:
+    if found.makespan != current.makespan:
+        return found.makespan < current.makespan
+    return _busiest(found.schedule) < _busiest(current.schedule)
 
 
 def _busiest(schedule: PartialOrderSchedule) -> float:
