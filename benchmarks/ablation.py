@@ -36,6 +36,7 @@ from spmilp.problem.problem import Problem
 from spmilp.solvers import auto
 from spmilp.solvers.auto import members_for
 from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
+from spmilp.solvers.common.clock import Pace
 from spmilp.solvers.exact.cpsat import inquiry
 from spmilp.solvers.exact.cpsat.solver import CpSatOptions, CpSatSolver
 
@@ -92,11 +93,12 @@ def without_members_of_auto(problem: Problem, trial: Trial) -> Outcomes:
     found: Outcomes = {}
     for part, seed in trial.runs():
         members = tuple(member for member in members_for(problem) if member.name != part)
-        options = SolveOptions(time_limit=trial.seconds, seed=seed)
+        pace = Pace(process_time)
+        options = SolveOptions(time_limit=trial.seconds, seed=seed, pace=pace)
 
         def solved(options: SolveOptions = options, members: object = members) -> Outcome:
             with patch.object(auto, "members_for", lambda _: members):
-                return outcome_of(problem, auto.Auto().solve(problem, options, now=process_time))
+                return outcome_of(problem, auto.Auto().solve(problem, options))
 
         if members and (part == ALL or len(members) < len(members_for(problem))):
             found[part, seed] = in_a_process(solved)
@@ -109,10 +111,11 @@ def without_switches_of_cpsat(problem: Problem, trial: Trial) -> Outcomes:
     for part, seed in trial.runs():
         off = dict.fromkeys(SWITCHES.get(part, ()), False)
         solver = CpSatSolver(replace(CpSatOptions(tie_breaks=0.0), **off))
-        options = SolveOptions(time_limit=trial.seconds, seed=seed)
+        pace = Pace(process_time)
+        options = SolveOptions(time_limit=trial.seconds, seed=seed, pace=pace)
 
         def solved(solver: CpSatSolver = solver, options: SolveOptions = options) -> Outcome:
-            return outcome_of(problem, solver.solve(problem, options, now=process_time))
+            return outcome_of(problem, solver.solve(problem, options))
 
         found[part, seed] = in_a_process(solved)
     return found

@@ -36,6 +36,12 @@ DEFAULT_SOLVER = "auto"
 WORKERS = "SPMILP_WORKERS"
 """The environment variable that says how many workers a solve has by default."""
 
+SECONDS = 60.0
+"""The usual limit of time where the work has none."""
+
+EFFORTS = {"quick": 10.0, "normal": 60.0, "high": 600.0}
+"""Work as :class:`spmilp.solvers.common.clock.Work` counts it."""
+
 
 def _option(
     default: object, kind: object, read: Callable[[Any], object] | None = None, **shown: object
@@ -80,11 +86,37 @@ def _pins(given: Any) -> "NamedPins":
 
 
 def _seconds(given: str | float | None) -> float:
+    if isinstance(given, float) and math.isnan(given):
+        return given  # what is usual depends on the effort
     return duration("none" if given is None else given)
 
 
 def _workers(given: int | None) -> int:
     return int(os.environ.get(WORKERS) or processors()) if given is None else given
+
+
+def usual_time_limit(given: float, effort: float | None) -> float:
+    """Return a time limit that was read, or the usual one where none was given."""
+    if not math.isnan(given):
+        return given
+    return SECONDS if effort is None else math.inf
+
+
+def _effort(given: str | float | None) -> float | None:
+    if given is None:
+        return None
+    if given in EFFORTS:
+        return EFFORTS[str(given)]
+    try:
+        effort = float(given)
+    except ValueError:
+        effort = math.nan
+    if not 0.0 < effort < math.inf:
+        known = ", ".join(EFFORTS)
+        raise ArgumentError(
+            f"effort {given}: there are {known}, and numbers above 0", is_option=True
+        )
+    return effort
 
 
 def _names(given: str | Iterable[str] | None) -> tuple[str, ...]:
@@ -122,16 +154,21 @@ class Options:
     lock_cost
         Let the lock make the plan longer (or larger) by at most this: 0.05 or 5 %.
     time_limit
-        Limit on each search: 60s, 5m, 1h, seconds, none.
+        Limit on each search: 60s, 5m, 1h, seconds, none. Beside an effort it ends the search early,
+        and the answer says so.
+    effort
+        Limit the work instead of the time: quick, normal, high, or a number, about the seconds of
+        a usual computer (10, 60, 600). The same input, options and version then give the same
+        bytes, whatever the computer, its load and the workers.
     gap
         Stop when the gap of these tiles, (objective - bound) / objective, is at most this: 0.01 or
         1 %. Other tiles may allow better plans; the answer bounds these, too.
     seed
         Seed of the search.
     workers
-        Processes that evaluate tilings and try the moves of lns, which find what one finds, sooner;
-        threads of CP-SAT and of MILP solvers, whose runs only 1 makes repeatable. In both cases
-        unless the time limit cuts a search short.
+        Processes that search for tiles, and find what one finds, sooner; threads of CP-SAT and of
+        MILP solvers, whose runs only 1 makes repeatable. Either only unless the time limit cuts a
+        search short. With an effort there is one.
     cost_model
         Learn the cycles of tiles from these measured ones (spmilp calibrate says how well); those
         of tiles outside of the measurements are the machine's, which a warning says.
@@ -170,7 +207,20 @@ class Options:
         None, float | None, share, parsed=True, metavar="SHARE", show_default="any"
     )
     time_limit: float = _option(
-        60.0, float, _seconds, parsed=True, metavar="DURATION", show_default="60s"
+        math.nan,
+        float,
+        _seconds,
+        parsed=True,
+        metavar="DURATION",
+        show_default="60s, or none with an effort",
+    )
+    effort: float | None = _option(
+        None,
+        float | None,
+        _effort,
+        parsed=True,
+        metavar="quick|normal|high|NUMBER",
+        show_default="none: the time counts",
     )
     gap: float = _option(0.0, float, share, parsed=True, metavar="SHARE")
     seed: int = _option(0, int, min=0)
@@ -219,6 +269,7 @@ class Options:
             raise ArgumentError(
                 f"hint: solver {solver} begins with no plan; these do: {takers}", is_option=True
             )
+        read["time_limit"] = usual_time_limit(read["time_limit"], read["effort"])
         if read["tiles"] is None:
             read["tiles"] = Tiles.SEARCH if solver == DEFAULT_SOLVER else Tiles.FIRST
         if read["tiles"] is Tiles.SMAUG and not (hint is lock is None):

@@ -37,9 +37,9 @@ def solve(
 ) -> Result:
     """Map a network onto a machine: load, choose tiles, solve, check.
 
-    The same arguments give the same plan, with one worker and unless the time limit cuts a search
-    short. A ``KeyboardInterrupt`` (in a notebook: stop) ends the search; the best plan so far is
-    the answer, if there is one.
+    The same arguments give the same plan with an ``effort``; without one, with one worker and
+    unless the time limit cuts a search short. A ``KeyboardInterrupt`` (in a notebook: stop) ends
+    the search; the best plan so far is the answer, if there is one.
 
     Parameters
     ----------
@@ -89,7 +89,9 @@ def solve(
         tiles_are_fallback=start.is_fallback,
     )
     watch.log.note(result.bound_source, result.objective, result.bound)
-    return replace(result, seconds=watch.clock.seconds_gone, log=watch.log.entries)
+    return replace(
+        result, seconds=watch.seconds_gone, log=watch.log.entries, ended_by=watch.ended_by
+    )
 
 
 def problem_of(
@@ -185,7 +187,8 @@ def _limits(
         time_limit=watch.clock.seconds_left(share),
         gap=options.gap,
         seed=options.seed,
-        workers=options.workers,
+        # With an effort the plan is the same however many there are.
+        workers=options.workers if watch.work is None else 1,
         on_progress=watch.progress,
         on_warning=watch.observer.on_warning,
         pace=watch.clock.pace,

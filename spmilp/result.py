@@ -91,6 +91,8 @@ class Result:
         What became of the addresses of an earlier plan, if they were to be kept.
     tiles_are_fallback
         Whether there was no time to compare the tiles with others.
+    ended_by
+        What ended a search with an effort: the ``effort``, or before it the ``time limit``.
     """
 
     problem: Problem
@@ -103,6 +105,7 @@ class Result:
     log: tuple[LogEntry, ...] = ()
     lock: AddressStability | None = None
     tiles_are_fallback: bool = False
+    ended_by: str | None = None
 
     @property
     def status(self) -> SolveStatus:
@@ -501,8 +504,15 @@ class Result:
             *made,
             ("tasks", f"{len(plan.placements):,}", ""),
             ("transfers", f"{len(plan.transfers):,}", ""),
-            ("solver", self.solver, "" if self.seconds is None else f"{self.seconds:.1f} s in all"),
+            ("solver", self.solver, self._how_long()),
         ]
+
+    def _how_long(self) -> str:
+        """Say how long it took, and what ended the search where its work was limited."""
+        seconds = "" if self.seconds is None else f"{self.seconds:.1f} s in all"
+        if self.ended_by == "time limit":
+            return f"{seconds}; the time limit ended it before its effort, so it may not repeat"
+        return seconds if self.ended_by is None else f"{seconds}, repeatable"
 
     def _fullest_scratchpad(self, plan: Plan) -> str:
         """Name the scratchpad of which the largest share is used."""
@@ -554,6 +564,7 @@ class Result:
             "bound_of_any_tiles": self.bound_of_any_tiles,
             "gap_of_any_tiles": self.gap_of_any_tiles,
             "tiles_are_fallback": self.tiles_are_fallback,
+            "ended_by": self.ended_by,
             "roofline": self.roofline and self.roofline.cycles,
             "footprint": self.footprint and self.footprint.fields(),
             "status": str(self.status),

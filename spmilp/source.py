@@ -1,6 +1,5 @@
 """What is to be mapped, and what is known of it before a solver begins: its tiles and a plan."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -82,10 +81,10 @@ class NetworkSource:
             start, planned = tiles_of(options.hint, subject, self.target, warn)
         how = TileOptions(
             how=options.tiles,
-            time_limit=None if math.isinf(options.time_limit) else options.time_limit,
             justifies=options.solver == DEFAULT_SOLVER,
             on_warning=warn,
-            workers=options.workers,
+            # Work that is counted elsewhere would end the search at another moment.
+            workers=options.workers if watch.work is None else 1,
         )
         # The schedules by which tiles are chosen know of no other pins than tiles.
         if options.pins.are_of_tiles_alone:

@@ -11,7 +11,7 @@ from spmilp.options import Options
 from spmilp.problem.problem import Problem
 from spmilp.report.search_log import LogEntry, SearchLog
 from spmilp.solvers.base import Progress
-from spmilp.solvers.common.clock import Clock
+from spmilp.solvers.common.clock import Clock, Work
 
 
 class Stage(StrEnum):
@@ -57,15 +57,31 @@ class Watch:
     ----------
     clock
         Of the whole solve.
+    work
+        The work of the whole solve, if it is counted.
     log
         Everything that was better than all before it.
     """
 
     def __init__(self, options: Options, observer: Observer = SILENT) -> None:
-        limit = options.time_limit
+        limit = None if math.isinf(options.time_limit) else options.time_limit
         self.observer = observer
-        self.clock = Clock(None if math.isinf(limit) else limit, perf_counter)
-        self.log = SearchLog(lambda: self.clock.seconds_gone, observer.on_log)
+        self.work = None if options.effort is None else Work(limit)
+        self.clock = Clock(options.effort or limit, self.work)
+        self._began = perf_counter()
+        self.log = SearchLog(lambda: self.seconds_gone, observer.on_log)
+
+    @property
+    def seconds_gone(self) -> float:
+        """Wall seconds since it began."""
+        return perf_counter() - self._began
+
+    @property
+    def ended_by(self) -> str | None:
+        """What ended a search whose work is counted: the effort, or before it the time limit."""
+        if self.work is None:
+            return None
+        return "time limit" if self.work.was_late else "effort"
 
     def better_tiles(self, value: int, tasks: int) -> None:
         """Note what the search for tiles has found."""

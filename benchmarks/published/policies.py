@@ -15,6 +15,7 @@ from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.registry import find_solver, list_solvers, solver_names
 from spmilp.solvers.base import SolveOptions
+from spmilp.solvers.common.clock import Pace
 
 SECONDS = 4.0
 """Of the processor, for each policy on each row; ``auto`` has as long."""
@@ -80,7 +81,9 @@ def outcome(
     name: str, problem: Problem, seconds: float, source: ModelOnMachine | None = None
 ) -> Outcome:
     """Let a solver plan a problem, check the plan, and replay it if its network is given."""
-    result = find_solver(name).solve(problem, SolveOptions(time_limit=seconds), now=process_time)
+    result = find_solver(name).solve(
+        problem, SolveOptions(time_limit=seconds, pace=Pace(process_time))
+    )
     if result.plan is None:
         return Outcome(value=None, reason=result.reason)
     return Outcome(

@@ -16,6 +16,7 @@ from benchmarks.bench.suite import ModelOnMachine, load_suite
 from benchmarks.scaled import load_scaled
 from spmilp.bounds.roofline import roofline
 from spmilp.lowering.lower import lower
+from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.schedule.portfolio import least_value
 from spmilp.source import load
 from spmilp.tile_selection import evaluation
@@ -56,8 +57,8 @@ def searched(source: object, seconds: float) -> tuple[int, int, int, int]:
     machine = target.machine
     first = first_choice(network, machine)
     value = least_value(lower(network, machine, first.tilings))
-    limits = TileOptions(time_limit=seconds / SEARCH.share, tasks=NO_LIMIT)
-    tiled = search_tilings(first, limits)
+    limits, clock = TileOptions(tasks=NO_LIMIT), Clock(seconds / SEARCH.share)
+    tiled = search_tilings(first, limits, clock=clock)
     if value is None or tiled.value is None:
         raise SystemExit(f"{network.name} on {machine.name}: no schedule")
     return roofline(network, machine).cycles, value, tiled.value, len(tiled.problem.tasks)

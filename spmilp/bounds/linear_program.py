@@ -57,8 +57,8 @@ class LinearProgram:
 def proven_minimum(program: LinearProgram, iterations: int) -> int:
     """Return a whole number that no solution of the program is below; 0 if none is found.
 
-    The dual simplex of HiGHS solves the program. What it says of the rows' prices is taken as any
-    other prices would be: for all prices ``y >= 0``,
+    The dual simplex of GLOP, in OR-Tools, solves the program. What it says of the rows' prices is
+    taken as any other prices would be: for all prices ``y >= 0``,
 
         sum y * least + sum min(0, d) * most  with  d = cost - y @ matrix
 
@@ -92,20 +92,19 @@ def _value_of(program: LinearProgram, prices: Floats) -> float:
 
 
 def _prices(program: LinearProgram, iterations: int) -> Floats | None:
-    # SciPy's HiGHS lives in one process with that of OR-Tools; highspy's does not.
-    from scipy.optimize import linprog
-    from scipy.sparse import csr_array
+    from ortools.linear_solver import pywraplp
 
-    shape = (len(program.least), len(program.cost))
-    matrix = csr_array((program.factors, (program.rows, program.columns)), shape=shape)
-    answer = linprog(
-        program.cost,
-        A_ub=-matrix,
-        b_ub=-np.array(program.least),
-        bounds=np.column_stack((np.zeros(len(program.most)), program.most)),
-        method="highs-ds",
-        options={"maxiter": iterations},
+    solver = pywraplp.Solver.CreateSolver("GLOP")
+    solver.SetSolverSpecificParametersAsString(
+        f"use_dual_simplex: true max_number_of_iterations: {iterations}"
     )
-    if answer.status != 0:
+    variables = [solver.NumVar(0.0, most, "") for most in program.most]
+    rows = [solver.Constraint(least, solver.infinity()) for least in program.least]
+    for number, column, factor in zip(program.rows, program.columns, program.factors, strict=True):
+        row, variable = rows[number], variables[column]
+        row.SetCoefficient(variable, row.GetCoefficient(variable) + factor)
+    for variable, cost in zip(variables, program.cost, strict=True):
+        solver.Objective().SetCoefficient(variable, cost)
+    if solver.Solve() != solver.OPTIMAL:
         return None
-    return np.maximum(0.0, -np.asarray(answer.ineqlin.marginals, np.float64))
+    return np.maximum(0.0, [row.dual_value() for row in rows])

@@ -1,5 +1,6 @@
 """``spmilp solve``: from a model or a problem file to a checked plan in a folder, with a log."""
 
+import gc
 import json
 import math
 import re
@@ -18,6 +19,7 @@ from spmilp.cli.arguments import argument, option, verb
 from spmilp.cli.interrupts import interrupts_noted
 from spmilp.cli.plans import LOG
 from spmilp.errors import ExitCode
+from spmilp.options import usual_time_limit
 
 if TYPE_CHECKING:
     from spmilp.problem.problem import Problem
@@ -75,7 +77,10 @@ def solve(
     from spmilp.watch import Observer, Stage
 
     require_room(output or Path("out"))
-    started, time_limit = context.obj or time.perf_counter(), given["time_limit"]
+    started, time_limit = (
+        context.obj or time.perf_counter(),
+        usual_time_limit(given["time_limit"], given["effort"]),
+    )
     files = list[Path]()
     log = SolveLog(started, shows=not (quiet or as_json))
     with collector_paused(), interrupts_noted() as interrupts:
@@ -130,6 +135,7 @@ def solve(
         elif result.plan is not None:
             shown = answer_of(result, files, interrupted=interrupted)
             out.print_answer(None, shown, as_json=False)
+        gc.freeze()  # the process ends; nothing is looked for any more
     raise typer.Exit(_exit_code(result, given["gap"] if strict_gap else math.inf, interrupts.code))
 
 

@@ -343,17 +343,19 @@ class Cosma(Policy):
 
     def _solve(self, context: SearchContext, model: CosmaModel, solver: CpSolver) -> bool:
         """Search, in another thread; say whether there is a solution."""
-        parameters, seconds = solver.parameters, context.clock.seconds_left(SHARE)
+        parameters, clock = solver.parameters, context.clock
         parameters.num_workers = context.options.workers
         parameters.random_seed = context.options.seed
         parameters.catch_sigint_signal = False
-        if seconds is None:
-            parameters.max_deterministic_time = self._patience
-        else:
+        seconds, work = clock.engine_seconds(SHARE), clock.deterministic_left(share=SHARE)
+        if seconds is not None:
             parameters.max_time_in_seconds = max(0.1, seconds)
+        if work is not None or seconds is None:
+            parameters.max_deterministic_time = self._patience if work is None else work
         status, interrupted = context.reports.finish(
             lambda: solver.solve(model.cp), solver.stop_search
         )
+        clock.spend(solver.deterministic_time)
         found = status in (OPTIMAL, FEASIBLE)
         if interrupted and not found:
             raise KeyboardInterrupt

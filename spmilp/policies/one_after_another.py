@@ -74,9 +74,9 @@ class Policy(Solver):
         """
         bound = context.bound
         if not is_short:
-            plan, seconds = shortened(context, plan), context.clock.seconds_left()
-            if seconds != 0.0:
-                plan = repacked_plan(context, plan, seconds, keeps_transfers=keeps_transfers)
+            plan = shortened(context, plan)
+            if context.clock.has_seconds(0.0):
+                plan = repacked_plan(context, plan, keeps_transfers=keeps_transfers)
         context.report(context.values(plan)[0], bound.value, self.name)
         return context.found(plan, bound, self.name, options)
 

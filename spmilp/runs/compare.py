@@ -77,7 +77,7 @@ class Comparison:
         return str(self.runs[_SHOWN].to_html(index=False))
 
 
-@with_options("dim", "objective", "time_limit", "gap", "seed", "workers")
+@with_options("dim", "objective", "time_limit", "effort", "gap", "seed", "workers")
 def compare(
     models: Iterable[Model] | Mapping[str, Model],
     machine: MachineGiven = None,
@@ -102,7 +102,7 @@ def compare(
         Their names.
     machine, observer, given
         As for :func:`spmilp.solve`, of whose options these hold for each run: ``dim``,
-        ``objective``, ``time_limit``, ``gap``, ``seed``, ``workers``.
+        ``objective``, ``time_limit``, ``effort``, ``gap``, ``seed``, ``workers``.
     on_start
         Called with the instance and the solver before each run.
 

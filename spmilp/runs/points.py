@@ -50,7 +50,7 @@ MOST_POINTS = 100_000
 _NUMBER = re.compile(r"\d+(\.\d+|/0*[1-9]\d*)?")
 
 
-SETTINGS = "solver", "tiles", "objective", "time_limit", "gap", "seed", "workers", "pins"
+SETTINGS = "solver", "tiles", "objective", "time_limit", "effort", "gap", "seed", "workers", "pins"
 """Options of a solve that a row may have."""
 
 
@@ -210,7 +210,7 @@ class Point:
         watch = Watch(options)
         answer, _ = find_plan(TiledProblem(problem=target, known=known), options, watch)
         result = checked(target, answer, asked=options.solver)
-        return replace(result, seconds=watch.clock.seconds_gone, log=watch.log.entries)
+        return replace(result, seconds=watch.seconds_gone, log=watch.log.entries)
 
 
 def points_of(

@@ -4,12 +4,12 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from graphlib import TopologicalSorter
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import networkx as nx
 import pandas as pd
 
 from spmilp.compiled import warn_if_slow
@@ -26,7 +26,7 @@ from spmilp.source import DEFAULT_MACHINE
 
 TABLE = "sweep.csv"
 
-OPTIONS = "dim", "tiles", "objective", "pins", "time_limit", "gap", "workers"
+OPTIONS = "dim", "tiles", "objective", "pins", "time_limit", "effort", "gap", "workers"
 """Options of a solve that hold for each row."""
 
 
@@ -91,7 +91,7 @@ def sweep(
         Called after each row with how far the sweep is, in words.
     given
         Options of :func:`spmilp.solve` that hold for each row: ``dim``, ``tiles``, ``objective``,
-        ``pins``, ``time_limit``, ``gap``, ``workers``. A row whose machine or
+        ``pins``, ``time_limit``, ``effort``, ``gap``, ``workers``. A row whose machine or
         tiles lack what a pin names fails, and says so.
 
     Returns
@@ -224,17 +224,17 @@ class Rows:
         their turn before larger ones.
         """
         by_key = {point.key: point for point in points}
-        sizes = nx.DiGraph()
-        sizes.add_nodes_from(by_key)
-        sizes.add_edges_from(
-            (small.key, large.key)
-            for small, large in product(points, points)
-            if small.is_covered_by(large)
-        )
-        for level in nx.topological_generations(sizes):
+        smaller = {
+            large.key: [small.key for small in points if small.is_covered_by(large)]
+            for large in points
+        }
+        sizes = TopologicalSorter(smaller)
+        sizes.prepare()
+        while level := sizes.get_ready():
+            sizes.done(*level)
             starts = {}
             for key in level:
-                better = [one for one in sizes.predecessors(key) if self._beats(one, key)]
+                better = [one for one in smaller[key] if self._beats(one, key)]
                 if better:
                     starts[key] = min(better, key=lambda one: self.found[one].objective or 0)
             jobs = [

@@ -75,7 +75,7 @@ def _plan_within(context: SearchContext, size: Bytes) -> Plan | None:
     limit = context.clock.seconds_left(SIZES)
     options = replace(context.options, time_limit=limit, on_progress=None, gap=1.0)
     problem = with_scratchpads_of(context.problem, size)
-    plan = ListScheduler().solve(problem, options, now=context.clock.now).plan
+    plan = ListScheduler().solve(problem, options).plan
     if plan is None or not context.accepts(plan):
         return None
     return context.labelled(plan, solver=NAME)
@@ -90,7 +90,7 @@ def _make_the_rest_small(context: SearchContext, incumbent: Incumbent) -> None:
     problem = replace(within, objective=Objective((*others, peak)))
     limit = context.clock.seconds_left()
     options = replace(context.options, time_limit=limit, on_progress=None, gap=0.0)
-    found = PerturbedRestarts().solve(problem, options, incumbent.plan, context.clock.now)
+    found = PerturbedRestarts().solve(problem, options, incumbent.plan)
     context.interrupted |= found.interrupted
     if found.plan is not None:
         plan = context.labelled(found.plan, incumbent.bound)

@@ -36,7 +36,7 @@ def settled_search(
     loose = _Loose(context.problem)
     limit = context.clock.seconds_left(SHARE_TO_FIND)
     options = replace(context.options, time_limit=limit, on_progress=None, gap=0.0)
-    found = search(SearchContext(loose.problem, options, now=context.clock.now))
+    found = search(SearchContext(loose.problem, options))
     context.interrupted |= found.interrupted
     if found.plan is None:
         return context.unknown(found.reason)

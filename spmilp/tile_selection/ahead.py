@@ -44,8 +44,8 @@ def _findings(pickled: bytes) -> Findings:
 def evaluate(findings: bytes, question: bytes) -> Outcome | None:
     """Evaluate tilings, in a child; ``None`` when the time is over."""
     ((lower, evaluation),) = _prepared()
-    seconds, gone, pace, tilings = pickle.loads(question)
-    evaluation.clock = Clock(seconds, pace=pace, gone=gone)
+    limit, pace, gone, tilings = pickle.loads(question)
+    evaluation.clock = Clock(limit, pace, gone=gone)
     evaluation.findings = _findings(findings)
     try:
         return outcome(lower, evaluation, tilings)
@@ -119,11 +119,9 @@ class Ahead:
                 future.cancel()
             self._asked.clear()
             self._of, self._pickled = findings, pickle.dumps(findings)
-        left, gone = clock.seconds_left(), clock.seconds_gone
-        limit = None if left is None else gone + left
         for one in tilings:
             if key_of(one) not in self._asked:
-                question = pickle.dumps((limit, gone, clock.pace, one))
+                question = pickle.dumps((clock.limit, clock.pace, clock.seconds_gone, one))
                 asked = self._helpers.begin(evaluate, self._pickled, question)
                 self._asked[key_of(one)] = asked
 

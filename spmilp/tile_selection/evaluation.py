@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from time import monotonic
 from typing import Any, NamedTuple
 
 from spmilp.lowering.tiling import Tilings
@@ -88,8 +87,9 @@ class Evaluation:
         self, counts: PieceCounts, options: TileOptions, known: TiledProblem | None, clock: Clock
     ) -> None:
         self._counts, self._options, self.clock = counts, options, clock
-        self._began = monotonic()
-        self._left = options.most_tasks
+        self._began = clock.now()
+        usual = SEARCH.tasks_within_time if clock.is_limited else SEARCH.tasks
+        self._left = self._most = usual if options.tasks is None else options.tasks
         self.best = known
         self.promising: TiledProblem | None = None
         self.findings = Findings()
@@ -103,9 +103,9 @@ class Evaluation:
 
     def is_over(self) -> bool:
         """Return whether a limit is reached."""
-        clock, limit = self.clock, self._options.time_limit
+        clock, limit = self.clock, self.clock.limit
         share = self._extended(SEARCH.share)
-        late = limit is not None and monotonic() > self._began + share * limit
+        late = limit is not None and clock.now() > self._began + share * limit
         return self.interrupted or self._left <= 0 or late or clock.is_over(self._share_at_most)
 
     def go_on(self) -> None:
@@ -119,7 +119,7 @@ class Evaluation:
         Those of very many tasks take too long, and too much memory, always.
         """
         clock, pace, tasks = self.clock, self.clock.pace, tasks_of(tilings)
-        if tasks > min(self._options.most_tasks, SEARCH.tasks_of_one):
+        if tasks > min(self._most, SEARCH.tasks_of_one):
             return False
         if not clock.is_limited:
             return True
@@ -131,6 +131,7 @@ class Evaluation:
     def value_of(self, problem: Problem) -> Worth | None:
         """Return what the best of a problem's schedules is worth, and keep the best one of all."""
         best: TiledProblem | None = None
+        self.clock.pace.count(Step.TRY, len(problem.tasks))
         try:
             for schedule in self._schedules(problem):
                 one = TiledProblem(problem=problem, schedule=schedule)
@@ -191,12 +192,13 @@ class Evaluation:
         self._left -= len(problem.tasks)
         latest = int(SEARCH.promising * min(least.values())) if is_makespan and least else NEVER
         seconds: float | None = None
-        if self.findings.best is not None and clock.is_limited:
+        has_plan = self.findings.best is not None
+        if has_plan and clock.is_limited and not clock.pace.counts_work:
             seconds = max(SEARCH.least_seconds, SEARCH.times_as_long * self.findings.seconds)
         share = self._share_at_most if least else SEARCH.share_of_first
         rules = self._rules_worth_asking()
         began = clock.now()
-        for found in promising_schedules(problem, rules, latest, seconds):
+        for found in promising_schedules(problem, rules, latest, seconds, clock.pace):
             self._left -= len(problem.tasks)
             rule = found.trial.rule
             if found.score[0] < least.get(rule, NEVER):
@@ -228,7 +230,7 @@ class Evaluation:
         has_time = self.clock.has_seconds(self._seconds(Step.OPEN, problem), share)
         if not has_time or not self._is_worth_opening(tiled):
             return tiled.worth if least is None else least
-        clock = Clock(self.clock.seconds_left(share), self.clock.now)
+        clock = Clock(self.clock.seconds_left(share), self.clock.pace)
         opened = self._once_opened(tiled, clock)
         if not _is_less(opened.worth, least):
             return opened.worth

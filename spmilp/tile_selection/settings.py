@@ -116,13 +116,9 @@ class TileOptions:
 
     Parameters
     ----------
-    time_limit
-        Seconds of the whole solve, of which a search takes a share from the first choice on;
-        ``None`` without limit. It makes the result depend on the clock only where it ends before
-        ``tasks`` does.
     tasks
         Tasks of all problems that are evaluated, together, once for each rule that evaluates them;
-        ``None`` for the usual number.
+        ``None`` for the usual number, which is larger where a clock ends the search.
     problems
         So many are evaluated at most; ``None`` without limit.
     justifies
@@ -136,16 +132,9 @@ class TileOptions:
     """
 
     how: Tiles = Tiles.FIRST
-    time_limit: float | None = None
     tasks: int | None = None
     problems: int | None = None
     justifies: bool = True
     on_better: Callable[[int, int], None] = lambda value, tasks: None
     on_warning: Callable[[str], None] = warnings.warn
     workers: int = 1
-
-    @property
-    def most_tasks(self) -> int:
-        """Tasks that are evaluated at most."""
-        usual = SEARCH.tasks if self.time_limit is None else SEARCH.tasks_within_time
-        return usual if self.tasks is None else self.tasks

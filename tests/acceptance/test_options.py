@@ -70,6 +70,39 @@ def test_sizes_of_dimensions_are_taken_by_name() -> None:
         spmilp.solve(MODEL, MACHINE, dim={"bananas": 3})
 
 
+@pytest.mark.parametrize("solver", ["auto", "cpsat", "milp", "residency"])
+def test_an_effort_gives_the_same_bytes_however_quick_the_computer_is(
+    solver: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    objective = "dram_traffic" if solver == "residency" else "makespan"
+    asked = {"solver": solver, "objective": objective, "effort": 0.5}
+    source = (MODEL, MACHINE) if solver == "auto" else (SMALL,)
+    one = spmilp.solve(*source, **asked)
+    assert one.ended_by == "effort"
+    gone = time.monotonic()
+
+    def hurried() -> float:
+        nonlocal gone
+        gone += 10.0
+        return gone
+
+    # A clock by which this computer is slow, for all that measures how long something takes.
+    monkeypatch.setattr("spmilp.solvers.common.clock.monotonic", hurried)
+    monkeypatch.setattr("time.perf_counter", hurried)
+    other = spmilp.solve(*source, **asked, workers=2)
+    assert other.plan == one.plan
+    assert other.problem == one.problem
+
+
+def test_a_time_limit_beside_an_effort_ends_the_search_and_the_answer_says_so() -> None:
+    result = spmilp.solve(MODEL, MACHINE, effort="high", time_limit=2)
+    assert result.ended_by == "time limit"
+    assert result.violations == ()
+    assert result.seconds < 30
+    with pytest.raises(ValueError, match="effort 0"):
+        spmilp.solve(SMALL, effort=0)
+
+
 @pytest.mark.parametrize("tiles", ["first", "smaug"])
 def test_tiles_are_chosen_as_asked(tiles: str) -> None:
     result = spmilp.solve(MODEL, MACHINE, solver="list", tiles=tiles, time_limit=20)

@@ -34,7 +34,7 @@ def test_a_step_takes_as_long_for_each_unit_as_it_did_before() -> None:
 
 def test_what_is_reserved_is_no_part_of_the_time_and_may_be_corrected() -> None:
     now = Now()
-    clock = Clock(10.0, now)
+    clock = Clock(10.0, Pace(now))
     clock.reserve(4.0)
     now.seconds = 5.0
     assert clock.seconds_left() == pytest.approx(1.0)
@@ -48,14 +48,13 @@ def test_what_is_reserved_is_no_part_of_the_time_and_may_be_corrected() -> None:
 def test_the_search_leaves_time_to_finish_a_plan_of_the_size_of_the_hint() -> None:
     hint = ListScheduler().solve(PROBLEM, SolveOptions()).plan
     assert hint is not None
-    pace = Pace()
+    pace = Pace(Now())
     pace.note(Step.CHECK, rows_of(hint), 5.0)
     options = SolveOptions(time_limit=60.0, pace=pace)
-    now = Now()
-    left = SearchContext(PROBLEM, options, hint, now).clock.seconds_left()
+    left = SearchContext(PROBLEM, options, hint).clock.seconds_left()
     assert left == pytest.approx(60.0 - pace.seconds_to_finish(rows_of(hint)))
     # Of a member's own time nothing is taken away twice.
-    member = SearchContext(PROBLEM, options, hint, now).member(left, hint)
+    member = SearchContext(PROBLEM, options, hint).member(left, hint)
     assert member.clock.seconds_left() == left
 
 

@@ -147,7 +147,7 @@ def test_the_same_search_finds_the_same_tiles(first: FirstChoice) -> None:
 
 
 def test_without_time_the_first_tiles_stay(loaded: Loaded, first: FirstChoice) -> None:
-    found = search_tilings(first, TileOptions(how=Tiles.SEARCH, time_limit=0.0))
+    found = search_tilings(first, TileOptions(how=Tiles.SEARCH), clock=Clock(0.0))
     assert found.schedule is None
     assert found.problem == lower(loaded[0], loaded[1].machine, first.tilings)
 
@@ -218,12 +218,12 @@ class Ticking:
 
 def test_the_first_choice_leaves_time_for_the_quickest_plan_where_there_is_none() -> None:
     network, target = load(MODEL, "gap9")
-    quickest, pace = CoarseTilings(network, target.machine), Pace()
+    now = Ticking(0.01)
+    quickest, pace = CoarseTilings(network, target.machine), Pace(now)
     tilings = next(iter(quickest))
     tasks, reads = tasks_of(tilings), quickest.counts.of_all(tilings)
     pace.note(Step.LOWER, tasks, 2.0)
-    now = Ticking(0.01)
-    clock = Clock(pace.seconds_from_scratch(tasks, reads) + 1.0, now, pace=pace)
+    clock = Clock(pace.seconds_from_scratch(tasks, reads) + 1.0, pace)
 
     subject = NetworkOnMachine(network=network, machine=target.machine)
     assert first_choice_in_time(subject, clock, quickest, has_plan=False) is None

@@ -1,8 +1,9 @@
-"""Time of one solve, and how long the steps take that cannot be cut."""
+"""Time of one solve, or its work; and how long the steps take that cannot be cut."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import Enum
+from math import inf
 from time import monotonic
 
 
@@ -37,6 +38,18 @@ class Step(Enum):
     """Seconds for each read: the heads and tails that some of these bounds begin with."""
     STRUCTURE = 3e-5
     """Seconds for each slice and pair of memories: to find what an exact model may decide."""
+    TRY = 4e-4
+    """Seconds for each task: to make a problem of other tiles, besides its schedules."""
+    PASS = 2.5e-6
+    """Seconds for each activity: to justify a schedule in one direction."""
+    MOVE = 1.5e-6
+    """Seconds for each activity: to move a task to another core."""
+    ADDRESS = 9e-6
+    """Seconds for each residency, and each node of the search: to pack a memory."""
+    ENGINE = 5.0
+    """Seconds for each unit of deterministic time of CP-SAT."""
+    NODE = 0.2
+    """Seconds for each node of HiGHS's search, of which each model has at least one."""
 
 
 ROWS_OF_A_READ = 2
@@ -65,8 +78,11 @@ class Pace:
         Tells the seconds of limits: wall time as a rule, so that on a busy machine steps take long.
     """
 
+    counts_work = False
+    """Whether it counts work instead of time (:class:`Work`)."""
+
     def __init__(self, now: Callable[[], float] = monotonic) -> None:
-        self._now = now
+        self.now = now
         self._measured: dict[Step, float] = {}
         self._slowness = 1.0
 
@@ -90,9 +106,20 @@ class Pace:
     @contextmanager
     def measured(self, step: Step, amount: float) -> Iterator[None]:
         """Note how long a step takes; one that raises is not noted."""
-        began = self._now()
+        began = self.now()
         yield
-        self.note(step, amount, self._now() - began)
+        self.note(step, amount, self.now() - began)
+
+    def count(self, step: Step, amount: float) -> None:
+        """Count a step that was taken, where work counts and not time."""
+
+    def is_late(self, seconds: float) -> bool:
+        """Say whether a time limit beside that of work is over but for so many seconds."""
+        return False
+
+    def engine_seconds(self, left: float | None) -> float | None:
+        """Return the wall seconds that another program may take, of those that are left."""
+        return left
 
     def note(self, step: Step, amount: float, seconds: float) -> None:
         """Learn that a step with so many units of work took some seconds."""
@@ -108,6 +135,63 @@ class Pace:
             self._measured[step] = min(self._measured[step], max(1.0, slowness))
 
 
+MADE_OF_PASSES = frozenset({Step.SCHEDULE, Step.OPEN, Step.PACK})
+"""Steps whose parts are counted themselves."""
+
+LOOK = 2e-5
+"""Seconds for a look at the clock: so each loop that asks whether it is over ends some time."""
+
+CALL = 3e-4
+"""Seconds for each step, however small."""
+
+
+class Work(Pace):
+    """Counts work instead of time: the seconds that steps usually take.
+
+    So limits mean the same on every machine and under every load, and so do forecasts.
+
+    Parameters
+    ----------
+    time_limit
+        Seconds from now on after which everything is over all the same; ``None`` for no limit.
+
+    Attributes
+    ----------
+    was_late
+        Whether the time limit has ended something before its work was done.
+    """
+
+    counts_work = True
+
+    def __init__(self, time_limit: float | None = None) -> None:
+        super().__init__(self._look)
+        self._seconds = 0.0
+        self._ends = inf if time_limit is None else monotonic() + time_limit
+        self.was_late = False
+
+    def _look(self) -> float:
+        self._seconds += LOOK
+        return self._seconds
+
+    def count(self, step: Step, amount: float) -> None:
+        """Count a step that was taken."""
+        self._seconds += CALL + amount * step.value
+
+    def is_late(self, seconds: float) -> bool:
+        """Say whether the time limit is over but for so many seconds."""
+        self.was_late = self.was_late or monotonic() + seconds > self._ends
+        return self.was_late
+
+    def engine_seconds(self, left: float | None) -> float | None:
+        """Return the wall seconds until the time limit."""
+        return None if self._ends == inf else max(0.0, self._ends - monotonic())
+
+    def note(self, step: Step, amount: float, seconds: float) -> None:
+        """Count a step, unless its parts were counted; how long it took says nothing."""
+        if step not in MADE_OF_PASSES:
+            self.count(step, amount)
+
+
 class Clock:
     """Counts down from limits; shares of the limit say when each step of a solver has to end.
 
@@ -115,12 +199,10 @@ class Clock:
     ----------
     seconds
         Limit of the whole solve; ``None`` for none.
-    now
-        Tells the seconds: of wall time, or for measurements of processor time.
+    pace
+        What is known of the pace of steps; it tells the seconds, too.
     deterministic
         Limit of CP-SAT's own deterministic time, all its runs together; ``None`` for none.
-    pace
-        What is known of the pace of steps.
     gone
         Seconds that were over before it begins to count.
     """
@@ -128,18 +210,16 @@ class Clock:
     def __init__(
         self,
         seconds: float | None,
-        now: Callable[[], float] = monotonic,
+        pace: Pace | None = None,
         *,
         deterministic: float | None = None,
-        pace: Pace | None = None,
         gone: float = 0.0,
     ) -> None:
-        self.now = now
+        self.pace = Pace() if pace is None else pace
         self.deterministic = deterministic
-        self.pace = Pace(now) if pace is None else pace
-        self._began = now() - gone
+        self._began = self.pace.now() - gone
         self._limit = self._seconds = seconds
-        self._spent = 0.0
+        self._reserved = self._spent = 0.0
         self._is_stopped = False
 
     @property
@@ -148,9 +228,18 @@ class Clock:
         return self._seconds is not None or self.deterministic is not None
 
     @property
+    def limit(self) -> float | None:
+        """Seconds of the whole solve; ``None`` without limit."""
+        return self._limit
+
+    def now(self) -> float:
+        """Return the seconds of its pace, from some moment on."""
+        return self.pace.now()
+
+    @property
     def seconds_gone(self) -> float:
         """Seconds since it began to count."""
-        return self.now() - self._began
+        return self.pace.now() - self._began
 
     def stop(self) -> None:
         """Be over now."""
@@ -158,6 +247,7 @@ class Clock:
 
     def reserve(self, seconds: float) -> None:
         """Be over so many seconds before the limit; what was said before no longer counts."""
+        self._reserved = seconds
         if self._limit is not None:
             self._seconds = max(0.0, self._limit - seconds)
 
@@ -169,14 +259,22 @@ class Clock:
     def spend(self, deterministic: float) -> None:
         """Note the deterministic time of a run."""
         self._spent += deterministic
+        self.pace.count(Step.ENGINE, deterministic)
 
     def seconds_left(self, share: float = 1.0) -> float | None:
         """Return the seconds until a share of the limit is used; ``None`` without limit."""
-        if self._is_stopped:
+        if self._is_stopped or self.pace.is_late(self._reserved):
             return 0.0
         if self._seconds is None:
             return None
-        return max(0.0, self._began + share * self._seconds - self.now())
+        return max(0.0, self._began + share * self._seconds - self.pace.now())
+
+    def engine_seconds(self, share: float = 1.0) -> float | None:
+        """Return the wall seconds that another program may take; ``None`` for no limit.
+
+        Where work counts, :meth:`deterministic_left` is its limit.
+        """
+        return self.pace.engine_seconds(self.seconds_left(share))
 
     def deterministic_left(self, at_most: float | None = None, share: float = 1.0) -> float | None:
         """Return the deterministic time that a run may take until a share of the limit is used.
@@ -186,6 +284,9 @@ class Clock:
         limits = [] if at_most is None else [at_most]
         if self.deterministic is not None:
             limits.append(max(0.0, share * self.deterministic - self._spent))
+        left = self.seconds_left(share)
+        if self.pace.counts_work and left is not None:
+            limits.append(left / Step.ENGINE.value)
         return min(limits, default=None)
 
     def is_over(self, share: float = 1.0) -> bool:

@@ -6,7 +6,6 @@ from dataclasses import replace
 from functools import cached_property
 from queue import Empty, SimpleQueue
 from threading import get_ident
-from time import monotonic
 from typing import Any, TypeVar
 
 from spmilp.bounds.best import Bound, Proof, fast_bound, proofs
@@ -156,8 +155,6 @@ class SearchContext:
     ----------
     hint
         A plan that is known before, valid or not.
-    now
-        Tells the seconds of the time limit.
 
     Attributes
     ----------
@@ -174,11 +171,10 @@ class SearchContext:
         problem: Problem,
         options: SolveOptions,
         hint: Plan | None = None,
-        now: Callable[[], float] = monotonic,
     ) -> None:
         self.problem = problem
         self.options = options
-        self.clock = Clock(options.time_limit, now, pace=options.pace)
+        self.clock = Clock(options.time_limit, options.pace)
         self.hint = hint
         self._known = _Known(problem, options.verdicts)
         self.reports = Reports(options.on_progress)
@@ -201,8 +197,8 @@ class SearchContext:
         What is needed when all have ended is no part of its time.
         """
         options = replace(self.options, time_limit=time_limit)
-        other = SearchContext(self.problem, options, hint, self.clock.now)
-        other.clock = Clock(time_limit, self.clock.now, pace=self.clock.pace)
+        other = SearchContext(self.problem, options, hint)
+        other.clock = Clock(time_limit, options.pace)
         other._known = self._known
         other.reports = self.reports
         return other

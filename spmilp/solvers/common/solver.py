@@ -1,9 +1,7 @@
 """The base class of all solvers, and the best plan of one with the bound it is compared with."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import replace
-from time import monotonic
 
 from spmilp.bounds.best import Bound
 from spmilp.plan.plan import Plan
@@ -49,14 +47,8 @@ class Solver(ABC):
         problem: Problem,
         options: SolveOptions,
         hint: Plan | None = None,
-        now: Callable[[], float] = monotonic,
     ) -> SolverResult:
         """Search one problem by itself, in a context of its own.
-
-        Parameters
-        ----------
-        now
-            Tells the seconds of the time limit, for example of processor time.
 
         Raises
         ------
@@ -65,7 +57,7 @@ class Solver(ABC):
         """
         refuse_contradictions(problem)
         within = narrowed(problem)
-        context = SearchContext(within.problem, options, within.hint(hint), now)
+        context = SearchContext(within.problem, options, within.hint(hint))
         refused = " and ".join(sorted(problem.pins.kinds() - self.keeps))
         if refused:
             reason = f"solver {self.name} does not take pins of this kind: {refused}"

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from spmilp.solvers.common.clock import Clock
+from spmilp.solvers.common.clock import Clock, Step
 from spmilp.solvers.improve.reassignment import Reassigned, Reassigner
 from spmilp.solvers.justify.passes import backward_pass, forward_pass, forward_pass_by
 from spmilp.solvers.justify.repacking import Repacking
@@ -79,6 +79,7 @@ class ReassignmentSteps:
         if last is None or last[0] is not current or not np.array_equal(last[1], memories.limit):
             late = backward_pass(current, memories)
             self._last = last = (current, memories.limit, late, forward_pass(late, memories))
+            self._clock.pace.count(Step.PASS, 2 * late.start.size)
         return last[2:]
 
     def _task_at(self, schedule: PartialOrderSchedule, act: int) -> TaskIdx | None:
@@ -103,6 +104,7 @@ class ReassignmentSteps:
 
         It may end later by so many cycles of slack.
         """
+        self._clock.pace.count(Step.MOVE, late.start.size)
         found = self._reassigner.reassigned(late, task, pool)
         if found is None:
             return None

@@ -15,7 +15,7 @@ import numpy as np
 
 from spmilp.machine.machine import Machine, Memory
 from spmilp.packing import Item, PackingOptions, PackingProblem, PackingStatus, pack
-from spmilp.solvers.common.clock import Clock
+from spmilp.solvers.common.clock import Clock, Step
 from spmilp.solvers.justify.context import ScheduleContext
 from spmilp.solvers.justify.fewer_transfers import (
     with_dram_bypassed,
@@ -172,6 +172,7 @@ class Repacking:
             late = without_redundant_transfers(context, late, memories.limit)
             late = with_dram_bypassed(context, late, memories.limit)
             found = forward_pass(late, memories)
+            self._clock.pace.count(Step.PASS, 2 * found.start.size)
             if found.makespan == last or self._clock.is_over():
                 break
         return found
@@ -272,12 +273,13 @@ def pack_all(
             residencies, problem = _problem_of(machine, machine.memories[index], before, lifetimes)
             nodes = min(effort.nodes, effort.nodes_and_items // max(1, residencies.size))
             options = PackingOptions(
-                time_limit=clock.seconds_left(),
+                time_limit=clock.engine_seconds(),
                 node_limit=times_as_many * nodes,
                 cliques=False,
                 conflict=False,
             )
             found = pack(problem, options)
+            clock.pace.count(Step.ADDRESS, residencies.size + found.nodes)
             if found.offsets is not None:
                 offset[residencies] = found.offsets
                 continue

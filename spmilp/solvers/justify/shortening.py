@@ -100,21 +100,22 @@ class OpenSchedule:
 
 
 def repacked_plan(
-    context: SearchContext, plan: Plan, seconds: float | None, *, keeps_transfers: bool = False
+    context: SearchContext, plan: Plan, share: float = 1.0, *, keeps_transfers: bool = False
 ) -> Plan:
     """Return a plan with the same decisions, whose addresses are chosen anew for shorter times.
 
     Parameters
     ----------
-    seconds
-        Wall time; ``None`` for no limit.
+    share
+        Of the time limit, by which it has ended.
     keeps_transfers
         Whether transfers stay that are not needed, or that could bypass DRAM.
     """
+    clock = Clock(context.clock.seconds_left(share), context.clock.pace)
     common, best = context_of(
         context.problem, plan, keeps_transfers=keeps_transfers, changes_cores=False
     )
-    for timed in Repacking(common, Clock(seconds)).repacked(best, best.makespan):
+    for timed in Repacking(common, clock).repacked(best, best.makespan):
         best = timed
     found = _plan_at(common, best)
     return found if found is not None and context.accepts(found) else plan

@@ -15,7 +15,8 @@ from spmilp.errors import DoesNotFitError, Shortage
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
-from spmilp.solvers.common.context import SearchContext
+from spmilp.solvers.common.clock import Pace, Step
+from spmilp.solvers.common.context import SearchContext, reads_of
 from spmilp.solvers.schedule.assignments import ASSIGNMENTS, earliest_finish
 from spmilp.solvers.schedule.kernels.extract import Scorer, can_be_open, columns_of, plan_of
 from spmilp.solvers.schedule.kernels.plan_columns import PlanColumns
@@ -205,6 +206,8 @@ class Schedules:
         A trial that takes longer to make is given up; ``None`` for no limit.
     multicasts
         Whether a transfer may fill several memories, where engines can.
+    pace
+        Counts the trials that are run.
 
     Attributes
     ----------
@@ -226,8 +229,10 @@ class Schedules:
         seconds: float | None = None,
         *,
         multicasts: bool = True,
+        pace: Pace | None = None,
     ) -> None:
         self._problem = problem
+        self._pace = pace or Pace()
         self.runner = Runner(problem, multicasts=multicasts)
         self._only, self._latest, self._seconds = only, latest, seconds
         self._score = Scorer(problem)
@@ -334,6 +339,7 @@ class Schedules:
             seconds=self._seconds,
             is_open=self._is_open,
         )
+        self._pace.count(Step.SCHEDULE, reads_of(self._problem))
         self.was_late = stop is Stop.TOO_LATE
         if self.was_late:
             return None
@@ -433,7 +439,7 @@ def fewer_cores(cores: int) -> list[int]:
 
 
 def _schedules(context: SearchContext) -> Schedules:
-    return Schedules(context.problem)
+    return Schedules(context.problem, pace=context.clock.pace)
 
 
 def least_value(problem: Problem) -> int | None:
@@ -449,6 +455,7 @@ def schedules_by(
     rules: Sequence[Rule] = EVALUATION_RULES,
     latest: Cycles = NEVER,
     seconds: float | None = None,
+    pace: Pace | None = None,
 ) -> Iterator[Found]:
     """Yield what some of the rules find, one after another.
 
@@ -458,8 +465,10 @@ def schedules_by(
         A schedule that is sure to take more cycles is given up, and no other is made.
     seconds
         The same for one that takes longer to make; ``None`` for no limit.
+    pace
+        Counts the trials that are run.
     """
-    schedules = Schedules(problem, rules, latest, seconds)
+    schedules = Schedules(problem, rules, latest, seconds, pace=pace)
     for found in schedules:
         if found is not None:
             yield found
@@ -472,6 +481,7 @@ def promising_schedules(
     rules: Sequence[Rule],
     latest: Cycles,
     seconds: float | None = None,
+    pace: Pace | None = None,
 ) -> Iterator[Found]:
     """Yield what :func:`schedules_by` does; where results do not fit, by fused bands first.
 
@@ -479,6 +489,6 @@ def promising_schedules(
     asked though the schedules of the others are given up.
     """
     if tight_operators(problem).any():
-        yield from schedules_by(problem, BANDS_RULES, latest, seconds)
+        yield from schedules_by(problem, BANDS_RULES, latest, seconds, pace)
         rules = [rule for rule in rules if rule not in BANDS_RULES]
-    yield from schedules_by(problem, rules, latest, seconds)
+    yield from schedules_by(problem, rules, latest, seconds, pace)

@@ -158,7 +158,7 @@ class Perturbation:
             used = np.unique(cores[tasks])
             cores[tasks] = rng.permutation(used)[np.searchsorted(used, cores[tasks])]
         else:
-            other = rng.choice(tasks)
+            other = int(rng.choice(tasks))
             there, here = cores[other], cores[task]
             cores[self._unit(task)], cores[self._unit(other)] = there, here
 

@@ -37,7 +37,9 @@ class ListScheduler(Solver):
             return context.infeasible(context.misfit)
         if self._greedy is None:
             return _Search(context, Schedules.of(context), self.name).result()
-        schedules = Schedules(context.problem, (self._greedy,), multicasts=False)
+        schedules = Schedules(
+            context.problem, (self._greedy,), multicasts=False, pace=context.clock.pace
+        )
         return _Search(context, schedules, self.name).result()
 
 

@@ -275,9 +275,9 @@ class _Search:
                 self._search(fixed(sequence), MOST_EACH, SEQUENCES)
         for sequence in sequences[:1]:
             self._change(self._best or sequence)
-        seconds, plan = self._clock.seconds_left(), self.incumbent.plan
-        if self._best is not None and plan is not None and seconds != 0.0:
-            self.incumbent.offer(repacked_plan(self._context, plan, seconds))
+        plan = self.incumbent.plan
+        if self._best is not None and plan is not None and self._clock.has_seconds(0.0):
+            self.incumbent.offer(repacked_plan(self._context, plan))
 
     def _sequences(self) -> Iterator[TaskSequence]:
         """Yield the first sequences: the plan's, and simple orders in its pools and in one pool."""
@@ -362,15 +362,17 @@ class _Search:
         if self.incumbent.value is not None:
             model.limit(self.incumbent.value - 1)
         options, solver = self._context.options, cp_model.CpSolver()
-        parameters, seconds = solver.parameters, self._clock.seconds_left(share)
+        parameters, seconds = solver.parameters, self._clock.engine_seconds(share)
         parameters.num_workers = options.workers
         # Not without a limit of wall time: alternating strategies cannot be repeated exactly.
-        parameters.interleave_search = options.workers == 1 and seconds is not None
+        parameters.interleave_search = (
+            options.workers == 1 and seconds is not None and not self._clock.pace.counts_work
+        )
         parameters.random_seed = options.seed
         parameters.catch_sigint_signal = False
         if seconds is not None:
             parameters.max_time_in_seconds = max(0.1, seconds)
-        left = self._clock.deterministic_left(deterministic)
+        left = self._clock.deterministic_left(deterministic, share)
         if left is not None:
             parameters.max_deterministic_time = left
         status, interrupted = self._context.reports.finish(

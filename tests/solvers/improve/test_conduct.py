@@ -12,6 +12,7 @@ from spmilp.problem.file import read_problem
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
+from spmilp.solvers.common.clock import Pace
 from spmilp.solvers.improve.solver import LnsSolver
 from spmilp.solvers.schedule.solver import ListScheduler
 
@@ -28,7 +29,7 @@ def network() -> Problem:
 def test_a_network_gets_shorter_than_by_the_list_scheduler_alone(network: Problem) -> None:
     start = ListScheduler().solve(network, SolveOptions()).plan
 
-    plan = LnsSolver().solve(network, BRIEFLY, now=process_time).plan
+    plan = LnsSolver().solve(network, replace(BRIEFLY, pace=Pace(process_time))).plan
 
     assert start is not None
     assert plan is not None

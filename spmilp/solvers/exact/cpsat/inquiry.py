@@ -232,7 +232,8 @@ class _Inquiry:
         # A single worker then alternates strategies and neighbourhoods, a little differently each
         # time: not where there is no limit of wall time, for then the same seed is to give the same
         # plan. Neighbourhoods alone alternate in the same way each time.
-        alternates = left is not None or limits.neighbourhoods
+        is_timed = left is not None and limits.deterministic is None
+        alternates = is_timed or limits.neighbourhoods
         parameters.interleave_search = workers == 1 and alternates and not refutes
         parameters.use_lns_only = limits.neighbourhoods
         parameters.random_seed = limits.seed
@@ -250,7 +251,7 @@ class _Inquiry:
                 setattr(parameters, name, value)
         if left is not None:
             parameters.max_time_in_seconds = max(
-                0.1, min(left, each * SECONDS) if refutes else left
+                0.1, min(left, each * SECONDS) if refutes and is_timed else left
             )
         if limits.deterministic is not None:
             each = min(each, max(0.0, limits.deterministic - self.found.deterministic))

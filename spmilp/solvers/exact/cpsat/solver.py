@@ -156,7 +156,7 @@ class CpSatSearch(ExactSearch[CpSatOptions]):
         """Choose times and addresses of the first plan anew, its other decisions kept."""
         plan = self.incumbent.plan
         if plan is not None and not self.is_done:
-            self.offer(repacked_plan(self.context, plan, self.clock.seconds_left(REPACKING)))
+            self.offer(repacked_plan(self.context, plan, REPACKING))
 
     def improve(self) -> None:
         """Improve the incumbent by CP-SAT's neighbourhoods, until a turn finds nothing."""
@@ -195,7 +195,7 @@ class CpSatSearch(ExactSearch[CpSatOptions]):
         incumbent, options = self.incumbent, self.context.options
         bound = incumbent.bound.value
         limits = Limits(
-            seconds=self.clock.seconds_left(budget.share),
+            seconds=self.clock.engine_seconds(budget.share),
             deterministic=self.clock.deterministic_left(budget.deterministic, budget.share),
             workers=options.workers,
             seed=options.seed + budget.turn,

@@ -18,7 +18,7 @@ from spmilp.packing import PackingOptions, PackingProblem, minimise, pack
 from spmilp.plan.measures import claim_of, measure
 from spmilp.plan.plan import Plan, Residency
 from spmilp.problem.strides import layout_at_place, layout_in_slice
-from spmilp.solvers.common.clock import Clock
+from spmilp.solvers.common.clock import Clock, Step
 from spmilp.solvers.exact.formulation.extraction import Item, TimedPlan
 from spmilp.solvers.exact.formulation.tables import WITHOUT_LIMIT, ProblemTables
 from spmilp.units import Bytes, Cycles, MemoryIdx, ResidencyIdx, SliceIdx, TensorIdx
@@ -197,9 +197,11 @@ def find_addresses(
         contents = contents_of(tables, timed, memory, residues)
         if not contents.things:
             continue
-        options = replace(LIMITS, time_limit=None if clock is None else clock.seconds_left())
+        options = replace(LIMITS, time_limit=None if clock is None else clock.engine_seconds())
         solve = minimise if low and memory.kind is MemoryKind.SPM else pack
         packing = solve(contents.problem, options)
+        if clock is not None:
+            clock.pace.count(Step.ADDRESS, len(contents.things) + packing.nodes)
         if packing.offsets is None:
             return _conflict(timed, memory, contents, packing.conflict)
         for thing, offset, item in zip(

@@ -183,6 +183,7 @@ def _run_highs(
         infeasible=status in (known.kInfeasible, known.kUnboundedOrInfeasible),
         complete=complete,
         interrupted=interrupted,
+        nodes=max(0, info.mip_node_count),
     )
 
 

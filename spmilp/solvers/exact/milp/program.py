@@ -57,6 +57,8 @@ class Outcome:
         The run has ended by itself.
     interrupted
         The user has asked to stop.
+    nodes
+        Of HiGHS's search.
     """
 
     values: list[float] | None = None
@@ -64,6 +66,7 @@ class Outcome:
     infeasible: bool = False
     complete: bool = False
     interrupted: bool = False
+    nodes: int = 0
 
 
 Number: TypeAlias = Union["Linear", int]

@@ -12,7 +12,7 @@ from spmilp.problem.contradictions import refuse_contradictions
 from spmilp.problem.pins import PinKind
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
-from spmilp.solvers.common.clock import OutOfTimeError
+from spmilp.solvers.common.clock import OutOfTimeError, Step
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.fit import narrowed
 from spmilp.solvers.common.solver import Solver
@@ -73,9 +73,14 @@ class MilpSolver(Solver):
         Raises
         ------
         SpmilpError
-            If PuLP does not know the backend, or it is not installed.
+            If PuLP does not know the backend, or it is not installed, or its work has no limit.
         """
         backend = backend_name(self._settings.backend)
+        if context.clock.pace.counts_work and backend != DEFAULTS.backend:
+            raise SpmilpError(
+                f"effort: the work of {backend} has no limit that repeats; give a time limit "
+                f"instead, or take {DEFAULTS.backend}"
+            )
         try:
             refuse_problem(context.problem, self._settings)
         except TooLargeError as error:
@@ -148,14 +153,19 @@ class MilpSearch(ExactSearch[MilpOptions]):
         except OutOfTimeError:
             return Found()
         self.has_run = True
-        options = self.context.options
+        options, nodes = self.context.options, None
+        left = self.clock.seconds_left(budget.share)
+        if self.clock.pace.counts_work and left is not None:
+            nodes = 1 + int(left / Step.NODE.value)
         limits = Limits(
-            seconds=self.clock.seconds_left(budget.share),
+            seconds=self.clock.engine_seconds(budget.share),
+            nodes=nodes,
             threads=options.workers,
             seed=options.seed,
             gap=options.gap if finds or proves else 0.0,
         )
         outcome = run(rows.program, self.backend, limits)
+        self.clock.pace.count(Step.NODE, 1 + outcome.nodes)
         found = Found(infeasible=outcome.infeasible, complete=outcome.complete, bound=outcome.bound)
         decided = None if outcome.values is None else rows.decided(outcome.values)
         if decided is not None:

@@ -9,6 +9,7 @@ from benchmarks.convert import read_job_shop
 from spmilp.checker.check import check
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.solvers.base import SolveOptions, SolveStatus
+from spmilp.solvers.common.clock import Pace
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.exact.cpsat.solver import CpSatOptions, CpSatSolver
 from tests.solvers.chains import chain, star
@@ -78,7 +79,7 @@ def test_job_shops_reach_the_published_optimum(name: str, optimum: int) -> None:
 def test_a_problem_with_too_many_transfers_to_choose_from_keeps_its_plan() -> None:
     problem = chain(star(4, 1536), layers=4, strips=6)
 
-    context = SearchContext(problem, SolveOptions(time_limit=0.01), now=lambda: 0.0)
+    context = SearchContext(problem, SolveOptions(time_limit=0.01, pace=Pace(lambda: 0.0)))
     result = CpSatSolver().search(context)
 
     assert result.plan is not None
