@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from concurrent.futures import wait as wait_for
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import cache
 
 from spmilp.lowering.limits import groups_that_do_not_fit
 from spmilp.lowering.tiling import Tiling, Tilings
@@ -35,18 +35,11 @@ def _prepared() -> list[tuple[Callable[[Tilings], Problem], Evaluation]]:
     return []
 
 
-@lru_cache(1)
-def _findings(pickled: bytes) -> Findings:
-    found: Findings = pickle.loads(pickled)
-    return found
-
-
-def evaluate(findings: bytes, question: bytes) -> Outcome | None:
+def evaluate(question: bytes) -> Outcome | None:
     """Evaluate tilings, in a child; ``None`` when the time is over."""
     ((lower, evaluation),) = _prepared()
-    limit, pace, gone, tilings = pickle.loads(question)
+    evaluation.findings, limit, pace, gone, tilings = pickle.loads(question)
     evaluation.clock = Clock(limit, pace, gone=gone)
-    evaluation.findings = _findings(findings)
     try:
         return outcome(lower, evaluation, tilings)
     except OutOfTimeError:
@@ -85,7 +78,6 @@ class Ahead:
         self._helpers, self._lower, self._evaluation = helpers, lower, evaluation
         self._on_warning = on_warning
         self._of: Findings | None = None
-        self._pickled = b""
         self._asked: dict[tuple[Tiling, ...], Future[Outcome | None]] = {}
 
     def take(self, tilings: Tilings, after: Sequence[Tilings]) -> Outcome:
@@ -118,17 +110,18 @@ class Ahead:
             for future in self._asked.values():
                 future.cancel()
             self._asked.clear()
-            self._of, self._pickled = findings, pickle.dumps(findings)
+            self._of = findings
         for one in tilings:
             if key_of(one) not in self._asked:
-                question = pickle.dumps((clock.limit, clock.pace, clock.seconds_gone, one))
-                asked = self._helpers.begin(evaluate, self._pickled, question)
+                # At once, for the pace learns while this waits.
+                question = (findings, clock.limit, clock.pace, clock.seconds_gone, one)
+                asked = self._helpers.begin(evaluate, pickle.dumps(question))
                 self._asked[key_of(one)] = asked
 
     def _result(self, asked: Future[Outcome | None]) -> Outcome | None:
         try:
             return asked.result()
-        except ChildError as error:
+        except (ChildError, OSError, MemoryError) as error:
             if self.depth > 0:
                 self.depth = 0
                 self._on_warning(f"a worker ended, and the search for tiles went on alone: {error}")

@@ -45,7 +45,7 @@ def searched(workers: int, monkeypatch: pytest.MonkeyPatch) -> tuple[list[object
     return tried, warnings
 
 
-def die(findings: bytes, question: bytes) -> None:
+def die(question: bytes) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
