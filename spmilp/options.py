@@ -8,6 +8,7 @@ line's help is the text of :class:`Options`.
 
 import inspect
 import math
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from spmilp.errors import ArgumentError
 from spmilp.problem.objective import Quantity
+from spmilp.processes import processors
 from spmilp.quantities import dimensions, duration, share
 from spmilp.tile_selection.settings import Tiles
 
@@ -30,6 +32,9 @@ E = TypeVar("E", bound=StrEnum)
 F = TypeVar("F", bound=Callable[..., Any])
 
 DEFAULT_SOLVER = "auto"
+
+WORKERS = "SPMILP_WORKERS"
+"""The environment variable that says how many workers a solve has by default."""
 
 SECONDS = 60.0
 """The usual limit of time where the work has none."""
@@ -84,6 +89,10 @@ def _seconds(given: str | float | None) -> float:
     if isinstance(given, float) and math.isnan(given):
         return given  # what is usual depends on the effort
     return duration("none" if given is None else given)
+
+
+def _workers(given: int | None) -> int:
+    return int(os.environ.get(WORKERS) or processors()) if given is None else given
 
 
 def usual_time_limit(given: float, effort: float | None) -> float:
@@ -157,8 +166,9 @@ class Options:
     seed
         Seed of the search.
     workers
-        Threads of CP-SAT and of MILP solvers; the search for tiles, list, search and lns have one.
-        1 makes runs repeatable, unless the time limit cuts a search short.
+        Processes that search for tiles, and find what one finds, sooner; threads of CP-SAT and of
+        MILP solvers, whose runs only 1 makes repeatable. Either only unless the time limit cuts a
+        search short. With an effort there is one.
     cost_model
         Learn the cycles of tiles from these measured ones (spmilp calibrate says how well); those
         of tiles outside of the measurements are the machine's, which a warning says.
@@ -214,7 +224,13 @@ class Options:
     )
     gap: float = _option(0.0, float, share, parsed=True, metavar="SHARE")
     seed: int = _option(0, int, min=0)
-    workers: int = _option(1, int, min=1)
+    workers: int = _option(
+        None,
+        int | None,
+        _workers,
+        min=1,
+        show_default="one per processor; in comparisons and sweeps 1",
+    )
     cost_model: Path | None = _option(
         None,
         Path | None,

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from contextlib import suppress
 from pathlib import Path
@@ -32,6 +32,13 @@ R = TypeVar("R")
 
 HEARTBEAT = 0.05
 """Seconds after which a function that was asked to stop is asked again."""
+
+
+def processors() -> int:
+    """Return the processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def begun(function: Callable[[], R]) -> Future[R]:
@@ -204,9 +211,16 @@ class Child:
 
 
 class Children:
-    """A child for each thread that calls functions; they end with the block."""
+    """A child for each thread that calls functions; they end with the block.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    prepare
+        What each child calls before all else: a function and its arguments.
+    """
+
+    def __init__(self, *prepare: Any) -> None:
+        self._prepare = prepare
         self._of_thread = threading.local()
         self._started: list[Child] = []
         self._closed = False
@@ -229,17 +243,50 @@ class Children:
     ) -> Any:
         """Call a function in this thread's child; see :meth:`Child.answer`."""
         child: Child | None = getattr(self._of_thread, "child", None)
-        if child is None or child.process.poll() is not None:
+        is_new = child is None or child.process.poll() is not None
+        if child is None or is_new:
             child = self._of_thread.child = Child()
             self._started.append(child)
         if self._closed:
             child.end()
             raise ChildError(*ENDED)
         try:
+            if is_new and self._prepare:
+                child.call(*self._prepare)
             return child.call(function, *arguments, limit=limit)
         except KeyboardInterrupt:
             child.end()
             raise
+
+
+class Helpers:
+    """Children that carry out calls beside this process, and end with the block.
+
+    Parameters
+    ----------
+    number
+        Of children; they start at once.
+    prepare
+        See :class:`Children`.
+    """
+
+    def __init__(self, number: int, *prepare: Any) -> None:
+        self.number = number
+        self._children = Children(*prepare)
+        self._threads = ThreadPoolExecutor(number)
+        for _ in range(number):
+            self.begin(os.getpid)
+
+    def __enter__(self) -> "Helpers":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._children.end()
+
+    def begin(self, function: Callable[..., Any], *arguments: object) -> Future[Any]:
+        """Begin a call as soon as a child is free; its value may be a :class:`ChildError`."""
+        return self._threads.submit(self._children.call, function, *arguments)
 
 
 def main() -> None:

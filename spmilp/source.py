@@ -82,6 +82,9 @@ class NetworkSource:
         how = TileOptions(
             how=options.tiles,
             justifies=options.solver == DEFAULT_SOLVER,
+            on_warning=warn,
+            # Work that is counted elsewhere would end the search at another moment.
+            workers=options.workers if watch.work is None else 1,
         )
         # The schedules by which tiles are chosen know of no other pins than tiles.
         if options.pins.are_of_tiles_alone:

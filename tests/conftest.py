@@ -1,12 +1,16 @@
 """What all tests have in common."""
 
+import os
 import signal
 
 import pytest
 
+from spmilp.options import WORKERS
+
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Heed Ctrl-C."""
+    """Heed Ctrl-C, and solve in one process."""
+    os.environ.setdefault(WORKERS, "1")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # the run is in the background
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

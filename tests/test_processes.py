@@ -9,7 +9,7 @@ from threading import Event, Thread, main_thread
 import pytest
 
 from spmilp.errors import FileError
-from spmilp.processes import Child, ChildError, Children, interruptibly, stoppably
+from spmilp.processes import Child, ChildError, Children, Helpers, interruptibly, stoppably
 
 pytestmark = pytest.mark.full
 
@@ -40,6 +40,10 @@ def wait_or_be_interrupted() -> str:
 def pid() -> int:
     print("what is printed does not disturb the answer")
     return os.getpid()
+
+
+def prepared() -> str:
+    return os.popen("env | grep PREPARED").read().strip()
 
 
 def test_a_quick_child_gets_the_next_call_and_the_last_one_ends_with_the_block() -> None:
@@ -105,6 +109,18 @@ def test_children_at_work_end_with_the_block() -> None:
         time.sleep(1)
     thread.join(30)
     assert [error.status for error in raised] == ["killed"]
+
+
+def test_helpers_are_prepared_and_end_with_the_block_while_they_are_at_work() -> None:
+    with Helpers(2, os.putenv, "PREPARED", "yes") as helpers:
+        assert helpers.begin(prepared).result(30) == "PREPARED=yes"
+        ended = {helpers.begin(pid).result(30) for _ in range(3)}
+        asked = [helpers.begin(time.sleep, 60) for _ in range(3)]
+        time.sleep(0.1)
+    assert sum(one.cancelled() for one in asked) == 1
+    for one in ended:
+        with pytest.raises(ProcessLookupError):
+            os.kill(one, 0)
 
 
 def test_an_interrupt_comes_at_once() -> None:

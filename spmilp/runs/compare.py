@@ -129,6 +129,7 @@ def compare(
             raise ArgumentError(f"solvers {solver}: there are {known}", is_option=True)
     of_problems = {name: given.pop(name, None) for name in ("dim", "objective")}
     seed = given.setdefault("seed", 0)
+    given["workers"] = given.get("workers") or 1
     problems: dict[str, Problem] = {}
     for name, model in _named(models):
         observer.on_stage(Stage.READING)

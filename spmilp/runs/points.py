@@ -64,7 +64,7 @@ def settings_of(given: Mapping[str, object]) -> dict[str, Any]:
     FileError
         If pins cannot be read.
     """
-    read = Options.of(given)
+    read = Options.of({**given, "workers": given.get("workers") or 1})
     found: dict[str, Any] = msgspec.to_builtins({name: getattr(read, name) for name in SETTINGS})
     return found
 

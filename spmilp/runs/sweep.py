@@ -1,6 +1,5 @@
 """Networks on machines of many sizes, as one table: ``spmilp.sweep``."""
 
-import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -18,6 +17,7 @@ from spmilp.errors import ArgumentError
 from spmilp.files import require_room, write_atomically
 from spmilp.machine.read import MachineFile
 from spmilp.options import DEFAULT_SOLVER, with_options
+from spmilp.processes import processors
 from spmilp.quantities import dimensions
 from spmilp.runs.frames import csv_of, mark_undominated, swept_frame
 from spmilp.runs.jobs import Answer, Executor, Processes, Run, Store
@@ -178,7 +178,7 @@ def executor_for(jobs: int | None, scheduler: str | None, threads: int) -> Itera
         If the scheduler does not answer.
     """
     if scheduler is None:
-        with Processes(jobs or max(1, (os.cpu_count() or 1) // threads)) as found:
+        with Processes(jobs or max(1, processors() // threads)) as found:
             yield found
         return
     if jobs is not None:

@@ -1,7 +1,8 @@
 """What tilings are worth: by the list scheduler's plans, justified where that says more."""
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 from spmilp.lowering.tiling import Tilings
 from spmilp.problem.objective import Quantity
@@ -25,6 +26,40 @@ from spmilp.tile_selection.tiled_problem import TiledProblem, Worth
 from spmilp.units import Cycles
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """What new problems are compared with; it is small, for other processes are told of it.
+
+    ``best`` is the worth of the shortest plan, or of a schedule while there is no plan; ``seconds``
+    what its schedule took to make. ``promising`` is the worth of the tilings that are worth most,
+    with their tasks, rows of a plan, and cycles of the schedule as it was made. ``least`` has the
+    cycles of the shortest schedule by each rule.
+    """
+
+    best: Worth | None = None
+    has_plan: bool = False
+    seconds: float = 0.0
+    promising: Worth | None = None
+    tasks: int = 0
+    rows: int = 0
+    scheduled: Cycles = NEVER
+    least: Mapping[Rule, int] = field(default_factory=dict)
+
+
+class Outcome(NamedTuple):
+    """What tilings are worth, whether their tasks fit, and the tasks of all schedules made.
+
+    The rest is what is new, and ``None`` where all is as before; see :class:`Evaluation`.
+    """
+
+    worth: Worth | None
+    fits: bool = True
+    tasks: int = 0
+    findings: Findings | None = None
+    best: TiledProblem | None = None
+    promising: TiledProblem | None = None
+
+
 class Evaluation:
     """Evaluates the problems of a search, and keeps the best one and its plan.
 
@@ -38,8 +73,12 @@ class Evaluation:
 
     Attributes
     ----------
+    findings
+        What it has found so far.
     best
-        The shortest plan so far, or the schedule of one.
+        The shortest plan so far, or the schedule of one; ``None`` for that of another process.
+    promising
+        The tilings that are worth most, with their plan.
     interrupted
         Whether there was a ``KeyboardInterrupt``.
     """
@@ -47,39 +86,39 @@ class Evaluation:
     def __init__(
         self, counts: PieceCounts, options: TileOptions, known: TiledProblem | None, clock: Clock
     ) -> None:
-        self._counts, self._options, self._clock = counts, options, clock
+        self._counts, self._options, self.clock = counts, options, clock
         self._began = clock.now()
         usual = SEARCH.tasks_within_time if clock.is_limited else SEARCH.tasks
         self._left = self._most = usual if options.tasks is None else options.tasks
         self.best = known
+        self.promising: TiledProblem | None = None
+        self.findings = Findings()
+        if known is not None:
+            self.findings = Findings(best=known.worth, has_plan=known.has_plan)
         self.interrupted = False
         self._said = None if known is None else known.value
-        self._least: dict[Rule, int] = {}
         self._is_opened = False
-        self._seconds_of_last = self._seconds_of_best = 0.0
-        # The tilings that are worth most, with their plan.
-        self._promising: TiledProblem | None = None
-        # Cycles of their schedule as it was made.
-        self._scheduled: Cycles = NEVER
+        self._seconds_of_last = 0.0
+        self._is_silent = False
 
     def is_over(self) -> bool:
         """Return whether a limit is reached."""
-        clock, limit = self._clock, self._clock.limit
+        clock, limit = self.clock, self.clock.limit
         share = self._extended(SEARCH.share)
         late = limit is not None and clock.now() > self._began + share * limit
         return self.interrupted or self._left <= 0 or late or clock.is_over(self._share_at_most)
 
     def go_on(self) -> None:
         """Raise ``OutOfTimeError`` when the time is over and there is a schedule."""
-        if self.best is not None:
-            self._clock.go_on(self._share_at_most)
+        if self.findings.best is not None:
+            self.clock.go_on(self._share_at_most)
 
     def affords(self, tilings: Tilings) -> bool:
         """Return whether there is time to evaluate tilings, and to write the plan they lead to.
 
         Those of very many tasks take too long, and too much memory, always.
         """
-        clock, pace, tasks = self._clock, self._clock.pace, tasks_of(tilings)
+        clock, pace, tasks = self.clock, self.clock.pace, tasks_of(tilings)
         if tasks > min(self._most, SEARCH.tasks_of_one):
             return False
         if not clock.is_limited:
@@ -92,19 +131,41 @@ class Evaluation:
     def value_of(self, problem: Problem) -> Worth | None:
         """Return what the best of a problem's schedules is worth, and keep the best one of all."""
         best: TiledProblem | None = None
-        self._clock.pace.count(Step.TRY, len(problem.tasks))
+        self.clock.pace.count(Step.TRY, len(problem.tasks))
         try:
             for schedule in self._schedules(problem):
                 one = TiledProblem(problem=problem, schedule=schedule)
-                if _is_better(one, best):
+                if best is None or _is_less(one.worth, best.worth):
                     best = one
                     self._keep_if_better(best)
             return None if best is None else self._value_once_opened(best)
         except KeyboardInterrupt:
-            if self.best is None:
+            if self.findings.best is None:
                 raise
             self.interrupted = True
             return None if best is None else best.worth
+
+    def outcome_of(self, problem: Problem) -> Outcome:
+        """Return what a problem is worth, and leave all as it is until that is taken."""
+        before, left = (self.findings, self.best, self.promising), self._left
+        self._is_silent = True
+        try:
+            worth, tasks = self.value_of(problem), left - self._left
+            now = zip((self.findings, self.best, self.promising), before, strict=True)
+            news: Iterator[Any] = (None if new is old else new for new, old in now)
+            return Outcome(worth, True, tasks, *news)
+        finally:
+            (self.findings, self.best, self.promising), self._left = before, left
+            self._is_silent = False
+
+    def take(self, outcome: Outcome) -> None:
+        """Learn what was found elsewhere, or in advance, from the same findings as there are."""
+        self._left -= outcome.tasks
+        self.findings = outcome.findings or self.findings
+        self.promising = outcome.promising or self.promising
+        if outcome.best is not None:
+            self.best = outcome.best
+            self._tell_of(outcome.best)
 
     def finish(self) -> TiledProblem | None:
         """Return the shortest plan; ``None`` where there is no schedule."""
@@ -112,7 +173,7 @@ class Evaluation:
 
     def delays(self) -> dict[str, int]:
         """Return how many cycles each group advances the best schedule, by the group's name."""
-        best = self._promising or self.best
+        best = self.promising or self.best
         if best is None or best.schedule is None:
             return {}
         tasks = best.problem.tasks
@@ -125,22 +186,24 @@ class Evaluation:
 
         Where that by the best rule so far is not promising, those by the others are not, either.
         """
-        clock, reads, is_first = self._clock, reads_of(problem), not self._least
+        clock, reads, least = self.clock, reads_of(problem), self.findings.least
         is_makespan = problem.objective.first is Quantity.MAKESPAN
         self._is_opened = self._options.justifies and is_makespan and can_be_open(problem)
         self._left -= len(problem.tasks)
-        least = min(self._least.values(), default=NEVER)
-        latest = int(SEARCH.promising * least) if is_makespan and least < NEVER else NEVER
+        latest = int(SEARCH.promising * min(least.values())) if is_makespan and least else NEVER
         seconds: float | None = None
-        if self.best is not None and clock.is_limited and not clock.pace.counts_work:
-            seconds = max(SEARCH.least_seconds, SEARCH.times_as_long * self._seconds_of_best)
-        share = SEARCH.share_of_first if is_first else self._share_at_most
+        has_plan = self.findings.best is not None
+        if has_plan and clock.is_limited and not clock.pace.counts_work:
+            seconds = max(SEARCH.least_seconds, SEARCH.times_as_long * self.findings.seconds)
+        share = self._share_at_most if least else SEARCH.share_of_first
         rules = self._rules_worth_asking()
         began = clock.now()
         for found in promising_schedules(problem, rules, latest, seconds, clock.pace):
             self._left -= len(problem.tasks)
             rule = found.trial.rule
-            self._least[rule] = min(found.score[0], self._least.get(rule, found.score[0]))
+            if found.score[0] < least.get(rule, NEVER):
+                least = {**least, rule: found.score[0]}
+                self.findings = replace(self.findings, least=least)
             self._seconds_of_last = clock.now() - began
             clock.pace.note(Step.SCHEDULE, reads, self._seconds_of_last)
             yield found
@@ -151,7 +214,7 @@ class Evaluation:
 
     def _rules_worth_asking(self) -> list[Rule]:
         """Return all rules at first, then the few that were best."""
-        best_first = sorted(self._least, key=self._least.__getitem__)
+        best_first = sorted(self.findings.least, key=self.findings.least.__getitem__)
         return best_first[: SEARCH.rules] or list(EVALUATION_RULES)
 
     def _value_once_opened(self, tiled: TiledProblem) -> Worth | None:
@@ -163,30 +226,31 @@ class Evaluation:
         problem, share = tiled.problem, self._share_at_most
         if not self._options.justifies or problem.objective.first is not Quantity.MAKESPAN:
             return tiled.worth
-        least = None if self._promising is None else self._promising.worth
-        has_time = self._clock.has_seconds(self._seconds(Step.OPEN, problem), share)
+        least = self.findings.promising
+        has_time = self.clock.has_seconds(self._seconds(Step.OPEN, problem), share)
         if not has_time or not self._is_worth_opening(tiled):
-            return least if self._promising is not None else tiled.worth
-        clock = Clock(self._clock.seconds_left(share), self._clock.pace)
+            return tiled.worth if least is None else least
+        clock = Clock(self.clock.seconds_left(share), self.clock.pace)
         opened = self._once_opened(tiled, clock)
-        if not _is_better(opened, self._promising):
+        if not _is_less(opened.worth, least):
             return opened.worth
         planned = self._planned(opened, clock)
-        if not _is_better(planned, self._promising):
+        if not _is_less(planned.worth, least):
             return _greater(planned.worth, least)
-        self._promising = planned
+        self.promising, tasks, rows = planned, len(problem.tasks), _rows_of_a_plan(problem)
+        self.findings = replace(self.findings, promising=planned.worth, tasks=tasks, rows=rows)
         if opened.schedule is not None:
-            self._scheduled = opened.schedule.score[0]
+            self.findings = replace(self.findings, scheduled=opened.schedule.score[0])
         return planned.worth
 
     def _is_worth_opening(self, tiled: TiledProblem) -> bool:
         """Return whether a schedule may become the shortest once it is justified."""
-        most = SEARCH.worth_opening if self._opens_soon(tiled.problem) else 1.0
-        return (tiled.value or 0) <= most * self._scheduled
+        most = SEARCH.worth_opening if self._opens_soon(_rows_of_a_plan(tiled.problem)) else 1.0
+        return (tiled.value or 0) <= most * self.findings.scheduled
 
     def _once_opened(self, tiled: TiledProblem, clock: Clock) -> TiledProblem:
         """Return it with its schedule at justified times, by which tilings are compared."""
-        with self._clock.pace.measured(Step.OPEN, _rows_of_a_plan(tiled.problem)):
+        with self.clock.pace.measured(Step.OPEN, _rows_of_a_plan(tiled.problem)):
             return tiled.once_opened(clock)
 
     def _planned(self, opened: TiledProblem, clock: Clock) -> TiledProblem:
@@ -194,7 +258,7 @@ class Evaluation:
 
         Nearly always addresses are found for all of memory, and it takes no longer than before.
         """
-        with self._clock.pace.measured(Step.PACK, _rows_of_a_plan(opened.problem)):
+        with self.clock.pace.measured(Step.PACK, _rows_of_a_plan(opened.problem)):
             planned = self._with_plan(opened, clock)
         self._keep_if_better(planned)
         return planned
@@ -207,20 +271,19 @@ class Evaluation:
         is_late = opened.is_open and clock.is_over()
         return with_addresses if is_late else with_addresses.once_justified()
 
-    def _opens_soon(self, problem: Problem) -> bool:
+    def _opens_soon(self, rows: int) -> bool:
         """Return whether a schedule is soon justified, as far as there is a limit of time."""
-        seconds = self._seconds(Step.OPEN, problem)
-        return not self._clock.is_limited or seconds < SEARCH.seconds_to_open
+        seconds = self.clock.pace.seconds(Step.OPEN, rows)
+        return not self.clock.is_limited or seconds < SEARCH.seconds_to_open
 
     def _extended(self, share: float) -> float:
         """Return a share of the time, more where the search behind this one gains little.
 
         Plans are large then, but soon justified.
         """
-        best = self._promising
-        if not self._is_opened or best is None or len(best.problem.tasks) <= SEARCH.large:
+        if not self._is_opened or self.findings.tasks <= SEARCH.large:
             return share
-        return share * (SEARCH.longer if self._opens_soon(best.problem) else 1.0)
+        return share * (SEARCH.longer if self._opens_soon(self.findings.rows) else 1.0)
 
     @property
     def _share_at_most(self) -> float:
@@ -228,26 +291,35 @@ class Evaluation:
 
     def _seconds(self, step: Step, problem: Problem) -> float:
         """Return how long a step will take that grows with the rows of a plan."""
-        return self._clock.pace.seconds(step, _rows_of_a_plan(problem))
+        return self.clock.pace.seconds(step, _rows_of_a_plan(problem))
 
     def _keep_if_better(self, tiled: TiledProblem) -> None:
         """Keep what is the best so far, and tell of a plan unless one as short was told of."""
         if tiled.value is None:
             return
         if not tiled.has_plan:
-            if self.best is not None:
+            if self.findings.best is not None:
                 return
             # Its addresses may be long in coming: until then there is a plan by the same rule.
-            self.best = tiled
+            self._keep(tiled)
             tiled = tiled.with_addresses()
         if tiled.value is None or not tiled.has_plan:
             return
-        if self.best is None or not self.best.has_plan or _is_better(tiled, self.best):
-            self.best = tiled
-            self._seconds_of_best = self._seconds_of_last
-            if self._said is None or tiled.value < self._said:
-                self._said = tiled.value
-                self._options.on_better(tiled.value, len(tiled.problem.tasks))
+        if not self.findings.has_plan or _is_less(tiled.worth, self.findings.best):
+            self._keep(tiled)
+            self.findings = replace(self.findings, seconds=self._seconds_of_last)
+            self._tell_of(tiled)
+
+    def _keep(self, tiled: TiledProblem) -> None:
+        self.best = tiled
+        self.findings = replace(self.findings, best=tiled.worth, has_plan=tiled.has_plan)
+
+    def _tell_of(self, best: TiledProblem) -> None:
+        value = best.value
+        is_news = self._said is None or (value is not None and value < self._said)
+        if value is not None and best.has_plan and is_news and not self._is_silent:
+            self._said = value
+            self._options.on_better(value, len(best.problem.tasks))
 
 
 def _rows_of_a_plan(problem: Problem) -> int:
@@ -259,6 +331,5 @@ def _greater(one: Worth | None, other: Worth | None) -> Worth | None:
     return max((some for some in (one, other) if some is not None), default=None)
 
 
-def _is_better(one: TiledProblem, other: TiledProblem | None) -> bool:
-    least = None if other is None else other.worth
-    return least is None or (one.worth is not None and one.worth < least)
+def _is_less(one: Worth | None, other: Worth | None) -> bool:
+    return other is None or (one is not None and one < other)

@@ -236,6 +236,10 @@ def _jointly(space: CandidateSpace, current: Choice) -> dict[int, Profile]:
     return {g.index: space.profiles(g)[numbers[g.index]] for g in groups}
 
 
+def _nothing() -> None:
+    """Go on; unlike a lambda, it goes to other processes, too."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class NetworkOnMachine:
     """A network, the machine for which it is tiled, and what its problems are to say.
@@ -253,7 +257,7 @@ class NetworkOnMachine:
     machine: Machine
     objective: Objective = DEFAULT_OBJECTIVE
     sources: tuple[tuple[str, str], ...] = ()
-    go_on: Callable[[], None] = lambda: None
+    go_on: Callable[[], None] = _nothing
     pinned: Tilings = field(default_factory=dict)
 
     @classmethod

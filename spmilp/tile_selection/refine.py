@@ -1,6 +1,9 @@
 """Better tilings by trying others, each once: the neighbourhoods of the search for tile sizes."""
 
+from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from itertools import count, islice
 from math import inf
 
 from spmilp.formats import collector_paused
@@ -10,8 +13,10 @@ from spmilp.lowering.tiling import Tiling, Tilings
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import OutOfTimeError
 from spmilp.solvers.common.operator_selection import OperatorSelection
+from spmilp.tile_selection.ahead import Ahead, key_of
 from spmilp.tile_selection.coarse import CoarseTilings, nearby
 from spmilp.tile_selection.estimate import ALTERNATIVES
+from spmilp.tile_selection.evaluation import Outcome
 from spmilp.tile_selection.first_choice import CandidateSpace, FirstChoice
 from spmilp.tile_selection.fused import FusedBands
 from spmilp.tile_selection.tiled_problem import Worth
@@ -37,6 +42,7 @@ def refine_tilings(
     is_over: Callable[[], bool] = lambda: False,
     affords: Callable[[Tilings], bool] = lambda tilings: True,
     delays: Callable[[], Mapping[str, int]] = dict,
+    ahead: Ahead | None = None,
 ) -> Tilings:
     """Improve tilings: in bands, by other estimates, then class of groups by class.
 
@@ -68,13 +74,15 @@ def refine_tilings(
     delays
         For the best problem so far, how many cycles longer each group makes the plan, by name;
         groups that it leaves out come last.
+    ahead
+        Evaluates, in place of ``evaluate``, together with other processes.
 
     Returns
     -------
     Tilings
         Tilings whose value is at most that of those to start with.
     """
-    trials = Trials(first.lower, evaluate, budget, is_over, affords)
+    trials = Trials(first.lower, evaluate, budget, is_over, affords, ahead)
     trials.best = first.tilings if start is None else start
     try:
         trials.is_better(trials.best)
@@ -96,12 +104,13 @@ class Trials:
         budget: int | None = None,
         is_over: Callable[[], bool] = lambda: False,
         affords: Callable[[Tilings], bool] = lambda tilings: True,
+        ahead: Ahead | None = None,
     ) -> None:
         self.best: Tilings = {}
         self.least: Worth | None = None
         self._lower, self._evaluate = lower, evaluate
         self._left = inf if budget is None else budget
-        self._is_over, self._affords = is_over, affords
+        self._is_over, self._affords, self._ahead = is_over, affords, ahead
         self._values: dict[tuple[Tiling, ...], Worth | None] = {}
 
     @property
@@ -111,43 +120,61 @@ class Trials:
 
     def are_new(self, tilings: Tilings) -> bool:
         """Return whether tilings have not been tried."""
-        return _key(tilings) not in self._values
+        return key_of(tilings) not in self._values
+
+    @property
+    def _depth(self) -> int:
+        return 0 if self._ahead is None or self.least is None else self._ahead.depth
 
     def try_all(self, candidates: Iterable[Tilings]) -> list[Tilings]:
         """Evaluate tilings until there are no more or it is over; return those that were tried."""
         tried: list[Tilings] = []
-        left = iter(candidates)
-        while not self.are_over and (tilings := next(left, None)) is not None:
-            tried.append(tilings)
-            self.is_better(tilings)
+        left, after = iter(candidates), deque[Tilings]()
+        while not self.are_over:
+            after.extend(islice(left, max(0, 1 + self._depth - len(after))))
+            if not after:
+                break
+            tried.append(after.popleft())
+            self.is_better(tried[-1], after)
         return tried
 
-    def is_better(self, tilings: Tilings) -> bool:
-        """Evaluate tilings, and keep them if they are better than all before."""
-        key = _key(tilings)
+    def is_better(self, tilings: Tilings, after: Iterable[Tilings] = ()) -> bool:
+        """Evaluate tilings, and keep them if they are better than all before.
+
+        Parameters
+        ----------
+        after
+            What is likely to be tried next.
+        """
+        key = key_of(tilings)
         if key in self._values or self.are_over:
             return False
         self._values[key] = None
         if self.least is not None and not self._affords(tilings):
             return False
         with collector_paused():
-            problem = self._lower(tilings)
-            if groups_that_do_not_fit(problem):
-                return False
-            self._left -= 1
-            found = self._values[key] = self._evaluate(problem)
+            outcome = self._outcome(tilings, after)
+        if not outcome.fits:
+            return False
+        self._left -= 1
+        found = self._values[key] = outcome.worth
         if found is None or (self.least is not None and found >= self.least):
             return False
         self.best, self.least = tilings, found
         return True
 
+    def _outcome(self, tilings: Tilings, after: Iterable[Tilings]) -> Outcome:
+        if self._ahead is not None:
+            soon = (one for one in islice(after, self._depth) if self.are_new(one))
+            return self._ahead.take(tilings, [one for one in soon if self._affords(one)])
+        problem = self._lower(tilings)
+        if groups_that_do_not_fit(problem):
+            return Outcome(None, fits=False)
+        return Outcome(self._evaluate(problem))
+
     def value_of(self, tilings: Tilings) -> tuple[float, ...]:
         """Return what tilings are worth; infinity where that is nothing or they were not tried."""
-        return self._values.get(_key(tilings)) or (inf,)
-
-
-def _key(tilings: Tilings) -> tuple[Tiling, ...]:
-    return tuple(tilings[index] for index in sorted(tilings))
+        return self._values.get(key_of(tilings)) or (inf,)
 
 
 def take_turns(trials: Trials, neighbourhoods: Sequence[tuple[float, Pass]]) -> None:
@@ -158,17 +185,20 @@ def take_turns(trials: Trials, neighbourhoods: Sequence[tuple[float, Pass]]) -> 
     Parameters
     ----------
     neighbourhoods
-        What each is expected to be worth, and its pass.
+        What each is expected to be worth, and its pass. Changes of nothing stand in it where what
+        follows depends on what is the best by then.
     """
     worths = {number: worth for number, (worth, _) in enumerate(neighbourhoods)}
     selection = OperatorSelection(worths)
     left: list[Iterator[Tilings]] = [iter(()) for _ in neighbourhoods]
+    drawn = [deque[Tilings]() for _ in neighbourhoods]
     around: list[Tilings | None] = [None] * len(neighbourhoods)
 
     def next_of(number: int) -> Tilings | None:
         """Return the next tilings that are new; ``None`` where all around the best are known."""
         while True:
-            for tilings in left[number]:
+            while drawn[number] or _drew(left[number], drawn[number]):
+                tilings = {**trials.best, **drawn[number].popleft()}
                 if trials.are_new(tilings):
                     return tilings
             if around[number] is trials.best:
@@ -176,21 +206,49 @@ def take_turns(trials: Trials, neighbourhoods: Sequence[tuple[float, Pass]]) -> 
             around[number] = trials.best
             left[number] = neighbourhoods[number][1]()
 
+    def following(number: int) -> Iterator[Tilings]:
+        """Yield what comes next of a neighbourhood, unless something better is found."""
+        for position in count():
+            if position == len(drawn[number]) and not _drew(left[number], drawn[number]):
+                return
+            if not drawn[number][position]:
+                return
+            tilings = {**trials.best, **drawn[number][position]}
+            if trials.are_new(tilings):
+                yield tilings
+
+    def after(number: int) -> Iterator[Tilings]:
+        """Yield what comes next of all, if the tilings of that number are no better."""
+        turns, next_ones = deepcopy(selection), [*map(following, worths)]
+        while True:
+            turns.learn(number, False)
+            for number in turns.in_turn():
+                tilings = next(next_ones[number], None)
+                if tilings is not None:
+                    yield tilings
+                    break
+            else:
+                return
+
     while not trials.are_over:
         for number in selection.in_turn():
             tilings = next_of(number)
             if tilings is not None:
-                selection.learn(number, trials.is_better(tilings))
+                selection.learn(number, trials.is_better(tilings, after(number)))
                 break
         else:
             return
 
 
-class _Search:
-    """The search from a first choice on.
+def _drew(changes: Iterator[Tilings], drawn: deque[Tilings]) -> bool:
+    """Draw the next change, if there is one."""
+    before = len(drawn)
+    drawn.extend(islice(changes, 1))
+    return len(drawn) > before
 
-    Its ``_choices`` are what estimates have chosen, the best one first.
-    """
+
+class _Search:
+    """The search from a first choice on; its ``_choices`` are what estimates have chosen."""
 
     def __init__(
         self, first: FirstChoice, trials: Trials, delays: Callable[[], Mapping[str, int]]
@@ -231,18 +289,18 @@ class _Search:
         return {group: tiling for group, tiling in best.items() if tiling != first[group]}
 
     def _chosen(self, choices: Iterable[FirstChoice]) -> Iterator[Tilings]:
-        """Yield the tilings of choices; afterwards the best of all choices comes first."""
+        """Yield the tilings of choices, which are kept."""
         for choice in choices:
-            yield choice.tilings
             self._choices.append(choice)
-            self._choices.sort(key=lambda one: self._trials.value_of(one.tilings))
+            yield choice.tilings
 
     def _with_changes(self, changes: Changes) -> Iterator[Tilings]:
-        """Yield the best tilings with each change of each class of groups."""
+        """Yield the changes of each class of groups, each behind a change of nothing."""
         for members in self._classes():
+            yield {}
             group, own = self._network.groups[members[0]], self._trials.best[members[0]]
             for tiling in changes(group, own):
-                yield {**self._trials.best, **dict.fromkeys(members, tiling)}
+                yield dict.fromkeys(members, tiling)
 
     def _classes(self) -> list[list[int]]:
         """Return the groups that are alike, those first that delay the plan most."""
@@ -266,5 +324,6 @@ class _Search:
 
     def _space(self, waves: int) -> CandidateSpace:
         """Return the candidates that the estimate compared whose choice was the best."""
-        spaces = self._choices[0].spaces
+        best = min(self._choices, key=lambda one: self._trials.value_of(one.tilings))
+        spaces = best.spaces
         return spaces.get(waves, spaces[1])

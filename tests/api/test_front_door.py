@@ -12,6 +12,9 @@ import pytest
 import spmilp
 from spmilp.cli.solve import solve as command
 from spmilp.errors import ArgumentError
+from spmilp.options import WORKERS, Options
+from spmilp.processes import processors
+from spmilp.runs.points import settings_of
 
 MODELS = Path(__file__).parents[2] / "models"
 MODEL = MODELS / "autoencoder_int8.onnx"
@@ -102,3 +105,14 @@ def test_solve_has_the_arguments_of_the_command_line() -> None:
     cli_only |= {"quiet"}
     of_command = set(signature(command).parameters) - cli_only
     assert of_command == set(signature(spmilp.solve).parameters) - {"model", "observer"}
+
+
+def test_a_solve_has_a_worker_for_each_processor_and_a_row_of_a_sweep_has_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv(WORKERS)
+    assert Options.of({}).workers == processors()
+    assert settings_of({})["workers"] == 1
+    monkeypatch.setenv(WORKERS, "3")
+    assert [Options.of({"workers": given}).workers for given in (None, 2)] == [3, 2]
+    assert [settings_of({"workers": given})["workers"] for given in (None, 2)] == [1, 2]

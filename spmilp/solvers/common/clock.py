@@ -207,6 +207,8 @@ class Clock:
         What is known of the pace of steps; it tells the seconds, too.
     deterministic
         Limit of CP-SAT's own deterministic time, all its runs together; ``None`` for none.
+    gone
+        Seconds that were over before it begins to count.
     """
 
     def __init__(
@@ -215,10 +217,11 @@ class Clock:
         pace: Pace | None = None,
         *,
         deterministic: float | None = None,
+        gone: float = 0.0,
     ) -> None:
         self.pace = Pace() if pace is None else pace
         self.deterministic = deterministic
-        self._began = self.pace.now()
+        self._began = self.pace.now() - gone
         self._limit = self._seconds = seconds
         self._reserved = self._spent = 0.0
         self._is_stopped = False

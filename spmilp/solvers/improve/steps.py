@@ -16,10 +16,13 @@ from spmilp.solvers.justify.schedule import (
     timed,
 )
 from spmilp.solvers.schedule.kernels.records import NEVER, NONE, Ints, numbers, owners_of
-from spmilp.units import Bytes, MemoryIdx, TaskIdx
+from spmilp.units import Bytes, Cycles, MemoryIdx, TaskIdx
 
 TRIES = 8
 """Reassignments at most in a step."""
+
+MOVES, SLACK = 3, 0.003
+"""Tasks that move where nothing else pays, and the share of the makespan that each may cost."""
 
 
 class ReassignmentSteps:
@@ -49,11 +52,24 @@ class ReassignmentSteps:
             task = self._task_at(late.schedule, int(self._random.choice(critical)))
             if task is None or self._clock.is_over():
                 continue
-            self._clock.pace.count(Step.MOVE, late.start.size)
             found = self._reassigned(late, task, int(self._random.integers(pools)), memories)
             if found is not None and _is_better(found, current):
                 return self._work.opened(found, rounds=1)
         return current
+
+    def shaken(self, current: TimedSchedule) -> TimedSchedule:
+        """Move some tasks at random, also where that makes the plan a little longer."""
+        memories, slack = self._work.memories(), int(current.makespan * SLACK)
+        pools, left = len(self._reassigner.pools), MOVES
+        for _ in range(MOVES * TRIES):
+            if not left or self._clock.is_over():
+                break
+            late, _ = self._extremes(current, memories)
+            task, pool = int(self._random.integers(self._tasks)), int(self._random.integers(pools))
+            found = self._reassigned(late, task, pool, memories, slack)
+            if found is not None:
+                current, left = found, left - 1
+        return self._work.opened(current, rounds=1)
 
     def _extremes(
         self, current: TimedSchedule, memories: Memories
@@ -82,9 +98,13 @@ class ReassignmentSteps:
         return int(self._random.choice(tasks)) if tasks else None
 
     def _reassigned(
-        self, late: TimedSchedule, task: TaskIdx, pool: int, memories: Memories
+        self, late: TimedSchedule, task: TaskIdx, pool: int, memories: Memories, slack: Cycles = 0
     ) -> TimedSchedule | None:
-        """Return the schedule after a move; ``None`` if it is not possible or does not pay."""
+        """Return the schedule after a move; ``None`` if it is not possible or does not pay.
+
+        It may end later by so many cycles of slack.
+        """
+        self._clock.pace.count(Step.MOVE, late.start.size)
         found = self._reassigner.reassigned(late, task, pool)
         if found is None:
             return None
@@ -94,7 +114,7 @@ class ReassignmentSteps:
         if any(most > as_before.get(memory, 0) for memory, most in full.items()):
             return None
         # Whatever is behind may not be later than it can be for the makespan before.
-        due = late.start.copy()
+        due = late.start + slack
         due[[act for _, _, act in found.unplaced]] = NEVER
         return forward_pass_by(stretched, memories, due)
 
