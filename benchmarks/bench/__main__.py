@@ -35,7 +35,7 @@ from spmilp.errors import ExitCode, SpmilpError
 from spmilp.files import write_atomically
 from spmilp.quantities import duration
 from spmilp.runs.frames import csv_of
-from spmilp.runs.jobs import FINAL, Processes, Store
+from spmilp.runs.jobs import FINAL, Store, processes
 
 
 def main() -> int:
@@ -59,8 +59,8 @@ def main() -> int:
     folder = given.output or Path("out") / f"bench-{Path(given.suite).stem}"
     store, jobs = Store(folder), {job.key: job for job in jobs_of(rows, given.data)}
     missing = [job for key, job in jobs.items() if given.again or store.find(key) is None]
-    with Processes(given.jobs) as processes:
-        for count, answer in enumerate(processes.answers(missing), start=1):
+    with processes(given.jobs) as answers:
+        for count, answer in enumerate(answers(missing), start=1):
             run, job = answer.run, jobs[answer.run.key]
             store.keep(replace(answer, files={}), about(job))
             figure = f"{run.objective:,}" if run.objective is not None else run.reason

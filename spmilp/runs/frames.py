@@ -98,8 +98,6 @@ def summary_frame(frame: pd.DataFrame) -> pd.DataFrame:
 
 def geometric_mean(values: pd.Series) -> float:
     """Return the geometric mean of positive numbers; NaN of none."""
-    if values.empty:
-        return float("nan")
     return float(np.exp(np.log(values.astype(float)).mean()))
 
 
@@ -179,13 +177,7 @@ def mark_undominated(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFram
 
 
 def column_named(frame: pd.DataFrame, name: str) -> str:
-    """Return the column of numbers that a name stands for.
-
-    Raises
-    ------
-    ValueError
-        If there is none, or it holds nothing to compare.
-    """
+    """Return the column of numbers that a name stands for."""
     wanted = SHORT.get(name, name)
     numbers = [
         str(column)

@@ -2,14 +2,14 @@
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
@@ -149,44 +149,30 @@ class Job(Protocol):
         """Wall seconds of the solver; ``None`` for no limit."""
 
     def carry_out(self) -> Answer:
-        """Solve it, here.
-
-        Raises
-        ------
-        SpmilpError
-            If it cannot be solved; the job has then failed.
-        """
+        """Solve it, here; a ``SpmilpError`` says why it has failed."""
 
     def ended(self, status: str, reason: str) -> Run:
         """Return the row of the job when it has ended without a plan."""
 
 
-class Executor(Protocol):
-    """Carries jobs out somewhere."""
-
-    def answers(self, jobs: Iterable[Job]) -> Iterator[Answer]:
-        """Yield the answers as they come, in any order."""
+Executor: TypeAlias = Callable[[Iterable[Job]], Iterator[Answer]]
+"""Carries jobs out somewhere, and yields the answers as they come, in any order."""
 
 
-class Processes:
-    """Carries out jobs in child processes, so many at one time; they end with the block."""
+@contextmanager
+def processes(at_once: int = 1) -> Iterator[Executor]:
+    """Give what carries jobs out in child processes, so many at one time; they end with it."""
+    children, pool = Children(), ThreadPoolExecutor(at_once)
 
-    def __init__(self, at_once: int = 1) -> None:
-        self._children = Children()
-        self._pool = ThreadPoolExecutor(at_once)
+    def answers(jobs: Iterable[Job]) -> Iterator[Answer]:
+        asked = [pool.submit(answer_of, job, children) for job in jobs]
+        return (done.result() for done in as_completed(asked))
 
-    def __enter__(self) -> "Processes":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._children.end()
-        self._pool.shutdown(wait=False, cancel_futures=True)
-
-    def answers(self, jobs: Iterable[Job]) -> Iterator[Answer]:
-        """Yield the answers as they come."""
-        asked = [self._pool.submit(answer_of, job, self._children) for job in jobs]
-        for done in as_completed(asked):
-            yield done.result()
+    try:
+        yield answers
+    finally:
+        children.end()
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def answer_of(job: Job, children: Children) -> Answer:
@@ -214,11 +200,6 @@ class Store:
     """The rows of a folder by key: a line each, durable as soon as a run has ended.
 
     Plans lie beside them. The last line of a key counts.
-
-    Raises
-    ------
-    FileError
-        If the folder has a file of rows that cannot be read.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -248,17 +229,9 @@ class Store:
         return None
 
     def keep(self, answer: Answer, about: Mapping[str, object] = NOTHING) -> None:
-        """Write a plan, then the row; both are on the disk when this returns.
+        """Write a plan, then the row with more ``about`` the job; a ``FileError`` if that fails.
 
-        Parameters
-        ----------
-        about
-            More to be kept of the job.
-
-        Raises
-        ------
-        FileError
-            If the folder cannot be written.
+        Both are on the disk when this returns.
         """
         path = self.folder / LINES
         if answer.files:
@@ -277,12 +250,5 @@ class Store:
         self._lines[answer.run.key] = line
 
     def pair_of(self, key: str) -> dict[str, bytes]:
-        """Return ``problem.json`` and ``plan.json`` of a row that has a plan.
-
-        Raises
-        ------
-        FileError
-            If they cannot be read.
-        """
-        names = (PROBLEM_FILE, PLAN_FILE)
-        return {name: read_bytes(self.folder_of(key) / name) for name in names}
+        """Return ``problem.json`` and ``plan.json`` of a row that has a plan."""
+        return {name: read_bytes(self.folder_of(key) / name) for name in (PROBLEM_FILE, PLAN_FILE)}

@@ -55,15 +55,7 @@ SETTINGS = "solver", "tiles", "objective", "time_limit", "effort", "gap", "seed"
 
 
 def settings_of(given: Mapping[str, object]) -> dict[str, Any]:
-    """Read options of :func:`spmilp.solve`; return them as JSON knows them, to be given again.
-
-    Raises
-    ------
-    ValueError
-        If one has a value that it cannot have.
-    FileError
-        If pins cannot be read.
-    """
+    """Read options of :func:`spmilp.solve`; return them as JSON knows them, to be given again."""
     read = Options.of({**given, "workers": given.get("workers") or 1})
     found: dict[str, Any] = msgspec.to_builtins({name: getattr(read, name) for name in SETTINGS})
     return found
@@ -193,15 +185,7 @@ class Point:
         return solve(self.model, self.machine, dim=dict(self.dim), **options)
 
     def _improved(self, start: Mapping[str, bytes], options: Options) -> Result:
-        """Return the best plan that a search finds from a plan of another machine.
-
-        Where the plan does not hold with the times that it has, its order does with other ones.
-
-        Raises
-        ------
-        FileError
-            If the checker does not accept the plan on this machine, with whatever times.
-        """
+        """Return the best plan that a search finds from a plan of another machine."""
         with TemporaryDirectory() as folder:
             write_together(Path(folder), start)
             problem, plan = open_pair(Path(folder))
@@ -227,13 +211,6 @@ def points_of(
     fields
         What fields of each machine are to be: ``spm``, ``dma_channels``, ``dma_rate``,
         ``dram_rate``, or a path as :meth:`~spmilp.machine.read.MachineFile.replace` takes it.
-
-    Raises
-    ------
-    ValueError
-        If a machine has no such field, or cannot be used with a value of it.
-    SpmilpError
-        If a model or a machine cannot be read.
     """
     count = len(models) * len(machines) * len(options) * prod(map(len, fields.values()))
     if not 1 <= count <= MOST_POINTS:

@@ -20,7 +20,7 @@ from spmilp.options import DEFAULT_SOLVER, with_options
 from spmilp.processes import processors
 from spmilp.quantities import dimensions
 from spmilp.runs.frames import csv_of, mark_undominated, swept_frame
-from spmilp.runs.jobs import Answer, Executor, Processes, Run, Store
+from spmilp.runs.jobs import Answer, Executor, Run, Store, processes
 from spmilp.runs.points import AnyMachine, Point, points_of, settings_of, values_of
 from spmilp.source import DEFAULT_MACHINE
 
@@ -158,27 +158,9 @@ def sweep(
 
 @contextmanager
 def executor_for(jobs: int | None, scheduler: str | None, threads: int) -> Iterator[Executor]:
-    """Give what solves points, and end its workers afterwards.
-
-    Parameters
-    ----------
-    jobs
-        Points that are solved at one time on this computer; ``None`` for as many as there are
-        processors for.
-    scheduler
-        The address of a Dask scheduler, whose workers solve them instead.
-    threads
-        Of each solve.
-
-    Raises
-    ------
-    MissingExtraError
-        If there is a scheduler, and Dask is not installed.
-    SpmilpError
-        If the scheduler does not answer.
-    """
+    """Give what solves points with so many threads each, and end its workers afterwards."""
     if scheduler is None:
-        with Processes(jobs or max(1, processors() // threads)) as found:
+        with processes(jobs or max(1, processors() // threads)) as found:
             yield found
         return
     if jobs is not None:
@@ -191,13 +173,7 @@ def executor_for(jobs: int | None, scheduler: str | None, threads: int) -> Itera
 
 @dataclass
 class Rows:
-    """The rows of some points by their keys, and how missing ones are made.
-
-    Parameters
-    ----------
-    on_news
-        Called after each point.
-    """
+    """The rows of some points by their keys, and how missing ones are made."""
 
     store: Store
     executor: Executor
@@ -234,13 +210,10 @@ class Rows:
             sizes.done(*level)
             starts = {}
             for key in level:
-                better = [one for one in smaller[key] if self._beats(one, key)]
+                better = [e for e in smaller[key] if _is_better(self.found[e], self.found[key])]
                 if better:
                     starts[key] = min(better, key=lambda one: self.found[one].objective or 0)
-            jobs = [
-                replace(by_key[key], start=self.store.pair_of(start))
-                for key, start in starts.items()
-            ]
+            jobs = [replace(by_key[e], start=self.store.pair_of(starts[e])) for e in starts]
             for point, answer in self._answered(jobs, len(jobs), "starting from other plans"):
                 own, run = self.found[point.key], answer.run
                 if _is_better(run, own):
@@ -248,9 +221,6 @@ class Rows:
                     start = starts[point.key]
                     run = replace(run, seconds=seconds, roofline=own.roofline, warm_start=start)
                     self._keep(point, replace(answer, run=run))
-
-    def _beats(self, one: str, other: str) -> bool:
-        return _is_better(self.found[one], self.found[other])
 
     def _keep(self, point: Point, answer: Answer) -> None:
         self.found[point.key] = answer.run
@@ -263,7 +233,7 @@ class Rows:
         if not points:
             return
         by_key, first = {point.key: point for point in points}, total - len(points) + 1
-        for done, answer in enumerate(self.executor.answers(points), start=first):
+        for done, answer in enumerate(self.executor(points), start=first):
             point = by_key[answer.run.key]
             yield point, answer
             self.on_news(f"{step}: {done:,} of {total:,} rows: {point.name}")

@@ -26,13 +26,7 @@ class Target:
 
     @classmethod
     def of(cls, text: str) -> "Target":
-        """Read ``makespan=6000``.
-
-        Raises
-        ------
-        ValueError
-            If it is nothing of that kind.
-        """
+        """Read ``makespan=6000``; a ``ValueError`` if it is nothing of that kind."""
         name, _, most = (part.strip() for part in text.partition("="))
         quantity = SHORT.get(name, name)
         if quantity not in list(Quantity):
@@ -58,13 +52,7 @@ class Target:
 
 
 def swept_field(values: Mapping[str, Sequence[Value]]) -> str:
-    """Return the one field that has several values.
-
-    Raises
-    ------
-    ValueError
-        If there is none, or more than one.
-    """
+    """Return the one field that has several values; a ``ValueError`` if it is not one."""
     several = [name for name, each in values.items() if len(each) > 1]
     if len(several) != 1:
         found = " and ".join(several) or "none"

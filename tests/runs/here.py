@@ -13,7 +13,7 @@ class Here:
 
     asked: int = 0
 
-    def answers(self, jobs: Iterable[Job]) -> Iterator[Answer]:
+    def __call__(self, jobs: Iterable[Job]) -> Iterator[Answer]:
         for job in jobs:
             self.asked += 1
             try:
