@@ -42,16 +42,9 @@ MOST_ROWS = 5_000
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Origin:
-    """The model that a problem was made from.
+    """The model that a problem was made from, as it was given, and what the front end made of it.
 
-    Parameters
-    ----------
-    model
-        As it was given: a file, or ``onnx:NAME``.
-    dim
-        Sizes of its dynamic dimensions by name.
-    network
-        What the front end has made of it.
+    ``dim`` has the sizes of its dynamic dimensions by name.
     """
 
     model: str
@@ -280,14 +273,14 @@ class Result:
         chain
             Frame the critical chain.
         """
-        from spmilp.report.figures import Shown, timeline
+        from spmilp.explaining.chain import AnalysedPlan
+        from spmilp.report.figures import timeline
 
-        return timeline(
-            [
-                Shown(problem=each.problem, plan=each._there(), label=each.solver, chain=chain)
-                for each in (self, *beside)
-            ]
-        )
+        shown = [
+            (each.solver, AnalysedPlan(problem=each.problem, plan=each._there()))
+            for each in (self, *beside)
+        ]
+        return timeline(shown, chain=chain)
 
     def convergence(self) -> "Figure":
         """Draw incumbent and bound over the seconds of the search.
@@ -613,13 +606,7 @@ class Result:
 
 
 def checked(problem: Problem, answer: SolverResult, **more: Any) -> Result:
-    """Let the checker decide about the plan of an answer, if it has one.
-
-    Parameters
-    ----------
-    more
-        Other fields of the result.
-    """
+    """Let the checker decide about the plan of an answer; ``more`` are other fields."""
     verdict = answer.verdict_on(problem)
     if verdict is not None:
         more |= {"violations": verdict.violations, "seconds_to_check": verdict.seconds}

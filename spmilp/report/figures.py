@@ -9,7 +9,6 @@ hatching.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -73,12 +72,7 @@ WIDTH = 11.0
 
 
 def grid_of_axes(count: int, columns: int, heights: Sequence[float]) -> "tuple[Figure, list[Axes]]":
-    """Return a figure with ``count`` axes in rows of ``columns``, and one axis of time.
-
-    Parameters
-    ----------
-    heights
-        Inches of each row.
+    """Return a figure with ``count`` axes in rows of so many inches, and one axis of time.
 
     Raises
     ------
@@ -168,13 +162,7 @@ def require_known_ending(file: Path) -> None:
 
 
 def write_figure(figure: "Figure", file: Path) -> Path:
-    """Write a figure as its file's ending says, which is a known one.
-
-    Raises
-    ------
-    FileError
-        If the file cannot be written.
-    """
+    """Write a figure as its file's ending says, which is a known one."""
     import matplotlib as mpl
 
     made, ending = BytesIO(), file.suffix.lower()
@@ -194,62 +182,39 @@ MOST_NAMED = 40
 """Operators that a legend names."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
-    """A plan to be drawn.
-
-    Parameters
-    ----------
-    label
-        What tells it from the others, its solver for example.
-    chain
-        Whether its critical chain is to be framed, which takes as long as analysing the plan.
-    """
-
-    problem: Problem
-    plan: Plan
-    label: str = ""
-    chain: bool = False
-
-
 Style: TypeAlias = tuple[str, str]
 """A colour, and a hatching or nothing."""
 
 
-def timeline(shown: Sequence[Shown]) -> "Figure":
-    """Draw tasks per core and transfers per DMA channel over time.
+def timeline(shown: Sequence[tuple[str, AnalysedPlan]], *, chain: bool = False) -> "Figure":
+    """Draw tasks per core and transfers per DMA channel over time, of plans with their labels.
 
     Each operator has a colour, or a colour and a hatching, in all plans the same; transfers are
     coloured by where they go. Cores that do nothing keep their rows, so that idleness is seen;
-    channels that move nothing are left out. All plans have one axis of cycles.
-
-    Raises
-    ------
-    MissingExtraError
-        If matplotlib is not installed.
+    channels that move nothing are left out. All plans have one axis of cycles. With ``chain`` their
+    critical chains are framed.
     """
     operators: dict[str, Style] = {}
-    for name in (name for each in shown for name in operators_of(each.problem).values()):
+    for name in (name for _, each in shown for name in operators_of(each.problem).values()):
         turn, colour = divmod(len(operators), len(OPERATOR_COLOURS))
         operators.setdefault(name, (OPERATOR_COLOURS[colour], HATCHES[turn % len(HATCHES)]))
-    subjects = [AnalysedPlan(problem=each.problem, plan=each.plan) for each in shown]
-    rows = [rows_of(subject) for subject in subjects]
+    rows = [rows_of(subject) for _, subject in shown]
     tall = ROW if len(shown) == 1 else ROW_BESIDE_OTHERS
     heights = [min(max(1.0, tall * len(mine)), 24.0) for mine in rows]
     figure, axes = grid_of_axes(len(shown), 1, heights)
-    figure.suptitle(title(shown[0].problem), x=0.01, horizontalalignment="left")
-    for axis, each, subject, mine in zip(axes, shown, subjects, rows, strict=True):
-        framed = {link.activity for link in subject.chain} if each.chain else set[Activity]()
+    figure.suptitle(title(shown[0][1].problem), x=0.01, horizontalalignment="left")
+    for axis, (label, subject), mine in zip(axes, shown, rows, strict=True):
+        framed = {link.activity for link in subject.chain} if chain else set[Activity]()
         _draw_rows(axis, subject, [activities for _, activities in mine], operators, framed)
         step = max(-(-len(mine) // 144), round(LETTER / tall))
         labels = [without_markup(name) for name, _ in mine]
         axis.set_yticks(range(0, len(labels), step), labels=labels[::step], fontsize=6)
         axis.set_ylim(len(labels) - 0.4, -0.6)
-        caption = without_markup(f"{each.label}: {each.plan.claim.makespan:,} cycles")
+        caption = without_markup(f"{label}: {subject.plan.claim.makespan:,} cycles")
         axis.set_title(caption, loc="left", fontsize="small")
-    axes[-1].set_xlim(0, max(1, *(each.plan.claim.makespan for each in shown)))
+    axes[-1].set_xlim(0, max(1, *(each.plan.claim.makespan for _, each in shown)))
     axes[-1].set_xlabel("cycle")
-    used = {part for subject in subjects for part in subject.parts} - {Part.COMPUTE}
+    used = {part for _, subject in shown for part in subject.parts} - {Part.COMPUTE}
     parts = [(part.words, PART_COLOURS[part], "") for part in Part if part in used]
     name_colours(figure, parts, "transfers", "outside upper right")
     named = [(without_markup(shortened(name)), *style) for name, style in operators.items()]
@@ -307,20 +272,7 @@ def memory_map(
 
     Each axes shows the capacity line, reserved bytes (hatched), residencies coloured by kind of
     buffer, the peak, and the curve of live bytes, which no packing of these lifetimes can be below.
-
-    Parameters
-    ----------
-    memories
-        Names of the on-chip memories to draw; by default every scratchpad in which something lies.
-    zoom
-        End the axis of addresses above the highest residency; ``False``: at the capacity.
-
-    Raises
-    ------
-    ValueError
-        If a name is not one of the machine's on-chip memories.
-    MissingExtraError
-        If matplotlib is not installed.
+    Parameters are those of :meth:`spmilp.Result.memory_map`.
     """
     residencies: list[list[Residency]] = [[] for _ in problem.machine.memories]
     for residency in plan.residencies:
@@ -388,15 +340,7 @@ def _kind(problem: Problem, residency: Residency) -> str:
 
 
 def gap_over_time(problem: Problem, log: Sequence[LogEntry]) -> "Figure":
-    """Draw the best objective and the best bound over the seconds of a search.
-
-    Raises
-    ------
-    ArgumentError
-        If nothing is logged.
-    MissingExtraError
-        If matplotlib is not installed.
-    """
+    """Draw incumbent and bound over the seconds of a search, of which something must be logged."""
     if not log:
         raise ArgumentError(
             "nothing is known of the search: spmilp solve keeps log.jsonl beside the plan"

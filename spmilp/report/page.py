@@ -169,13 +169,7 @@ class Page:
     html: str
 
     def save(self, path: str | Path) -> Path:
-        """Write the page, and return where it is.
-
-        Raises
-        ------
-        FileError
-            If it cannot be written.
-        """
+        """Write the page, and return where it is."""
         write_atomically(path, self.html)
         return Path(path)
 
@@ -193,14 +187,8 @@ def report_page(
     """Return the report on a plan that the checker has accepted.
 
     Names from files reach the page in a compressed table and are shown as text: they cannot be
-    taken for markup. The page's own policy forbids it every request.
-
-    Parameters
-    ----------
-    rows
-        The figures of the answer, which stand above everything else below the title.
-    log
-        What the search has found, where it is known.
+    taken for markup. The page's own policy forbids it every request. The ``rows`` of the answer
+    stand above everything else below the title.
     """
     shown: dict[str, Any] = contents(AnalysedPlan(problem=problem, plan=plan))
     shown |= {"rows_of_answer": rows, "log": [astuple(each) for each in log]}

@@ -55,15 +55,7 @@ class LogEntry:
 
 
 class SearchLog:
-    """Keeps what is better than all before it.
-
-    Parameters
-    ----------
-    clock
-        Returns the seconds since the solve began.
-    on_entry
-        Called with each entry.
-    """
+    """Keeps what is better than all before it; ``clock`` has the seconds since the solve began."""
 
     def __init__(
         self, clock: Callable[[], float], on_entry: Callable[[LogEntry], None] = lambda entry: None
@@ -80,14 +72,12 @@ class SearchLog:
     def note(self, source: str, incumbent: int | None, bound: int | None) -> None:
         """Add an entry if the incumbent is less, or the bound greater, than all before."""
         last = self._entries[-1] if self._entries else None
-        least, most = (None, None) if last is None else (last.incumbent, last.bound)
+        best = least, most = (None, None) if last is None else (last.incumbent, last.bound)
         if incumbent is not None and (least is None or incumbent < least):
             least = incumbent
         if bound is not None and bound > (most or 0):
             most = bound
-        if last is not None and (least, most) == (last.incumbent, last.bound):
-            return
-        if (least, most) == (None, None):
+        if (least, most) == best:
             return
         seconds = round(self._clock(), 3)
         entry = LogEntry(seconds=seconds, source=source, incumbent=least, bound=most)
