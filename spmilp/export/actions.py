@@ -177,7 +177,7 @@ class Actions:
     Raises
     ------
     ExportError
-        If the network is not known, or a kernel cannot compute an operator.
+        If the network is not known, or a kernel or C cannot express an operator.
     ValuesError
         If the model has no values of a constant.
     """
@@ -211,15 +211,7 @@ class Actions:
         )
 
     def task(self, number: TaskIdx) -> tuple[Call, ...]:
-        """Return the calls of a task, in order.
-
-        Raises
-        ------
-        ReplayError
-            If the task is no tile of the network.
-        ExportError
-            If C cannot express an operator.
-        """
+        """Return the calls of a task, in order."""
         made = _TaskCalls(self, number)
         calls = tuple(made.calls())
         self.largest_workspace = max(self.largest_workspace, made.workspace)

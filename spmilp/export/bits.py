@@ -33,13 +33,7 @@ LARGEST = 2**31 - 1
 
 
 def digits(value: int, width: int) -> str:
-    """Return a field of ``width`` bits, the lowest first.
-
-    Raises
-    ------
-    ValueError
-        If the value does not fit.
-    """
+    """Return a field of ``width`` bits, the lowest first."""
     if not 0 <= value < 1 << width:
         raise ValueError(f"{value} does not fit {width} bits")
     return f"{value:0{width}b}"[::-1] if width else ""
@@ -47,13 +41,7 @@ def digits(value: int, width: int) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def number(value: int) -> str:
-    """Return the bits of a number of any size: its class, and what is left of it.
-
-    Raises
-    ------
-    ExportError
-        If it is negative or too large.
-    """
+    """Return the bits of a number from 0 to :data:`LARGEST`: its class, and what is left of it."""
     if not 0 <= value <= LARGEST:
         raise ExportError(
             f"packed tables: {value} is outside [0, {LARGEST}] of their numbers; {INSTEAD}"

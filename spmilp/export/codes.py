@@ -115,13 +115,7 @@ _ON_FLOATS = (
 
 
 def require_kernels(network: Network) -> None:
-    """Make sure that there are kernels in C for all of the network.
-
-    Raises
-    ------
-    ExportError
-        If there are not; the message names the operator and what is missing.
-    """
+    """Raise an :class:`ExportError` unless there are kernels in C for all of the network."""
     for operator in (each for group in network.groups for each in group.operators):
         for missing in _missing(network, operator):
             raise ExportError(

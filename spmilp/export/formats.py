@@ -61,23 +61,11 @@ class Exported:
     footprint: Footprint | None
 
     def write(self, folder: Path) -> tuple[Path, ...]:
-        """Write all files into a folder, or none, and return their paths.
-
-        Raises
-        ------
-        FileError
-            If one cannot be written.
-        """
+        """Write all files into a folder, or none, and return their paths."""
         return write_together(folder, self.files) if self.files else ()
 
     def require_all(self) -> None:
-        """Make sure that each wanted format has been made.
-
-        Raises
-        ------
-        ExportError
-            If one has not; the message has the reasons.
-        """
+        """Raise an :class:`ExportError` with the reasons unless each wanted format is made."""
         if self.failed:
             reasons = dict.fromkeys(reason for _, reason in self.failed)
             rest = " (the other formats are written)" if self.files else ""
@@ -95,21 +83,7 @@ def export_plan(
 ) -> Exported:
     """Make the files in memory, from a plan that the checker has accepted.
 
-    Parameters
-    ----------
-    formats
-        Names, several in one with commas between them; ``all`` for each that can take the plan.
-    model, dims
-        The source of the problem; some formats need it.
-    prefix
-        Beginning of the names of C objects.
-
-    Raises
-    ------
-    ArgumentError
-        If a name is unknown, or a format needs a model and there is none.
-    FileError
-        If the model cannot be used or is another one.
+    Parameters and errors are those of :meth:`spmilp.Result.export`.
     """
     named = _named(formats, has_model=model is not None)
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,30}", prefix):
@@ -143,16 +117,9 @@ def _named(formats: Iterable[str], *, has_model: bool) -> list[str]:
 def export(
     subject: Subject, wanted: Iterable[str], only_if_possible: Iterable[str] = ()
 ) -> Exported:
-    """Make the files of several formats in memory.
+    """Make the files of several formats in memory; some are left out where they are not possible.
 
     A format that cannot take the plan does not keep the others from being made.
-
-    Parameters
-    ----------
-    wanted
-        Names of formats that must be made.
-    only_if_possible
-        Names of formats that are left out where the plan exceeds a limit of their target.
     """
     needed, files = set(wanted), dict[str, bytes]()
     listed: dict[str, dict[str, object]] = {}

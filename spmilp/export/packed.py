@@ -148,10 +148,7 @@ def _bytes_of_numbers(call: Call) -> Bytes:
 class _RowsOf:
     """Gives the numbers of transfers and tasks in lists whose own memory is ``own``.
 
-    Parameters
-    ----------
-    image
-        The space of constants.
+    ``image`` is the space of constants.
     """
 
     def __init__(self, own: MemoryIdx, image: int) -> None:
@@ -339,13 +336,7 @@ def _folded(value: int) -> int:
 
 
 def packed_files(subject: Subject) -> dict[str, bytes]:
-    """Return headers and sources of the packed plan, and the constants' bytes.
-
-    Raises
-    ------
-    ExportError
-        If the plan cannot be packed.
-    """
+    """Return headers and sources of the packed plan, and the constants' bytes."""
     plan, name = packed_plan(subject), f"{subject.prefix}_plan"
     marks = {
         **plan.marks,
@@ -364,13 +355,7 @@ def packed_files(subject: Subject) -> dict[str, bytes]:
 
 
 def player_files(subject: Subject) -> dict[str, bytes]:
-    """Return the packed plan with sources, a makefile and a linker script that run it.
-
-    Raises
-    ------
-    ExportError
-        If the plan cannot be packed.
-    """
+    """Return the packed plan with sources, a makefile and a linker script that run it."""
     plan, source = packed_plan(subject), f"{subject.prefix}_plan.c"
     program = program_files(plan.actions, plan.marks, "plan", [source], plan.inputs)
     return packed_files(subject) | program
@@ -444,13 +429,7 @@ class Footprint:
 
 
 def footprint(subject: Subject) -> Footprint:
-    """Return what the packed tables take.
-
-    Raises
-    ------
-    ExportError
-        If they cannot be made.
-    """
+    """Return what the packed tables take; raises what :func:`packed_plan` does."""
     plan, lists, memories = packed_plan(subject), subject.lists, subject.problem.machine.memories
     actions, places = plan.actions, plan.actions.places
     rows = _PORT * max(1, len(actions.ports())) + _SEGMENT * max(1, len(places.on_chip))

@@ -47,11 +47,6 @@ class Places:
     lies together without the gaps that the constants leave; each run of bytes keeps its place in
     relation to the memory's alignment. Other memories stay as they are, and constants that are
     there at the start are written to them. ``used`` are the bytes that each memory takes.
-
-    Raises
-    ------
-    ValuesError
-        If the model has no values of a constant.
     """
 
     def __init__(self, subject: Subject, network: Network) -> None:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from enum import IntEnum
 from importlib.resources import files
 
 from spmilp.commands.commands import EventScheme
@@ -52,25 +51,23 @@ def _types_header() -> bytes:
 def _codes() -> Iterator[str]:
     for prefix, what, names in (
         ("SCHEME", "What a wait does", _numbered(EventScheme.__members__)),
-        ("PORT", "Sides of the network", _members(codes.Direction)),
-        ("TYPE", "Types of elements (ONNX TensorProto.DataType)", _members(codes.Elements)),
-        ("PART", "Parts of a reduction", _members(codes.Part)),
-        ("LIMIT", "Limits of results: bits", _members(codes.Bound)),
-        ("VALUE", "What the words of an attribute are", _members(codes.AttributeType)),
-        ("OPERATOR", "ONNX operator types", _numbered(codes.OPERATORS)),
+        ("PORT", "Sides of the network", codes.Direction.__members__),
+        ("TYPE", "Types of elements (ONNX TensorProto.DataType)", codes.Elements.__members__),
+        ("PART", "Parts of a reduction", codes.Part.__members__),
+        ("LIMIT", "Limits of results: bits", codes.Bound.__members__),
+        ("VALUE", "What the words of an attribute are", codes.AttributeType.__members__),
+        ("OPERATOR", "ONNX operator types", codes.OPERATOR_CODES),
         ("ATTRIBUTE", "Attributes", _numbered(codes.ATTRIBUTES)),
     ):
         yield f"/* {what}. */"
-        yield from (f"#define SPMILP_{prefix}_{name.upper()} {number}U" for name, number in names)
+        yield from (
+            f"#define SPMILP_{prefix}_{name.upper()} {number}U" for name, number in names.items()
+        )
         yield ""
 
 
-def _members(names: Iterable[IntEnum]) -> Iterator[tuple[str, int]]:
-    return ((member.name, int(member)) for member in names)
-
-
-def _numbered(names: Iterable[str]) -> Iterator[tuple[str, int]]:
-    return ((name, number) for number, name in enumerate(names))
+def _numbered(names: Iterable[str]) -> dict[str, int]:
+    return {name: number for number, name in enumerate(names)}
 
 
 def stamp(subject: Subject, title: Title, *, has_values: bool = False) -> str:

@@ -237,13 +237,7 @@ def _steps(one: Copy, other: Copy) -> tuple[Bytes, Bytes]:
 
 
 def straight_files(subject: Subject) -> dict[str, bytes]:
-    """Return a function for each list, what they need, and a program that runs them.
-
-    Raises
-    ------
-    ExportError
-        If a kernel cannot compute an operator, or the tables cannot be made.
-    """
+    """Return a function for each list, what they need, and a program that runs them."""
     return _StraightCode(subject).files()
 
 

@@ -35,12 +35,7 @@ Title: TypeAlias = tuple[str, str]
 class Subject:
     """A plan, its problem and its origin.
 
-    Parameters
-    ----------
-    network
-        The network that the tasks compute; ``None`` without a model.
-    prefix
-        Beginning of the names of C objects; an identifier of C.
+    ``network`` is ``None`` without a model; names of C objects begin with ``prefix``.
     """
 
     problem: Problem
@@ -50,13 +45,7 @@ class Subject:
 
     @cached_property
     def lists(self) -> CommandLists:
-        """Command lists for firmware.
-
-        Raises
-        ------
-        TooManyEventsError
-            If the machine has too few events.
-        """
+        """Command lists for firmware; a ``TooManyEventsError`` if there are too few events."""
         return build_commands(self.problem, self.plan)
 
     @cached_property

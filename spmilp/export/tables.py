@@ -35,11 +35,6 @@ def command_table(subject: Subject) -> dict[str, bytes]:
 
     ``planned_cycle`` is when the plan starts (a task, a transfer) what the command runs; only the
     waits order anything.
-
-    Raises
-    ------
-    TooManyEventsError
-        If the machine has too few events.
     """
     lists = subject.lists
     events = f"events: {lists.events}, all 0 at the start, scheme {lists.scheme}"
@@ -95,13 +90,8 @@ def _descriptor_rows(subject: Subject) -> Iterator[tuple[object, ...]]:
         ]
         for number, (source, target, block) in enumerate(blocks, start=1):
             planes, turns = [(1, 0, 0)] * (2 - len(block.loops)) + list(block.loops)
-            direction = (
-                "move"
-                if engine.owner is None
-                else "load"
-                if target.index == engine.owner
-                else "store"
-            )
+            direction = "load" if target.index == engine.owner else "store"
+            direction = "move" if engine.owner is None else direction
             yield (
                 *(move.index, field(engine.name), move.channel, direction),
                 *(
