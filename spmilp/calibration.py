@@ -128,16 +128,10 @@ def as_csv(rows: Iterable[Measurement]) -> str:
     return to.getvalue()
 
 
-def tiles_worth_measuring(network: Network, machine: Machine) -> Iterator[Measurement]:
-    """Yield the different tiles of all candidate tilings of a network, with cycles by rule.
-
-    Raises
-    ------
-    SpmilpError
-        If no kind of core can run a group, or a group's smallest tile fits no scratchpad.
-    """
+def tiles_worth_measuring(network: Network, machine: Machine) -> list[Measurement]:
+    """Return the different tiles of all candidate tilings of a network, with cycles by rule."""
     space = CandidateSpace(network, machine)
-    seen: set[Measurement] = set()
+    found: dict[Measurement, None] = {}
     for group in network.groups:
         tilings = [profile.candidate.tiling for profile in space.profiles(group)]
         works = (task.work for one in tilings for task in tile_group(network, group, one).tasks)
@@ -147,10 +141,8 @@ def tiles_worth_measuring(network: Network, machine: Machine) -> Iterator[Measur
                 rule = task_cycles(work, kind)
                 if rule is not None:
                     family = kind.name, group.operators[group.anchor].kind, work.dtype
-                    tile = Measurement(family, work, rule, rule)
-                    if tile not in seen:
-                        seen.add(tile)
-                        yield tile
+                    found[Measurement(family, work, rule, rule)] = None
+    return list(found)
 
 
 def features_of(work: Work, rule: Cycles) -> list[float]:
@@ -220,17 +212,7 @@ class LearnedCycles:
 
 
 def with_learned_cycles(machine: Machine, path: Path | str) -> Machine:
-    """Return a machine whose tiles take the cycles that are learned from a file of measurements.
-
-    Raises
-    ------
-    FileError
-        If the file cannot be used; see :func:`read_measurements`.
-    SpmilpError
-        If no family has enough rows.
-    MissingExtraError
-        If scikit-learn is not installed.
-    """
+    """Return a machine whose tiles take the cycles that are learned from a file of measurements."""
     models: dict[Family, FamilyModel] = {}
     for family, rows in families_of(read_measurements(path, machine)).items():
         features, logarithms = _table(rows)
@@ -248,13 +230,7 @@ def with_learned_cycles(machine: Machine, path: Path | str) -> Machine:
 
 
 def families_of(rows: Sequence[Measurement]) -> dict[Family, list[Measurement]]:
-    """Return the rows of each family that has enough of them.
-
-    Raises
-    ------
-    SpmilpError
-        If none has.
-    """
+    """Return the rows of each family that has enough of them; a ``SpmilpError`` if none has."""
     by_family = attrgetter("family")
     found = {family: list(some) for family, some in groupby(sorted(rows, key=by_family), by_family)}
     enough = {family: some for family, some in found.items() if len(some) >= LEAST_ROWS}
@@ -301,10 +277,7 @@ def _regressor() -> Any:
 def what_lies_outside(network: Network, problem: Problem, origin: str) -> Iterator[str]:
     """Yield a warning for each kind of core some of whose tasks have the analytic model's cycles.
 
-    Parameters
-    ----------
-    origin
-        What the cost model is called.
+    They call the cost model by its ``origin``.
     """
     groups = {group.name: group for group in network.groups}
     lengths = {name: reduction_length(network, group) for name, group in groups.items()}

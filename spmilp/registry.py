@@ -247,13 +247,7 @@ def hint_takers() -> tuple[str, ...]:
 
 
 def find_solver(name: str) -> Solver:
-    """Return the solver of that name (``auto`` takes the best that there is for the problem).
-
-    Raises
-    ------
-    SpmilpError
-        If there is none.
-    """
+    """Return the solver of that name, or raise a ``SpmilpError`` that says which there are."""
     if name not in _solvers():
         raise SpmilpError(f"no solver is named {name!r}; there are {', '.join(_solvers())}")
     entry, given = _solvers()[name]

@@ -59,13 +59,7 @@ MAY_DIFFER = ("name", "machine", "objective", "sources", "pins")
 
 
 def on_machine(problem: Problem, file: MachineFile) -> Problem:
-    """Return a problem with the same tiles on another machine of the same parts.
-
-    Raises
-    ------
-    ValueError
-        If the machine has not the memories and kinds of core that the problem speaks of.
-    """
+    """Return a problem with the same tiles on another machine of the same parts."""
     sources = {**dict(problem.sources), "machine": file.sha256}
     return replace(
         problem,
@@ -149,10 +143,7 @@ class Hint:
     def plan_of(self, problem: Problem) -> Plan:
         """Return it as a plan of this problem, of which only machine and objective may differ.
 
-        Raises
-        ------
-        FileError
-            If it is not one that the checker accepts.
+        Raises a :class:`FileError` if it is not one that the checker accepts.
         """
         own, expected = self.problem, self.plan.problem_sha256
         if own is None:
@@ -193,12 +184,8 @@ class Hint:
 def read_hint(given: str | Path | Plan | Result) -> Hint:
     """Read a plan, with the ``problem.json`` beside it if there is one.
 
-    Raises
-    ------
-    FileError
-        If a file cannot be read, or the two do not belong together.
-    NoPlanError
-        If a result has no plan.
+    Raises a :class:`FileError` if the two do not belong together, a :class:`NoPlanError` if a
+    result has no plan.
     """
     if isinstance(given, Plan):
         return Hint(name="hint", plan=given)
@@ -219,15 +206,7 @@ def tiles_of(
 ) -> tuple[Tilings | None, TiledProblem | None]:
     """Return the tilings of a hint if they fit, and its plan where that holds here, too.
 
-    Parameters
-    ----------
-    warn
-        Is told why the plan cannot be used here.
-
-    Raises
-    ------
-    FileError
-        If it is of another model, or the checker rejects the plan for its own problem.
+    If it is of another model, or not valid for its own problem, that is a :class:`FileError`.
     """
     problem = hint.own_problem()
     model = dict(problem.sources).get("model", "")
@@ -367,20 +346,8 @@ class Lock:
 def read_lock(given: str | Path | Result, patterns: Iterable[str] = (), cost: float = inf) -> Lock:
     """Read an earlier plan, with the ``problem.json`` beside it.
 
-    Parameters
-    ----------
-    patterns
-        Names of the buffers and tensors that are locked, or of what buffers are tiles; ``*`` in one
-        stands for anything. Without them all is locked.
-    cost
-        As :class:`Lock` has it.
-
-    Raises
-    ------
-    FileError
-        If a file cannot be read, there is no problem, or the checker rejects the plan.
-    ArgumentError
-        If a pattern is the name of nothing that it has.
+    ``patterns`` are names of the buffers and tensors that are locked, or of what buffers are tiles;
+    ``*`` in one stands for anything. Without them all is locked.
     """
     hint, wanted = read_hint(given), tuple(patterns)
     problem = hint.own_problem()
@@ -403,12 +370,7 @@ def locked_answer(
 ) -> tuple[SolverResult, AddressStability | None]:
     """Return the plan that keeps most of the locked addresses, and what it keeps.
 
-    Parameters
-    ----------
-    free
-        What was found without the lock.
-    solve
-        Takes what is left of the time.
+    ``free`` was found without the lock; ``solve`` takes what is left of the time.
     """
     context, interrupted = SearchContext(problem, SolveOptions()), free.interrupted
     known = [] if free.plan is None else [free.plan]

@@ -37,13 +37,7 @@ byte_count = reader(quantities.byte_count)
 
 
 def names(text: str) -> tuple[str, ...]:
-    """Read ``a,b,c``.
-
-    Raises
-    ------
-    BadParameter
-        If there is no name, or one comes twice.
-    """
+    """Read ``a,b,c``; at least one name, and each once."""
     found = tuple(name.strip() for name in text.split(",") if name.strip())
     if not found or len(set(found)) < len(found):
         raise typer.BadParameter(f"{text!r}: expected different names with commas between them")
@@ -51,13 +45,7 @@ def names(text: str) -> tuple[str, ...]:
 
 
 def numbers(text: str) -> tuple[int, ...]:
-    """Read ``0,1,2``.
-
-    Raises
-    ------
-    BadParameter
-        If there is none, one comes twice, or one is no whole number.
-    """
+    """Read ``0,1,2``; at least one number, and each once."""
     return tuple(map(reader(int), names(text)))
 
 

@@ -28,14 +28,9 @@ class Interrupted(KeyboardInterrupt):
 
 @dataclass
 class Interrupts:
-    """The signals that have arrived, and the effect of a first one.
+    """The exit code of the last signal that has arrived; ``None`` before the first.
 
-    Parameters
-    ----------
-    code
-        The exit code of the last signal; ``None`` before the first.
-    finishing
-        The search is over: a first signal is noted and the rest still done.
+    When the search is over (``finishing``), a first signal is noted and the rest still done.
     """
 
     code: ExitCode | None = None

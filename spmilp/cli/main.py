@@ -130,13 +130,7 @@ def settings(
 
 
 def main(started: float = STARTED) -> None:
-    """Run the command line, and end with its exit code.
-
-    Parameters
-    ----------
-    started
-        When the command began, by ``perf_counter``: by default when this module was imported.
-    """
+    """Run the command line that began then, by ``perf_counter``; end with its exit code."""
     prepare_streams()
     try:
         code = _run(started)

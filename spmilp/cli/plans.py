@@ -374,12 +374,7 @@ def export(
 def valid_plan(plan: Path, problem: Path | None) -> "Result":
     """Read a plan with its problem, and the log of its search where it lies beside it.
 
-    Raises
-    ------
-    InvalidPlanError
-        If the checker rejects it.
-    FileError
-        If a file cannot be read.
+    Raises an :class:`InvalidPlanError` if the checker rejects it.
     """
     from spmilp.export.errors import InvalidPlanError
     from spmilp.result import read

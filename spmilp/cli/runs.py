@@ -226,13 +226,7 @@ def sweep(
 
 
 def _assignments(texts: list[str]) -> dict[str, object]:
-    """Read ``topology.latency_cycles=1,2`` and its like.
-
-    Raises
-    ------
-    BadParameter
-        If a text is not ``FIELD=VALUES``, or a field comes twice.
-    """
+    """Read ``topology.latency_cycles=1,2`` and its like."""
     found: dict[str, object] = {}
     for text in texts:
         name, equals, values = (part.strip() for part in text.partition("="))

@@ -54,14 +54,12 @@ class AnalysedPlan:
     @cached_property
     def starts(self) -> tuple[Cycles, ...]:
         """The start of each activity."""
-        of_tasks = [placement.start for placement in self.plan.placements]
-        return (*of_tasks, *[move.start for move in self.plan.transfers])
+        return (*(e.start for e in self.plan.placements), *(e.start for e in self.plan.transfers))
 
     @cached_property
     def ends(self) -> tuple[Cycles, ...]:
         """The end of each activity."""
-        of_tasks = [placement.end for placement in self.plan.placements]
-        return (*of_tasks, *[move.end for move in self.plan.transfers])
+        return (*(e.end for e in self.plan.placements), *(e.end for e in self.plan.transfers))
 
     @cached_property
     def causes(self) -> tuple[tuple["Cause", ...], ...]:
@@ -70,7 +68,7 @@ class AnalysedPlan:
         An activity that starts later than its binding cause ends could have started earlier; one
         without causes could have started at cycle 0.
         """
-        return _causes_of(self)
+        return tuple(_causes_of(self))
 
     @cached_property
     def chain(self) -> tuple["ChainLink", ...]:
@@ -235,55 +233,42 @@ class _Load:
         return cycle, self._ended[cycle]
 
 
-class _Loads:
-    """The loads of all engines and links under one plan."""
+def _causes_of(subject: AnalysedPlan) -> Iterator[tuple[Cause, ...]]:
+    activities, machine = subject.activities, subject.problem.machine
+    first = len(subject.plan.placements)
+    uses_of_engines: list[_Uses] = [[] for _ in machine.engines]
+    uses_of_links: list[_Uses] = [[] for _ in machine.links]
+    for move, held in zip(subject.plan.transfers, subject.held_rates, strict=True):
+        uses_of_engines[move.engine].append((first + move.index, move.start, move.end, 1))
+        for link in move.route:
+            uses_of_links[link].append((first + move.index, move.start, move.end, held))
+    engines, links = list(map(_Load, uses_of_engines)), list(map(_Load, uses_of_links))
 
-    def __init__(self, subject: AnalysedPlan) -> None:
-        self._subject = subject
-        machine, first = subject.problem.machine, len(subject.plan.placements)
-        engines: list[_Uses] = [[] for _ in machine.engines]
-        links: list[_Uses] = [[] for _ in machine.links]
-        for move, held in zip(subject.plan.transfers, subject.held_rates, strict=True):
-            engines[move.engine].append((first + move.index, move.start, move.end, 1))
-            for link in move.route:
-                links[link].append((first + move.index, move.start, move.end, held))
-        self._engines = list(map(_Load, engines))
-        self._links = list(map(_Load, links))
-
-    def causes(self, move: Transfer) -> Iterator[Cause]:
-        """Yield what a transfer waited for on its engine and links.
-
-        Of the links that one transfer freed only the first is named.
-        """
-        machine = self._subject.problem.machine
+    def on_its_way(move: Transfer) -> Iterator[Cause]:
+        """Yield what a transfer waited for; of the links that another freed the first is named."""
         others = machine.engines[move.engine].channels - 1
-        freed = self._engines[move.engine].free_since(move.start, others)
+        freed = engines[move.engine].free_since(move.start, others)
         if freed is not None:
             yield Cause(Wait.CHANNEL, *freed)
         named = set()
         for link in move.route:
-            most = machine.links[link].rate - self._subject.held_rates[move.index]
-            freed = self._links[link].free_since(move.start, most)
+            most = machine.links[link].rate - subject.held_rates[move.index]
+            freed = links[link].free_since(move.start, most)
             if freed is not None and freed[1] not in named:
                 named.add(freed[1])
                 yield Cause(Wait.LINK, *freed, link=link)
 
-
-def _causes_of(subject: AnalysedPlan) -> tuple[tuple[Cause, ...], ...]:
-    loads, activities = _Loads(subject), subject.activities
-    found = []
     for activity, earlier in enumerate(subject.before):
         last = sorted(earlier, key=lambda each: (-subject.ends[each], each))[:MOST]
         causes = [_of_bytes_or_order(subject, activity, each) for each in last]
-        move, position = subject.transfer(activity), activities.position[activity]
-        if move is not None:
-            causes += loads.causes(move)
+        waiting, position = subject.transfer(activity), activities.position[activity]
+        if waiting is not None:
+            causes += on_its_way(waiting)
         elif position:
             previous = activities.lists[activities.list_of[activity]][position - 1]
             causes.append(Cause(Wait.CORE, subject.ends[previous], previous))
         causes.sort(key=lambda each: (-each.until, _RANK[each.wait], each.activity))
-        found.append(tuple(causes[:MOST]))
-    return tuple(found)
+        yield tuple(causes[:MOST])
 
 
 def _of_bytes_or_order(subject: AnalysedPlan, activity: Activity, earlier: Activity) -> Cause:

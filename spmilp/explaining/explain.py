@@ -15,12 +15,7 @@ from spmilp.explaining.infeasible import (
     infeasibility_of_tiles,
     memory_named,
 )
-from spmilp.explaining.remedies import (
-    Remedy,
-    Trials,
-    remedies_for,
-    without_pins,
-)
+from spmilp.explaining.remedies import Remedy, Trials, remedies_for, without_pins
 from spmilp.explaining.text import Explanation, network_name, paragraph, section
 from spmilp.frontend.graph import Network
 from spmilp.machine.machine import Machine
@@ -31,7 +26,7 @@ from spmilp.problem.problem import Problem
 from spmilp.registry import find_solver
 from spmilp.result import Result, checked
 from spmilp.solvers.base import SolveOptions
-from spmilp.source import DEFAULT_MACHINE, load
+from spmilp.source import DEFAULT_MACHINE, MachineGiven, load
 from spmilp.tile_selection.choose import choose_tiles
 from spmilp.tile_selection.first_choice import NetworkOnMachine
 from spmilp.units import Bytes, Cycles
@@ -48,7 +43,7 @@ SOLVER_WITH_PINS, SECONDS_WITH_PINS = "cpsat", 5.0
 
 def explain(
     source: str | Path | Problem | Result,
-    machine: str | Path | MachineFile | Machine | None = None,
+    machine: MachineGiven = None,
     *,
     dim: Mapping[str, int] | None = None,
     passes: str = "",
@@ -108,7 +103,7 @@ def _of_problem(problem: Problem, seconds: float) -> Explanation:
         result = _listed(problem)
         if result.plan is not None:
             return _of_result(result, seconds)
-        why = _without_proof(problem, result, network_name(problem))
+        why = infeasibility_in_schedule(problem) or _other(network_name(problem), result.reason)
         if problem.pins and _makespan(replace(problem, pins=NO_PINS)) is not None:
             why = replace(why, cause=Obstacle.PINS)
 
@@ -136,14 +131,11 @@ def _of_model(network: Network, file: MachineFile, seconds: float) -> Explanatio
         result = _listed(problem)
         if result.plan is not None:
             return _of_result(result, seconds)
-        why = infeasibility_of(problem) or _without_proof(problem, result, network.name)
+        found = infeasibility_of(problem) or infeasibility_in_schedule(problem)
+        why = found or _other(network.name, result.reason)
     trials = Trials(lambda machine: _makespan(problem_on(machine)), seconds)
     remedies = remedies_for(file.machine, why, trials)
     return why_it_does_not_fit(network.name, file.machine, why, remedies, trials.count)
-
-
-def _without_proof(problem: Problem, result: Result, name: str) -> Infeasibility:
-    return infeasibility_in_schedule(problem) or _other(name, result.reason)
 
 
 def _other(name: str, reason: str) -> Infeasibility:

@@ -20,11 +20,6 @@ def inspect_network(
     ``operators`` counts each ONNX type after clean-up, ``parameters`` are bytes of constants,
     ``intermediates`` bytes between groups. No tiling has a makespan below ``roofline_cycles``,
     which ``bound_by`` sets. ``groups`` has a row for each fused group.
-
-    Raises
-    ------
-    SpmilpError
-        If no kind of core can run a group.
     """
     line = roofline(network, machine)
     operators = Counter(each.kind for group in network.groups for each in group.operators)

@@ -14,11 +14,7 @@ from spmilp.machine.routes import routes_of
 from spmilp.problem.contradictions import refuse_contradictions
 from spmilp.problem.pins import NO_PINS
 from spmilp.problem.problem import Problem, Task
-from spmilp.solvers.common.fit import (
-    memories_that_can_run,
-    narrowed,
-    worst_shortage,
-)
+from spmilp.solvers.common.fit import memories_that_can_run, narrowed, worst_shortage
 from spmilp.solvers.schedule.portfolio import Schedules
 from spmilp.units import BufferIdx, EngineIdx, MemoryIdx
 

@@ -47,15 +47,7 @@ class Remedy:
 
 
 class Trials:
-    """Tries machines, as long as there is time.
-
-    Parameters
-    ----------
-    plan_on
-        Returns the makespan of a checked plan on a machine; ``None`` where none is found.
-    seconds
-        After which no further trial begins.
-    """
+    """Tries machines, as long as there is time: no trial begins after so many ``seconds``."""
 
     def __init__(self, plan_on: Callable[[Machine], Cycles | None], seconds: float) -> None:
         self._plan_on = plan_on
