@@ -152,41 +152,23 @@ def features_of(work: Work, rule: Cycles) -> list[float]:
     return [log2(rule), sum(lengths) if trips else -1.0, log2(1 + work.vector), *lengths]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class FamilyModel:
+class FamilyModel(NamedTuple):
     """The model of one family: the natural logarithm of ``cycles / rule`` by regression trees.
 
-    Parameters
-    ----------
-    least, most
-        Values of each feature among the measurements; outside there is no answer.
+    ``least`` and ``most`` of each feature are those among the measurements; outside there is no
+    answer.
     """
 
     regressor: Any
     least: list[float]
     most: list[float]
 
-    def cycles(self, features: list[float], rule: Cycles) -> Cycles:
-        """Return the cycles of a tile inside of the ranges."""
-        ratio = np.exp(self.regressor.predict([features])[0])
-        return max(1, min(LARGEST, round(float(rule * ratio))))
-
-    def outside(self, features: list[float]) -> str:
-        """Say by which feature a tile lies outside of the ranges; empty where it does not."""
-        for name, value, low, high in zip(FEATURES, features, self.least, self.most, strict=True):
-            if not low <= value <= high:
-                return f"{name} {2**value:,.0f}, measured from {2**low:,.0f} to {2**high:,.0f}"
-        return ""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearnedCycles:
     """The cycles of tiles on one kind of core; see :class:`spmilp.machine.machine.MeasuredCycles`.
 
-    Parameters
-    ----------
-    sha256
-        Of the file of measurements.
+    The hash is that of the file of measurements.
     """
 
     sha256: str
@@ -201,14 +183,21 @@ class LearnedCycles:
         if (operator, work) not in self._known:
             found, features = None, features_of(work, rule)
             if not self.outside(operator, work.dtype, features):
-                found = self.models[self.kind, operator, work.dtype].cycles(features, rule)
+                regressor = self.models[self.kind, operator, work.dtype].regressor
+                ratio = np.exp(regressor.predict([features])[0])
+                found = max(1, min(LARGEST, round(float(rule * ratio))))
             self._known[operator, work] = found
         return self._known[operator, work]
 
     def outside(self, operator: str, dtype: str, features: list[float]) -> str:
         """Say why nothing was learned of a tile; empty where something was."""
         model = self.models.get((self.kind, operator, dtype))
-        return "nothing learned" if model is None else model.outside(features)
+        if model is None:
+            return "nothing learned"
+        for name, value, low, high in zip(FEATURES, features, model.least, model.most, strict=True):
+            if not low <= value <= high:
+                return f"{name} {2**value:,.0f}, measured from {2**low:,.0f} to {2**high:,.0f}"
+        return ""
 
 
 def with_learned_cycles(machine: Machine, path: Path | str) -> Machine:

@@ -76,17 +76,13 @@ COMMON = {
 """Parameters that several verbs have."""
 
 
-def verb(
-    *of_solve: str, every_option: bool = False, **shown: Mapping[str, Any]
-) -> Callable[[F], F]:
+def verb(*of_solve: str, **shown: Mapping[str, Any]) -> Callable[[F], F]:
     """Make a function a verb: its parameters become options, with the help of its docstring.
 
     Parameters
     ----------
     of_solve
         Options of a solve that its ``**given`` stands for.
-    every_option
-        Whether it stands for all of them.
     shown
         For parameters: :func:`argument` or :func:`option`.
     """
@@ -106,10 +102,8 @@ def verb(
                     info = _info(each.name, {**how, "help": help_text})
                     each = each.replace(annotation=_annotated(kind, info))
             own.append(each)
-        wanted = FIELDS if every_option else of_solve
-        options = parameters_of(wanted, of_option) if of_solve or every_option else []
         kept = [each for each in own if each.kind is not Parameter.VAR_KEYWORD]
-        return with_parameters(function, [*options, *kept])
+        return with_parameters(function, [*parameters_of(of_solve, of_option), *kept])
 
     return made
 

@@ -15,7 +15,7 @@ from rich.console import RenderableType
 
 from spmilp import quantities
 from spmilp.cli import output as out
-from spmilp.cli.arguments import argument, option, verb
+from spmilp.cli.arguments import FIELDS, argument, option, verb
 from spmilp.cli.interrupts import interrupts_noted
 from spmilp.cli.plans import LOG
 from spmilp.errors import ExitCode
@@ -32,7 +32,7 @@ SHORTEST = 0.001
 
 
 @verb(
-    every_option=True,
+    *FIELDS,
     source=argument("MODEL.onnx|PROBLEM.json"),
     output=option("-o", metavar="OUTDIR", file_okay=False, show_default="out/NAME-MACHINE"),
     write_model=option(metavar="FILE.mps|FILE.lp", dir_okay=False),
@@ -77,10 +77,8 @@ def solve(
     from spmilp.watch import Observer, Stage
 
     require_room(output or Path("out"))
-    started, time_limit = (
-        context.obj or time.perf_counter(),
-        usual_time_limit(given["time_limit"], given["effort"]),
-    )
+    started = context.obj or time.perf_counter()
+    time_limit = usual_time_limit(given["time_limit"], given["effort"])
     files = list[Path]()
     log = SolveLog(started, shows=not (quiet or as_json))
     with collector_paused(), interrupts_noted() as interrupts:

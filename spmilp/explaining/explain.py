@@ -78,7 +78,9 @@ def explain(
     """
     seconds = quantities.duration(time_limit)
     if isinstance(source, Result):
-        return _of_result(source, seconds)
+        if source.plan is None and not source.violations:
+            return _of_problem(source.problem, seconds)
+        return source.explain()
     if isinstance(source, Problem) or str(source).endswith(".json"):
         try:
             problem = pipeline.tiled_problem(source, machine, dim=dim)[0].problem
@@ -91,18 +93,12 @@ def explain(
     return _of_model(network, file, seconds)
 
 
-def _of_result(result: Result, seconds: float) -> Explanation:
-    if result.plan is None and not result.violations:
-        return _of_problem(result.problem, seconds)
-    return result.explain()
-
-
 def _of_problem(problem: Problem, seconds: float) -> Explanation:
     why = infeasibility_of_pins(problem) or infeasibility_of(problem)
     if why is None:
         result = _listed(problem)
         if result.plan is not None:
-            return _of_result(result, seconds)
+            return result.explain()
         why = infeasibility_in_schedule(problem) or _other(network_name(problem), result.reason)
         if problem.pins and _makespan(replace(problem, pins=NO_PINS)) is not None:
             why = replace(why, cause=Obstacle.PINS)
@@ -130,7 +126,7 @@ def _of_model(network: Network, file: MachineFile, seconds: float) -> Explanatio
     else:
         result = _listed(problem)
         if result.plan is not None:
-            return _of_result(result, seconds)
+            return result.explain()
         found = infeasibility_of(problem) or infeasibility_in_schedule(problem)
         why = found or _other(network.name, result.reason)
     trials = Trials(lambda machine: _makespan(problem_on(machine)), seconds)
