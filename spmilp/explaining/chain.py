@@ -42,6 +42,11 @@ class AnalysedPlan:
     plan: Plan
 
     @cached_property
+    def operators(self) -> tuple[str, ...]:
+        """The fused operator of each task, or its own name where it is of none."""
+        return tuple(each.tile.of if each.tile else each.name for each in self.problem.tasks)
+
+    @cached_property
     def activities(self) -> Activities:
         """Tasks and transfers in the lists of their cores and channels."""
         return activities_of(self.problem, self.plan)
@@ -421,10 +426,7 @@ def steps_of(subject: AnalysedPlan, links: Sequence[ChainLink]) -> tuple[ChainSt
 class CoreTime(NamedTuple):
     """The cycles of one core: ``busy`` and, by what holds it up, idle; they fill the makespan.
 
-    Parameters
-    ----------
-    idle
-        Back from the task that it runs next, as in the critical chain.
+    That is found back from the task that it runs next, as in the critical chain.
     """
 
     core: CoreIdx

@@ -7,7 +7,7 @@ from spmilp.explaining.chain import AnalysedPlan, Part
 from spmilp.explaining.text import Worded
 from spmilp.plan.measures import compulsory_loads_and_stores
 from spmilp.plan.plan import Transfer
-from spmilp.problem.problem import BufferKind, Task
+from spmilp.problem.problem import BufferKind
 from spmilp.units import BufferIdx, Bytes, Cycles, MemoryIdx, ResidencyIdx, SliceIdx
 
 
@@ -89,7 +89,8 @@ class Excess(NamedTuple):
 def excess_of(subject: AnalysedPlan) -> tuple[Excess, ...]:
     """Return what a plan moves beyond the compulsory bytes, the most first; it adds up to them."""
     problem, residencies = subject.problem, subject.plan.residencies
-    writers = {written: task for task in problem.tasks for written in task.writes}
+    operators = zip(problem.tasks, subject.operators, strict=True)
+    writers = {written: name for task, name in operators for written in task.writes}
     readers, arrivals = _readers(subject), _arrivals(subject)
     moves: defaultdict[BufferIdx, list[Transfer]] = defaultdict(list)
     for move in sorted(subject.plan.transfers, key=lambda each: (each.start, each.index)):
@@ -118,29 +119,23 @@ def excess_of(subject: AnalysedPlan) -> tuple[Excess, ...]:
                 spared = min(size, loads)
             seen.add(move.slice)
             loads -= spared
-            reader = _operator(readers.get(move.destinations[0]))
+            reader = readers.get(move.destinations[0], "")
             found[kind, buffer.kind, reader] += size - spared
         for move in mine:
             size = problem.slices[move.slice].bytes * sum(map(subject.is_dram, move.destinations))
             spared = min(size, stores)
             stores -= spared
             kind = Beyond.SPILL if last_load >= move.end else Beyond.STORE
-            found[kind, buffer.kind, _operator(writers.get(index))] += size - spared
+            found[kind, buffer.kind, writers.get(index, "")] += size - spared
     rows = [Excess(*key, size) for key, size in found.items() if size]
     return tuple(sorted(rows, key=lambda row: (-row.bytes, row.kind, row.data, row.operator)))
 
 
-def _operator(task: Task | None) -> str:
-    if task is None:
-        return ""
-    return task.name if task.tile is None else task.tile.of
-
-
-def _readers(subject: AnalysedPlan) -> dict[ResidencyIdx, Task]:
-    """For each residency, the first task that reads it, or what is moved on from it."""
-    found: dict[ResidencyIdx, Task] = {}
+def _readers(subject: AnalysedPlan) -> dict[ResidencyIdx, str]:
+    """For each residency, the operator that first reads it, or what is moved on from it."""
+    found: dict[ResidencyIdx, str] = {}
     for placement in sorted(subject.plan.placements, key=lambda each: -each.start):
-        found |= dict.fromkeys(placement.reads, subject.problem.tasks[placement.task])
+        found |= dict.fromkeys(placement.reads, subject.operators[placement.task])
     for move in sorted(subject.plan.transfers, key=lambda each: -each.start):
         for end in move.destinations:
             if end in found:

@@ -25,7 +25,6 @@ from spmilp.problem.problem import BufferKind, Problem
 from spmilp.quantities import size
 from spmilp.report.search_log import LogEntry
 from spmilp.report.summary import UNITS
-from spmilp.units import TaskIdx
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,11 +59,6 @@ PART_COLOURS: dict[Part, str] = {
     Part.UNUSED: "#FFFFFF",
 }
 """A colour for each direction of transfers, and for what else the critical chain does."""
-
-
-def operators_of(problem: Problem) -> dict[TaskIdx, str]:
-    """Return the fused operator of each task, or its own name where it is of none."""
-    return {task.index: task.name if task.tile is None else task.tile.of for task in problem.tasks}
 
 
 WIDTH = 11.0
@@ -195,7 +189,7 @@ def timeline(shown: Sequence[tuple[str, AnalysedPlan]], *, chain: bool = False) 
     critical chains are framed.
     """
     operators: dict[str, Style] = {}
-    for name in (name for _, each in shown for name in operators_of(each.problem).values()):
+    for name in (name for _, each in shown for name in each.operators):
         turn, colour = divmod(len(operators), len(OPERATOR_COLOURS))
         operators.setdefault(name, (OPERATOR_COLOURS[colour], HATCHES[turn % len(HATCHES)]))
     rows = [rows_of(subject) for _, subject in shown]
@@ -245,13 +239,13 @@ def _draw_rows(
     framed: Set[Activity],
 ) -> None:
     """Draw the rows, and frame what is of the critical chain."""
-    names = operators_of(subject.problem)
     boxes: defaultdict[Style, list[Box]] = defaultdict(list)
     frames: list[Box] = []
     for height, activities in enumerate(rows):
         for activity in activities:
-            part, name = subject.parts[activity], names.get(activity, "")
-            style = operators[name] if part is Part.COMPUTE else (PART_COLOURS[part], "")
+            style = PART_COLOURS[subject.parts[activity]], ""
+            if subject.parts[activity] is Part.COMPUTE:
+                style = operators[subject.operators[activity]]
             span = subject.starts[activity], subject.ends[activity]
             boxes[style].append((*span, height - 0.4, height + 0.4))
             frames += boxes[style][-1:] if activity in framed else ()

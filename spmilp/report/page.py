@@ -33,7 +33,7 @@ from spmilp.machine.machine import MemoryKind
 from spmilp.plan.memory import live_bytes
 from spmilp.plan.plan import Plan, Residency
 from spmilp.problem.problem import BufferKind, Problem
-from spmilp.report.figures import KIND_COLOURS, OPERATOR_COLOURS, PART_COLOURS, operators_of
+from spmilp.report.figures import KIND_COLOURS, OPERATOR_COLOURS, PART_COLOURS
 from spmilp.report.search_log import LogEntry
 from spmilp.report.summary import Row
 from spmilp.units import MemoryIdx
@@ -51,8 +51,7 @@ def contents(subject: AnalysedPlan) -> dict[str, Any]:
     causes = [cause for some in subject.causes for cause in some]
     below = {new: old for old, new in in_place_pairs(subject)}
     parts, kinds = list(Part), list(BufferKind)
-    operators = operators_of(problem)
-    numbers = {name: number for number, name in enumerate(dict.fromkeys(operators.values()))}
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(subject.operators))}
     return {
         "makespan": max(subject.ends, default=0),
         "frequency": machine.frequency,
@@ -70,7 +69,7 @@ def contents(subject: AnalysedPlan) -> dict[str, Any]:
         "tasks": {
             **_columns(plan.placements, "core", "start", "end", "reads", "writes"),
             "name": [each.name for each in problem.tasks],
-            "operator": [numbers[operators[each.index]] for each in problem.tasks],
+            "operator": [numbers[name] for name in subject.operators],
             "scratch": [_index(each.scratch) for each in plan.placements],
         },
         "transfers": {
