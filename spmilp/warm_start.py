@@ -126,15 +126,7 @@ def carried_over(target: Problem, plan: Plan, bound: Bound) -> Plan | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Hint:
-    """A plan that is known from before.
-
-    Parameters
-    ----------
-    name
-        What errors call it.
-    problem
-        The one that it was made for; ``None`` where it comes without one.
-    """
+    """A plan that is known from before, perhaps with the problem that it was made for."""
 
     name: str
     plan: Plan
@@ -262,16 +254,9 @@ class Lying(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Lock:
-    """An earlier plan whose addresses are to be kept.
+    """An earlier plan that is to keep the addresses of the buffers and tensors of these names.
 
-    Parameters
-    ----------
-    problem
-        The one that it was made for.
-    names
-        Of the buffers and tensors that are locked.
-    cost
-        Share of the first quantity that it may cost at most, beside the plan without the lock.
+    That may cost at most this share of the first quantity, beside the plan without the lock.
     """
 
     hint: Hint

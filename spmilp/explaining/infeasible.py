@@ -35,18 +35,10 @@ class Obstacle(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Infeasibility:
-    """Why there is no plan.
+    """Why there is no plan, ``said`` in a sentence.
 
-    Parameters
-    ----------
-    what
-        The task, cycle, tensor or group that is in the way.
-    said
-        One sentence that says why.
-    short
-        What is too large for which memory; ``None`` where that is not known.
-    is_proven
-        Whether no plan exists; else none was found.
+    ``what`` is the task, cycle, tensor or group that is in the way. If it is not proven that no
+    plan exists, none was found.
     """
 
     cause: Obstacle

@@ -26,18 +26,9 @@ MOST_PINS = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remedy:
-    """A change with which a checked plan was found.
+    """A change, in words, with which a checked plan was found.
 
-    Parameters
-    ----------
-    change
-        What to change, in words.
-    makespan
-        Of that plan.
-    bytes
-        How many bytes more, where the change is in bytes.
-    least
-        Whether it is proven that fewer bytes do not suffice.
+    ``bytes`` more, where the change is in bytes; ``least``: fewer are proven not to suffice.
     """
 
     change: str
@@ -81,15 +72,7 @@ class Trials:
         """Return about the fewest bytes with which there is a plan, and its makespan.
 
         They are doubled until there is one, then cut down between what does and what does not do.
-
-        Parameters
-        ----------
-        change
-            The machine with so many bytes more.
-        least
-            Fewer are known not to suffice.
-        step
-            Bytes are a multiple of it.
+        They are multiples of ``step``; fewer than ``least`` are known not to suffice.
         """
         low, size = 0, align_up(max(least, 1), step)
         makespan = self.plan_on(change(size))

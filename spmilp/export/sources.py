@@ -173,14 +173,8 @@ def program_files(
 ) -> dict[str, bytes]:
     """Return sources, makefile and linker script of a program that runs packed bits, or code.
 
-    Parameters
-    ----------
-    kind
-        ``plan`` for bits, ``code`` for straight code.
-    plan
-        The sources that say what is to run. They are not among the files, nor is the image.
-    inputs
-        The most inputs that a call has.
+    The kind is ``plan`` for bits, ``code`` for straight code. The sources of the ``plan``, which
+    say what is to run, are not among the files, nor is the image. A call has at most ``inputs``.
     """
     subject, image = actions.subject, f"{actions.subject.prefix}_image"
     cores, name = subject.lists.cores, marks["NAME"]

@@ -16,12 +16,7 @@ SHOWN = 8
 class Moved:
     """A buffer, or a part of one, or a tensor that does not lie where it lay.
 
-    Parameters
-    ----------
-    memory, before
-        Where it lay, and its address there in bytes.
-    now
-        Its address in that memory; ``None`` where it lies there no more, or several times.
+    ``now`` is its address in that memory; ``None`` where it lies there no more, or several times.
     """
 
     name: str

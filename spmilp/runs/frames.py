@@ -115,13 +115,7 @@ def contradictions(frame: pd.DataFrame) -> tuple[str, ...]:
 
 
 def swept_frame(points: Iterable[Point], runs: Mapping[str, Run]) -> pd.DataFrame:
-    """Return one row for each point; ``docs/sweep.md`` explains the columns.
-
-    Parameters
-    ----------
-    runs
-        By the keys of points; points without one are left out.
-    """
+    """Return a row for each point whose key has a run; ``docs/sweep.md`` explains the columns."""
     there = [point for point in points if point.key in runs]
     about = pd.DataFrame([_columns(point) for point in there])
     if about.empty:

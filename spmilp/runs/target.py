@@ -63,13 +63,7 @@ def swept_field(values: Mapping[str, Sequence[Value]]) -> str:
 
 
 def look_for_smallest(points: Sequence[Point], target: Target, rows: Rows) -> None:
-    """Solve points by bisection for the first one that meets a target.
-
-    Parameters
-    ----------
-    points
-        One network on one machine with each value of a field, ascending.
-    """
+    """Solve points, ascending in a field, by bisection for the first that meets a target."""
 
     def meets(index: int) -> bool:
         rows.solve([points[index]])
@@ -87,13 +81,7 @@ def look_for_smallest(points: Sequence[Point], target: Target, rows: Rows) -> No
 
 
 def conclusions(frame: pd.DataFrame, field: str, target: Target) -> Iterator[str]:
-    """Yield what a table of tried values says, in a sentence for each network and machine.
-
-    Parameters
-    ----------
-    frame
-        With a column ``verdict``, in ascending order of the field.
-    """
+    """Yield what a table of tried values, ascending, says of each network and machine."""
     wanted = f"{target.quantity} {target.most:,}"
     for (model, machine, solver, seed), tried in frame.groupby(
         ["model", "machine", "solver", "seed"], sort=False
