@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from itertools import combinations
 
-from spmilp.bounds.movement import Distances, Movement, cycles_at
+from spmilp.bounds.movement import FAR, Distances, Movement, cycles_at
 from spmilp.bounds.paths import Paths
-from spmilp.machine.machine import Machine, Memory, MemoryKind
+from spmilp.machine.machine import Memory, MemoryKind
 from spmilp.problem.loads import Load, Share, bytes_read_of_buffers
 from spmilp.problem.problem import Problem, Task
 from spmilp.units import BufferIdx, Bytes, Cycles, Femtojoules, KindIdx, MemoryIdx, align_up
@@ -30,8 +30,15 @@ def work_bound(problem: Problem, paths: Paths) -> Cycles:
     Q is narrowed to the tasks with a head of at least each value in turn (the last layers), and to
     those with a tail of at least each value.
     """
-    able = [kinds_able(task.cycles) for task in problem.tasks]
-    return max((_bound_of(problem, paths, able, kinds) for kinds in unions(set(able))), default=0)
+    able, best = [kinds_able(task.cycles) for task in problem.tasks], 0
+    after = [tail - own for tail, own in zip(paths.tail, paths.cycles, strict=True)]
+    for kinds in unions(set(able)):
+        tasks = [index for index, some in enumerate(able) if some <= kinds]
+        cores = sum(core.kind in kinds for core in problem.machine.cores)
+        for values in (paths.head, after):
+            latest_first = sorted(tasks, key=values.__getitem__, reverse=True)
+            best = max(best, _best_of_prefixes(latest_first, paths, after, cores))
+    return best
 
 
 def kinds_able(cycles: tuple[Cycles | None, ...]) -> frozenset[KindIdx]:
@@ -51,36 +58,15 @@ def unions(sets: set[frozenset[KindIdx]]) -> list[frozenset[KindIdx]]:
     return sorted(found, key=sorted)
 
 
-def _bound_of(
-    problem: Problem, paths: Paths, able: list[frozenset[KindIdx]], kinds: frozenset[KindIdx]
-) -> Cycles:
-    tasks = [index for index, some in enumerate(able) if some <= kinds]
-    cores = sum(core.kind in kinds for core in problem.machine.cores)
-    after = {task: paths.tail[task] - paths.cycles[task] for task in tasks}
-    by_head = sorted(tasks, key=lambda task: -paths.head[task])
-    by_tail = sorted(tasks, key=lambda task: -after[task])
-    return max(
-        _best_of_prefixes(by_head, paths.head, after, paths.cycles, cores),
-        _best_of_prefixes(by_tail, paths.head, after, paths.cycles, cores),
-    )
-
-
-def _best_of_prefixes(
-    tasks: list[int],
-    head: tuple[Cycles, ...],
-    after: dict[int, Cycles],
-    cycles: tuple[Cycles, ...],
-    cores: int,
-) -> Cycles:
+def _best_of_prefixes(tasks: list[int], paths: Paths, after: list[Cycles], cores: int) -> Cycles:
     """Return the best bound among the sets of the first one, two, three ... tasks."""
     best = total = 0
-    least_head = least_after = least_cycles = None
+    least_head = least_after = least_cycles = FAR
     for count, task in enumerate(tasks, start=1):
-        own = cycles[task]
-        total += own
-        least_cycles = own if least_cycles is None else min(least_cycles, own)
-        least_head = head[task] if least_head is None else min(least_head, head[task])
-        least_after = after[task] if least_after is None else min(least_after, after[task])
+        total += paths.cycles[task]
+        least_cycles = min(least_cycles, paths.cycles[task])
+        least_head = min(least_head, paths.head[task])
+        least_after = min(least_after, after[task])
         needed = max(-(-total // cores), -(-count // cores) * least_cycles)
         best = max(best, least_head + needed + least_after)
     return best
@@ -134,22 +120,19 @@ def peak_bound(problem: Problem) -> Bytes:
     whole multiples of the alignment. Where a core works in a memory that is no scratchpad, its
     tasks have no peak.
     """
-    working_sets = WorkingSets(problem)
+    machine, working_sets = problem.machine, WorkingSets(problem)
     known: dict[tuple[bool, ...], list[Memory]] = {}
     best = 0
     for task in problem.tasks:
         able = tuple(cycles is not None for cycles in task.cycles)
         if able not in known:
-            known[able] = _different_memories(problem.machine, able)
+            memories = [machine.memories[core.memory] for core in machine.cores if able[core.kind]]
+            # One of each sort is enough.
+            alike = {(m.kind, m.alignment, m.reserved): m for m in memories}
+            known[able] = [*alike.values()]
         pieces = working_sets.pieces(task)
         best = max(best, min((lowest_end(one, pieces) for one in known[able]), default=0))
     return best
-
-
-def _different_memories(machine: Machine, able: Sequence[bool]) -> list[Memory]:
-    """Return a memory of each sort in which cores of the able kinds work."""
-    memories = [machine.memories[core.memory] for core in machine.cores if able[core.kind]]
-    return list({(m.kind, m.alignment, m.reserved): m for m in memories}.values())
 
 
 def lowest_end(memory: Memory, pieces: Sequence[Bytes]) -> Bytes:

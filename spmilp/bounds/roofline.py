@@ -50,14 +50,12 @@ def needed_by_groups(network: Network) -> list[Mapping[str, Bytes]]:
             known[kind] = tuple(
                 0 if name in computed else needs.elements(name) for name in group.inputs
             )
-        counted = zip(group.inputs, known[kind], strict=True)
-        found.append(
-            {
-                name: elements * network.tensors[name].dtype.itemsize
-                for name, elements in counted
-                if name not in computed
-            }
-        )
+        sizes = {
+            name: elements * network.tensors[name].dtype.itemsize
+            for name, elements in zip(group.inputs, known[kind], strict=True)
+            if name not in computed
+        }
+        found.append(sizes)
     return found
 
 
@@ -149,15 +147,12 @@ class GroupRoofline:
         Cycles of its arithmetic on all cores together, with the best use of the arrays.
     dram
         Cycles of its weights and network inputs from DRAM, and of a network output to it.
-    dram_bytes
-        Those bytes.
     """
 
     name: str
     macs: int
     compute: float
     dram: float
-    dram_bytes: Bytes
 
     @property
     def bound_by(self) -> str:
@@ -228,10 +223,13 @@ def roofline(network: Network, machine: Machine) -> Roofline:
     SpmilpError
         If no kind of core can run a group.
     """
-    bound = _Arithmetic(network, machine)
-    dram = _Dram(machine)
-    groups = []
-    of_groups = needed_by_groups(network)
+    bound, groups, of_groups = _Arithmetic(network, machine), [], needed_by_groups(network)
+    outgoing, incoming = (dram_rate(machine, outgoing=out) for out in (True, False))
+    shared = shared_dram_rate(machine)
+
+    def dram_cycles(loads: Bytes, stores: Bytes) -> float:
+        return max(loads / outgoing, stores / incoming, (loads + stores) / shared)
+
     for group, needed in zip(network.groups, of_groups, strict=True):
         loads = sum(needed.values())
         stores = network.tensors[group.output].bytes if group.output in network.outputs else 0
@@ -240,30 +238,17 @@ def roofline(network: Network, machine: Machine) -> Roofline:
                 name=group.name,
                 macs=bound.macs[group.index],
                 compute=bound.of([group.index]),
-                dram=dram.cycles(loads, stores),
-                dram_bytes=loads + stores,
+                dram=dram_cycles(loads, stores),
             )
         )
     loads, stores = compulsory_bytes(network, of_groups)
     return Roofline(
         compute=bound.of(range(len(network.groups))),
-        dram=dram.cycles(loads, stores),
+        dram=dram_cycles(loads, stores),
         loads=loads,
         stores=stores,
         groups=tuple(groups),
     )
-
-
-class _Dram:
-    """Least cycles in which DRAMs send and take bytes."""
-
-    def __init__(self, machine: Machine) -> None:
-        self._outgoing = dram_rate(machine, outgoing=True)
-        self._incoming = dram_rate(machine, outgoing=False)
-        self._shared = shared_dram_rate(machine)
-
-    def cycles(self, loads: Bytes, stores: Bytes) -> float:
-        return max(loads / self._outgoing, stores / self._incoming, (loads + stores) / self._shared)
 
 
 class _Arithmetic:

@@ -13,7 +13,7 @@ from typing import TypeAlias, TypeVar
 from spmilp.bounds.linear_program import LinearProgram, proven_minimum, rounded_down, rounded_up
 from spmilp.bounds.movement import Movement
 from spmilp.bounds.paths import Paths
-from spmilp.bounds.resources import unions
+from spmilp.bounds.resources import kinds_able, unions
 from spmilp.machine.machine import MemoryKind
 from spmilp.problem.loads import Share
 from spmilp.problem.problem import Problem
@@ -45,11 +45,6 @@ class Stages:
     first: tuple[int, ...]
     last: tuple[int, ...]
 
-    @property
-    def count(self) -> int:
-        """The number of stages, one more than milestones."""
-        return len(self.shortest)
-
 
 def stages_along(problem: Problem, paths: Paths, most: int) -> Stages:
     """Cut along the tasks of a longest path, with ``most`` milestones at the most."""
@@ -58,13 +53,14 @@ def stages_along(problem: Problem, paths: Paths, most: int) -> Stages:
     path = _longest_path(paths, before)
     every = -(-len(path) // most)
     milestones = tuple(path[every - 1 :: every])
+    first, last = _windows(milestones, before, order)
     return Stages(
         milestones=milestones,
         shortest=_shortest(path, every, paths),
         soonest=tuple(paths.head[task] + paths.cycles[task] for task in milestones),
         rest=tuple(paths.tail[task] - paths.cycles[task] for task in milestones),
-        first=_first_stages(milestones, before, order),
-        last=_last_stages(milestones, before, order),
+        first=first,
+        last=last,
     )
 
 
@@ -95,31 +91,23 @@ def _shortest(path: list[TaskIdx], every: int, paths: Paths) -> tuple[Cycles, ..
     return tuple(found)
 
 
-def _first_stages(
+def _windows(
     milestones: tuple[TaskIdx, ...],
     before: tuple[tuple[TaskIdx, ...], ...],
     order: tuple[TaskIdx, ...],
-) -> tuple[int, ...]:
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the first and the last stage of each task."""
     opens = {task: stage + 1 for stage, task in enumerate(milestones)}
-    first = [0] * len(before)
+    first, last = [0] * len(before), [len(milestones)] * len(before)
+    for stage, task in enumerate(milestones):
+        last[task] = stage
     for task in order:
         for earlier in before[task]:
             first[task] = max(first[task], first[earlier], opens.get(earlier, 0))
-    return tuple(first)
-
-
-def _last_stages(
-    milestones: tuple[TaskIdx, ...],
-    before: tuple[tuple[TaskIdx, ...], ...],
-    order: tuple[TaskIdx, ...],
-) -> tuple[int, ...]:
-    last = [len(milestones)] * len(before)
-    for stage, task in enumerate(milestones):
-        last[task] = stage
     for task in reversed(order):
         for earlier in before[task]:
             last[earlier] = min(last[earlier], last[task])
-    return tuple(last)
+    return tuple(first), tuple(last)
 
 
 Key = TypeVar("Key")
@@ -201,9 +189,8 @@ def demands_of(problem: Problem, stages: Stages, movement: Movement) -> Demands:
     """Sum up what a problem's tasks and buffers ask of the stages."""
     work: dict[tuple[frozenset[KindIdx], int, int], Cycles] = defaultdict(int)
     for task in problem.tasks:
-        able = frozenset(kind for kind, cycles in enumerate(task.cycles) if cycles is not None)
         window = stages.first[task.index], stages.last[task.index]
-        work[able, *window] += min(cycles for cycles in task.cycles if cycles is not None)
+        work[kinds_able(task.cycles), *window] += min(c for c in task.cycles if c is not None)
     buffers = _Buffers(problem, stages, movement)
     return Demands(
         work=dict(work),
