@@ -30,6 +30,7 @@ from spmilp.frontend.cleanup.nodes import (
 )
 from spmilp.frontend.cleanup.quantisation import ROUNDS_WITH_ZERO
 from spmilp.frontend.graph import Attribute, Attributed, Operator, Quantisation, Scale, Tensor
+from spmilp.frontend.operators.reductions import EACH as REDUCTIONS
 from spmilp.frontend.operators.registry import family_of, known_kinds
 from spmilp.frontend.operators.resize import SIMPLE
 from spmilp.frontend.unfused import UnfusedNetwork
@@ -174,15 +175,8 @@ def _tensor(value: ir.Value) -> Tensor:
     )
 
 
-_PLAIN = {
-    ir.AttributeType.INT: int,
-    ir.AttributeType.FLOAT: float,
-    ir.AttributeType.STRING: str,
-}
-_TUPLES = {
-    ir.AttributeType.INTS: int,
-    ir.AttributeType.FLOATS: float,
-}
+_PLAIN = {ir.AttributeType.INT: int, ir.AttributeType.FLOAT: float, ir.AttributeType.STRING: str}
+_TUPLES = {ir.AttributeType.INTS: int, ir.AttributeType.FLOATS: float}
 
 
 class Node(Attributed):
@@ -437,11 +431,6 @@ def _reduce(node: Node) -> Changes:
 def _position(node: Node) -> Changes:
     return {**_axes((node.integer("axis"),), node.rank), "axis": None}
 
-
-REDUCTIONS = (
-    *("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax"),
-    *("ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare"),
-)
 
 RULES: Mapping[str, Callable[[Node], Changes]] = {
     **dict.fromkeys(REDUCTIONS, _reduce),

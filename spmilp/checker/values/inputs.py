@@ -11,6 +11,7 @@ from spmilp.checker.values.kernels.call import Array
 from spmilp.checker.values.state import Addresses, ValuesError
 from spmilp.errors import FileError
 from spmilp.files import is_device
+from spmilp.frontend.cleanup.constants import KEEPING_VALUES
 from spmilp.frontend.graph import Network, Tensor
 from spmilp.frontend.operators.boxes import slices
 from spmilp.plan.memory import home_of
@@ -85,13 +86,6 @@ def given_values(network: Network, inputs: Mapping[str, Array], name: str) -> Ar
     return values
 
 
-_PASSES_INTEGERS_ON = frozenset(
-    {
-        *("Cast", "Concat", "Expand", "Flatten", "Identity", "Reshape", "Slice", "Squeeze"),
-        *("Tile", "Transpose", "Unsqueeze"),
-    }
-)
-
 _INDEXED = frozenset({"Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND"})
 
 
@@ -130,7 +124,7 @@ def _index_limits(network: Network) -> tuple[dict[str, int], set[str]]:
     passed_on = nx.DiGraph()
     for operator in operators:
         passed_on.add_nodes_from(operator.inputs)
-        if operator.kind in _PASSES_INTEGERS_ON:
+        if operator.kind in KEEPING_VALUES or operator.kind == "Concat":
             passed_on.add_edges_from((name, operator.output) for name in operator.inputs)
     limits: dict[str, int] = {}
     divisors: set[str] = set()

@@ -32,7 +32,7 @@ from spmilp.checker.values.state import (
     raw,
 )
 from spmilp.frontend.graph import Group, Network
-from spmilp.frontend.operators.boxes import contains, extents, slices, starts
+from spmilp.frontend.operators.boxes import extents, intersect, slices, starts
 from spmilp.frontend.operators.registry import geometries
 from spmilp.frontend.regions import box_of_anchor, group_regions, until_anchor
 from spmilp.plan.memory import home_of
@@ -164,7 +164,7 @@ def compute_task(
 def _share(who: str, addresses: Addresses, box: Box, result: Array, buffer: Buffer) -> Array:
     """Return the part of a task's result that one of its buffers holds."""
     own, dtype = addresses.tile(buffer).box, addresses.dtype(buffer)
-    if len(own) != len(box) or not contains(box, own):
+    if len(own) != len(box) or intersect(box, own) != own:
         raise ReplayError(f"{who} computes box {box}, but the buffer {buffer.name} holds {own}")
     if result.dtype != dtype:
         raise ReplayError(

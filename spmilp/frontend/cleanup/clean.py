@@ -223,13 +223,7 @@ def _complaints_as_errors() -> Iterator[None]:
 
 
 def forget_types(model: ir.Model) -> dict[ir.Value, ir.TypeProtocol]:
-    """Drop shapes and types of what nodes give, the network's outputs among them.
-
-    Returns
-    -------
-    dict
-        The types as they were, where the file says any.
-    """
+    """Drop shapes and types of what nodes give, outputs too; return the types that there were."""
     declared = {}
     for node in model.graph.all_nodes():
         for value in node.outputs:
@@ -385,10 +379,7 @@ def fault_of(node: ir.Node, version: int) -> str | None:
 def refuse_other_types(model: ir.Model, declared: Mapping[ir.Value, ir.TypeProtocol]) -> None:
     """Note at nodes that their operands, or their results, have types that they cannot have.
 
-    Parameters
-    ----------
-    declared
-        What the file says of results; it stays where nothing can be inferred.
+    What the file says of results, ``declared``, stays where nothing can be inferred.
     """
     for value, said in declared.items():
         node = value.producer()
