@@ -112,10 +112,6 @@ class PrecedenceGraph:
         """Return what lies between the end of a task and the start of one that follows it."""
         return self._edges.get((earlier, later), NO_DATA)
 
-    def lag(self, earlier: TaskIdx, later: TaskIdx) -> Cycles:
-        """Return the cycles from the end of a task to the start of one that follows it."""
-        return self.edge(earlier, later).lag
-
     def _most_cores_of_a_memory(self) -> tuple[int, ...]:
         cores = Counter(core.memory for core in self._problem.machine.cores)
         of_tasks = [self._distances.writable(task) for task in self._problem.tasks]
@@ -176,12 +172,12 @@ def critical_paths(graph: PrecedenceGraph) -> Paths:
     head = list(graph.loads)
     for task in graph.order:
         for earlier in graph.before[task]:
-            sooner = head[earlier] + graph.cycles[earlier] + graph.lag(earlier, task)
+            sooner = head[earlier] + graph.cycles[earlier] + graph.edge(earlier, task).lag
             head[task] = max(head[task], sooner)
     after = list(graph.stores)
     for task in reversed(graph.order):
         for earlier in graph.before[task]:
-            rest = graph.lag(earlier, task) + graph.cycles[task] + after[task]
+            rest = graph.edge(earlier, task).lag + graph.cycles[task] + after[task]
             after[earlier] = max(after[earlier], rest)
     tail = (own + rest for own, rest in zip(graph.cycles, after, strict=True))
     return Paths(tuple(head), graph.cycles, tuple(tail))
