@@ -94,6 +94,9 @@ class SmallestTiles:
         self._worked = replace(group, operators=group.operators[group.anchor :], anchor=0)
         work = group_work(network, self._worked, whole(self._shape))
         self._kinds = able_kinds(group, work, kinds)
+        loops = dict(work.loops)
+        # A convolution may have groups of several channels each.
+        self._has_wide_groups = loops.get("G", 1) > 1 and loops.get("K", 1) > 1
         self._is_alike = _costs_the_same_anywhere(self._geometries[self._worked.operators[0]])
 
     @property
@@ -134,7 +137,7 @@ class SmallestTiles:
         work = group_work(self._network, self._worked, box, part)
         groups = dict(work.loops)
         cut = groups.get("G", 1) > 1 or box != whole(self._shape)
-        if not self._is_alike or (cut and self._has_wide_groups()):
+        if not self._is_alike or (cut and self._has_wide_groups):
             return max(1, min(kind.launch for kind in self._kinds))
         return max(1, ceil(least_core_cycles(work, self._kinds) * (1 - MARGIN)))
 
@@ -174,12 +177,6 @@ class SmallestTiles:
                 slab = (*box[:axis], (at, at + 1), *box[axis + 1 :])
                 found &= set(group_regions(self._network, group, slab, part))
         return frozenset(found)
-
-    def _has_wide_groups(self) -> bool:
-        """Return whether a convolution has groups of several channels each."""
-        work = group_work(self._network, self._worked, whole(self._shape))
-        loops = dict(work.loops)
-        return loops.get("G", 1) > 1 and loops.get("K", 1) > 1
 
 
 def _is_regular(own: Geometry) -> bool:

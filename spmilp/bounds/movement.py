@@ -268,8 +268,6 @@ def least_rate(
 
     Parameters
     ----------
-    links
-        Of the machine.
     rates
         Bytes per cycle that the transfers can use of each link at most.
     routes
@@ -338,6 +336,7 @@ def rates_of_drams(machine: Machine) -> dict[MemoryIdx, DramRates]:
     return found
 
 
+@cached
 def _transfers(machine: Machine, dram: MemoryIdx, outwards: bool) -> tuple[DramTransfer, ...]:
     return tuple(dram_transfers(routes_of(machine), dram, outwards=outwards))
 
@@ -357,11 +356,6 @@ class Movement:
         self._machine = problem.machine
         self.distances = Distances(problem)
         self.rates = rates_of_drams(problem.machine)
-        self._transfers = {
-            (dram.index, outwards): _transfers(self._machine, dram.index, outwards)
-            for dram in self._machine.drams
-            for outwards in (True, False)
-        }
 
     @cached_property
     def loads(self) -> tuple[tuple[Load, Fraction], ...]:
@@ -396,7 +390,7 @@ class Movement:
         engines = self._machine.engines
         overheads = (
             one.rate * (engines[one.engine].setup + one.route.latency)
-            for one in self._transfers[dram, True]
+            for one in _transfers(self._machine, dram, True)
         )
         return load.bytes + min(overheads, default=Fraction(0))
 
@@ -406,7 +400,7 @@ class Movement:
         engines = self._machine.engines
         uses = (
             one.rate * transfer_cycles(engines[one.engine], one.route, size)
-            for one in self._transfers[dram, outwards]
+            for one in _transfers(self._machine, dram, outwards)
         )
         return min(uses, default=Fraction(size))
 

@@ -9,7 +9,7 @@ a whole, the bounds of the layers add up.
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -194,12 +194,9 @@ LARGEST = 1 << 61
 """Products beyond this could leave 64 bits; then single chains have to do."""
 
 
-class Job(NamedTuple):
-    """A use of a DRAM's links (rate times cycles, rounded down) by a slice, for a task."""
-
-    task: TaskIdx
-    moved: SliceIdx | BufferIdx
-    use: Bytes
+Job: TypeAlias = tuple[TaskIdx, SliceIdx | BufferIdx, Bytes]
+"""A task, a slice that moves for it, and its use of a DRAM's links: rate times cycles, rounded
+down."""
 
 
 def paths_of(problem: Problem, movement: Movement, graph: PrecedenceGraph | None = None) -> Paths:
@@ -337,11 +334,11 @@ class _Side:
 
 def _columns(jobs: Sequence[Job]) -> tuple[Ints, Ints, Ints]:
     """Return task and slice of each job, and the use of each slice; slices count from 0."""
-    uses = {job.moved: job.use for job in jobs}
+    uses = {moved: use for _, moved, use in jobs}
     number = {moved: position for position, moved in enumerate(sorted(uses))}
     return (
-        np.array([job.task for job in jobs], np.int64),
-        np.array([number[job.moved] for job in jobs], np.int64),
+        np.array([task for task, _, _ in jobs], np.int64),
+        np.array([number[moved] for _, moved, _ in jobs], np.int64),
         np.array([uses[moved] for moved in sorted(uses)], np.int64),
     )
 
@@ -349,7 +346,7 @@ def _columns(jobs: Sequence[Job]) -> tuple[Ints, Ints, Ints]:
 def _loads(movement: Movement, dram: MemoryIdx) -> list[Job]:
     """Return what must have left a DRAM before its readers start."""
     return [
-        Job(reader, load.moved, int(use))
+        (reader, load.moved, int(use))
         for load, use in movement.loads
         if load.buffer.starts_in == dram and load.share is not Share.REST
         for reader in load.readers
@@ -359,7 +356,7 @@ def _loads(movement: Movement, dram: MemoryIdx) -> list[Job]:
 def _stores(movement: Movement, dram: MemoryIdx) -> list[Job]:
     """Return what must get to a DRAM after its writer has ended."""
     return [
-        Job(store.task.index, store.buffer.index, int(store.use))
+        (store.task.index, store.buffer.index, int(store.use))
         for store in movement.stores
         if store.buffer.ends_in == dram
     ]

@@ -72,55 +72,47 @@ def _best_of_prefixes(tasks: list[int], paths: Paths, after: list[Cycles], cores
     return best
 
 
-class WorkingSets:
-    """Bytes that lie in the memory of a task's core while the task runs.
+def least_reads(problem: Problem, task: Task) -> dict[BufferIdx, Bytes]:
+    """Return the least bytes, by buffer, that lie in the memory of a task's core for it to read.
 
-    What it reads lies there (unless cores read in other memories): of each buffer the slices side
-    by side, or the whole buffer, which serves them all. What it writes lies beside that, save for
-    what may be written over an operand, and so does its scratch.
+    Of each buffer its slices lie side by side, or the whole buffer, which serves them all. Where
+    cores read in other memories, nothing has to lie there.
     """
+    sizes: dict[BufferIdx, Bytes] = {}
+    for read in set(task.reads) if problem.machine.remote is None else ():
+        slice_ = problem.slices[read]
+        sizes[slice_.buffer] = sizes.get(slice_.buffer, 0) + slice_.bytes
+    return {one: min(size, problem.buffers[one].bytes) for one, size in sorted(sizes.items())}
 
-    def __init__(self, problem: Problem) -> None:
-        self._problem = problem
-        self._reads_are_local = problem.machine.remote is None
 
-    def pieces(self, task: Task) -> list[Bytes]:
-        """Return the sizes of what lies side by side while a task runs alone in its memory."""
-        buffers, slices = self._problem.buffers, self._problem.slices
-        read, written = self._read(task), [task.scratch]
-        for result in task.writes:
-            size = buffers[result].bytes
-            operands = [slices[one] for one, over in task.in_place if over == result]
-            if operands and self._reads_are_local:
-                # It begins where the operand does, and lies behind it with what it has more.
-                operand = max(operands, key=lambda one: one.bytes)
-                read[operand.buffer] += max(0, size - operand.bytes)
-            else:
-                written.append(size)
-        return [size for size in (*read.values(), *written) if size > 0]
+def pieces_beside(problem: Problem, task: Task) -> list[Bytes]:
+    """Return the sizes of what lies side by side while a task runs alone in its memory.
 
-    def read(self, task: Task) -> list[Bytes]:
-        """Return the least bytes that must lie there of each buffer that a task reads."""
-        return [*self._read(task).values()]
-
-    def _read(self, task: Task) -> dict[BufferIdx, Bytes]:
-        sizes: dict[BufferIdx, Bytes] = {}
-        for read in set(task.reads) if self._reads_are_local else ():
-            slice_ = self._problem.slices[read]
-            sizes[slice_.buffer] = sizes.get(slice_.buffer, 0) + slice_.bytes
-        buffers = self._problem.buffers
-        return {one: min(size, buffers[one].bytes) for one, size in sorted(sizes.items())}
+    That is what it reads (:func:`least_reads`), what it writes, save for what may be written over
+    an operand, and its scratch.
+    """
+    read, written = least_reads(problem, task), [task.scratch]
+    for result in task.writes:
+        size = problem.buffers[result].bytes
+        operands = [problem.slices[one] for one, over in task.in_place if over == result]
+        if operands and problem.machine.remote is None:
+            # It begins where the operand does, and lies behind it with what it has more.
+            operand = max(operands, key=lambda one: one.bytes)
+            read[operand.buffer] += max(0, size - operand.bytes)
+        else:
+            written.append(size)
+    return [size for size in (*read.values(), *written) if size > 0]
 
 
 def peak_bound(problem: Problem) -> Bytes:
     """Return the bytes below which no plan keeps the peak of the scratchpads.
 
-    While a task runs, its working set (:class:`.WorkingSets`) lies in its core's memory, each part
+    While a task runs, its working set (:func:`.pieces_beside`) lies in its core's memory, each part
     at an aligned address, outside the reserved ranges. Of the parts, all but the highest one take
     whole multiples of the alignment. Where a core works in a memory that is no scratchpad, its
     tasks have no peak.
     """
-    machine, working_sets = problem.machine, WorkingSets(problem)
+    machine = problem.machine
     known: dict[tuple[bool, ...], list[Memory]] = {}
     best = 0
     for task in problem.tasks:
@@ -130,7 +122,7 @@ def peak_bound(problem: Problem) -> Bytes:
             # One of each sort is enough.
             alike = {(m.kind, m.alignment, m.reserved): m for m in memories}
             known[able] = [*alike.values()]
-        pieces = working_sets.pieces(task)
+        pieces = pieces_beside(problem, task)
         best = max(best, min((lowest_end(one, pieces) for one in known[able]), default=0))
     return best
 

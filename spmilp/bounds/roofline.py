@@ -94,7 +94,9 @@ class _Needs:
         drivers = [self._drivers(name, axis, region[axis]) for axis in range(len(region))]
         followed = [axis for axes in drivers for axis in axes]
         if len(followed) > len(set(followed)) or any(len(axes) > 1 for axes in drivers):
-            return self._least_of_one_element(name)
+            first: Box = tuple((0, 1) for _ in self._slices)
+            one = group_regions(self._network, self._group, first).get(name)
+            return 0 if one is None else volume(one)
         return prod(
             self._union(name, axis, axes[0]) if axes else region[axis][1] - region[axis][0]
             for axis, axes in enumerate(drivers)
@@ -126,11 +128,6 @@ class _Needs:
             positions += max(0, stop - max(start, end))
             end = max(end, stop)
         return positions
-
-    def _least_of_one_element(self, name: str) -> int:
-        first: Box = tuple((0, 1) for _ in self._network.tensors[self._group.output].shape)
-        region = group_regions(self._network, self._group, first).get(name)
-        return 0 if region is None else volume(region)
 
 
 MARGIN = 1e-9
@@ -309,10 +306,7 @@ def _core_cycles(group: Group, work: Work, kinds: Sequence[CoreKind]) -> dict[in
 def able_kinds(group: Group, work: Work, kinds: Sequence[CoreKind]) -> list[CoreKind]:
     """Return the kinds of core that can do a group's work.
 
-    Raises
-    ------
-    SpmilpError
-        If none can.
+    Raises a ``SpmilpError`` if none can.
     """
     able = [kind for kind in kinds if can_run(kind, group) and _macs_per_cycle(work, kind) > 0]
     if not able:

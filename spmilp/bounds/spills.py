@@ -8,7 +8,7 @@ import networkx as nx
 
 from spmilp.bounds.linear_program import LinearProgram, proven_minimum, rounded_up
 from spmilp.bounds.movement import Distances
-from spmilp.bounds.resources import WorkingSets
+from spmilp.bounds.resources import pieces_beside
 from spmilp.machine.machine import MemoryKind
 from spmilp.problem.problem import Problem
 from spmilp.units import BufferIdx, Bytes, TaskIdx
@@ -82,7 +82,6 @@ def _squeezes(
         for memory in problem.machine.memories
         if memory.kind is not MemoryKind.DRAM
     )
-    working_sets = WorkingSets(problem)
     order = nx.DiGraph((b, task) for task, some in enumerate(problem.predecessors()) for b in some)
     order.add_nodes_from(range(len(problem.tasks)))
     writers = problem.writers()
@@ -107,7 +106,7 @@ def _squeezes(
                 continue
             if wanted:
                 live[buffer] = max(problem.slices[read].bytes for read in wanted)
-        excess = sum(working_sets.pieces(task)) + sum(live.values()) - capacity
+        excess = sum(pieces_beside(problem, task)) + sum(live.values()) - capacity
         if excess > 0 and live:
             grain = gcd(*live.values())
             yield -(-excess // grain) * grain, dict(sorted(live.items()))

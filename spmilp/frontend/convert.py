@@ -42,10 +42,8 @@ CONTROL_FLOW = frozenset({"If", "Loop", "Scan"})
 def convert(model: ir.Model) -> UnfusedNetwork:
     """Return the operators and tensors of a cleaned-up model.
 
-    Raises
-    ------
-    UnsupportedOperatorError
-        If there are nodes that cannot be lowered; it lists all of them.
+    Raises an ``UnsupportedOperatorError`` if there are nodes that cannot be lowered; it lists all
+    of them.
     """
     passes.AddDefaultAttributesPass()(model)
     conversion = _Conversion(model)
@@ -473,10 +471,7 @@ ONE_INPUT = frozenset(
 def normalise(node: Node) -> tuple[Operator, ...]:
     """Return the operators that stand for a node; all but Split and TopK are one.
 
-    Raises
-    ------
-    ValueError
-        If the node cannot be lowered; the message is the reason.
+    Raises a ``ValueError`` if the node cannot be lowered; the message is the reason.
     """
     if node.kind == "Split":
         axis = positive_axis(node.integer("axis"), node.rank)

@@ -34,12 +34,10 @@ LIGHT = frozenset({Fusion.ELEMENTWISE, Fusion.INJECTIVE})
 def fuse(
     network: UnfusedNetwork, kinds: Sequence[CoreKind] = (), how: Fuse = Fuse.DEFAULT
 ) -> tuple[Group, ...]:
-    """Return the groups of a network in topological order.
+    """Return the groups of a network, whose outputs no views write, in topological order.
 
     Parameters
     ----------
-    network
-        Its outputs are written by operators that are no views.
     kinds
         Operators are only fused if one of these kinds of core can run all of them; with no kinds
         given, always.

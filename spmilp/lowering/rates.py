@@ -92,7 +92,8 @@ def machine_rates(machine: Machine) -> MachineRates:
     slowest = min(homes, key=lambda home: inbound[home].rate)
     dma = inbound[slowest]
     outbound = min(_port(machine, home, outgoing=True) for home in homes)
-    start = dma.setup + _latency_from_dram(machine, routes, slowest)
+    from_drams = (routes.between(dram.index, slowest) for dram in machine.drams)
+    start = dma.setup + max((route.latency for route in from_drams if route is not None), default=0)
     on_chip, latency = _exchange(machine, routes, homes)
     return MachineRates(
         dram_out=dram_rate(machine, outgoing=True),
@@ -216,11 +217,6 @@ def _port(machine: Machine, home: MemoryIdx, *, outgoing: bool) -> float:
 def _finite(value: float) -> float:
     """Return a value, 0 for what is infinite or undefined: without links, moving is free."""
     return value if isfinite(value) else 0.0
-
-
-def _latency_from_dram(machine: Machine, routes: Routes, home: MemoryIdx) -> Cycles:
-    found = (routes.between(dram.index, home) for dram in machine.drams)
-    return max((route.latency for route in found if route is not None), default=0)
 
 
 def _exchange(

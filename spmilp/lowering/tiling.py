@@ -158,10 +158,7 @@ class TileGrid(Grid):
 def tile_grid(tiling: Tiling, shape: Extents, reduction: int) -> TileGrid:
     """Return the tiles of an output of ``shape`` whose anchor reduces ``reduction`` elements.
 
-    Raises
-    ------
-    ValueError
-        If the tiling has another number of axes than the output.
+    Raises a ``ValueError`` if the tiling has another number of axes than the output.
     """
     if len(tiling.counts) != len(shape):
         raise ValueError(

@@ -201,10 +201,7 @@ class _Stages:
     def plan(self, threads: int) -> Plan | ConflictSet:
         """Return the plan of so many virtual threads on each core; or what has no addresses.
 
-        Raises
-        ------
-        NotTakenError
-            If the time limit comes before.
+        Raises a ``NotTakenError`` if the time limit comes before.
         """
         by_core = zip(self._loads, self._computations, self._stores, strict=True)
         queues = [queue for stages in by_core for queue in stages]
