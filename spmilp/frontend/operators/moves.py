@@ -117,7 +117,14 @@ class Slice(Moves):
     fusion = Fusion.VIEW
 
     def prepare(self, data: Extents) -> Extents:
-        self.ranges = slice_ranges(self.operator, data)
+        own, self.ranges = self.operator, [range(length) for length in data]
+        axes = own.integers("axes")
+        ends = (own.integers(name, len(axes)) for name in ("starts", "ends", "steps"))
+        for axis, start, end, step in zip(axes, *ends, strict=True):
+            if not 0 <= axis < len(data) or step == 0:
+                raise ValueError(f"axis {axis} with step {step} of a tensor of shape {data}")
+            # Python counts from the end and clamps as ONNX does.
+            self.ranges[axis] = range(data[axis])[start:end:step]
         taken = tuple(map(len, self.ranges))
         if 0 in taken:
             raise ValueError(f"the result of shape {taken} is empty")
@@ -129,19 +136,6 @@ class Slice(Moves):
             for positions, (start, stop) in zip(self.ranges, box, strict=True)
         )
         return (tuple([(low, high + 1) for low, high in ends]),)
-
-
-def slice_ranges(operator: Operator, shape: Extents) -> tuple[range, ...]:
-    """Return, for each axis, the positions of the input that a Slice takes."""
-    ranges = [range(length) for length in shape]
-    axes = operator.integers("axes")
-    starts, ends, steps = (operator.integers(n, len(axes)) for n in ("starts", "ends", "steps"))
-    for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
-        if not 0 <= axis < len(shape) or step == 0:
-            raise ValueError(f"axis {axis} with step {step} of a tensor of shape {shape}")
-        # Python counts from the end and clamps as ONNX does.
-        ranges[axis] = range(shape[axis])[start:end:step]
-    return tuple(ranges)
 
 
 class Gather(Moves):
