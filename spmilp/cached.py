@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Protocol, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 R = TypeVar("R")
+P = ParamSpec("P")
 
 
 class Cache:
@@ -13,7 +14,7 @@ class Cache:
     __slots__ = ("results",)
 
     def __init__(self) -> None:
-        self.results: dict[Callable[..., Any], Any] = {}
+        self.results: dict[tuple[object, ...], Any] = {}
 
     def __reduce__(self) -> tuple[type["Cache"], tuple[()]]:
         return Cache, ()
@@ -30,19 +31,19 @@ class HasCache(Protocol):
 K = TypeVar("K", bound=HasCache)
 
 
-def cached(compute: Callable[[K], R]) -> Callable[[K], R]:
-    """Call a function (or method) once for each object, and keep the result with the object.
+def cached(compute: Callable[Concatenate[K, P], R]) -> Callable[Concatenate[K, P], R]:
+    """Call a function (or method) once for each object and further arguments; keep what it returns.
 
     All callers share the result, so nobody may change it. Threads that ask at the same time may
     each compute it.
     """
 
     @wraps(compute)
-    def known(owner: K) -> R:
-        results = owner.cache.results
-        if compute not in results:
-            results[compute] = compute(owner)
-        found: R = results[compute]
+    def known(owner: K, /, *given: P.args, **named: P.kwargs) -> R:
+        results, key = owner.cache.results, (compute, *given, *named.items())
+        if key not in results:
+            results[key] = compute(owner, *given, **named)
+        found: R = results[key]
         return found
 
     return known

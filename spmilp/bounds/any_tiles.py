@@ -11,6 +11,7 @@ import numpy as np
 from spmilp.bounds.movement import Distances
 from spmilp.bounds.resources import lowest_end
 from spmilp.bounds.roofline import MARGIN, able_kinds, compulsory_bytes, least_core_cycles
+from spmilp.cached import Cache, cached
 from spmilp.frontend.graph import Group, Network, Operator
 from spmilp.frontend.operators.boxes import volume, whole
 from spmilp.frontend.operators.geometry import Fusion, Geometry, Reads
@@ -38,7 +39,7 @@ from spmilp.lowering.groups import (
 from spmilp.lowering.rates import dram_rate
 from spmilp.machine.machine import CoreKind, Machine, Memory
 from spmilp.problem.problem import Problem
-from spmilp.units import Box, Bytes, Cycles, MemoryIdx
+from spmilp.units import Box, Bytes, Cycles
 
 MOVED = (Reshape, Slice, Transpose)
 """Operators of which each element of the output is another one of the input."""
@@ -93,6 +94,9 @@ class SmallestTiles:
         self._worked = replace(group, operators=group.operators[group.anchor :], anchor=0)
         work = group_work(network, self._worked, whole(self._shape))
         self._kinds = able_kinds(group, work, kinds)
+        loops = dict(work.loops)
+        # A convolution may have groups of several channels each.
+        self._has_wide_groups = loops.get("G", 1) > 1 and loops.get("K", 1) > 1
         self._is_alike = _costs_the_same_anywhere(self._geometries[self._worked.operators[0]])
 
     @property
@@ -133,7 +137,7 @@ class SmallestTiles:
         work = group_work(self._network, self._worked, box, part)
         groups = dict(work.loops)
         cut = groups.get("G", 1) > 1 or box != whole(self._shape)
-        if not self._is_alike or (cut and self._has_wide_groups()):
+        if not self._is_alike or (cut and self._has_wide_groups):
             return max(1, min(kind.launch for kind in self._kinds))
         return max(1, ceil(least_core_cycles(work, self._kinds) * (1 - MARGIN)))
 
@@ -173,12 +177,6 @@ class SmallestTiles:
                 slab = (*box[:axis], (at, at + 1), *box[axis + 1 :])
                 found &= set(group_regions(self._network, group, slab, part))
         return frozenset(found)
-
-    def _has_wide_groups(self) -> bool:
-        """Return whether a convolution has groups of several channels each."""
-        work = group_work(self._network, self._worked, whole(self._shape))
-        loops = dict(work.loops)
-        return loops.get("G", 1) > 1 and loops.get("K", 1) > 1
 
 
 def _is_regular(own: Geometry) -> bool:
@@ -288,16 +286,19 @@ class Chains:
         self._machine = machine
         self._writer = {group.output: group.index for group in network.groups}
         self._dram_rate = dram_rate(machine, outgoing=True)
-        self._able = [self._memories(group) for group in network.groups]
+        self._able = [
+            frozenset(memory.index for memory in _memories(group, machine))
+            for group in network.groups
+        ]
         self._distances = Distances(Problem(name=network.name, machine=machine, tasks=()))
         self._lag = self._least_lag()
+        self.cache = Cache()
         homes = [core.memory for core in machine.cores]
         self._together = max(homes.count(home) for home in set(homes))
-        self._tiles = [self._tiles_of(group) for group in network.groups]
+        present = {core.kind for core in machine.cores}
+        kinds = [kind for kind in machine.kinds if kind.index in present]
+        self._tiles = [SmallestTiles(network, group, kinds) for group in network.groups]
         self._facts = self._facts_of_groups()
-        self._boxes: dict[tuple[int, Box], Mapping[str, Box]] = {}
-        self._bytes: dict[tuple[int, Box], Mapping[str, Bytes]] = {}
-        self._cycles: dict[tuple[int, Box], Cycles] = {}
         self.starts: list[Cycles] = []
         self.ends: list[Cycles] = []
         for group in network.groups:
@@ -315,12 +316,6 @@ class Chains:
             needed[self._writer[name]] = _Needed(volume(box), leave, box)
         return max(found, self._finished(needed, 0))
 
-    def _memories(self, group: Group) -> frozenset[MemoryIdx]:
-        kinds = self._machine.kinds
-        return frozenset(
-            core.memory for core in self._machine.cores if can_run(kinds[core.kind], group)
-        )
-
     def _least_lag(self) -> Cycles:
         """Return the least cycles from one memory to another."""
         if self._machine.remote is not None or len(set(self._able)) > 1:
@@ -333,11 +328,6 @@ class Chains:
         if self._machine.remote is not None:
             return 0
         return self._distances.cycles(self._able[before], self._able[after], 1)
-
-    def _tiles_of(self, group: Group) -> SmallestTiles:
-        present = {core.kind for core in self._machine.cores}
-        kinds = [kind for kind in self._machine.kinds if kind.index in present]
-        return SmallestTiles(self._network, group, kinds)
 
     def _facts_of_groups(self) -> list[Facts]:
         """Return what holds of each group; groups of one class are looked at once."""
@@ -382,11 +372,9 @@ class Chains:
         found = self._all_read(group, box)
         return frozenset((name, one) for name, one in found.items() if name in self._writer)
 
+    @cached
     def _all_read(self, group: int, box: Box) -> Mapping[str, Box]:
-        key = group, box
-        if key not in self._boxes:
-            self._boxes[key] = self._tiles[group].surely_read(box)
-        return self._boxes[key]
+        return self._tiles[group].surely_read(box)
 
     def _end_of(self, group: int, read: Iterable[tuple[str, Box]]) -> Cycles:
         """Return when a tile can be finished that needs some boxes of others' results."""
@@ -434,11 +422,9 @@ class Chains:
         times = begins[:, None] + ends + least
         return int(times[total > 0].max())
 
+    @cached
     def _cycles_of(self, group: int, box: Box) -> Cycles:
-        key = group, box
-        if key not in self._cycles:
-            self._cycles[key] = self._tiles[group].cycles(box)
-        return self._cycles[key]
+        return self._tiles[group].cycles(box)
 
     def _when_loaded(self, needed: Mapping[int, _Needed]) -> Cycles:
         """Return when all that this needs from DRAM can be there, and used."""
@@ -451,17 +437,14 @@ class Chains:
             found = max(found, total / self._dram_rate * (1 - MARGIN) + needed[group].after + 1)
         return int(found)
 
+    @cached
     def _loaded(self, group: int, box: Box) -> Mapping[str, Bytes]:
         """Return the bytes from DRAM that a box of a group's output needs."""
-        key = group, box
-        if key not in self._bytes:
-            tensors = self._network.tensors
-            self._bytes[key] = {
-                name: volume(read) * tensors[name].dtype.itemsize
-                for name, read in self._all_read(group, box).items()
-                if name not in self._writer
-            }
-        return self._bytes[key]
+        return {
+            name: volume(read) * self._network.tensors[name].dtype.itemsize
+            for name, read in self._all_read(group, box).items()
+            if name not in self._writer
+        }
 
 
 MOST_TILES_ASKED = 512
@@ -475,8 +458,7 @@ def traffic_for_any_tiles(network: Network) -> Bytes:
     What :func:`.compulsory_bytes` counts as loaded and what it counts as stored are different
     tensors, or different transfers of one; so they add up.
     """
-    loads, stores = compulsory_bytes(network)
-    return loads + stores
+    return sum(compulsory_bytes(network))
 
 
 def peak_for_any_tiles(network: Network, machine: Machine) -> Bytes:

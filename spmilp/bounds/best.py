@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 
 from spmilp.bounds.movement import Movement
 from spmilp.bounds.paths import Paths, PrecedenceGraph, critical_paths, paths_of
@@ -32,8 +32,12 @@ class Bound:
 
 
 def all_bounds(problem: Problem) -> tuple[Bound, ...]:
-    """Return every bound that takes no search, on every quantity."""
-    return tuple(bound for quantity in Quantity for bound in bounds_on(problem, quantity))
+    """Return the best bound by each argument on every quantity, of those that take no search."""
+    best: dict[tuple[Quantity, str], Bound] = {}
+    for bound in (one for quantity in Quantity for one in bounds_in_turn(problem, quantity)):
+        known = best.setdefault((bound.quantity, bound.name), bound)
+        best[bound.quantity, bound.name] = max(known, bound, key=lambda one: one.value)
+    return tuple(best.values())
 
 
 def best_bound(problem: Problem, quantity: str | None = None) -> Bound:
@@ -82,15 +86,6 @@ def fast_bound(problem: Problem) -> Bound:
         Bound("traffic", Quantity.MAKESPAN, traffic_bound(problem, Movement(problem), paths)),
     )
     return max(found, key=lambda bound: bound.value)
-
-
-def bounds_on(problem: Problem, quantity: Quantity) -> tuple[Bound, ...]:
-    """Return the best bound by each argument on one quantity that takes no search."""
-    best: dict[str, Bound] = {}
-    for bound in bounds_in_turn(problem, quantity):
-        if bound.name not in best or bound.value > best[bound.name].value:
-            best[bound.name] = bound
-    return tuple(best.values())
 
 
 def bounds_in_turn(problem: Problem, quantity: Quantity) -> Iterator[Bound]:
@@ -143,43 +138,24 @@ def proofs(problem: Problem, quantity: Quantity) -> Iterator[Proof]:
 
 
 def _on_the_makespan(problem: Problem) -> Iterator[Proof]:
-    known = _Known(problem)
+    # What the bounds share; each part is found when it is asked for.
+    movement = cache(lambda: Movement(problem))
+    graph = cache(lambda: PrecedenceGraph(problem, movement()))
+    chains = cache(lambda: critical_paths(graph()))
+    paths = cache(lambda: paths_of(problem, movement(), graph()))
 
     def proof(name: str, value: Callable[[], int], *, is_slow: bool = False) -> Proof:
         return Proof(name, Quantity.MAKESPAN, value, is_slow)
 
-    yield proof("critical path", lambda: known.chains.longest)
+    yield proof("critical path", lambda: chains().longest)
     if not _every_task_has_a_core(problem):
         return  # no plan exists; the others divide by numbers of cores
-    yield proof("work", lambda: work_bound(problem, known.chains))
-    yield proof("stages", lambda: stages_bound(problem, known.movement, known.chains))
-    yield proof("work", lambda: work_bound(problem, known.paths), is_slow=True)
-    yield proof("traffic", lambda: traffic_bound(problem, known.movement, known.paths))
-    yield proof("cuts", lambda: known.paths.longest)
-    yield proof("stages", lambda: stages_bound(problem, known.movement, known.paths))
-
-
-class _Known:
-    """What bounds on the makespan share, each part found when it is asked for."""
-
-    def __init__(self, problem: Problem) -> None:
-        self._problem = problem
-
-    @cached_property
-    def movement(self) -> Movement:
-        return Movement(self._problem)
-
-    @cached_property
-    def graph(self) -> PrecedenceGraph:
-        return PrecedenceGraph(self._problem, self.movement)
-
-    @cached_property
-    def chains(self) -> Paths:
-        return critical_paths(self.graph)
-
-    @cached_property
-    def paths(self) -> Paths:
-        return paths_of(self._problem, self.movement, self.graph)
+    yield proof("work", lambda: work_bound(problem, chains()))
+    yield proof("stages", lambda: stages_bound(problem, movement(), chains()))
+    yield proof("work", lambda: work_bound(problem, paths()), is_slow=True)
+    yield proof("traffic", lambda: traffic_bound(problem, movement(), paths()))
+    yield proof("cuts", lambda: paths().longest)
+    yield proof("stages", lambda: stages_bound(problem, movement(), paths()))
 
 
 def _every_task_has_a_core(problem: Problem) -> bool:

@@ -12,7 +12,7 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from spmilp.cached import cached
+from spmilp.cached import Cache, cached
 from spmilp.machine.machine import Link, Machine, MemoryKind
 from spmilp.machine.routes import (
     DramTransfer,
@@ -86,11 +86,7 @@ class Distances:
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
         self._machine = problem.machine
-        self._cycles: dict[Bytes, Ints] = {}
-        self._between: dict[tuple[Ends, Ends, Bytes], Cycles] = {}
-        self._readable: dict[tuple[bool, ...], frozenset[MemoryIdx]] = {}
-        self._written: dict[tuple[bool, ...], frozenset[MemoryIdx]] = {}
-        self._passages: dict[Ends, Passage] = {}
+        self.cache = Cache()
 
     @cached_property
     def worked_in(self) -> frozenset[MemoryIdx]:
@@ -100,46 +96,36 @@ class Distances:
     @cached_property
     def used(self) -> frozenset[MemoryIdx]:
         """The memories in which tasks read or write; all scratchpads with remote reads."""
-        if self._machine.remote is None:
-            return self.worked_in
-        return self.worked_in | {memory.index for memory in self._machine.spms}
+        return self._with_remote(self.worked_in)
 
     def writable(self, task: Task) -> frozenset[MemoryIdx]:
         """Return the memories in which a task may work."""
-        able = _able(task)
-        if able not in self._written:
-            self._written[able] = frozenset(
-                core.memory for core in self._machine.cores if able[core.kind]
-            )
-        return self._written[able]
+        return self._memories_of(tuple([cycles is not None for cycles in task.cycles]))
 
     def readable(self, task: Task) -> frozenset[MemoryIdx]:
         """Return the memories from which a task may read: with remote reads, all scratchpads."""
-        able = _able(task)
-        if able not in self._readable:
-            found = self.writable(task)
-            if self._machine.remote is not None:
-                found |= {memory.index for memory in self._machine.spms}
-            self._readable[able] = found
-        return self._readable[able]
+        return self._with_remote(self.writable(task))
+
+    @cached
+    def _memories_of(self, able: tuple[bool, ...]) -> frozenset[MemoryIdx]:
+        return frozenset(core.memory for core in self._machine.cores if able[core.kind])
+
+    @cached
+    def _with_remote(self, memories: Ends) -> frozenset[MemoryIdx]:
+        remote = () if self._machine.remote is None else self._machine.spms
+        return memories.union(memory.index for memory in remote)
 
     def cycles(self, sources: Ends, targets: Ends, size: Bytes) -> Cycles:
         """Return the least cycles for ``size`` bytes from one of the sources to one target."""
         return self.cycles_away(sources, targets, size) if sources.isdisjoint(targets) else 0
 
+    @cached
     def cycles_away(self, sources: Ends, targets: Ends, size: Bytes) -> Cycles:
         """Return the least cycles for ``size`` bytes from one of the sources to another memory.
 
         The other one is among the targets; 0 where there is no way between two of them.
         """
-        key = sources, targets, size
-        if not self._is_small:
-            return 0
-        if key not in self._between:
-            if size not in self._cycles:
-                self._cycles[size] = self._closed(lambda option: option.cycles(size))
-            self._between[key] = _least(self._cycles[size], sources, targets)
-        return self._between[key]
+        return _least(self._all_cycles(size), sources, targets) if self._is_small else 0
 
     def energy(self, sources: Ends, targets: Ends, size: Bytes) -> Femtojoules:
         """Return the least energy for ``size`` bytes from one of the sources to one target."""
@@ -161,15 +147,15 @@ class Distances:
         least ``rate(d) * fixed(d) + n``; where engines can multicast, the least overhead is that of
         any transfer.
         """
-        memories = self.writable(task)
-        if memories not in self._passages:
-            names = [self._machine.memories[memory].name for memory in memories]
-            rates, overheads = self._rates_in, self._overheads
-            self._passages[memories] = Passage(
-                max((rates[name] for name in names), default=Fraction(0)),
-                min((overheads.get(memory, 0) for memory in memories), default=0),
-            )
-        return self._passages[memories]
+        return self._passage(self.writable(task))
+
+    @cached
+    def _passage(self, memories: Ends) -> Passage:
+        names = [self._machine.memories[memory].name for memory in memories]
+        return Passage(
+            max((self._rates_in[name] for name in names), default=Fraction(0)),
+            min((self._overheads.get(memory, 0) for memory in memories), default=0),
+        )
 
     @cached_property
     def _rates_in(self) -> dict[str, Fraction]:
@@ -236,6 +222,10 @@ class Distances:
     def _energies(self) -> Ints:
         return self._closed(lambda option: option.energy)
 
+    @cached
+    def _all_cycles(self, size: Bytes) -> Ints:
+        return self._closed(lambda option: option.cycles(size))
+
     def _closed(self, cost: Callable[[Option], int]) -> Ints:
         """Return the least sums of a cost over chains (Floyd, CACM 5(6), 1962)."""
         count = len(self._machine.memories)
@@ -247,10 +237,6 @@ class Distances:
         for middle in range(count):
             np.minimum(best, best[:, middle, None] + best[None, middle, :], out=best)
         return best
-
-
-def _able(task: Task) -> tuple[bool, ...]:
-    return tuple(cycles is not None for cycles in task.cycles)
 
 
 def _least(distances: Ints, sources: Ends, targets: Ends) -> int:
@@ -282,8 +268,6 @@ def least_rate(
 
     Parameters
     ----------
-    links
-        Of the machine.
     rates
         Bytes per cycle that the transfers can use of each link at most.
     routes
@@ -352,6 +336,7 @@ def rates_of_drams(machine: Machine) -> dict[MemoryIdx, DramRates]:
     return found
 
 
+@cached
 def _transfers(machine: Machine, dram: MemoryIdx, outwards: bool) -> tuple[DramTransfer, ...]:
     return tuple(dram_transfers(routes_of(machine), dram, outwards=outwards))
 
@@ -366,16 +351,11 @@ class Movement:
     """
 
     def __init__(self, problem: Problem) -> None:
+        self.cache = Cache()
         self._problem = problem
         self._machine = problem.machine
         self.distances = Distances(problem)
         self.rates = rates_of_drams(problem.machine)
-        self._transfers = {
-            (dram.index, outwards): _transfers(self._machine, dram.index, outwards)
-            for dram in self._machine.drams
-            for outwards in (True, False)
-        }
-        self._uses: dict[tuple[MemoryIdx, Bytes, bool], Fraction] = {}
 
     @cached_property
     def loads(self) -> tuple[tuple[Load, Fraction], ...]:
@@ -410,21 +390,19 @@ class Movement:
         engines = self._machine.engines
         overheads = (
             one.rate * (engines[one.engine].setup + one.route.latency)
-            for one in self._transfers[dram, True]
+            for one in _transfers(self._machine, dram, True)
         )
         return load.bytes + min(overheads, default=Fraction(0))
 
+    @cached
     def _least_use(self, dram: MemoryIdx, size: Bytes, outwards: bool) -> Fraction:
         """Return the least rate times cycles of the transfers; many buffers are of one size."""
-        key = dram, size, outwards
-        if key not in self._uses:
-            engines = self._machine.engines
-            uses = (
-                one.rate * transfer_cycles(engines[one.engine], one.route, size)
-                for one in self._transfers[dram, outwards]
-            )
-            self._uses[key] = min(uses, default=Fraction(size))
-        return self._uses[key]
+        engines = self._machine.engines
+        uses = (
+            one.rate * transfer_cycles(engines[one.engine], one.route, size)
+            for one in _transfers(self._machine, dram, outwards)
+        )
+        return min(uses, default=Fraction(size))
 
 
 def cycles_at(use: Fraction, rate: Fraction) -> Cycles:

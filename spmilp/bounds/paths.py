@@ -9,7 +9,7 @@ a whole, the bounds of the layers add up.
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -112,10 +112,6 @@ class PrecedenceGraph:
         """Return what lies between the end of a task and the start of one that follows it."""
         return self._edges.get((earlier, later), NO_DATA)
 
-    def lag(self, earlier: TaskIdx, later: TaskIdx) -> Cycles:
-        """Return the cycles from the end of a task to the start of one that follows it."""
-        return self.edge(earlier, later).lag
-
     def _most_cores_of_a_memory(self) -> tuple[int, ...]:
         cores = Counter(core.memory for core in self._problem.machine.cores)
         of_tasks = [self._distances.writable(task) for task in self._problem.tasks]
@@ -176,12 +172,12 @@ def critical_paths(graph: PrecedenceGraph) -> Paths:
     head = list(graph.loads)
     for task in graph.order:
         for earlier in graph.before[task]:
-            sooner = head[earlier] + graph.cycles[earlier] + graph.lag(earlier, task)
+            sooner = head[earlier] + graph.cycles[earlier] + graph.edge(earlier, task).lag
             head[task] = max(head[task], sooner)
     after = list(graph.stores)
     for task in reversed(graph.order):
         for earlier in graph.before[task]:
-            rest = graph.lag(earlier, task) + graph.cycles[task] + after[task]
+            rest = graph.edge(earlier, task).lag + graph.cycles[task] + after[task]
             after[earlier] = max(after[earlier], rest)
     tail = (own + rest for own, rest in zip(graph.cycles, after, strict=True))
     return Paths(tuple(head), graph.cycles, tuple(tail))
@@ -198,12 +194,9 @@ LARGEST = 1 << 61
 """Products beyond this could leave 64 bits; then single chains have to do."""
 
 
-class Job(NamedTuple):
-    """A use of a DRAM's links (rate times cycles, rounded down) by a slice, for a task."""
-
-    task: TaskIdx
-    moved: SliceIdx | BufferIdx
-    use: Bytes
+Job: TypeAlias = tuple[TaskIdx, SliceIdx | BufferIdx, Bytes]
+"""A task, a slice that moves for it, and its use of a DRAM's links: rate times cycles, rounded
+down."""
 
 
 def paths_of(problem: Problem, movement: Movement, graph: PrecedenceGraph | None = None) -> Paths:
@@ -341,11 +334,11 @@ class _Side:
 
 def _columns(jobs: Sequence[Job]) -> tuple[Ints, Ints, Ints]:
     """Return task and slice of each job, and the use of each slice; slices count from 0."""
-    uses = {job.moved: job.use for job in jobs}
+    uses = {moved: use for _, moved, use in jobs}
     number = {moved: position for position, moved in enumerate(sorted(uses))}
     return (
-        np.array([job.task for job in jobs], np.int64),
-        np.array([number[job.moved] for job in jobs], np.int64),
+        np.array([task for task, _, _ in jobs], np.int64),
+        np.array([number[moved] for _, moved, _ in jobs], np.int64),
         np.array([uses[moved] for moved in sorted(uses)], np.int64),
     )
 
@@ -353,7 +346,7 @@ def _columns(jobs: Sequence[Job]) -> tuple[Ints, Ints, Ints]:
 def _loads(movement: Movement, dram: MemoryIdx) -> list[Job]:
     """Return what must have left a DRAM before its readers start."""
     return [
-        Job(reader, load.moved, int(use))
+        (reader, load.moved, int(use))
         for load, use in movement.loads
         if load.buffer.starts_in == dram and load.share is not Share.REST
         for reader in load.readers
@@ -363,7 +356,7 @@ def _loads(movement: Movement, dram: MemoryIdx) -> list[Job]:
 def _stores(movement: Movement, dram: MemoryIdx) -> list[Job]:
     """Return what must get to a DRAM after its writer has ended."""
     return [
-        Job(store.task.index, store.buffer.index, int(store.use))
+        (store.task.index, store.buffer.index, int(store.use))
         for store in movement.stores
         if store.buffer.ends_in == dram
     ]

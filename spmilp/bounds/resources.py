@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from itertools import combinations
 
-from spmilp.bounds.movement import Distances, Movement, cycles_at
+from spmilp.bounds.movement import FAR, Distances, Movement, cycles_at
 from spmilp.bounds.paths import Paths
-from spmilp.machine.machine import Machine, Memory, MemoryKind
+from spmilp.machine.machine import Memory, MemoryKind
 from spmilp.problem.loads import Load, Share, bytes_read_of_buffers
 from spmilp.problem.problem import Problem, Task
 from spmilp.units import BufferIdx, Bytes, Cycles, Femtojoules, KindIdx, MemoryIdx, align_up
@@ -30,8 +30,15 @@ def work_bound(problem: Problem, paths: Paths) -> Cycles:
     Q is narrowed to the tasks with a head of at least each value in turn (the last layers), and to
     those with a tail of at least each value.
     """
-    able = [kinds_able(task.cycles) for task in problem.tasks]
-    return max((_bound_of(problem, paths, able, kinds) for kinds in unions(set(able))), default=0)
+    able, best = [kinds_able(task.cycles) for task in problem.tasks], 0
+    after = [tail - own for tail, own in zip(paths.tail, paths.cycles, strict=True)]
+    for kinds in unions(set(able)):
+        tasks = [index for index, some in enumerate(able) if some <= kinds]
+        cores = sum(core.kind in kinds for core in problem.machine.cores)
+        for values in (paths.head, after):
+            latest_first = sorted(tasks, key=values.__getitem__, reverse=True)
+            best = max(best, _best_of_prefixes(latest_first, paths, after, cores))
+    return best
 
 
 def kinds_able(cycles: tuple[Cycles | None, ...]) -> frozenset[KindIdx]:
@@ -51,105 +58,73 @@ def unions(sets: set[frozenset[KindIdx]]) -> list[frozenset[KindIdx]]:
     return sorted(found, key=sorted)
 
 
-def _bound_of(
-    problem: Problem, paths: Paths, able: list[frozenset[KindIdx]], kinds: frozenset[KindIdx]
-) -> Cycles:
-    tasks = [index for index, some in enumerate(able) if some <= kinds]
-    cores = sum(core.kind in kinds for core in problem.machine.cores)
-    after = {task: paths.tail[task] - paths.cycles[task] for task in tasks}
-    by_head = sorted(tasks, key=lambda task: -paths.head[task])
-    by_tail = sorted(tasks, key=lambda task: -after[task])
-    return max(
-        _best_of_prefixes(by_head, paths.head, after, paths.cycles, cores),
-        _best_of_prefixes(by_tail, paths.head, after, paths.cycles, cores),
-    )
-
-
-def _best_of_prefixes(
-    tasks: list[int],
-    head: tuple[Cycles, ...],
-    after: dict[int, Cycles],
-    cycles: tuple[Cycles, ...],
-    cores: int,
-) -> Cycles:
+def _best_of_prefixes(tasks: list[int], paths: Paths, after: list[Cycles], cores: int) -> Cycles:
     """Return the best bound among the sets of the first one, two, three ... tasks."""
     best = total = 0
-    least_head = least_after = least_cycles = None
+    least_head = least_after = least_cycles = FAR
     for count, task in enumerate(tasks, start=1):
-        own = cycles[task]
-        total += own
-        least_cycles = own if least_cycles is None else min(least_cycles, own)
-        least_head = head[task] if least_head is None else min(least_head, head[task])
-        least_after = after[task] if least_after is None else min(least_after, after[task])
+        total += paths.cycles[task]
+        least_cycles = min(least_cycles, paths.cycles[task])
+        least_head = min(least_head, paths.head[task])
+        least_after = min(least_after, after[task])
         needed = max(-(-total // cores), -(-count // cores) * least_cycles)
         best = max(best, least_head + needed + least_after)
     return best
 
 
-class WorkingSets:
-    """Bytes that lie in the memory of a task's core while the task runs.
+def least_reads(problem: Problem, task: Task) -> dict[BufferIdx, Bytes]:
+    """Return the least bytes, by buffer, that lie in the memory of a task's core for it to read.
 
-    What it reads lies there (unless cores read in other memories): of each buffer the slices side
-    by side, or the whole buffer, which serves them all. What it writes lies beside that, save for
-    what may be written over an operand, and so does its scratch.
+    Of each buffer its slices lie side by side, or the whole buffer, which serves them all. Where
+    cores read in other memories, nothing has to lie there.
     """
+    sizes: dict[BufferIdx, Bytes] = {}
+    for read in set(task.reads) if problem.machine.remote is None else ():
+        slice_ = problem.slices[read]
+        sizes[slice_.buffer] = sizes.get(slice_.buffer, 0) + slice_.bytes
+    return {one: min(size, problem.buffers[one].bytes) for one, size in sorted(sizes.items())}
 
-    def __init__(self, problem: Problem) -> None:
-        self._problem = problem
-        self._reads_are_local = problem.machine.remote is None
 
-    def pieces(self, task: Task) -> list[Bytes]:
-        """Return the sizes of what lies side by side while a task runs alone in its memory."""
-        buffers, slices = self._problem.buffers, self._problem.slices
-        read, written = self._read(task), [task.scratch]
-        for result in task.writes:
-            size = buffers[result].bytes
-            operands = [slices[one] for one, over in task.in_place if over == result]
-            if operands and self._reads_are_local:
-                # It begins where the operand does, and lies behind it with what it has more.
-                operand = max(operands, key=lambda one: one.bytes)
-                read[operand.buffer] += max(0, size - operand.bytes)
-            else:
-                written.append(size)
-        return [size for size in (*read.values(), *written) if size > 0]
+def pieces_beside(problem: Problem, task: Task) -> list[Bytes]:
+    """Return the sizes of what lies side by side while a task runs alone in its memory.
 
-    def read(self, task: Task) -> list[Bytes]:
-        """Return the least bytes that must lie there of each buffer that a task reads."""
-        return [*self._read(task).values()]
-
-    def _read(self, task: Task) -> dict[BufferIdx, Bytes]:
-        sizes: dict[BufferIdx, Bytes] = {}
-        for read in set(task.reads) if self._reads_are_local else ():
-            slice_ = self._problem.slices[read]
-            sizes[slice_.buffer] = sizes.get(slice_.buffer, 0) + slice_.bytes
-        buffers = self._problem.buffers
-        return {one: min(size, buffers[one].bytes) for one, size in sorted(sizes.items())}
+    That is what it reads (:func:`least_reads`), what it writes, save for what may be written over
+    an operand, and its scratch.
+    """
+    read, written = least_reads(problem, task), [task.scratch]
+    for result in task.writes:
+        size = problem.buffers[result].bytes
+        operands = [problem.slices[one] for one, over in task.in_place if over == result]
+        if operands and problem.machine.remote is None:
+            # It begins where the operand does, and lies behind it with what it has more.
+            operand = max(operands, key=lambda one: one.bytes)
+            read[operand.buffer] += max(0, size - operand.bytes)
+        else:
+            written.append(size)
+    return [size for size in (*read.values(), *written) if size > 0]
 
 
 def peak_bound(problem: Problem) -> Bytes:
     """Return the bytes below which no plan keeps the peak of the scratchpads.
 
-    While a task runs, its working set (:class:`.WorkingSets`) lies in its core's memory, each part
+    While a task runs, its working set (:func:`.pieces_beside`) lies in its core's memory, each part
     at an aligned address, outside the reserved ranges. Of the parts, all but the highest one take
     whole multiples of the alignment. Where a core works in a memory that is no scratchpad, its
     tasks have no peak.
     """
-    working_sets = WorkingSets(problem)
+    machine = problem.machine
     known: dict[tuple[bool, ...], list[Memory]] = {}
     best = 0
     for task in problem.tasks:
         able = tuple(cycles is not None for cycles in task.cycles)
         if able not in known:
-            known[able] = _different_memories(problem.machine, able)
-        pieces = working_sets.pieces(task)
+            memories = [machine.memories[core.memory] for core in machine.cores if able[core.kind]]
+            # One of each sort is enough.
+            alike = {(m.kind, m.alignment, m.reserved): m for m in memories}
+            known[able] = [*alike.values()]
+        pieces = pieces_beside(problem, task)
         best = max(best, min((lowest_end(one, pieces) for one in known[able]), default=0))
     return best
-
-
-def _different_memories(machine: Machine, able: Sequence[bool]) -> list[Memory]:
-    """Return a memory of each sort in which cores of the able kinds work."""
-    memories = [machine.memories[core.memory] for core in machine.cores if able[core.kind]]
-    return list({(m.kind, m.alignment, m.reserved): m for m in memories}.values())
 
 
 def lowest_end(memory: Memory, pieces: Sequence[Bytes]) -> Bytes:

@@ -50,14 +50,12 @@ def needed_by_groups(network: Network) -> list[Mapping[str, Bytes]]:
             known[kind] = tuple(
                 0 if name in computed else needs.elements(name) for name in group.inputs
             )
-        counted = zip(group.inputs, known[kind], strict=True)
-        found.append(
-            {
-                name: elements * network.tensors[name].dtype.itemsize
-                for name, elements in counted
-                if name not in computed
-            }
-        )
+        sizes = {
+            name: elements * network.tensors[name].dtype.itemsize
+            for name, elements in zip(group.inputs, known[kind], strict=True)
+            if name not in computed
+        }
+        found.append(sizes)
     return found
 
 
@@ -96,7 +94,9 @@ class _Needs:
         drivers = [self._drivers(name, axis, region[axis]) for axis in range(len(region))]
         followed = [axis for axes in drivers for axis in axes]
         if len(followed) > len(set(followed)) or any(len(axes) > 1 for axes in drivers):
-            return self._least_of_one_element(name)
+            first: Box = tuple((0, 1) for _ in self._slices)
+            one = group_regions(self._network, self._group, first).get(name)
+            return 0 if one is None else volume(one)
         return prod(
             self._union(name, axis, axes[0]) if axes else region[axis][1] - region[axis][0]
             for axis, axes in enumerate(drivers)
@@ -129,11 +129,6 @@ class _Needs:
             end = max(end, stop)
         return positions
 
-    def _least_of_one_element(self, name: str) -> int:
-        first: Box = tuple((0, 1) for _ in self._network.tensors[self._group.output].shape)
-        region = group_regions(self._network, self._group, first).get(name)
-        return 0 if region is None else volume(region)
-
 
 MARGIN = 1e-9
 """Relative margin by which bounds are lowered, against rounding in floating point."""
@@ -149,15 +144,12 @@ class GroupRoofline:
         Cycles of its arithmetic on all cores together, with the best use of the arrays.
     dram
         Cycles of its weights and network inputs from DRAM, and of a network output to it.
-    dram_bytes
-        Those bytes.
     """
 
     name: str
     macs: int
     compute: float
     dram: float
-    dram_bytes: Bytes
 
     @property
     def bound_by(self) -> str:
@@ -228,10 +220,13 @@ def roofline(network: Network, machine: Machine) -> Roofline:
     SpmilpError
         If no kind of core can run a group.
     """
-    bound = _Arithmetic(network, machine)
-    dram = _Dram(machine)
-    groups = []
-    of_groups = needed_by_groups(network)
+    bound, groups, of_groups = _Arithmetic(network, machine), [], needed_by_groups(network)
+    outgoing, incoming = (dram_rate(machine, outgoing=out) for out in (True, False))
+    shared = shared_dram_rate(machine)
+
+    def dram_cycles(loads: Bytes, stores: Bytes) -> float:
+        return max(loads / outgoing, stores / incoming, (loads + stores) / shared)
+
     for group, needed in zip(network.groups, of_groups, strict=True):
         loads = sum(needed.values())
         stores = network.tensors[group.output].bytes if group.output in network.outputs else 0
@@ -240,30 +235,17 @@ def roofline(network: Network, machine: Machine) -> Roofline:
                 name=group.name,
                 macs=bound.macs[group.index],
                 compute=bound.of([group.index]),
-                dram=dram.cycles(loads, stores),
-                dram_bytes=loads + stores,
+                dram=dram_cycles(loads, stores),
             )
         )
     loads, stores = compulsory_bytes(network, of_groups)
     return Roofline(
         compute=bound.of(range(len(network.groups))),
-        dram=dram.cycles(loads, stores),
+        dram=dram_cycles(loads, stores),
         loads=loads,
         stores=stores,
         groups=tuple(groups),
     )
-
-
-class _Dram:
-    """Least cycles in which DRAMs send and take bytes."""
-
-    def __init__(self, machine: Machine) -> None:
-        self._outgoing = dram_rate(machine, outgoing=True)
-        self._incoming = dram_rate(machine, outgoing=False)
-        self._shared = shared_dram_rate(machine)
-
-    def cycles(self, loads: Bytes, stores: Bytes) -> float:
-        return max(loads / self._outgoing, stores / self._incoming, (loads + stores) / self._shared)
 
 
 class _Arithmetic:
@@ -324,10 +306,7 @@ def _core_cycles(group: Group, work: Work, kinds: Sequence[CoreKind]) -> dict[in
 def able_kinds(group: Group, work: Work, kinds: Sequence[CoreKind]) -> list[CoreKind]:
     """Return the kinds of core that can do a group's work.
 
-    Raises
-    ------
-    SpmilpError
-        If none can.
+    Raises a ``SpmilpError`` if none can.
     """
     able = [kind for kind in kinds if can_run(kind, group) and _macs_per_cycle(work, kind) > 0]
     if not able:

@@ -3,13 +3,12 @@
 from collections.abc import Iterator
 from fractions import Fraction
 from math import gcd
-from typing import NamedTuple
 
 import networkx as nx
 
 from spmilp.bounds.linear_program import LinearProgram, proven_minimum, rounded_up
 from spmilp.bounds.movement import Distances
-from spmilp.bounds.resources import WorkingSets
+from spmilp.bounds.resources import pieces_beside
 from spmilp.machine.machine import MemoryKind
 from spmilp.problem.problem import Problem
 from spmilp.units import BufferIdx, Bytes, TaskIdx
@@ -19,19 +18,6 @@ ITERATIONS = 20_000
 
 MOST_TASKS = 1000
 """With more tasks the sets of what comes before and after each one grow too large."""
-
-
-class Squeeze(NamedTuple):
-    """A task beside which live data exceeds the memories: the excess in bytes, and what may go.
-
-    Parameters
-    ----------
-    live
-        Each buffer with the bytes that must return if it goes.
-    """
-
-    excess: Bytes
-    live: tuple[tuple[BufferIdx, Bytes], ...]
 
 
 def spill_bound(problem: Problem) -> Bytes:
@@ -75,23 +61,27 @@ def spill_bound(problem: Problem) -> Bytes:
         buffer: program.variable(
             float(problem.buffers[buffer].bytes), float(_cost(problem, distances, buffer))
         )
-        for buffer in sorted({buffer for squeeze in squeezes for buffer, _ in squeeze.live})
+        for buffer in sorted({buffer for _, live in squeezes for buffer in live})
     }
     for excess, live in squeezes:
-        factors = [(column[buffer], rounded_up(Fraction(excess, size))) for buffer, size in live]
-        program.at_least(float(excess), [(number, min(1.0, one)) for number, one in factors])
-    grain = gcd(*(size for squeeze in squeezes for _, size in squeeze.live))
+        parts = {buffer: rounded_up(Fraction(excess, size)) for buffer, size in live.items()}
+        program.at_least(float(excess), [(column[one], min(1.0, f)) for one, f in parts.items()])
+    grain = gcd(*(size for _, live in squeezes for size in live.values()))
     return -(-proven_minimum(program, ITERATIONS) // grain) * grain
 
 
-def _squeezes(problem: Problem, distances: Distances) -> Iterator[Squeeze]:
-    """Yield the tasks beside which the live data exceeds the memories."""
+def _squeezes(
+    problem: Problem, distances: Distances
+) -> Iterator[tuple[Bytes, dict[BufferIdx, Bytes]]]:
+    """Yield by how much the live data beside a task exceeds the memories, where it does.
+
+    With it comes what may go: each buffer with the bytes that must return if it goes.
+    """
     capacity = sum(
         memory.usable or 0
         for memory in problem.machine.memories
         if memory.kind is not MemoryKind.DRAM
     )
-    working_sets = WorkingSets(problem)
     order = nx.DiGraph((b, task) for task, some in enumerate(problem.predecessors()) for b in some)
     order.add_nodes_from(range(len(problem.tasks)))
     writers = problem.writers()
@@ -116,10 +106,10 @@ def _squeezes(problem: Problem, distances: Distances) -> Iterator[Squeeze]:
                 continue
             if wanted:
                 live[buffer] = max(problem.slices[read].bytes for read in wanted)
-        excess = sum(working_sets.pieces(task)) + sum(live.values()) - capacity
+        excess = sum(pieces_beside(problem, task)) + sum(live.values()) - capacity
         if excess > 0 and live:
             grain = gcd(*live.values())
-            yield Squeeze(-(-excess // grain) * grain, tuple(sorted(live.items())))
+            yield -(-excess // grain) * grain, dict(sorted(live.items()))
 
 
 def _cost(problem: Problem, distances: Distances, buffer: BufferIdx) -> int:

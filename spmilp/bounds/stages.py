@@ -5,7 +5,7 @@ its own work, traffic and bytes: what it loads ahead for later ones has to lie s
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias, TypeVar
@@ -13,7 +13,7 @@ from typing import TypeAlias, TypeVar
 from spmilp.bounds.linear_program import LinearProgram, proven_minimum, rounded_down, rounded_up
 from spmilp.bounds.movement import Movement
 from spmilp.bounds.paths import Paths
-from spmilp.bounds.resources import unions
+from spmilp.bounds.resources import kinds_able, unions
 from spmilp.machine.machine import MemoryKind
 from spmilp.problem.loads import Share
 from spmilp.problem.problem import Problem
@@ -45,11 +45,6 @@ class Stages:
     first: tuple[int, ...]
     last: tuple[int, ...]
 
-    @property
-    def count(self) -> int:
-        """The number of stages, one more than milestones."""
-        return len(self.shortest)
-
 
 def stages_along(problem: Problem, paths: Paths, most: int) -> Stages:
     """Cut along the tasks of a longest path, with ``most`` milestones at the most."""
@@ -58,13 +53,14 @@ def stages_along(problem: Problem, paths: Paths, most: int) -> Stages:
     path = _longest_path(paths, before)
     every = -(-len(path) // most)
     milestones = tuple(path[every - 1 :: every])
+    first, last = _windows(milestones, before, order)
     return Stages(
         milestones=milestones,
         shortest=_shortest(path, every, paths),
         soonest=tuple(paths.head[task] + paths.cycles[task] for task in milestones),
         rest=tuple(paths.tail[task] - paths.cycles[task] for task in milestones),
-        first=_first_stages(milestones, before, order),
-        last=_last_stages(milestones, before, order),
+        first=first,
+        last=last,
     )
 
 
@@ -95,31 +91,23 @@ def _shortest(path: list[TaskIdx], every: int, paths: Paths) -> tuple[Cycles, ..
     return tuple(found)
 
 
-def _first_stages(
+def _windows(
     milestones: tuple[TaskIdx, ...],
     before: tuple[tuple[TaskIdx, ...], ...],
     order: tuple[TaskIdx, ...],
-) -> tuple[int, ...]:
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the first and the last stage of each task."""
     opens = {task: stage + 1 for stage, task in enumerate(milestones)}
-    first = [0] * len(before)
+    first, last = [0] * len(before), [len(milestones)] * len(before)
+    for stage, task in enumerate(milestones):
+        last[task] = stage
     for task in order:
         for earlier in before[task]:
             first[task] = max(first[task], first[earlier], opens.get(earlier, 0))
-    return tuple(first)
-
-
-def _last_stages(
-    milestones: tuple[TaskIdx, ...],
-    before: tuple[tuple[TaskIdx, ...], ...],
-    order: tuple[TaskIdx, ...],
-) -> tuple[int, ...]:
-    last = [len(milestones)] * len(before)
-    for stage, task in enumerate(milestones):
-        last[task] = stage
     for task in reversed(order):
         for earlier in before[task]:
             last[earlier] = min(last[earlier], last[task])
-    return tuple(last)
+    return tuple(first), tuple(last)
 
 
 Key = TypeVar("Key")
@@ -201,72 +189,67 @@ def demands_of(problem: Problem, stages: Stages, movement: Movement) -> Demands:
     """Sum up what a problem's tasks and buffers ask of the stages."""
     work: dict[tuple[frozenset[KindIdx], int, int], Cycles] = defaultdict(int)
     for task in problem.tasks:
-        able = frozenset(kind for kind, cycles in enumerate(task.cycles) if cycles is not None)
         window = stages.first[task.index], stages.last[task.index]
-        work[able, *window] += min(cycles for cycles in task.cycles if cycles is not None)
-    buffers = _Buffers(problem, stages, movement)
+        work[kinds_able(task.cycles), *window] += min(c for c in task.cycles if c is not None)
+    readers: dict[BufferIdx, list[tuple[TaskIdx, Bytes]]] = defaultdict(list)
+    for task in problem.tasks:
+        for read in task.reads:
+            slice_ = problem.slices[read]
+            readers[slice_.buffer].append((task.index, slice_.bytes))
     return Demands(
         work=dict(work),
-        loads=_summed(buffers.loads()),
-        stores=_summed(buffers.stores()),
-        kept=buffers.kept(),
+        loads=_summed(_loads(stages, movement)),
+        stores=_summed(_stores(stages, movement, readers)),
+        kept=_kept(problem, stages, readers),
         on_chip=_bytes_on_chip(problem),
     )
 
 
-class _Buffers:
-    """The demands of a problem's buffers."""
+Readers: TypeAlias = Mapping[BufferIdx, Sequence[tuple[TaskIdx, Bytes]]]
+"""Of each buffer the tasks that read it, and how much."""
 
-    def __init__(self, problem: Problem, stages: Stages, movement: Movement) -> None:
-        self._problem = problem
-        self._stages = stages
-        self._movement = movement
-        self._writers = problem.writers()
-        self._readers: dict[BufferIdx, list[tuple[TaskIdx, Bytes]]] = defaultdict(list)
-        for task in problem.tasks:
-            for read in task.reads:
-                slice_ = problem.slices[read]
-                self._readers[slice_.buffer].append((task.index, slice_.bytes))
 
-    def loads(self) -> Iterable[tuple[Load, Bytes, Fraction]]:
-        """Yield what must come from a DRAM before its readers end.
+def _loads(stages: Stages, movement: Movement) -> Iterable[tuple[Load, Bytes, Fraction]]:
+    """Yield what must come from a DRAM before its readers end.
 
-        What is for each of its readers has come before the first of them ends; where the parts may
-        come one by one, all have come by the end of the last one.
-        """
-        for load, use in self._movement.loads:
-            dram = load.buffer.starts_in
-            if dram is not None:
-                ends = [self._stages.last[task] for task in load.readers]
-                begins = min(self._stages.first[task] for task in load.readers)
-                last = max(ends) if load.share is Share.REST else min(ends)
-                yield Load(dram, last, begins), load.bytes, use
+    What is for each of its readers has come before the first of them ends; where the parts may
+    come one by one, all have come by the end of the last one.
+    """
+    for load, use in movement.loads:
+        dram = load.buffer.starts_in
+        if dram is not None:
+            ends = [stages.last[task] for task in load.readers]
+            begins = min(stages.first[task] for task in load.readers)
+            last = max(ends) if load.share is Share.REST else min(ends)
+            yield Load(dram, last, begins), load.bytes, use
 
-    def stores(self) -> Iterable[tuple[Store, Bytes, Fraction]]:
-        """Yield what must get to a DRAM after its writer has ended."""
-        for task, buffer, use in self._movement.stores:
-            if buffer.ends_in is not None:
-                reads = (self._stages.first[one] for one, _ in self._readers.get(buffer.index, ()))
-                last = max(self._stages.last[task.index], *reads, 0)
-                yield Store(buffer.ends_in, self._stages.first[task.index], last), buffer.bytes, use
 
-    def kept(self) -> dict[Kept, Bytes]:
-        """Return the bytes that outlive a stage: those that the last reader of a buffer reads."""
-        found: dict[Kept, Bytes] = defaultdict(int)
-        memories = self._problem.machine.memories
-        for buffer, readers in sorted(self._readers.items()):
-            writer = self._writers[buffer]
-            if writer is None:
-                continue
-            read, size, last = max(
-                (self._stages.first[task], size, self._stages.last[task]) for task, size in readers
-            )
-            if self._stages.last[writer] < read:
-                first, written = self._stages.first[writer], self._stages.last[writer]
-                ends_in = self._problem.buffers[buffer].ends_in
-                is_stored = ends_in is not None and memories[ends_in].kind is MemoryKind.DRAM
-                found[Kept(first, written, read, last, is_stored)] += size
-        return dict(found)
+def _stores(
+    stages: Stages, movement: Movement, readers: Readers
+) -> Iterable[tuple[Store, Bytes, Fraction]]:
+    """Yield what must get to a DRAM after its writer has ended."""
+    for task, buffer, use in movement.stores:
+        if buffer.ends_in is not None:
+            reads = (stages.first[one] for one, _ in readers.get(buffer.index, ()))
+            last = max(stages.last[task.index], *reads, 0)
+            yield Store(buffer.ends_in, stages.first[task.index], last), buffer.bytes, use
+
+
+def _kept(problem: Problem, stages: Stages, readers: Readers) -> dict[Kept, Bytes]:
+    """Return the bytes that outlive a stage: those that the last reader of a buffer reads."""
+    found: dict[Kept, Bytes] = defaultdict(int)
+    writers, memories = problem.writers(), problem.machine.memories
+    for buffer, reads in sorted(readers.items()):
+        writer = writers[buffer]
+        if writer is None:
+            continue
+        read, size, last = max((stages.first[task], n, stages.last[task]) for task, n in reads)
+        if stages.last[writer] < read:
+            ends_in = problem.buffers[buffer].ends_in
+            is_stored = ends_in is not None and memories[ends_in].kind is MemoryKind.DRAM
+            times = stages.first[writer], stages.last[writer], read, last
+            found[Kept(*times, is_stored)] += size
+    return dict(found)
 
 
 def _summed(rows: Iterable[tuple[Key, Bytes, Fraction]]) -> dict[Key, tuple[Bytes, Fraction]]:

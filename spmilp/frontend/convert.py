@@ -30,6 +30,7 @@ from spmilp.frontend.cleanup.nodes import (
 )
 from spmilp.frontend.cleanup.quantisation import ROUNDS_WITH_ZERO
 from spmilp.frontend.graph import Attribute, Attributed, Operator, Quantisation, Scale, Tensor
+from spmilp.frontend.operators.reductions import EACH as REDUCTIONS
 from spmilp.frontend.operators.registry import family_of, known_kinds
 from spmilp.frontend.operators.resize import SIMPLE
 from spmilp.frontend.unfused import UnfusedNetwork
@@ -41,10 +42,8 @@ CONTROL_FLOW = frozenset({"If", "Loop", "Scan"})
 def convert(model: ir.Model) -> UnfusedNetwork:
     """Return the operators and tensors of a cleaned-up model.
 
-    Raises
-    ------
-    UnsupportedOperatorError
-        If there are nodes that cannot be lowered; it lists all of them.
+    Raises an ``UnsupportedOperatorError`` if there are nodes that cannot be lowered; it lists all
+    of them.
     """
     passes.AddDefaultAttributesPass()(model)
     conversion = _Conversion(model)
@@ -174,15 +173,8 @@ def _tensor(value: ir.Value) -> Tensor:
     )
 
 
-_PLAIN = {
-    ir.AttributeType.INT: int,
-    ir.AttributeType.FLOAT: float,
-    ir.AttributeType.STRING: str,
-}
-_TUPLES = {
-    ir.AttributeType.INTS: int,
-    ir.AttributeType.FLOATS: float,
-}
+_PLAIN = {ir.AttributeType.INT: int, ir.AttributeType.FLOAT: float, ir.AttributeType.STRING: str}
+_TUPLES = {ir.AttributeType.INTS: int, ir.AttributeType.FLOATS: float}
 
 
 class Node(Attributed):
@@ -438,11 +430,6 @@ def _position(node: Node) -> Changes:
     return {**_axes((node.integer("axis"),), node.rank), "axis": None}
 
 
-REDUCTIONS = (
-    *("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax"),
-    *("ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare"),
-)
-
 RULES: Mapping[str, Callable[[Node], Changes]] = {
     **dict.fromkeys(REDUCTIONS, _reduce),
     **dict.fromkeys(("ArgMax", "ArgMin"), _position),
@@ -484,10 +471,7 @@ ONE_INPUT = frozenset(
 def normalise(node: Node) -> tuple[Operator, ...]:
     """Return the operators that stand for a node; all but Split and TopK are one.
 
-    Raises
-    ------
-    ValueError
-        If the node cannot be lowered; the message is the reason.
+    Raises a ``ValueError`` if the node cannot be lowered; the message is the reason.
     """
     if node.kind == "Split":
         axis = positive_axis(node.integer("axis"), node.rank)

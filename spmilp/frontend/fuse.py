@@ -34,12 +34,10 @@ LIGHT = frozenset({Fusion.ELEMENTWISE, Fusion.INJECTIVE})
 def fuse(
     network: UnfusedNetwork, kinds: Sequence[CoreKind] = (), how: Fuse = Fuse.DEFAULT
 ) -> tuple[Group, ...]:
-    """Return the groups of a network in topological order.
+    """Return the groups of a network, whose outputs no views write, in topological order.
 
     Parameters
     ----------
-    network
-        Its outputs are written by operators that are no views.
     kinds
         Operators are only fused if one of these kinds of core can run all of them; with no kinds
         given, always.
@@ -127,7 +125,7 @@ class _Fuser:
             if self._classes[position] in anchors:
                 self._extend(position, partial(self._all_like, position))
         for position in positions:
-            if self._is_light_alone(position):
+            if len(self._members[position]) == 1 and self._is_light(position):
                 self._extend(position, self._all_light if by_classes else None)
         for position in positions:
             self._join_only_reader(position, reductions_only=by_classes)
@@ -213,22 +211,16 @@ class _Fuser:
     def _merge(self, into: int, positions: Iterable[int]) -> bool:
         """Join operators to the group of ``into``, if some kind of core can run it then."""
         members = self._members[into] | set(positions)
-        if not self._some_core_runs({core_operator(self.operators[p].kind) for p in members}):
+        needed = {core_operator(self.operators[p].kind) for p in members}
+        able = (kind.operators is None or needed <= kind.operators for kind in self._kinds)
+        if self._kinds and not any(able):
             return False
         for position in members:
             self._members[position] = members
         return True
 
-    def _some_core_runs(self, operators: set[str]) -> bool:
-        return not self._kinds or any(
-            kind.operators is None or operators <= kind.operators for kind in self._kinds
-        )
-
     def _is_light(self, position: int) -> bool:
         return self._all_light([*self._members[position]])
-
-    def _is_light_alone(self, position: int) -> bool:
-        return len(self._members[position]) == 1 and self._is_light(position)
 
     def _shape(self, position: int) -> Extents:
         return self._network.tensors[self.operators[position].output].shape

@@ -84,10 +84,7 @@ def load_network_of(
 ) -> tuple[Path, Network]:
     """Return the file and the network that a problem was made from.
 
-    Raises
-    ------
-    SpmilpError
-        If the model cannot be used, or is another one than the problem names.
+    Raises a ``SpmilpError`` if the model cannot be used, or is another one than the problem names.
     """
     file = find_model(str(model))
     network = load_network(file, dims, problem.machine.kinds, passes_of(problem.sources))

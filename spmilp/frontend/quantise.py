@@ -19,7 +19,6 @@ WEIGHTED = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})
 """Operators that add up products; without QuantizeLinear after them they write floats."""
 
 LIMITING = frozenset({"Clip", "Relu"})
-BORDER = frozenset({"DequantizeLinear", "QuantizeLinear"})
 
 Operand: TypeAlias = tuple[str, Scale | None]
 """An integer tensor and its scale; another tensor and ``None``."""

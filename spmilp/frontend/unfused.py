@@ -37,9 +37,8 @@ class UnfusedNetwork:
         """Return the operators that read each tensor, each once, in order; none for the others."""
         readers: dict[str, list[Operator]] = defaultdict(list)
         for operator in self.operators:
-            for name in dict.fromkeys(operator.inputs):
-                if name:
-                    readers[name].append(operator)
+            for name in present_inputs(operator):
+                readers[name].append(operator)
         return readers
 
 
@@ -64,12 +63,8 @@ def settle_outputs(network: UnfusedNetwork, names: Sequence[str]) -> UnfusedNetw
 
     An output that is another operator's result reshaped gives its name to that result, whose bytes
     are the same; the output then has the result's shape. All other outputs that are views, inputs,
-    constants or an earlier output are copied by an operator ``Identity``.
-
-    Parameters
-    ----------
-    names
-        Of the outputs in the model.
+    constants or an earlier output are copied by an operator ``Identity``. The ``names`` are those
+    of the outputs in the model.
     """
     for position, name in enumerate(names):
         current = network.outputs[position]

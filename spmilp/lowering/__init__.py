@@ -2,10 +2,7 @@
 
     lower             the whole line: groups to tiles, buffers, slices, tasks
     tiling, groups    how an output is cut; what a part of a group reads and computes
-    tasks             the tasks of a tiled group
-    grid              how tensors are cut into buffers
-    storage, slices   buffers and the DRAM of each tensor, those that lie there at first among them;
-                      the slices that tasks read
+    storage           buffers, the DRAM of each tensor, and the slices that tasks read
     limits            what DMA can move; which memories hold a task
     cost, rates       cycles and energy of a tile; capacities and rates of a machine
 Choosing the tilings is the subject of :mod:`spmilp.tile_selection`.

@@ -97,10 +97,8 @@ class DmaLimits:
 
     Parameters
     ----------
-    longest
-        Bytes of one transfer; ``None`` without limit.
-    dimensions
-        Nested strides of one descriptor, the contiguous run included; ``None`` without limit.
+    longest, dimensions
+        As of :class:`~spmilp.machine.machine.Engine`.
     controllers
         Those of its engines that cannot express every copy.
     """
@@ -117,17 +115,14 @@ class DmaLimits:
         a controller, the axis that gives the fewest pieces is cut into single positions. For too
         many bytes the outermost one is cut into as few pieces as possible.
 
+        Raises a ``SpmilpError`` if not even one element can be moved.
+
         Parameters
         ----------
         extent
             Elements along each axis, in memory order.
         strides
             Bytes between neighbours along each axis in the container.
-
-        Raises
-        ------
-        SpmilpError
-            If not even one element can be moved.
         """
         counts = [1] * len(extent)
         while self._too_much_for_one(_sizes(extent, counts), item, strides):

@@ -80,10 +80,7 @@ def _known_groups(network: Network) -> dict[tuple[int, Tiling], TiledGroup]:
 def tile_group(network: Network, group: Group, tiling: Tiling) -> TiledGroup:
     """Cut a group into tasks; what was cut before is not cut again.
 
-    Raises
-    ------
-    SpmilpError
-        If the tiling does not fit the group's output.
+    Raises an ``SpmilpError`` if the tiling does not fit the group's output.
     """
     known, key = _known_groups(network), (group.index, tiling)
     if key not in known:

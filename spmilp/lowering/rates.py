@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import chain
 from math import isfinite
 from typing import NamedTuple
 
 from spmilp.cached import cached
 from spmilp.machine.machine import Core, Engine, Link, Machine
 from spmilp.machine.routes import Routes, dram_transfers, routes_of, usable_rates
-from spmilp.units import Bytes, CoreIdx, Cycles, MemoryIdx
+from spmilp.units import Bytes, CoreIdx, Cycles, LinkIdx, MemoryIdx
 
 SAMPLED_PAIRS = 64
 """About so many pairs of scratchpads are looked at for the mean route between two."""
@@ -91,7 +92,8 @@ def machine_rates(machine: Machine) -> MachineRates:
     slowest = min(homes, key=lambda home: inbound[home].rate)
     dma = inbound[slowest]
     outbound = min(_port(machine, home, outgoing=True) for home in homes)
-    start = dma.setup + _latency_from_dram(machine, routes, slowest)
+    from_drams = (routes.between(dram.index, slowest) for dram in machine.drams)
+    start = dma.setup + max((route.latency for route in from_drams if route is not None), default=0)
     on_chip, latency = _exchange(machine, routes, homes)
     return MachineRates(
         dram_out=dram_rate(machine, outgoing=True),
@@ -121,32 +123,21 @@ def dram_rate(machine: Machine, *, outgoing: bool) -> float:
 
     Infinite without links.
     """
-    drams = {memory.name for memory in machine.drams}
-    rates = _usable_rates(machine)
-    total = sum(
-        (
-            rates[link.index]
-            for link in machine.links
-            if (link.source if outgoing else link.target) in drams
-        ),
-        start=Fraction(0),
-    )
+    drams, rates = {memory.name for memory in machine.drams}, _usable_rates(machine)
+    ends = (link.source if outgoing else link.target for link in machine.links)
+    total = sum((rate for rate, end in zip(rates, ends, strict=True) if end in drams), Fraction(0))
     return float(total) if total else float("inf")
 
 
 @cached
 def _usable_rates(machine: Machine) -> tuple[Fraction, ...]:
     """Return the bytes per cycle of each link that transfers from and to DRAMs can use."""
-    routes = routes_of(machine)
-    return usable_rates(
-        machine,
-        (
-            one
-            for dram in machine.drams
-            for outwards in (True, False)
-            for one in dram_transfers(routes, dram.index, outwards=outwards)
-        ),
+    transfers = (
+        dram_transfers(routes_of(machine), dram.index, outwards=outwards)
+        for dram in machine.drams
+        for outwards in (True, False)
     )
+    return usable_rates(machine, chain.from_iterable(transfers))
 
 
 def shared_dram_rate(machine: Machine) -> float:
@@ -155,29 +146,23 @@ def shared_dram_rate(machine: Machine) -> float:
     A port that reads and writes in turn is a link over which all transfers from a DRAM leave and
     over which all to it come in. Where only some ports are of this kind, there is no limit.
     """
-    drams = {memory.name for memory in machine.drams}
-    leaving: dict[str, list[Link]] = {}
-    entering: dict[str, list[Link]] = {}
-    for link in machine.links:
-        leaving.setdefault(link.source, []).append(link)
-        entering.setdefault(link.target, []).append(link)
-    outward = {
-        _before_parting(link, leaving, outgoing=True)
-        for dram in drams
-        for link in leaving.get(dram, ())
-    }
-    inward = {
-        _before_parting(link, entering, outgoing=False)
-        for dram in drams
-        for link in entering.get(dram, ())
-    }
+    outward, inward = (_ports_of_drams(machine, outgoing=outgoing) for outgoing in (True, False))
     if not outward or outward != inward:
         return float("inf")
     rates = _usable_rates(machine)
     return float(sum((rates[index] for index in outward), start=Fraction(0)))
 
 
-def _before_parting(link: Link, onward: Mapping[str, list[Link]], *, outgoing: bool) -> int:
+def _ports_of_drams(machine: Machine, *, outgoing: bool) -> set[LinkIdx]:
+    """Return of each link at a DRAM the last one that all its transfers pass."""
+    onward: dict[str, list[Link]] = {}
+    for link in machine.links:
+        onward.setdefault(link.source if outgoing else link.target, []).append(link)
+    at_drams = (link for dram in machine.drams for link in onward.get(dram.name, ()))
+    return {_before_parting(link, onward, outgoing=outgoing) for link in at_drams}
+
+
+def _before_parting(link: Link, onward: Mapping[str, list[Link]], *, outgoing: bool) -> LinkIdx:
     """Return the last link, seen from a DRAM, that all its transfers pass."""
     passed = {link.index}
     while True:
@@ -232,11 +217,6 @@ def _port(machine: Machine, home: MemoryIdx, *, outgoing: bool) -> float:
 def _finite(value: float) -> float:
     """Return a value, 0 for what is infinite or undefined: without links, moving is free."""
     return value if isfinite(value) else 0.0
-
-
-def _latency_from_dram(machine: Machine, routes: Routes, home: MemoryIdx) -> Cycles:
-    found = (routes.between(dram.index, home) for dram in machine.drams)
-    return max((route.latency for route in found if route is not None), default=0)
 
 
 def _exchange(

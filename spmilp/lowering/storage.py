@@ -23,12 +23,8 @@ class Value:
 
     Parameters
     ----------
-    name
-        For people.
     of
         What ``Tile.of`` says: the tensor, or for partial sums the group.
-    shape
-        Elements along each axis.
     reduction
         What a partial sum covers; ``None`` for a tensor.
     """
@@ -83,10 +79,7 @@ class Storage:
 
     Tensors are spread over a machine's DRAMs in proportion to what their links can send.
 
-    Raises
-    ------
-    SpmilpError
-        If the machine has no DRAM.
+    Raises a ``SpmilpError`` if the machine has no DRAM.
     """
 
     def __init__(self, machine: Machine, limits: DmaLimits) -> None:
@@ -109,10 +102,7 @@ class Storage:
     def add(self, value: Value, grid: Grid, *, read_whole: bool = False) -> None:
         """Make the buffers of a value: the cells of a grid, cut until one transfer can move each.
 
-        Raises
-        ------
-        DoesNotFitError
-            If it is to lie in DRAM, and none has that many bytes left.
+        Raises a ``DoesNotFitError`` if it is to lie in DRAM, and none has that many bytes left.
         """
         home = self._home(value)
         strides = None if home is None else row_major_strides(home.shape, home.item)

@@ -6,10 +6,12 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import product
 from math import prod
+from operator import itemgetter
 
 from spmilp.units import Box, Extents
 
 Interval = tuple[int, int]
+_start, _stop = itemgetter(0), itemgetter(1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,12 +136,10 @@ class Grid:
 
     def count_overlapping(self, box: Box) -> int:
         """Return how many cells share elements with a box."""
-        found = 1
-        for axis, (start, stop) in zip(self.axes, box, strict=True):
-            found *= max(
-                0, bisect_left(axis, stop, key=_start) - bisect_right(axis, start, key=_stop)
-            )
-        return found
+        return prod(
+            max(0, bisect_left(axis, stop, key=_start) - bisect_right(axis, start, key=_stop))
+            for axis, (start, stop) in zip(self.axes, box, strict=True)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,10 +158,7 @@ class TileGrid(Grid):
 def tile_grid(tiling: Tiling, shape: Extents, reduction: int) -> TileGrid:
     """Return the tiles of an output of ``shape`` whose anchor reduces ``reduction`` elements.
 
-    Raises
-    ------
-    ValueError
-        If the tiling has another number of axes than the output.
+    Raises a ``ValueError`` if the tiling has another number of axes than the output.
     """
     if len(tiling.counts) != len(shape):
         raise ValueError(
@@ -276,11 +273,3 @@ def _union(intervals: list[Interval]) -> tuple[Interval, ...]:
         else:
             merged.append((start, stop))
     return tuple(merged)
-
-
-def _start(interval: Interval) -> int:
-    return interval[0]
-
-
-def _stop(interval: Interval) -> int:
-    return interval[1]

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from itertools import product
 from math import prod
-from typing import Annotated, Literal, NamedTuple, TypeAlias
+from typing import Annotated, ClassVar, Literal, NamedTuple, TypeAlias
 
 from msgspec import Meta, field
 
@@ -120,18 +120,18 @@ class Mesh(Wire, frozen=True, kw_only=True, tag_field="type", tag="mesh"):
     rows: Side
     routing: Literal["xy", "shortest"] = "xy"
 
-    def laid_out(self, *, wrap: bool = False) -> Topology:
-        """Link each router to its neighbours, both ways.
+    wraps: ClassVar[bool] = False
+    """Whether the last router of each row and column is linked to the first as well; those of two
+    are neighbours already."""
 
-        With ``wrap`` the last of each row and column to the first as well; those of two routers are
-        neighbours already.
-        """
+    def laid_out(self) -> Topology:
+        """Link each router to its neighbours, both ways."""
         spots = _spots(self.columns, self.rows)
         pairs = []
         for x, y in spots:
-            if x + 1 < self.columns or (wrap and self.columns > 2):
+            if x + 1 < self.columns or (self.wraps and self.columns > 2):
                 pairs.append((_router("r", x, y), _router("r", (x + 1) % self.columns, y)))
-            if y + 1 < self.rows or (wrap and self.rows > 2):
+            if y + 1 < self.rows or (self.wraps and self.rows > 2):
                 pairs.append((_router("r", x, y), _router("r", x, (y + 1) % self.rows)))
         sites = [_site(_router("r", *spot), _label(*spot), spot) for spot in spots]
         positions = tuple((_router("r", *spot), spot) for spot in spots)
@@ -143,9 +143,7 @@ class Mesh(Wire, frozen=True, kw_only=True, tag_field="type", tag="mesh"):
 class Torus(Mesh, frozen=True, kw_only=True, tag="torus"):
     """A mesh whose rows and columns are rings."""
 
-    def laid_out(self, *, wrap: bool = True) -> Topology:
-        """Link each router to its neighbours, both ways."""
-        return super().laid_out(wrap=wrap)
+    wraps: ClassVar[bool] = True
 
 
 class OpposedTori(Wire, frozen=True, kw_only=True, tag_field="type", tag="opposed_tori"):

@@ -235,15 +235,14 @@ def _joined(*parts: str) -> str:
 
 def _kind_of(index: int, name: str, given: KindFields) -> CoreKind:
     """Return a kind of core."""
-    sizes = [[(loop, getattr(array, loop)) for loop in LOOPS] for array in given.arrays]
-    unrolls = [tuple((loop, size) for loop, size in some if size > 1) for some in sizes]
+    arrays = []
+    for array in given.arrays:
+        unroll = tuple((loop, n) for loop in LOOPS if (n := getattr(array, loop)) > 1)
+        arrays.append(MacArray(dtype=array.dtype, unroll=unroll))
     return CoreKind(
         index=index,
         name=name,
-        arrays=tuple(
-            MacArray(dtype=array.dtype, unroll=unroll)
-            for array, unroll in zip(given.arrays, unrolls, strict=True)
-        ),
+        arrays=tuple(arrays),
         lanes=tuple(given.lanes.items()),
         launch=given.launch,
         operators=None if given.operators is None else frozenset(given.operators),

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import networkx as nx
 
-from spmilp.cached import cached
+from spmilp.cached import Cache, cached
 from spmilp.machine.machine import Engine, Link, Machine, MemoryKind, Routing
 from spmilp.units import Bytes, Cycles, EngineIdx, LinkIdx, MemoryIdx
 
@@ -85,17 +85,12 @@ class _ShortestPaths:
             cost = link.latency * scale + 1
             self._graph.add_edge((link.source, False), there, cost=cost, link=link)
         self._reversed = self._graph.reverse()
-        self._distances: dict[str, dict[Any, int]] = {}
+        self.cache = Cache()
 
     def between(self, source: str, target: str) -> Path | None:
         """Return the path from one node to another, ``None`` if there is none."""
         here, goal = (source, False), (target, target in self._ends)
-        if target not in self._distances:
-            costs = {}
-            if goal in self._graph:
-                costs = nx.single_source_dijkstra_path_length(self._reversed, goal, weight="cost")
-            self._distances[target] = costs
-        remaining = self._distances[target]
+        remaining = self._distances(goal)
         if here not in remaining:
             return None
         links = []
@@ -108,6 +103,12 @@ class _ShortestPaths:
             _, link, here = min(steps, key=lambda step: step[0])
             links.append(link)
         return tuple(links)
+
+    @cached
+    def _distances(self, goal: tuple[str, bool]) -> dict[Any, int]:
+        if goal not in self._graph:
+            return {}
+        return dict(nx.single_source_dijkstra_path_length(self._reversed, goal, weight="cost"))
 
 
 Position: TypeAlias = tuple[int, int]
@@ -136,7 +137,7 @@ class _XyPaths:
                 beside.append(link)
         names = frozenset(memory.name for memory in machine.memories)
         self._access = _ShortestPaths(beside, names | frozenset(self._position))
-        self._known_ways: dict[tuple[str, bool], list[tuple[Position, Path]]] = {}
+        self.cache = Cache()
 
     def between(self, source: str, target: str) -> Path | None:
         """Return the least path from one memory to another, ``None`` if there is none."""
@@ -150,14 +151,12 @@ class _XyPaths:
                     candidates.append((*onto, *along_x, *along_y, *off))
         return min(candidates, key=_preference, default=None)
 
+    @cached
     def _ways(self, memory: str, *, onwards: bool) -> list[tuple[Position, Path]]:
         """Return where the grid is entered from a memory, or left for it, and how."""
-        if (memory, onwards) not in self._known_ways:
-            ends = ((memory, one) if onwards else (one, memory) for one in self._position)
-            paths = zip(self._position.values(), starmap(self._access.between, ends), strict=True)
-            known = [(position, path) for position, path in paths if path is not None]
-            self._known_ways[memory, onwards] = known
-        return self._known_ways[memory, onwards]
+        ends = ((memory, one) if onwards else (one, memory) for one in self._position)
+        paths = zip(self._position.values(), starmap(self._access.between, ends), strict=True)
+        return [(position, path) for position, path in paths if path is not None]
 
     def _along(self, axis: int, line: int, start: int, goal: int) -> Path | None:
         """Walk along one axis: the shorter way, the increasing one when both are equal.
@@ -192,36 +191,31 @@ class Routes:
         memories = frozenset(memory.name for memory in machine.memories)
         self._shortest = _ShortestPaths(machine.links, memories)
         self._xy = _XyPaths(machine) if machine.routing is Routing.XY else None
-        self._found: dict[tuple[MemoryIdx, MemoryIdx], Route | None] = {}
-        self._serving: dict[tuple[MemoryIdx, MemoryIdx], tuple[EngineIdx, ...]] = {}
-        self._staging: dict[tuple[MemoryIdx, MemoryIdx], tuple[MemoryIdx, ...] | None] = {}
+        self.cache = Cache()
         self._engines_of: dict[MemoryIdx | None, list[EngineIdx]] = {}
         for engine in machine.engines:
             self._engines_of.setdefault(engine.owner, []).append(engine.index)
 
+    @cached
     def between(self, source: MemoryIdx, destination: MemoryIdx) -> Route | None:
         """Return the route from one memory to another, ``None`` if no links lead there."""
-        pair = source, destination
-        if pair not in self._found:
-            path: Path | None = ()
-            if source != destination:
-                start, end = (self.machine.memories[memory].name for memory in pair)
-                path = None if self._xy is None else self._xy.between(start, end)
-                path = self._shortest.between(start, end) if path is None else path
-            self._found[pair] = None if path is None else _route(path)
-        return self._found[pair]
+        path: Path | None = ()
+        if source != destination:
+            start, end = (self.machine.memories[one].name for one in (source, destination))
+            path = None if self._xy is None else self._xy.between(start, end)
+            path = self._shortest.between(start, end) if path is None else path
+        return None if path is None else _route(path)
 
+    @cached
     def engines_for(self, source: MemoryIdx, destination: MemoryIdx) -> tuple[EngineIdx, ...]:
         """Return the engines that can move data from one memory to another, by index."""
-        pair = source, destination
-        if pair not in self._serving:
-            near = {e for owner in (*pair, None) for e in self._engines_of.get(owner, ())}
-            engines = self.machine.engines
-            serving = tuple(e for e in sorted(near) if engines[e].serves(source, destination))
-            linked = serving and self.between(source, destination) is not None
-            self._serving[pair] = serving if linked else ()
-        return self._serving[pair]
+        owners, engines = (source, destination, None), self.machine.engines
+        near = {e for owner in owners for e in self._engines_of.get(owner, ())}
+        serving = tuple(e for e in sorted(near) if engines[e].serves(source, destination))
+        linked = serving and self.between(source, destination) is not None
+        return serving if linked else ()
 
+    @cached
     def staging_path(
         self, source: MemoryIdx, destination: MemoryIdx
     ) -> tuple[MemoryIdx, ...] | None:
@@ -232,12 +226,6 @@ class Routes:
         the fewest transfers, then passes the fewest scratchpads (they have other work), then has
         the least latency, then the least sequence of memory indices.
         """
-        pair = source, destination
-        if pair not in self._staging:
-            self._staging[pair] = self._staged(source, destination)
-        return self._staging[pair]
-
-    def _staged(self, source: MemoryIdx, destination: MemoryIdx) -> tuple[MemoryIdx, ...] | None:
         if source == destination:
             return (source,)
         if self.engines_for(source, destination):

@@ -8,7 +8,7 @@ import numpy as np
 from spmilp.packing.items import LARGEST, Item, PackingProblem
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class PackingViolation:
     """A rule that offsets break: its name, the items, and the numbers."""
 
@@ -36,18 +36,17 @@ def _alone(problem: PackingProblem, i: int, offset: int) -> Iterator[PackingViol
     item = problem.items[i]
     end, where = offset + item.size, f"item {i} at {offset}"
     if offset < 0 or (problem.capacity is not None and end > problem.capacity):
-        yield _broken(
-            "inside", f"item {i} at [{offset}, {end}) is outside [0, {problem.capacity})", i
-        )
+        message = f"item {i} at [{offset}, {end}) is outside [0, {problem.capacity})"
+        yield PackingViolation("inside", (i,), message)
     if offset % item.alignment:
-        yield _broken("aligned", f"{where} is no multiple of {item.alignment}", i)
+        yield PackingViolation("aligned", (i,), f"{where} is no multiple of {item.alignment}")
     if item.offset is not None and item.offset != offset:
-        yield _broken("where_fixed", f"{where} is fixed at {item.offset}", i)
+        yield PackingViolation("where_fixed", (i,), f"{where} is fixed at {item.offset}")
     for start, until in problem.reserved:
         shared = min(end, until) - max(offset, start)
         if shared > 0:
             message = f"item {i} has {shared} B in the reserved range [{start}, {until})"
-            yield _broken("outside_reserved", message, i)
+            yield PackingViolation("outside_reserved", (i,), message)
 
 
 def _in_pairs(problem: PackingProblem, offsets: Sequence[int]) -> Iterator[PackingViolation]:
@@ -55,18 +54,15 @@ def _in_pairs(problem: PackingProblem, offsets: Sequence[int]) -> Iterator[Packi
     for a, b in problem.together:
         if offsets[a] != offsets[b]:
             message = f"items {a} and {b} must lie together: {offsets[a]} and {offsets[b]}"
-            yield _broken("together", message, a, b)
+            yield PackingViolation("together", (a, b), message)
     may_share = _connected(problem)
     for i, j in _pairs_that_may_meet(problem.items, offsets):
-        shared = _bytes_shared(problem, offsets, i, j)
-        time = _time_together(problem.items[i], problem.items[j])
+        one, other = problem.items[i], problem.items[j]
+        tops = offsets[i] + one.size, offsets[j] + other.size
+        shared, time = min(tops) - max(offsets[i], offsets[j]), _time_together(one, other)
         if shared > 0 and time > 0 and may_share[i] != may_share[j]:
             message = f"items {i} and {j} share {shared} B for {time} units of time"
-            yield _broken("disjoint", message, i, j)
-
-
-def _broken(rule: str, message: str, *items: int) -> PackingViolation:
-    return PackingViolation(rule=rule, items=items, message=message)
+            yield PackingViolation("disjoint", (i, j), message)
 
 
 def _pairs_that_may_meet(
@@ -91,11 +87,6 @@ def _pairs_that_may_meet(
         for position in np.flatnonzero(meets):
             j = order[k + 1 + int(position)]
             yield min(i, j), max(i, j)
-
-
-def _bytes_shared(problem: PackingProblem, offsets: Sequence[int], i: int, j: int) -> int:
-    i_end, j_end = offsets[i] + problem.items[i].size, offsets[j] + problem.items[j].size
-    return min(i_end, j_end) - max(offsets[i], offsets[j])
 
 
 def _time_together(a: Item, b: Item) -> int:

@@ -174,10 +174,8 @@ class Instance:
 def instance_of(problem: PackingProblem) -> Instance:
     """Bring a problem into the form that the algorithms share.
 
-    Raises
-    ------
-    ValueError
-        If no offset below 2^60 but 0 has the alignment of items that must lie together.
+    Raises a ``ValueError`` if no offset below 2^60 but 0 has the alignment of items that must lie
+    together.
     """
     groups = _groups_of(problem)
     section_from, section_until, sections = sections_of(groups.start, groups.end)

@@ -44,28 +44,14 @@ class Table:
 
 
 def read_table(path: Path | str) -> Table:
-    """Read a file.
-
-    Raises
-    ------
-    FileError
-        If it cannot be read or is not of the format; the message names the line.
-    """
+    """Read a file; a ``FileError`` says why that cannot be done, and names the line."""
     return parse_table(read_bytes(path), str(path))
 
 
 def parse_table(data: bytes, name: str) -> Table:
-    """Read the bytes of a file.
+    """Read the bytes of a file, by whose name messages call it.
 
-    Parameters
-    ----------
-    name
-        What messages call it.
-
-    Raises
-    ------
-    FileError
-        If it is not of the format; the message names the line.
+    Raises a ``FileError`` if it is not of the format; the message names the line.
     """
     reader = csv.reader(io.StringIO(_text(data, name), newline=""), strict=True)
     header: tuple[str, ...] = ()
@@ -107,10 +93,7 @@ def parse_table(data: bytes, name: str) -> Table:
 def text_with_offsets(table: Table, offsets: Sequence[Bytes]) -> str:
     """Return the file's text with an offset in each row; all else as it was, lines end in ``\\n``.
 
-    Raises
-    ------
-    ValueError
-        If there is not one offset for each row.
+    Raises a ``ValueError`` if there is not one offset for each row.
     """
     column = _columns_of(table.header).get("offset")
     text = io.StringIO()

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 
@@ -150,22 +151,13 @@ class _Call:
         below = min(best - 1, highest)
         return tuple(dict.fromkeys((self.bound, (self.bound + below) // 2, below)))
 
-    def answer(
-        self,
-        status: PackingStatus,
-        source: str = "",
-        *,
-        offsets: tuple[int, ...] | None = None,
-        height: int | None = None,
-        conflict: tuple[int, ...] | None = None,
-    ) -> Packing:
-        """Return an answer with the bound and what was spent."""
+    def answer(self, status: PackingStatus, source: str = "") -> Packing:
+        """Return an answer without offsets, with the bound and what was spent."""
         return Packing(
             status=status,
-            offsets=offsets,
-            height=height,
+            offsets=None,
+            height=None,
             bound=self.bound,
-            conflict=conflict,
             nodes=self.clock.nodes,
             restarts=self.clock.restarts,
             seconds=self.clock.seconds,
@@ -174,13 +166,10 @@ class _Call:
 
     def packed(self, offsets: Ints, source: str) -> Packing:
         """Return the offsets of all items, from those of free ones in units."""
-        height = self.instance.height(offsets)
-        return self.answer(
-            PackingStatus.OPTIMAL if height <= self.bound else PackingStatus.FEASIBLE,
-            source if self.instance.count or not self._fixed else "given",
-            offsets=self.instance.offsets_of_items(offsets),
-            height=height,
-        )
+        height, found = self.instance.height(offsets), self.instance.offsets_of_items(offsets)
+        status = PackingStatus.OPTIMAL if height <= self.bound else PackingStatus.FEASIBLE
+        name = source if self.instance.count or not self._fixed else "given"
+        return replace(self.answer(status, name), offsets=found, height=height)
 
     def disproved(self, height: int, verdict: Verdict) -> Packing:
         """Return the proof that no packing has a height, and which items are behind it."""
@@ -197,7 +186,7 @@ class _Call:
             conflict = self._infeasible_subset(suspects or self._items_behind_the_bound())
         elif self.options.conflict and suspects is not None:
             conflict = tuple(suspects)
-        return self.answer(PackingStatus.INFEASIBLE, source, conflict=conflict)
+        return replace(self.answer(PackingStatus.INFEASIBLE, source), conflict=conflict)
 
     def _clash(self) -> tuple[int, ...] | None:
         """Return the items of a rule that those break which are fixed."""

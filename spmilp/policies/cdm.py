@@ -108,6 +108,9 @@ class Accesses:
     A *wave* is what runs between two barriers, as in a program of several threads: the operators
     that have equally many operators before them on their longest chain.
 
+    Raises a ``NotTakenError`` if data cannot be moved in one transfer, or the streams of a task do
+    not fit.
+
     Parameters
     ----------
     is_over
@@ -125,11 +128,6 @@ class Accesses:
         Blocks of results and scratch.
     choices
         Of each buffer that tasks read; the first one is off chip.
-
-    Raises
-    ------
-    NotTakenError
-        If data cannot be moved in one transfer, or the streams of a task do not fit.
     """
 
     def __init__(self, setting: Setting, is_over: Callable[[], bool] = lambda: False) -> None:

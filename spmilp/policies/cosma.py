@@ -103,11 +103,8 @@ def network_of(setting: Setting) -> tuple[Network, int]:
     Sizes are in blocks of the scratchpad's alignment; a task that reads a part of a buffer reads
     the whole.
 
-    Raises
-    ------
-    NotTakenError
-        Unless one core with a limited scratchpad runs tasks that write one buffer each, need no
-        scratch, fit as a whole, and DRAM traffic is to be small.
+    Raises a ``NotTakenError`` unless one core with a limited scratchpad runs tasks that write one
+    buffer each, need no scratch, fit as a whole, and DRAM traffic is to be small.
     """
     problem, tables = setting.problem, setting.tables
     cores, objective = problem.machine.cores, problem.objective.first

@@ -46,10 +46,7 @@ class Policy(Solver):
     def find(self, context: SearchContext) -> SolverResult:
         """Return the plan of the policy.
 
-        Raises
-        ------
-        NotTakenError
-            If it does not take the problem.
+        Raises a ``NotTakenError`` if it does not take the problem.
         """
 
     def answer(
@@ -87,16 +84,13 @@ class Setting:
     Cores get runs of neighbouring tiles of each operator. A task whose core is open, or too small
     for its results, gets the first core that can run it.
 
+    Raises a ``NotTakenError`` if there is another number of DRAMs, a core works in one, data begins
+    or ends elsewhere, or no core has room for the results of a task.
+
     Attributes
     ----------
     cores, pools, memories
         Of each task: the core, its pool, and the memory in which the task works.
-
-    Raises
-    ------
-    NotTakenError
-        If there is another number of DRAMs, a core works in one, data begins or ends elsewhere, or
-        no core has room for the results of a task.
     """
 
     def __init__(self, problem: Problem, policy: str) -> None:
@@ -129,10 +123,7 @@ class Setting:
     ) -> TransferOption:
         """Return the quickest transfer of a slice out of what holds it.
 
-        Raises
-        ------
-        NotTakenError
-            If no engine moves it in one transfer.
+        Raises a ``NotTakenError`` if no engine moves it in one transfer.
         """
         option = self.way(slice_, holder, source, to)
         if option is None:

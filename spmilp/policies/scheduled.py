@@ -135,15 +135,12 @@ class Schedules(Generic[C]):
     def make(self, choice: C, most: float | None = None) -> tuple[int, ...] | None:
         """Return the quantities of a choice's schedule; ``None`` where there is none.
 
+        Raises a ``NotTakenError`` if more than one memory lies between a core's memory and DRAM.
+
         Parameters
         ----------
         most
             Of the first quantity; a schedule that is sure to exceed it is given up.
-
-        Raises
-        ------
-        NotTakenError
-            If more than one memory lies between a core's memory and DRAM.
         """
         self.tried += 1
         order, cores = self._decided(choice)

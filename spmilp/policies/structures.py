@@ -115,12 +115,18 @@ class Structures:
         return sum(step.work for step in self.steps)
 
     def overwrites(self, step: int, pins: Pins) -> list[Overwrite]:
-        """Return which results of a step take over which operands with these structures pinned."""
-        return largest_first(
-            one
-            for one in self.steps[step].overwrites
-            if one.unless not in pins and one.only_if <= pins
-        )
+        """Return which results of a step take over which operands with these structures pinned.
+
+        The largest come first; of each operand and each result there is one at most.
+        """
+        found: list[Overwrite] = []
+        for one in sorted(self.steps[step].overwrites, key=lambda one: -one.blocks):
+            may_be = one.unless not in pins and one.only_if <= pins
+            if may_be and not any(
+                one.position == other.position or one.buffer == other.buffer for other in found
+            ):
+                found.append(one)
+        return found
 
     def used(self, step: int, pins: Pins, extra: int) -> int:
         """Return the blocks that are taken in the memory of a step while its task runs.
@@ -137,15 +143,6 @@ class Structures:
         """Say whether all that lies in the memory of a step while its task runs has room."""
         capacity = self.capacities[step]
         return capacity is None or self.used(step, pins, extra) <= capacity
-
-
-def largest_first(able: Iterable[Overwrite]) -> list[Overwrite]:
-    """Return overwrites, the largest first, of each operand and each result one at most."""
-    found: list[Overwrite] = []
-    for one in sorted(able, key=lambda one: -one.blocks):
-        if all(one.position != other.position and one.buffer != other.buffer for other in found):
-            found.append(one)
-    return found
 
 
 def breadth_or_depth_first(

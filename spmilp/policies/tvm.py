@@ -33,7 +33,6 @@ from heapq import heappop, heappush
 from math import lcm
 from typing import TypeAlias
 
-from spmilp.machine.machine import Machine
 from spmilp.plan.plan import Plan
 from spmilp.policies.one_after_another import NotTakenError, OneAfterAnother, Policy, Setting
 from spmilp.solvers.base import SolverResult
@@ -41,7 +40,7 @@ from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.exact.formulation.addresses import ConflictSet
 from spmilp.solvers.exact.formulation.candidates import CandidateResidency
 from spmilp.solvers.exact.formulation.tables import TransferOption
-from spmilp.units import BufferIdx, CoreIdx, Cycles, SliceIdx, TaskIdx
+from spmilp.units import CoreIdx, Cycles, SliceIdx, TaskIdx
 
 Resource: TypeAlias = Hashable
 """Tokens of one kind, channels of an engine, or what is free of a link."""
@@ -165,13 +164,6 @@ def _no_room(setting: Setting, found: ConflictSet) -> str:
     )
 
 
-def _resources(machine: Machine, unit: int) -> dict[Resource, int]:
-    """Return the channels of engines and the rates of links, these in a part of bytes per cycle."""
-    free: dict[Resource, int] = {("engine", one.index): one.channels for one in machine.engines}
-    free.update((("link", one.index), int(one.rate * unit)) for one in machine.links)
-    return free
-
-
 class _Stages:
     """Writes the instructions of all stages, and makes a plan of them.
 
@@ -185,13 +177,20 @@ class _Stages:
         self._setting = setting
         self._hides = hides
         self._problem, self._dram = setting.problem, setting.dram
-        self._read = {setting.buffer_of(r) for t in self._problem.tasks for r in t.reads}
+        self._stored = {setting.buffer_of(r) for t in self._problem.tasks for r in t.reads}
+        self._stored |= {b.index for b in self._problem.buffers if b.ends_in == self._dram}
         self._written = OneAfterAnother(setting)
         machine = self._problem.machine
         # Whole numbers are much quicker than fractions.
         rates = [link.rate for link in machine.links] + [one.rate for one in machine.engines]
         self._unit = lcm(*(rate.denominator for rate in rates))
-        self._free = _resources(machine, self._unit)
+        # Channels of engines, and rates of links in parts of bytes per cycle.
+        self._free: dict[Resource, int] = {
+            ("engine", one.index): one.channels for one in machine.engines
+        }
+        self._free.update(
+            (("link", one.index), int(one.rate * self._unit)) for one in machine.links
+        )
         self._loads, self._computations, self._stores = (
             [list[Instruction]() for _ in machine.cores] for _ in range(3)
         )
@@ -202,10 +201,7 @@ class _Stages:
     def plan(self, threads: int) -> Plan | ConflictSet:
         """Return the plan of so many virtual threads on each core; or what has no addresses.
 
-        Raises
-        ------
-        NotTakenError
-            If the time limit comes before.
+        Raises a ``NotTakenError`` if the time limit comes before.
         """
         by_core = zip(self._loads, self._computations, self._stores, strict=True)
         queues = [queue for stages in by_core for queue in stages]
@@ -251,7 +247,7 @@ class _Stages:
         results = self._written.run(task, operands)
         loads = [self._load(residency) for residency in held.values()]
         stores = [
-            self._store(result) for buffer, result in results.items() if self._is_stored(buffer)
+            self._store(result) for buffer, result in results.items() if buffer in self._stored
         ]
         run = Instruction(
             cycles=self._setting.cycles(task),
@@ -267,9 +263,6 @@ class _Stages:
         self._loads[core] += _tied(loads, (operands_free,), (loaded,))
         self._computations[core] += _tied([run], (loaded, results_free), computed_gives)
         self._stores[core] += _tied(stores, (computed,), stored_gives)
-
-    def _is_stored(self, buffer: BufferIdx) -> bool:
-        return buffer in self._read or self._problem.buffers[buffer].ends_in == self._dram
 
     def _load(self, residency: CandidateResidency) -> Instruction:
         buffer = self._problem.buffers[self._setting.buffer_of(residency.slice)]

@@ -6,7 +6,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import networkx as nx
 import numpy as np
 import onnx
 from numpy.typing import NDArray
@@ -17,7 +16,7 @@ from spmilp.checker.values.nodes import Mismatch, compare_nodes, distance, sessi
 from spmilp.checker.values.replay import Traced, replay
 from spmilp.checker.values.state import ValuesError
 from spmilp.errors import FileError, MissingExtraError
-from spmilp.frontend.graph import Network, Quantisation, Tensor
+from spmilp.frontend.graph import Network, Tensor
 from spmilp.frontend.load import load_network_of
 from spmilp.frontend.operators.boxes import slices
 from spmilp.plan.plan import Plan
@@ -70,7 +69,7 @@ def compare(
     Floats may differ by 1e-4 of the output's largest magnitude (float16 by 2e-2, bfloat16 by 1e-1).
     Integers may differ by one quantisation step: onnxruntime multiplies a quantised operator's
     reals in float32, where this project adds products of integers exactly and rounds once. For the
-    same reason a float that is computed from integers may differ by one more step of these.
+    same reason floats of a network with quantised operators may differ by one more step of these.
 
     Raises
     ------
@@ -135,18 +134,18 @@ def _feed(wanted: Any, inputs: Mapping[str, Array]) -> Array:
 
 
 def _difference(name: str, values: Array, expected: Array, network: Network) -> Difference:
-    before = _quantised_before(name, network)
+    steps = _steps(network)
     if np.issubdtype(expected.dtype, np.integer) or expected.dtype == np.bool_:
         wide_values, wide_expected = values.astype(np.int64), expected.astype(np.int64)
         apart = np.abs(wide_values - wide_expected).astype(np.float64)
         magnitude = float(np.abs(wide_expected).max(initial=0))
         # Integers that stand for reals may be a step apart.
-        allowed = 1.0 if before and expected.dtype != np.bool_ else 0.0
+        allowed = 1.0 if steps and expected.dtype != np.bool_ else 0.0
     else:
         apart, wanted = distance(values, expected), expected.astype(np.float64)
         magnitude = float(np.abs(wanted[np.isfinite(wanted)]).max(initial=0))
         share = RELATIVE.get(expected.dtype.name, RELATIVE_OF_OTHER_FLOATS)
-        allowed = share * magnitude + max(map(_step, before), default=0.0)
+        allowed = share * magnitude + max(steps, default=0.0)
     absolute = float(apart.max(initial=0))
     why = f"differs by {absolute:.3g}, allowed {allowed:.3g}" if absolute > allowed else ""
     return Difference(
@@ -160,23 +159,12 @@ def _difference(name: str, values: Array, expected: Array, network: Network) -> 
     )
 
 
-def _step(quantisation: Quantisation) -> float:
-    """Return the greatest step of the integers from which a float is computed."""
-    scale = quantisation.output or next(filter(None, quantisation.inputs), None)
-    return 0.0 if scale is None else float(scale.scale.max())
-
-
-def _quantised_before(name: str, network: Network) -> list[Quantisation]:
-    """Return those of the quantised operators that are met first on every way back."""
-    operators = [operator for group in network.groups for operator in group.operators]
-    backwards = nx.DiGraph()
-    backwards.add_node(name)
-    for operator in operators:
-        if operator.quantisation is None:
-            backwards.add_edges_from((operator.output, read) for read in operator.inputs)
-    met = {name, *nx.descendants(backwards, name)}
-    found = (operator.quantisation for operator in operators if operator.output in met)
-    return [quantisation for quantisation in found if quantisation is not None]
+def _steps(network: Network) -> list[float]:
+    """Return the steps of the integers that quantised operators write, or read, at the most."""
+    operators = (operator for group in network.groups for operator in group.operators)
+    given = [one.quantisation for one in operators if one.quantisation is not None]
+    scales = (one.output or next(filter(None, one.inputs), None) for one in given)
+    return [float(scale.scale.max()) for scale in scales if scale is not None]
 
 
 def replay_plan(

@@ -11,6 +11,7 @@ from spmilp.checker.values.kernels.call import Array
 from spmilp.checker.values.state import Addresses, ValuesError
 from spmilp.errors import FileError
 from spmilp.files import is_device
+from spmilp.frontend.cleanup.constants import KEEPING_VALUES
 from spmilp.frontend.graph import Network, Tensor
 from spmilp.frontend.operators.boxes import slices
 from spmilp.plan.memory import home_of
@@ -24,17 +25,8 @@ def values_at_start(
 ) -> Iterator[tuple[MemoryIdx, Bytes, Array]]:
     """Yield memory, address and values, as they lie packed, of what is there at cycle 0.
 
-    DRAM tensors in which some buffer starts come first, then buffers that start on chip.
-
-    Parameters
-    ----------
-    inputs
-        The values of the network's inputs; ``None`` passes these over.
-
-    Raises
-    ------
-    ValuesError
-        If a value is missing, or has another shape or type than the network's.
+    DRAM tensors in which some buffer starts come first, then buffers that start on chip. ``None``
+    in place of the values of the network's inputs passes these over.
     """
     addresses, given = Addresses(problem, plan, network), inputs or {}
     passed_over = network.inputs if inputs is None else ()
@@ -64,10 +56,8 @@ def values_at_start(
 def given_values(network: Network, inputs: Mapping[str, Array], name: str) -> Array:
     """Return the values of a network input or constant.
 
-    Raises
-    ------
-    ValuesError
-        If there are none, or they have another shape or type than the network's.
+    Raises a ``ValuesError`` if there are none, or they have another shape or type than the
+    network's.
     """
     tensor = network.tensors.get(name)
     if tensor is None:
@@ -84,13 +74,6 @@ def given_values(network: Network, inputs: Mapping[str, Array], name: str) -> Ar
         )
     return values
 
-
-_PASSES_INTEGERS_ON = frozenset(
-    {
-        *("Cast", "Concat", "Expand", "Flatten", "Identity", "Reshape", "Slice", "Squeeze"),
-        *("Tile", "Transpose", "Unsqueeze"),
-    }
-)
 
 _INDEXED = frozenset({"Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND"})
 
@@ -130,7 +113,7 @@ def _index_limits(network: Network) -> tuple[dict[str, int], set[str]]:
     passed_on = nx.DiGraph()
     for operator in operators:
         passed_on.add_nodes_from(operator.inputs)
-        if operator.kind in _PASSES_INTEGERS_ON:
+        if operator.kind in KEEPING_VALUES or operator.kind == "Concat":
             passed_on.add_edges_from((name, operator.output) for name in operator.inputs)
     limits: dict[str, int] = {}
     divisors: set[str] = set()
@@ -152,11 +135,8 @@ def read_values(path: Path, network: Network) -> tuple[dict[str, Array], dict[st
     There is one array for each by its name; integers of inputs may be of another type that holds
     the same values.
 
-    Raises
-    ------
-    FileError
-        If the file cannot be read, an input is missing or has another shape or type, or only some
-        of the outputs are there.
+    Raises a ``FileError`` if the file cannot be read, an input is missing or has another shape or
+    type, or only some of the outputs are there.
     """
     arrays = _read_arrays(path)
     inputs: dict[str, Array] = {}

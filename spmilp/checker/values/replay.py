@@ -32,7 +32,7 @@ from spmilp.checker.values.state import (
     raw,
 )
 from spmilp.frontend.graph import Group, Network
-from spmilp.frontend.operators.boxes import contains, extents, slices, starts
+from spmilp.frontend.operators.boxes import extents, intersect, slices, starts
 from spmilp.frontend.operators.registry import geometries
 from spmilp.frontend.regions import box_of_anchor, group_regions, until_anchor
 from spmilp.plan.memory import home_of
@@ -121,17 +121,15 @@ def compute_task(
 ) -> list[Array]:
     """Return the bytes of each buffer that a task writes, in their order.
 
+    Raises a ``ReplayError`` if the operands do not hold all that the task needs, or its result does
+    not fit its buffers.
+
     Parameters
     ----------
     operands
         Each slice that it reads, and its bytes.
     trace
         Takes up what each of its operators computes.
-
-    Raises
-    ------
-    ReplayError
-        If the operands do not hold all that the task needs, or its result does not fit its buffers.
     """
     who = f"task {task.name}"
     if task.tile is None:
@@ -164,7 +162,7 @@ def compute_task(
 def _share(who: str, addresses: Addresses, box: Box, result: Array, buffer: Buffer) -> Array:
     """Return the part of a task's result that one of its buffers holds."""
     own, dtype = addresses.tile(buffer).box, addresses.dtype(buffer)
-    if len(own) != len(box) or not contains(box, own):
+    if len(own) != len(box) or intersect(box, own) != own:
         raise ReplayError(f"{who} computes box {box}, but the buffer {buffer.name} holds {own}")
     if result.dtype != dtype:
         raise ReplayError(
@@ -254,20 +252,16 @@ def replay(
 ) -> dict[str, Array]:
     """Run a plan on numbers and return the network's outputs.
 
+    Raises a ``ReplayError`` if the plan reads bytes that are not there, or others than those of the
+    tile that it means, or changes bytes while they are read, and a ``ValuesError`` if an input or
+    constant has no values, or others than the network's shape and type.
+
     Parameters
     ----------
     inputs
         One array for each of the network's inputs, of its shape and type.
     trace
         Takes up what each operator computes.
-
-    Raises
-    ------
-    ReplayError
-        If the plan reads bytes that are not there, or others than those of the tile that it means,
-        or changes bytes while they are read.
-    ValuesError
-        If an input or constant has no values, or others than the network's shape and type.
     """
     for _, message in structure(problem, plan):
         raise ReplayError(f"the plan cannot be replayed: {message}")

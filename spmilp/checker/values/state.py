@@ -66,10 +66,7 @@ class Addresses:
     def layout(self, slice_: SliceIdx, index: ResidencyIdx) -> Layout:
         """Return the address of a slice in a residency of it or of its parent, and its strides.
 
-        Raises
-        ------
-        ReplayError
-            If the residency holds neither.
+        Raises a ``ReplayError`` if the residency holds neither.
         """
         residency = self._plan.residencies[index]
         held = slice_ if residency.slice is None else residency.slice
@@ -151,10 +148,7 @@ def inverse(axes: Iterable[int]) -> tuple[int, ...]:
 def gather(reader: str, of: str, box: Box, pieces: Iterable[Piece]) -> Array:
     """Return a box of a tensor from the pieces that hold it.
 
-    Raises
-    ------
-    ReplayError
-        If they do not cover it.
+    Raises a ``ReplayError`` if they do not cover it.
     """
     result: Array | None = None
     found = np.zeros(extents(box), dtype=np.bool_)
@@ -211,10 +205,7 @@ class State:
     def read(self, reader: str, slice_: SliceIdx, index: ResidencyIdx, cycle: Cycles) -> Array:
         """Return a copy of a slice in a residency, packed.
 
-        Raises
-        ------
-        ReplayError
-            If some of its bytes are not there.
+        Raises a ``ReplayError`` if some of its bytes are not there.
         """
         values, written = self._of(slice_, index)
         missing = _count_false(written)
@@ -230,10 +221,7 @@ class State:
     ) -> None:
         """Make sure that the bytes of a slice are what they were.
 
-        Raises
-        ------
-        ReplayError
-            If some of them have changed or were destroyed.
+        Raises a ``ReplayError`` if some of them have changed or were destroyed.
         """
         now, written = self._of(slice_, index)
         lost = _count_false(written)
@@ -280,10 +268,7 @@ class State:
     def read_tensor(self, tensor: DramTensor) -> Array:
         """Return a whole DRAM tensor, in the order in which it lies.
 
-        Raises
-        ------
-        ReplayError
-            If some of it has not been written.
+        Raises a ``ReplayError`` if some of it has not been written.
         """
         address = self._plan.tensors[tensor.index]
         layout = Layout(address, row_major_strides(tensor.shape, tensor.item))

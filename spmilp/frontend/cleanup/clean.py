@@ -6,7 +6,6 @@ replaced by those, and transpositions around chains of element-wise operators ca
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -174,62 +173,50 @@ def clean_up(
     SpmilpError
         If a dimension is unknown or stays unbound, or the operator set cannot be upgraded.
     """
-    with quiet_libraries(), _complaints_as_errors():
-        passes.RemoveInitializersFromInputsPass()(model)
-        passes.InlinePass()(model)
-        mark_missing_values(model)
-        upgrade_opset(model)
-        mark_origins(model)
-        bind_dimensions(model, dims)
-        declared = forget_types(model)
-        infer_shapes(model)
-        refuse_other_types(model, declared)
-        compare_with_infinity(model)
-        mark_filled_weights(model)
-        fold_shapes(model)
-        fold_constants(model, chosen)
-        infer_shapes(model)
-        if expand_qlinear(model):
-            infer_shapes(model)
-        widen_four_bits(model)
-        if expand_run_time_scales(model):
-            infer_shapes(model)
-        unroll_recurrences(model)
-        is_expanded = True
-        while is_expanded:
-            is_expanded = expand_functions(model, known)
-            infer_shapes(model)
-            fold_constants(model, chosen)
-            fold_shapes(model)
-        if chosen.batch_norm:
-            fold_batch_norms(model)
-        if chosen.layout and cancel_transpositions(model):
-            infer_shapes(model)
-            fold_constants(model, chosen)
-        infer_shapes(model)
-    return model
-
-
-@contextmanager
-def _complaints_as_errors() -> Iterator[None]:
-    """Say that it is the model that a library stumbles over."""
     try:
-        yield
+        with quiet_libraries():
+            passes.RemoveInitializersFromInputsPass()(model)
+            passes.InlinePass()(model)
+            mark_missing_values(model)
+            upgrade_opset(model)
+            mark_origins(model)
+            bind_dimensions(model, dims)
+            declared = forget_types(model)
+            infer_shapes(model)
+            refuse_other_types(model, declared)
+            compare_with_infinity(model)
+            mark_filled_weights(model)
+            fold_shapes(model)
+            fold_constants(model, chosen)
+            infer_shapes(model)
+            if expand_qlinear(model):
+                infer_shapes(model)
+            widen_four_bits(model)
+            if expand_run_time_scales(model):
+                infer_shapes(model)
+            unroll_recurrences(model)
+            is_expanded = True
+            while is_expanded:
+                is_expanded = expand_functions(model, known)
+                infer_shapes(model)
+                fold_constants(model, chosen)
+                fold_shapes(model)
+            if chosen.batch_norm:
+                fold_batch_norms(model)
+            if chosen.layout and cancel_transpositions(model):
+                infer_shapes(model)
+                fold_constants(model, chosen)
+            infer_shapes(model)
     except MALFORMED as error:
         raise SpmilpError(
             f"the model is not well-formed: {first_line(error)}; onnx.checker.check_model and "
             "onnx.shape_inference.infer_shapes with strict_mode=True may say where"
         ) from error
+    return model
 
 
 def forget_types(model: ir.Model) -> dict[ir.Value, ir.TypeProtocol]:
-    """Drop shapes and types of what nodes give, the network's outputs among them.
-
-    Returns
-    -------
-    dict
-        The types as they were, where the file says any.
-    """
+    """Drop shapes and types of what nodes give, outputs too; return the types that there were."""
     declared = {}
     for node in model.graph.all_nodes():
         for value in node.outputs:
@@ -267,10 +254,8 @@ def upgrade_opset(model: ir.Model) -> None:
     Nodes of which ONNX knows nothing stay as they are, too, and so do those that contradict what
     their operator set says of them: the reason is noted.
 
-    Raises
-    ------
-    SpmilpError
-        If the model's operator set is none, or the ONNX version converter cannot do it.
+    Raises a ``SpmilpError`` if the model's operator set is none, or the ONNX version converter
+    cannot do it.
     """
     imports = model.graph.opset_imports
     if "ai.onnx" in imports:
@@ -385,10 +370,7 @@ def fault_of(node: ir.Node, version: int) -> str | None:
 def refuse_other_types(model: ir.Model, declared: Mapping[ir.Value, ir.TypeProtocol]) -> None:
     """Note at nodes that their operands, or their results, have types that they cannot have.
 
-    Parameters
-    ----------
-    declared
-        What the file says of results; it stays where nothing can be inferred.
+    What the file says of results, ``declared``, stays where nothing can be inferred.
     """
     for value, said in declared.items():
         node = value.producer()
@@ -452,11 +434,8 @@ def bind_dimensions(model: ir.Model, dims: Mapping[str, int]) -> None:
 
     A dimension without a name of its own goes by ``INPUT.AXIS``, for example ``x.0``.
 
-    Raises
-    ------
-    SpmilpError
-        If ``dims`` names a dimension that the model does not have, a length is not positive or
-        beyond all memories, or a dimension stays without a length.
+    Raises a ``SpmilpError`` if ``dims`` names a dimension that the model does not have, a length is
+    not positive or beyond all memories, or a dimension stays without a length.
     """
     named = (name for value in model.graph.inputs for name in _names(value) if name)
     known = tuple(dict.fromkeys(named))

@@ -23,7 +23,7 @@ from spmilp.frontend.cleanup.nodes import name_of, noting_what_is_malformed
 from spmilp.frontend.passes import DEFAULT_PASSES, Passes
 from spmilp.units import Extents
 
-_MOVING = frozenset(
+KEEPING_VALUES = frozenset(
     {
         *("Cast", "Expand", "Flatten", "Identity", "Reshape", "Slice", "Squeeze", "Tile"),
         *("Transpose", "Unsqueeze"),
@@ -75,7 +75,8 @@ def fold_constants(model: ir.Model, chosen: Passes = DEFAULT_PASSES) -> None:
 
     Integer weights stay integers: what dequantises them is not folded.
     """
-    _constants_become_initializers(model)
+    lift_constants = passes.LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0)
+    lift_constants(model)
     for _ in range(ROUNDS):
         folded = optimizer.fold_constants(
             model,
@@ -85,30 +86,19 @@ def fold_constants(model: ir.Model, chosen: Passes = DEFAULT_PASSES) -> None:
             should_fold=_may_fold,
         )
         nodes = model.graph.num_nodes()
-        rewriter.rewrite(model, _rules_for(model, chosen))
+        expands = any(node.op_type == "Expand" for node in model.graph)
+        wanted = (*RULES, *RULES_FOR_EXPAND) if expands else RULES
+        rewriter.rewrite(model, (*SIMPLIFICATIONS, *wanted) if chosen.simplify else wanted)
         passes.IdentityEliminationPass()(model)
         passes.RemoveUnusedNodesPass()(model)
         if not folded.modified and model.graph.num_nodes() == nodes:
             break
-    _constants_become_initializers(model)
+    lift_constants(model)
     if chosen.cse:
         passes.DeduplicateInitializersPass()(model)
         passes.CommonSubexpressionEliminationPass()(model)
     passes.RemoveUnusedNodesPass()(model)
     passes.NameFixPass()(model)
-
-
-def _rules_for(model: ir.Model, chosen: Passes) -> tuple[rewriter.RewriteRule, ...]:
-    expands = any(node.op_type == "Expand" for node in model.graph)
-    return (
-        *(SIMPLIFICATIONS if chosen.simplify else ()),
-        *RULES,
-        *(RULES_FOR_EXPAND if expands else ()),
-    )
-
-
-def _constants_become_initializers(model: ir.Model) -> None:
-    passes.LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0)(model)
 
 
 def _may_fold(node: ir.Node) -> bool | None:
@@ -190,16 +180,11 @@ def mark_missing_values(model: ir.Model) -> None:
     for value in list(graph.initializers.values()):
         tensor = value.const_value
         if tensor is not None and not _has_values(tensor):
-            become_input(graph, value, tensor)
+            value.shape, value.type = ir.Shape(tensor.shape.numpy()), ir.TensorType(tensor.dtype)
+            del graph.initializers[value.name or ""]
+            value.const_value = None
+            graph.inputs.append(value)
             mark_shape_only(value)
-
-
-def become_input(graph: ir.Graph, value: ir.Value, tensor: ir.TensorProtocol) -> None:
-    """Make an input of a constant; its shape and type stay."""
-    value.shape, value.type = ir.Shape(tensor.shape.numpy()), ir.TensorType(tensor.dtype)
-    del graph.initializers[value.name or ""]
-    value.const_value = None
-    graph.inputs.append(value)
 
 
 def mark_filled_weights(model: ir.Model) -> None:
@@ -210,9 +195,9 @@ def mark_filled_weights(model: ir.Model) -> None:
     In all other models, and for other types, ``ConstantOfShape`` is a constant like any other.
     """
     filled = [node for node in model.graph if _fills_floats(node)]
-    if not any(_makes_weights(node) for node in filled):
-        return
-    for node in filled:
+    uses = (use for node in filled for use in node.outputs[0].uses())
+    makes_weights = any(WEIGHTED.get(user.op_type) == position for user, position in uses)
+    for node in filled if makes_weights else ():
         value = node.attributes.get("value")
         number = 0.0 if value is None else float(value.as_tensor().numpy().item())
         _replace_by_shape(model.graph, node, number)
@@ -234,7 +219,7 @@ def fold_shapes(model: ir.Model) -> None:
             and not any(v.is_graph_output() for v in node.outputs)
         ):
             _replace_by_shape(
-                model.graph, node, fill_of(inputs[0]) if node.op_type in _MOVING else None
+                model.graph, node, fill_of(inputs[0]) if node.op_type in KEEPING_VALUES else None
             )
 
 
@@ -255,10 +240,6 @@ def _fills_floats(node: ir.Node) -> bool:
     dtype = ir.DataType.FLOAT if value is None else value.as_tensor().dtype
     shape = node.outputs[0].shape
     return dtype in _FLOATS and shape is not None and shape.is_static()
-
-
-def _makes_weights(node: ir.Node) -> bool:
-    return any(WEIGHTED.get(user.op_type) == position for user, position in node.outputs[0].uses())
 
 
 def _replace_by_shape(graph: ir.Graph, node: ir.Node, fill: float | None) -> None:

@@ -3,7 +3,7 @@
 import logging
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -83,18 +83,12 @@ def origin_of(node: ir.Node) -> tuple[int, str, str]:
     return int(place), name, kind
 
 
-def inherit_origin(nodes: Iterable[ir.Node], node: ir.Node) -> None:
-    """Let nodes stand for what ``node`` stands for."""
-    for new in nodes:
-        if ORIGIN in node.metadata_props:
-            new.metadata_props[ORIGIN] = node.metadata_props[ORIGIN]
-
-
 def replace_node(
     graph: ir.Graph, node: ir.Node, nodes: Sequence[ir.Node], outputs: Sequence[ir.Value]
 ) -> None:
-    """Put nodes in place of one; ``outputs`` take the place of its outputs."""
-    inherit_origin(nodes, node)
+    """Put nodes in place of one, for which they stand; ``outputs`` take its outputs' place."""
+    for new in nodes if ORIGIN in node.metadata_props else ():
+        new.metadata_props[ORIGIN] = node.metadata_props[ORIGIN]
     ir.convenience.replace_nodes_and_values(
         graph, node, [node], nodes, node.outputs[: len(outputs)], outputs
     )

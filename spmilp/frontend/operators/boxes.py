@@ -38,14 +38,6 @@ def cover(a: Box, b: Box) -> Box:
     )
 
 
-def contains(outer: Box, inner: Box) -> bool:
-    """Return whether all elements of ``inner`` are in ``outer``."""
-    return all(
-        outer_start <= start and stop <= outer_stop
-        for (outer_start, outer_stop), (start, stop) in zip(outer, inner, strict=True)
-    )
-
-
 def covering_ranges(positions: Iterable[Sequence[int]]) -> Box | None:
     """Return the least box with all positions along each axis; ``None`` if an axis has none."""
     found = [(min(along), max(along) + 1) if len(along) else None for along in positions]

@@ -117,7 +117,14 @@ class Slice(Moves):
     fusion = Fusion.VIEW
 
     def prepare(self, data: Extents) -> Extents:
-        self.ranges = slice_ranges(self.operator, data)
+        own, self.ranges = self.operator, [range(length) for length in data]
+        axes = own.integers("axes")
+        ends = (own.integers(name, len(axes)) for name in ("starts", "ends", "steps"))
+        for axis, start, end, step in zip(axes, *ends, strict=True):
+            if not 0 <= axis < len(data) or step == 0:
+                raise ValueError(f"axis {axis} with step {step} of a tensor of shape {data}")
+            # Python counts from the end and clamps as ONNX does.
+            self.ranges[axis] = range(data[axis])[start:end:step]
         taken = tuple(map(len, self.ranges))
         if 0 in taken:
             raise ValueError(f"the result of shape {taken} is empty")
@@ -129,19 +136,6 @@ class Slice(Moves):
             for positions, (start, stop) in zip(self.ranges, box, strict=True)
         )
         return (tuple([(low, high + 1) for low, high in ends]),)
-
-
-def slice_ranges(operator: Operator, shape: Extents) -> tuple[range, ...]:
-    """Return, for each axis, the positions of the input that a Slice takes."""
-    ranges = [range(length) for length in shape]
-    axes = operator.integers("axes")
-    starts, ends, steps = (operator.integers(n, len(axes)) for n in ("starts", "ends", "steps"))
-    for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
-        if not 0 <= axis < len(shape) or step == 0:
-            raise ValueError(f"axis {axis} with step {step} of a tensor of shape {shape}")
-        # Python counts from the end and clamps as ONNX does.
-        ranges[axis] = range(shape[axis])[start:end:step]
-    return tuple(ranges)
 
 
 class Gather(Moves):
@@ -208,7 +202,8 @@ class Pad(Moves):
         pads, mode = self.operator.integers("pads", 2 * rank), self.operator.text("mode")
         if mode not in ("constant", "reflect", "edge", "wrap"):
             raise ValueError(f"mode {mode} of Pad is not known")
-        sides = [*zip(data, pads[:rank], pads[rank:], strict=True)]
+        self.before = pads[:rank]
+        sides = [*zip(data, self.before, pads[rank:], strict=True)]
         for length, before, behind in sides:
             if mode == "reflect" and max(before, behind) >= max(length, 1):
                 raise ValueError(f"reflection by {max(before, behind)} exceeds an axis of {length}")
@@ -219,29 +214,23 @@ class Pad(Moves):
 
     def reads(self, box: Box, part: Part = None) -> Reads:
         inside = [
-            [p for p in pad_positions(self.operator, self.data, axis, interval) if p is not None]
-            for axis, interval in enumerate(box)
+            self._positions(length, range(start - shift, stop - shift))
+            for length, shift, (start, stop) in zip(self.data, self.before, box, strict=True)
         ]
         return (covering_ranges(inside),)
 
-
-def pad_positions(
-    operator: Operator, shape: Extents, axis: int, interval: Interval
-) -> list[int | None]:
-    """Return the input position of each output position of an axis; ``None`` for the value."""
-    length = shape[axis]
-    shift = operator.integers("pads", 2 * len(shape))[axis]
-    wanted = range(interval[0] - shift, interval[1] - shift)
-    match operator.text("mode"):
-        case "edge":
-            return [min(max(position, 0), length - 1) for position in wanted]
-        case "wrap":
-            return [position % length for position in wanted]
-        case "reflect":
-            last = length - 1
-            return [last - abs(last - abs(position)) for position in wanted]
-        case _:
-            return [position if 0 <= position < length else None for position in wanted]
+    def _positions(self, length: int, wanted: range) -> list[int]:
+        """Return the input position of each output position of an axis that has one."""
+        match self.operator.text("mode"):
+            case "edge":
+                return [min(max(position, 0), length - 1) for position in wanted]
+            case "wrap":
+                return [position % length for position in wanted]
+            case "reflect":
+                last = length - 1
+                return [last - abs(last - abs(position)) for position in wanted]
+            case _:
+                return [position for position in wanted if 0 <= position < length]
 
 
 class GatherND(Moves):

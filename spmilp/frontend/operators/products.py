@@ -336,10 +336,7 @@ class Einsum(Contraction):
 def letters(operator: Operator) -> tuple[list[str], str]:
     """Return the letters of each operand, and of the result.
 
-    Raises
-    ------
-    ValueError
-        If the equation is not of the form that the family understands.
+    Raises a ``ValueError`` if the equation is not of the form that the family understands.
     """
     equation = operator.text("equation").replace(" ", "")
     left, arrow, result = equation.partition("->")

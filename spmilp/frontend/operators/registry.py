@@ -25,10 +25,7 @@ def core_operator(kind: str) -> str:
 def family_of(kind: str) -> type[Geometry]:
     """Return the family of an ONNX operator type.
 
-    Raises
-    ------
-    ValueError
-        If there is none.
+    Raises a ``ValueError`` if there is none.
     """
     if kind not in _BY_KIND:
         raise ValueError(f"operator {kind} is not supported")

@@ -59,10 +59,7 @@ WindowReads: TypeAlias = Callable[[Window, tuple[int, int], int], tuple[int, int
 def windows_of(operator: Operator, rank: int) -> tuple[Window, ...]:
     """Return the windows along the ``rank`` spatial axes of a convolution or pooling.
 
-    Raises
-    ------
-    ValueError
-        If an attribute is missing or has the wrong length or sign.
+    Raises a ``ValueError`` if an attribute is missing or has the wrong length or sign.
     """
     names = ("kernel_shape", "strides", "dilations")
     sizes = [operator.integers(name, rank) for name in names]

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from spmilp.bounds.resources import WorkingSets
+from spmilp.bounds.resources import least_reads
 from spmilp.errors import Shortage
 from spmilp.machine.machine import Core, CoreKind, Machine, Memory, MemoryKind
 from spmilp.plan.plan import Placement, Plan
@@ -109,7 +109,7 @@ def least_bytes(problem: Problem, task: Task, alignment: Bytes = 1, unpadded: in
     sizes = [*(problem.buffers[buffer].bytes for buffer in task.writes), task.scratch]
     saved: list[Bytes] = []
     if problem.machine.remote is None:
-        sizes += WorkingSets(problem).read(task)
+        sizes += least_reads(problem, task).values()
         pairs = [
             [
                 min(problem.slices[s].bytes, problem.buffers[b].bytes)

@@ -46,11 +46,6 @@ def _views(canvas: Array, windows: Sequence[Window], every: Sequence[int] | None
     return views[(slice(None), slice(None), *outputs, *inner)]
 
 
-def _over_positions(call: Call) -> tuple[int, ...]:
-    """Return the axes of the positions in a window."""
-    return tuple(range(len(call.box), 2 * len(call.box) - 2))
-
-
 def _total(call: Call, values: Array) -> Array:
     """Return the sum of each window, one position after the other, as exported C adds them.
 
@@ -64,7 +59,8 @@ def max_pool(call: Call) -> Array:
     """Return the maximum of each window; padding never wins."""
     dtype = call.array(0).dtype
     lowest = np.iinfo(dtype).min if np.issubdtype(dtype, np.integer) else -np.inf
-    return np.asarray(windows_over(call, lowest).max(axis=_over_positions(call)))
+    positions = tuple(range(len(call.box), 2 * len(call.box) - 2))
+    return np.asarray(windows_over(call, lowest).max(axis=positions))
 
 
 def average_pool(call: Call) -> Array:

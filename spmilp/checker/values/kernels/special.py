@@ -66,19 +66,6 @@ def group_normalization(call: Call) -> Array:
     return np.asarray(inside * scale + bias)
 
 
-def lrn(call: Call) -> Array:
-    """Return each value divided by a power of the sum of squares around its channel."""
-    operator, values, first = call.operator, call.array(0), call.read(0)[1][0]
-    size = operator.integer("size")
-    total = np.zeros(call.extent, dtype=values.dtype)
-    for place, channel in enumerate(range(*call.box[1])):
-        low, high = channel - (size - 1) // 2, channel + size // 2 + 1
-        near = values[:, max(low - first, 0) : high - first]
-        total[:, place] = (near * near).sum(axis=1)
-    alpha, beta, bias = (np.float32(operator.number(name)) for name in ("alpha", "beta", "bias"))
-    return np.asarray(_inside(call, values) / (bias + alpha / np.float32(size) * total) ** beta)
-
-
 def pad(call: Call) -> Array:
     """Put elements around the input; negative pads cut some off."""
     operator, rank = call.operator, len(call.box)
