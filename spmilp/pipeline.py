@@ -89,9 +89,7 @@ def solve(
         tiles_are_fallback=start.is_fallback,
     )
     watch.log.note(result.bound_source, result.objective, result.bound)
-    return replace(
-        result, seconds=watch.seconds_gone, log=watch.log.entries, ended_by=watch.ended_by
-    )
+    return replace(result, **watch.seen())
 
 
 def problem_of(
@@ -148,8 +146,7 @@ def _unlocked(
 
     After an interrupt, and where there is not enough memory, the schedule that there is counts.
     """
-    known = start.result() if start.interrupted else None
-    if known is not None:
+    if start.interrupted and (known := start.result()) is not None:
         return known
     clock, observer, verdict, hint = watch.clock, watch.observer, None, None
     try:
@@ -173,8 +170,7 @@ def _unlocked(
         answer = solve_problem(start.problem, options.solver, limits, hint)
         return answer if valid is None else _no_worse(start.problem, answer, valid)
     except (KeyboardInterrupt, MemoryError):
-        known = start.result(verdict, hint)
-        if known is None:
+        if (known := start.result(verdict, hint)) is None:
             raise
         return known
 
@@ -187,8 +183,7 @@ def _limits(
         time_limit=watch.clock.seconds_left(share),
         gap=options.gap,
         seed=options.seed,
-        # With an effort the plan is the same however many there are.
-        workers=options.workers if watch.work is None else 1,
+        workers=watch.workers,
         on_progress=watch.progress,
         on_warning=watch.observer.on_warning,
         pace=watch.clock.pace,

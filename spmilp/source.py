@@ -83,8 +83,7 @@ class NetworkSource:
             how=options.tiles,
             justifies=options.solver == DEFAULT_SOLVER,
             on_warning=warn,
-            # Work that is counted elsewhere would end the search at another moment.
-            workers=options.workers if watch.work is None else 1,
+            workers=watch.workers,
         )
         # The schedules by which tiles are chosen know of no other pins than tiles.
         if options.pins.are_of_tiles_alone:

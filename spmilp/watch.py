@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from time import perf_counter
+from typing import Any
 
 from spmilp.options import Options
 from spmilp.problem.problem import Problem
@@ -57,6 +58,8 @@ class Watch:
     ----------
     clock
         Of the whole solve.
+    workers
+        How many may work on it; with an effort one, so that all computers find the same.
     work
         The work of the whole solve, if it is counted.
     log
@@ -68,6 +71,8 @@ class Watch:
         self.observer = observer
         self.work = None if options.effort is None else Work(limit)
         self.clock = Clock(options.effort or limit, self.work)
+        # Work that is counted elsewhere would end the search at another moment.
+        self.workers = options.workers if self.work is None else 1
         self._began = perf_counter()
         self.log = SearchLog(lambda: self.seconds_gone, observer.on_log)
 
@@ -76,12 +81,12 @@ class Watch:
         """Wall seconds since it began."""
         return perf_counter() - self._began
 
-    @property
-    def ended_by(self) -> str | None:
-        """What ended a search whose work is counted: the effort, or before it the time limit."""
-        if self.work is None:
-            return None
-        return "time limit" if self.work.was_late else "effort"
+    def seen(self) -> dict[str, Any]:
+        """Return what a result says of the solve: ``seconds``, ``log`` and ``ended_by``."""
+        ended_by = None
+        if self.work is not None:
+            ended_by = "time limit" if self.work.was_late else "effort"
+        return {"seconds": self.seconds_gone, "log": self.log.entries, "ended_by": ended_by}
 
     def better_tiles(self, value: int, tasks: int) -> None:
         """Note what the search for tiles has found."""

@@ -194,7 +194,7 @@ class Point:
         watch = Watch(options)
         answer, _ = find_plan(TiledProblem(problem=target, known=known), options, watch)
         result = checked(target, answer, asked=options.solver)
-        return replace(result, seconds=watch.seconds_gone, log=watch.log.entries)
+        return replace(result, **watch.seen())
 
 
 def points_of(
