@@ -71,6 +71,8 @@ def solved(network: str, machine: str, limit: float, *, of_processor: bool) -> R
             machine,
             "--time-limit",
             f"{limit}s",
+            "--workers",
+            "1",
             "-o",
             folder,
             "--json",
