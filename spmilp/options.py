@@ -92,7 +92,12 @@ def _seconds(given: str | float | None) -> float:
 
 
 def _workers(given: int | None) -> int:
-    return int(os.environ.get(WORKERS) or processors()) if given is None else given
+    if given is not None:
+        return given
+    usual = os.environ.get(WORKERS) or str(processors())
+    if not usual.isdecimal() or int(usual) < 1:
+        raise ArgumentError(f"the variable {WORKERS} is {usual!r}; set a number of 1 or more")
+    return int(usual)
 
 
 def usual_time_limit(given: float, effort: float | None) -> float:

@@ -113,7 +113,10 @@ class Perturbation:
             From which a part may be taken over.
         """
         keys, cores = _positions(now.order).astype(np.float64), now.columns.core.copy()
-        change = str(self._rng.choice(CHANGES, p=SETTINGS.shares))
+        # As Generator.choice draws it, which loses an interrupt that comes while it looks at p.
+        shares = np.cumsum(SETTINGS.shares)
+        drawn = np.searchsorted(shares / shares[-1], self._rng.random(), side="right")
+        change = CHANGES[int(drawn)]
         if change == "cores":
             self._move(cores)
             can_run = self._able[np.arange(cores.size), cores]
