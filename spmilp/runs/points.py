@@ -50,7 +50,18 @@ MOST_POINTS = 100_000
 _NUMBER = re.compile(r"\d+(\.\d+|/0*[1-9]\d*)?")
 
 
-SETTINGS = "solver", "tiles", "objective", "time_limit", "effort", "gap", "seed", "workers", "pins"
+SETTINGS = (
+    "input",
+    "solver",
+    "tiles",
+    "objective",
+    "time_limit",
+    "effort",
+    "gap",
+    "seed",
+    "workers",
+    "pins",
+)
 """Options of a solve that a row may have."""
 
 

@@ -26,7 +26,7 @@ from spmilp.source import DEFAULT_MACHINE
 
 TABLE = "sweep.csv"
 
-OPTIONS = "dim", "tiles", "objective", "pins", "time_limit", "effort", "gap", "workers"
+OPTIONS = "dim", "input", "tiles", "objective", "pins", "time_limit", "effort", "gap", "workers"
 """Options of a solve that hold for each row."""
 
 
@@ -90,9 +90,9 @@ def sweep(
     on_news
         Called after each row with how far the sweep is, in words.
     given
-        Options of :func:`spmilp.solve` that hold for each row: ``dim``, ``tiles``, ``objective``,
-        ``pins``, ``time_limit``, ``effort``, ``gap``, ``workers``. A row whose machine or
-        tiles lack what a pin names fails, and says so.
+        Options of :func:`spmilp.solve` that hold for each row: ``dim``, ``input``, ``tiles``,
+        ``objective``, ``pins``, ``time_limit``, ``effort``, ``gap``, ``workers``. A row whose
+        machine or tiles lack what a pin names fails, and says so.
 
     Returns
     -------
