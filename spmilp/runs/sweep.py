@@ -21,13 +21,10 @@ from spmilp.processes import processors
 from spmilp.quantities import dimensions
 from spmilp.runs.frames import csv_of, mark_undominated, swept_frame
 from spmilp.runs.jobs import Answer, Executor, Run, Store, processes
-from spmilp.runs.points import AnyMachine, Point, points_of, settings_of, values_of
+from spmilp.runs.points import OPTIONS, AnyMachine, Point, points_of, settings_of, values_of
 from spmilp.source import DEFAULT_MACHINE
 
 TABLE = "sweep.csv"
-
-OPTIONS = "dim", "input", "tiles", "objective", "pins", "time_limit", "effort", "gap", "workers"
-"""Options of a solve that hold for each row."""
 
 
 Listener = Callable[[str], None]

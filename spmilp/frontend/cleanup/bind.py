@@ -1,6 +1,6 @@
 """Lengths of dynamic dimensions, and values of inputs, that are given as options."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from math import prod
 
 import numpy as np
@@ -23,50 +23,36 @@ def bind_dimensions(model: ir.Model, dims: Mapping[str, int]) -> None:
     Raises a ``SpmilpError`` if ``dims`` names a dimension that the model does not have, a length is
     not positive or beyond all memories, or a dimension stays without a length.
     """
-    dynamic = {
-        f"{value.name}.{axis}": name
-        for value in model.graph.inputs
-        for axis, name in enumerate(_names(value))
-        if name
-    }
+    dynamic = dict(axis for value in model.graph.inputs for axis in _dynamic_axes(value))
     known = tuple(dict.fromkeys(dynamic.values()))
-    shared = [axis for axis, name in dynamic.items() if name != axis]
-    alone = f"; one axis alone goes by INPUT.AXIS, as in --dim {shared[-1]}=..." if shared else ""
+    shared = (f"; of one axis alone, --dim {axis}=..." for axis in dynamic if axis not in known)
+    alone = next(shared, "")
     for name, length in dims.items():
         if name not in known and name not in dynamic:
             there = f"its dynamic dimensions are {', '.join(known)}" if known else NONE_DYNAMIC
             raise SpmilpError(f"the model has no dimension {name!r}; {there}{alone}")
         if not 0 < length <= LARGEST:
             raise SpmilpError(f"dimension {name} is {length}, expected 1 to {LARGEST}")
-    missing = [name for axis, name in dynamic.items() if dims.keys().isdisjoint((axis, name))]
+    lengths = {axis: dims.get(axis, dims.get(name)) for axis, name in dynamic.items()}
+    missing = dict.fromkeys(dynamic[axis] for axis, length in lengths.items() if length is None)
     if missing:
-        missing = list(dict.fromkeys(missing))
         options = " ".join(f"--dim {name}=..." for name in missing)
         raise SpmilpError(f"the length of {', '.join(missing)} is not known; give {options}{alone}")
     for value in model.graph.inputs:
-        names = _names(value)
-        if names and value.shape is not None:
-            axes = enumerate(zip(names, value.shape, strict=True))
-            value.shape = ir.Shape(
-                [
-                    dims.get(f"{value.name}.{axis}", dims.get(name)) if name else length
-                    for axis, (name, length) in axes
-                ]
-            )
+        axes = enumerate(value.shape or ())
+        value.shape = ir.Shape([lengths.get(f"{value.name}.{at}", given) for at, given in axes])
 
 
-def _names(value: ir.Value) -> tuple[str, ...]:
-    """For each axis, the name of its dynamic dimension, ``""`` where its length is fixed."""
+def _dynamic_axes(value: ir.Value) -> Iterator[tuple[str, str]]:
+    """Yield ``INPUT.AXIS`` of each axis without a length, and its name, which may be the same."""
     if value.shape is None:
         raise SpmilpError(
             f"input {value.name} is no tensor of known rank; the front end reads tensors only"
         )
-    names = []
     for axis, length in enumerate(value.shape):
-        symbol = length.value if isinstance(length, ir.SymbolicDim) else None
-        fixed = isinstance(length, int) and length > 0
-        names.append("" if fixed else symbol or f"{value.name}.{axis}")
-    return tuple(names)
+        if not isinstance(length, int) or length <= 0:
+            own = f"{value.name}.{axis}"
+            yield own, (length.value if isinstance(length, ir.SymbolicDim) else None) or own
 
 
 def bind_inputs(model: ir.Model, given: Mapping[str, str]) -> dict[str, NDArray[np.generic]]:

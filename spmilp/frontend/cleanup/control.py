@@ -63,13 +63,20 @@ def _unroll(graph: ir.Graph, node: ir.Node) -> bool:
         return False
     step, given = 0, list[ir.Value]()
     while goes_on and step < trips:
+        size = (step + 1) * sum(1 for _ in body.all_nodes())
+        if size > MOST_NODES:
+            raise RefusedError(
+                f"its first {step + 1:,} steps make {size:,} nodes, expected at most "
+                f"{MOST_NODES:,}; export the model with fewer steps"
+            )
         build = Builder(graph, f"{name_of(node)}/{step}")
         told = [build.constant(np.array(one)) for one in (step, True)[:first]]
         slices = [
             build.at(value, axis, trips - 1 - step if is_backwards else step)
             for value, axis, is_backwards in zip(scanned, axes, backwards, strict=True)
         ]
-        results = _copied(graph, node, body, build, [*told, *states, *slices], step)
+        node.prepend(build.tape.nodes)
+        results = _copied(graph, node, build.prefix, [*told, *states, *slices])
         condition = results.pop(0) if first else None
         goes_on, step = _number(condition, 1), step + 1
         if goes_on is None:
@@ -88,39 +95,30 @@ def _number(value: ir.Value | None, default: int) -> int | None:
 
 
 def _copied(
-    graph: ir.Graph,
-    node: ir.Node,
-    body: ir.Graph,
-    build: Builder,
-    given: Sequence[ir.Value],
-    step: int,
+    graph: ir.Graph, node: ir.Node, prefix: str, given: Sequence[ir.Value]
 ) -> list[ir.Value]:
-    """Put what was built, and a copy of a body, before its node; return what the copy gives."""
-    size = (step + 1) * sum(1 for _ in body.all_nodes())
-    if size > MOST_NODES:
-        raise RefusedError(
-            f"its first {step + 1:,} steps make {size:,} nodes, expected at most {MOST_NODES:,}; "
-            "export the model with fewer steps"
-        )
-    copy = body.clone(allow_outer_scope_values=True)
+    """Put a copy of a loop's body, its inputs given, before the loop; return what it gives."""
+    copy = node.attributes["body"].as_graph().clone(allow_outer_scope_values=True)
     inputs = dict(zip(copy.inputs, given, strict=True))
     for old, new in inputs.items():
-        ir.convenience.replace_all_uses_with(old, new, replace_graph_outputs=True)
+        for user, position in tuple(old.uses()):
+            user.replace_input_with(position, new)
     for value in (value for each in copy.all_nodes() for value in each.outputs):
         value.shape = value.type = None
     copy.opset_imports.update(graph.opset_imports)
     # The condition may follow from the number of the step.
     fold_once(ir.Model(copy, ir_version=10))
-    results, nodes, own = list(copy.outputs), list(copy), list(copy.initializers.values())
+    results = [inputs.get(value, value) for value in copy.outputs]
+    nodes, own = list(copy), list(copy.initializers.values())
     copy.outputs.clear()
     copy.initializers.clear()
     copy.remove(nodes)
     named: list[ir.Node | ir.Value] = [*nodes, *own]
     for each in (*named, *(value for one in nodes for value in one.outputs)):
-        each.name = f"{build.prefix}/{each.name}"
+        each.name = f"{prefix}/{each.name}"
     for value in own:
         graph.register_initializer(value)
-    node.prepend([*build.tape.nodes, *nodes])
+    node.prepend(nodes)
     return results
 
 
