@@ -364,6 +364,8 @@ def fault_of(node: ir.Node, version: int) -> str | None:
     # ONNX's shape inference crashes over this one.
     if kind == "GatherND" and node.attributes.get_int("batch_dims", 0) < 0:
         return "attribute batch_dims is negative, expected 0 or more"
+    if kind == "Scan" and version < 9:
+        return "Scan of operator set 8 scans along the second axis; export it with set 9 or later"
     # ONNX's converter gives the whole model up.
     if kind == "BatchNormalization" and node.attributes.get_int("spatial", 1) == 0:
         return "attribute spatial is 0, expected 1"
