@@ -182,7 +182,7 @@ def new_shape_only(
 
 def mark_missing_values(model: ir.Model) -> None:
     """Mark the constants that have no values, or whose file is not there or too short."""
-    graph = model.graph
+    graph = passes.LiftSubgraphInitializersToMainGraphPass()(model).model.graph
     for value in list(graph.initializers.values()):
         tensor = value.const_value
         if tensor is not None and not _has_values(tensor):

@@ -51,6 +51,8 @@ def _unroll(graph: ir.Graph, node: ir.Node) -> bool:
     count = len(body.inputs) - first - node.attributes.get_int("num_scan_inputs", 0)
     inputs = [value for value in node.inputs[first:] if value is not None]
     states, scanned = inputs[:count], inputs[count:]
+    if first + len(inputs) != len(body.inputs):
+        raise RefusedError(f"{first + len(inputs)} inputs, but its body has {len(body.inputs)}")
     none = (0,) * len(scanned)
     axes, backwards = listed("scan_input_axes", none), listed("scan_input_directions", none)
     trips: int | ir.SymbolicDim | None = None
@@ -61,12 +63,14 @@ def _unroll(graph: ir.Graph, node: ir.Node) -> bool:
         trips = scanned[0].shape[axes[0]]
     if not isinstance(trips, int) or goes_on is None:
         return False
-    step, given = 0, list[ir.Value]()
+    last = body.outputs[0].producer() if first else None
+    may_end = last is not None and last.op_type not in ("Constant", "Identity")
+    step, given, size = 0, list[ir.Value](), sum(1 for _ in body.all_nodes())
     while goes_on and step < trips:
-        size = (step + 1) * sum(1 for _ in body.all_nodes())
-        if size > MOST_NODES:
+        steps = step + 1 if may_end else trips
+        if steps * size > MOST_NODES:
             raise RefusedError(
-                f"its first {step + 1:,} steps make {size:,} nodes, expected at most "
+                f"its {steps:,} steps make {steps * size:,} nodes, expected at most "
                 f"{MOST_NODES:,}; export the model with fewer steps"
             )
         build = Builder(graph, f"{name_of(node)}/{step}")

@@ -57,8 +57,10 @@ def noting_what_is_malformed(node: ir.Node) -> Iterator[None]:
         set_reason(node, f"it is not well-formed: {first_line(error)}")
 
 
-def first_line(error: Exception) -> str:
-    """Return the first line of an error's message, or its kind where there is none."""
+def first_line(error: BaseException) -> str:
+    """Return the first line of what caused an error, or its kind where it says nothing."""
+    while error.__cause__ is not None:
+        error = error.__cause__
     return next(iter(str(error).splitlines()), type(error).__name__)
 
 
