@@ -23,7 +23,6 @@ from spmilp.problem.problem import Problem
 from spmilp.quantities import input_values
 
 NO_DIMENSIONS: Mapping[str, int] = {}
-NO_VALUES: Mapping[str, str] = {}
 
 
 def load_network(
@@ -31,7 +30,7 @@ def load_network(
     dims: Mapping[str, int] = NO_DIMENSIONS,
     kinds: Sequence[CoreKind] = (),
     passes: Passes = DEFAULT_PASSES,
-    values: Mapping[str, str] = NO_VALUES,
+    values: Mapping[str, str] | None = None,
 ) -> Network:
     """Read an ONNX model and prepare it for tiling.
 
@@ -57,7 +56,7 @@ def load_network(
     """
     model, sha256 = read_model(path)
     names = tuple(str(value.name) for value in model.graph.outputs)
-    given = bind_inputs(model, values)
+    given = bind_inputs(model, values or {})
     model = clean_up(model, dims, known_kinds(), passes)
     unfused = integerise(convert(model))
     # A constant without elements may be an output; there is nothing to compute.
