@@ -44,8 +44,8 @@ EXACT = CHOICES | {
 
 AROUND_ONE = frozenset(
     {
-        *("Celu", "Elu", "Erf", "GRU", "Gelu", "LSTM", "Mish", "QuickGelu", "RNN", "Selu"),
-        *("Sigmoid", "Softplus", "Swish", "Tanh"),
+        *("Celu", "Elu", "Erf", "GRU", "Gelu", "LSTM", "Loop", "Mish", "QuickGelu", "RNN", "Scan"),
+        *("Selu", "Sigmoid", "Softplus", "Swish", "Tanh"),
     }
 )
 """Operators that compute with numbers around 1 however small their results are: exp(x) - 1."""
