@@ -20,8 +20,8 @@ from spmilp.frontend.cleanup.nodes import (
     set_reason,
 )
 
-MOST_NODES = 10_000
-"""Most nodes that the steps of one loop may make."""
+MOST_NODES = 20_000
+"""Most nodes of a model with the steps of its loops: they are folded in half a minute."""
 
 MOST_VALUES = 16
 """Most elements of an input of which it is proposed to fix the values."""
@@ -47,6 +47,7 @@ def unroll_loops(model: ir.Model) -> bool:
 
 def _unroll(graph: ir.Graph, node: ir.Node) -> bool:
     body, listed = node.attributes["body"].as_graph(), node.attributes.get_ints
+    # A Loop and its body begin with a number of steps, or of the step, and a condition.
     first = 2 if node.op_type == "Loop" else 0
     count = len(body.inputs) - first - node.attributes.get_int("num_scan_inputs", 0)
     inputs = [value for value in node.inputs[first:] if value is not None]
@@ -65,13 +66,14 @@ def _unroll(graph: ir.Graph, node: ir.Node) -> bool:
         return False
     last = body.outputs[0].producer() if first else None
     may_end = last is not None and last.op_type not in ("Constant", "Identity")
-    step, given, size = 0, list[ir.Value](), sum(1 for _ in body.all_nodes())
+    step, given = 0, list[ir.Value]()
+    there, size = graph.num_nodes(), sum(1 for _ in body.all_nodes())
     while goes_on and step < trips:
         steps = step + 1 if may_end else trips
-        if steps * size > MOST_NODES:
+        if there + steps * size > MOST_NODES:
             raise RefusedError(
-                f"its {steps:,} steps make {steps * size:,} nodes, expected at most "
-                f"{MOST_NODES:,}; export the model with fewer steps"
+                f"with its {steps:,} steps the model has {there + steps * size:,} nodes, expected "
+                f"at most {MOST_NODES:,}; export the model with fewer steps"
             )
         build = Builder(graph, f"{name_of(node)}/{step}")
         told = [build.constant(np.array(one)) for one in (step, True)[:first]]
