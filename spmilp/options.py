@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from spmilp.errors import ArgumentError
 from spmilp.problem.objective import Quantity
 from spmilp.processes import processors
-from spmilp.quantities import dimensions, duration, share
+from spmilp.quantities import dimensions, duration, input_values, share
 from spmilp.tile_selection.settings import Tiles
 
 if TYPE_CHECKING:
@@ -135,7 +135,11 @@ class Options:
     Parameters
     ----------
     dim
-        Size of a dynamic dimension of the model: ``{"batch": 1}``, ``batch=1`` (repeat).
+        Size of a dynamic dimension of the model: ``{"batch": 1}``, ``batch=1`` (repeat); of one
+        axis of an input: ``{"x.2": 64}``, ``x.2=64``.
+    input
+        Values of an input that is the same at each run, so that what they decide is known ahead:
+        ``{"sr": 16000}``, ``sr=16000``, ``sizes=2,3`` (repeat).
     solver
         Which solver; ``spmilp solvers`` lists them.
     tiles
@@ -183,6 +187,7 @@ class Options:
     """
 
     dim: Mapping[str, int] = _option(None, list[str] | None, dimensions, metavar="NAME=SIZE")
+    input: Mapping[str, str] = _option(None, list[str] | None, input_values, metavar="NAME=VALUE")
     solver: str = _option(DEFAULT_SOLVER, str, _solver)
     tiles: Tiles = _option(
         None,

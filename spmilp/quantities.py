@@ -88,20 +88,40 @@ def dimensions(given: Mapping[str, int] | Iterable[str] | None) -> dict[str, int
     """
     if isinstance(given, Mapping):
         return dict(given)
-    sizes: dict[str, int] = {}
+    expected = "NAME=SIZE with a size of 1 or more, as in --dim batch=1"
+    read = _by_name("dim", given, expected)
+    for name, size in read.items():
+        if not (size.isascii() and size.isdecimal() and int(size) > 0):
+            raise ArgumentError(f"dim {name}={size}: expected {expected}", is_option=True)
+    return {name: int(size) for name, size in read.items()}
+
+
+def input_values(given: Mapping[str, object] | Iterable[str] | None) -> dict[str, str]:
+    """Read ``sr=16000``, ``{"sr": 16000}`` and their like as texts by name; lists have commas.
+
+    Raises an ``ArgumentError`` if a text is not ``NAME=VALUE``, or a name comes twice.
+    """
+    if not isinstance(given, Mapping):
+        return _by_name("input", given, "NAME=VALUE, as in --input sr=16000 or --input sizes=2,3")
+    return {
+        name: ",".join(map(str, each))
+        if isinstance(each, Iterable) and not isinstance(each, str)
+        else str(each)
+        for name, each in given.items()
+    }
+
+
+def _by_name(option: str, given: Iterable[str] | None, expected: str) -> dict[str, str]:
+    found: dict[str, str] = {}
     for text in given or ():
-        name, equals, size = text.rpartition("=")
-        if not (name and equals and size.isascii() and size.isdecimal() and int(size) > 0):
+        name, _, value = text.rpartition("=")
+        if not (name and value):
+            raise ArgumentError(f"{option} {text}: expected {expected}", is_option=True)
+        if found.setdefault(name, value) != value:
             raise ArgumentError(
-                f"dim {text}: expected NAME=SIZE with a size of 1 or more, as in --dim batch=1",
-                is_option=True,
+                f"{option} {name} is given as {found[name]} and as {value}", is_option=True
             )
-        if name in sizes and sizes[name] != int(size):
-            raise ArgumentError(
-                f"dim {name} is given as {sizes[name]} and as {size}", is_option=True
-            )
-        sizes[name] = int(size)
-    return sizes
+    return found
 
 
 def share(given: str | float) -> float:

@@ -19,6 +19,7 @@ from spmilp.problem.named_pins import with_pins
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.pins import NO_PINS
 from spmilp.problem.problem import Problem
+from spmilp.quantities import input_values
 from spmilp.result import Origin
 from spmilp.tile_selection.choose import choose_tiles
 from spmilp.tile_selection.first_choice import NetworkOnMachine
@@ -135,10 +136,10 @@ def what_is_mapped(
             f"{name} is a problem, which carries its cycles; leave the cost model out, or give the "
             "ONNX model"
         )
-    if machine is not None or options.dim or options.passes:
+    if machine is not None or options.dim or options.input or options.passes:
         raise ArgumentError(
             f"{name} is a problem, which carries its machine, its sizes and its passes; leave "
-            "machine, dim and passes out, or give the ONNX model"
+            "machine, dim, input and passes out, or give the ONNX model"
         )
     observer.on_stage(Stage.READING)
     problem = model if isinstance(model, Problem) else read_problem(model)
@@ -158,7 +159,9 @@ def _network_source(
     if options.cost_model is not None:
         target = replace(target, machine=with_learned_cycles(target.machine, options.cost_model))
     observer.on_stage(Stage.READING)
-    network, target = load(model, target, dim=options.dim, passes=options.passes)
+    network, target = load(
+        model, target, dim=options.dim, input=options.input, passes=options.passes
+    )
     if options.objective is Quantity.ENERGY:
         _refuse_energy_that_is_not_stated(target.machine)
     empty = [one.name for one in network.tensors.values() if one.shape_only and one.values is None]
@@ -184,6 +187,7 @@ def load(
     machine: MachineGiven = None,
     *,
     dim: Mapping[str, int] | None = None,
+    input: Mapping[str, object] | None = None,
     passes: str = "",
 ) -> tuple[Network, MachineFile]:
     """Read a model and a machine, clean the model up, and fuse what the machine's cores can run."""
@@ -192,7 +196,8 @@ def load(
 
     target = as_machine_file(DEFAULT_MACHINE if machine is None else machine)
     found = find_model(str(model))
-    return load_network(found, dim or {}, target.machine.kinds, passes_from(passes)), target
+    kinds, on, values = target.machine.kinds, passes_from(passes), input_values(input)
+    return load_network(found, dim or {}, kinds, on, values), target
 
 
 def _refuse_energy_that_is_not_stated(machine: Machine) -> None:

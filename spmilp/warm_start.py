@@ -211,9 +211,10 @@ def tiles_of(
     try:
         tilings = tilings_of(problem, subject.network)
     except SpmilpError as error:
+        sizes = "give the sizes that it was made for (--dim), or " if subject.network.dim else ""
         raise FileError(
-            f"{hint.name}: not of this model with these sizes: {error}; give the sizes that it was "
-            "made for (--dim), or leave it out if a version made it that fused operators otherwise"
+            f"{hint.name}: not of this model with these sizes: {error}; {sizes}leave it out if a "
+            "version made it that fused operators otherwise"
         ) from error
     here = None if groups_that_do_not_fit(subject.lower(tilings)) else tilings
     own = replace(subject, machine=problem.machine).lower(tilings)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from spmilp.machine.read import MachineFile
 
 
-@verb("dim", "pins", source=argument("PROBLEM.json|MODEL.onnx"))
+@verb("dim", "input", "pins", source=argument("PROBLEM.json|MODEL.onnx"))
 def bound(source: str, machine: str | None = None, *, as_json: bool = False, **given: Any) -> None:
     """Print every proven lower bound, and which is best for each quantity.
 
@@ -90,6 +90,7 @@ def calibrate(
     output: Path = Path("tiles.csv"),
     machine: str = "mesh4x4",
     dim: list[str] | None = None,
+    input: list[str] | None = None,
     as_json: bool = False,
 ) -> None:
     """Say how well measured cycles of tiles can be learned, for solve --cost-model.
@@ -113,7 +114,8 @@ def calibrate(
     from spmilp.source import load
 
     if not source.endswith(".csv"):
-        network, file = load(source, machine, dim=quantities.dimensions(dim))
+        values = quantities.input_values(input)
+        network, file = load(source, machine, dim=quantities.dimensions(dim), input=values)
         tiles = calibration.tiles_worth_measuring(network, file.machine)
         write_atomically(output, calibration.as_csv(tiles))
         out.print_answer({"files": [str(output)]}, [f"written: {output}"], as_json=as_json)

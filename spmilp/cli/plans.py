@@ -212,6 +212,7 @@ def explain(
     source: str,
     machine: str | None = None,
     dim: list[str] | None = None,
+    input: list[str] | None = None,
     problem: Path | None = None,
     time_limit: float = 20.0,
     groups: bool = False,
@@ -239,7 +240,8 @@ def explain(
     """
     from spmilp.explaining.explain import explain as explained
 
-    network: dict[str, Any] = {"dim": quantities.dimensions(dim), "passes": passes}
+    values = quantities.input_values(input)
+    network: dict[str, Any] = {"dim": quantities.dimensions(dim), "input": values, "passes": passes}
     if groups:
         _print_groups(source, machine, network, as_json=as_json)
         return

@@ -54,7 +54,7 @@ SWEPT_COLUMNS = {
 
 
 @verb(
-    *("dim", "objective", "time_limit", "effort", "gap", "seed", "workers"),
+    *("dim", "input", "objective", "time_limit", "effort", "gap", "seed", "workers"),
     sources=argument("MODEL.onnx|PROBLEM.json..."),
     solvers=option(metavar="A,B,..."),
     output=option("-o", metavar="FILE.csv", dir_okay=False),
@@ -119,7 +119,7 @@ SWEPT = {
 
 
 @verb(
-    *("dim", "tiles", "objective", "pins", "time_limit", "effort", "gap", "workers"),
+    *("dim", "input", "tiles", "objective", "pins", "time_limit", "effort", "gap", "workers"),
     models=argument("MODEL.onnx..."),
     machine=option("-m", metavar="A,B,..."),
     spm=option(**SWEPT),

@@ -46,6 +46,7 @@ def explain(
     machine: MachineGiven = None,
     *,
     dim: Mapping[str, int] | None = None,
+    input: Mapping[str, object] | None = None,
     passes: str = "",
     time_limit: str | float = 20.0,
 ) -> Explanation:
@@ -57,7 +58,7 @@ def explain(
     ----------
     source
         A result; a problem or its file; or an ONNX model, ``onnx:NAME`` included.
-    machine, dim, passes
+    machine, dim, input, passes
         For a model, as :func:`spmilp.solve` has them.
     time_limit
         After which no further change is tried: ``"60s"``, or seconds.
@@ -83,13 +84,13 @@ def explain(
         return source.explain()
     if isinstance(source, Problem) or str(source).endswith(".json"):
         try:
-            problem = pipeline.tiled_problem(source, machine, dim=dim)[0].problem
+            problem = pipeline.tiled_problem(source, machine, dim=dim, input=input)[0].problem
         except PinError:
             # What its pins contradict is to be explained.
             problem = source if isinstance(source, Problem) else read_problem(source)
         return _of_problem(problem, seconds)
     file = as_machine_file(machine or DEFAULT_MACHINE)
-    network, _ = load(str(source), file, dim=dim, passes=passes)
+    network, _ = load(str(source), file, dim=dim, input=input, passes=passes)
     return _of_model(network, file, seconds)
 
 

@@ -36,8 +36,6 @@ from spmilp.frontend.operators.resize import SIMPLE
 from spmilp.frontend.unfused import UnfusedNetwork
 from spmilp.units import Extents
 
-CONTROL_FLOW = frozenset({"If", "Loop", "Scan"})
-
 
 def convert(model: ir.Model) -> UnfusedNetwork:
     """Return the operators and tensors of a cleaned-up model.
@@ -130,14 +128,6 @@ def _is_lowerable(node: ir.Node) -> None:
     reason = reason_of(node)
     if reason is not None:
         raise ValueError(reason)
-    if node.op_type == "Loop" and node.inputs[0] and node.inputs[0].const_value is not None:
-        steps = int(node.inputs[0].const_value.numpy().item())
-        raise ValueError(f"its {steps} steps are not unrolled; export the model with them unrolled")
-    if node.op_type in CONTROL_FLOW:
-        raise ValueError(
-            "control flow that depends on data is not supported; export the model with its "
-            "conditions and numbers of steps fixed"
-        )
     if node.domain not in ("", "ai.onnx"):
         raise ValueError(
             f"operator {node.op_type} of domain {node.domain} is not supported; give the model its "

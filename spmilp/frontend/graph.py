@@ -9,8 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spmilp.cached import Cache
+from spmilp.files import sha256_of
 from spmilp.frontend.passes import DEFAULT_PASSES, Passes
 from spmilp.units import LARGEST, Bytes, Extents
+
+GIVEN = "input "
+"""Begins what a problem says of an input whose values were given."""
 
 T = TypeVar("T")
 Attribute: TypeAlias = int | float | str | tuple[int, ...] | tuple[float, ...]
@@ -224,8 +228,8 @@ class Network:
         Of the model file.
     renamed
         The name in the model of each output that has another here: a copy of an input.
-    passes
-        With which it was made.
+    passes, dim, given
+        With which it was made: lengths of dynamic dimensions, values of inputs that are constants.
     """
 
     name: str
@@ -236,4 +240,15 @@ class Network:
     sha256: str
     renamed: Mapping[str, str] = field(default_factory=dict)
     passes: Passes = DEFAULT_PASSES
+    dim: Mapping[str, int] = field(default_factory=dict)
+    given: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
     cache: Cache = field(default_factory=Cache, init=False, repr=False)
+
+    @property
+    def sources(self) -> tuple[tuple[str, str], ...]:
+        """What a problem says of how it was made: values that were given, passes."""
+        texts = (
+            f"{GIVEN}{name}={','.join(map(str, values.reshape(-1).tolist()))}"
+            for name, values in sorted(self.given.items())
+        )
+        return (*((text, sha256_of(text.encode())) for text in texts), *self.passes.sources)

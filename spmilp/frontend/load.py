@@ -6,11 +6,12 @@ from itertools import compress
 from pathlib import Path
 
 from spmilp.errors import FileError
+from spmilp.frontend.cleanup.bind import bind_inputs
 from spmilp.frontend.cleanup.clean import clean_up
 from spmilp.frontend.convert import convert
 from spmilp.frontend.find import find_model
 from spmilp.frontend.fuse import fuse
-from spmilp.frontend.graph import Network
+from spmilp.frontend.graph import GIVEN, Network
 from spmilp.frontend.operators.registry import known_kinds
 from spmilp.frontend.passes import DEFAULT_PASSES, Passes, passes_of
 from spmilp.frontend.quantise import integerise
@@ -19,6 +20,7 @@ from spmilp.frontend.sanity import check_groups
 from spmilp.frontend.unfused import settle_outputs, without_dead
 from spmilp.machine.machine import CoreKind
 from spmilp.problem.problem import Problem
+from spmilp.quantities import input_values
 
 NO_DIMENSIONS: Mapping[str, int] = {}
 
@@ -28,17 +30,20 @@ def load_network(
     dims: Mapping[str, int] = NO_DIMENSIONS,
     kinds: Sequence[CoreKind] = (),
     passes: Passes = DEFAULT_PASSES,
+    values: Mapping[str, str] | None = None,
 ) -> Network:
     """Read an ONNX model and prepare it for tiling.
 
     Parameters
     ----------
     dims
-        Lengths of the model's dynamic dimensions by name.
+        Lengths of the model's dynamic dimensions by name, or by input and axis.
     kinds
         The machine's kinds of cores; operators are only fused if one of them can run all.
     passes
         Those that are on.
+    values
+        Of inputs that are to be constants, with commas between them.
 
     Raises
     ------
@@ -47,10 +52,11 @@ def load_network(
     UnsupportedOperatorError
         If it has nodes that cannot be lowered; all of them are listed.
     SpmilpError
-        If a dynamic dimension is unknown or has no length.
+        If a dynamic dimension is unknown or has no length, or values are not an input's.
     """
     model, sha256 = read_model(path)
     names = tuple(str(value.name) for value in model.graph.outputs)
+    given = bind_inputs(model, values or {})
     model = clean_up(model, dims, known_kinds(), passes)
     unfused = integerise(convert(model))
     # A constant without elements may be an output; there is nothing to compute.
@@ -74,6 +80,8 @@ def load_network(
         sha256=sha256,
         renamed={own: name for own, name in outputs if own != name},
         passes=passes,
+        dim=dims,
+        given=given,
     )
     check_groups(network)
     return network
@@ -87,7 +95,9 @@ def load_network_of(
     Raises a ``SpmilpError`` if the model cannot be used, or is another one than the problem names.
     """
     file = find_model(str(model))
-    network = load_network(file, dims, problem.machine.kinds, passes_of(problem.sources))
+    texts = (what.removeprefix(GIVEN) for what, _ in problem.sources if what.startswith(GIVEN))
+    passes, values = passes_of(problem.sources), input_values(texts)
+    network = load_network(file, dims, problem.machine.kinds, passes, values)
     wanted = dict(problem.sources).get("model")
     if wanted is not None and wanted != network.sha256:
         raise FileError(

@@ -11,7 +11,7 @@ from google.protobuf.message import DecodeError
 
 from spmilp.errors import FileError
 from spmilp.files import read_bytes
-from spmilp.frontend.cleanup.nodes import name_of, quiet_libraries
+from spmilp.frontend.cleanup.nodes import first_line, name_of, quiet_libraries
 from spmilp.frontend.find import find_model
 
 
@@ -67,18 +67,18 @@ def _as_file_error(path: Path, verdict: str) -> Iterator[None]:
     try:
         yield
     except (ValueError, TypeError, KeyError, RuntimeError) as error:
-        cause: BaseException = error
-        while cause.__cause__ is not None:
-            cause = cause.__cause__
-        raise FileError(f"{path} {verdict}: {cause}") from error
+        raise FileError(f"{path} {verdict}: {first_line(error)}") from error
 
 
 def _holds_tensors(path: Path, graph: onnx.GraphProto) -> None:
     """Raise if a constant is sparse, or a value a map: what reads the file takes neither."""
-    for sparse in graph.sparse_initializer:
-        raise FileError(
-            f"{path}: constant {sparse.values.name!r} is sparse; store it with all its elements"
-        )
+    attributes = [one for node in graph.node for one in node.attribute]
+    sparse = [one.values.name for one in graph.sparse_initializer]
+    sparse += [one.name for one in attributes if one.HasField("sparse_tensor")]
+    for name in sparse:
+        raise FileError(f"{path}: constant {name!r} is sparse; store it with all its elements")
+    for one in attributes:
+        _holds_tensors(path, one.g)
     for value in (*graph.input, *graph.output, *graph.value_info):
         if "map_type" in str(value.type):
             raise FileError(
@@ -117,9 +117,10 @@ def _all_tensors(graph: ir.Graph) -> Iterator[tuple[str | None, ir.TensorProtoco
 
 def _is_connected(path: Path, graph: ir.Graph) -> None:
     """Raise unless every node and output reads something that exists."""
-    given = {*graph.inputs, *graph.initializers.values()}
-    read = [(f"node {name_of(node)}", value) for node in graph for value in node.inputs]
-    for who, value in (*read, *(("an output", value) for value in graph.outputs)):
+    graphs = (graph, *graph.subgraphs())
+    given = {value for one in graphs for value in (*one.inputs, *one.initializers.values())}
+    read = [(f"node {name_of(n)}", value) for n in graph.all_nodes() for value in n.inputs]
+    for who, value in (*read, *(("an output", v) for one in graphs for v in one.outputs)):
         if value is not None and value.producer() is None and value not in given:
             raise FileError(f"{path}: {who} reads {value.name!r}, which nothing gives")
 

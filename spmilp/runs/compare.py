@@ -77,7 +77,7 @@ class Comparison:
         return str(self.runs[_SHOWN].to_html(index=False))
 
 
-@with_options("dim", "objective", "time_limit", "effort", "gap", "seed", "workers")
+@with_options("dim", "input", "objective", "time_limit", "effort", "gap", "seed", "workers")
 def compare(
     models: Iterable[Model] | Mapping[str, Model],
     machine: MachineGiven = None,
@@ -102,7 +102,7 @@ def compare(
         Their names.
     machine, observer, given
         As for :func:`spmilp.solve`, of whose options these hold for each run: ``dim``,
-        ``objective``, ``time_limit``, ``effort``, ``gap``, ``seed``, ``workers``.
+        ``input``, ``objective``, ``time_limit``, ``effort``, ``gap``, ``seed``, ``workers``.
     on_start
         Called with the instance and the solver before each run.
 
@@ -127,7 +127,7 @@ def compare(
         if solver not in solver_names():
             known = ", ".join(solver_names())
             raise ArgumentError(f"solvers {solver}: there are {known}", is_option=True)
-    of_problems = {name: given.pop(name, None) for name in ("dim", "objective")}
+    of_problems = {name: given.pop(name, None) for name in ("dim", "input", "objective")}
     seed = given.setdefault("seed", 0)
     given["workers"] = given.get("workers") or 1
     problems: dict[str, Problem] = {}

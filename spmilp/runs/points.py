@@ -50,7 +50,10 @@ MOST_POINTS = 100_000
 _NUMBER = re.compile(r"\d+(\.\d+|/0*[1-9]\d*)?")
 
 
-SETTINGS = "solver", "tiles", "objective", "time_limit", "effort", "gap", "seed", "workers", "pins"
+OPTIONS = "dim", "input", "tiles", "objective", "pins", "time_limit", "effort", "gap", "workers"
+"""Options of a solve that hold for each row."""
+
+SETTINGS = ("solver", "seed", *OPTIONS[1:])
 """Options of a solve that a row may have."""
 
 

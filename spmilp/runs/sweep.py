@@ -21,13 +21,10 @@ from spmilp.processes import processors
 from spmilp.quantities import dimensions
 from spmilp.runs.frames import csv_of, mark_undominated, swept_frame
 from spmilp.runs.jobs import Answer, Executor, Run, Store, processes
-from spmilp.runs.points import AnyMachine, Point, points_of, settings_of, values_of
+from spmilp.runs.points import OPTIONS, AnyMachine, Point, points_of, settings_of, values_of
 from spmilp.source import DEFAULT_MACHINE
 
 TABLE = "sweep.csv"
-
-OPTIONS = "dim", "tiles", "objective", "pins", "time_limit", "effort", "gap", "workers"
-"""Options of a solve that hold for each row."""
 
 
 Listener = Callable[[str], None]
@@ -90,9 +87,9 @@ def sweep(
     on_news
         Called after each row with how far the sweep is, in words.
     given
-        Options of :func:`spmilp.solve` that hold for each row: ``dim``, ``tiles``, ``objective``,
-        ``pins``, ``time_limit``, ``effort``, ``gap``, ``workers``. A row whose machine or
-        tiles lack what a pin names fails, and says so.
+        Options of :func:`spmilp.solve` that hold for each row: ``dim``, ``input``, ``tiles``,
+        ``objective``, ``pins``, ``time_limit``, ``effort``, ``gap``, ``workers``. A row whose
+        machine or tiles lack what a pin names fails, and says so.
 
     Returns
     -------

@@ -168,7 +168,9 @@ def _coarse_problems(subject: NetworkOnMachine, quickest: CoarseTilings) -> Iter
     """Yield problems whose tasks fit; where none do as they come, one of which they do."""
     tried = []
     for tilings in quickest:
-        refuse_too_many_pieces(quickest.counts, tilings, remedy="more time (--time-limit), ")
+        refuse_too_many_pieces(
+            quickest.counts, tilings, remedy="give more time (--time-limit), or "
+        )
         problem = subject.lower(tilings)
         if not groups_that_do_not_fit(problem):
             yield problem

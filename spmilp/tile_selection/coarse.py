@@ -46,8 +46,8 @@ def refuse_too_many_tiles(network: Network, machine: Machine) -> None:
         raise SpmilpError(
             f"{network.name}: its results need {tiles:,} tiles at least, expected at most "
             f"{MOST_TILES:,}: the one of group {name} has {sizes[name]:,} B, and the largest "
-            f"scratchpad holds {largest:,} B; give smaller dimensions (--dim), or use a machine "
-            "with larger scratchpads"
+            f"scratchpad holds {largest:,} B; {_smaller(network)}use a machine with larger "
+            "scratchpads"
         )
 
 
@@ -61,7 +61,7 @@ def refuse_too_many_pieces(
     most
         Pieces that its tasks may read.
     remedy
-        What to do besides taking smaller dimensions or larger scratchpads.
+        What to do besides taking smaller dimensions or larger scratchpads; it ends in "or ".
 
     Raises
     ------
@@ -79,8 +79,12 @@ def refuse_too_many_pieces(
             f"{total:,} pieces of their operands, expected at most {most:,}: group "
             f"{worst.name} alone, cut into {tiling.describe()} tiles so that one fits "
             f"{capacity:,} B, reads {round(of_groups[worst]):,}; "
-            f"give {remedy}smaller dimensions (--dim), or use a machine with larger scratchpads"
+            f"{remedy}{_smaller(counts.network)}use a machine with larger scratchpads"
         )
+
+
+def _smaller(network: Network) -> str:
+    return "give smaller dimensions (--dim), or " if network.dim else ""
 
 
 MOST_PRODUCERS = 4

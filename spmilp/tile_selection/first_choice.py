@@ -279,7 +279,7 @@ class NetworkOnMachine:
                 ("model", network.sha256),
                 ("machine", target.sha256),
                 *(("cost model", sha256) for sha256 in sorted(learned)),
-                *network.passes.sources,
+                *network.sources,
             ),
             pinned=pinned or {},
         )

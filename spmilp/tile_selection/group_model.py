@@ -129,6 +129,8 @@ class AxisReads:
             columns = tuple(one for of_axis in along for one in of_axis[name])
             if len({axis for axis, _, _ in columns}) < len(columns):
                 return None  # Two axes of the output drive one of the tensor.
+            if not base and any(name not in slab for slab in self._slabs.values()):
+                return None  # No axis of a scalar says that some tiles do not read it.
             key = repr((base, columns and grid.counts)).encode()
             key += b"".join(b"%d,%d:%s" % (a, d, each.tobytes()) for a, d, each in columns)
             found[name] = Reads(key=key, counts=grid.counts, base=base, columns=columns)
@@ -178,7 +180,7 @@ def _columns(
     """
     read = [slab for slab in slabs if slab is not None]
     axes = [axis for axis, all_ in enumerate(base) if any(slab[axis] != all_ for slab in read)]
-    if len(read) < len(slabs) and not axes:
+    if base and len(read) < len(slabs) and not axes:
         axes = [len(base) - 1]
     for axis in axes:
         rows = [(0, 0) if slab is None else slab[axis] for slab in slabs]

@@ -45,7 +45,7 @@ def test_json_gives_the_error_as_an_object_that_lists_the_nodes(run: Run, tmp_pa
     assert node["operator"] == "Det"
 
 
-@pytest.mark.parametrize("arguments", [("--workers", "0"), ("--dim", "batch"), ("--dim", "")])
+@pytest.mark.parametrize("arguments", [("--workers", "0"), ("--dim", "batch"), ("--input", "x")])
 def test_a_value_that_an_option_cannot_have_is_wrong_usage(
     arguments: tuple[str, ...], run: Run, tmp_path: Path
 ) -> None:

@@ -3,8 +3,11 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from spmilp.registry import list_solvers, solver_names
 from tests.acceptance.doors import PROBLEMS, Run
+from tests.frontend.running import model_of, saved
 
 
 def test_a_machine_is_shown_with_its_sources(run: Run) -> None:
@@ -50,3 +53,20 @@ def test_with_pins_bounds_are_those_of_plans_that_keep_to_them(run: Run, tmp_pat
     assert values("--pins", pins)["work"] > 2.5 * values()["work"]
     pins.write_text("forbid_cores: core_9")
     assert "no core core_9" in run("bound", problem, "--pins", pins).err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("bound",),
+        ("explain", "--groups"),
+        ("compare", "--solvers", "list"),
+        pytest.param(("sweep", "--solver", "list", "--spm", "64k"), marks=pytest.mark.full),
+    ],
+)
+def test_verbs_take_values_of_inputs(run: Run, tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    body = "<body = b (int64 i, bool t, float[4] s) => (bool t, float[4] r) { r = Neg(s) }>"
+    graph = f"g (float[4] x, int64 n, bool c) => (float[4] y) {{ y = Loop(n, c, x) {body} }}"
+    model = saved(tmp_path, model_of(graph))
+    ended = run(arguments[0], model, *arguments[1:], "--input", "n=3", "--input", "c=true")
+    assert ended.code == 0, ended.err

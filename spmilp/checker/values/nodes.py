@@ -11,6 +11,7 @@ Higham and T. Mary, A New Approach to Probabilistic Rounding Error Analysis, SIA
 41, 2019).
 """
 
+from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -43,8 +44,8 @@ EXACT = CHOICES | {
 
 AROUND_ONE = frozenset(
     {
-        *("Celu", "Elu", "Erf", "GRU", "Gelu", "LSTM", "Mish", "QuickGelu", "RNN", "Selu"),
-        *("Sigmoid", "Softplus", "Swish", "Tanh"),
+        *("Celu", "Elu", "Erf", "GRU", "Gelu", "LSTM", "Loop", "Mish", "QuickGelu", "RNN", "Scan"),
+        *("Selu", "Sigmoid", "Softplus", "Swish", "Tanh"),
     }
 )
 """Operators that compute with numbers around 1 however small their results are: exp(x) - 1."""
@@ -119,9 +120,10 @@ def compare_nodes(
     neither onnxruntime nor ONNX's reference runs alone.
     """
     known = {name: Bounded(values) for name, values in inputs.items()}
-    for one in model.graph.initializer:
-        known.setdefault(one.name, Bounded(numpy_helper.to_array(one), varies=False))
-    for node in model.graph.node:
+    # Branches may use a name for values of their own.
+    written = Counter(_names_written(model.graph))
+    computed = {name: one for name, one in computed.items() if written[name] == 1}
+    for node in _nodes(model.graph, known):
         names = sorted(_names_read(node, known))
         results = _results(_Node(model, node, {name: known[name] for name in names}))
         known.update(zip(filter(None, node.output), results, strict=False))
@@ -139,6 +141,30 @@ def compare_nodes(
                 known[name] = Bounded(np.where(there, values, expected.values), rest)
             elif there.all():
                 known[name] = Bounded(values)
+
+
+def _names_written(graph: onnx.GraphProto) -> Iterator[str]:
+    for node in graph.node:
+        yield from node.output
+        for attribute in node.attribute:
+            for inner in (attribute.g, *attribute.graphs):
+                yield from _names_written(inner)
+
+
+def _nodes(graph: onnx.GraphProto, known: dict[str, Bounded]) -> Iterator[onnx.NodeProto]:
+    """Yield a graph's nodes in their order; of an If whose condition is known, its branch's."""
+    for one in graph.initializer:
+        known.setdefault(one.name, Bounded(numpy_helper.to_array(one), varies=False))
+    for node in graph.node:
+        condition = known.get(node.input[0]) if node.op_type == "If" else None
+        if condition is None:
+            yield node
+            continue
+        branch = "then_branch" if condition.values.item() else "else_branch"
+        inner = next(one.g for one in node.attribute if one.name == branch)
+        yield from _nodes(inner, known)
+        for given, name in zip(inner.output, node.output, strict=True):
+            yield helper.make_node("Identity", [given.name], [name], name=node.name)
 
 
 def _names_read(node: onnx.NodeProto, known: Container[str]) -> set[str]:

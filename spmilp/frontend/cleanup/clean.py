@@ -15,6 +15,7 @@ import onnx_ir.passes.common as passes
 from onnxscript import version_converter
 
 from spmilp.errors import SpmilpError
+from spmilp.frontend.cleanup.bind import bind_dimensions
 from spmilp.frontend.cleanup.constants import (
     fold_batch_norms,
     fold_constants,
@@ -24,6 +25,7 @@ from spmilp.frontend.cleanup.constants import (
     mark_missing_values,
     mark_shape_only,
 )
+from spmilp.frontend.cleanup.control import refuse_unknown_control_flow, unroll_loops
 from spmilp.frontend.cleanup.nodes import (
     MALFORMED,
     Builder,
@@ -44,7 +46,6 @@ from spmilp.frontend.cleanup.recurrent import unroll_recurrences
 from spmilp.frontend.operators.elementwise import Elementwise, Quantise
 from spmilp.frontend.operators.resize import SIMPLE
 from spmilp.frontend.passes import DEFAULT_PASSES, Passes
-from spmilp.units import LARGEST
 
 NEW_GROUP_NORM = 21
 """Before this operator set GroupNormalization had one scale per group, not one per channel."""
@@ -184,11 +185,15 @@ def clean_up(
             declared = forget_types(model)
             infer_shapes(model)
             refuse_other_types(model, declared)
-            compare_with_infinity(model)
             mark_filled_weights(model)
             fold_shapes(model)
             fold_constants(model, chosen)
             infer_shapes(model)
+            while unroll_loops(model):
+                infer_shapes(model)
+                fold_constants(model, chosen)
+                fold_shapes(model)
+            compare_with_infinity(model)
             if expand_qlinear(model):
                 infer_shapes(model)
             widen_four_bits(model)
@@ -197,10 +202,11 @@ def clean_up(
             unroll_recurrences(model)
             is_expanded = True
             while is_expanded:
-                is_expanded = expand_functions(model, known)
+                is_expanded = unroll_loops(model) or expand_functions(model, known)
                 infer_shapes(model)
                 fold_constants(model, chosen)
                 fold_shapes(model)
+            refuse_unknown_control_flow(model)
             if chosen.batch_norm:
                 fold_batch_norms(model)
             if chosen.layout and cancel_transpositions(model):
@@ -358,6 +364,8 @@ def fault_of(node: ir.Node, version: int) -> str | None:
     # ONNX's shape inference crashes over this one.
     if kind == "GatherND" and node.attributes.get_int("batch_dims", 0) < 0:
         return "attribute batch_dims is negative, expected 0 or more"
+    if kind == "Scan" and version < 9:
+        return "Scan of operator set 8 scans along the second axis; export it with set 9 or later"
     # ONNX's converter gives the whole model up.
     if kind == "BatchNormalization" and node.attributes.get_int("spatial", 1) == 0:
         return "attribute spatial is 0, expected 1"
@@ -424,47 +432,3 @@ def compare_with_infinity(model: ir.Model) -> None:
                 infinity = build.constant(np.array(number, data.dtype.numpy()))
                 result = build.main("Equal", [data, infinity])
                 replace_node(model.graph, node, build.tape.nodes, [result])
-
-
-NONE_DYNAMIC = "none of its dimensions is dynamic"
-
-
-def bind_dimensions(model: ir.Model, dims: Mapping[str, int]) -> None:
-    """Put ``dims`` in place of the dynamic dimensions of the inputs.
-
-    A dimension without a name of its own goes by ``INPUT.AXIS``, for example ``x.0``.
-
-    Raises a ``SpmilpError`` if ``dims`` names a dimension that the model does not have, a length is
-    not positive or beyond all memories, or a dimension stays without a length.
-    """
-    named = (name for value in model.graph.inputs for name in _names(value) if name)
-    known = tuple(dict.fromkeys(named))
-    for name, length in dims.items():
-        if name not in known:
-            there = f"its dynamic dimensions are {', '.join(known)}" if known else NONE_DYNAMIC
-            raise SpmilpError(f"the model has no dimension {name!r}; {there}")
-        if not 0 < length <= LARGEST:
-            raise SpmilpError(f"dimension {name} is {length}, expected 1 to {LARGEST}")
-    missing = [name for name in known if name not in dims]
-    if missing:
-        options = " ".join(f"--dim {name}=..." for name in missing)
-        raise SpmilpError(f"the length of {', '.join(missing)} is not known; give {options}")
-    for value in model.graph.inputs:
-        names = _names(value)
-        if names and value.shape is not None:
-            lengths = zip(names, value.shape, strict=True)
-            value.shape = ir.Shape([dims[name] if name else length for name, length in lengths])
-
-
-def _names(value: ir.Value) -> tuple[str, ...]:
-    """For each axis, the name of its dynamic dimension, ``""`` where its length is fixed."""
-    if value.shape is None:
-        raise SpmilpError(
-            f"input {value.name} is no tensor of known rank; the front end reads tensors only"
-        )
-    names = []
-    for axis, length in enumerate(value.shape):
-        symbol = length.value if isinstance(length, ir.SymbolicDim) else None
-        fixed = isinstance(length, int) and length > 0
-        names.append("" if fixed else symbol or f"{value.name}.{axis}")
-    return tuple(names)

@@ -78,20 +78,14 @@ def fold_constants(model: ir.Model, chosen: Passes = DEFAULT_PASSES) -> None:
     lift_constants = passes.LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0)
     lift_constants(model)
     for _ in range(ROUNDS):
-        folded = optimizer.fold_constants(
-            model,
-            onnx_shape_inference=True,
-            input_size_limit=sys.maxsize,
-            output_size_limit=sys.maxsize,
-            should_fold=_may_fold,
-        )
+        folded = fold_once(model)
         nodes = model.graph.num_nodes()
         expands = any(node.op_type == "Expand" for node in model.graph)
         wanted = (*RULES, *RULES_FOR_EXPAND) if expands else RULES
         rewriter.rewrite(model, (*SIMPLIFICATIONS, *wanted) if chosen.simplify else wanted)
         passes.IdentityEliminationPass()(model)
         passes.RemoveUnusedNodesPass()(model)
-        if not folded.modified and model.graph.num_nodes() == nodes:
+        if not folded and model.graph.num_nodes() == nodes:
             break
     lift_constants(model)
     if chosen.cse:
@@ -99,6 +93,18 @@ def fold_constants(model: ir.Model, chosen: Passes = DEFAULT_PASSES) -> None:
         passes.CommonSubexpressionEliminationPass()(model)
     passes.RemoveUnusedNodesPass()(model)
     passes.NameFixPass()(model)
+
+
+def fold_once(model: ir.Model) -> bool:
+    """Fold what is constant, and put branches in place of their Ifs; return whether any was."""
+    folded = optimizer.fold_constants(
+        model,
+        onnx_shape_inference=True,
+        input_size_limit=sys.maxsize,
+        output_size_limit=sys.maxsize,
+        should_fold=_may_fold,
+    )
+    return bool(folded.modified)
 
 
 def _may_fold(node: ir.Node) -> bool | None:
@@ -176,7 +182,7 @@ def new_shape_only(
 
 def mark_missing_values(model: ir.Model) -> None:
     """Mark the constants that have no values, or whose file is not there or too short."""
-    graph = model.graph
+    graph = passes.LiftSubgraphInitializersToMainGraphPass()(model).model.graph
     for value in list(graph.initializers.values()):
         tensor = value.const_value
         if tensor is not None and not _has_values(tensor):

@@ -57,8 +57,10 @@ def noting_what_is_malformed(node: ir.Node) -> Iterator[None]:
         set_reason(node, f"it is not well-formed: {first_line(error)}")
 
 
-def first_line(error: Exception) -> str:
-    """Return the first line of an error's message, or its kind where there is none."""
+def first_line(error: BaseException) -> str:
+    """Return the first line of what caused an error, or its kind where it says nothing."""
+    while error.__cause__ is not None:
+        error = error.__cause__
     return next(iter(str(error).splitlines()), type(error).__name__)
 
 
@@ -100,25 +102,25 @@ class Builder:
     def __init__(self, graph: ir.Graph, prefix: str) -> None:
         self.tape = Tape()
         self._graph = graph
-        self._prefix = prefix
+        self.prefix = prefix
         self._count = 0
 
     def op(self, kind: str, inputs: Sequence[ir.Value | None], **attributes: Any) -> ir.Value:
         """Add a node and return its output."""
         self._count += 1
-        name = f"{self._prefix}/{kind}_{self._count}"
+        name = f"{self.prefix}/{kind}_{self._count}"
         output = ir.Value(name=f"{name}/out")
         return self.tape.op(kind, inputs, attributes, name=name, output=output)
 
     def main(self, kind: str, inputs: Sequence[ir.Value | None], **attributes: Any) -> ir.Value:
         """Add the node that goes by the name of the one that is replaced, and return its output."""
-        output, name = ir.Value(name=f"{self._prefix}/out"), self._prefix
+        output, name = ir.Value(name=f"{self.prefix}/out"), self.prefix
         return self.tape.op(kind, inputs, attributes, name=name, output=output)
 
     def constant(self, values: NDArray[Any], kind: str = "constant") -> ir.Value:
         """Add a constant; ``kind`` is part of its name."""
         self._count += 1
-        name = f"{self._prefix}/{kind}_{self._count}"
+        name = f"{self.prefix}/{kind}_{self._count}"
         value = self.tape.initializer(ir.tensor(values, name=name), name)
         self._graph.register_initializer(value)
         return value
