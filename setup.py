@@ -8,6 +8,7 @@ KERNELS = (
     "spmilp.bounds.cuts",
     "spmilp.packing.kernel",
     "spmilp.packing.outlines",
+    "spmilp.simulator.sharing",
     "spmilp.solvers.justify.fewer_transfers",
     "spmilp.solvers.justify.passes",
     "spmilp.solvers.justify.profiles",

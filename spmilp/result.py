@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from spmilp.export.packed import Footprint
     from spmilp.frontend.graph import Network
     from spmilp.report.page import Page
+    from spmilp.simulator.simulate import Simulations
 
 REJECTED = "rejected-"
 
@@ -407,6 +408,33 @@ class Result:
         columns = ["name", "shape", "dtype", "absolute", "relative", "within", "why"]
         rows = [tuple(getattr(each, name) for name in columns) for each in differences]
         return pd.DataFrame(rows, columns=columns).set_index("name").rename_axis("output")
+
+    def simulate(self, *, jitter: float = 0.0, seeds: int = 0) -> "Simulations":
+        """Run the plan's command lists as hardware does: nothing starts at a planned cycle.
+
+        Parameters
+        ----------
+        jitter
+            Share of each duration by which it varies, up and down: 0.05 for 5 %.
+        seeds
+            How many runs with jitter there are, beside the one without.
+
+        Returns
+        -------
+        Simulations
+            ``exact``, the run without jitter, with its ``makespan``; ``ratio``, that divided by the
+            plan's; ``makespans`` of the others; ``activities()``, a frame of all starts and ends.
+
+        Raises
+        ------
+        ArgumentError
+            If the jitter or the number of seeds cannot be.
+        TooManyEventsError
+            If the machine has too few events for the plan's command lists.
+        """
+        from spmilp.simulator.simulate import simulate
+
+        return simulate(self.problem, self._there(), jitter=jitter, seeds=seeds)
 
     def export(
         self,

@@ -93,7 +93,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 VERBS = (
-    *(solve.solve, plans.check, plans.replay, plans.export, plans.report, plans.explain),
+    *(solve.solve, plans.check, plans.replay, plans.simulate, plans.export),
+    *(plans.report, plans.explain),
     *(runs.compare, runs.sweep, facts.bound, facts.calibrate, pack.pack),
     *(facts.machines, facts.solvers),
 )

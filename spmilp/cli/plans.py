@@ -143,6 +143,63 @@ def replay(
         raise typer.Exit(ExitCode.PLAN_INVALID)
 
 
+@verb(
+    jitter=option(metavar="SHARE", parser=arguments.reader(quantities.share), show_default="0 %"),
+    seeds=option(min=0),
+    output=option("-o", metavar="TRACE.json", dir_okay=False),
+)
+def simulate(
+    plan: Path,
+    jitter: float = 0.0,
+    seeds: int = 20,
+    output: Path | None = None,
+    problem: Path | None = None,
+    as_json: bool = False,
+) -> None:
+    """Run a plan's command lists as hardware does, and say when all ends.
+
+    Nothing starts at a planned cycle: each core and each channel takes its list in order, waits
+    for its events, and starts when it may; transfers on the same link share its bytes per cycle
+    fairly. Exit code 7 when the plan is invalid.
+
+    Parameters
+    ----------
+    jitter
+        By what share durations of tasks and transfers vary, up and down: 5%.
+    seeds
+        Runs with jitter.
+    output
+        Where to write the run without jitter as a trace for ui.perfetto.dev.
+    """
+    from spmilp.export.perfetto import perfetto
+    from spmilp.export.subject import Subject
+    from spmilp.files import write_atomically
+
+    result = valid_plan(plan, problem)
+    found = result.simulate(jitter=jitter, seeds=seeds if jitter else 0)
+    if output is not None:
+        subject = Subject(problem=result.problem, plan=found.timed_plan())
+        (content,) = perfetto(subject).values()
+        write_atomically(output, content)
+    delays = found.delays()
+    formats = {"what": "", "place": "", "planned_start": ",d", "late": ",.0f", "longer": ",.0f"}
+    lines: list[RenderableType] = [*found.lines()]
+    if delays:
+        lines += ["", out.styled("Longest beyond their planned cycles", "bold")]
+        lines.append(out.table_of(delays, formats))
+    data = {
+        "plan": str(plan),
+        "planned": found.plan.claim.makespan,
+        "simulated": found.exact.makespan,
+        "ratio": found.ratio,
+        "chain": found.exact.cycles(),
+        "jitter": jitter,
+        "makespans": list(found.makespans),
+        "delays": delays,
+    }
+    out.print_answer(data, lines, as_json=as_json)
+
+
 class Kind(StrEnum):
     """What a figure shows."""
 

@@ -1,0 +1,314 @@
+"""A plan's command lists, run without its times: when everything happens then, and why so late.
+
+Tasks take the cycles of the problem. Transfers take their engine's set-up, send their bytes as fast
+as the engine and the links that they share with others allow, and have arrived a latency later; a
+channel takes its next transfer then.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from spmilp.commands.build import build_commands
+from spmilp.commands.commands import (
+    ChannelCommands,
+    Command,
+    CommandLists,
+    CoreCommands,
+    EventScheme,
+    Move,
+    Run,
+)
+from spmilp.errors import ArgumentError
+from spmilp.machine.routes import multicast_route, routes_of, transfer_rate
+from spmilp.plan.plan import Placement, Plan, Transfer
+from spmilp.problem.problem import Problem
+from spmilp.simulator.events import Activity, Events, Send, Step, Work
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_DELAYS = 10
+"""Activities that are listed with what they took beyond their planned cycles."""
+
+QUANTILES = (0.0, 0.5, 0.9, 1.0)
+"""Of the makespans with jitter, which are said."""
+
+
+class Simulation:
+    """One run of a plan's command lists.
+
+    Parameters
+    ----------
+    activities
+        Of each task, and behind them of each transfer.
+
+    Attributes
+    ----------
+    makespan
+        When all has ended, in cycles.
+    chain
+        Numbers of activities, from the last that ends back along what let each start.
+    """
+
+    def __init__(self, activities: Sequence[Activity]) -> None:
+        self.activities = activities
+        self.chain: list[int] = []
+        here = max(activities, key=lambda each: each.end, default=None)
+        self.makespan = 0.0 if here is None else here.end
+        while here is not None:
+            self.chain.append(here.step.number)
+            here = here.after
+
+    def cycles(self) -> dict[str, float]:
+        """Return what the cycles of the chain went to.
+
+        ``tasks``, ``set-up``, ``bytes`` at the full rate of engines and links, ``sharing`` of links
+        with others, and ``latency``.
+        """
+        found = dict.fromkeys(("tasks", "set-up", "bytes", "sharing", "latency"), 0.0)
+        for number in self.chain:
+            one = self.activities[number]
+            step, taken = one.step, one.end - one.start
+            if isinstance(step, Send):
+                alone = step.setup + step.alone + step.latency
+                parts = (0.0, step.setup, step.alone, taken - alone, step.latency)
+            else:
+                parts = (taken, 0.0, 0.0, 0.0, 0.0)
+            for name, cycles in zip(found, parts, strict=True):
+                found[name] += cycles
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Simulations:
+    """Runs of a plan's command lists, one without jitter and some with it.
+
+    Parameters
+    ----------
+    exact
+        All takes what the machine says.
+    makespans
+        Of the runs in which durations vary, sorted.
+    jitter
+        By what share of itself each duration varies, up and down, evenly distributed: tasks, and
+        transfers (set-up, latency, and the engine's cycles for a byte, by one factor).
+    """
+
+    problem: Problem
+    plan: Plan
+    exact: Simulation
+    makespans: tuple[float, ...]
+    jitter: float
+
+    @property
+    def ratio(self) -> float:
+        """The makespan without jitter divided by the plan's."""
+        return self.exact.makespan / max(1, self.plan.claim.makespan)
+
+    def lines(self) -> list[str]:
+        """Return the makespans, and what the cycles went to, as text."""
+        planned, exact = self.plan.claim.makespan, self.exact
+        spent = (f"{name} {round(cycles):,}" for name, cycles in exact.cycles().items())
+        lines = [
+            f"simulated {round(exact.makespan):,} cycles, planned {planned:,} ({self.ratio:.3f})",
+            f"on the chain to the end: {', '.join(spent)}",
+        ]
+        if self.makespans:
+            runs = len(self.makespans)
+            some = [self.makespans[int(part * (runs - 1))] for part in QUANTILES]
+            least, half, most, last = (f"{round(cycles):,}" for cycles in some)
+            lines.append(
+                f"with durations that vary by {self.jitter:.3g} up and down, {runs} runs: from "
+                f"{least} to {last}, half of them up to {half}, nine of ten up to {most}"
+            )
+        return lines
+
+    def activities(self) -> "pd.DataFrame":
+        """Return a row for each task and transfer: when it runs in the plan, and without jitter.
+
+        Columns: ``what``, ``place`` (core, or engine and channel), ``planned_start``,
+        ``planned_end``, ``start``, ``end``, ``late`` (``start`` less ``planned_start``) and
+        ``longer`` (than planned), in cycles, and ``after``, the task or transfer whose end let it
+        start.
+        """
+        import pandas as pd
+
+        return pd.DataFrame([self._row(one) for one in range(len(self.exact.activities))])
+
+    def delays(self) -> list[dict[str, Any]]:
+        """Return the rows of what took longest beyond its planned cycles, on the chain to the end.
+
+        There is nothing where no transfer of the chain shared a link.
+        """
+        rows = sorted(map(self._row, self.exact.chain), key=lambda row: -row["longer"])
+        return [row for row in rows[:MOST_DELAYS] if row["longer"] >= 1]
+
+    def timed_plan(self) -> Plan:
+        """Return the plan with the cycles of the run without jitter, rounded, for figures.
+
+        A residency lasts from the start of what fills it to the end of the last that uses it.
+        """
+        plan, tasks = self.plan, len(self.plan.placements)
+        start = [round(one.start) for one in self.exact.activities]
+        end = [round(one.end) for one in self.exact.activities]
+        first, last = dict[int, int](), dict[int, int]()
+        decided: list[Placement | Transfer] = [*plan.placements, *plan.transfers]
+        for own, one in enumerate(decided):
+            filled, used = _residencies(one)
+            for residency in (*filled, *used):
+                last[residency] = max(last.get(residency, 0), end[own])
+            first.update(dict.fromkeys(filled, start[own]))
+        residencies = (
+            replace(each, start=first.get(each.index, 0), end=max(1, last.get(each.index, 0)))
+            for each in plan.residencies
+        )
+        return replace(
+            plan,
+            placements=tuple(
+                replace(each, start=start[own], end=end[own])
+                for own, each in enumerate(plan.placements)
+            ),
+            residencies=tuple(residencies),
+            transfers=tuple(
+                replace(each, start=start[own], end=end[own])
+                for own, each in enumerate(plan.transfers, start=tasks)
+            ),
+        )
+
+    def _row(self, number: int) -> dict[str, Any]:
+        one, tasks = self.exact.activities[number], len(self.plan.placements)
+        was = (
+            self.plan.placements[number] if number < tasks else self.plan.transfers[number - tasks]
+        )
+        return {
+            "what": self._name(number),
+            "place": self._place(number),
+            "planned_start": was.start,
+            "planned_end": was.end,
+            "start": one.start,
+            "end": one.end,
+            "late": one.start - was.start,
+            "longer": (one.end - one.start) - (was.end - was.start),
+            "after": None if one.after is None else self._name(one.after.step.number),
+        }
+
+    def _name(self, activity: int) -> str:
+        tasks = len(self.plan.placements)
+        if activity < tasks:
+            return self.problem.tasks[activity].name
+        move = self.plan.transfers[activity - tasks]
+        moved = self.problem.buffers[self.problem.slices[move.slice].buffer]
+        return f"transfer {move.index} of {moved.name}"
+
+    def _place(self, activity: int) -> str:
+        machine, tasks = self.problem.machine, len(self.plan.placements)
+        if activity < tasks:
+            return machine.cores[self.plan.placements[activity].core].name
+        move = self.plan.transfers[activity - tasks]
+        return f"{machine.engines[move.engine].name}:{move.channel}"
+
+
+def simulate(
+    problem: Problem,
+    plan: Plan,
+    lists: CommandLists | None = None,
+    *,
+    jitter: float = 0.0,
+    seeds: int = 0,
+) -> Simulations:
+    """Run a valid plan's command lists, once as the machine says and then with varying times.
+
+    Parameters
+    ----------
+    lists
+        Those of the plan; by default the ones that exports have.
+    jitter
+        Share of each duration by which it varies, at least 0 and below 1.
+    seeds
+        How many runs with varying times there are, each of another seed.
+
+    Raises
+    ------
+    ArgumentError
+        If the jitter or the number of seeds cannot be.
+    TooManyEventsError
+        If the plan has no command lists on its machine.
+    """
+    if not 0 <= jitter < 1:
+        raise ArgumentError(f"jitter: {jitter:g}, expected at least 0 and less than 1 (100 %)")
+    if seeds < 0:
+        raise ArgumentError(f"seeds: {seeds}, expected at least 0")
+    lists = build_commands(problem, plan) if lists is None else lists
+    exact = _run(problem, plan, lists, None, 0.0)
+    runs = (_run(problem, plan, lists, Random(seed), jitter) for seed in range(seeds))
+    return Simulations(
+        problem=problem,
+        plan=plan,
+        exact=exact,
+        makespans=tuple(sorted(run.makespan for run in runs)),
+        jitter=jitter,
+    )
+
+
+def _run(
+    problem: Problem, plan: Plan, lists: CommandLists, random: Random | None, jitter: float
+) -> Simulation:
+    steps = _Steps(problem, plan, random, jitter)
+    ways = [steps.of(one) for one in lists.lists]
+    capacity = [float(link.rate) for link in problem.machine.links]
+    events = Events(ways, capacity, takes=lists.scheme is EventScheme.SEMAPHORES)
+    stuck = events.run()
+    if stuck:
+        raise ValueError(f"{len(stuck)} command lists wait for ever: {stuck[0]}")
+    return Simulation([events.activities[number] for number in sorted(events.activities)])
+
+
+def _residencies(one: Placement | Transfer) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the residencies that a task or transfer fills, and those that it reads."""
+    if isinstance(one, Transfer):
+        return one.destinations, (one.source,)
+    scratch = () if one.scratch is None else (one.scratch,)
+    return (*one.writes, *scratch), one.reads
+
+
+class _Steps:
+    """Commands of a plan as steps that take time."""
+
+    def __init__(self, problem: Problem, plan: Plan, random: Random | None, jitter: float) -> None:
+        self._problem, self._plan = problem, plan
+        self._routes = routes_of(problem.machine)
+        ones = len(plan.placements) + len(plan.transfers)
+        self._factor = [
+            1.0 if random is None else random.uniform(1 - jitter, 1 + jitter) for _ in range(ones)
+        ]
+
+    def of(self, one: CoreCommands | ChannelCommands) -> list[Step]:
+        """Return what a list does."""
+        return [*map(self._step, one.commands)]
+
+    def _step(self, command: Command) -> Step:
+        if not isinstance(command, Run | Move):
+            return command
+        if isinstance(command, Run):
+            placement = self._plan.placements[command.task]
+            # The cycles of a valid plan are the problem's, remote reads included.
+            cycles = placement.end - placement.start
+            return Work(command.task, self._factor[command.task] * cycles)
+        number = len(self._plan.placements) + command.transfer
+        factor = self._factor[number]
+        move, machine = self._plan.transfers[command.transfer], self._problem.machine
+        ends = [self._plan.residencies[one].memory for one in (move.source, *move.destinations)]
+        route = multicast_route(self._routes, ends[0], ends[1:])
+        if route is None:
+            raise ValueError(f"transfer {move.index} has no route")
+        engine = machine.engines[move.engine]
+        return Send(
+            number=number,
+            setup=factor * engine.setup,
+            bytes=self._problem.slices[move.slice].bytes,
+            rate=float(transfer_rate(engine, route)) / factor,
+            links=route.links,
+            latency=factor * route.latency,
+        )
