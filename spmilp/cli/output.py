@@ -5,8 +5,10 @@ import json
 import math
 import os
 import sys
+import time
 from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -17,6 +19,8 @@ from rich.text import Text
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from spmilp.report.search_log import LogEntry
 
 PLAIN_WIDTH = 150
 """Columns when the output is no terminal."""
@@ -161,3 +165,43 @@ def table_of(rows: Iterable[Mapping[str, Any]], formats: Mapping[str, str]) -> T
     ]
     numbers = {at for at, form in enumerate(formats.values()) if form}
     return table([name.replace("_", " ") for name in formats], cells, numbers=numbers)
+
+
+class SolveLog:
+    """Prints a log on stderr, and keeps it as JSON; times count from the command's start."""
+
+    def __init__(self, started: float, *, shows: bool) -> None:
+        self._started = started
+        self._shows = shows
+        self.lines: list[str] = []
+
+    def stage(self, name: str) -> None:
+        """Say which stage begins."""
+        self._add(name, {"event": "stage", "seconds": self._seconds(), "stage": name})
+
+    def entry(self, entry: "LogEntry") -> None:
+        """Show what has become better."""
+        timed = replace(entry, seconds=self._seconds())
+        self._add(timed.as_row(), timed.as_fields())
+
+    def end(self, status: str, entry: "LogEntry | None") -> None:
+        """Say how it has ended."""
+        known = {
+            name: None if entry is None else getattr(entry, name)
+            for name in ("incumbent", "bound", "gap")
+        }
+        fields = {"event": "end", "seconds": self._seconds(), "status": status, **known}
+        self._add(status, fields)
+
+    def _seconds(self) -> float:
+        return round(time.perf_counter() - self._started, 3)
+
+    def _add(self, text: str, fields: dict[str, Any]) -> None:
+        if self._shows:
+            from spmilp.report.search_log import HEADING
+
+            if not self.lines:
+                print_log(HEADING)
+            is_row = fields["event"] == "progress"
+            print_log(text if is_row else f"{fields['seconds']:>7.1f}s  {text}")
+        self.lines.append(json.dumps(fields))

@@ -21,12 +21,12 @@ from spmilp.frontend.find import find_model
 from spmilp.machine.machine import Machine
 from spmilp.machine.read import MachineFile, as_machine_file
 from spmilp.options import Options
-from spmilp.pipeline import find_plan, solve
+from spmilp.pipeline import solve, solved
 from spmilp.plan.file import PLAN_FILE, PROBLEM_FILE, open_pair, plan_bytes
 from spmilp.problem.file import problem_bytes
 from spmilp.problem.objective import Quantity
 from spmilp.quantities import byte_count, shown_bytes
-from spmilp.result import Result, checked
+from spmilp.result import Result
 from spmilp.runs.jobs import Answer, Run, code_version, run_of
 from spmilp.solvers.base import SolveStatus
 from spmilp.tile_selection.tiled_problem import TiledProblem
@@ -191,10 +191,7 @@ class Point:
             problem, plan = open_pair(Path(folder))
         target = on_machine(problem, self.machine)
         known = Hint(name=problem.machine.name, plan=plan, problem=problem).plan_of(target)
-        watch = Watch(options)
-        answer, _ = find_plan(TiledProblem(problem=target, known=known), options, watch)
-        result = checked(target, answer, asked=options.solver)
-        return replace(result, **watch.seen())
+        return solved(TiledProblem(problem=target, known=known), options, Watch(options))
 
 
 def points_of(
