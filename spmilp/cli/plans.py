@@ -307,7 +307,7 @@ def _print_groups(
     count = quantities.count(len(rows), "fused group")
     shown: list[RenderableType] = [
         out.styled(f"{found['network']} on {found['machine']}: {count}", "bold"),
-        out.table(("", ""), figures, show_headings=False),
+        out.table(("", ""), figures),
         "",
         out.table_of(rows, GROUP_COLUMNS),
     ]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import RenderableType
-from rich.table import Table
+from rich.text import Text
 
 from spmilp import quantities
 from spmilp.cli import arguments
@@ -255,7 +255,7 @@ def _exit_code(frame: "pd.DataFrame") -> ExitCode:
     return ExitCode.OK
 
 
-def _swept_table(frame: "pd.DataFrame") -> Table:
+def _swept_table(frame: "pd.DataFrame") -> Text:
     """Return the columns in which rows differ, and the figures of each."""
     same = list(frame.columns[: frame.columns.get_loc("status")])
     differing = [name for name in same if frame[name].nunique(dropna=False) > 1] or ["model"]

@@ -148,7 +148,7 @@ def answer_of(
         least, most = quantities.percent(min(shares)), quantities.percent(max(shares))
         mean = quantities.percent(sum(shares) / len(shares))
         rows.append(("cores busy", mean, f"of the makespan, from {least} to {most}"))
-    yield out.table(("", "", ""), rows, numbers={1}, show_headings=False)
+    yield out.table(("", "", ""), rows, numbers={1})
     machine = result.problem.machine
     if machine.unverified:
         said = quantities.count(len(machine.unverified), "parameter")
