@@ -21,15 +21,15 @@ from spmilp.frontend.find import find_model
 from spmilp.machine.machine import Machine
 from spmilp.machine.read import MachineFile, as_machine_file
 from spmilp.options import Options
-from spmilp.pipeline import solve, solved
+from spmilp.pipeline import solve
 from spmilp.plan.file import PLAN_FILE, PROBLEM_FILE, open_pair, plan_bytes
 from spmilp.problem.file import problem_bytes
 from spmilp.problem.objective import Quantity
 from spmilp.quantities import byte_count, shown_bytes
-from spmilp.result import Result
+from spmilp.result import Result, checked
 from spmilp.runs.jobs import Answer, Run, code_version, run_of
-from spmilp.solvers.base import SolveStatus
-from spmilp.tile_selection.tiled_problem import TiledProblem
+from spmilp.solvers.base import SolveOptions, SolveStatus
+from spmilp.solvers.common.context import SearchContext
 from spmilp.warm_start import Hint, on_machine
 from spmilp.watch import Watch
 
@@ -78,7 +78,7 @@ class Point:
     options
         Of :func:`spmilp.solve`, as :func:`settings_of` returns them.
     start
-        ``problem.json`` and ``plan.json`` of another machine, to begin with.
+        ``problem.json`` and ``plan.json`` of another machine, to be taken over.
     version
         Of the code that made the point; a worker must have the same.
     """
@@ -143,7 +143,7 @@ class Point:
         )
 
     def carry_out(self) -> Answer:
-        """Solve it, from scratch or from the start, and check the plan.
+        """Solve it, or take the start over, and check the plan.
 
         Raises
         ------
@@ -175,7 +175,7 @@ class Point:
 
     def _solved(self, options: Mapping[str, Any]) -> Result:
         if self.start is not None:
-            return self._improved(self.start, Options.of(options))
+            return self._taken_over(self.start, Options.of(options))
         here = sha256_of(find_model(self.model))
         if here != self.model_sha256:
             raise SpmilpError(
@@ -184,14 +184,16 @@ class Point:
             )
         return solve(self.model, self.machine, dim=dict(self.dim), **options)
 
-    def _improved(self, start: Mapping[str, bytes], options: Options) -> Result:
-        """Return the best plan that a search finds from a plan of another machine."""
+    def _taken_over(self, start: Mapping[str, bytes], options: Options) -> Result:
+        """Return a plan of another machine as one of this, without another search."""
+        watch = Watch(options)
         with TemporaryDirectory() as folder:
             write_together(Path(folder), start)
             problem, plan = open_pair(Path(folder))
         target = on_machine(problem, self.machine)
         known = Hint(name=problem.machine.name, plan=plan, problem=problem).plan_of(target)
-        return solved(TiledProblem(problem=target, known=known), options, Watch(options))
+        answer = SearchContext(target, SolveOptions()).found(known)
+        return replace(checked(target, answer, asked=options.solver), **watch.seen())
 
 
 def points_of(

@@ -57,8 +57,9 @@ def sweep(
 ) -> pd.DataFrame:
     """Map networks onto machines of many sizes; each combination is a row of the table.
 
-    Each row is solved in a process of its own. More memory, channels or bandwidth never makes a row
-    worse: larger machines start from better plans of smaller ones.
+    Each row is solved in a process of its own, and all rows alike. One that is worse than that of a
+    smaller machine then takes over its plan, if it holds there: more memory or channels never make
+    a row worse. More bandwidth of one part may.
 
     Parameters
     ----------
@@ -141,9 +142,10 @@ def sweep(
                 rows.solve(points, again=again)
                 rows.warm_start(points)
             else:
-                several = len(values[sought])
-                for first in range(0, len(points), several):
-                    look_for_smallest(points[first : first + several], wanted, rows)
+                several = values[sought]
+                for first in range(0, len(points), len(several)):
+                    tried = points[first : first + len(several)]
+                    look_for_smallest(several, tried, wanted, rows)
         finally:
             frame = swept_frame(points, rows.found)
             if wanted is not None and sought is not None and len(frame):
@@ -193,11 +195,10 @@ class Rows:
             self._keep(point, answer)
 
     def warm_start(self, points: Sequence[Point]) -> None:
-        """Let each point begin with a better plan of a smaller machine, where there is one.
+        """Let each point take over a better plan of a smaller machine, where one holds there.
 
-        So more memory, channels or bandwidth never makes a plan worse: the plan of the smaller
-        machine is checked on the larger one, and a search begins with it. Smaller machines have
-        their turn before larger ones.
+        There is no other search, so that all rows come from searches of the same length. Smaller
+        machines have their turn before larger ones.
         """
         by_key = {point.key: point for point in points}
         smaller = {
@@ -214,7 +215,7 @@ class Rows:
                 if better:
                     starts[key] = min(better, key=lambda one: self.found[one].objective or 0)
             jobs = [replace(by_key[e], start=self.store.pair_of(starts[e])) for e in starts]
-            for point, answer in self._answered(jobs, len(jobs), "starting from other plans"):
+            for point, answer in self._answered(jobs, len(jobs), "taking over plans"):
                 own, run = self.found[point.key], answer.run
                 if _is_better(run, own):
                     seconds = (own.seconds or 0.0) + (run.seconds or 0.0)
