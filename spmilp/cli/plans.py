@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 LOG = "log.jsonl"
 """The log of a search, beside its plan."""
 
+MOST_FILES = 10
+"""Files of an export that are listed one by one."""
+
 
 @verb(with_commands=option(name="--commands"))
 def check(
@@ -94,6 +97,7 @@ def check(
     model=option(metavar="MODEL.onnx", show_default=False),
     values=option(name="--input", metavar="FILE.npz", show_default="random values"),
     seed=option(min=0),
+    write=option(metavar="DIR", file_okay=False, show_default="nowhere"),
 )
 def replay(
     plan: Path,
@@ -102,6 +106,7 @@ def replay(
     values: Path | None = None,
     seed: int = 0,
     dim: list[str] | None = None,
+    write: Path | None = None,
     as_json: bool = False,
 ) -> None:
     """Run a plan on real numbers and compare it with onnxruntime.
@@ -118,6 +123,9 @@ def replay(
         Values of the network's inputs, one array each, and perhaps of its outputs.
     seed
         Seed of the random values.
+    write
+        Write the inputs and the outputs of the plan for its C programs: input0.bin, expected0.bin
+        and so on.
     """
     from spmilp.checker.values.compare import replay_plan
     from spmilp.plan.file import open_pair
@@ -128,6 +136,7 @@ def replay(
         dims=quantities.dimensions(dim),
         values=values,
         seed=seed,
+        folder=write,
     )
     within = all(each.within for each in found)
     outputs = [
@@ -384,6 +393,8 @@ def export(
         "footprint": made.footprint.fields() if made.footprint else None,
     }
     lines = [f"written: {file}" for file in files]
+    if len(files) > MOST_FILES:
+        lines = [f"written: {len(files)} files in {target}, which export.json lists"]
     lines += [f"left out: {name}: {why.removeprefix(f'{name}: ')}" for name, why in made.left_out]
     lines += made.footprint.lines() if made.footprint else ()
     out.print_answer(data, lines, as_json=as_json)
