@@ -22,7 +22,6 @@ from spmilp.machine.machine import Machine
 from spmilp.options import Options, with_options
 from spmilp.problem.file import read_problem
 from spmilp.problem.named_pins import NO_NAMED_PINS
-from spmilp.problem.pins import NO_PINS
 from spmilp.problem.problem import Problem
 from spmilp.registry import find_solver
 from spmilp.result import Result
@@ -145,15 +144,13 @@ def _explained(
                 observer.on_stage(Stage.EXPLAINING)
                 return result.explain()
             why = infeasibility_in_schedule(problem) or _other(name, result.reason)
-            free = replace(problem, pins=NO_PINS)
-            if problem.pins and trials.tried("without any pins", lambda: makespan(free)):
-                why = replace(why, cause=Obstacle.PINS)
     except DoesNotFitError as error:
         why = infeasibility_of_tiles(machine, error) or _other(name, str(error))
     observer.on_stage(Stage.TRYING)
-    if problem is not None and why.cause is Obstacle.PINS:
-        remedies = tuple(without_pins(problem, trials, makespan))
-    else:
+    remedies = () if problem is None else tuple(without_pins(problem, trials, makespan))
+    if remedies:
+        why = replace(why, cause=Obstacle.PINS)
+    elif why.cause is not Obstacle.PINS:
         remedies = remedies_for(machine, why, trials)
     return why_it_does_not_fit(name, machine, why, remedies, trials.count)
 

@@ -169,7 +169,7 @@ def without_pins(
     problem: Problem, trials: Trials, solved: Callable[[Problem], Cycles | None]
 ) -> Iterator[Remedy]:
     """Yield each pin without which a checked plan was found; if there is none, that of no pins."""
-    found = False
+    found = not problem.pins
     for name, pins in islice(_without_one(problem), MOST_PINS):
         makespan = trials.tried(f"without {name}", partial(solved, replace(problem, pins=pins)))
         if makespan is not None:

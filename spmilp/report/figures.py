@@ -25,7 +25,7 @@ from spmilp.problem.problem import BufferKind, Problem
 from spmilp.quantities import percent, size
 from spmilp.report.search_log import LogEntry
 from spmilp.report.summary import UNITS
-from spmilp.units import Bytes, Cycles
+from spmilp.units import Cycles
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,6 +64,9 @@ PART_COLOURS: dict[Part, str] = {
 
 LIMIT, PEAK, OUTLINE = "#D55E00", "#AA3377", "#000000"
 """Colours of the capacity, of the peak, and of outlines and live bytes."""
+
+MOST_STEPS = 1000
+"""Steps of a curve of live bytes; one of more would be a black area, and is left out."""
 
 WIDTH = 11.0
 """Inches of a figure."""
@@ -127,22 +130,14 @@ def draw_boxes(
     from matplotlib.collections import PolyCollection
 
     for is_wide in (False, True):
-        mine = [
-            (corners_of(box), colour)
-            for box, colour in zip(boxes, colours, strict=True)
-            if (box[1] - box[0] > NARROW * makespan) == is_wide
-        ]
-        if not mine:
-            continue
-        faces = [colour for _, colour in mine]
-        drawn = PolyCollection(
-            [corners for corners, _ in mine],
-            facecolors=faces,
-            edgecolors=OUTLINE if is_wide else faces,
-            linewidths=0.25,
-        )
-        drawn.set_hatch(hatch if is_wide else "")
-        axis.add_collection(drawn)
+        mine = [n for n, b in enumerate(boxes) if (b[1] - b[0] > NARROW * makespan) == is_wide]
+        if mine:
+            faces = [colours[number] for number in mine]
+            corners = [corners_of(boxes[number]) for number in mine]
+            drawn = PolyCollection(corners, facecolors=faces, linewidths=0.25)
+            drawn.set_edgecolor(OUTLINE if is_wide else faces)
+            drawn.set_hatch(hatch if is_wide else "")
+            axis.add_collection(drawn)
 
 
 def corners_of(box: Box) -> list[tuple[float, float]]:
@@ -305,7 +300,8 @@ def memory_map(
     """Draw residencies as rectangles of time by address, one axes for each memory.
 
     Each axes shows the capacity line, reserved bytes (hatched), residencies coloured by kind of
-    buffer, the peak, and the curve of live bytes, which no packing of these lifetimes can be below.
+    buffer, the peak, and the curve of live bytes, which no packing of these lifetimes can be below
+    (unless it has too many steps).
     Parameters are those of :meth:`spmilp.Result.memory_map`.
     """
     residencies: list[list[Residency]] = [[] for _ in problem.machine.memories]
@@ -328,8 +324,9 @@ def memory_map(
         colours = [KIND_COLOURS[_kind(problem, each)] for each in here]
         draw_boxes(axis, boxes, colours, plan.claim.makespan)
         if here:
-            cycles, totals = _highest(*live_bytes(here), max(1, plan.claim.makespan // MOST_STEPS))
-            axis.step(cycles, totals, where="post", color=OUTLINE, linewidth=1.0)
+            cycles, totals = live_bytes(here)
+            if len(cycles) <= MOST_STEPS:
+                axis.step(cycles, totals, where="post", color=OUTLINE, linewidth=1.0)
             axis.axhline(peak, color=PEAK, linewidth=1.0, linestyle="--")
         of = f" of {size(memory.size)}, {percent(peak / memory.size)}" if memory.size else ""
         caption = without_markup(f"{memory.name}: peak {size(peak)}{of}")
@@ -344,24 +341,6 @@ def memory_map(
     kinds = [(kind, colour, "") for kind, colour in KIND_COLOURS.items() if kind in shown]
     name_colours(figure, kinds)
     return figure
-
-
-MOST_STEPS = 400
-"""Steps of the curve of live bytes: more of them would be a black area."""
-
-
-def _highest(
-    cycles: Sequence[Cycles], totals: Sequence[Bytes], width: Cycles
-) -> tuple[list[Cycles], list[Bytes]]:
-    """Return a curve of steps by its highest value in each so many cycles."""
-    found = dict[int, Bytes]()
-    ends = [*cycles[1:], cycles[-1] + 1]
-    for start, end, total in zip(cycles, ends, totals, strict=True):
-        first, last = start // width, (end - 1) // width
-        for step in (first, min(first + 1, last), last):
-            found[step] = max(found.get(step, 0), total)
-    steps = sorted(found)
-    return [step * width for step in steps], [found[step] for step in steps]
 
 
 def _chosen(

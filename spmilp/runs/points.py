@@ -10,13 +10,12 @@ from itertools import product
 from math import isinf, prod
 from numbers import Integral
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 
 import msgspec
 
 from spmilp.errors import ArgumentError, DoesNotFitError, NoPlanError, SpmilpError
-from spmilp.files import sha256_of, write_together
+from spmilp.files import sha256_of
 from spmilp.frontend.find import find_model
 from spmilp.machine.machine import Machine
 from spmilp.machine.read import MachineFile, as_machine_file
@@ -77,8 +76,6 @@ class Point:
         The machine as it is to be; ``values`` is what was set of its fields.
     options
         Of :func:`spmilp.solve`, as :func:`settings_of` returns them.
-    start
-        ``problem.json`` and ``plan.json`` of another machine, to be taken over.
     version
         Of the code that made the point; a worker must have the same.
     """
@@ -90,12 +87,11 @@ class Point:
     machine: MachineFile
     values: tuple[tuple[str, Value], ...] = ()
     options: Mapping[str, Any]
-    start: Mapping[str, bytes] | None = field(default=None, repr=False)
     version: str = field(default_factory=code_version)
 
     @cached_property
     def key(self) -> str:
-        """A hash of files, machine, options and the code; the start does not count."""
+        """A hash of files, machine, options and the code."""
         hashed = {
             "model": self.model_sha256,
             "machine": self.machine.sha256,
@@ -143,7 +139,7 @@ class Point:
         )
 
     def carry_out(self) -> Answer:
-        """Solve it, or take the start over, and check the plan.
+        """Solve it, and check the plan.
 
         Raises
         ------
@@ -155,8 +151,14 @@ class Point:
                 f"the sweep is of spmilp {self.version}, and this worker has {code_version()}; "
                 "install the same version on all workers"
             )
+        here = sha256_of(find_model(self.model))
+        if here != self.model_sha256:
+            raise SpmilpError(
+                f"{self.model}: the sweep has the file {self.model_sha256[:12]}, and this worker "
+                f"{here[:12]}; a cluster needs the same files at the same paths"
+            )
         try:
-            return self.answer(self._solved(self.options))
+            return self.answer(solve(self.model, self.machine, dim=dict(self.dim), **self.options))
         except DoesNotFitError as error:
             status = SolveStatus.INFEASIBLE if error.is_proven else SolveStatus.UNKNOWN
             return Answer(self.ended(str(status), str(error)))
@@ -173,27 +175,18 @@ class Point:
         plan = plan_bytes(result.plan, result.problem)
         return Answer(run, {PROBLEM_FILE: problem_bytes(result.problem), PLAN_FILE: plan})
 
-    def _solved(self, options: Mapping[str, Any]) -> Result:
-        if self.start is not None:
-            return self._taken_over(self.start, Options.of(options))
-        here = sha256_of(find_model(self.model))
-        if here != self.model_sha256:
-            raise SpmilpError(
-                f"{self.model}: the sweep has the file {self.model_sha256[:12]}, and this worker "
-                f"{here[:12]}; a cluster needs the same files at the same paths"
-            )
-        return solve(self.model, self.machine, dim=dict(self.dim), **options)
+    def taken_over(self, folder: Path) -> Answer:
+        """Return the row and files of a plan of another machine as one of this.
 
-    def _taken_over(self, start: Mapping[str, bytes], options: Options) -> Result:
-        """Return a plan of another machine as one of this, without another search."""
-        watch = Watch(options)
-        with TemporaryDirectory() as folder:
-            write_together(Path(folder), start)
-            problem, plan = open_pair(Path(folder))
+        Raises a ``SpmilpError`` if it does not hold here.
+        """
+        watch = Watch(Options.of(self.options))
+        problem, plan = open_pair(folder)
         target = on_machine(problem, self.machine)
         known = Hint(name=problem.machine.name, plan=plan, problem=problem).plan_of(target)
         answer = SearchContext(target, SolveOptions()).found(known)
-        return replace(checked(target, answer, asked=options.solver), **watch.seen())
+        result = checked(target, answer, asked=self.options["solver"])
+        return self.answer(replace(result, **watch.seen()))
 
 
 def points_of(
