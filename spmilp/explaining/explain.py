@@ -123,7 +123,8 @@ def _explained(
             start = TiledProblem(problem=changed)
         else:
             start = changed.start(limits, watch)
-        if infeasibility_of(start.problem) is not None:
+        # Tiles that were chosen for want of time make problems that take much longer.
+        if start.is_fallback or infeasibility_of(start.problem) is not None:
             return None
         result = _solved(start, limits, watch)
         if result.interrupted:
