@@ -124,6 +124,10 @@ class PinError(SpmilpError):
     """A pin names what does not exist, contradicts something, or is none that a solver takes."""
 
 
+class PinnedTilesError(PinError, DoesNotFitError):
+    """Pinned tiles fit no scratchpad."""
+
+
 class MissingExtraError(SpmilpError):
     """An optional dependency is not installed; the message names the extra to install."""
 

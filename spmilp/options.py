@@ -71,12 +71,16 @@ def _one_of(kind: type[E], name: str) -> Callable[[str | None], E | None]:
 
 
 def _solver(given: str) -> str:
+    from spmilp.registry import refuse_unknown
+
+    refuse_unknown(given)
+    return given
+
+
+def _complete_solver(begun: str) -> list[str]:
     from spmilp.registry import solver_names
 
-    if given not in solver_names():
-        known = ", ".join(solver_names())
-        raise ArgumentError(f"solver {given}: there are {known}", is_option=True)
-    return given
+    return [name for name in solver_names() if name.startswith(begun)]
 
 
 def _pins(given: Any) -> "NamedPins":
@@ -188,7 +192,9 @@ class Options:
 
     dim: Mapping[str, int] = _option(None, list[str] | None, dimensions, metavar="NAME=SIZE")
     input: Mapping[str, str] = _option(None, list[str] | None, input_values, metavar="NAME=VALUE")
-    solver: str = _option(DEFAULT_SOLVER, str, _solver)
+    solver: str = _option(
+        DEFAULT_SOLVER, str, _solver, metavar="NAME", autocompletion=_complete_solver
+    )
     tiles: Tiles = _option(
         None,
         Tiles | None,
@@ -233,12 +239,13 @@ class Options:
         show_default="none: the time counts",
     )
     gap: float = _option(0.0, float, share, parsed=True, metavar="SHARE")
-    seed: int = _option(0, int, min=0)
+    seed: int = _option(0, int, min=0, metavar="N")
     workers: int = _option(
         None,
         int | None,
         _workers,
         min=1,
+        metavar="N",
         show_default="one per processor; in comparisons and sweeps 1",
     )
     cost_model: Path | None = _option(

@@ -77,14 +77,20 @@ def solve(
     watch = Watch(options, observer)
     warn_if_slow(observer.on_warning)
     source = what_is_mapped(model, machine, options, observer)
-    start = source.start(options, watch)
+    return solved(source.start(options, watch), options, watch, source.origin)
+
+
+def solved(
+    start: TiledProblem, options: Options, watch: Watch, origin: Origin | None = None
+) -> Result:
+    """Solve a problem whose tiles are chosen, and check the plan."""
     answer, lock = find_plan(start, options, watch)
-    observer.on_stage(Stage.CHECKING)
+    watch.observer.on_stage(Stage.CHECKING)
     result = checked(
         start.problem,
         answer,
         asked=options.solver,
-        origin=source.origin,
+        origin=origin,
         lock=lock,
         tiles_are_fallback=start.is_fallback,
     )

@@ -7,7 +7,8 @@ from itertools import product
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from spmilp.errors import SpmilpError
+from spmilp.errors import ArgumentError
+from spmilp.formats import near_matches
 from spmilp.solvers.common.solver import Solver
 
 
@@ -241,14 +242,24 @@ def solver_names() -> tuple[str, ...]:
     return tuple(_solvers())
 
 
+def refuse_unknown(name: str, option: str = "solver") -> None:
+    """Raise an ``ArgumentError`` about an option if no solver has that name."""
+    if name not in _solvers():
+        known = f"; there are {', '.join(_TABLE)}"
+        near = near_matches(name, solver_names()) or known
+        raise ArgumentError(
+            f"{option} {name}: no solver of this name{near} (spmilp solvers lists them)",
+            is_option=True,
+        )
+
+
 def hint_takers() -> tuple[str, ...]:
     """Return the names of the solvers that can begin with a plan."""
     return tuple(name for name, (entry, _) in _solvers().items() if entry in TAKE_A_HINT)
 
 
 def find_solver(name: str) -> Solver:
-    """Return the solver of that name, or raise a ``SpmilpError`` that says which there are."""
-    if name not in _solvers():
-        raise SpmilpError(f"no solver is named {name!r}; there are {', '.join(_solvers())}")
+    """Return the solver of that name, or raise an ``ArgumentError`` if there is none."""
+    refuse_unknown(name)
     entry, given = _solvers()[name]
     return _TABLE[entry].make(**given)

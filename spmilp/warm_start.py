@@ -198,19 +198,22 @@ def tiles_of(
 ) -> tuple[Tilings | None, TiledProblem | None]:
     """Return the tilings of a hint if they fit, and its plan where that holds here, too.
 
-    If it is of another model, or not valid for its own problem, that is a :class:`FileError`.
+    If it is of another model, or not valid for its own problem, that is a :class:`FileError`. A
+    file with the same graph and other weights will do.
     """
     problem = hint.own_problem()
     model = dict(problem.sources).get("model", "")
-    if model != subject.network.sha256:
-        raise FileError(
-            f"{hint.name}: the plan was made for another model: its problem names {model[:12]}, "
-            f"and this one is {subject.network.sha256[:12]}"
-        )
+    is_same = model == subject.network.sha256
+    other = FileError(
+        f"{hint.name}: the plan was made for another model: its problem names {model[:12]}, "
+        f"and this one is {subject.network.sha256[:12]}"
+    )
     hint.require_valid(problem)
     try:
         tilings = tilings_of(problem, subject.network)
     except SpmilpError as error:
+        if not is_same:
+            raise other from error
         sizes = "give the sizes that it was made for (--dim), or " if subject.network.dim else ""
         raise FileError(
             f"{hint.name}: not of this model with these sizes: {error}; {sizes}leave it out if a "
@@ -218,6 +221,8 @@ def tiles_of(
         ) from error
     here = None if groups_that_do_not_fit(subject.lower(tilings)) else tilings
     own = replace(subject, machine=problem.machine).lower(tilings)
+    if not is_same and why_unlike(own, problem):
+        raise other
     if problem.machine.kinds != target.machine.kinds:
         reason = f"{hint.name}: its cores are not those of {target.machine.name}"
     elif unlike := why_unlike(own, problem):
@@ -225,7 +230,9 @@ def tiles_of(
     else:
         try:
             moved = on_machine(problem, target)
-            moved = replace(moved, objective=subject.objective, pins=NO_PINS)
+            moved = replace(
+                moved, objective=subject.objective, pins=NO_PINS, sources=subject.sources
+            )
             return here, TiledProblem(problem=moved, known=hint.plan_of(moved))
         except (FileError, ValueError) as error:
             reason = str(error)

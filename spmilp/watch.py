@@ -22,6 +22,8 @@ class Stage(StrEnum):
     TILING = "choosing tiles and lowering"
     SOLVING = "solving"
     CHECKING = "checking the plan"
+    EXPLAINING = "explaining the plan"
+    TRYING = "trying what helps"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,12 @@ from spmilp.options import Options, help_texts, parameters_of, with_parameters
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
+PANELS = {
+    "Limits of the search": ("time_limit", "effort", "gap", "seed", "workers"),
+    "Earlier plans and pins": ("hint", "pins", "lock", "lock_buffers", "lock_cost"),
+}
+"""Titles of the groups of a solve's options in its help; the others come first."""
+
 FIELDS = {each.name: each for each in fields(Options)}
 
 
@@ -59,6 +65,13 @@ def option(*also: str, name: str = "", **shown: Any) -> Mapping[str, Any]:
     return {"also": also, "name": name, **shown}
 
 
+def presets(begun: str) -> list[str]:
+    """Return the machines whose names begin like that, for the completion of shells."""
+    from spmilp.machine.read import list_presets
+
+    return [name for name in list_presets() if name.startswith(begun)]
+
+
 COMMON = {
     "machine": option(
         "-m",
@@ -66,6 +79,7 @@ COMMON = {
         help="A preset (see spmilp machines) or a machine file, for a model. A problem file "
         "carries its own machine.",
         show_default="mesh4x4",
+        autocompletion=presets,
     ),
     "plan": argument("PLAN.json", help="The plan, or its folder."),
     "problem": option(
@@ -99,6 +113,8 @@ def verb(*of_solve: str, **shown: Mapping[str, Any]) -> Callable[[F], F]:
                     each = each.replace(annotation=of_option(FIELDS[each.name]))
                 else:
                     help_text = texts.get(each.name) or how.get("help", "")
+                    if kind is bool:  # a flag, which takes no value
+                        how = {**option(metavar=""), **how}
                     info = _info(each.name, {**how, "help": help_text})
                     each = each.replace(annotation=_annotated(kind, info))
             own.append(each)
@@ -119,6 +135,8 @@ def of_option(field: Field[Any]) -> Any:
     if shown.pop("parsed", False):
         shown["parser"] = reader(field.metadata["read"])
     name = f"--{field.name.replace('_', '-')}"
+    panel = next((title for title, group in PANELS.items() if field.name in group), None)
+    shown["rich_help_panel"] = panel
     info = typer.Option(name, help=help_texts(Options)[field.name], **shown)
     return _annotated(field.metadata["kind"], info)
 

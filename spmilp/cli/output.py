@@ -5,21 +5,28 @@ import json
 import math
 import os
 import sys
+import time
 from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.console import Console, JustifyMethod, RenderableType
+from rich.console import Console, RenderableType
 from rich.markup import escape
-from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from spmilp.report.search_log import LogEntry
+
 PLAIN_WIDTH = 150
 """Columns when the output is no terminal."""
+
+SHORTEST_PART = 8
+"""Columns of a table that words are not broken into less than."""
 
 _CONTROLS = (*range(32), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 _SHOWN = {code: f"\\u{code:04x}" for code in _CONTROLS if chr(code) not in "\n\t"}
@@ -127,30 +134,45 @@ def say(text: str) -> None:
 
 
 def table(
-    headings: Sequence[str],
-    rows: Iterable[Sequence[str]],
-    *,
-    numbers: Container[int] = (),
-    show_headings: bool = True,
-) -> Table:
-    """Return a table; columns at the positions ``numbers`` are set flush right and never broken."""
-    made = Table(
-        box=None,
-        pad_edge=False,
-        padding=(0, 2, 0, 0),
-        header_style="bold",
-        show_header=show_headings,
-    )
-    for position, heading in enumerate(headings):
-        flush_right = position in numbers
-        justify: JustifyMethod = "right" if flush_right else "left"
-        made.add_column(heading, justify=justify, overflow="fold", no_wrap=flush_right)
-    for row in rows:
-        made.add_row(*(escape(cell) for cell in row))
-    return made
+    headings: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: Container[int] = ()
+) -> Text:
+    """Return a table as text; columns at the positions ``numbers`` are flush right.
+
+    Where it is wider than the terminal, the widest columns are broken between words, and where that
+    is not enough, within long ones; numbers never are.
+    """
+    every = [[*headings], *([visible(cell) for cell in row] for row in rows)]
+    widths, whole, least = [], [], []
+    for at, (heading, *cells) in enumerate(zip(*every, strict=True)):
+        unbroken = cells if at in numbers else " ".join(cells).split()
+        whole.append(max(map(len, [*unbroken, *heading.split()]), default=0))
+        least.append(whole[at] if at in numbers else min(whole[at], SHORTEST_PART))
+        widths.append(max(map(len, [heading, *cells])))
+    room, apart = console().width, 2
+    for limits in (whole, least):
+        while sum(widths) + apart * (len(widths) - 1) > room:
+            able = [at for at, width in enumerate(widths) if width > limits[at]]
+            if not able:
+                apart = 1
+                break
+            widths[max(able, key=widths.__getitem__)] -= 1
+    lines = []
+    for number, row in enumerate(every):
+        parts = [wrap(cell, max(1, width)) for cell, width in zip(row, widths, strict=True)]
+        height = max(map(len, parts), default=0)
+        for line in range(height):
+            texts = []
+            for at, (part, width) in enumerate(zip(parts, widths, strict=True)):
+                # Headings stand at the bottom.
+                own = line if number else line - height + len(part)
+                text = part[own] if 0 <= own < len(part) else ""
+                texts.append(text.rjust(width) if at in numbers else text.ljust(width))
+            joined = (" " * apart).join(texts).rstrip()
+            lines.append(Text(joined, "" if number else "bold"))
+    return Text("\n").join(lines)
 
 
-def table_of(rows: Iterable[Mapping[str, Any]], formats: Mapping[str, str]) -> Table:
+def table_of(rows: Iterable[Mapping[str, Any]], formats: Mapping[str, str]) -> Text:
     """Return fields of records as columns; each has a format, empty for what is no number.
 
     What is missing is a dash.
@@ -161,3 +183,43 @@ def table_of(rows: Iterable[Mapping[str, Any]], formats: Mapping[str, str]) -> T
     ]
     numbers = {at for at, form in enumerate(formats.values()) if form}
     return table([name.replace("_", " ") for name in formats], cells, numbers=numbers)
+
+
+class SolveLog:
+    """Prints a log on stderr, and keeps it as JSON; times count from the command's start."""
+
+    def __init__(self, started: float, *, shows: bool) -> None:
+        self._started = started
+        self._shows = shows
+        self.lines: list[str] = []
+
+    def stage(self, name: str) -> None:
+        """Say which stage begins."""
+        self._add(name, {"event": "stage", "seconds": self._seconds(), "stage": name})
+
+    def entry(self, entry: "LogEntry") -> None:
+        """Show what has become better."""
+        timed = replace(entry, seconds=self._seconds())
+        self._add(timed.as_row(), timed.as_fields())
+
+    def end(self, status: str, entry: "LogEntry | None") -> None:
+        """Say how it has ended."""
+        known = {
+            name: None if entry is None else getattr(entry, name)
+            for name in ("incumbent", "bound", "gap")
+        }
+        fields = {"event": "end", "seconds": self._seconds(), "status": status, **known}
+        self._add(status, fields)
+
+    def _seconds(self) -> float:
+        return round(time.perf_counter() - self._started, 3)
+
+    def _add(self, text: str, fields: dict[str, Any]) -> None:
+        if self._shows:
+            from spmilp.report.search_log import HEADING
+
+            if not self.lines:
+                print_log(HEADING)
+            is_row = fields["event"] == "progress"
+            print_log(text if is_row else f"{fields['seconds']:>7.1f}s  {text}")
+        self.lines.append(json.dumps(fields))

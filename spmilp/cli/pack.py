@@ -203,7 +203,7 @@ def _figures(
         *([("reserved", _ranges(problem.reserved), "")] if problem.reserved else []),
         ("search", f"{packing.nodes:,} nodes", how),
     ]
-    yield out.table(("", "", ""), figures, numbers={1}, show_headings=False)
+    yield out.table(("", "", ""), figures, numbers={1})
     if written is not None:
         yield f"written: {written}"
     else:

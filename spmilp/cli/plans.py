@@ -1,6 +1,7 @@
 """``spmilp check``, ``replay``, ``report``, ``explain`` and ``export``: plans that are there."""
 
 import json
+import time
 from collections import Counter
 from dataclasses import asdict
 from enum import StrEnum
@@ -14,6 +15,7 @@ from spmilp import quantities
 from spmilp.cli import arguments
 from spmilp.cli import output as out
 from spmilp.cli.arguments import argument, option, verb
+from spmilp.cli.interrupts import interrupts_noted
 from spmilp.errors import ExitCode
 from spmilp.quantities import count
 
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 
 LOG = "log.jsonl"
 """The log of a search, beside its plan."""
+
+MOST_FILES = 10
+"""Files of an export that are listed one by one."""
 
 
 @verb(with_commands=option(name="--commands"))
@@ -92,6 +97,7 @@ def check(
     model=option(metavar="MODEL.onnx", show_default=False),
     values=option(name="--input", metavar="FILE.npz", show_default="random values"),
     seed=option(min=0),
+    write=option(metavar="DIR", file_okay=False, show_default="nowhere"),
 )
 def replay(
     plan: Path,
@@ -100,6 +106,7 @@ def replay(
     values: Path | None = None,
     seed: int = 0,
     dim: list[str] | None = None,
+    write: Path | None = None,
     as_json: bool = False,
 ) -> None:
     """Run a plan on real numbers and compare it with onnxruntime.
@@ -116,6 +123,9 @@ def replay(
         Values of the network's inputs, one array each, and perhaps of its outputs.
     seed
         Seed of the random values.
+    write
+        Write the inputs and the outputs of the plan for its C programs: input0.bin, expected0.bin
+        and so on.
     """
     from spmilp.checker.values.compare import replay_plan
     from spmilp.plan.file import open_pair
@@ -126,6 +136,7 @@ def replay(
         dims=quantities.dimensions(dim),
         values=values,
         seed=seed,
+        folder=write,
     )
     within = all(each.within for each in found)
     outputs = [
@@ -262,26 +273,28 @@ def report(
 
 
 @verb(
+    *("dim", "input", "pins", "passes"),
     source=argument("OUTDIR|PLAN.json|PROBLEM.json|MODEL.onnx"),
     time_limit=option(parser=arguments.duration, metavar="DURATION", show_default="20s"),
+    quiet=option("-q"),
 )
 def explain(
+    context: typer.Context,
     source: str,
     machine: str | None = None,
-    dim: list[str] | None = None,
-    input: list[str] | None = None,
     problem: Path | None = None,
     time_limit: float = 20.0,
     groups: bool = False,
-    passes: str = "",
+    quiet: bool = False,
     as_json: bool = False,
+    **given: Any,
 ) -> None:
     """Say why a plan takes its cycles; or why there is none, and which changes help.
 
     Of a plan: its critical chain, what binds it, idle cores. Of a problem or a model that
     does not fit: what is in the way, required and available bytes, and the smallest changes with
     which a plan was found. Of one that fits, a quick plan is explained; with --groups, nothing
-    is solved.
+    is solved. Ctrl-C ends the search; what is known then is said.
 
     Exit code 4 or 5 without a plan, as of solve; 7 when a plan is invalid.
 
@@ -291,24 +304,38 @@ def explain(
         A plan or its folder; a problem file; or a model (onnx:NAME for a graph of the onnx
         package).
     time_limit
-        No further change of the machine is tried after this: 20s, 5m, none.
+        Nothing more is tried after this: 20s, 5m, none. The search for a plan has half of it.
     groups
         Of a model: its operators, groups and tiles, and what bounds them.
+    quiet
+        No log on stderr.
     """
     from spmilp.explaining.explain import explain as explained
+    from spmilp.watch import Observer, Stage
 
-    values = quantities.input_values(input)
-    network: dict[str, Any] = {"dim": quantities.dimensions(dim), "input": values, "passes": passes}
     if groups:
-        _print_groups(source, machine, network, as_json=as_json)
+        if given.pop("pins") is not None:
+            raise typer.BadParameter("--groups shows a model without pins; leave --pins out")
+        given["dim"] = quantities.dimensions(given["dim"])
+        given["input"] = quantities.input_values(given["input"])
+        _print_groups(source, machine, given, as_json=as_json)
         return
-    if _is_plan(source):
-        said = explained(valid_plan(Path(source), problem))
-    else:
-        said = explained(source, machine, time_limit=time_limit, **network)
+    log = out.SolveLog(context.obj or time.perf_counter(), shows=not (quiet or as_json))
+    with interrupts_noted() as interrupts:
+
+        def on_stage(stage: Stage) -> None:
+            interrupts.finishing = stage is Stage.CHECKING
+            log.stage(stage)
+
+        observer = Observer(on_stage=on_stage, on_log=log.entry, on_warning=out.print_warning)
+        if _is_plan(source):
+            said = explained(valid_plan(Path(source), problem), observer=observer)
+        else:
+            said = explained(source, machine, time_limit=time_limit, observer=observer, **given)
     out.print_answer(said.data, [said.text], as_json=as_json)
     codes = {"infeasible": ExitCode.INFEASIBLE, "unknown": ExitCode.LIMIT_WITHOUT_PLAN}
-    raise typer.Exit(codes.get(str(said.data["status"]), ExitCode.OK))
+    code = codes.get(str(said.data["status"]), ExitCode.OK)
+    raise typer.Exit(interrupts.code or code)
 
 
 def _is_plan(source: str) -> bool:
@@ -347,7 +374,7 @@ def _print_groups(
     count = quantities.count(len(rows), "fused group")
     shown: list[RenderableType] = [
         out.styled(f"{found['network']} on {found['machine']}: {count}", "bold"),
-        out.table(("", ""), figures, show_headings=False),
+        out.table(("", ""), figures),
         "",
         out.table_of(rows, GROUP_COLUMNS),
     ]
@@ -424,6 +451,8 @@ def export(
         "footprint": made.footprint.fields() if made.footprint else None,
     }
     lines = [f"written: {file}" for file in files]
+    if len(files) > MOST_FILES:
+        lines = [f"written: {len(files)} files in {target}, which export.json lists"]
     lines += [f"left out: {name}: {why.removeprefix(f'{name}: ')}" for name, why in made.left_out]
     lines += made.footprint.lines() if made.footprint else ()
     out.print_answer(data, lines, as_json=as_json)

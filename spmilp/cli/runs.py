@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import RenderableType
-from rich.table import Table
+from rich.text import Text
 
 from spmilp import quantities
 from spmilp.cli import arguments
@@ -218,7 +218,7 @@ def sweep(
             **options,
         )
     said: list[str] = frame.attrs.get("conclusions", [])
-    shown: list[RenderableType] = [_swept_table(frame)]
+    shown: list[RenderableType] = [_swept_table(frame, pareto)]
     shown += [*said, f"tables and plans: {folder}"]
     data = {"rows": out.records(frame), "conclusions": said}
     out.print_answer(data, shown, as_json=as_json)
@@ -255,8 +255,10 @@ def _exit_code(frame: "pd.DataFrame") -> ExitCode:
     return ExitCode.OK
 
 
-def _swept_table(frame: "pd.DataFrame") -> Table:
+def _swept_table(frame: "pd.DataFrame", pareto: str) -> Text:
     """Return the columns in which rows differ, and the figures of each."""
+    from spmilp.runs.frames import SHORT
+
     same = list(frame.columns[: frame.columns.get_loc("status")])
     differing = [name for name in same if frame[name].nunique(dropna=False) > 1] or ["model"]
     ends = [name for name in ("pareto", "verdict") if name in frame]
@@ -264,5 +266,10 @@ def _swept_table(frame: "pd.DataFrame") -> Table:
     for row in rows:
         row["spm"] = None if row["spm"] is None else quantities.shown_bytes(row["spm"])
         row["pareto"] = "*" if row.get("pareto") else ""
-    formats = {**dict.fromkeys(differing, TEXT), **SWEPT_COLUMNS, **dict.fromkeys(ends, TEXT)}
+    weighed = [SHORT.get(name.strip(), name.strip()) for name in pareto.split(",")]
+    formats = {**dict.fromkeys(differing, TEXT), **SWEPT_COLUMNS}
+    for name in weighed:
+        if name in frame and name != "spm" and not frame[name].equals(frame["objective"]):
+            formats.setdefault(name, COUNT)
+    formats |= dict.fromkeys(ends, TEXT)
     return out.table_of(rows, formats)

@@ -1,7 +1,6 @@
 """``spmilp solve``: from a model or a problem file to a checked plan in a folder, with a log."""
 
 import gc
-import json
 import math
 import re
 import time
@@ -23,7 +22,6 @@ from spmilp.options import usual_time_limit
 
 if TYPE_CHECKING:
     from spmilp.problem.problem import Problem
-    from spmilp.report.search_log import LogEntry
     from spmilp.result import Result
     from spmilp.watch import Stage
 
@@ -80,7 +78,7 @@ def solve(
     started = context.obj or time.perf_counter()
     time_limit = usual_time_limit(given["time_limit"], given["effort"])
     files = list[Path]()
-    log = SolveLog(started, shows=not (quiet or as_json))
+    log = out.SolveLog(started, shows=not (quiet or as_json))
     with collector_paused(), interrupts_noted() as interrupts:
 
         def on_stage(stage: "Stage") -> None:
@@ -150,7 +148,7 @@ def answer_of(
         least, most = quantities.percent(min(shares)), quantities.percent(max(shares))
         mean = quantities.percent(sum(shares) / len(shares))
         rows.append(("cores busy", mean, f"of the makespan, from {least} to {most}"))
-    yield out.table(("", "", ""), rows, numbers={1}, show_headings=False)
+    yield out.table(("", "", ""), rows, numbers={1})
     machine = result.problem.machine
     if machine.unverified:
         said = quantities.count(len(machine.unverified), "parameter")
@@ -200,43 +198,3 @@ def _exit_code(result: "Result", wanted_gap: float, signal: ExitCode | None) -> 
     if result.gap is None:
         return ExitCode.LIMIT_WITHOUT_PLAN
     return ExitCode.GAP_NOT_REACHED if result.gap > wanted_gap else ExitCode.OK
-
-
-class SolveLog:
-    """Prints a log on stderr, and keeps it as JSON; times count from the command's start."""
-
-    def __init__(self, started: float, *, shows: bool) -> None:
-        self._started = started
-        self._shows = shows
-        self.lines: list[str] = []
-
-    def stage(self, name: str) -> None:
-        """Say which stage begins."""
-        self._add(name, {"event": "stage", "seconds": self._seconds(), "stage": name})
-
-    def entry(self, entry: "LogEntry") -> None:
-        """Show what has become better."""
-        timed = replace(entry, seconds=self._seconds())
-        self._add(timed.as_row(), timed.as_fields())
-
-    def end(self, status: str, entry: "LogEntry | None") -> None:
-        """Say how it has ended."""
-        known = {
-            name: None if entry is None else getattr(entry, name)
-            for name in ("incumbent", "bound", "gap")
-        }
-        fields = {"event": "end", "seconds": self._seconds(), "status": status, **known}
-        self._add(status, fields)
-
-    def _seconds(self) -> float:
-        return round(time.perf_counter() - self._started, 3)
-
-    def _add(self, text: str, fields: dict[str, Any]) -> None:
-        if self._shows:
-            from spmilp.report.search_log import HEADING
-
-            if not self.lines:
-                out.print_log(HEADING)
-            is_row = fields["event"] == "progress"
-            out.print_log(text if is_row else f"{fields['seconds']:>7.1f}s  {text}")
-        self.lines.append(json.dumps(fields))

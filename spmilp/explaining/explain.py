@@ -1,8 +1,9 @@
 """The front door of explanations: a plan, a problem or a model in, text and data out."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from spmilp import pipeline, quantities
 from spmilp.errors import DoesNotFitError, PinError, Shortage
@@ -17,19 +18,17 @@ from spmilp.explaining.infeasible import (
 )
 from spmilp.explaining.remedies import Remedy, Trials, remedies_for, without_pins
 from spmilp.explaining.text import Explanation, network_name, paragraph, section
-from spmilp.frontend.graph import Network
 from spmilp.machine.machine import Machine
-from spmilp.machine.read import MachineFile, as_machine_file
+from spmilp.options import Options, with_options
 from spmilp.problem.file import read_problem
-from spmilp.problem.pins import NO_PINS
+from spmilp.problem.named_pins import NO_NAMED_PINS
 from spmilp.problem.problem import Problem
 from spmilp.registry import find_solver
-from spmilp.result import Result, checked
-from spmilp.solvers.base import SolveOptions
-from spmilp.source import DEFAULT_MACHINE, MachineGiven, load
-from spmilp.tile_selection.choose import choose_tiles
-from spmilp.tile_selection.first_choice import NetworkOnMachine
+from spmilp.result import Result
+from spmilp.source import MachineGiven, NetworkSource, ProblemSource, what_is_mapped
+from spmilp.tile_selection.tiled_problem import TiledProblem
 from spmilp.units import Bytes, Cycles
+from spmilp.watch import SILENT, Observer, Stage, Watch
 
 MOST_PARTS = 4
 """Parts of what is too large that are named, the largest first."""
@@ -40,28 +39,36 @@ SOLVER = "list"
 SOLVER_WITH_PINS, SECONDS_WITH_PINS = "cpsat", 5.0
 """The same where pins say what the list scheduler does not keep to."""
 
+SHARE_OF_PLAN, SHARE_OF_TRIAL = 0.5, 0.25
+"""Of the time limit for a plan of what is given, and of what is left for that of each change."""
 
+
+@with_options("dim", "pins", "passes")
 def explain(
     source: str | Path | Problem | Result,
     machine: MachineGiven = None,
     *,
-    dim: Mapping[str, int] | None = None,
-    input: Mapping[str, object] | None = None,
-    passes: str = "",
     time_limit: str | float = 20.0,
+    observer: Observer = SILENT,
+    **given: Any,
 ) -> Explanation:
     """Say why a plan is as slow as it is; or why a problem or a model has none, and what helps.
 
-    Of a problem or a model that fits, the plan of the list scheduler is explained.
+    Of a problem or a model that fits, the plan of the list scheduler is explained. A
+    ``KeyboardInterrupt`` ends the search for a plan, or for what helps; what is known is said.
 
     Parameters
     ----------
     source
         A result; a problem or its file; or an ONNX model, ``onnx:NAME`` included.
-    machine, dim, input, passes
-        For a model, as :func:`spmilp.solve` has them.
+    machine
+        For a model, as :func:`spmilp.solve` has it.
     time_limit
-        After which no further change is tried: ``"60s"``, or seconds.
+        After which nothing more is tried: ``"60s"``, or seconds. A plan has half of it.
+    observer
+        Hears how it gets on.
+    given
+        ``dim``, ``input``, ``pins`` and ``passes``, as :func:`spmilp.solve` has them.
 
     Returns
     -------
@@ -77,83 +84,92 @@ def explain(
     --------
     >>> spmilp.explain("net.onnx", "gap8")
     """
-    seconds = quantities.duration(time_limit)
     if isinstance(source, Result):
-        if source.plan is None and not source.violations:
-            return _of_problem(source.problem, seconds)
-        return source.explain()
-    if isinstance(source, Problem) or str(source).endswith(".json"):
-        try:
-            problem = pipeline.tiled_problem(source, machine, dim=dim, input=input)[0].problem
-        except PinError:
-            # What its pins contradict is to be explained.
-            problem = source if isinstance(source, Problem) else read_problem(source)
-        return _of_problem(problem, seconds)
-    file = as_machine_file(machine or DEFAULT_MACHINE)
-    network, _ = load(str(source), file, dim=dim, input=input, passes=passes)
-    return _of_model(network, file, seconds)
+        if source.plan is not None or source.violations:
+            observer.on_stage(Stage.EXPLAINING)
+            return source.explain()
+        source = source.problem
+    how = {"solver": SOLVER, "tiles": "first", "time_limit": time_limit, "workers": 1}
+    options = Options.of({**given, **how})
+    try:
+        mapped = what_is_mapped(source, machine, options, observer)
+    except PinError:
+        is_problem = isinstance(source, Problem) or str(source).endswith(".json")
+        if options.pins != NO_NAMED_PINS or not is_problem:
+            raise
+        # What its own pins contradict is to be explained.
+        problem = source if isinstance(source, Problem) else read_problem(source)
+        mapped = ProblemSource(problem=problem)
+    return _explained(mapped, options, observer)
 
 
-def _of_problem(problem: Problem, seconds: float) -> Explanation:
-    why = infeasibility_of_pins(problem) or infeasibility_of(problem)
-    if why is None:
-        result = _listed(problem)
-        if result.plan is not None:
-            return result.explain()
-        why = infeasibility_in_schedule(problem) or _other(network_name(problem), result.reason)
-        if problem.pins and _makespan(replace(problem, pins=NO_PINS)) is not None:
-            why = replace(why, cause=Obstacle.PINS)
+def _explained(
+    source: ProblemSource | NetworkSource, options: Options, observer: Observer
+) -> Explanation:
+    if isinstance(source, ProblemSource):
+        name, machine = network_name(source.problem), source.problem.machine
+    else:
+        name, machine = source.origin.network.name, source.subject.machine
 
     def plan_on(machine: Machine) -> Cycles | None:
-        changed = replace(problem, machine=machine)
-        return None if infeasibility_of(changed) is not None else _makespan(changed)
+        if isinstance(source, ProblemSource):
+            return makespan(replace(source.problem, machine=machine))
+        return makespan(replace(source, subject=replace(source.subject, machine=machine)))
 
-    name, trials = network_name(problem), Trials(plan_on, seconds)
-    if why.cause is Obstacle.PINS:
-        remedies = tuple(without_pins(problem, trials, _makespan))
-    else:
-        remedies = remedies_for(problem.machine, why, trials)
-    return why_it_does_not_fit(name, problem.machine, why, remedies, trials.count)
+    def makespan(changed: Problem | NetworkSource) -> Cycles | None:
+        limits = replace(options, time_limit=SHARE_OF_TRIAL * trials.seconds_left)
+        watch = Watch(limits)
+        if isinstance(changed, Problem):
+            start = TiledProblem(problem=changed)
+        else:
+            start = changed.start(limits, watch)
+        # Tiles that were chosen for want of time make problems that take much longer.
+        if start.is_fallback or infeasibility_of(start.problem) is not None:
+            return None
+        result = _solved(start, limits, watch)
+        if result.interrupted:
+            raise KeyboardInterrupt
+        return result.makespan
 
-
-def _of_model(network: Network, file: MachineFile, seconds: float) -> Explanation:
-    def problem_on(machine: Machine) -> Problem:
-        return choose_tiles(NetworkOnMachine.of(network, as_machine_file(machine))).problem
-
+    trials = Trials(plan_on, options.time_limit, observer.on_log)
+    limits = replace(options, time_limit=SHARE_OF_PLAN * options.time_limit)
+    watch = Watch(limits, observer)
+    problem = None
     try:
-        problem = problem_on(file.machine)
+        start = source.start(limits, watch)
+        problem = start.problem
+        why = infeasibility_of_pins(problem) or infeasibility_of(problem)
+        if why is None:
+            result = _solved(start, limits, watch)
+            if result.plan is not None:
+                observer.on_stage(Stage.EXPLAINING)
+                return result.explain()
+            why = infeasibility_in_schedule(problem) or _other(name, result.reason)
     except DoesNotFitError as error:
-        why = infeasibility_of_tiles(file.machine, error) or _other(network.name, str(error))
-    else:
-        result = _listed(problem)
-        if result.plan is not None:
-            return result.explain()
-        found = infeasibility_of(problem) or infeasibility_in_schedule(problem)
-        why = found or _other(network.name, result.reason)
-    trials = Trials(lambda machine: _makespan(problem_on(machine)), seconds)
-    remedies = remedies_for(file.machine, why, trials)
-    return why_it_does_not_fit(network.name, file.machine, why, remedies, trials.count)
+        why = infeasibility_of_tiles(machine, error) or _other(name, str(error))
+    observer.on_stage(Stage.TRYING)
+    remedies = () if problem is None else tuple(without_pins(problem, trials, makespan))
+    if remedies:
+        why = replace(why, cause=Obstacle.PINS)
+    elif why.cause is not Obstacle.PINS:
+        remedies = remedies_for(machine, why, trials)
+    return why_it_does_not_fit(name, machine, why, remedies, trials.count)
 
 
 def _other(name: str, reason: str) -> Infeasibility:
     return Infeasibility(cause=Obstacle.OTHER, what=name, said=reason, is_proven=False)
 
 
-def _makespan(problem: Problem) -> Cycles | None:
-    return _listed(problem).makespan
-
-
-def _listed(problem: Problem) -> Result:
+def _solved(start: TiledProblem, options: Options, watch: Watch) -> Result:
     """Return the checked plan of the list scheduler, or why it finds none.
 
     Where it does not keep to the pins that there are, another solver has a few seconds.
     """
-    if problem.pins.kinds() <= find_solver(SOLVER).keeps:
-        answer = pipeline.solve_problem(problem, SOLVER, SolveOptions())
-    else:
-        limit = SolveOptions(time_limit=SECONDS_WITH_PINS)
-        answer = pipeline.solve_problem(problem, SOLVER_WITH_PINS, limit)
-    return checked(problem, answer, asked=SOLVER)
+    if not start.problem.pins.kinds() <= find_solver(SOLVER).keeps:
+        seconds = min(SECONDS_WITH_PINS, options.time_limit)
+        options = replace(options, solver=SOLVER_WITH_PINS, time_limit=seconds)
+        watch = Watch(options, watch.observer)
+    return pipeline.solved(start, options, watch)
 
 
 def why_it_does_not_fit(

@@ -1,5 +1,6 @@
 """Changes that make a problem fit, each tried by solving: of memories, or of pins."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,6 +13,7 @@ from spmilp.explaining.infeasible import Infeasibility, Obstacle, memory_named
 from spmilp.machine.machine import Machine, Memory
 from spmilp.problem.pins import NO_PINS, Pins
 from spmilp.problem.problem import Problem
+from spmilp.report.search_log import LogEntry
 from spmilp.units import Bytes, Cycles, align_up
 
 MOST_DOUBLINGS = 12
@@ -38,33 +40,52 @@ class Remedy:
 
 
 class Trials:
-    """Tries machines, as long as there is time: no trial begins after so many ``seconds``."""
+    """Tries changes, as long as there is time: none begins after so many ``seconds``.
 
-    def __init__(self, plan_on: Callable[[Machine], Cycles | None], seconds: float) -> None:
+    An interrupt ends the last one. ``on_log`` hears of each that has ended.
+    """
+
+    def __init__(
+        self,
+        plan_on: Callable[[Machine], Cycles | None],
+        seconds: float,
+        on_log: Callable[[LogEntry], None],
+    ) -> None:
         self._plan_on = plan_on
-        self._ends = perf_counter() + seconds
+        self._began = perf_counter()
+        self._seconds = seconds
+        self._on_log = on_log
         self._longest = 0.0
         self.count = 0
 
-    def plan_on(self, machine: Machine) -> Cycles | None:
-        """Return the makespan of a plan, or ``None`` where there is none or no time."""
-        return self.tried(lambda: self._plan_on(machine))
+    @property
+    def seconds_left(self) -> float:
+        """Seconds until the time is over."""
+        return self._began + self._seconds - perf_counter()
 
-    def tried(self, solved: Callable[[], Cycles | None]) -> Cycles | None:
+    def plan_on(self, machine: Machine, change: str) -> Cycles | None:
+        """Return the makespan of a plan, or ``None`` where there is none or no time."""
+        return self.tried(change, lambda: self._plan_on(machine))
+
+    def tried(self, change: str, solved: Callable[[], Cycles | None]) -> Cycles | None:
         """Return what solving gives; ``None`` where it cannot be, or there is no time.
 
         There is no time where the longest trial took longer than what is left.
         """
-        began = perf_counter()
-        if began + self._longest > self._ends:
+        if self.seconds_left < self._longest:
             return None
+        began, makespan = perf_counter(), None
         self.count += 1
         try:
-            return solved()
+            makespan = solved()
         except (SpmilpError, ValueError):
-            return None
-        finally:
-            self._longest = max(self._longest, perf_counter() - began)
+            pass
+        except KeyboardInterrupt:
+            self._seconds = -math.inf
+        self._longest = max(self._longest, perf_counter() - began)
+        gone = perf_counter() - self._began
+        self._on_log(LogEntry(seconds=gone, source=change, incumbent=makespan, bound=None))
+        return makespan
 
     def least_bytes(
         self, change: Callable[[Bytes], Machine], least: Bytes, step: Bytes
@@ -74,17 +95,21 @@ class Trials:
         They are doubled until there is one, then cut down between what does and what does not do.
         They are multiples of ``step``; fewer than ``least`` are known not to suffice.
         """
+
+        def plan_with(more: Bytes) -> Cycles | None:
+            return self.plan_on(change(more), f"{more:,} B more")
+
         low, size = 0, align_up(max(least, 1), step)
-        makespan = self.plan_on(change(size))
+        makespan = plan_with(size)
         for _ in range(MOST_DOUBLINGS - 1):
             if makespan is None:
                 low, size = size, 2 * size
-                makespan = self.plan_on(change(size))
+                makespan = plan_with(size)
         if makespan is None:
             return None
         while low and size - low > max(step, size // FINE):
             middle = align_up((low + size) // 2, step)
-            found = self.plan_on(change(middle))
+            found = plan_with(middle)
             if found is None:
                 low = middle
             else:
@@ -120,7 +145,7 @@ def _larger(
     whose, alone = memory.name, None
     if len(alike) > 1:
         whose = f"each of {len(alike)} memories like {memory.name}"
-        alone = trials.plan_on(_grown(machine, [memory], more))
+        alone = trials.plan_on(_grown(machine, [memory], more), f"the same in {memory.name}")
     for where, cycles in ((whose, makespan), (f"{memory.name} alone", alone)):
         if cycles is not None:
             yield Remedy(
@@ -144,14 +169,15 @@ def without_pins(
     problem: Problem, trials: Trials, solved: Callable[[Problem], Cycles | None]
 ) -> Iterator[Remedy]:
     """Yield each pin without which a checked plan was found; if there is none, that of no pins."""
-    found = False
+    found = not problem.pins
     for name, pins in islice(_without_one(problem), MOST_PINS):
-        makespan = trials.tried(partial(solved, replace(problem, pins=pins)))
+        makespan = trials.tried(f"without {name}", partial(solved, replace(problem, pins=pins)))
         if makespan is not None:
             found = True
             yield Remedy(change=f"without the pin of {name}", makespan=makespan)
     if not found:
-        makespan = trials.tried(partial(solved, replace(problem, pins=NO_PINS)))
+        free = replace(problem, pins=NO_PINS)
+        makespan = trials.tried("without any pins", partial(solved, free))
         if makespan is not None:
             yield Remedy(change="without any pins", makespan=makespan)
 

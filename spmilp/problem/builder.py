@@ -1,5 +1,6 @@
 """Problems built by hand, by names: no index, no slice number, no place in a tensor."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
@@ -19,6 +20,7 @@ from spmilp.problem.problem import (
     Problem,
     Slice,
     Task,
+    Tile,
     whole_slice,
 )
 from spmilp.units import Bytes, Extents, MemoryIdx
@@ -138,6 +140,7 @@ class ProblemBuilder:
         self._buffers: dict[str, Buffer] = {}
         self._tensors: dict[str, DramTensor] = {}
         self._tiles: dict[str, list[View]] = {}
+        self._tiles_of: Counter[str] = Counter()
         self._views: dict[View, int] = {}
         self._tasks: dict[str, Task] = {}
 
@@ -197,6 +200,7 @@ class ProblemBuilder:
         in_place: Iterable[tuple[Data | View, str]] = (),
         energy: int | Mapping[str, int] | None = None,
         partial: bool = False,
+        operator: str = "",
     ) -> Any:
         """Add a task: one unit of work that runs on one core.
 
@@ -221,6 +225,10 @@ class ProblemBuilder:
             Femtojoules, as ``cycles``; left out where unknown.
         partial
             What it writes are partial sums, and shown as such.
+        operator
+            The operator of which it is a tile. Greedy rules and published policies spread the
+            tiles of each operator over cores; a task without one they take for an operator of its
+            own, with a single tile, and such tasks may all go to one core.
 
         Returns
         -------
@@ -268,6 +276,7 @@ class ProblemBuilder:
             in_place=tuple((self._number(view), into) for view, into in pairs),
             after=tuple(self._tasks[other].index for other in earlier),
             energy=energy_on,
+            tile=self._tile_of(operator) if operator else None,
         )
         for data in written.values():
             self._add(data, BufferKind.PARTIAL if partial else BufferKind.INTERMEDIATE)
@@ -371,6 +380,12 @@ class ProblemBuilder:
             objective=self._objective,
             sources=(("machine", self._file.sha256),),
         )
+
+    def _tile_of(self, operator: str) -> Tile:
+        """Return the next tile of an operator, as one along a single axis."""
+        number = self._tiles_of[operator]
+        self._tiles_of[operator] += 1
+        return Tile(of=operator, box=((number, number + 1),))
 
     def _new_data(self, given: Any, who: str) -> Data:
         is_written = isinstance(given, Sequence) and not isinstance(given, str) and len(given) == 3

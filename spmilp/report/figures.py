@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from spmilp.commands.order import Activity
 from spmilp.errors import ArgumentError, MissingExtraError
@@ -22,9 +22,10 @@ from spmilp.machine.machine import Memory, MemoryKind
 from spmilp.plan.memory import live_bytes
 from spmilp.plan.plan import Plan, Residency
 from spmilp.problem.problem import BufferKind, Problem
-from spmilp.quantities import size
+from spmilp.quantities import percent, size
 from spmilp.report.search_log import LogEntry
 from spmilp.report.summary import UNITS
+from spmilp.units import Cycles
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,6 +61,12 @@ PART_COLOURS: dict[Part, str] = {
 }
 """A colour for each direction of transfers, and for what else the critical chain does."""
 
+
+LIMIT, PEAK, OUTLINE = "#D55E00", "#AA3377", "#000000"
+"""Colours of the capacity, of the peak, and of outlines and live bytes."""
+
+MOST_STEPS = 1000
+"""Steps of a curve of live bytes; one of more would be a black area, and is left out."""
 
 WIDTH = 11.0
 """Inches of a figure."""
@@ -112,16 +119,31 @@ Box: TypeAlias = tuple[float, float, float, float]
 """``(start, end, low, high)`` of a rectangle."""
 
 
-def draw_boxes(axis: "Axes", boxes: Sequence[Box], hatch: str = "", **look: Any) -> None:
-    """Draw rectangles as one collection."""
+NARROW = 0.004
+"""Share of the axis of time up to which a black outline would hide a rectangle's colour."""
+
+
+def draw_boxes(
+    axis: "Axes", boxes: Sequence[Box], colours: Sequence[str], makespan: Cycles, hatch: str = ""
+) -> None:
+    """Draw rectangles; narrow ones are outlined in their own colour, so that they are seen."""
     from matplotlib.collections import PolyCollection
 
-    corners = [
-        [(start, low), (end, low), (end, high), (start, high)] for start, end, low, high in boxes
-    ]
-    drawn = PolyCollection(corners, **look)
-    drawn.set_hatch(hatch)
-    axis.add_collection(drawn)
+    for is_wide in (False, True):
+        mine = [n for n, b in enumerate(boxes) if (b[1] - b[0] > NARROW * makespan) == is_wide]
+        if mine:
+            faces = [colours[number] for number in mine]
+            corners = [corners_of(boxes[number]) for number in mine]
+            drawn = PolyCollection(corners, facecolors=faces, linewidths=0.25)
+            drawn.set_edgecolor(OUTLINE if is_wide else faces)
+            drawn.set_hatch(hatch if is_wide else "")
+            axis.add_collection(drawn)
+
+
+def corners_of(box: Box) -> list[tuple[float, float]]:
+    """Return the corners of a rectangle."""
+    start, end, low, high = box
+    return [(start, low), (end, low), (end, high), (start, high)]
 
 
 def without_markup(name: str) -> str:
@@ -208,6 +230,7 @@ def timeline(shown: Sequence[tuple[str, AnalysedPlan]], *, chain: bool = False) 
         axis.set_title(caption, loc="left", fontsize="small")
     axes[-1].set_xlim(0, max(1, *(each.plan.claim.makespan for _, each in shown)))
     axes[-1].set_xlabel("cycle")
+    axes[-1].xaxis.set_major_formatter("{x:,.0f}")
     used = {part for _, subject in shown for part in subject.parts} - {Part.COMPUTE}
     parts = [(part.words, PART_COLOURS[part], "") for part in Part if part in used]
     name_colours(figure, parts, "transfers", "outside upper right")
@@ -238,25 +261,37 @@ def _draw_rows(
     operators: Mapping[str, Style],
     framed: Set[Activity],
 ) -> None:
-    """Draw the rows, and frame what is of the critical chain."""
+    """Draw the rows, and frame what is of the critical chain; what is near in a row, together."""
+    from matplotlib.collections import PolyCollection
+
+    makespan = subject.plan.claim.makespan
     boxes: defaultdict[Style, list[Box]] = defaultdict(list)
     frames: list[Box] = []
     for height, activities in enumerate(rows):
-        for activity in activities:
+        for activity in sorted(activities, key=subject.starts.__getitem__):
             style = PART_COLOURS[subject.parts[activity]], ""
             if subject.parts[activity] is Part.COMPUTE:
                 style = operators[subject.operators[activity]]
             span = subject.starts[activity], subject.ends[activity]
-            boxes[style].append((*span, height - 0.4, height + 0.4))
-            frames += boxes[style][-1:] if activity in framed else ()
+            box = *span, height - 0.4, height + 0.4
+            # A narrow task alone would have no hatching.
+            is_narrow = style[1] and box[1] - box[0] <= NARROW * makespan
+            _add(boxes[style], box, NARROW * makespan / 4 if is_narrow else -1)
+            if activity in framed:
+                _add(frames, box, NARROW * makespan)
     for (colour, hatch), mine in boxes.items():
-        draw_boxes(axis, mine, hatch, facecolors=colour, edgecolors="black", linewidths=0.2)
+        draw_boxes(axis, mine, [colour] * len(mine), makespan, hatch)
     if frames:
-        draw_boxes(axis, frames, facecolors="none", edgecolors="black", linewidths=1.6)
+        corners = list(map(corners_of, frames))
+        chain = PolyCollection(corners, facecolors="none", edgecolors=OUTLINE, linewidths=1.6)
+        axis.add_collection(chain)
 
 
-LIMIT, PEAK, OUTLINE = "#D55E00", "#AA3377", "#000000"
-"""Colours of the capacity, of the peak, and of outlines and live bytes."""
+def _add(boxes: list[Box], box: Box, near: float) -> None:
+    """Add a rectangle, or lengthen the last one if that ends so near before it in its row."""
+    if boxes and boxes[-1][2] == box[2] and box[0] - boxes[-1][1] <= near:
+        box = (boxes.pop()[0], *box[1:])
+    boxes.append(box)
 
 
 def memory_map(
@@ -265,7 +300,8 @@ def memory_map(
     """Draw residencies as rectangles of time by address, one axes for each memory.
 
     Each axes shows the capacity line, reserved bytes (hatched), residencies coloured by kind of
-    buffer, the peak, and the curve of live bytes, which no packing of these lifetimes can be below.
+    buffer, the peak, and the curve of live bytes, which no packing of these lifetimes can be below
+    (unless it has too many steps).
     Parameters are those of :meth:`spmilp.Result.memory_map`.
     """
     residencies: list[list[Residency]] = [[] for _ in problem.machine.memories]
@@ -286,14 +322,17 @@ def memory_map(
         _draw_limits(axis, memory)
         boxes = [(each.start, each.end, each.offset, each.offset + each.bytes) for each in here]
         colours = [KIND_COLOURS[_kind(problem, each)] for each in here]
-        draw_boxes(axis, boxes, facecolors=colours, edgecolors=OUTLINE, linewidths=0.25)
+        draw_boxes(axis, boxes, colours, plan.claim.makespan)
         if here:
             cycles, totals = live_bytes(here)
-            axis.step(cycles, totals, where="post", color=OUTLINE, linewidth=1.0)
+            if len(cycles) <= MOST_STEPS:
+                axis.step(cycles, totals, where="post", color=OUTLINE, linewidth=1.0)
             axis.axhline(peak, color=PEAK, linewidth=1.0, linestyle="--")
-        of = "" if memory.size is None else f" of {size(memory.size)}, {peak / memory.size:.0%}"
+        of = f" of {size(memory.size)}, {percent(peak / memory.size)}" if memory.size else ""
         caption = without_markup(f"{memory.name}: peak {size(peak)}{of}")
-        axis.set_title(caption, fontsize="small", loc="left")
+        axis.set_title(caption, fontsize="small" if columns < 4 else 6.3, loc="left")
+        axis.xaxis.set_major_formatter("{x:,.0f}")
+        axis.locator_params(axis="x", nbins=8 // columns)
         if position % columns == 0:
             axis.set_ylabel("address")
         if position + columns >= len(drawn):
@@ -349,7 +388,9 @@ def gap_over_time(problem: Problem, log: Sequence[LogEntry]) -> "Figure":
         y=["incumbent", "bound"],
         color=[PART_COLOURS[Part.LOAD], PART_COLOURS[Part.STORE]],
         drawstyle="steps-post",
+        marker=".",
         ylabel=UNITS[quantity],
         title=f"{title(problem)}: {str(quantity).replace('_', ' ')}",
     )
+    axis.yaxis.set_major_formatter("{x:,.0f}")
     return figure

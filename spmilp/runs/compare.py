@@ -10,7 +10,7 @@ from spmilp import pipeline
 from spmilp.errors import ArgumentError
 from spmilp.options import with_options
 from spmilp.problem.problem import Problem
-from spmilp.registry import find_solver, solver_names
+from spmilp.registry import find_solver, refuse_unknown
 from spmilp.runs import frames
 from spmilp.runs.jobs import REJECTED, Run, run_of
 from spmilp.source import MachineGiven, Model
@@ -124,9 +124,7 @@ def compare(
     """
     wanted = tuple(solvers)
     for solver in wanted:
-        if solver not in solver_names():
-            known = ", ".join(solver_names())
-            raise ArgumentError(f"solvers {solver}: there are {known}", is_option=True)
+        refuse_unknown(solver, "solvers")
     of_problems = {name: given.pop(name, None) for name in ("dim", "input", "objective")}
     seed = given.setdefault("seed", 0)
     given["workers"] = given.get("workers") or 1

@@ -16,7 +16,6 @@ import msgspec
 import spmilp
 from spmilp.errors import FileError
 from spmilp.files import read_bytes, write_together
-from spmilp.plan.file import PLAN_FILE, PROBLEM_FILE
 from spmilp.plan.measures import compulsory_dram_traffic
 from spmilp.processes import ChildError, Children
 from spmilp.report.search_log import LogEntry
@@ -248,7 +247,3 @@ class Store:
             raise FileError(f"{path}: cannot be written: {error.strerror or error}") from error
         self._is_cut = False
         self._lines[answer.run.key] = line
-
-    def pair_of(self, key: str) -> dict[str, bytes]:
-        """Return ``problem.json`` and ``plan.json`` of a row that has a plan."""
-        return {name: read_bytes(self.folder_of(key) / name) for name in (PROBLEM_FILE, PLAN_FILE)}

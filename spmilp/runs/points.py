@@ -10,26 +10,25 @@ from itertools import product
 from math import isinf, prod
 from numbers import Integral
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 
 import msgspec
 
 from spmilp.errors import ArgumentError, DoesNotFitError, NoPlanError, SpmilpError
-from spmilp.files import sha256_of, write_together
+from spmilp.files import sha256_of
 from spmilp.frontend.find import find_model
 from spmilp.machine.machine import Machine
 from spmilp.machine.read import MachineFile, as_machine_file
 from spmilp.options import Options
-from spmilp.pipeline import find_plan, solve
+from spmilp.pipeline import solve
 from spmilp.plan.file import PLAN_FILE, PROBLEM_FILE, open_pair, plan_bytes
 from spmilp.problem.file import problem_bytes
 from spmilp.problem.objective import Quantity
 from spmilp.quantities import byte_count, shown_bytes
 from spmilp.result import Result, checked
 from spmilp.runs.jobs import Answer, Run, code_version, run_of
-from spmilp.solvers.base import SolveStatus
-from spmilp.tile_selection.tiled_problem import TiledProblem
+from spmilp.solvers.base import SolveOptions, SolveStatus
+from spmilp.solvers.common.context import SearchContext
 from spmilp.warm_start import Hint, on_machine
 from spmilp.watch import Watch
 
@@ -80,8 +79,6 @@ class Point:
         The machine as it is to be; ``values`` is what was set of its fields.
     options
         Of :func:`spmilp.solve`, as :func:`settings_of` returns them.
-    start
-        ``problem.json`` and ``plan.json`` of another machine, to begin with.
     version
         Of the code that made the point; a worker must have the same.
     """
@@ -93,12 +90,11 @@ class Point:
     machine: MachineFile
     values: tuple[tuple[str, Value], ...] = ()
     options: Mapping[str, Any]
-    start: Mapping[str, bytes] | None = field(default=None, repr=False)
     version: str = field(default_factory=code_version)
 
     @cached_property
     def key(self) -> str:
-        """A hash of files, machine, options and the code; the start does not count."""
+        """A hash of files, machine, options and the code."""
         hashed = {
             "model": self.model_sha256,
             "machine": self.machine.sha256,
@@ -146,7 +142,7 @@ class Point:
         )
 
     def carry_out(self) -> Answer:
-        """Solve it, from scratch or from the start, and check the plan.
+        """Solve it, and check the plan.
 
         Raises
         ------
@@ -158,8 +154,14 @@ class Point:
                 f"the sweep is of spmilp {self.version}, and this worker has {code_version()}; "
                 "install the same version on all workers"
             )
+        here = sha256_of(find_model(self.model))
+        if here != self.model_sha256:
+            raise SpmilpError(
+                f"{self.model}: the sweep has the file {self.model_sha256[:12]}, and this worker "
+                f"{here[:12]}; a cluster needs the same files at the same paths"
+            )
         try:
-            return self.answer(self._solved(self.options))
+            return self.answer(solve(self.model, self.machine, dim=dict(self.dim), **self.options))
         except DoesNotFitError as error:
             status = SolveStatus.INFEASIBLE if error.is_proven else SolveStatus.UNKNOWN
             return Answer(self.ended(str(status), str(error)))
@@ -176,28 +178,18 @@ class Point:
         plan = plan_bytes(result.plan, result.problem)
         return Answer(run, {PROBLEM_FILE: problem_bytes(result.problem), PLAN_FILE: plan})
 
-    def _solved(self, options: Mapping[str, Any]) -> Result:
-        if self.start is not None:
-            return self._improved(self.start, Options.of(options))
-        here = sha256_of(find_model(self.model))
-        if here != self.model_sha256:
-            raise SpmilpError(
-                f"{self.model}: the sweep has the file {self.model_sha256[:12]}, and this worker "
-                f"{here[:12]}; a cluster needs the same files at the same paths"
-            )
-        return solve(self.model, self.machine, dim=dict(self.dim), **options)
+    def taken_over(self, folder: Path) -> Answer:
+        """Return the row and files of a plan of another machine as one of this.
 
-    def _improved(self, start: Mapping[str, bytes], options: Options) -> Result:
-        """Return the best plan that a search finds from a plan of another machine."""
-        with TemporaryDirectory() as folder:
-            write_together(Path(folder), start)
-            problem, plan = open_pair(Path(folder))
+        Raises a ``SpmilpError`` if it does not hold here.
+        """
+        watch = Watch(Options.of(self.options))
+        problem, plan = open_pair(folder)
         target = on_machine(problem, self.machine)
         known = Hint(name=problem.machine.name, plan=plan, problem=problem).plan_of(target)
-        watch = Watch(options)
-        answer, _ = find_plan(TiledProblem(problem=target, known=known), options, watch)
-        result = checked(target, answer, asked=options.solver)
-        return replace(result, **watch.seen())
+        answer = SearchContext(target, SolveOptions()).found(known)
+        result = checked(target, answer, asked=self.options["solver"])
+        return self.answer(replace(result, **watch.seen()))
 
 
 def points_of(

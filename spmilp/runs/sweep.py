@@ -2,9 +2,8 @@
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from graphlib import TopologicalSorter
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from spmilp.compiled import warn_if_slow
-from spmilp.errors import ArgumentError
+from spmilp.errors import ArgumentError, SpmilpError
 from spmilp.files import require_room, write_atomically
 from spmilp.machine.read import MachineFile
 from spmilp.options import DEFAULT_SOLVER, with_options
@@ -54,8 +53,9 @@ def sweep(
 ) -> pd.DataFrame:
     """Map networks onto machines of many sizes; each combination is a row of the table.
 
-    Each row is solved in a process of its own. More memory, channels or bandwidth never makes a row
-    worse: larger machines start from better plans of smaller ones.
+    Each row is solved in a process of its own, and all rows alike. One that is worse than that of a
+    smaller machine then takes over its plan, if it holds there: more memory or channels never make
+    a row worse. More bandwidth of one part may.
 
     Parameters
     ----------
@@ -138,9 +138,10 @@ def sweep(
                 rows.solve(points, again=again)
                 rows.warm_start(points)
             else:
-                several = len(values[sought])
-                for first in range(0, len(points), several):
-                    look_for_smallest(points[first : first + several], wanted, rows)
+                several = values[sought]
+                for first in range(0, len(points), len(several)):
+                    tried = points[first : first + len(several)]
+                    look_for_smallest(several, tried, wanted, rows)
         finally:
             frame = swept_frame(points, rows.found)
             if wanted is not None and sought is not None and len(frame):
@@ -186,54 +187,35 @@ class Rows:
                 missing.append(point)
             else:
                 self.found[point.key] = run
-        for point, answer in self._answered(missing, len(points), "solving"):
-            self._keep(point, answer)
+        by_key, first = {point.key: point for point in missing}, len(points) - len(missing) + 1
+        for done, answer in enumerate(self.executor(missing) if missing else (), start=first):
+            # It is kept before the next one is told of.
+            self._keep(answer)
+            name = by_key[answer.run.key].name
+            self.on_news(f"solving: {done:,} of {len(points):,} rows: {name}")
 
     def warm_start(self, points: Sequence[Point]) -> None:
-        """Let each point begin with a better plan of a smaller machine, where there is one.
+        """Let each point take over a better plan of a smaller machine, where one holds there.
 
-        So more memory, channels or bandwidth never makes a plan worse: the plan of the smaller
-        machine is checked on the larger one, and a search begins with it. Smaller machines have
-        their turn before larger ones.
+        There is no other search, so that all rows come from searches of the same length. The points
+        of smaller machines come before those of larger ones.
         """
-        by_key = {point.key: point for point in points}
-        smaller = {
-            large.key: [small.key for small in points if small.is_covered_by(large)]
-            for large in points
-        }
-        sizes = TopologicalSorter(smaller)
-        sizes.prepare()
-        while level := sizes.get_ready():
-            sizes.done(*level)
-            starts = {}
-            for key in level:
-                better = [e for e in smaller[key] if _is_better(self.found[e], self.found[key])]
-                if better:
-                    starts[key] = min(better, key=lambda one: self.found[one].objective or 0)
-            jobs = [replace(by_key[e], start=self.store.pair_of(starts[e])) for e in starts]
-            for point, answer in self._answered(jobs, len(jobs), "starting from other plans"):
-                own, run = self.found[point.key], answer.run
-                if _is_better(run, own):
-                    seconds = (own.seconds or 0.0) + (run.seconds or 0.0)
-                    start = starts[point.key]
-                    run = replace(run, seconds=seconds, roofline=own.roofline, warm_start=start)
-                    self._keep(point, replace(answer, run=run))
+        for point in points:
+            own, smaller = self.found[point.key], (p for p in points if p.is_covered_by(point))
+            better = [run for p in smaller if _is_better(run := self.found[p.key], own)]
+            if not better:
+                continue
+            start = min(better, key=lambda run: run.objective or 0)
+            with suppress(SpmilpError):  # the plan may not hold there
+                answer = point.taken_over(self.store.folder_of(start.key))
+                if _is_better(answer.run, own):
+                    seconds = (own.seconds or 0.0) + (answer.run.seconds or 0.0)
+                    run = replace(answer.run, seconds=seconds, roofline=own.roofline)
+                    self._keep(replace(answer, run=replace(run, warm_start=start.key)))
 
-    def _keep(self, point: Point, answer: Answer) -> None:
-        self.found[point.key] = answer.run
+    def _keep(self, answer: Answer) -> None:
+        self.found[answer.run.key] = answer.run
         self.store.keep(answer)
-
-    def _answered(
-        self, points: Sequence[Point], total: int, step: str
-    ) -> Iterator[tuple[Point, Answer]]:
-        """Yield points with their answers; each is kept before the next one is told of."""
-        if not points:
-            return
-        by_key, first = {point.key: point for point in points}, total - len(points) + 1
-        for done, answer in enumerate(self.executor(points), start=first):
-            point = by_key[answer.run.key]
-            yield point, answer
-            self.on_news(f"{step}: {done:,} of {total:,} rows: {point.name}")
 
 
 def _is_better(one: Run, other: Run) -> bool:

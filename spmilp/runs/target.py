@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from math import inf
 
 import pandas as pd
 
@@ -62,8 +64,14 @@ def swept_field(values: Mapping[str, Sequence[Value]]) -> str:
     return several[0]
 
 
-def look_for_smallest(points: Sequence[Point], target: Target, rows: Rows) -> None:
-    """Solve points, ascending in a field, by bisection for the first that meets a target."""
+def look_for_smallest(
+    values: Sequence[Value], points: Sequence[Point], target: Target, rows: Rows
+) -> None:
+    """Solve points of ascending values until one meets a target; then look between it and the last.
+
+    Numbers are doubled at first, so that a sweep that doubles finds no smaller one. Then comes a
+    bisection.
+    """
 
     def meets(index: int) -> bool:
         rows.solve([points[index]])
@@ -71,13 +79,22 @@ def look_for_smallest(points: Sequence[Point], target: Target, rows: Rows) -> No
         return target.is_met_by(rows.found[points[index].key])
 
     low, high = -1, len(points) - 1
-    if meets(high):
-        while high - low > 1:
-            middle = (low + high) // 2
-            if meets(middle):
-                high = middle
-            else:
-                low = middle
+    if not meets(high):
+        return
+    numbers = [Fraction(value) for value in values if not isinstance(value, str)]
+    least = numbers[0] if len(numbers) == len(values) else inf
+    for at, number in enumerate(numbers[:-1]):
+        if number >= least:
+            if meets(at):
+                high = at
+                break
+            low, least = at, 2 * number
+    while high - low > 1:
+        middle = (low + high) // 2
+        if meets(middle):
+            high = middle
+        else:
+            low = middle
 
 
 def conclusions(frame: pd.DataFrame, field: str, target: Target) -> Iterator[str]:

@@ -63,7 +63,7 @@ def choose_tiles(
     ------
     SpmilpError
         If no kind of core can run a group, or tiles are too many.
-    PinError
+    PinnedTilesError
         If pinned tiles fit no scratchpad.
     DoesNotFitError
         If a group's smallest tile fits no scratchpad, or no tiles are found that do.

@@ -5,7 +5,7 @@ from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
 
-from spmilp.errors import DoesNotFitError, PinError
+from spmilp.errors import DoesNotFitError, PinnedTilesError
 from spmilp.formats import collector_paused
 from spmilp.frontend.graph import Group, Network
 from spmilp.lowering.limits import groups_that_do_not_fit
@@ -362,7 +362,7 @@ def first_choice_of(subject: NetworkOnMachine) -> FirstChoice:
     ------
     SpmilpError
         If no kind of core can run a group.
-    PinError
+    PinnedTilesError
         If pinned tiles fit no scratchpad.
     DoesNotFitError
         If a group's smallest tile fits no scratchpad, or no tiles are found that do.
@@ -404,4 +404,6 @@ def _refuse_pinned(subject: NetworkOnMachine, too_large: Mapping[str, str]) -> N
     for index, tiling in subject.pinned.items():
         name = subject.network.groups[index].name
         if name in too_large:
-            raise PinError(f"pins: tiles {tiling.describe()} of group {name}: {too_large[name]}")
+            raise PinnedTilesError(
+                f"pins: tiles {tiling.describe()} of group {name}: {too_large[name]}"
+            )

@@ -223,3 +223,18 @@ def test_a_problem_without_tasks_is_refused(b: ProblemBuilder) -> None:
         b.build()
     with pytest.raises(ValueError, match="objective speed: there are makespan"):
         ProblemBuilder(MACHINE, objective="speed")
+
+
+def test_greedy_rules_spread_the_tiles_of_an_operator_over_cores() -> None:
+    builder = ProblemBuilder("mesh4x4", name="tiles")
+    x = builder.input("x", (64, 64))
+    for number in range(16):
+        written = (f"y{number}", (4, 32), "int8")
+        rows = x[4 * number : 4 * number + 4]
+        y = builder.task(f"t{number}", reads=rows, writes=written, cycles=5000, operator="mm")
+        builder.output(y)
+    problem = builder.build()
+    for solver in ("belady", "greedy:round_robin/layer_by_layer", "onsram"):
+        plan = spmilp.solve(problem, solver=solver).plan
+        assert plan is not None
+        assert len({each.core for each in plan.placements}) == 16, solver

@@ -4,7 +4,10 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+import onnx
 import pytest
+from onnx import numpy_helper
 
 import spmilp
 from runs.small import MACHINE, write_files
@@ -53,6 +56,24 @@ def test_the_tiles_of_a_hint_are_kept_as_long_as_no_others_beat_its_plan(
     again = spmilp.solve(model, machine, solver="lns", hint=tmp_path, time_limit=None)
     assert again.problem == (own.problem if is_better else first.problem)
     assert again.makespan <= min(own.makespan, first.makespan)
+
+
+def test_a_plan_serves_the_same_graph_with_other_weights_and_no_other_graph(
+    files: tuple[Path, MachineFile], tmp_path: Path
+) -> None:
+    model, machine = files
+    first = spmilp.solve(model, machine, solver="search", tiles="first", effort=0.1)
+    trained = onnx.load(model)
+    for one in trained.graph.initializer:
+        one.CopyFrom(numpy_helper.from_array(np.full((32, 32), 0.25, np.float32), one.name))
+    onnx.save(trained, tmp_path / "trained.onnx")
+    options = {"solver": "search", "tiles": "first", "effort": 0.1, "hint": first}
+    again = spmilp.solve(tmp_path / "trained.onnx", machine, **options)
+    assert again.makespan <= first.makespan
+    assert again.replay()["within"].all()
+    longer = write_files(tmp_path, layers=3)[0]
+    with pytest.raises(FileError, match="the plan was made for another model"):
+        spmilp.solve(longer, machine, **options)
 
 
 def test_bad_hints_are_refused_with_what_is_wrong(

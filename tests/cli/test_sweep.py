@@ -58,7 +58,7 @@ def test_pins_hold_in_every_row_and_a_row_without_what_they_name_says_so(
         (("chain.onnx", "--set", "topology"), 2, "expected FIELD=VALUES"),
         (("chain.onnx", "--set", "a=1", "--set", "a=2"), 2, "--set a is given twice"),
         (("chain.onnx", "-m", "pair.yaml", "--set", "drams.x=1"), 2, "no such field; did you mean"),
-        (("chain.onnx", "--solver", "nobody"), 2, "nobody: there are"),
+        (("chain.onnx", "--solver", "nobody"), 2, "nobody: no solver of this name"),
         (("chain.onnx", "-m", "nowhere"), 3, "machine 'nowhere': no preset of this name"),
         (("absent.onnx",), 3, "no model file absent.onnx"),
         (("problem.json",), 2, "problem.json is a problem, which carries its machine"),

@@ -18,8 +18,10 @@ from explaining.infeasible import (
     tasks,
 )
 from explaining.slowed import Made
+from spmilp import pipeline
 from spmilp.explaining.infeasible import infeasibility_of
 from spmilp.explaining.text import Explanation
+from spmilp.watch import Observer
 from tests.runs.small import write_files
 
 
@@ -131,3 +133,35 @@ def test_what_fits_is_explained_as_a_plan() -> None:
     assert infeasibility_of(PROBLEM) is None
     said = spmilp.explain(tasks())
     assert said.data["status"] == "slow"
+
+
+def test_an_interrupt_ends_the_trials_and_what_is_known_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    original, calls = pipeline.solved, list[None]()
+
+    def solved(*given: Any) -> Any:
+        calls.append(None)
+        if len(calls) > 1:
+            raise KeyboardInterrupt
+        return original(*given)
+
+    monkeypatch.setattr(pipeline, "solved", solved)
+    heard = list[str]()
+    observer = Observer(on_stage=heard.append, on_log=lambda entry: heard.append(entry.source))
+    said = spmilp.explain(tasks(spm=1024), observer=observer)
+    assert numbers(said) == ("spm0", 2516, 1024)
+    (every,) = remedies(said)
+    assert (every["bytes"], len(calls)) == (1492, 2)
+    assert heard == ["reading", "trying what helps", "1,492 B more", "the same in spm0"]
+
+
+def test_pinned_tiles_that_do_not_fit_are_explained(given: tuple[Path, Any]) -> None:
+    model, machine = given
+    small = memories_with("spm", size=4096)(machine)
+    pins = {"tiles": [{"group": "*", "tiles": "1x1"}]}
+    said = spmilp.explain(model, small, pins=pins)
+    assert said.data["status"] != "slow"
+    assert "pins: tiles 1x1 of group" in said.text
+    assert remedies(said)[0]["bytes"] >= 2048
+    assert spmilp.explain(model, small).data["status"] == "slow"

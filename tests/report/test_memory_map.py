@@ -15,8 +15,8 @@ def test_every_residency_is_a_rectangle_of_time_by_address(problem: Problem, pla
 
     axes = memory_map(problem, plan).axes
     assert [axis.get_title(loc="left") for axis in axes] == [
-        "spm0: peak 96 B of 256 B, 38%",
-        "spm1: peak 192 B of 256 B, 75%",
+        "spm0: peak 96 B of 256 B, 37.5%",
+        "spm1: peak 192 B of 256 B, 75.0%",
     ]
     (rectangles,) = (each for each in axes[1].collections if isinstance(each, PolyCollection))
     boxes = [path.get_extents().extents.tolist() for path in rectangles.get_paths()]

@@ -1,6 +1,8 @@
 """The smallest value of a field that meets a target, and what is proven of smaller ones."""
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -31,7 +33,7 @@ def sought(
     values, target = {"spm": values_of("spm", spm)}, Target.of(wanted)
     points = points_of(files[:1], files[1:], [settings_of({"solver": "list"})], values, {})
     rows = Rows(store=Store(folder), executor=Here())
-    look_for_smallest(points, target, rows)
+    look_for_smallest(values["spm"], points, target, rows)
     frame = swept_frame(points, rows.found)
     frame = frame.assign(verdict=[target.verdict_on(rows.found[key]) for key in frame["row"]])
     return frame, list(conclusions(frame, "spm", target))
@@ -50,8 +52,21 @@ def test_the_smallest_scratchpad_is_found_with_fewer_rows_than_values(
     assert list(frame["spm"]) == sorted(frame["spm"])
     # The next smaller one was tried, and has no such plan.
     assert list(frame[frame["spm"] == found - KIB]["verdict"]) == [NOT_FOUND]
-    assert len(frame) <= 5
+    assert len(frame) <= 7
     assert f"spm {found // KIB} KiB is the smallest found for makespan {most:,}" in said[0]
+
+
+def test_a_sweep_that_doubles_finds_no_smaller_value_than_a_target() -> None:
+    """At 32 the list scheduler happens on a better plan than at 33 to 49."""
+    values = range(8, 65)
+    found = {n: SimpleNamespace(objective=9 if n == 32 or n >= 50 else 11) for n in values}
+    rows: Any = SimpleNamespace(found={}, warm_start=lambda points: None)
+    rows.solve = lambda points: rows.found.update({p.key: found[p.key] for p in points})
+    points: Any = [SimpleNamespace(key=value) for value in values]
+    look_for_smallest(values, points, Target.of("makespan=10"), rows)
+    assert min(n for n in rows.found if found[n].objective <= 10) == 32
+    assert {8, 16, 31, 32, 64} <= rows.found.keys()
+    assert len(rows.found) <= 8
 
 
 def test_what_no_plan_can_is_said_after_one_row(files: tuple[Path, Path], tmp_path: Path) -> None:

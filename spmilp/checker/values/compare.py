@@ -16,6 +16,7 @@ from spmilp.checker.values.nodes import Mismatch, compare_nodes, distance, sessi
 from spmilp.checker.values.replay import Traced, replay
 from spmilp.checker.values.state import ValuesError
 from spmilp.errors import FileError, MissingExtraError
+from spmilp.files import write_together
 from spmilp.frontend.graph import Network, Tensor
 from spmilp.frontend.load import load_network_of
 from spmilp.frontend.operators.boxes import slices
@@ -184,6 +185,7 @@ def replay_plan(
     dims: Mapping[str, int] | None = None,
     values: Path | None = None,
     seed: int = 0,
+    folder: Path | None = None,
 ) -> tuple[Difference, ...]:
     """Run a plan on real numbers, and compare each output with onnxruntime's or a file's.
 
@@ -194,6 +196,9 @@ def replay_plan(
     values
         An ``.npz`` file with the network's inputs, and perhaps the outputs, which then take the
         place of onnxruntime's; without it inputs are random.
+    folder
+        Where to write the inputs and what the plan makes of them, as the C programs read and write
+        them: ``input0.bin``, ``expected0.bin`` and so on, in the network's order.
 
     Raises
     ------
@@ -211,6 +216,14 @@ def replay_plan(
     if reference is None:
         reference = reference_outputs(file, inputs)
     outputs = replay(problem, plan, network, inputs, trace)
+    if folder is not None:
+        said = [("input", network.inputs, inputs), ("expected", network.outputs, outputs)]
+        files = {
+            f"{what}{number}.bin": found[name].tobytes()
+            for what, names, found in said
+            for number, name in enumerate(names)
+        }
+        write_together(folder, files)
     found = compare(outputs, reference, network)
     if given is not None and find_spec("onnxruntime") is None:
         return found

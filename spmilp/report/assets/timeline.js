@@ -6,7 +6,7 @@ const HEADINGS = {core: "cores", channel: "DMA channels", link: "links"}, AXIS =
 
 class Timeline {
   constructor(model, view, choose) {
-    Object.assign(this, {model, view, withLinks: true});
+    Object.assign(this, {model, view, withLinks: false});
     this.box = byId("rows");
     this.canvas = byId("timeline-canvas");
     this.arrange();

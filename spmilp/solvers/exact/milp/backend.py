@@ -233,9 +233,12 @@ def _how_it_ended(problem: Any, answer: Any) -> tuple[bool, bool, bool]:
 
 def _settings(backend: str, limits: Limits) -> dict[str, Any]:
     """Return the settings that the class of a solver takes: not all take all."""
+    seconds = limits.seconds
+    if backend == "GLPK_CMD" and seconds is not None:
+        seconds = ceil(seconds)  # glpsol reads whole numbers alone
     wanted = {
         "msg": False,
-        "timeLimit": limits.seconds,
+        "timeLimit": seconds,
         "gapRel": limits.gap,
         "threads": limits.threads,
     }
