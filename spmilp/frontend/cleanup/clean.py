@@ -15,6 +15,7 @@ import onnx_ir.passes.common as passes
 from onnxscript import version_converter
 
 from spmilp.errors import SpmilpError
+from spmilp.frontend.cleanup.bodies import written_body
 from spmilp.frontend.cleanup.constants import (
     fold_batch_norms,
     fold_constants,
@@ -49,40 +50,52 @@ from spmilp.units import LARGEST
 NEW_GROUP_NORM = 21
 """Before this operator set GroupNormalization had one scale per group, not one per channel."""
 
+PER_GROUP = "spmilp.per_group"
+"""Mark of a GroupNormalization of older operator sets."""
 
 BODIES = "spmilp.bodies"
 """The domain of ONNX's own function bodies until they are in their nodes' places."""
 
 
-def expand_functions(model: ir.Model, known: Collection[str]) -> bool:
-    """Put ONNX's own function bodies in place of operators not in ``known``, if there are any.
+def expand_functions(model: ir.Model, known: Collection[str] | None = None) -> bool:
+    """Put bodies in place of operators that have one; say whether there were any.
 
-    Shapes must have been inferred: some bodies depend on them. What a body consists of may have one
-    itself, but often can be folded first.
+    These are the bodies of :mod:`~spmilp.frontend.cleanup.bodies` and, with ``known``, ONNX's own
+    of operators that are not in it. Shapes must have been inferred: some bodies depend on them.
+    What a body consists of may have one itself, but often can be folded first.
     """
-    version = model.graph.opset_imports.get("", 0)
-    kept = {*known} - ({"GroupNormalization"} if version < NEW_GROUP_NORM else set())
-    foreign = [node for node in model.graph if node.domain == "" and node.op_type not in kept]
-    if not foreign:
-        return False
-    # A body refers to attributes by name; who puts it in place does not know their defaults.
-    passes.AddDefaultAttributesPass()(model)
-    for node in foreign:
+    foreign = [
+        node
+        for node in model.graph
+        if known is not None
+        and node.domain == ""
+        and (node.op_type not in known or PER_GROUP in node.metadata_props)
+    ]
+    if foreign:
+        # A body refers to attributes by name; who puts it in place does not know their defaults.
+        passes.AddDefaultAttributesPass()(model)
+    for node in list(model.graph):
         with noting_what_is_malformed(node):
-            _call_its_body(model, node, version)
+            body = written_body(node)
+            if body is None and node in foreign:
+                body = _own_body(node, model.graph.opset_imports[""])
+            if body is not None:
+                _call(model, node, body)
     return bool(passes.InlinePass()(model).modified)
 
 
-def _call_its_body(model: ir.Model, node: ir.Node, version: int) -> None:
-    """Let a node call ONNX's definition of its operator by simpler ones, if there is one."""
+def _own_body(node: ir.Node, version: int) -> onnx.FunctionProto | None:
+    """Return ONNX's definition of a node's operator by simpler ones, if there is one."""
     if not onnx.defs.has(node.op_type, version):
-        return
+        return None
     schema: Any = onnx.defs.get_schema(node.op_type, version)
     written = (*schema.context_dependent_function_opset_versions, *schema.function_opset_versions)
+    if node.metadata_props.pop(PER_GROUP, None):
+        schema, written = onnx.defs.get_schema(node.op_type, OLDEST), (OLDEST,)
     # What a body of set 18 consists of means the same in all later ones.
     since = max((one for one in written if one <= version), default=None)
     if since is None:
-        return
+        return None
     if schema.has_context_dependent_function:
         nothing = onnx.TypeProto()
         types = [ir.to_proto(value).type if value else nothing for value in node.inputs]
@@ -91,9 +104,13 @@ def _call_its_body(model: ir.Model, node: ir.Node, version: int) -> None:
         )
     else:
         found = schema.get_function_with_opset_version(since)
-    body = onnx.FunctionProto.FromString(found)
+    return onnx.FunctionProto.FromString(found)
+
+
+def _call(model: ir.Model, node: ir.Node, body: onnx.FunctionProto) -> None:
+    """Let a node call a function with such a body."""
     body.domain, body.name = BODIES, f"{node.op_type}_{len(model.functions)}"
-    body.opset_import[0].version = version
+    body.opset_import[0].version = model.graph.opset_imports[""]
     del body.output[len(node.outputs) :]
     function = ir.from_proto(body)
     model.functions[function.identifier()] = function
@@ -189,6 +206,8 @@ def clean_up(
             fold_shapes(model)
             fold_constants(model, chosen)
             infer_shapes(model)
+            while expand_functions(model):
+                infer_shapes(model)
             if expand_qlinear(model):
                 infer_shapes(model)
             widen_four_bits(model)
@@ -238,6 +257,10 @@ def infer_shapes(model: ir.Model) -> None:
 OLDEST = 18
 """The first operator set in which axes, sizes, steps and splits are inputs everywhere."""
 
+MEANT = 23
+"""The operator set to which all below are taken. From 18 on only GroupNormalization changes its
+meaning before it; until 22 ONNX infers windows of pooling that no implementation has."""
+
 
 UNKNOWN = "spmilp.unknown"
 """The domain of nodes that ONNX does not know, while it converts the others."""
@@ -249,7 +272,7 @@ ASYMMETRIC = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": SI
 
 
 def upgrade_opset(model: ir.Model) -> None:
-    """Bring a model to operator set 18 at least; newer ones stay as they are.
+    """Bring a model to operator set 23 at least; newer ones stay as they are.
 
     Nodes of which ONNX knows nothing stay as they are, too, and so do those that contradict what
     their operator set says of them: the reason is noted.
@@ -262,7 +285,7 @@ def upgrade_opset(model: ir.Model) -> None:
         imports[""] = imports.pop("ai.onnx")
     version, newest = imports.get(""), onnx.defs.onnx_opset_version()
     if version is None and next(_nodes_of_onnx(model), None) is None:
-        return
+        imports[""] = version = MEANT
     if version is None or not 1 <= version <= newest:
         raise SpmilpError(
             f"the model's operator set is {version}, but the installed onnx {onnx.__version__} "
@@ -275,6 +298,9 @@ def upgrade_opset(model: ir.Model) -> None:
         fault = faults.get(_written(node))
         if fault is not None:
             set_reason(node, fault)
+        elif node.op_type == "GroupNormalization" and version < NEW_GROUP_NORM:
+            node.metadata_props[PER_GROUP] = "1"
+    imports[""] = max(version, MEANT)
 
 
 def _nodes_of_onnx(model: ir.Model) -> Iterator[ir.Node]:
@@ -312,6 +338,8 @@ def _convert(model: ir.Model, version: int, faults: Mapping[str, str | None]) ->
         if _written(node) in resized:
             for name, mode in ASYMMETRIC.items():
                 node.attributes[name] = ir.AttrString(name, mode)
+        elif node.op_type == "Scatter":
+            node.op_type = "ScatterElements"
     if model.graph.opset_imports[""] < OLDEST:
         raise SpmilpError(
             f"the model's operator set {version} cannot be converted to {OLDEST}; export it anew "

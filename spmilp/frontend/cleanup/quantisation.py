@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from spmilp.frontend.cleanup.constants import WEIGHTED
 from spmilp.frontend.cleanup.nodes import (
+    MICROSOFT,
     Builder,
     RefusedError,
     name_of,
@@ -146,8 +147,6 @@ def _required(node: ir.Node, position: int) -> ir.Value:
         raise ValueError(f"input {position} of {name_of(node)} is left out")
     return value
 
-
-MICROSOFT = "com.microsoft"
 
 ROUNDS_WITH_ZERO = "spmilp.rounds_with_zero"
 """Mark of a QuantizeLinear that adds the zero point before it rounds."""
