@@ -434,9 +434,8 @@ RULES: Mapping[str, Callable[[Node], Changes]] = {
     **dict.fromkeys(REDUCTIONS, _reduce),
     **dict.fromkeys(("ArgMax", "ArgMin"), _position),
     **dict.fromkeys(("MaxPool", "AveragePool", "LpPool", "Conv", "ConvInteger"), _window),
-    **dict.fromkeys(
-        ("Concat", "LayerNormalization", "LogSoftmax", "RMSNormalization", "Softmax"), _own_axis
-    ),
+    **dict.fromkeys(("Concat", "GatherElements", "LogSoftmax", "Softmax"), _own_axis),
+    **dict.fromkeys(("LayerNormalization", "RMSNormalization", "ScatterElements"), _own_axis),
     **dict.fromkeys(("Reshape", "Expand"), lambda node: {"shape": static_shape(node.outputs[0])}),
     "BatchNormalization": _must_be("it is in training mode", training_mode=0),
     "Clip": _clip,

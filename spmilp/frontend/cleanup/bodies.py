@@ -257,9 +257,17 @@ def _length_one(node: ir.Node, values: Values) -> str:
     """
 
 
+FLAT = "spmilp.flat"
+"""The domain of operators of old sets that make all axes from their own on one."""
+
 _SKIPPED = "xs = Add(x, skip) sum = Add(xs, bias) "
 
 _BODIES: Mapping[tuple[str, str], _Body] = {
+    (FLAT, "Hardmax"): _Body(
+        inputs="x",
+        text="f = Flatten<*>(x) h = Hardmax<axis = 1>(f) s = Shape(x) y = Reshape(h, s)",
+        defaults={"axis": 1},
+    ),
     ("", "Hardmax"): _Body(inputs="x", text=_hard_maximum, defaults={"axis": -1}),
     ("", "LpNormalization"): _Body(inputs="x", text=_length_one, defaults={"axis": -1, "p": 2}),
     ("", "OneHot"): _Body(inputs="indices, depth, values", text=_one_hot, defaults={"axis": -1}),

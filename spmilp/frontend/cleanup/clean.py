@@ -15,7 +15,7 @@ import onnx_ir.passes.common as passes
 from onnxscript import version_converter
 
 from spmilp.errors import SpmilpError
-from spmilp.frontend.cleanup.bodies import written_body
+from spmilp.frontend.cleanup.bodies import FLAT, written_body
 from spmilp.frontend.cleanup.constants import (
     fold_batch_norms,
     fold_constants,
@@ -202,12 +202,12 @@ def clean_up(
             infer_shapes(model)
             refuse_other_types(model, declared)
             compare_with_infinity(model)
+            while expand_functions(model):
+                infer_shapes(model)
             mark_filled_weights(model)
             fold_shapes(model)
             fold_constants(model, chosen)
             infer_shapes(model)
-            while expand_functions(model):
-                infer_shapes(model)
             if expand_qlinear(model):
                 infer_shapes(model)
             widen_four_bits(model)
@@ -265,6 +265,9 @@ meaning before it; until 22 ONNX infers windows of pooling that no implementatio
 UNKNOWN = "spmilp.unknown"
 """The domain of nodes that ONNX does not know, while it converts the others."""
 
+NEW_SOFTMAX = 13
+"""Before this operator set Hardmax was one of all axes from its own on."""
+
 WITH_MODES = 11
 """From this operator set on Resize has attributes for what it and Upsample always were before."""
 
@@ -321,6 +324,9 @@ def _convert(model: ir.Model, version: int, faults: Mapping[str, str | None]) ->
         if faults[_written(node)] or not onnx.defs.has(node.op_type, version):
             node.domain = UNKNOWN
             model.graph.opset_imports[UNKNOWN] = 1
+        elif node.op_type == "Hardmax" and version < NEW_SOFTMAX:
+            node.domain = FLAT
+            model.graph.opset_imports[FLAT] = 1
         elif node.op_type in ("Resize", "Upsample") and version < WITH_MODES:
             resized.add(_written(node))
         elif version < 7 and node.op_type == "PRelu":
