@@ -63,17 +63,17 @@ def written_body(node: ir.Node) -> onnx.FunctionProto | None:
     numbers = dict.fromkeys(re.findall(r"#([\w.+-]+)", text))
     for place, number in enumerate(numbers):
         value = float(values.get(number, number) if number.isidentifier() else number)
-        constant = f"k{place} = Constant<value_float = {value!r}>()"
-        text = f"{constant} n{place} = CastLike(k{place}, {names[0]}) {text}"
-        text = re.sub(rf"#{re.escape(number)}(?![\w.+-])", f"n{place}", text)
+        constant = f"real{place} = Constant<value_float = {value!r}>()"
+        text = f"{constant} number{place} = CastLike(real{place}, {names[0]}) {text}"
+        text = re.sub(rf"#{re.escape(number)}(?![\w.+-])", f"number{place}", text)
     function = parser.parse_function(
         f'<domain: "", opset_import: ["" : 1]> f ({body.inputs}) => ({body.outputs}) {{ {text} }}'
     )
     given = zip_longest(names, node.inputs)
-    _leave_out(function, {name for name, value in given if value is None})
+    made = {name for name, value in given if value is not None}
+    _leave_out(function, made)
     for place, inner in enumerate(function.node):
         inner.name = f"{name_of(node)}/{inner.op_type}_{place}"
-    made = {name for inner in function.node for name in inner.output}
     for place, value in enumerate(node.outputs):
         if function.output[place] not in made:
             if value.uses() or value.is_graph_output():
@@ -95,18 +95,22 @@ def _given(values: Values, kind: str) -> str:
     return f"<{', '.join(texts)}>" if texts else ""
 
 
-def _leave_out(function: onnx.FunctionProto, missing: set[str]) -> None:
-    """Take out of a body what reads operands that are left out."""
+def _leave_out(function: onnx.FunctionProto, made: set[str]) -> None:
+    """Take out of a body what reads operands that are not in ``made``; add what the rest gives."""
     for inner in list(function.node):
-        there = [name for name in inner.input if name not in missing]
+        there = [name for name in inner.input if name in made]
         joins = inner.op_type in ("Add", "Concat", "Mul")
         if joins and len(there) == 1:
             inner.op_type = "Identity"
             del inner.attribute[:]
-        if (joins and not there) or (not joins and {*inner.input[:1]} & missing):
-            missing.update(inner.output)
+        if joins:
+            inner.input[:] = there
+        elif {*inner.input[:1]} <= made:
+            inner.input[:] = [name if name in made else "" for name in inner.input]
+        if (joins and not there) or not {*inner.input[:1]} <= made:
             function.node.remove(inner)
-        inner.input[:] = there if joins else [n if n not in missing else "" for n in inner.input]
+        else:
+            made.update(inner.output)
 
 
 FINISH_PRODUCT = " real = Cast<to = 1>(sum) step = Mul(sa, sb) r = Mul(real, step) y = Add(r, bias)"
@@ -184,13 +188,15 @@ def _attention(node: ir.Node, values: Values, mask: int) -> str:
 
 def _self_attention(node: ir.Node, values: Values) -> str:
     sizes, attention = values.get("qkv_hidden_sizes"), _attention(node, values, 3)
-    split = "<axis = -1>(qkv, sizes)" if sizes else "<axis = -1, num_outputs = 3>(qkv)"
+    split = "q1, k1, v1 = Split<axis = -1, num_outputs = 3>(qkv)"
+    if sizes:
+        split = f"sizes = Constant<value_ints = {list(sizes)}>() "
+        split += "q1, k1, v1 = Split<axis = -1>(qkv, sizes)"
     return (
         attention
         and f"""
     product = MatMul(x, w) qkv = Add(product, b) first = Constant<value_ints = [0]>()
-    sizes = Constant<value_ints = {list(sizes or ())}>() q1, k1, v1 = Split{split}
-    pk0, pv0 = Split<axis = 0, num_outputs = 2>(cache) pk = Squeeze(pk0, first)
+    {split} pk0, pv0 = Split<axis = 0, num_outputs = 2>(cache) pk = Squeeze(pk0, first)
     pv = Squeeze(pv0, first) {attention} ku = Unsqueeze(keys, first)
     vu = Unsqueeze(values, first) present = Concat<axis = 0>(ku, vu)
     """
