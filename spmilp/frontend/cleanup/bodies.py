@@ -98,18 +98,16 @@ def _given(values: Values, kind: str) -> str:
 def _leave_out(function: onnx.FunctionProto, made: set[str]) -> None:
     """Take out of a body what reads operands that are not in ``made``; add what the rest gives."""
     for inner in list(function.node):
-        there = [name for name in inner.input if name in made]
-        joins = inner.op_type in ("Add", "Concat", "Mul")
-        if joins and len(there) == 1:
-            inner.op_type = "Identity"
-            del inner.attribute[:]
-        if joins:
-            inner.input[:] = there
-        elif {*inner.input[:1]} <= made:
-            inner.input[:] = [name if name in made else "" for name in inner.input]
-        if (joins and not there) or not {*inner.input[:1]} <= made:
+        given = [name if name in made else "" for name in inner.input]
+        if inner.op_type in ("Add", "Concat", "Mul"):
+            given = [*filter(None, given)]
+            if len(given) == 1:
+                inner.op_type = "Identity"
+                del inner.attribute[:]
+        if inner.input and not any(given[:1]):
             function.node.remove(inner)
         else:
+            inner.input[:] = given
             made.update(inner.output)
 
 

@@ -11,13 +11,14 @@ where QuantizeLinear rounds before it adds the zero point. Their QuantizeLinear 
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import onnx
 import onnx_ir as ir
 from numpy.typing import NDArray
 
-from spmilp.frontend.cleanup.constants import WEIGHTED
+from spmilp.frontend.cleanup.constants import KEEPING_VALUES, WEIGHTED
 from spmilp.frontend.cleanup.nodes import (
     MICROSOFT,
     Builder,
@@ -34,29 +35,42 @@ WIDER = {ir.DataType.INT4: ir.DataType.INT8, ir.DataType.UINT4: ir.DataType.UINT
 def widen_four_bits(model: ir.Model) -> None:
     """Let every constant of four bits be one of bytes.
 
-    Only its DequantizeLinear may read it; other nodes keep it, and are reported for its type.
+    What reads it is a DequantizeLinear or Cast, perhaps behind operators that move elements; other
+    nodes keep it, and are reported for its type.
     """
     for value in list(model.graph.initializers.values()):
         tensor = value.const_value
         wider = None if tensor is None else WIDER.get(tensor.dtype)
-        readers = [node for node, _ in value.uses()]
-        if tensor is None or wider is None:
+        moved = None if wider is None else _moved(value)
+        if tensor is None or wider is None or moved is None:
             continue
-        if all(node.op_type == "DequantizeLinear" for node in readers):
-            values = tensor.numpy().astype(wider.numpy())
-            value.const_value = ir.tensor(values, name=value.name)
-            value.type = ir.TensorType(wider)
+        values = tensor.numpy().astype(wider.numpy())
+        value.const_value = ir.tensor(values, name=value.name)
+        for one in moved:
+            one.type = ir.TensorType(wider)
+
+
+def _moved(value: ir.Value) -> list[ir.Value] | None:
+    """Return a value and all that holds its elements; ``None`` if something computes with them."""
+    found = [value]
+    for one in found:
+        for node, _ in one.uses():
+            if node.op_type in ({*KEEPING_VALUES, "Gather"} - {"Cast"}):
+                found += node.outputs
+            elif node.op_type not in ("Cast", "DequantizeLinear"):
+                return None
+    return None if any(one.is_graph_output() for one in found) else found
 
 
 def expand_run_time_scales(model: ir.Model) -> bool:
     """Replace quantisation by arithmetic where its scale is computed; say whether any was."""
     replaced = False
     for node in list(model.graph):
-        if node.domain != "" or node.op_type not in _EXPANSIONS:
+        if (node.domain, node.op_type) not in _EXPANSIONS:
             continue
         with noting_what_is_malformed(node):
             build = Builder(model.graph, name_of(node))
-            outputs = _EXPANSIONS[node.op_type](build, node)
+            outputs = _EXPANSIONS[node.domain, node.op_type](build, node)
             if outputs:
                 replace_node(model.graph, node, build.tape.nodes, outputs)
                 replaced = True
@@ -124,11 +138,87 @@ def _dequantise(build: Builder, node: ir.Node) -> list[ir.Value]:
     return [build.op("Mul", [build.op("Cast", [centred], to=dtype.value), step])]
 
 
-_EXPANSIONS: dict[str, Callable[[Builder, ir.Node], list[ir.Value]]] = {
-    "DequantizeLinear": _dequantise,
-    "DynamicQuantizeLinear": _dynamic,
-    "QuantizeLinear": _quantise,
+def _product_of_few_bits(build: Builder, node: ir.Node) -> list[ir.Value]:
+    """Return a product with constant weights, of a scale and a zero point for each block of rows.
+
+    Weights and zero points lie several to a byte, the lower bits first.
+    """
+    rows, columns, bits = (_integer(node, name) for name in ("K", "N", "bits"))
+    steps = _values(_input(node, 2)).reshape(columns, -1)
+    levels = _unpacked(_constant(node, 1).reshape(columns, -1), bits)[:, :rows]
+    middles = np.full(steps.shape, 1 << (bits - 1), np.float32)
+    if _input(node, 3) is not None:
+        given = _constant(node, 3).reshape(columns, -1)
+        packed = given.dtype == np.uint8
+        middles = _unpacked(given, bits)[:, : steps.shape[1]] if packed else given
+    block = np.arange(rows) // _integer(node, "block_size")
+    if _input(node, 4) is not None:
+        block = _constant(node, 4)
+    reals = (levels - middles[:, block].astype(np.float32)) * steps[:, block]
+    dtype = _constant(node, 2).dtype
+    weights = build.constant(np.ascontiguousarray(reals.T.astype(dtype)))
+    return [build.add(build.main("MatMul", [node.inputs[0], weights]), _input(node, 5))]
+
+
+def _rows_of_few_bits(build: Builder, node: ir.Node) -> list[ir.Value]:
+    """Return rows of a constant table, which is one of bytes then, times the scales of blocks."""
+    table, steps, bits = _constant(node, 0), _constant(node, 2), _integer(node, "bits")
+    packed, size = table.dtype == np.uint8, _integer(node, "block_size")
+    levels = _unpacked(table, bits) if packed else table.astype(np.int16)
+    axes = [node.attributes.get_int(f"{name}_axis", at) for at, name in enumerate(_AXES_OF_ROWS)]
+    if axes[0] != 0 or axes[1] not in (-1, 1) or levels.ndim != 2 or levels.shape[1] % size:
+        raise RefusedError("only rows of a matrix, cut into whole blocks, are supported")
+    middles = np.full(steps.shape, 1 << (bits - 1) if packed else 0, np.int16)
+    if _input(node, 3) is not None:
+        given = _constant(node, 3)
+        middles = _unpacked(given, bits)[:, : steps.shape[1]] if packed else given.astype(np.int16)
+    centred = levels.reshape(*steps.shape, size) - middles[..., np.newaxis]
+    held = build.constant(centred.astype(np.int8 if bits < 8 else np.int16))
+    rows = build.op("Cast", [build.op("Gather", [held, node.inputs[1]])], to=_float_of(steps))
+    own = build.op("Gather", [build.constant(steps[..., np.newaxis]), node.inputs[1]])
+    shape = [build.op("Shape", [node.inputs[1]]), build.integers(levels.shape[1])]
+    return [
+        build.main("Reshape", [build.op("Mul", [rows, own]), build.op("Concat", shape, axis=0)])
+    ]
+
+
+_AXES_OF_ROWS = ("gather", "quantize")
+
+
+def _float_of(array: NDArray[Any]) -> int:
+    return int(ir.DataType.from_numpy(array.dtype).value)
+
+
+def _unpacked(packed: NDArray[Any], bits: int) -> NDArray[np.int16]:
+    """Return the numbers of so many bits that lie in bytes along the last axis."""
+    shifted = packed[..., np.newaxis] >> np.arange(0, 8, bits, dtype=np.uint8)
+    levels = shifted & np.uint8((1 << bits) - 1)
+    return levels.reshape(*packed.shape[:-1], -1).astype(np.int16)
+
+
+def _integer(node: ir.Node, name: str) -> int:
+    default = {"bits": 4, "block_size": 128}
+    found = node.attributes.get_int(name, default.get(name))
+    if found is None or (name == "bits" and found not in (2, 4, 8)):
+        raise RefusedError(f"attribute {name} is {found}, which is not supported")
+    return found
+
+
+def _constant(node: ir.Node, position: int) -> NDArray[Any]:
+    value = _required(node, position)
+    if value.const_value is None:
+        raise RefusedError(f"its input {position} ({value.name}) is not constant")
+    return value.const_value.numpy()
+
+
+_EXPANSIONS: dict[tuple[str, str], Callable[[Builder, ir.Node], list[ir.Value]]] = {
+    ("", "DequantizeLinear"): _dequantise,
+    ("", "DynamicQuantizeLinear"): _dynamic,
+    ("", "QuantizeLinear"): _quantise,
+    (MICROSOFT, "GatherBlockQuantized"): _rows_of_few_bits,
+    (MICROSOFT, "MatMulNBits"): _product_of_few_bits,
 }
+"""By domain and operator type."""
 
 
 def _scale_is_constant(node: ir.Node) -> bool:
