@@ -33,7 +33,6 @@ from spmilp.frontend.cleanup.nodes import (
     name_of,
     noting_what_is_malformed,
     quiet_libraries,
-    replace_node,
     set_reason,
 )
 from spmilp.frontend.cleanup.quantisation import (
@@ -104,7 +103,8 @@ def _own_body(node: ir.Node, version: int) -> onnx.FunctionProto | None:
         )
     else:
         found = schema.get_function_with_opset_version(since)
-    return onnx.FunctionProto.FromString(found)
+    body: onnx.FunctionProto = onnx.FunctionProto.FromString(found)
+    return body
 
 
 def _call(model: ir.Model, node: ir.Node, body: onnx.FunctionProto) -> None:
@@ -112,7 +112,7 @@ def _call(model: ir.Model, node: ir.Node, body: onnx.FunctionProto) -> None:
     body.domain, body.name = BODIES, f"{node.op_type}_{len(model.functions)}"
     body.opset_import[0].version = model.graph.opset_imports[""]
     del body.output[len(node.outputs) :]
-    function = ir.from_proto(body)
+    function: ir.Function = ir.from_proto(body)  # type: ignore[assignment]
     model.functions[function.identifier()] = function
     node.domain, node.op_type = BODIES, body.name
     model.graph.opset_imports[BODIES] = 1
@@ -201,7 +201,6 @@ def clean_up(
             declared = forget_types(model)
             infer_shapes(model)
             refuse_other_types(model, declared)
-            compare_with_infinity(model)
             while expand_functions(model):
                 infer_shapes(model)
             mark_filled_weights(model)
@@ -441,24 +440,6 @@ def _typed(value: ir.Value) -> str:
 
 def _name(dtype: ir.DataType | None) -> str:
     return str(dtype).lower()
-
-
-def compare_with_infinity(model: ir.Model) -> None:
-    """Let Equal find infinities of one sign alone; where none is asked for, nothing is equal."""
-    for node in list(model.graph):
-        if node.op_type == "IsInf" and node.domain == "":
-            with noting_what_is_malformed(node):
-                find = [
-                    node.attributes.get_int(f"detect_{one}", 1) for one in ("negative", "positive")
-                ]
-                data = node.inputs[0]
-                if all(find) or data is None or data.dtype is None:
-                    continue
-                number = np.inf if find[1] else -np.inf if find[0] else np.nan
-                build = Builder(model.graph, name_of(node))
-                infinity = build.constant(np.array(number, data.dtype.numpy()))
-                result = build.main("Equal", [data, infinity])
-                replace_node(model.graph, node, build.tape.nodes, [result])
 
 
 NONE_DYNAMIC = "none of its dimensions is dynamic"

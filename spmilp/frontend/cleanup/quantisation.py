@@ -139,69 +139,56 @@ def _dequantise(build: Builder, node: ir.Node) -> list[ir.Value]:
 
 
 def _product_of_few_bits(build: Builder, node: ir.Node) -> list[ir.Value]:
-    """Return a product with constant weights, of a scale and a zero point for each block of rows.
-
-    Weights and zero points lie several to a byte, the lower bits first.
-    """
-    rows, columns, bits = (_integer(node, name) for name in ("K", "N", "bits"))
-    steps = _values(_input(node, 2)).reshape(columns, -1)
-    levels = _unpacked(_constant(node, 1).reshape(columns, -1), bits)[:, :rows]
-    middles = np.full(steps.shape, 1 << (bits - 1), np.float32)
-    if _input(node, 3) is not None:
-        given = _constant(node, 3).reshape(columns, -1)
-        packed = given.dtype == np.uint8
-        middles = _unpacked(given, bits)[:, : steps.shape[1]] if packed else given
-    block = np.arange(rows) // _integer(node, "block_size")
+    """Return a product with the reals that constant weights, a row for each column, stand for."""
     if _input(node, 4) is not None:
-        block = _constant(node, 4)
-    reals = (levels - middles[:, block].astype(np.float32)) * steps[:, block]
-    dtype = _constant(node, 2).dtype
-    weights = build.constant(np.ascontiguousarray(reals.T.astype(dtype)))
-    return [build.add(build.main("MatMul", [node.inputs[0], weights]), _input(node, 5))]
+        raise RefusedError("rows in another order than that of their blocks are not supported")
+    reals, columns = np.multiply(*_in_blocks(node, 1)), node.attributes["N"].as_int()
+    weights = reals.astype(_constant(node, 2).dtype).reshape(columns, -1).T
+    weights = weights[: node.attributes["K"].as_int()]
+    product = build.main("MatMul", [node.inputs[0], build.constant(np.ascontiguousarray(weights))])
+    return [build.add(product, _input(node, 5))]
 
 
 def _rows_of_few_bits(build: Builder, node: ir.Node) -> list[ir.Value]:
-    """Return rows of a constant table, which is one of bytes then, times the scales of blocks."""
-    table, steps, bits = _constant(node, 0), _constant(node, 2), _integer(node, "bits")
-    packed, size = table.dtype == np.uint8, _integer(node, "block_size")
-    levels = _unpacked(table, bits) if packed else table.astype(np.int16)
-    axes = [node.attributes.get_int(f"{name}_axis", at) for at, name in enumerate(_AXES_OF_ROWS)]
-    if axes[0] != 0 or axes[1] not in (-1, 1) or levels.ndim != 2 or levels.shape[1] % size:
-        raise RefusedError("only rows of a matrix, cut into whole blocks, are supported")
-    middles = np.full(steps.shape, 1 << (bits - 1) if packed else 0, np.int16)
+    """Return rows of a constant table, which is one of bytes, times the scales of their blocks."""
+    if any(node.attributes.get_int(f"{n}_axis", at) != at for at, n in enumerate(_AXES)):
+        raise RefusedError("only rows of a table that lie in blocks are supported")
+    (centred, steps), indices = _in_blocks(node, 0), node.inputs[1]
+    held = centred.astype(np.int8 if node.attributes.get_int("bits", 4) < 8 else np.int16)
+    kind = ir.DataType.from_numpy(steps.dtype).value
+    rows = build.op("Cast", [build.op("Gather", [build.constant(held), indices])], to=kind)
+    reals = build.op("Mul", [rows, build.op("Gather", [build.constant(steps), indices])])
+    lengths = [build.op("Shape", [indices]), build.integers(centred[0].size)]
+    return [build.main("Reshape", [reals, build.op("Concat", lengths, axis=0)])]
+
+
+_AXES = ("gather", "quantize")
+
+
+def _in_blocks(node: ir.Node, position: int) -> tuple[NDArray[np.float32], NDArray[Any]]:
+    """Return a constant matrix of few bits less its zero points, and its scales.
+
+    Their axes are rows, blocks, and elements of a block.
+    """
+    bits, size = node.attributes.get_int("bits", 4), node.attributes.get_int("block_size", 128)
+    data, steps = _constant(node, position), _constant(node, 2)
+    rows = node.attributes.get_int("N", len(data))
+    levels, steps = _unpacked(data.reshape(rows, -1), bits), steps.reshape(rows, -1, 1)
+    if levels.size != steps.size * size:
+        raise RefusedError(f"{levels.size} elements are no {steps.size} blocks of {size}")
+    zeros = np.full(steps.shape, (data.dtype == np.uint8) << (bits - 1), np.float32)
     if _input(node, 3) is not None:
-        given = _constant(node, 3)
-        middles = _unpacked(given, bits)[:, : steps.shape[1]] if packed else given.astype(np.int16)
-    centred = levels.reshape(*steps.shape, size) - middles[..., np.newaxis]
-    held = build.constant(centred.astype(np.int8 if bits < 8 else np.int16))
-    rows = build.op("Cast", [build.op("Gather", [held, node.inputs[1]])], to=_float_of(steps))
-    own = build.op("Gather", [build.constant(steps[..., np.newaxis]), node.inputs[1]])
-    shape = [build.op("Shape", [node.inputs[1]]), build.integers(levels.shape[1])]
-    return [
-        build.main("Reshape", [build.op("Mul", [rows, own]), build.op("Concat", shape, axis=0)])
-    ]
+        given = _unpacked(_constant(node, 3).reshape(rows, -1), bits)
+        zeros = given[:, : steps.shape[1], np.newaxis]
+    return levels.reshape(rows, -1, size) - zeros, steps
 
 
-_AXES_OF_ROWS = ("gather", "quantize")
-
-
-def _float_of(array: NDArray[Any]) -> int:
-    return int(ir.DataType.from_numpy(array.dtype).value)
-
-
-def _unpacked(packed: NDArray[Any], bits: int) -> NDArray[np.int16]:
-    """Return the numbers of so many bits that lie in bytes along the last axis."""
-    shifted = packed[..., np.newaxis] >> np.arange(0, 8, bits, dtype=np.uint8)
-    levels = shifted & np.uint8((1 << bits) - 1)
-    return levels.reshape(*packed.shape[:-1], -1).astype(np.int16)
-
-
-def _integer(node: ir.Node, name: str) -> int:
-    default = {"bits": 4, "block_size": 128}
-    found = node.attributes.get_int(name, default.get(name))
-    if found is None or (name == "bits" and found not in (2, 4, 8)):
-        raise RefusedError(f"attribute {name} is {found}, which is not supported")
-    return found
+def _unpacked(packed: NDArray[Any], bits: int) -> NDArray[np.float32]:
+    """Return the numbers that lie in bytes, several to one along the last axis, low bits first."""
+    if packed.dtype == np.uint8:
+        shifted = packed[..., np.newaxis] >> np.arange(0, 8, bits, dtype=np.uint8)
+        packed = (shifted & np.uint8((1 << bits) - 1)).reshape(len(packed), -1)
+    return packed.astype(np.float32)
 
 
 def _constant(node: ir.Node, position: int) -> NDArray[Any]:
