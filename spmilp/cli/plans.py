@@ -126,6 +126,7 @@ def replay(
         dims=quantities.dimensions(dim),
         values=values,
         seed=seed,
+        warn=out.print_warning,
     )
     within = all(each.within for each in found)
     outputs = [

@@ -36,6 +36,9 @@ from spmilp.frontend.operators.resize import SIMPLE
 from spmilp.frontend.unfused import UnfusedNetwork
 from spmilp.units import Extents
 
+NCHWC = "com.microsoft.nchwc"
+"""The domain of operators whose channels lie in blocks."""
+
 CONTROL_FLOW = frozenset({"If", "Loop", "Scan"})
 
 
@@ -137,6 +140,11 @@ def _is_lowerable(node: ir.Node) -> None:
         raise ValueError(
             "control flow that depends on data is not supported; export the model with its "
             "conditions and numbers of steps fixed"
+        )
+    if node.domain == NCHWC:
+        raise ValueError(
+            "its layout is that of one processor; let onnxruntime save the model with "
+            "ORT_ENABLE_EXTENDED instead of all optimisations"
         )
     if node.domain not in ("", "ai.onnx"):
         raise ValueError(

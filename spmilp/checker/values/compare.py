@@ -1,6 +1,7 @@
 """A plan replayed against its problem's model: each operator against its node, and the outputs."""
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import onnx
 from numpy.typing import NDArray
+from onnx.reference import ReferenceEvaluator
 
 from spmilp.checker.values.inputs import random_inputs, read_values
 from spmilp.checker.values.kernels.call import Array
@@ -90,8 +92,12 @@ def compare(
     return tuple(found)
 
 
-def reference_outputs(model: Path, inputs: Mapping[str, Array]) -> dict[str, Array]:
+def reference_outputs(
+    model: Path, inputs: Mapping[str, Array], warn: Callable[[str], None] = warnings.warn
+) -> dict[str, Array]:
     """Return what onnxruntime computes, its graph optimisations off and its products exact.
+
+    Where it has no kernel for a node it is ONNX's reference that computes, and ``warn`` is told.
 
     Raises
     ------
@@ -115,6 +121,12 @@ def reference_outputs(model: Path, inputs: Mapping[str, Array]) -> dict[str, Arr
         results = session.run(None, feeds)
     # Every exception of onnxruntime's is a class of its own below Exception.
     except Exception as error:
+        if "NOT_IMPLEMENTED" in str(error):
+            warn(f"{model}: compared with ONNX's reference instead of onnxruntime ({error})")
+            evaluator = ReferenceEvaluator(str(model))
+            given = {name: inputs[name] for name in evaluator.input_names if name in inputs}
+            computed = evaluator.run(None, given)
+            return dict(zip(evaluator.output_names, map(np.asarray, computed), strict=True))
         raise FileError(
             f"{model}: onnxruntime cannot run it ({error}); give the outputs with the "
             f"inputs, --input FILE.npz"
@@ -175,6 +187,7 @@ def replay_plan(
     dims: Mapping[str, int] | None = None,
     values: Path | None = None,
     seed: int = 0,
+    warn: Callable[[str], None] = warnings.warn,
 ) -> tuple[Difference, ...]:
     """Run a plan on real numbers, and compare each output with onnxruntime's or a file's.
 
@@ -185,6 +198,8 @@ def replay_plan(
     values
         An ``.npz`` file with the network's inputs, and perhaps the outputs, which then take the
         place of onnxruntime's; without it inputs are random.
+    warn
+        Is told where onnxruntime has no kernel, so that ONNX's reference takes its place.
 
     Raises
     ------
@@ -194,12 +209,17 @@ def replay_plan(
         If a file cannot be used, the model is another one, or onnxruntime is missing.
     """
     file, network = load_network_of(problem, model, dims or {})
+    empty = [one.name for one in network.tensors.values() if one.shape_only and one.values is None]
+    if empty:
+        raise FileError(
+            f"{file}: no values for {', '.join(empty[:3])}, which a replay computes with"
+        )
     inputs, reference = (
         read_values(values, network) if values else (random_inputs(network, seed), None)
     )
     given, trace = reference, dict[str, list[Traced]]()
     if reference is None:
-        reference = reference_outputs(file, inputs)
+        reference = reference_outputs(file, inputs, warn)
     outputs = replay(problem, plan, network, inputs, trace)
     found = compare(outputs, reference, network)
     if given is not None and find_spec("onnxruntime") is None:

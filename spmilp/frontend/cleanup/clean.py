@@ -368,6 +368,18 @@ def _align_operand(graph: ir.Graph, node: ir.Node, axis: int) -> None:
         graph.insert_before(node, build.tape.nodes)
 
 
+FLAGS = frozenset(
+    {
+        *("align_corners", "allowzero", "antialias", "ceil_mode", "count_include_pad", "exclusive"),
+        *("detect_negative", "detect_positive", "exclude_outside", "fmod", "input_forget"),
+        *("interleaved", "is_causal", "keepdims", "largest", "linear_before_reset", "reverse"),
+        *("noop_with_empty_axes", "saturate", "select_last_index", "sorted", "training_mode"),
+        *("transA", "transB", "upper"),
+    }
+)
+"""Attributes of which ONNX says only what 0 and 1 mean."""
+
+
 def fault_of(node: ir.Node, version: int) -> str | None:
     """Return what in a node contradicts its operator's definition in an operator set, if anything.
 
@@ -389,6 +401,8 @@ def fault_of(node: ir.Node, version: int) -> str | None:
         expected = str(known.type).rpartition(".")[2]
         if attribute.type.name != expected:
             return f"attribute {name} is of type {attribute.type.name}, expected {expected}"
+        if name in FLAGS and attribute.value not in (0, 1):
+            return f"attribute {name} is {attribute.value}, expected 0 or 1"
     # ONNX's shape inference crashes over this one.
     if kind == "GatherND" and node.attributes.get_int("batch_dims", 0) < 0:
         return "attribute batch_dims is negative, expected 0 or more"
