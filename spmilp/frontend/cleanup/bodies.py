@@ -88,6 +88,9 @@ MultiHeadAttention <mask_filter_value: float = -10000.0>
     bq, bk, bv = Split<axis = 0, num_outputs = 3>(b)
     q1 = Add(q, bq) k1 = Add(k, bk) v1 = Add(v, bv) $attention }
 
+NhwcMaxPool (x) => (y) {
+    t = Transpose<perm = $first>(x) p = MaxPool<*>(t) y = Transpose<perm = $last>(p) }
+
 QuickGelu <alpha: float = 1.702> (x) => (y) { z = Mul(x, #alpha) s = Sigmoid(z) y = Mul(x, s) }
 
 SkipLayerNormalization <epsilon: float = 1e-12>
@@ -220,6 +223,11 @@ def _place(node: ir.Node) -> Parts:
     return {"place": "Slice(position, first, s)" if at is None else "Gather(position, at)"}
 
 
+def _orders(node: ir.Node) -> Parts:
+    rank = 2 + len(node.attributes["kernel_shape"].as_ints())
+    return {"first": [0, rank - 1, *range(1, rank - 1)], "last": [0, *range(2, rank), 1]}
+
+
 def _activation(node: ir.Node) -> Parts:
     kind, given = node.attributes["activation"].as_string(), tuple[float, ...]()
     if "activation_params" in node.attributes:
@@ -282,6 +290,7 @@ _PARTS: Mapping[str, Callable[[ir.Node], Parts]] = {
     "IsInf": _infinite,
     "LpNormalization": _norm,
     "MultiHeadAttention": _attention,
+    "NhwcMaxPool": _orders,
     "OneHot": _positions,
 }
 

@@ -255,8 +255,11 @@ class _Form:
     rounds_with_zero: bool = False
 
 
+_CONV = _Form(plain="Conv", operands=(0, 3), output=6, bias=8)
+
 _FORMS: Mapping[tuple[str, str], _Form] = {
-    ("", "QLinearConv"): _Form(plain="Conv", operands=(0, 3), output=6, bias=8),
+    ("", "QLinearConv"): _CONV,
+    (MICROSOFT, "QLinearConv"): _CONV,
     ("", "QLinearMatMul"): _Form(plain="MatMul", operands=(0, 3), output=6, axis=-1),
     (MICROSOFT, "QGemm"): _Form(plain="Gemm", operands=(0, 3), output=7, bias=6, axis=1),
     (MICROSOFT, "QLinearAdd"): _Form(plain="Add", operands=(0, 3), output=6, rounds_with_zero=True),
@@ -310,10 +313,6 @@ def _has_a_plain_form(node: ir.Node, form: _Form, scales: Sequence[ir.Value | No
     weight = 1 if form.plain in WEIGHTED else None
     if any(_values(one).size > 1 for at, one in enumerate(scales) if one and at != weight):
         raise RefusedError("several scales of anything but its weights are not supported")
-    if node.attributes.get_int("channels_last", 0):
-        raise RefusedError(
-            "channels in the last axis are not supported; quantise the model in ONNX's order"
-        )
     if form.plain == "Softmax" and node.attributes.get_int("opset", 13) < 13:
         raise RefusedError(
             "Softmax of operator sets before 13 is not supported; convert the model to 13"
@@ -337,11 +336,17 @@ def _expand(graph: ir.Graph, node: ir.Node, form: _Form) -> None:
     alpha = float(attributes.pop("alpha", 1.0)) if form.plain == "Gemm" else 1.0
     axis = 0 if attributes.get("transB", 0) else form.axis
     reals, steps = [], np.ones((), dtype=np.float32)
+    ranks = [len(one.shape) for one, *_ in operands if one is not None and one.shape is not None]
+    rank = ranks[-1] if ranks else 2 + len(attributes.get("kernel_shape", "hw"))
+    is_turned = node.attributes.get_int("channels_last", 0)
     for number, (data, given, offset) in enumerate(operands):
         values = _values(given) * np.float32(alpha if number == 0 else 1)
         steps = np.multiply(steps, values.reshape(() if values.size == 1 else -1))
         step = build.constant(values) if number == 0 and alpha != 1 else given
         along = axis if number == 1 else 1
+        if is_turned and number == 0:
+            order = [0, rank - 1, *range(1, rank - 1)]
+            data = build.op("Transpose", [data], perm=order)
         reals.append(build.op("DequantizeLinear", [data, step, offset], axis=along))
     bias = None if form.bias is None else _input(node, form.bias)
     if bias is not None:
@@ -355,6 +360,8 @@ def _expand(graph: ir.Graph, node: ir.Node, form: _Form) -> None:
         result = build.op("QuantizeLinear", [result, scale, zero])
         if form.rounds_with_zero:
             build.tape.nodes[-1].metadata_props[ROUNDS_WITH_ZERO] = "1"
+    if is_turned:
+        result = build.op("Transpose", [result], perm=[0, *range(2, rank), 1])
     replace_node(graph, node, build.tape.nodes, [result])
 
 
