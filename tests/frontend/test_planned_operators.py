@@ -27,6 +27,8 @@ CONSTANTS = {
     "k": np.array([3], np.int64),
     "positions": RANDOM.integers(-8, 8, (1, 20, 2)),
     "cells": np.stack(np.unravel_index(RANDOM.permutation(128)[:20], (8, 16)), axis=-1),
+    "spots": RANDOM.integers(-16, 16, (6, 20, 30)),
+    "more": RANDOM.standard_normal((6, 20, 30)).astype(np.float32),
     "some": RANDOM.standard_normal((20, 40)).astype(np.float32),
     "w": RANDOM.integers(0, 256, (12, 8, 3, 3)).astype(np.uint8),
     "m": RANDOM.integers(-128, 128, (40, 24)).astype(np.int8),
@@ -47,6 +49,12 @@ CASES = {
         "float[8,16,40] x",
         "float",
         'y = ScatterND<reduction="add">(x, cells, some)',
+    ),
+    "GatherElements": ("float[8,16,40] x", "float", "y = GatherElements<axis=1>(x, spots)"),
+    "ScatterElements": (
+        "float[8,16,40] x",
+        "float",
+        'y = ScatterElements<axis=1, reduction="add">(x, spots, more)',
     ),
     "ConvInteger": (
         "uint8[1,8,14,10] x",
