@@ -122,7 +122,7 @@ void spmilp_scatter_elements(const struct spmilp_call *call)
         struct value value = value_at(call, &call->inputs[0], at);
         /* Indices may be fewer than elements along the other axes. */
         int32_t updates = indices->data ? indices->shape[axis] : 0;
-        for (uint32_t other = 0; other < output->rank; other++) {
+        for (uint32_t other = 0; updates > 0 && other < output->rank; other++) {
             if (other != axis && at[other] >= indices->shape[other]) {
                 updates = 0;
             }
