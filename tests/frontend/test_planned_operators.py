@@ -179,6 +179,17 @@ def test_weights_of_four_bits_give_what_onnxruntime_computes_within_a_step(
     assert stored == ({"float32"} if block else {"int8"} if kind == TensorProto.INT4 else {"uint8"})
 
 
+def test_rows_of_a_table_of_four_bits_are_looked_up(tmp_path: Path) -> None:
+    graph = """
+    agraph (int64[3] i) => (float[3,2] y)
+    <int8[4,2] bytes = {1, -2, 3, -4, 5, -6, 7, -8}, float s = {0.5}>
+    { table = Cast<to=22>(bytes) rows = Gather(table, i) y = DequantizeLinear(rows, s) }
+    """
+    path = saved(tmp_path, model_of(graph, 21))
+    found = planned_outputs(path, {"i": np.array([3, 0, -3])})["y"]
+    np.testing.assert_array_equal(found, [[3.5, -4], [0.5, -1], [1.5, -2]])
+
+
 def test_several_scales_that_are_computed_are_reported(tmp_path: Path) -> None:
     graph = """
     agraph (float[4,6] x, float[6] s) => (float[4,6] y)
