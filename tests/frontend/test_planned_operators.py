@@ -183,7 +183,7 @@ def test_rows_of_a_table_of_four_bits_are_looked_up(tmp_path: Path) -> None:
     graph = """
     agraph (int64[3] i) => (float[3,2] y)
     <int8[4,2] bytes = {1, -2, 3, -4, 5, -6, 7, -8}, float s = {0.5}>
-    { table = Cast<to=22>(bytes) rows = Gather(table, i) y = DequantizeLinear(rows, s) }
+    { table = Cast<to=22>(bytes) reals = DequantizeLinear(table, s) y = Gather(reals, i) }
     """
     path = saved(tmp_path, model_of(graph, 21))
     found = planned_outputs(path, {"i": np.array([3, 0, -3])})["y"]

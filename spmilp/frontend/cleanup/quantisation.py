@@ -18,7 +18,7 @@ import onnx
 import onnx_ir as ir
 from numpy.typing import NDArray
 
-from spmilp.frontend.cleanup.constants import KEEPING_VALUES, WEIGHTED
+from spmilp.frontend.cleanup.constants import WEIGHTED
 from spmilp.frontend.cleanup.nodes import (
     MICROSOFT,
     Builder,
@@ -35,31 +35,18 @@ WIDER = {ir.DataType.INT4: ir.DataType.INT8, ir.DataType.UINT4: ir.DataType.UINT
 def widen_four_bits(model: ir.Model) -> None:
     """Let every constant of four bits be one of bytes.
 
-    What reads it is a DequantizeLinear or Cast, perhaps behind operators that move elements; other
-    nodes keep it, and are reported for its type.
+    Only its DequantizeLinear may read it; other nodes keep it, and are reported for its type.
     """
     for value in list(model.graph.initializers.values()):
         tensor = value.const_value
         wider = None if tensor is None else WIDER.get(tensor.dtype)
-        moved = None if wider is None else _moved(value)
-        if tensor is None or wider is None or moved is None:
+        readers = [node for node, _ in value.uses()]
+        if tensor is None or wider is None:
             continue
-        values = tensor.numpy().astype(wider.numpy())
-        value.const_value = ir.tensor(values, name=value.name)
-        for one in moved:
-            one.type = ir.TensorType(wider)
-
-
-def _moved(value: ir.Value) -> list[ir.Value] | None:
-    """Return a value and all that holds its elements; ``None`` if something computes with them."""
-    found = [value]
-    for one in found:
-        for node, _ in one.uses():
-            if node.op_type in ({*KEEPING_VALUES, "Gather"} - {"Cast"}):
-                found += node.outputs
-            elif node.op_type not in ("Cast", "DequantizeLinear"):
-                return None
-    return None if any(one.is_graph_output() for one in found) else found
+        if all(node.op_type == "DequantizeLinear" for node in readers):
+            values = tensor.numpy().astype(wider.numpy())
+            value.const_value = ir.tensor(values, name=value.name)
+            value.type = ir.TensorType(wider)
 
 
 def expand_run_time_scales(model: ir.Model) -> bool:

@@ -77,7 +77,7 @@ def scatter_elements(call: Call) -> Array:
     result, axis = call.array(0).copy(), call.operator.integer("axis")
     if call.there(1):
         along = call.array(1) % call.shape(0)[axis] - call.box[axis][0]
-        places = np.indices(along.shape)
+        places = [*np.indices(along.shape)]
         places[axis] = along
         chosen = (along >= 0) & (along < result.shape[axis])
         at, updates = tuple(each[chosen] for each in places), call.array(2)[chosen]
