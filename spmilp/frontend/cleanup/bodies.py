@@ -25,15 +25,16 @@ Hardmax <axis: int = 1> (x) => (y) {
 """,
     "": """
 Hardmax <axis: int = -1> (x) => (y) {
-    zero = Constant<value_int = 0>() one = Constant<value_int = 1>()
-    n = Constant<value_int = $count>() lengths = Constant<value_ints = $lengths>()
-    all = Range(zero, n, one) along = Reshape(all, lengths)
-    first = ArgMax<*>(x) hit = Equal(first, along) y = CastLike(hit, x) }
+    s = Shape(x) at = Constant<value_int: int = @axis>() n = Gather(s, at)
+    ends = Constant<value_floats = [0.0, 1.0]>() off_on = CastLike(ends, x)
+    first = ArgMax<axis: int = @axis, keepdims = 0>(x)
+    y = OneHot<axis: int = @axis>(first, n, off_on) }
 
 IsInf (x) => (y) { infinite = Div(#$infinite, #0) y = Equal(x, infinite) }
 
-LpNormalization (x) => (y) {
-    axes = Constant<value_ints = [$axis]>() n = ReduceL$p(x, axes) is_zero = Equal(n, #0)
+LpNormalization <axis: int = -1> (x) => (y) {
+    axis = Constant<value_int: int = @axis>() flat = Constant<value_ints = [-1]>()
+    axes = Reshape(axis, flat) n = ReduceL$p(x, axes) is_zero = Equal(n, #0)
     by = Where(is_zero, #1, n) y = Div(x, by) }
 
 OneHot (indices, depth, values) => (y) {
@@ -63,7 +64,8 @@ DynamicQuantizeMatMul (a, b, sb, zb, bias) => (y) {
 
 EmbedLayerNormalization <epsilon: float = 1e-12>
     (ids, kinds, word, position, segment, gamma, beta, mask, at) => (y, lengths, sum) {
-    first = Constant<value_ints = [0]>() s = Shape<start = 1, end = 2>(ids) p = $place
+    first = Constant<value_ints = [0]>() s = Shape<start = 1, end = 2>(ids)
+    p0 = Slice(position, first, s) p1 = Gather(position, at) p = Identity($place)
     w = Gather(word, ids) wp = Add(w, p) g = Gather(segment, kinds) sum = Add(wp, g)
     y = LayerNormalization<*>(sum, gamma, beta) last = Constant<value_ints = [1]>()
     m = Cast<to = 9>(mask) c = Cast<to = 6>(m) lengths = ReduceSum<keepdims = 0>(c, last) }
@@ -178,7 +180,7 @@ def _leave_out(function: onnx.FunctionProto, made: set[str]) -> None:
             if len(given) == 1:
                 inner.op_type = "Identity"
                 del inner.attribute[:]
-        if inner.input and not any(given[:1]):
+        if inner.input and (not any(given[:1]) or (inner.op_type == "Gather" and "" in given)):
             function.node.remove(inner)
         else:
             inner.input[:] = given
@@ -195,32 +197,19 @@ def _shape(node: ir.Node, position: int) -> ir.Shape | None:
 
 
 def _positions(node: ir.Node) -> Parts:
-    shape, axis = _shape(node, 0), node.attributes.get_int("axis", -1)
-    if shape is None:
+    """Return how many positions there are along which axis of the result."""
+    shape, depth = _shape(node, 0), node.inputs[1].const_value if node.inputs[1] else None
+    if shape is None or depth is None:
         return None
-    rank, depth = len(shape), None
-    if node.op_type == "Hardmax":
-        depth = shape[axis]
-    elif node.inputs[1] is not None and node.inputs[1].const_value is not None:
-        rank, depth = rank + 1, int(node.inputs[1].const_value.numpy().item())
-    lengths = [-1 if place == axis % rank else 1 for place in range(rank)]
-    known = isinstance(depth, int)
-    return {"count": depth, "lengths": lengths, "axis": axis % rank} if known else None
+    axis = node.attributes.get_int("axis", -1) % (len(shape) + 1)
+    lengths = [-1 if place == axis else 1 for place in range(len(shape) + 1)]
+    return {"count": int(depth.numpy().item()), "lengths": lengths, "axis": axis}
 
 
 def _infinite(node: ir.Node) -> Parts:
     # What finds both is left alone. Where none is asked for, nothing is equal to 0 / 0.
     low, high = (node.attributes.get_int(f"detect_{one}", 1) for one in ("negative", "positive"))
     return None if low and high else {"infinite": 1 if high else -1 if low else 0}
-
-
-def _norm(node: ir.Node) -> Parts:
-    return {"axis": node.attributes.get_int("axis", -1), "p": node.attributes.get_int("p", 2)}
-
-
-def _place(node: ir.Node) -> Parts:
-    at = node.inputs[8] if len(node.inputs) > 8 else None
-    return {"place": "Slice(position, first, s)" if at is None else "Gather(position, at)"}
 
 
 def _orders(node: ir.Node) -> Parts:
@@ -282,13 +271,12 @@ def _attention(node: ir.Node) -> Parts:
 
 _PARTS: Mapping[str, Callable[[ir.Node], Parts]] = {
     "Attention": _attention,
-    "EmbedLayerNormalization": _place,
+    "EmbedLayerNormalization": lambda node: {"place": f"p{int(any(node.inputs[8:]))}"},
     "FusedConv": _activation,
     "FusedGemm": _activation,
     "FusedMatMul": _swapped,
-    "Hardmax": _positions,
     "IsInf": _infinite,
-    "LpNormalization": _norm,
+    "LpNormalization": lambda node: {"p": node.attributes.get_int("p", 2)},
     "MultiHeadAttention": _attention,
     "NhwcMaxPool": _orders,
     "OneHot": _positions,

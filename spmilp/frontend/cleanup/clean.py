@@ -68,7 +68,7 @@ def expand_functions(model: ir.Model, known: Collection[str] | None = None) -> b
         for node in model.graph
         if known is not None
         and node.domain == ""
-        and (node.op_type not in known or PER_GROUP in node.metadata_props)
+        and (node.op_type not in known or PER_GROUP in node.metadata_props or _gives_more(node))
     ]
     if foreign:
         # A body refers to attributes by name; who puts it in place does not know their defaults.
@@ -81,6 +81,11 @@ def expand_functions(model: ir.Model, known: Collection[str] | None = None) -> b
             if body is not None:
                 _call(model, node, body)
     return bool(passes.InlinePass()(model).modified)
+
+
+def _gives_more(node: ir.Node) -> bool:
+    """Return whether more of a node is used than its first output."""
+    return any(value.uses() or value.is_graph_output() for value in node.outputs[1:])
 
 
 def _own_body(node: ir.Node, version: int) -> onnx.FunctionProto | None:

@@ -138,7 +138,8 @@ def _product_of_few_bits(build: Builder, node: ir.Node) -> list[ir.Value]:
 
 def _rows_of_few_bits(build: Builder, node: ir.Node) -> list[ir.Value]:
     """Return rows of a constant table, which is one of bytes, times the scales of their blocks."""
-    if any(node.attributes.get_int(f"{n}_axis", at) != at for at, n in enumerate(_AXES)):
+    gather, blocks = (node.attributes.get_int(name, at) for at, name in enumerate(_AXES))
+    if gather != 0 or blocks not in (1, -1):
         raise RefusedError("only rows of a table that lie in blocks are supported")
     (centred, steps), indices = _in_blocks(node, 0), node.inputs[1]
     held = centred.astype(np.int8 if node.attributes.get_int("bits", 4) < 8 else np.int16)
@@ -149,7 +150,7 @@ def _rows_of_few_bits(build: Builder, node: ir.Node) -> list[ir.Value]:
     return [build.main("Reshape", [reals, build.op("Concat", lengths, axis=0)])]
 
 
-_AXES = ("gather", "quantize")
+_AXES = ("gather_axis", "quantize_axis")
 
 
 def _in_blocks(node: ir.Node, position: int) -> tuple[NDArray[np.float32], NDArray[Any]]:
