@@ -6,6 +6,7 @@ onnxruntime, ``docs/ContribOperators.md``), and one that it writes as ONNX's.
 
 import re
 from collections.abc import Callable, Mapping
+from importlib.resources import files
 from string import Template
 from typing import TypeAlias
 
@@ -13,119 +14,19 @@ import onnx
 import onnx_ir as ir
 from onnx import parser
 
-from spmilp.frontend.cleanup.nodes import MICROSOFT, RefusedError, name_of
+from spmilp.frontend.cleanup.nodes import RefusedError, name_of
 
 FLAT = "spmilp.flat"
 """The domain of operators of old sets that make all axes from their own on one."""
 
-BODIES = {
-    FLAT: """
-Hardmax <axis: int = 1> (x) => (y) {
-    f = Flatten<*>(x) h = Hardmax<axis = 1>(f) s = Shape(x) y = Reshape(h, s) }
-""",
-    "": """
-Hardmax <axis: int = -1> (x) => (y) {
-    s = Shape(x) at = Constant<value_int: int = @axis>() n = Gather(s, at)
-    ends = Constant<value_floats = [0.0, 1.0]>() off_on = CastLike(ends, x)
-    first = ArgMax<axis: int = @axis, keepdims = 0>(x)
-    y = OneHot<axis: int = @axis>(first, n, off_on) }
-
-IsInf (x) => (y) { infinite = Div(#$infinite, #0) y = Equal(x, infinite) }
-
-LpNormalization <axis: int = -1> (x) => (y) {
-    axis = Constant<value_int: int = @axis>() flat = Constant<value_ints = [-1]>()
-    axes = Reshape(axis, flat) n = ReduceL$p(x, axes) is_zero = Equal(n, #0)
-    by = Where(is_zero, #1, n) y = Div(x, by) }
-
-OneHot (indices, depth, values) => (y) {
-    zero = Constant<value_int = 0>() one = Constant<value_int = 1>()
-    n = Constant<value_int = $count>() lengths = Constant<value_ints = $lengths>()
-    all = Range(zero, n, one) along = Reshape(all, lengths)
-    i = Cast<to = 7>(indices) behind = Add(i, n) is_behind = Less(i, zero)
-    place = Where(is_behind, behind, i) at = Constant<value_ints = [$axis]>()
-    wide = Unsqueeze(place, at) hit = Equal(wide, along)
-    off = Gather(values, zero) on = Gather(values, one) y = Where(hit, on, off) }
-
-SimplifiedLayerNormalization (x, scale) => (y) { y = RMSNormalization<*>(x, scale) }
-""",
-    MICROSOFT: """
-Attention <mask_filter_value: float = -10000.0> (x, w, b, mask, cache, bias) => (y, present) {
-    product = MatMul(x, w) qkv = Add(product, b) first = Constant<value_ints = [0]>()
-    q1, k1, v1 = Split<axis = -1, num_outputs = 3>(qkv)
-    pk0, pv0 = Split<axis = 0, num_outputs = 2>(cache) pk = Squeeze(pk0, first)
-    pv = Squeeze(pv0, first) $attention ku = Unsqueeze(keys, first)
-    vu = Unsqueeze(values, first) present = Concat<axis = 0>(ku, vu) }
-
-BiasGelu (a, b) => (y) { x = Add(a, b) y = Gelu(x) }
-
-DynamicQuantizeMatMul (a, b, sb, zb, bias) => (y) {
-    q, sa, za = DynamicQuantizeLinear(a) sum = MatMulInteger(q, b, za, zb)
-    real = Cast<to = 1>(sum) step = Mul(sa, sb) r = Mul(real, step) y = Add(r, bias) }
-
-EmbedLayerNormalization <epsilon: float = 1e-12>
-    (ids, kinds, word, position, segment, gamma, beta, mask, at) => (y, lengths, sum) {
-    first = Constant<value_ints = [0]>() s = Shape<start = 1, end = 2>(ids)
-    p0 = Slice(position, first, s) p1 = Gather(position, at) p = Identity($place)
-    w = Gather(word, ids) wp = Add(w, p) g = Gather(segment, kinds) sum = Add(wp, g)
-    y = LayerNormalization<*>(sum, gamma, beta) last = Constant<value_ints = [1]>()
-    m = Cast<to = 9>(mask) c = Cast<to = 6>(m) lengths = ReduceSum<keepdims = 0>(c, last) }
-
-FastGelu (a, b) => (y) { x = Add(a, b) y = Gelu<approximate = "tanh">(x) }
-
-FusedConv (x, w, b, z) => (y) { p = Conv<*>(x, w, b) s = Add(p, z) y = $activation }
-
-FusedGemm (x, w, b) => (y) { s = Gemm<*>(x, w, b) y = $activation }
-
-FusedMatMul <alpha: float = 1.0> (a, b) => (y) {
-    a0 = $a b0 = $b p = MatMul(a0, b0) y = Mul(p, #alpha) }
-
-Gelu (x) => (y) { y = Gelu(x) }
-
-MatMulIntegerToFloat (a, b, sa, sb, za, zb, bias) => (y) {
-    sum = MatMulInteger(a, b, za, zb) real = Cast<to = 1>(sum) step = Mul(sa, sb)
-    r = Mul(real, step) y = Add(r, bias) }
-
-MultiHeadAttention <mask_filter_value: float = -10000.0>
-    (q, k, v, b, mask, bias, pk, pv) => (y, keys, values) {
-    bq, bk, bv = Split<axis = 0, num_outputs = 3>(b)
-    q1 = Add(q, bq) k1 = Add(k, bk) v1 = Add(v, bv) $attention }
-
-NhwcMaxPool (x) => (y) {
-    t = Transpose<perm = $first>(x) p = MaxPool<*>(t) y = Transpose<perm = $last>(p) }
-
-QuickGelu <alpha: float = 1.702> (x) => (y) { z = Mul(x, #alpha) s = Sigmoid(z) y = Mul(x, s) }
-
-SkipLayerNormalization <epsilon: float = 1e-12>
-    (x, skip, gamma, beta, bias) => (y, mean, deviation, sum) {
-    xs = Add(x, skip) sum = Add(xs, bias)
-    y, mean, deviation = LayerNormalization<*>(sum, gamma, beta) }
-
-SkipSimplifiedLayerNormalization <epsilon: float = 1e-5>
-    (x, skip, gamma, bias) => (y, mean, deviation, sum) {
-    xs = Add(x, skip) sum = Add(xs, bias) y = RMSNormalization<*>(sum, gamma) }
-""",
-}
-"""By domain. The syntax is ONNX's, but that ``#`` stands before a number, or an attribute that is
+BODIES = files(__package__).joinpath("bodies.onnxtxt").read_text("utf-8").strip().split("\n\n")
+"""Functions. The syntax is ONNX's, but that ``#`` stands before a number, or an attribute that is
 one, of the first operand's type, ``<*>`` for the attributes of the node that the operator has, too,
 and ``$`` before what follows from the node. What reads an operand that is left out is left out,
 too; a sum, product or Concat goes on without it.
 """
 
-ATTENTION = Template("""
-    rows = Shape<start = 1, end = 2>(q1) past = Shape<start = 2, end = 3>(pk)
-    columns = Add(rows, past) zero = Constant<value_int = 0>() one = Constant<value_int = 1>()
-    d = Squeeze(columns) all = Range(zero, d, one) last = Constant<value_ints = [-1]>()
-    long = Cast<to = 7>(mask) wide = Unsqueeze(long, last) below = Less(all, wide)
-    other = Cast<to = 9>(mask) around = Constant<value_ints = $around>()
-    m1 = Unsqueeze($mask, around) m2 = Where(m1, #0, #mask_filter_value) both = Add(bias, m2)
-    y, keys, values = Attention<$how>(q1, k1, v1, both, pk, pv)
-""")
-
-_TEXTS = {
-    (domain, text.split()[0]): text
-    for domain, texts in BODIES.items()
-    for text in texts.strip().split("\n\n")
-}
+_TEXTS = {text.split(maxsplit=1)[0]: text.split(maxsplit=1)[1] for text in BODIES}
 
 
 def written_body(node: ir.Node) -> onnx.FunctionProto | None:
@@ -133,7 +34,7 @@ def written_body(node: ir.Node) -> onnx.FunctionProto | None:
 
     Raises a ``RefusedError`` with the reason if the node asks for what the body does not do.
     """
-    text = _TEXTS.get((node.domain, node.op_type))
+    text = _TEXTS.get(f"{node.domain}.{node.op_type}".removeprefix("."))
     find = _PARTS.get(node.op_type) if text is not None else None
     parts: Parts = {} if find is None else find(node)
     if text is None or parts is None:
@@ -145,7 +46,7 @@ def written_body(node: ir.Node) -> onnx.FunctionProto | None:
         real, typed = f"real{place}", f"number{place}"
         own = f"{{ {real} = Constant<value_float{value}>() {typed} = CastLike({real}, {first})"
         text = text.replace(f"#{number}", typed).replace("{", own, 1)
-    function = parser.parse_function(f'<domain: "", opset_import: ["" : 1]> {text}')
+    function = parser.parse_function(f'<domain: "", opset_import: ["" : 1]> body {text}')
     handled = {*re.findall(r"@(\w+)", text), *_READ}
     unknown = sorted(n for n, one in node.attributes.items() if one.value and n not in handled)
     if unknown:
@@ -266,7 +167,7 @@ def _attention(node: ir.Node) -> Parts:
     how += f", scale = {scale.as_float()}" if scale and scale.as_float() else ""
     around = [1] if rank == 3 else [1, 2]
     given = {"around": around, "mask": "below" if rank == 1 else "other", "how": how}
-    return {"attention": ATTENTION.substitute(given)}
+    return {"attention": Template(_TEXTS["attention"]).substitute(given)}
 
 
 _PARTS: Mapping[str, Callable[[ir.Node], Parts]] = {

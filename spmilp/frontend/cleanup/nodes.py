@@ -62,9 +62,6 @@ def first_line(error: Exception) -> str:
     return next(iter(str(error).splitlines()), type(error).__name__)
 
 
-MICROSOFT = "com.microsoft"
-"""The domain of onnxruntime's own operators."""
-
 ORIGIN = "spmilp.origin"
 
 

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from spmilp.frontend.cleanup.constants import WEIGHTED
 from spmilp.frontend.cleanup.nodes import (
-    MICROSOFT,
     Builder,
     RefusedError,
     name_of,
@@ -28,6 +27,8 @@ from spmilp.frontend.cleanup.nodes import (
     replace_node,
     set_reason,
 )
+
+MICROSOFT = "com.microsoft"
 
 WIDER = {ir.DataType.INT4: ir.DataType.INT8, ir.DataType.UINT4: ir.DataType.UINT8}
 
