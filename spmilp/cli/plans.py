@@ -137,6 +137,7 @@ def replay(
         values=values,
         seed=seed,
         folder=write,
+        warn=out.print_warning,
     )
     within = all(each.within for each in found)
     outputs = [

@@ -75,7 +75,7 @@ OPERATORS = (
     *("Softsign", "SpaceToDepth", "Sqrt", "Squeeze", "Sub", "Sum", "Swish", "Tan", "Tanh"),
     *("ThresholdedRelu", "Tile", "Transpose", "Trilu", "Unsqueeze", "Where", "Xor"),
     *("ConvInteger", "MatMulInteger", "ArgMax", "ArgMin", "GatherND", "ScatterND"),
-    "TopK",
+    *("TopK", "GatherElements", "ScatterElements"),
 )
 """ONNX operator types; the number is the position."""
 

@@ -36,6 +36,9 @@ from spmilp.frontend.operators.resize import SIMPLE
 from spmilp.frontend.unfused import UnfusedNetwork
 from spmilp.units import Extents
 
+NCHWC = "com.microsoft.nchwc"
+"""The domain of operators whose channels lie in blocks."""
+
 
 def convert(model: ir.Model) -> UnfusedNetwork:
     """Return the operators and tensors of a cleaned-up model.
@@ -128,6 +131,11 @@ def _is_lowerable(node: ir.Node) -> None:
     reason = reason_of(node)
     if reason is not None:
         raise ValueError(reason)
+    if node.domain == NCHWC:
+        raise ValueError(
+            "its layout is that of one processor; let onnxruntime save the model with "
+            "ORT_ENABLE_EXTENDED instead of all optimisations"
+        )
     if node.domain not in ("", "ai.onnx"):
         raise ValueError(
             f"operator {node.op_type} of domain {node.domain} is not supported; give the model its "
@@ -424,9 +432,8 @@ RULES: Mapping[str, Callable[[Node], Changes]] = {
     **dict.fromkeys(REDUCTIONS, _reduce),
     **dict.fromkeys(("ArgMax", "ArgMin"), _position),
     **dict.fromkeys(("MaxPool", "AveragePool", "LpPool", "Conv", "ConvInteger"), _window),
-    **dict.fromkeys(
-        ("Concat", "LayerNormalization", "LogSoftmax", "RMSNormalization", "Softmax"), _own_axis
-    ),
+    **dict.fromkeys(("Concat", "GatherElements", "LogSoftmax", "Softmax"), _own_axis),
+    **dict.fromkeys(("LayerNormalization", "RMSNormalization", "ScatterElements"), _own_axis),
     **dict.fromkeys(("Reshape", "Expand"), lambda node: {"shape": static_shape(node.outputs[0])}),
     "BatchNormalization": _must_be("it is in training mode", training_mode=0),
     "Clip": _clip,

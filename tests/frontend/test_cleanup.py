@@ -134,7 +134,7 @@ def test_a_model_of_opset_9_is_upgraded(tmp_path: Path) -> None:
     """
     model = model_of(graph, opset=9)
     model.ir_version = 3
-    assert cleaned(tmp_path, model).graph.opset_imports[""] == 18
+    assert cleaned(tmp_path, model).graph.opset_imports[""] == 23
     cleaned_to(tmp_path, model)
 
 

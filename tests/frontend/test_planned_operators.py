@@ -27,6 +27,8 @@ CONSTANTS = {
     "k": np.array([3], np.int64),
     "positions": RANDOM.integers(-8, 8, (1, 20, 2)),
     "cells": np.stack(np.unravel_index(RANDOM.permutation(128)[:20], (8, 16)), axis=-1),
+    "spots": RANDOM.integers(-16, 16, (6, 20, 30)),
+    "more": RANDOM.standard_normal((6, 20, 30)).astype(np.float32),
     "some": RANDOM.standard_normal((20, 40)).astype(np.float32),
     "w": RANDOM.integers(0, 256, (12, 8, 3, 3)).astype(np.uint8),
     "m": RANDOM.integers(-128, 128, (40, 24)).astype(np.int8),
@@ -47,6 +49,12 @@ CASES = {
         "float[8,16,40] x",
         "float",
         'y = ScatterND<reduction="add">(x, cells, some)',
+    ),
+    "GatherElements": ("float[8,16,40] x", "float", "y = GatherElements<axis=1>(x, spots)"),
+    "ScatterElements": (
+        "float[8,16,40] x",
+        "float",
+        'y = ScatterElements<axis=1, reduction="add">(x, spots, more)',
     ),
     "ConvInteger": (
         "uint8[1,8,14,10] x",
@@ -169,6 +177,17 @@ def test_weights_of_four_bits_give_what_onnxruntime_computes_within_a_step(
     network = load_network(path)
     stored = {t.dtype.name for t in network.tensors.values() if t.shape == (32, 24)}
     assert stored == ({"float32"} if block else {"int8"} if kind == TensorProto.INT4 else {"uint8"})
+
+
+def test_rows_of_a_table_of_four_bits_are_looked_up(tmp_path: Path) -> None:
+    graph = """
+    agraph (int64[3] i) => (float[3,2] y)
+    <int8[4,2] bytes = {1, -2, 3, -4, 5, -6, 7, -8}, float s = {0.5}>
+    { table = Cast<to=22>(bytes) reals = DequantizeLinear(table, s) y = Gather(reals, i) }
+    """
+    path = saved(tmp_path, model_of(graph, 21))
+    found = planned_outputs(path, {"i": np.array([3, 0, -3])})["y"]
+    np.testing.assert_array_equal(found, [[3.5, -4], [0.5, -1], [1.5, -2]])
 
 
 def test_several_scales_that_are_computed_are_reported(tmp_path: Path) -> None:

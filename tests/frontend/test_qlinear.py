@@ -32,6 +32,11 @@ CALLS = {
         "com.microsoft.QLinearAveragePool<kernel_shape=[3, 2], strides=[2, 1], pads=[1, 0, 1, 1]>"
         "(x, s, z, r, q)"
     ),
+    "channels last": (
+        "one = com.microsoft.QLinearConv<channels_last=1>(x, s, z, wl, t, k, h, q) "
+        "two = com.microsoft.NhwcMaxPool<kernel_shape=[2, 3], strides=[2, 1]>(one) "
+        "y = com.microsoft.QLinearGlobalAveragePool<channels_last=1>(two, h, q, r, q)"
+    ),
     "QLinearSigmoid": "com.microsoft.QLinearSigmoid(x, s, z, e, q)",
     "QLinearLeakyRelu": "com.microsoft.QLinearLeakyRelu<alpha=0.2>(x, s, z, r, q)",
     "QLinearSoftmax": "com.microsoft.QLinearSoftmax<axis=-1, opset=13>(x, s, z, e, q)",
@@ -59,6 +64,7 @@ def constants(dtype: np.dtype[np.generic], coarse: bool) -> dict[str, Array]:
         "v": numbers.integers(low, low + 256, (1, 8, 12, 10)).astype(dtype),
         "c": numbers.integers(low, low + 256, (1, 8, 1, 1)).astype(dtype),
         "w": numbers.integers(-128, 128, (16, 8, 3, 3)).astype(np.int8),
+        "wl": numbers.integers(-128, 128, (6, 10, 3, 3)).astype(np.int8),
         "b": numbers.integers(-5000, 5000, 16).astype(np.int32),
         "n": numbers.integers(-128, 128, (24, 96)).astype(np.int8),
         "d": numbers.integers(-5000, 5000, 24).astype(np.int32),
@@ -144,10 +150,6 @@ def test_a_planned_resnet_of_quantised_operators_equals_onnxruntime_bit_for_bit(
     ("call", "reason"),
     [
         ("com.microsoft.QLinearSigmoid(x, f, z, e, q)", "its scales are not constants"),
-        (
-            "com.microsoft.QLinearGlobalAveragePool<channels_last=1>(x, s, z, r, q)",
-            "channels in the last axis are not supported",
-        ),
         ("com.microsoft.QLinearSoftmax<axis=1, opset=11>(x, s, z, e, q)", "sets before 13"),
     ],
 )

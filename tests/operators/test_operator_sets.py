@@ -159,6 +159,7 @@ def test_operands_of_operator_set_6_broadcast_along_the_axis_that_they_name(tmp_
         ('y = SpaceToDepth<blocksize=2, mode="CRD">(x)', 18, r"y \(SpaceToDepth\): .*18 .*mode"),
         ("y = Relu<alpha=0.5>(x)", 7, r"y \(Relu\): .*no attribute alpha"),
         ("y = Softmax<axis=0.5>(x)", 13, r"y \(Softmax\): attribute axis is of type FLOAT"),
+        ("y = ReduceSum<keepdims=2>(x)", 13, "keepdims is 2, expected 0 or 1"),
         ("y = BatchNormalization<spatial=0>(x, x, x, x, x)", 7, r"y \(Batch.*spatial is 0"),
         ("y = Gelu(x)", 13, r"y \(Gelu\): operator set 13 has no Gelu, set 20 has"),
         ("y = Relu(x)", 99, "operator set is 99, .* knows 1 to"),

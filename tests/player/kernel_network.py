@@ -285,6 +285,12 @@ def _add_operators_on_reals(made: KernelNetwork) -> None:
         scales=(one, other),
         output=scale_of(0.05, 1),
     )
+    # Indices may be fewer than elements along the other axes.
+    spots = made.random.integers(-6, 6, (1, 5, 3, 6))
+    made.add("GatherElements", (image, spots), {"axis": 1})
+    for how in ("none", "max", "mul"):
+        updates = made.integers(*spots.shape)
+        made.add("ScatterElements", (image, spots, updates), {"axis": 1, "reduction": how})
     steps = made.reals(6, low=0.01, high=0.1)
     reals = made.reals(2, 6, 5)
     made.add("QuantizeLinear", (reals,), scales=(None,), output=scale_of(steps, 3, axis=1))

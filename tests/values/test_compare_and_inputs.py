@@ -52,6 +52,8 @@ def test_what_is_not_a_number_equals_itself_only() -> None:
     (other,) = compare({"z": np.array([np.nan, 0.0, 1.0], np.float32)}, {"z": both}, NETWORK)
     assert other.absolute == np.inf
     assert not other.within
+    ends = [np.array([-number, 1.0], np.float16) for number in (np.inf, 65504)]
+    assert compare({"z": ends[0]}, {"z": ends[1]}, NETWORK)[0].within
 
 
 def test_an_output_may_have_another_shape_of_the_same_elements() -> None:
@@ -281,6 +283,17 @@ def test_the_reference_is_the_models_own_output(tmp_path: Path) -> None:
     save(helper.make_model(graph, opset_imports=[opset], ir_version=9), tmp_path / "twice.onnx")
     found = reference_outputs(tmp_path / "twice.onnx", {"x": np.ones(3, dtype=np.float32)})
     np.testing.assert_array_equal(found["z"], [2, 2, 2])
+
+
+def test_where_onnxruntime_has_no_kernel_onnx_s_reference_takes_its_place(tmp_path: Path) -> None:
+    text = (
+        '<ir_version: 3, opset_import: ["" : 6]> g (float[1,2,3] x, float[2] a) => (float[1,2,3] y)'
+    )
+    save(parser.parse_model(f"{text} {{ y = PRelu(x, a) }}"), tmp_path / "old.onnx")
+    given = {"x": np.full((1, 2, 3), -1, np.float32), "a": np.array([2, 3], np.float32)}
+    with pytest.warns(UserWarning, match="ONNX's reference instead of onnxruntime"):
+        found = reference_outputs(tmp_path / "old.onnx", given)
+    np.testing.assert_array_equal(found["y"], [[[-2] * 3, [-3] * 3]])
 
 
 def test_a_model_that_cannot_be_run_is_an_error_of_the_file(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """A plan replayed against its problem's model: each operator against its node, and the outputs."""
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import onnx
 from numpy.typing import NDArray
+from onnx.reference import ReferenceEvaluator
 
 from spmilp.checker.values.inputs import random_inputs, read_values
 from spmilp.checker.values.kernels.call import Array
@@ -91,10 +93,12 @@ def compare(
     return tuple(found)
 
 
-def reference_outputs(model: Path, inputs: Mapping[str, Array]) -> dict[str, Array]:
+def reference_outputs(
+    model: Path, inputs: Mapping[str, Array], warn: Callable[[str], None] = warnings.warn
+) -> dict[str, Array]:
     """Return what onnxruntime computes, its graph optimisations off and its products exact.
 
-    Of a model that onnxruntime refuses it is what ONNX's reference evaluator computes.
+    Of a model that it refuses ONNX's reference computes the outputs, and ``warn`` is told.
 
     Raises
     ------
@@ -118,12 +122,12 @@ def reference_outputs(model: Path, inputs: Mapping[str, Array]) -> dict[str, Arr
         results = session.run(None, feeds)
     # Every exception of onnxruntime's is a class of its own below Exception.
     except Exception as error:
-        from onnx.reference import ReferenceEvaluator
-
+        warn(f"{model}: compared with ONNX's reference instead of onnxruntime ({error})")
         try:
-            reference = ReferenceEvaluator(str(model))
-            results = reference.run(None, dict(inputs))
-            return dict(zip(reference.output_names, map(np.asarray, results), strict=True))
+            evaluator = ReferenceEvaluator(str(model))
+            given = {name: inputs[name] for name in evaluator.input_names if name in inputs}
+            results = evaluator.run(None, given)
+            return dict(zip(evaluator.output_names, map(np.asarray, results), strict=True))
         except Exception:  # of any kind
             raise FileError(
                 f"{model}: onnxruntime cannot run it ({error}); give the outputs with the "
@@ -186,6 +190,7 @@ def replay_plan(
     values: Path | None = None,
     seed: int = 0,
     folder: Path | None = None,
+    warn: Callable[[str], None] = warnings.warn,
 ) -> tuple[Difference, ...]:
     """Run a plan on real numbers, and compare each output with onnxruntime's or a file's.
 
@@ -199,6 +204,8 @@ def replay_plan(
     folder
         Where to write the inputs and what the plan makes of them, as the C programs read and write
         them: ``input0.bin``, ``expected0.bin`` and so on, in the network's order.
+    warn
+        Is told where onnxruntime has no kernel, so that ONNX's reference takes its place.
 
     Raises
     ------
@@ -208,13 +215,18 @@ def replay_plan(
         If a file cannot be used, the model is another one, or onnxruntime is missing.
     """
     file, network = load_network_of(problem, model, dims or {})
+    empty = [one.name for one in network.tensors.values() if one.shape_only and one.values is None]
+    if empty:
+        raise FileError(
+            f"{file}: no values for {', '.join(empty[:3])}, which a replay computes with"
+        )
     inputs, reference = (
         read_values(values, network) if values else (random_inputs(network, seed), None)
     )
     inputs |= network.given
     given, trace = reference, dict[str, list[Traced]]()
     if reference is None:
-        reference = reference_outputs(file, inputs)
+        reference = reference_outputs(file, inputs, warn)
     outputs = replay(problem, plan, network, inputs, trace)
     if folder is not None:
         said = [("input", network.inputs, inputs), ("expected", network.outputs, outputs)]

@@ -217,7 +217,7 @@ def distance(one: Array, other: Array) -> NDArray[np.float64]:
     with np.errstate(invalid="ignore"):
         apart = np.abs(real - wanted)
     if not np.isfinite(apart).all():
-        far = np.finfo(np.float32).max
+        far = np.finfo(np.float16 if other.dtype == np.float16 else np.float32).max
         same = np.clip(real, -far, far) == np.clip(wanted, -far, far)
         same |= np.isnan(real) & np.isnan(wanted)
         apart = np.where(same, 0.0, np.where(np.isnan(apart), np.inf, apart))

@@ -126,12 +126,12 @@ void spmilp_finish(const struct spmilp_call *call, size_t index, const int32_t *
 /* Kernels. */
 spmilp_kernel spmilp_average_pool, spmilp_batch_normalisation, spmilp_binary, spmilp_concat;
 spmilp_kernel spmilp_conv, spmilp_conv_transpose, spmilp_cumulative_sum;
-spmilp_kernel spmilp_depth_to_space, spmilp_einsum, spmilp_gather, spmilp_gather_nd;
-spmilp_kernel spmilp_gemm, spmilp_global_pool, spmilp_group_normalisation;
+spmilp_kernel spmilp_depth_to_space, spmilp_einsum, spmilp_gather, spmilp_gather_elements;
+spmilp_kernel spmilp_gather_nd, spmilp_gemm, spmilp_global_pool, spmilp_group_normalisation;
 spmilp_kernel spmilp_layer_normalisation, spmilp_lp_pool, spmilp_lrn, spmilp_matmul;
 spmilp_kernel spmilp_max_pool, spmilp_pad, spmilp_position_of_extreme, spmilp_reduce;
 spmilp_kernel spmilp_repeat, spmilp_reshape, spmilp_resize;
-spmilp_kernel spmilp_scatter, spmilp_slice, spmilp_softmax, spmilp_space_to_depth;
+spmilp_kernel spmilp_scatter, spmilp_scatter_elements, spmilp_slice, spmilp_softmax, spmilp_space_to_depth;
 spmilp_kernel spmilp_top, spmilp_transpose, spmilp_trilu, spmilp_unary, spmilp_variadic;
 spmilp_kernel spmilp_where;
 

@@ -196,6 +196,14 @@ static int gathered(const struct spmilp_call *call, const int32_t *at, int32_t *
     return 1;
 }
 
+static int gathered_along(const struct spmilp_call *call, const int32_t *at, int32_t *own)
+{
+    const uint32_t axis = (uint32_t)spmilp_integer(call, SPMILP_ATTRIBUTE_AXIS, 0U);
+    memcpy(own, at, call->output.rank * sizeof *own);
+    own[axis] = index_at(call, at, axis);
+    return 1;
+}
+
 /* The last axis of the indices has a position along some axes behind those of the batch. */
 static int gathered_many(const struct spmilp_call *call, const int32_t *at, int32_t *own)
 {
@@ -258,6 +266,11 @@ void spmilp_trilu(const struct spmilp_call *call)
 void spmilp_gather(const struct spmilp_call *call)
 {
     take_all(call, gathered, 0.0F);
+}
+
+void spmilp_gather_elements(const struct spmilp_call *call)
+{
+    take_all(call, gathered_along, 0.0F);
 }
 
 void spmilp_gather_nd(const struct spmilp_call *call)

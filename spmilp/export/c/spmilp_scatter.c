@@ -1,4 +1,4 @@
-/* ScatterND: elements of input 0, changed by the updates whose indices name them. */
+/* ScatterND, ScatterElements: elements of input 0, changed by updates whose indices name them. */
 
 #include <math.h>
 #include <string.h>
@@ -75,6 +75,16 @@ static int names(const struct spmilp_call *call, int32_t *own, const int32_t *at
     return 1;
 }
 
+static void store(const struct spmilp_call *call, size_t index, const int32_t *at,
+                  struct value value)
+{
+    if (!call->step->quantised && spmilp_is_integer(call->output.type)) {
+        spmilp_store_integer(&call->output, index, value.integer);
+    } else {
+        spmilp_put(call, index, at, value.real);
+    }
+}
+
 void spmilp_scatter(const struct spmilp_call *call)
 {
     const struct spmilp_box *output = &call->output, *indices = &call->inputs[1];
@@ -96,10 +106,34 @@ void spmilp_scatter(const struct spmilp_call *call)
                 value = changed(how, value, value_at(call, &call->inputs[2], own));
             }
         }
-        if (!call->step->quantised && spmilp_is_integer(output->type)) {
-            spmilp_store_integer(output, i, value.integer);
-        } else {
-            spmilp_put(call, i, at, value.real);
+        store(call, i, at, value);
+    }
+}
+
+void spmilp_scatter_elements(const struct spmilp_call *call)
+{
+    const struct spmilp_box *output = &call->output, *indices = &call->inputs[1];
+    const uint32_t axis = (uint32_t)spmilp_integer(call, SPMILP_ATTRIBUTE_AXIS, 0U);
+    const enum reduction how = reduction_of(call);
+    const size_t count = spmilp_count(output);
+    int32_t at[SPMILP_MAX_RANK + 1U] = {0}, own[SPMILP_MAX_RANK + 1U] = {0};
+    spmilp_first(output, at);
+    for (size_t i = 0; i < count; i++, spmilp_next(output, at)) {
+        struct value value = value_at(call, &call->inputs[0], at);
+        /* Indices may be fewer than elements along the other axes. */
+        int32_t updates = indices->data ? indices->shape[axis] : 0;
+        for (uint32_t other = 0; updates > 0 && other < output->rank; other++) {
+            if (other != axis && at[other] >= indices->shape[other]) {
+                updates = 0;
+            }
         }
+        memcpy(own, at, output->rank * sizeof *own);
+        for (own[axis] = 0; own[axis] < updates; own[axis]++) {
+            const int64_t index = spmilp_load_integer(indices, spmilp_place(indices, own));
+            if ((index < 0 ? index + output->shape[axis] : index) == at[axis]) {
+                value = changed(how, value, value_at(call, &call->inputs[2], own));
+            }
+        }
+        store(call, i, at, value);
     }
 }

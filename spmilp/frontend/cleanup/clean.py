@@ -16,6 +16,7 @@ from onnxscript import version_converter
 
 from spmilp.errors import SpmilpError
 from spmilp.frontend.cleanup.bind import bind_dimensions
+from spmilp.frontend.cleanup.bodies import FLAT, written_body
 from spmilp.frontend.cleanup.constants import (
     fold_batch_norms,
     fold_constants,
@@ -34,7 +35,6 @@ from spmilp.frontend.cleanup.nodes import (
     name_of,
     noting_what_is_malformed,
     quiet_libraries,
-    replace_node,
     set_reason,
 )
 from spmilp.frontend.cleanup.quantisation import (
@@ -50,40 +50,57 @@ from spmilp.frontend.passes import DEFAULT_PASSES, Passes
 NEW_GROUP_NORM = 21
 """Before this operator set GroupNormalization had one scale per group, not one per channel."""
 
+PER_GROUP = "spmilp.per_group"
+"""Mark of a GroupNormalization of older operator sets."""
 
 BODIES = "spmilp.bodies"
 """The domain of ONNX's own function bodies until they are in their nodes' places."""
 
 
-def expand_functions(model: ir.Model, known: Collection[str]) -> bool:
-    """Put ONNX's own function bodies in place of operators not in ``known``, if there are any.
+def expand_functions(model: ir.Model, known: Collection[str] | None = None) -> bool:
+    """Put bodies in place of operators that have one; say whether there were any.
 
-    Shapes must have been inferred: some bodies depend on them. What a body consists of may have one
-    itself, but often can be folded first.
+    These are the bodies of :mod:`~spmilp.frontend.cleanup.bodies` and, with ``known``, ONNX's own
+    of operators that are not in it. Shapes must have been inferred: some bodies depend on them.
+    What a body consists of may have one itself, but often can be folded first.
     """
-    version = model.graph.opset_imports.get("", 0)
-    kept = {*known} - ({"GroupNormalization"} if version < NEW_GROUP_NORM else set())
-    foreign = [node for node in model.graph if node.domain == "" and node.op_type not in kept]
-    if not foreign:
-        return False
-    # A body refers to attributes by name; who puts it in place does not know their defaults.
-    passes.AddDefaultAttributesPass()(model)
-    for node in foreign:
+    foreign = [
+        node
+        for node in model.graph
+        if known is not None
+        and node.domain == ""
+        and (node.op_type not in known or PER_GROUP in node.metadata_props or _gives_more(node))
+    ]
+    if foreign:
+        # A body refers to attributes by name; who puts it in place does not know their defaults.
+        passes.AddDefaultAttributesPass()(model)
+    for node in list(model.graph):
         with noting_what_is_malformed(node):
-            _call_its_body(model, node, version)
+            body = written_body(node)
+            if body is None and node in foreign:
+                body = _own_body(node, model.graph.opset_imports[""])
+            if body is not None:
+                _call(model, node, body)
     return bool(passes.InlinePass()(model).modified)
 
 
-def _call_its_body(model: ir.Model, node: ir.Node, version: int) -> None:
-    """Let a node call ONNX's definition of its operator by simpler ones, if there is one."""
+def _gives_more(node: ir.Node) -> bool:
+    """Return whether more of a node is used than its first output."""
+    return any(value.uses() or value.is_graph_output() for value in node.outputs[1:])
+
+
+def _own_body(node: ir.Node, version: int) -> onnx.FunctionProto | None:
+    """Return ONNX's definition of a node's operator by simpler ones, if there is one."""
     if not onnx.defs.has(node.op_type, version):
-        return
+        return None
     schema: Any = onnx.defs.get_schema(node.op_type, version)
     written = (*schema.context_dependent_function_opset_versions, *schema.function_opset_versions)
+    if node.metadata_props.pop(PER_GROUP, None):
+        schema, written = onnx.defs.get_schema(node.op_type, OLDEST), (OLDEST,)
     # What a body of set 18 consists of means the same in all later ones.
     since = max((one for one in written if one <= version), default=None)
     if since is None:
-        return
+        return None
     if schema.has_context_dependent_function:
         nothing = onnx.TypeProto()
         types = [ir.to_proto(value).type if value else nothing for value in node.inputs]
@@ -92,11 +109,16 @@ def _call_its_body(model: ir.Model, node: ir.Node, version: int) -> None:
         )
     else:
         found = schema.get_function_with_opset_version(since)
-    body = onnx.FunctionProto.FromString(found)
+    body: onnx.FunctionProto = onnx.FunctionProto.FromString(found)
+    return body
+
+
+def _call(model: ir.Model, node: ir.Node, body: onnx.FunctionProto) -> None:
+    """Let a node call a function with such a body."""
     body.domain, body.name = BODIES, f"{node.op_type}_{len(model.functions)}"
-    body.opset_import[0].version = version
+    body.opset_import[0].version = model.graph.opset_imports[""]
     del body.output[len(node.outputs) :]
-    function = ir.from_proto(body)
+    function: ir.Function = ir.from_proto(body)  # type: ignore[assignment]
     model.functions[function.identifier()] = function
     node.domain, node.op_type = BODIES, body.name
     model.graph.opset_imports[BODIES] = 1
@@ -185,15 +207,16 @@ def clean_up(
             declared = forget_types(model)
             infer_shapes(model)
             refuse_other_types(model, declared)
+            while expand_functions(model):
+                infer_shapes(model)
             mark_filled_weights(model)
             fold_shapes(model)
             fold_constants(model, chosen)
             infer_shapes(model)
-            while unroll_loops(model):
+            while unroll_loops(model) or expand_functions(model):
                 infer_shapes(model)
                 fold_constants(model, chosen)
                 fold_shapes(model)
-            compare_with_infinity(model)
             if expand_qlinear(model):
                 infer_shapes(model)
             widen_four_bits(model)
@@ -244,9 +267,16 @@ def infer_shapes(model: ir.Model) -> None:
 OLDEST = 18
 """The first operator set in which axes, sizes, steps and splits are inputs everywhere."""
 
+MEANT = 23
+"""The operator set to which all below are taken. From 18 on only GroupNormalization changes its
+meaning before it; until 22 ONNX infers windows of pooling that no implementation has."""
+
 
 UNKNOWN = "spmilp.unknown"
 """The domain of nodes that ONNX does not know, while it converts the others."""
+
+NEW_SOFTMAX = 13
+"""Before this operator set Hardmax was one of all axes from its own on."""
 
 WITH_MODES = 11
 """From this operator set on Resize has attributes for what it and Upsample always were before."""
@@ -255,7 +285,7 @@ ASYMMETRIC = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": SI
 
 
 def upgrade_opset(model: ir.Model) -> None:
-    """Bring a model to operator set 18 at least; newer ones stay as they are.
+    """Bring a model to operator set 23 at least; newer ones stay as they are.
 
     Nodes of which ONNX knows nothing stay as they are, too, and so do those that contradict what
     their operator set says of them: the reason is noted.
@@ -268,7 +298,7 @@ def upgrade_opset(model: ir.Model) -> None:
         imports[""] = imports.pop("ai.onnx")
     version, newest = imports.get(""), onnx.defs.onnx_opset_version()
     if version is None and next(_nodes_of_onnx(model), None) is None:
-        return
+        imports[""] = version = MEANT
     if version is None or not 1 <= version <= newest:
         raise SpmilpError(
             f"the model's operator set is {version}, but the installed onnx {onnx.__version__} "
@@ -281,6 +311,9 @@ def upgrade_opset(model: ir.Model) -> None:
         fault = faults.get(_written(node))
         if fault is not None:
             set_reason(node, fault)
+        elif node.op_type == "GroupNormalization" and version < NEW_GROUP_NORM:
+            node.metadata_props[PER_GROUP] = "1"
+    model.graph.opset_imports[""] = max(version, MEANT)
 
 
 def _nodes_of_onnx(model: ir.Model) -> Iterator[ir.Node]:
@@ -301,6 +334,9 @@ def _convert(model: ir.Model, version: int, faults: Mapping[str, str | None]) ->
         if faults[_written(node)] or not onnx.defs.has(node.op_type, version):
             node.domain = UNKNOWN
             model.graph.opset_imports[UNKNOWN] = 1
+        elif node.op_type == "Hardmax" and version < NEW_SOFTMAX:
+            node.domain = FLAT
+            model.graph.opset_imports[FLAT] = 1
         elif node.op_type in ("Resize", "Upsample") and version < WITH_MODES:
             resized.add(_written(node))
         elif version < 7 and node.op_type == "PRelu":
@@ -318,6 +354,8 @@ def _convert(model: ir.Model, version: int, faults: Mapping[str, str | None]) ->
         if _written(node) in resized:
             for name, mode in ASYMMETRIC.items():
                 node.attributes[name] = ir.AttrString(name, mode)
+        elif node.op_type == "Scatter":
+            node.op_type = "ScatterElements"
     if model.graph.opset_imports[""] < OLDEST:
         raise SpmilpError(
             f"the model's operator set {version} cannot be converted to {OLDEST}; export it anew "
@@ -341,6 +379,18 @@ def _align_operand(graph: ir.Graph, node: ir.Node, axis: int) -> None:
         graph.insert_before(node, build.tape.nodes)
 
 
+FLAGS = frozenset(
+    {
+        *("align_corners", "allowzero", "antialias", "ceil_mode", "count_include_pad", "exclusive"),
+        *("detect_negative", "detect_positive", "exclude_outside", "fmod", "input_forget"),
+        *("interleaved", "is_causal", "keepdims", "largest", "linear_before_reset", "reverse"),
+        *("noop_with_empty_axes", "saturate", "select_last_index", "sorted", "training_mode"),
+        *("transA", "transB", "upper"),
+    }
+)
+"""Attributes of which ONNX says only what 0 and 1 mean."""
+
+
 def fault_of(node: ir.Node, version: int) -> str | None:
     """Return what in a node contradicts its operator's definition in an operator set, if anything.
 
@@ -348,7 +398,8 @@ def fault_of(node: ir.Node, version: int) -> str | None:
     """
     kind = node.op_type
     if not onnx.defs.has(kind, version):
-        if not onnx.defs.has(kind):
+        # onnxruntime's optimiser writes this one into models of older sets.
+        if not onnx.defs.has(kind) or kind == "LayerNormalization":
             return None
         since = onnx.defs.get_schema(kind).since_version
         return f"operator set {version} has no {kind}, set {since} has"
@@ -361,6 +412,8 @@ def fault_of(node: ir.Node, version: int) -> str | None:
         expected = str(known.type).rpartition(".")[2]
         if attribute.type.name != expected:
             return f"attribute {name} is of type {attribute.type.name}, expected {expected}"
+        if name in FLAGS and attribute.value not in (0, 1):
+            return f"attribute {name} is {attribute.value}, expected 0 or 1"
     # ONNX's shape inference crashes over this one.
     if kind == "GatherND" and node.attributes.get_int("batch_dims", 0) < 0:
         return "attribute batch_dims is negative, expected 0 or more"
@@ -416,19 +469,3 @@ def _name(dtype: ir.DataType | None) -> str:
     return str(dtype).lower()
 
 
-def compare_with_infinity(model: ir.Model) -> None:
-    """Let Equal find infinities of one sign alone; where none is asked for, nothing is equal."""
-    for node in list(model.graph):
-        if node.op_type == "IsInf" and node.domain == "":
-            with noting_what_is_malformed(node):
-                find = [
-                    node.attributes.get_int(f"detect_{one}", 1) for one in ("negative", "positive")
-                ]
-                data = node.inputs[0]
-                if all(find) or data is None or data.dtype is None:
-                    continue
-                number = np.inf if find[1] else -np.inf if find[0] else np.nan
-                build = Builder(model.graph, name_of(node))
-                infinity = build.constant(np.array(number, data.dtype.numpy()))
-                result = build.main("Equal", [data, infinity])
-                replace_node(model.graph, node, build.tape.nodes, [result])

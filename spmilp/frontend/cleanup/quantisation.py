@@ -11,6 +11,7 @@ where QuantizeLinear rounds before it adds the zero point. Their QuantizeLinear 
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import onnx
@@ -26,6 +27,8 @@ from spmilp.frontend.cleanup.nodes import (
     replace_node,
     set_reason,
 )
+
+MICROSOFT = "com.microsoft"
 
 WIDER = {ir.DataType.INT4: ir.DataType.INT8, ir.DataType.UINT4: ir.DataType.UINT8}
 
@@ -51,11 +54,11 @@ def expand_run_time_scales(model: ir.Model) -> bool:
     """Replace quantisation by arithmetic where its scale is computed; say whether any was."""
     replaced = False
     for node in list(model.graph):
-        if node.domain != "" or node.op_type not in _EXPANSIONS:
+        if (node.domain, node.op_type) not in _EXPANSIONS:
             continue
         with noting_what_is_malformed(node):
             build = Builder(model.graph, name_of(node))
-            outputs = _EXPANSIONS[node.op_type](build, node)
+            outputs = _EXPANSIONS[node.domain, node.op_type](build, node)
             if outputs:
                 replace_node(model.graph, node, build.tape.nodes, outputs)
                 replaced = True
@@ -123,11 +126,75 @@ def _dequantise(build: Builder, node: ir.Node) -> list[ir.Value]:
     return [build.op("Mul", [build.op("Cast", [centred], to=dtype.value), step])]
 
 
-_EXPANSIONS: dict[str, Callable[[Builder, ir.Node], list[ir.Value]]] = {
-    "DequantizeLinear": _dequantise,
-    "DynamicQuantizeLinear": _dynamic,
-    "QuantizeLinear": _quantise,
+def _product_of_few_bits(build: Builder, node: ir.Node) -> list[ir.Value]:
+    """Return a product with the reals that constant weights, a row for each column, stand for."""
+    if _input(node, 4) is not None:
+        raise RefusedError("rows in another order than that of their blocks are not supported")
+    reals, columns = np.multiply(*_in_blocks(node, 1)), node.attributes["N"].as_int()
+    weights = reals.astype(_constant(node, 2).dtype).reshape(columns, -1).T
+    weights = weights[: node.attributes["K"].as_int()]
+    product = build.main("MatMul", [node.inputs[0], build.constant(np.ascontiguousarray(weights))])
+    return [build.add(product, _input(node, 5))]
+
+
+def _rows_of_few_bits(build: Builder, node: ir.Node) -> list[ir.Value]:
+    """Return rows of a constant table, which is one of bytes, times the scales of their blocks."""
+    gather, blocks = (node.attributes.get_int(name, at) for at, name in enumerate(_AXES))
+    if gather != 0 or blocks not in (1, -1):
+        raise RefusedError("only rows of a table that lie in blocks are supported")
+    (centred, steps), indices = _in_blocks(node, 0), node.inputs[1]
+    held = centred.astype(np.int8 if node.attributes.get_int("bits", 4) < 8 else np.int16)
+    kind = ir.DataType.from_numpy(steps.dtype).value
+    rows = build.op("Cast", [build.op("Gather", [build.constant(held), indices])], to=kind)
+    reals = build.op("Mul", [rows, build.op("Gather", [build.constant(steps), indices])])
+    lengths = [build.op("Shape", [indices]), build.integers(centred[0].size)]
+    return [build.main("Reshape", [reals, build.op("Concat", lengths, axis=0)])]
+
+
+_AXES = ("gather_axis", "quantize_axis")
+
+
+def _in_blocks(node: ir.Node, position: int) -> tuple[NDArray[np.float32], NDArray[Any]]:
+    """Return a constant matrix of few bits less its zero points, and its scales.
+
+    Their axes are rows, blocks, and elements of a block.
+    """
+    bits, size = node.attributes.get_int("bits", 4), node.attributes.get_int("block_size", 128)
+    data, steps = _constant(node, position), _constant(node, 2)
+    rows = node.attributes.get_int("N", len(data))
+    levels, steps = _unpacked(data.reshape(rows, -1), bits), steps.reshape(rows, -1, 1)
+    if levels.size != steps.size * size:
+        raise RefusedError(f"{levels.size} elements are no {steps.size} blocks of {size}")
+    zeros = np.full(steps.shape, (data.dtype == np.uint8) << (bits - 1), np.float32)
+    if _input(node, 3) is not None:
+        given = _unpacked(_constant(node, 3).reshape(rows, -1), bits)
+        zeros = given[:, : steps.shape[1], np.newaxis]
+    return levels.reshape(rows, -1, size) - zeros, steps
+
+
+def _unpacked(packed: NDArray[Any], bits: int) -> NDArray[np.float32]:
+    """Return the numbers that lie in bytes, several to one along the last axis, low bits first."""
+    if packed.dtype == np.uint8:
+        shifted = packed[..., np.newaxis] >> np.arange(0, 8, bits, dtype=np.uint8)
+        packed = (shifted & np.uint8((1 << bits) - 1)).reshape(len(packed), -1)
+    return packed.astype(np.float32)
+
+
+def _constant(node: ir.Node, position: int) -> NDArray[Any]:
+    value = _required(node, position)
+    if value.const_value is None:
+        raise RefusedError(f"its input {position} ({value.name}) is not constant")
+    return value.const_value.numpy()
+
+
+_EXPANSIONS: dict[tuple[str, str], Callable[[Builder, ir.Node], list[ir.Value]]] = {
+    ("", "DequantizeLinear"): _dequantise,
+    ("", "DynamicQuantizeLinear"): _dynamic,
+    ("", "QuantizeLinear"): _quantise,
+    (MICROSOFT, "GatherBlockQuantized"): _rows_of_few_bits,
+    (MICROSOFT, "MatMulNBits"): _product_of_few_bits,
 }
+"""By domain and operator type."""
 
 
 def _scale_is_constant(node: ir.Node) -> bool:
@@ -146,8 +213,6 @@ def _required(node: ir.Node, position: int) -> ir.Value:
         raise ValueError(f"input {position} of {name_of(node)} is left out")
     return value
 
-
-MICROSOFT = "com.microsoft"
 
 ROUNDS_WITH_ZERO = "spmilp.rounds_with_zero"
 """Mark of a QuantizeLinear that adds the zero point before it rounds."""
@@ -179,8 +244,11 @@ class _Form:
     rounds_with_zero: bool = False
 
 
+_CONV = _Form(plain="Conv", operands=(0, 3), output=6, bias=8)
+
 _FORMS: Mapping[tuple[str, str], _Form] = {
-    ("", "QLinearConv"): _Form(plain="Conv", operands=(0, 3), output=6, bias=8),
+    ("", "QLinearConv"): _CONV,
+    (MICROSOFT, "QLinearConv"): _CONV,
     ("", "QLinearMatMul"): _Form(plain="MatMul", operands=(0, 3), output=6, axis=-1),
     (MICROSOFT, "QGemm"): _Form(plain="Gemm", operands=(0, 3), output=7, bias=6, axis=1),
     (MICROSOFT, "QLinearAdd"): _Form(plain="Add", operands=(0, 3), output=6, rounds_with_zero=True),
@@ -234,10 +302,6 @@ def _has_a_plain_form(node: ir.Node, form: _Form, scales: Sequence[ir.Value | No
     weight = 1 if form.plain in WEIGHTED else None
     if any(_values(one).size > 1 for at, one in enumerate(scales) if one and at != weight):
         raise RefusedError("several scales of anything but its weights are not supported")
-    if node.attributes.get_int("channels_last", 0):
-        raise RefusedError(
-            "channels in the last axis are not supported; quantise the model in ONNX's order"
-        )
     if form.plain == "Softmax" and node.attributes.get_int("opset", 13) < 13:
         raise RefusedError(
             "Softmax of operator sets before 13 is not supported; convert the model to 13"
@@ -261,11 +325,17 @@ def _expand(graph: ir.Graph, node: ir.Node, form: _Form) -> None:
     alpha = float(attributes.pop("alpha", 1.0)) if form.plain == "Gemm" else 1.0
     axis = 0 if attributes.get("transB", 0) else form.axis
     reals, steps = [], np.ones((), dtype=np.float32)
+    ranks = [len(one.shape) for one, *_ in operands if one is not None and one.shape is not None]
+    rank = ranks[-1] if ranks else 2 + len(attributes.get("kernel_shape", "hw"))
+    is_turned = node.attributes.get_int("channels_last", 0)
     for number, (data, given, offset) in enumerate(operands):
         values = _values(given) * np.float32(alpha if number == 0 else 1)
         steps = np.multiply(steps, values.reshape(() if values.size == 1 else -1))
         step = build.constant(values) if number == 0 and alpha != 1 else given
         along = axis if number == 1 else 1
+        if is_turned and number == 0:
+            order = [0, rank - 1, *range(1, rank - 1)]
+            data = build.op("Transpose", [data], perm=order)
         reals.append(build.op("DequantizeLinear", [data, step, offset], axis=along))
     bias = None if form.bias is None else _input(node, form.bias)
     if bias is not None:
@@ -279,6 +349,8 @@ def _expand(graph: ir.Graph, node: ir.Node, form: _Form) -> None:
         result = build.op("QuantizeLinear", [result, scale, zero])
         if form.rounds_with_zero:
             build.tape.nodes[-1].metadata_props[ROUNDS_WITH_ZERO] = "1"
+    if is_turned:
+        result = build.op("Transpose", [result], perm=[0, *range(2, rank), 1])
     replace_node(graph, node, build.tape.nodes, [result])
 
 

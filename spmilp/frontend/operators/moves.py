@@ -10,6 +10,7 @@ from spmilp.frontend.graph import Operator, Tensor
 from spmilp.frontend.operators.boxes import (
     broadcast_box,
     covering_ranges,
+    intersect,
     volume,
     whole,
 )
@@ -258,6 +259,36 @@ class GatherND(Moves):
         return (*box[: self.batch], *self.table, *box[self.leading :]), taken
 
 
+class GatherElements(Moves):
+    """GatherElements: for each index the element of X at it along one axis, else at its own place.
+
+    Inputs: X, integer indices (no longer than X along the other axes). Attribute: ``axis``.
+
+    X is read whole along the axis. Negative indices count from the end.
+    """
+
+    kinds = frozenset({"GatherElements"})
+    fusion = Fusion.INJECTIVE
+    needs = 2
+
+    def prepare(self, data: Extents, indices: Extents) -> Extents:
+        self.along = _axis_of_elements(self.operator, data, indices)
+        self.length = data[self.along]
+        return indices
+
+    def reads(self, box: Box, part: Part = None) -> Reads:
+        return (*box[: self.along], (0, self.length), *box[self.along + 1 :]), box
+
+
+def _axis_of_elements(operator: Operator, data: Extents, indices: Extents) -> int:
+    """Return along which axis of ``data`` indices are; they must fit into the others."""
+    axis = operator.axis(len(data))
+    others = (*data[:axis], indices[axis] if axis < len(indices) else 0, *data[axis + 1 :])
+    if len(indices) != len(data) or any(map(int.__gt__, indices, others)):
+        raise ValueError(f"indices of shape {indices} along axis {axis} of {data}")
+    return axis
+
+
 class ScatterND(Moves):
     """ScatterND: X with other slices at the positions that the indices name.
 
@@ -274,6 +305,12 @@ class ScatterND(Moves):
 
     def prepare(self, data: Extents, indices: Extents, updates: Extents) -> Extents:
         expected = (*indices[:-1], *data[_index_axes_of(data, indices, 0) :])
+        return self.updated(data, indices, updates, expected)
+
+    def updated(
+        self, data: Extents, indices: Extents, updates: Extents, expected: Extents
+    ) -> Extents:
+        """Take note of the indices; return the shape of the result."""
         if updates != expected:
             raise ValueError(f"updates of shape {updates}, expected {expected}")
         if (how := self.operator.text("reduction")) not in ("none", "add", "mul", "max", "min"):
@@ -287,6 +324,26 @@ class ScatterND(Moves):
 
     def count(self, box: Box, reads: Reads) -> int:
         return volume(box) + elements(reads[2:])
+
+
+class ScatterElements(ScatterND):
+    """ScatterElements: X with other elements where the indices say, along one axis.
+
+    Inputs: X, integer indices, updates, one for each. Attributes: ``axis``; ``reduction``, as of
+    ScatterND. Costs the same; read are indices and updates at the places of the box, along the axis
+    all of them.
+    """
+
+    kinds = frozenset({"ScatterElements"})
+
+    def prepare(self, data: Extents, indices: Extents, updates: Extents) -> Extents:
+        self.along = _axis_of_elements(self.operator, data, indices)
+        return self.updated(data, indices, updates, indices)
+
+    def reads(self, box: Box, part: Part = None) -> Reads:
+        own, axis = whole(self.indices), self.along
+        changed = intersect((*box[:axis], own[axis], *box[axis + 1 :]), own)
+        return box, changed, changed
 
 
 def _index_axes_of(shape: Extents, indices: Extents, batch: int) -> int:
@@ -491,6 +548,6 @@ class DepthToSpace(Moves):
 
 
 FAMILIES = (
-    *(Concat, DepthToSpace, Expand, Gather, GatherND, Pad, Reshape, ScatterND, Slice, Tile),
-    *(Transpose, Trilu),
+    *(Concat, DepthToSpace, Expand, Gather, GatherElements, GatherND, Pad, Reshape),
+    *(ScatterElements, ScatterND, Slice, Tile, Transpose, Trilu),
 )

@@ -26,11 +26,13 @@ from spmilp.checker.values.kernels.quantisation import (
 )
 from spmilp.checker.values.kernels.reference import reference
 from spmilp.checker.values.kernels.special import (
+    gather_elements,
     gelu,
     group_normalization,
     log_softmax,
     pad,
     resize,
+    scatter_elements,
     softmax,
 )
 from spmilp.frontend.graph import Quantisation
@@ -45,12 +47,14 @@ KERNELS: Mapping[str, Callable[[Call], Array]] = {
     **POOLING,
     "Cast": as_it_is,
     "DequantizeLinear": as_it_is,
+    "GatherElements": gather_elements,
     "Gelu": gelu,
     "GroupNormalization": group_normalization,
     "LogSoftmax": log_softmax,
     "Pad": pad,
     "QuantizeLinear": as_it_is,
     "Resize": resize,
+    "ScatterElements": scatter_elements,
     "Softmax": softmax,
 }
 """Operators that neither add products nor are computed by ONNX's reference."""

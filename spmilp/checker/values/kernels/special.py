@@ -66,6 +66,32 @@ def group_normalization(call: Call) -> Array:
     return np.asarray(inside * scale + bias)
 
 
+def gather_elements(call: Call) -> Array:
+    """Return for each index the element at it along the axis."""
+    axis = call.operator.integer("axis")
+    return np.take_along_axis(call.array(0), call.array(1), axis=axis)
+
+
+def scatter_elements(call: Call) -> Array:
+    """Change the elements that the indices name, in the order of the updates."""
+    result, axis = call.array(0).copy(), call.operator.integer("axis")
+    if call.there(1):
+        along = call.array(1) % call.shape(0)[axis] - call.box[axis][0]
+        places = [*np.indices(along.shape)]
+        places[axis] = along
+        chosen = (along >= 0) & (along < result.shape[axis])
+        at, updates = tuple(each[chosen] for each in places), call.array(2)[chosen]
+        how = REDUCTIONS.get(call.operator.text("reduction"))
+        if how is None:
+            result[at] = updates
+        else:
+            how.at(result, at, updates)
+    return result
+
+
+REDUCTIONS = {"add": np.add, "max": np.maximum, "min": np.minimum, "mul": np.multiply}
+
+
 def pad(call: Call) -> Array:
     """Put elements around the input; negative pads cut some off."""
     operator, rank = call.operator, len(call.box)

@@ -1,0 +1,193 @@
+"""Bodies of operators that ONNX does not define by others, or not at all, as text.
+
+Among them are those that onnxruntime's optimiser writes, of its own domain (operator specification:
+onnxruntime, ``docs/ContribOperators.md``), and one that it writes as ONNX's.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from importlib.resources import files
+from string import Template
+from typing import TypeAlias
+
+import onnx
+import onnx_ir as ir
+from onnx import parser
+
+from spmilp.frontend.cleanup.nodes import RefusedError, name_of
+
+FLAT = "spmilp.flat"
+"""The domain of operators of old sets that make all axes from their own on one."""
+
+BODIES = files(__package__).joinpath("bodies.onnxtxt").read_text("utf-8").strip().split("\n\n")
+"""Functions. The syntax is ONNX's, but that ``#`` stands before a number, or an attribute that is
+one, of the first operand's type, ``<*>`` for the attributes of the node that the operator has, too,
+and ``$`` before what follows from the node. What reads an operand that is left out is left out,
+too; a sum, product or Concat goes on without it.
+"""
+
+_TEXTS = {text.split(maxsplit=1)[0]: text.split(maxsplit=1)[1] for text in BODIES}
+
+
+def written_body(node: ir.Node) -> onnx.FunctionProto | None:
+    """Return the body of a node's operator; ``None`` if there is none, or a shape is not known.
+
+    Raises a ``RefusedError`` with the reason if the node asks for what the body does not do.
+    """
+    text = _TEXTS.get(f"{node.domain}.{node.op_type}".removeprefix("."))
+    find = _PARTS.get(node.op_type) if text is not None else None
+    parts: Parts = {} if find is None else find(node)
+    if text is None or parts is None:
+        return None
+    text = re.sub(r"(\w+)<\*>", _passed_on, Template(text).substitute(parts))
+    first = re.findall(r"\((\w+)", text)[0]
+    for place, number in enumerate(sorted({*re.findall(r"#([\w.-]+)", text)}, reverse=True)):
+        value = f": float = @{number}" if number.isidentifier() else f" = {float(number)}"
+        real, typed = f"real{place}", f"number{place}"
+        own = f"{{ {real} = Constant<value_float{value}>() {typed} = CastLike({real}, {first})"
+        text = text.replace(f"#{number}", typed).replace("{", own, 1)
+    function = parser.parse_function(f'<domain: "", opset_import: ["" : 1]> body {text}')
+    handled = {*re.findall(r"@(\w+)", text), *_READ}
+    unknown = sorted(n for n, one in node.attributes.items() if one.value and n not in handled)
+    if unknown:
+        raise RefusedError(f"attribute {unknown[0]} is not supported")
+    given = len(node.inputs)
+    if any(node.inputs[len(function.input) :]):
+        raise RefusedError(f"its inputs from {len(function.input)} on are not supported")
+    made = {n for at, n in enumerate(function.input) if at < given and node.inputs[at] is not None}
+    _leave_out(function, made)
+    for place, inner in enumerate(function.node):
+        inner.name = f"{name_of(node)}/{inner.op_type}_{place}"
+    for place, result in enumerate(node.outputs):
+        if function.output[place] not in made:
+            if result.uses() or result.is_graph_output():
+                raise RefusedError(f"its output {place} does not follow from the inputs given")
+            function.output[place] = function.output[0]
+    return function
+
+
+def _passed_on(kind: re.Match[str]) -> str:
+    known = onnx.defs.get_schema(kind[1]).attributes
+    types = {name: str(one.type).rpartition(".")[2].lower() for name, one in known.items()}
+    return f"{kind[1]}<{', '.join(f'{name}: {of} = @{name}' for name, of in types.items())}>"
+
+
+def _leave_out(function: onnx.FunctionProto, made: set[str]) -> None:
+    """Take out of a body what reads operands that are not in ``made``; add what the rest gives."""
+    for inner in list(function.node):
+        given = [name if name in made else "" for name in inner.input]
+        if inner.op_type in ("Add", "Concat", "Mul"):
+            given = [*filter(None, given)]
+            if len(given) == 1:
+                inner.op_type = "Identity"
+                del inner.attribute[:]
+        if inner.input and (not any(given[:1]) or (inner.op_type == "Gather" and "" in given)):
+            function.node.remove(inner)
+        else:
+            inner.input[:] = given
+            made.update(inner.output)
+
+
+Parts: TypeAlias = Mapping[str, object] | None
+"""What ``$`` stands before; ``None`` as long as a shape is not known."""
+
+
+def _shape(node: ir.Node, position: int) -> ir.Shape | None:
+    value = node.inputs[position] if position < len(node.inputs) else None
+    return None if value is None else value.shape
+
+
+def _positions(node: ir.Node) -> Parts:
+    """Return how many positions there are along which axis of the result."""
+    shape, depth = _shape(node, 0), node.inputs[1].const_value if node.inputs[1] else None
+    if shape is None or depth is None:
+        return None
+    axis = node.attributes.get_int("axis", -1) % (len(shape) + 1)
+    lengths = [-1 if place == axis else 1 for place in range(len(shape) + 1)]
+    return {"count": int(depth.numpy().item()), "lengths": lengths, "axis": axis}
+
+
+def _infinite(node: ir.Node) -> Parts:
+    # What finds both is left alone. Where none is asked for, nothing is equal to 0 / 0.
+    low, high = (node.attributes.get_int(f"detect_{one}", 1) for one in ("negative", "positive"))
+    return None if low and high else {"infinite": 1 if high else -1 if low else 0}
+
+
+def _orders(node: ir.Node) -> Parts:
+    rank = 2 + len(node.attributes["kernel_shape"].as_ints())
+    return {"first": [0, rank - 1, *range(1, rank - 1)], "last": [0, *range(2, rank), 1]}
+
+
+def _activation(node: ir.Node) -> Parts:
+    kind, given = node.attributes["activation"].as_string(), tuple[float, ...]()
+    if "activation_params" in node.attributes:
+        given = tuple(node.attributes["activation_params"].as_floats())
+    if kind == "Clip":
+        low, high = map(float, given)
+        return {"activation": f"Clip(s, #{low}, #{high})"}
+    names = sorted(onnx.defs.get_schema(kind).attributes)
+    own = dict(zip(names, given, strict=False))
+    for name in names:
+        if f"activation_{name}" in node.attributes:
+            own[name] = node.attributes[f"activation_{name}"].as_float()
+    how = ", ".join(f"{name} = {value}" for name, value in own.items())
+    return {"activation": f"{kind}<{how}>(s)" if how else f"{kind}(s)"}
+
+
+def _swapped(node: ir.Node) -> Parts:
+    parts = {}
+    for position, name in enumerate("ab"):
+        shape, parts[name] = _shape(node, position), f"Identity({name})"
+        if node.attributes.get_int(f"trans{name.upper()}", 0):
+            if shape is None:
+                return None
+            axes = [*range(len(shape))]
+            axes[-2:] = axes[:-3:-1]
+            parts[name] = f"Transpose<perm = {axes}>({name})"
+    return parts
+
+
+def _attention(node: ir.Node) -> Parts:
+    own = node.op_type == "Attention"
+    mask, shape = (3, _shape(node, 3)) if own else (4, _shape(node, 4))
+    shapes = [shape] if len(node.inputs) > mask and node.inputs[mask] is not None else []
+    shapes += [] if own else [_shape(node, position) for position in range(3)]
+    if None in shapes:
+        return None
+    ranks = [len(one) for one in shapes if one is not None]
+    rank = 2 if shape is None else ranks[0]
+    if rank > 3 or (not own and ranks[-3:] != [3, 3, 3]):
+        raise RefusedError(f"operands of {ranks} axes are not supported")
+    if len({*node.attributes.get_ints("qkv_hidden_sizes", ())}) > 1:
+        raise RefusedError("queries, keys and values of different sizes are not supported")
+    heads = node.attributes.get_int("num_heads", 1)
+    causal, scale = (node.attributes.get(name) for name in ("unidirectional", "scale"))
+    how = f"q_num_heads = {heads}, kv_num_heads = {heads}"
+    how += f", is_causal = {causal.as_int()}" if causal else ""
+    how += f", scale = {scale.as_float()}" if scale and scale.as_float() else ""
+    around = [1] if rank == 3 else [1, 2]
+    given = {"around": around, "mask": "below" if rank == 1 else "other", "how": how}
+    return {"attention": Template(_TEXTS["attention"]).substitute(given)}
+
+
+_PARTS: Mapping[str, Callable[[ir.Node], Parts]] = {
+    "Attention": _attention,
+    "EmbedLayerNormalization": lambda node: {"place": f"p{int(any(node.inputs[8:]))}"},
+    "FusedConv": _activation,
+    "FusedGemm": _activation,
+    "FusedMatMul": _swapped,
+    "IsInf": _infinite,
+    "LpNormalization": lambda node: {"p": node.attributes.get_int("p", 2)},
+    "MultiHeadAttention": _attention,
+    "NhwcMaxPool": _orders,
+    "OneHot": _positions,
+}
+
+_READ = frozenset(
+    {
+        *("activation", "activation_alpha", "activation_beta", "activation_gamma"),
+        *("activation_params", "axis", "detect_negative", "detect_positive", "num_heads", "p"),
+        *("qkv_hidden_sizes", "scale", "transA", "transB", "unidirectional"),
+    }
+)
+"""Attributes that these functions read."""
