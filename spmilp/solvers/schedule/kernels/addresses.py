@@ -18,7 +18,7 @@ from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.problem.strides import layout_at_place
 from spmilp.solvers.schedule.kernels.plan_columns import PlanColumns
-from spmilp.solvers.schedule.kernels.records import Ints
+from spmilp.solvers.schedule.kernels.records import NEVER, Ints
 from spmilp.solvers.schedule.kernels.tables import alignment_of
 from spmilp.units import Bytes, Cycles, MemoryIdx, SliceIdx, align_up
 
@@ -79,12 +79,18 @@ def _packing_problem(
 
 
 class DramAllocator:
-    """Gives out addresses of one DRAM from low to high; reuses freed ones for the same size."""
+    """Gives out addresses of one DRAM from low to high; reuses freed ones for the same size.
+
+    Attributes
+    ----------
+    top
+        The address behind all that were given out.
+    """
 
     def __init__(self, memory: Memory, alignment: int) -> None:
         self._memory = memory
         self._alignment = alignment
-        self._top: Bytes = 0
+        self.top: Bytes = 0
         self._returned: dict[Bytes, list[tuple[Cycles, Bytes]]] = {}
 
     def take(self, size: Bytes, start: Cycles, end: Cycles) -> Bytes:
@@ -107,20 +113,20 @@ class DramAllocator:
         return address
 
     def _above_all(self, size: Bytes) -> Bytes:
-        address = align_up(self._top, self._alignment)
+        address = align_up(self.top, self._alignment)
         for taken in self._memory.reserved:
             if address < taken.end and taken.start < address + size:
                 address = align_up(taken.end, self._alignment)
-        self._top = address + size
+        self.top = address + size
         limit = self._memory.size
-        if limit is not None and self._top > limit:
+        if limit is not None and self.top > limit:
             raise DoesNotFitError(
-                f"memory {self._memory.name}: tensors and spilled buffers need {self._top} B > "
-                f"{limit} B; use a larger memory or larger scratchpads (fewer spills)",
+                f"memory {self._memory.name}: tensors need {self.top} B > {limit} B; use a larger "
+                "memory",
                 Shortage(
                     what="what is spilled",
                     memory=self._memory.name,
-                    needed=self._top - limit + (self._memory.usable or 0),
+                    needed=self.top - limit + (self._memory.usable or 0),
                     usable=self._memory.usable or 0,
                     parts=(),
                 ),
@@ -134,27 +140,44 @@ def dram_addresses(
 ) -> tuple[tuple[Bytes, ...], list[Residency]]:
     """Return the address of each DRAM tensor, and the residencies with addresses in DRAM too.
 
+    What is spilled to a DRAM with a limit keeps its address.
+
     Raises
     ------
     DoesNotFitError
-        If a DRAM with a limit is too small.
+        If a DRAM with a limit is too small for its tensors.
     """
-    end = max((one.end for one in residencies), default=0)
+    allocators, tensors = _with_tensors(problem)
+    placed = list(residencies)
+    for one in sorted(residencies, key=lambda residency: (residency.start, residency.index)):
+        memory = problem.machine.memories[one.memory]
+        if memory.kind is not MemoryKind.DRAM or one.slice is None:
+            continue
+        home = _address_at_place(problem, one.slice, one.memory, tensors)
+        if home is None and memory.size is None:
+            home = allocators[one.memory].take(one.bytes, one.start, one.end)
+        if home is not None:
+            placed[one.index] = replace(one, offset=home)
+    return tensors, placed
+
+
+def ends_of_tensors(problem: Problem) -> dict[MemoryIdx, Bytes]:
+    """Return the address in each DRAM behind which no tensor lies; none where one is too small."""
+    try:
+        allocators, _ = _with_tensors(problem)
+    except DoesNotFitError:
+        return {}
+    return {memory: allocator.top for memory, allocator in allocators.items()}
+
+
+def _with_tensors(problem: Problem) -> tuple[dict[MemoryIdx, DramAllocator], tuple[Bytes, ...]]:
+    """Return what gives out addresses of each DRAM, and those that tensors have for all time."""
     machine = problem.machine
     allocators = {
         memory.index: DramAllocator(memory, alignment_of(machine, memory.index))
         for memory in machine.drams
     }
-    tensors = tuple(allocators[t.memory].take(t.bytes, 0, end + 1) for t in problem.tensors)
-    placed = list(residencies)
-    for one in sorted(residencies, key=lambda residency: (residency.start, residency.index)):
-        if machine.memories[one.memory].kind is not MemoryKind.DRAM or one.slice is None:
-            continue
-        home = _address_at_place(problem, one.slice, one.memory, tensors)
-        if home is None:
-            home = allocators[one.memory].take(one.bytes, one.start, one.end)
-        placed[one.index] = replace(one, offset=home)
-    return tensors, placed
+    return allocators, tuple(allocators[t.memory].take(t.bytes, 0, NEVER) for t in problem.tensors)
 
 
 def _address_at_place(

@@ -41,6 +41,9 @@ class Request(NamedTuple):
     compact: bool
 
 
+MOST_TRIES = 8
+"""Ranges of addresses that are tried where what lies there turns out to have no way out."""
+
 if cython.compiled:
     pass  # the .pxd says what these are in C
 else:
@@ -51,11 +54,12 @@ else:
         close,
         free_by,
         gathered,
+        is_counted,
         is_last_copy,
-        new_residency,
         next_use,
-        padded_size,
-        settle_at,
+        residency_in,
+        room_in,
+        take,
     )
     from spmilp.solvers.schedule.kernels.records import NEVER, NONE
     from spmilp.solvers.schedule.kernels.schedule_state import (
@@ -64,18 +68,19 @@ else:
         DONE,
         FREE,
         RESERVED,
-        RESIDENCIES_FULL,
         UNREACHABLE,
     )
     from spmilp.solvers.schedule.kernels.transfers import (
+        copy_to,
         cycles_on_idle_hardware,
         earliest_transfer,
+        spill,
         store,
         transfer,
     )
 
     CRequest = Request
-    buffer_at = residency_at = row_of
+    buffer_at = memory_at = residency_at = row_of
     # In place of the end of a store for which no gap has been looked for.
     TO_BE_TIMED = NONE
 
@@ -92,38 +97,25 @@ def allocate(state: ScheduleState, slice_: int, request: Request) -> tuple[int, 
         address, stop = _with_room_made(state, request)
         if stop != DONE:
             return NONE, 0, stop
-        return _allocate_cleared(state, slice_, request, address)
-    address = cheapest_range(state, request)
-    if address == NONE:
-        return NONE, 0, DOES_NOT_FIT
-    while True:
+        return _take(state, slice_, request, address)
+    address, tries = cheapest_range(state, request), MOST_TRIES
+    while address != NONE:
         held = _holder_in(space_in(state.space), request.memory, address, request.size)
         if held == NONE:
-            return _allocate_cleared(state, slice_, request, address)
+            return _take(state, slice_, request, address)
         stop = evict(state, held, request.task)
-        if stop != DONE:
+        if stop == DOES_NOT_FIT and tries > 0:
+            # What was stored before has left no room for this one: it has to stay.
+            address, tries = cheapest_range(state, request), tries - 1
+        elif stop != DONE:
             return NONE, 0, stop
+    return NONE, 0, DOES_NOT_FIT
 
 
-def _allocate_cleared(
+def _take(
     state: ScheduleState, slice_: int, request: Request, address: int
 ) -> tuple[int, int, int]:
-    memory = request.memory
-    new = new_residency(state, slice_, memory, request.size)
-    if new == NONE:
-        return NONE, 0, RESIDENCIES_FULL
-    end = address + padded_size(state, memory, address, request.size)
-    free = 0
-    blocks = blocks_of(space_in(state.space), memory)
-    block = block_at(space_in(state.space), memory, address)
-    while blocks[block].start < end:
-        free = max(free, blocks[block].free_from)
-        block += 1
-    if not settle_at(state, new, address):
-        return NONE, 0, BLOCKS_FULL
-    state.residencies[new].start = free
-    state.residencies[new].pinned = request.task
-    return new, free, DONE
+    return take(state, slice_, request.memory, request.size, address, request.task)
 
 
 def _with_room_made(state: ScheduleState, request: Request) -> tuple[int, int]:
@@ -315,12 +307,12 @@ def _with_waiting(state: ScheduleState, request: Request, cost: float, free: int
 def _end_of_stores(state: ScheduleState, memory: int, first: int, last: int) -> int:
     """Return when all that must be stored of the blocks from ``first`` to ``last`` could be."""
     blocks, prices, end = blocks_of(space_in(state.space), memory), state.prices, 0
-    parent = state.memories[memory].parent
     for block in range(first, last):
         if prices[block].store == TO_BE_TIMED:
             holder = blocks[block].holder
             held = residency_at(state.residencies, holder)
-            _, _, until = earliest_transfer(state, held.slice, holder, parent, held.valid, NEVER)
+            there = _spilled_to(state, holder)
+            _, _, until = earliest_transfer(state, held.slice, holder, there, held.valid, NEVER)
             prices[block].store = until
         end = max(end, prices[block].store)
     return end
@@ -332,6 +324,8 @@ def _price_all_blocks(state: ScheduleState, memory: int, task: int) -> None:
     A store that has to come before is timed only when it matters.
     """
     blocks = blocks_of(space_in(state.space), memory)
+    _look_for_room(state, state.memories[memory].aside)
+    _look_for_room(state, state.memories[memory].parent)
     for block in range(state.space.length[memory]):
         holder = blocks[block].holder
         free_from, cost, store = blocks[block].free_from, 0.0, 0
@@ -342,6 +336,25 @@ def _price_all_blocks(state: ScheduleState, memory: int, task: int) -> None:
         state.prices[block].free_from = free_from
         state.prices[block].cost = cost
         state.prices[block].store = store
+
+
+def _look_for_room(state: ScheduleState, memory: int) -> None:
+    """Note the bytes of the largest gap in a memory to which others spill."""
+    if memory != NONE and state.space.length[memory] > 0:
+        state.memories[memory].room = room_in(state, memory)
+
+
+def _spilled_to(state: ScheduleState, held: int) -> int:
+    """Return the memory to which a last copy would go; -1 if none has room, by the last look."""
+    residency = residency_at(state.residencies, held)
+    here = memory_at(state.memories, residency.memory)
+    if here.aside != NONE and residency.bytes <= state.memories[here.aside].room:
+        return here.aside
+    if here.parent == NONE or not is_counted(state, residency.slice, here.parent):
+        return here.parent
+    # Others leave a shared memory that spills have to pass.
+    has_room = residency.bytes <= state.memories[here.parent].room
+    return here.parent if has_room or not state.memories[here.parent].is_dram else NONE
 
 
 def _is_evictable(state: ScheduleState, held: int, task: int) -> bool:
@@ -360,7 +373,7 @@ def _is_evictable(state: ScheduleState, held: int, task: int) -> bool:
         return True
     if entry.ends == residency.memory:
         return False
-    return entry.in_dram != NONE or state.memories[residency.memory].parent != NONE
+    return entry.in_dram != NONE or _spilled_to(state, held) != NONE
 
 
 def _eviction_price(state: ScheduleState, held: int, task: int) -> tuple[int, float, int]:
@@ -379,11 +392,18 @@ def _eviction_price(state: ScheduleState, held: int, task: int) -> tuple[int, fl
     parent = state.memories[memory].parent
     if parent == NONE:
         return gone, 0.0, 0
+    is_last = is_last_copy(state, held)
+    if is_last:
+        parent = _spilled_to(state, held)
+    elif state.memories[memory].aside != NONE:
+        aside = state.memories[memory].aside
+        if residency.slice != NONE and residency_in(state, residency.slice, aside) != NONE:
+            parent = aside
     back = cycles_on_idle_hardware(state, parent, memory, residency.bytes)
     away = next_use(state, held) - state.tasks[task].position
     tasks_of_a_core = max(0.0, away / state.rows.cores)
     price = weights.evict * back * weights.horizon / (weights.horizon + tasks_of_a_core)
-    if is_last_copy(state, held):
+    if is_last:
         out = cycles_on_idle_hardware(state, memory, parent, residency.bytes)
         return gone, price + weights.evict * out, TO_BE_TIMED
     return gone, price, 0
@@ -401,22 +421,38 @@ def _holder_in(space: AddressSpace, memory: int, address: int, size: int) -> int
 
 
 def evict(state: ScheduleState, held: int, task: int) -> int:
-    """End a residency; the last copy of a buffer moves one memory closer to DRAM first.
+    """End a residency; the last copy of a buffer moves aside or closer to DRAM first.
 
-    What would have to move has to stay where no memory is closer.
+    What would have to move has to stay where no such memory has room.
     """
+    here = memory_at(state.memories, state.residencies[held].memory)
     if is_last_copy(state, held):
-        parent = state.memories[state.residencies[held].memory].parent
-        if parent == NONE:
+        if here.parent == NONE:
             return DOES_NOT_FIT
-        if state.memories[parent].is_dram:
-            stop = store(state, held, parent)
+        if state.memories[here.parent].is_dram:
+            stop = spill(state, held, here.aside, here.parent)
         else:
-            stop = _move_to_shared_memory(state, held, parent, task)
+            stop = _move_to_shared_memory(state, held, here.parent, task)
+        if stop != DONE:
+            return stop
+    elif here.aside != NONE:
+        stop = _keep_aside(state, held, here.aside)
         if stop != DONE:
             return stop
     close(state, held)
     return DONE
+
+
+def _keep_aside(state: ScheduleState, held: int, aside: int) -> int:
+    """Copy what only DRAM has besides to a shared memory, if tasks need it and nothing waits."""
+    residency = residency_at(state.residencies, held)
+    if residency.slice == NONE or next_use(state, held) == NEVER:
+        return DONE
+    buffer = buffer_at(state.buffers, state.slices[residency.slice].buffer)
+    if buffer.home != NONE or residency_in(state, residency.slice, aside) != NONE:
+        return DONE
+    _, stop = copy_to(state, held, aside, 0, residency.end + 1)
+    return DONE if stop in (UNREACHABLE, DOES_NOT_FIT) else stop
 
 
 def _move_to_shared_memory(state: ScheduleState, held: int, parent: int, task: int) -> int:
@@ -441,7 +477,7 @@ def _move_to_shared_memory(state: ScheduleState, held: int, parent: int, task: i
             if stop != DONE:
                 return stop
         close(state, other)
-    new, free, stop = _allocate_cleared(state, slice_, request, address)
+    new, free, stop = _take(state, slice_, request, address)
     if stop != DONE:
         return stop
     option, start, end = earliest_transfer(state, slice_, held, parent, max(free, ready), NEVER)

@@ -7,6 +7,8 @@ the row is kept, for it says which bytes are free from when; but blocks have no 
 those that are taken for a residency become one block, behind all others.
 """
 
+from collections.abc import Mapping
+
 import cython
 import numpy as np
 
@@ -14,14 +16,21 @@ from spmilp.machine.machine import Machine, Memory
 from spmilp.solvers.schedule.kernels.records import Table, row_of, table
 from spmilp.solvers.schedule.kernels.schedule_state import AddressSpace, ScheduleState
 from spmilp.solvers.schedule.kernels.tables import alignment_of
-from spmilp.units import align_up
+from spmilp.units import Bytes, MemoryIdx, align_up
 
 if cython.compiled:
     pass  # the .pxd says what these are in C
 else:
     from spmilp.compiled import whole as space_in
     from spmilp.solvers.schedule.kernels.records import NEVER, NONE
-    from spmilp.solvers.schedule.kernels.schedule_state import COUNT_RESIDENCIES, FREE, RESERVED
+    from spmilp.solvers.schedule.kernels.schedule_state import (
+        BLOCKS_FULL,
+        COUNT_RESIDENCIES,
+        DONE,
+        FREE,
+        RESERVED,
+        RESIDENCIES_FULL,
+    )
 
     block_row_at = buffer_at = residency_at = slice_at = task_at = row_of
 
@@ -30,13 +39,17 @@ else:
         return space.blocks[memory * space.most : (memory + 1) * space.most]
 
 
-def new_address_space(machine: Machine, blocks: int, *, is_open: bool) -> AddressSpace:
+def new_address_space(
+    machine: Machine, blocks: int, tensors: Mapping[MemoryIdx, Bytes], *, is_open: bool
+) -> AddressSpace:
     """Return empty memories, each with space for so many blocks.
 
     A memory without limit has none: its addresses are given out in the end.
 
     Parameters
     ----------
+    tensors
+        Where those of each DRAM end, which begin at address 0.
     is_open
         Whether addresses are open: usable bytes are one block then, whatever is reserved between.
         It ends with a whole unit of alignment: what lies last needs no bytes behind it.
@@ -56,15 +69,19 @@ def new_address_space(machine: Machine, blocks: int, *, is_open: bool) -> Addres
             row[1] = (align_up(memory.usable, alignment_of(machine, memory.index)), RESERVED, 0)
             space.length[memory.index] = 1
         else:
-            space.length[memory.index] = _fill_row(row, memory, memory.size)
+            first = min(tensors.get(memory.index, 0), memory.size)
+            space.length[memory.index] = _fill_row(row, memory, first, memory.size)
     return space
 
 
-def _fill_row(row: Table, memory: Memory, size: int) -> int:
-    """Write down the blocks of an empty memory; return how many there are."""
-    edges = [(taken.start, RESERVED) for taken in memory.reserved]
-    edges += [(taken.end, FREE) for taken in memory.reserved if taken.end < size]
-    if not memory.reserved or memory.reserved[0].start > 0:
+def _fill_row(row: Table, memory: Memory, first: int, size: int) -> int:
+    """Write down the blocks of a memory, empty from ``first`` on; return how many there are."""
+    reserved = [(taken.start, taken.end) for taken in memory.reserved if taken.start >= first]
+    if first > 0:
+        reserved.insert(0, (0, first))
+    edges = [(start, RESERVED) for start, _ in reserved]
+    edges += [(end, FREE) for _, end in reserved if end < size]
+    if not reserved or reserved[0][0] > 0:
         edges.append((0, FREE))
     blocks = dict(sorted(edges, key=lambda edge: (edge[0], -edge[1])))
     for position, (start, holder) in enumerate(sorted(blocks.items())):
@@ -354,6 +371,81 @@ def new_residency(state: ScheduleState, slice_: int, memory: int, size: int) -> 
     return new
 
 
+def free_range(state: ScheduleState, memory: int, size: int, by: int) -> int:
+    """Return the address of the smallest gap that is free by a cycle; -1 if there is none."""
+    alignment = state.memories[memory].alignment
+    if state.is_open:
+        return gathered(state, memory, (size + alignment - 1) // alignment * alignment, by)
+    blocks, count = blocks_of(space_in(state.space), memory), state.space.length[memory]
+    best, best_left = NONE, NEVER
+    block = 0
+    while block < count:
+        if blocks[block].holder != FREE or blocks[block].free_from > by:
+            block += 1
+            continue
+        address = (blocks[block].start + alignment - 1) // alignment * alignment
+        while block < count and blocks[block].holder == FREE and blocks[block].free_from <= by:
+            block += 1
+        left = blocks[block].start - address - size
+        if 0 <= left < best_left:
+            best, best_left = address, left
+    return best
+
+
+def take(
+    state: ScheduleState, slice_: int, memory: int, size: int, address: int, task: int
+) -> tuple[int, int, int]:
+    """Give free bytes to a new residency that a task pins; -1 for none.
+
+    Returns
+    -------
+    tuple
+        The residency, the cycle from which its bytes are free, and why it stopped.
+    """
+    new = new_residency(state, slice_, memory, size)
+    if new == NONE:
+        return NONE, 0, RESIDENCIES_FULL
+    end = address + padded_size(state, memory, address, size)
+    free = 0
+    blocks = blocks_of(space_in(state.space), memory)
+    block = block_at(space_in(state.space), memory, address)
+    while blocks[block].start < end:
+        free = max(free, blocks[block].free_from)
+        block += 1
+    if not settle_at(state, new, address):
+        return NONE, 0, BLOCKS_FULL
+    state.residencies[new].start = free
+    state.residencies[new].pinned = task
+    return new, free, DONE
+
+
+def room_in(state: ScheduleState, memory: int) -> int:
+    """Return the most bytes that can lie together in a memory once all that ended has gone."""
+    blocks, count = blocks_of(space_in(state.space), memory), state.space.length[memory]
+    alignment = state.memories[memory].alignment
+    most, begin, total = 0, NONE, 0
+    for block in range(count):
+        if blocks[block].holder != FREE:
+            begin = NONE
+            continue
+        if begin == NONE:
+            begin = (blocks[block].start + alignment - 1) // alignment * alignment
+        most = max(most, blocks[block + 1].start - begin)
+        total += blocks[block + 1].start - blocks[block].start
+    return total if state.is_open else most
+
+
+def is_counted(state: ScheduleState, slice_: int, memory: int) -> bool:
+    """Say whether a slice takes bytes of a memory: not where its tensor has them, nor of no end."""
+    if not state.memories[memory].is_dram:
+        return True
+    if state.space.length[memory] == 0:
+        return False
+    buffer = buffer_at(state.buffers, state.slices[slice_].buffer)
+    counted: bool = buffer.begins != memory and buffer.ends != memory
+    return counted
+
+
 def settle_at(state: ScheduleState, held: int, address: int) -> bool:
     """Give a new residency the free bytes at ``address``; False when the row of blocks is full."""
     residency = residency_at(state.residencies, held)
@@ -384,8 +476,10 @@ def close(state: ScheduleState, held: int) -> None:
         buffer = buffer_at(state.buffers, state.slices[residency.slice].buffer)
         if buffer.home == held:
             buffer.home = NONE
+        if buffer.in_dram == held:
+            buffer.in_dram = NONE
     memory = residency.memory
-    if not state.memories[memory].is_dram:
+    if is_counted(state, residency.slice, memory):
         settled = state.memories[memory].settled
         release(space_in(state.space), memory, residency.offset, residency.end, settled)
 

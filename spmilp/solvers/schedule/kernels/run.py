@@ -22,7 +22,7 @@ from spmilp.problem.strides import (
 )
 from spmilp.processes import interruptibly
 from spmilp.solvers.common.fit import least_bytes, parts_of
-from spmilp.solvers.schedule.kernels.addresses import packed
+from spmilp.solvers.schedule.kernels.addresses import ends_of_tensors, packed
 from spmilp.solvers.schedule.kernels.extract import columns_of
 from spmilp.solvers.schedule.kernels.generate import generate_schedule
 from spmilp.solvers.schedule.kernels.memories import new_address_space
@@ -45,6 +45,7 @@ from spmilp.solvers.schedule.kernels.tables import (
     machine_tables,
     next_towards_dram,
     problem_tables,
+    shared_memory_beside,
     tables_with_all_pairs,
 )
 from spmilp.solvers.schedule.kernels.timeline import new_timeline
@@ -122,6 +123,7 @@ class Runner:
     def __init__(self, problem: Problem, *, multicasts: bool = True) -> None:
         self.problem = problem
         self._tables: ProblemTables = problem_tables(problem)
+        self._ends = ends_of_tensors(problem)
         self._machine: MachineTables | None = None
         self._pairs: set[tuple[MemoryIdx, MemoryIdx]] = set()
         able = any(engine.multicast for engine in problem.machine.engines)
@@ -233,7 +235,7 @@ class Runner:
             transfers=table(rows, *TRANSFER),
             prices=np.zeros(blocks, PRICE).view(np.recarray),
             counts=np.array([0, 0, NONE, NONE, NONE, latest], np.int64),
-            space=new_address_space(self.problem.machine, blocks, is_open=is_open),
+            space=new_address_space(self.problem.machine, blocks, self._ends, is_open=is_open),
             timeline=new_timeline(resources, int(1024 * resources * self.growth) + 16 * rows),
             scale=machine.scale,
             reach=reach,
@@ -267,10 +269,11 @@ class Runner:
 
     def _pairs_for(self, cores: Ints) -> Iterator[tuple[MemoryIdx, MemoryIdx]]:
         for memory in self.problem.machine.memories:
-            parent = next_towards_dram(self.problem.machine, memory.index)
-            if parent != NONE:
-                yield memory.index, parent
-                yield parent, memory.index
+            for towards in (next_towards_dram, shared_memory_beside):
+                other = towards(self.problem.machine, memory.index)
+                if other != NONE:
+                    yield memory.index, other
+                    yield other, memory.index
         yield from self._pairs_between_readers(cores)
 
     def _pairs_between_readers(self, cores: Ints) -> Iterator[tuple[MemoryIdx, MemoryIdx]]:

@@ -6,7 +6,7 @@ engine can copy, and in how many cycles, kernels read from these tables (``trans
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import lcm
+from math import inf, lcm
 from operator import add
 
 import numpy as np
@@ -20,7 +20,7 @@ from spmilp.machine.controllers import (
     unit_of,
 )
 from spmilp.machine.machine import Machine, MemoryKind
-from spmilp.machine.routes import routes_of
+from spmilp.machine.routes import routes_of, transfer_cycles
 from spmilp.problem.problem import Buffer, Problem, Slice
 from spmilp.problem.strides import Layout, row_major_strides, strided_copy
 from spmilp.solvers.schedule.kernels.records import (
@@ -41,6 +41,9 @@ from spmilp.units import Bytes, Extents, MemoryIdx
 
 MOST_MEMORIES_WITH_ALL_PAIRS = 96
 """On larger machines only the pairs of memories that a run may use are looked up."""
+
+USUAL: Bytes = 1024
+"""Of a transfer, where memories are compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,13 +125,16 @@ def _core_table(machine: Machine) -> Table:
 def _memory_table(machine: Machine) -> Table:
     memories = table(
         len(machine.memories),
-        *("alignment", "is_dram", "parent", "settled", "loads_saved", "counted_for"),
+        *("alignment", "is_dram", "parent", "aside", "room"),
+        *("settled", "loads_saved", "counted_for"),
     )
     for memory in machine.memories:
         memories[memory.index] = (
             alignment_of(machine, memory.index),
             memory.kind is MemoryKind.DRAM,
             next_towards_dram(machine, memory.index),
+            shared_memory_beside(machine, memory.index),
+            NO_LIMIT,
             0,
             0,
             0,
@@ -143,6 +149,42 @@ def next_towards_dram(machine: Machine, memory: MemoryIdx) -> MemoryIdx:
     paths = (routes_of(machine).staging_path(memory, dram.index) for dram in machine.drams)
     found = [path for path in paths if path is not None]
     return min(found, key=len)[1] if found else NONE
+
+
+def shared_memory_beside(machine: Machine, memory: MemoryIdx) -> MemoryIdx:
+    """Return the shared memory to which a scratchpad spills rather than to a DRAM; -1 for none.
+
+    It is the quickest there and back, quicker than the DRAM next to the scratchpad. Where spills
+    have to pass a shared memory, there is none beside.
+    """
+    nearest = next_towards_dram(machine, memory)
+    if machine.memories[memory].kind is not MemoryKind.SPM or not _is_dram(machine, nearest):
+        return NONE
+    beside = [
+        other.index
+        for other in machine.memories
+        if other.kind is MemoryKind.SHARED
+        and _is_dram(machine, next_towards_dram(machine, other.index))
+    ]
+
+    def there_and_back(other: MemoryIdx) -> float:
+        return _cycles_between(machine, memory, other) + _cycles_between(machine, other, memory)
+
+    found = min((nearest, *beside), key=there_and_back)
+    return NONE if found == nearest else found
+
+
+def _is_dram(machine: Machine, memory: MemoryIdx) -> bool:
+    return memory != NONE and machine.memories[memory].kind is MemoryKind.DRAM
+
+
+def _cycles_between(machine: Machine, source: MemoryIdx, target: MemoryIdx) -> float:
+    """Return the cycles of a transfer of a usual size; infinite where no engine makes it."""
+    routes = routes_of(machine)
+    route, engines = routes.between(source, target), routes.engines_for(source, target)
+    if route is None:
+        return inf
+    return min((transfer_cycles(machine.engines[e], route, USUAL) for e in engines), default=inf)
 
 
 def alignment_of(machine: Machine, memory: MemoryIdx) -> int:

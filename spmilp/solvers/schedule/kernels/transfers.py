@@ -31,19 +31,18 @@ if cython.compiled:
 else:
     from spmilp.compiled import whole
     from spmilp.solvers.schedule.kernels.memories import (
-        blocks_of,
-        gathered,
+        free_range,
+        is_counted,
         new_residency,
         residency_in,
-        settle_at,
+        take,
     )
     from spmilp.solvers.schedule.kernels.records import NEVER, NONE, row_of
     from spmilp.solvers.schedule.kernels.schedule_state import (
-        BLOCKS_FULL,
         COUNT_RESIDENCIES,
         COUNT_TRANSFERS,
+        DOES_NOT_FIT,
         DONE,
-        FREE,
         RESIDENCIES_FULL,
         TIMELINE_FULL,
         TRANSFERS_FULL,
@@ -52,9 +51,9 @@ else:
     from spmilp.solvers.schedule.kernels.timeline import earliest_gap, occupy
 
     CMulticast = _Multicast
-    task_at = slice_at = core_at = memory_at = pair_row_at = option_at = row_of
+    task_at = slice_at = buffer_at = core_at = memory_at = pair_row_at = option_at = row_of
     resource_at = residency_at = transfer_at = row_of
-    space_in = timeline_in = whole
+    timeline_in = whole
 
 
 def can_copy(engine: Any, size: int, shape: int, offset: int) -> bool:
@@ -246,17 +245,68 @@ def fill(state: ScheduleState, residency: int, move: int) -> None:
 
 
 def store(state: ScheduleState, held: int, dram: int) -> int:
-    """Copy a whole buffer to DRAM as soon as it is valid."""
-    slice_ = state.residencies[held].slice
-    ready = state.residencies[held].valid
-    option, start, end = earliest_transfer(state, slice_, held, dram, ready, NEVER)
+    """Copy a whole buffer to DRAM as soon as it is valid and there is room."""
+    return spill(state, held, NONE, dram)
+
+
+def spill(state: ScheduleState, held: int, aside: int, dram: int) -> int:
+    """Copy a whole buffer to a shared memory as soon as it is valid, or to DRAM.
+
+    To the one in which bytes are free by then, the shared one first; or else to the one in which
+    there will be.
+    """
+    memory, by = aside, 0
+    while True:
+        stop = UNREACHABLE
+        if memory != NONE:
+            new, stop = copy_to(state, held, memory, by, NEVER)
+        if stop == DONE:
+            buffer = buffer_at(state.buffers, state.slices[state.residencies[held].slice].buffer)
+            if memory == dram:
+                buffer.in_dram = new
+            else:
+                buffer.home = new
+        if stop not in (UNREACHABLE, DOES_NOT_FIT) or (memory == dram and by == NEVER):
+            return stop
+        if memory == dram:
+            by = NEVER
+        memory = aside if memory == dram else dram
+
+
+def copy_to(state: ScheduleState, held: int, memory: int, by: int, before: int) -> tuple[int, int]:
+    """Copy a residency to another memory as soon as it is valid, where it leaves the smallest gap.
+
+    Parameters
+    ----------
+    by
+        Cycle by which the bytes must be free, if that is later than the copy could start.
+    before
+        Cycle before which the copy must end if all bytes are free.
+
+    Returns
+    -------
+    tuple
+        The copy, and why there is none.
+    """
+    slice_, ready = state.residencies[held].slice, state.residencies[held].valid
+    size = state.slices[slice_].bytes
+    option, start, end = earliest_transfer(state, slice_, held, memory, ready, before)
     if option == NONE:
-        return UNREACHABLE
-    new = new_residency(state, slice_, dram, state.slices[slice_].bytes)
-    if new == NONE:
-        return RESIDENCIES_FULL
-    state.buffers[state.slices[slice_].buffer].in_dram = new
-    return transfer(state, slice_, held, new, option, start, end)
+        return NONE, UNREACHABLE
+    if is_counted(state, slice_, memory):
+        address = free_range(state, memory, size, max(start, by))
+        if address == NONE:
+            return NONE, DOES_NOT_FIT
+        new, free, stop = take(state, slice_, memory, size, address, NONE)
+        if stop != DONE:
+            return NONE, stop
+        if free > start:
+            option, start, end = earliest_transfer(state, slice_, held, memory, free, NEVER)
+    else:
+        new = new_residency(state, slice_, memory, size)
+        if new == NONE:
+            return NONE, RESIDENCIES_FULL
+    return new, transfer(state, slice_, held, new, option, start, end)
 
 
 def earliest_finish_core(state: ScheduleState, task: int) -> int:
@@ -397,14 +447,12 @@ def _found(
         longer = _with_route(state, slice_, found, pair, other)
         if longer.end > latest:
             continue
-        address = _free_range(state, memory, state.slices[slice_].bytes, longer.start)
+        address = free_range(state, memory, state.slices[slice_].bytes, longer.start)
         if address == NONE:
             continue
-        new = new_residency(state, slice_, memory, state.slices[slice_].bytes)
-        if new == NONE:
-            return found, RESIDENCIES_FULL
-        if not settle_at(state, new, address):
-            return found, BLOCKS_FULL
+        _, _, stop = take(state, slice_, memory, state.slices[slice_].bytes, address, NONE)
+        if stop != DONE:
+            return found, stop
         found = longer
     return found, DONE
 
@@ -459,27 +507,6 @@ def _with_route(
             )
         if start == asked:
             return CMulticast(before.engine, fixed, rate, links, start, start + cycles)
-
-
-def _free_range(state: ScheduleState, memory: int, size: int, by: int) -> int:
-    """Return the address of the smallest gap that is free by a cycle; -1 if there is none."""
-    alignment = state.memories[memory].alignment
-    if state.is_open:
-        return gathered(state, memory, (size + alignment - 1) // alignment * alignment, by)
-    blocks, count = blocks_of(space_in(state.space), memory), state.space.length[memory]
-    best, best_left = NONE, NEVER
-    block = 0
-    while block < count:
-        if blocks[block].holder != FREE or blocks[block].free_from > by:
-            block += 1
-            continue
-        address = (blocks[block].start + alignment - 1) // alignment * alignment
-        while block < count and blocks[block].holder == FREE and blocks[block].free_from <= by:
-            block += 1
-        left = blocks[block].start - address - size
-        if 0 <= left < best_left:
-            best, best_left = address, left
-    return best
 
 
 def _write(
