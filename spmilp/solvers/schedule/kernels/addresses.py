@@ -4,7 +4,7 @@ Scratchpads and shared memories are packed one by one. Of DRAM whole tensors com
 is spilled.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from heapq import heappop, heappush
 
@@ -17,8 +17,9 @@ from spmilp.plan.plan import Residency
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.problem.strides import layout_at_place
-from spmilp.solvers.schedule.kernels.plan_columns import PlanColumns
+from spmilp.solvers.schedule.kernels.plan_columns import PlanColumns, buffer_columns
 from spmilp.solvers.schedule.kernels.records import NEVER, Ints
+from spmilp.solvers.schedule.kernels.schedule_state import ScheduleState
 from spmilp.solvers.schedule.kernels.tables import alignment_of
 from spmilp.units import Bytes, Cycles, MemoryIdx, SliceIdx, align_up
 
@@ -47,13 +48,16 @@ def packed(problem: Problem, columns: PlanColumns) -> PlanColumns | None:
         if there.size > MOST_ITEMS:
             return None
         alignment = alignment_of(problem.machine, memory.index)
-        nodes = min(NODES, NODES_AND_ITEMS // there.size)
-        options = PackingOptions(node_limit=nodes, cliques=False, conflict=False)
-        found = find(_packing_problem(memory, alignment, columns, there), options)
+        found = find(_packing_problem(memory, alignment, columns, there), _options(there.size))
         if found.offsets is None:
             return None
         offset[there] = found.offsets
     return columns._replace(offset=offset)
+
+
+def _options(items: int) -> PackingOptions:
+    nodes = min(NODES, NODES_AND_ITEMS // max(1, items))
+    return PackingOptions(node_limit=nodes, cliques=False, conflict=False)
 
 
 def _packing_problem(
@@ -167,7 +171,44 @@ def ends_of_tensors(problem: Problem) -> dict[MemoryIdx, Bytes]:
         allocators, _ = _with_tensors(problem)
     except DoesNotFitError:
         return {}
-    return {memory: allocator.top for memory, allocator in allocators.items()}
+    limited = (memory.index for memory in problem.machine.drams if memory.size is not None)
+    return {memory: allocators[memory].top for memory in limited}
+
+
+def give_addresses_in_drams(
+    problem: Problem, state: ScheduleState, ends: Mapping[MemoryIdx, Bytes]
+) -> bool:
+    """Pack what a schedule spills to DRAMs with a limit; say whether there are addresses for it.
+
+    Parameters
+    ----------
+    ends
+        As :func:`ends_of_tensors` returns them.
+    """
+    rows, buffers = state.made_residencies(), buffer_columns(problem)
+    buffer = buffers.of_slices[rows["slice"]]
+    has_place = buffers.starts_in[buffer] == rows["memory"]
+    has_place |= buffers.ends_in[buffer] == rows["memory"]
+    for index, end in ends.items():
+        memory = problem.machine.memories[index]
+        there = np.flatnonzero((rows["memory"] == index) & ~has_place)
+        reserved = [(taken.start, taken.end) for taken in memory.reserved if taken.start >= end]
+        alignment = alignment_of(problem.machine, index)
+        found = pack(
+            PackingProblem(
+                items=tuple(
+                    Item(size=row.bytes, lifetimes=((row.start, row.end),), alignment=alignment)
+                    for row in rows[there]
+                ),
+                capacity=memory.size,
+                reserved=tuple([(0, end)] * (end > 0) + reserved),
+            ),
+            _options(there.size),
+        )
+        if found.offsets is None:
+            return False
+        rows["offset"][there] = found.offsets
+    return True
 
 
 def _with_tensors(problem: Problem) -> tuple[dict[MemoryIdx, DramAllocator], tuple[Bytes, ...]]:

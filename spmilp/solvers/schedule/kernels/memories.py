@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import cython
 import numpy as np
 
-from spmilp.machine.machine import Machine, Memory
+from spmilp.machine.machine import Machine, Memory, MemoryKind
 from spmilp.solvers.schedule.kernels.records import Table, row_of, table
 from spmilp.solvers.schedule.kernels.schedule_state import AddressSpace, ScheduleState
 from spmilp.solvers.schedule.kernels.tables import alignment_of
@@ -44,12 +44,12 @@ def new_address_space(
 ) -> AddressSpace:
     """Return empty memories, each with space for so many blocks.
 
-    A memory without limit has none: its addresses are given out in the end.
+    Others have none: their addresses are given out in the end.
 
     Parameters
     ----------
     tensors
-        Where those of each DRAM end, which begin at address 0.
+        Where those of each DRAM end whose bytes count, too; they begin at address 0.
     is_open
         Whether addresses are open: usable bytes are one block then, whatever is reserved between.
         It ends with a whole unit of alignment: what lies last needs no bytes behind it.
@@ -63,13 +63,15 @@ def new_address_space(
     for memory in machine.memories:
         if memory.usable is None or memory.size is None:
             continue
+        if memory.kind is MemoryKind.DRAM and memory.index not in tensors:
+            continue
         row = rows[memory.index]
         if is_open:
             row[0] = (0, FREE, 0)
             row[1] = (align_up(memory.usable, alignment_of(machine, memory.index)), RESERVED, 0)
             space.length[memory.index] = 1
         else:
-            first = min(tensors.get(memory.index, 0), memory.size)
+            first = tensors.get(memory.index, 0)
             space.length[memory.index] = _fill_row(row, memory, first, memory.size)
     return space
 

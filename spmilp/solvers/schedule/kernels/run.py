@@ -3,7 +3,7 @@
 And what kept it from a plan, as data and in words.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import pairwise
 from threading import Timer
@@ -12,8 +12,9 @@ import numpy as np
 
 from spmilp.errors import DoesNotFitError, Shortage, SpmilpError
 from spmilp.machine.controllers import CONTROLLERS, defects_of
+from spmilp.machine.machine import MemoryKind
 from spmilp.problem.objective import Quantity
-from spmilp.problem.problem import Problem, Slice
+from spmilp.problem.problem import Problem, Slice, Task
 from spmilp.problem.strides import (
     layout_at_place,
     layout_in_slice,
@@ -22,7 +23,11 @@ from spmilp.problem.strides import (
 )
 from spmilp.processes import interruptibly
 from spmilp.solvers.common.fit import least_bytes, parts_of
-from spmilp.solvers.schedule.kernels.addresses import ends_of_tensors, packed
+from spmilp.solvers.schedule.kernels.addresses import (
+    ends_of_tensors,
+    give_addresses_in_drams,
+    packed,
+)
 from spmilp.solvers.schedule.kernels.extract import columns_of
 from spmilp.solvers.schedule.kernels.generate import generate_schedule
 from spmilp.solvers.schedule.kernels.memories import new_address_space
@@ -49,7 +54,7 @@ from spmilp.solvers.schedule.kernels.tables import (
     tables_with_all_pairs,
 )
 from spmilp.solvers.schedule.kernels.timeline import new_timeline
-from spmilp.units import MemoryIdx, TaskIdx, align_up
+from spmilp.units import Bytes, MemoryIdx, TaskIdx, align_up
 
 RESIDENCY = (
     *("slice", "memory", "offset", "bytes", "start", "valid", "end"),
@@ -124,6 +129,12 @@ class Runner:
         self.problem = problem
         self._tables: ProblemTables = problem_tables(problem)
         self._ends = ends_of_tensors(problem)
+        # A buffer that is pinned to a shared memory may not lie in another one.
+        self._keeps_off_shared = any(
+            problem.machine.memories[memory].kind is MemoryKind.SHARED
+            for pin in problem.pins.buffers
+            for memory in pin.memories
+        )
         self._machine: MachineTables | None = None
         self._pairs: set[tuple[MemoryIdx, MemoryIdx]] = set()
         able = any(engine.multicast for engine in problem.machine.engines)
@@ -164,8 +175,27 @@ class Runner:
         """
         machine = self._machine_for(cores)
         reach = TASKS_AHEAD * machine.cores.size if multicasts and self.can_multicast else 0
+
+        def run_with(ends: Mapping[MemoryIdx, Bytes]) -> tuple[Stop, ScheduleState]:
+            return self._run(
+                lambda: self._new_state(
+                    machine, order, cores, weights, latest, reach, is_open, ends
+                ),
+                order,
+                seconds,
+            )
+
+        stop, state = run_with({})
+        if stop is Stop.DONE and not give_addresses_in_drams(self.problem, state, self._ends):
+            return run_with(self._ends)
+        return stop, state
+
+    def _run(
+        self, new_state: Callable[[], ScheduleState], order: Ints, seconds: float | None
+    ) -> tuple[Stop, ScheduleState]:
+        """Run the scheduler with tables that grow until they are large enough."""
         while True:
-            state = self._new_state(machine, order, cores, weights, latest, reach, is_open)
+            state = new_state()
             with _given_up_after(seconds, state):
                 if len(self.problem.tasks) < MANY_TASKS:
                     stop = Stop(generate_schedule(state, order))
@@ -209,12 +239,16 @@ class Runner:
         latest: int,
         reach: int,
         is_open: bool,
+        ends: Mapping[MemoryIdx, Bytes],
     ) -> ScheduleState:
         given, resources = self._tables, machine.resources.size
         rows, blocks = 1 + int(self._rows * self.growth), 1 + int(BLOCKS * self.growth)
         tasks = given.tasks.copy()
         tasks["position"][order] = np.arange(order.size)
         tasks["core"] = cores
+        memories = machine.memories.copy()
+        if self._keeps_off_shared:
+            memories["aside"] = NONE
         return ScheduleState(
             tasks=tasks,
             cycles=given.cycles.ravel(),
@@ -225,7 +259,7 @@ class Runner:
             buffers=given.buffers.copy(),
             lists=given.lists,
             cores=machine.cores.copy(),
-            memories=machine.memories.copy(),
+            memories=memories,
             pair_at=machine.pair_at.ravel(),
             pairs=machine.pairs,
             options=machine.options,
@@ -235,7 +269,7 @@ class Runner:
             transfers=table(rows, *TRANSFER),
             prices=np.zeros(blocks, PRICE).view(np.recarray),
             counts=np.array([0, 0, NONE, NONE, NONE, latest], np.int64),
-            space=new_address_space(self.problem.machine, blocks, self._ends, is_open=is_open),
+            space=new_address_space(self.problem.machine, blocks, ends, is_open=is_open),
             timeline=new_timeline(resources, int(1024 * resources * self.growth) + 16 * rows),
             scale=machine.scale,
             reach=reach,
@@ -338,6 +372,9 @@ def shortage_of(problem: Problem, stop: Stop, state: ScheduleState) -> Shortage 
         )
     task, core = problem.tasks[number], int(state.tasks[number].core)
     memory = problem.machine.memories[problem.machine.cores[core].memory]
+    stuck = _what_dram_has_no_room_for(problem, state, task, memory.index)
+    if stuck is not None:
+        return stuck
     staying = [
         buffer
         for buffer in problem.buffers
@@ -357,6 +394,34 @@ def shortage_of(problem: Problem, stop: Stop, state: ScheduleState) -> Shortage 
     )
 
 
+def _what_dram_has_no_room_for(
+    problem: Problem, state: ScheduleState, task: Task, memory: MemoryIdx
+) -> Shortage | None:
+    """Return the smallest buffer that a DRAM with a limit keeps from leaving a memory."""
+    parents, is_dram = state.memories["parent"], state.memories["is_dram"]
+    above = int(parents[memory]) if is_dram[parents[memory]] else int(parents[parents[memory]])
+    dram, room = problem.machine.memories[above], int(state.memories[above].room)
+    held = state.buffers["home"]
+    is_stuck = (held != NONE) & (state.buffers["in_dram"] == NONE)
+    is_stuck &= state.residencies["memory"][held] == memory
+    is_stuck &= (state.buffers["ends"] != memory) & (state.residencies["bytes"][held] > room)
+    least = min(
+        (problem.buffers[buffer] for buffer in np.flatnonzero(is_stuck)),
+        key=lambda buffer: buffer.bytes,
+        default=None,
+    )
+    if least is None or dram.usable is None:
+        return None
+    return Shortage(
+        what="what is spilled",
+        memory=dram.name,
+        needed=dram.usable - room + least.bytes,
+        usable=dram.usable,
+        parts=((least.name, least.bytes),),
+        task=task.name,
+    )
+
+
 def why_it_stopped(problem: Problem, stop: Stop, state: ScheduleState) -> str:
     """Return what kept the scheduler from a plan, in words."""
     short = shortage_of(problem, stop, state)
@@ -371,7 +436,7 @@ def why_it_stopped(problem: Problem, stop: Stop, state: ScheduleState) -> str:
         )
         return (
             f"{short.what}: {short.needed} B must be in {short.memory} at one time {how} "
-            f"(largest: {named}); use smaller tiles or a larger scratchpad"
+            f"(largest: {named}); use smaller tiles or a larger {short.memory}"
         )
     task = int(state.counts[COUNT_FAILED_TASK])
     where = f"task {problem.tasks[task].name}" if task != NONE else "what is there at cycle 0"

@@ -154,17 +154,24 @@ def next_towards_dram(machine: Machine, memory: MemoryIdx) -> MemoryIdx:
 def shared_memory_beside(machine: Machine, memory: MemoryIdx) -> MemoryIdx:
     """Return the shared memory to which a scratchpad spills rather than to a DRAM; -1 for none.
 
-    It is the quickest there and back, quicker than the DRAM next to the scratchpad. Where spills
-    have to pass a shared memory, there is none beside.
+    It is the quickest there and back, quicker than the DRAM next to the scratchpad, and all cores
+    get what lies there, by DRAM if need be. Where spills have to pass a shared memory, there is
+    none beside.
     """
     nearest = next_towards_dram(machine, memory)
     if machine.memories[memory].kind is not MemoryKind.SPM or not _is_dram(machine, nearest):
         return NONE
+
+    def all_can_read(other: MemoryIdx) -> bool:
+        if _is_dram(machine, next_towards_dram(machine, other)):
+            return True
+        engines_for = routes_of(machine).engines_for
+        return all(engines_for(other, core.memory) for core in machine.cores)
+
     beside = [
         other.index
         for other in machine.memories
-        if other.kind is MemoryKind.SHARED
-        and _is_dram(machine, next_towards_dram(machine, other.index))
+        if other.kind is MemoryKind.SHARED and all_can_read(other.index)
     ]
 
     def there_and_back(other: MemoryIdx) -> float:
