@@ -4,14 +4,15 @@ Scratchpads and shared memories are packed one by one. Of DRAM whole tensors com
 is spilled.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from heapq import heappop, heappush
 
 import numpy as np
 
+from spmilp.cached import cached
 from spmilp.errors import DoesNotFitError, Shortage
-from spmilp.machine.machine import Memory, MemoryKind
+from spmilp.machine.machine import ByteRange, Machine, Memory, MemoryKind
 from spmilp.packing import Item, PackingOptions, PackingProblem, minimise, pack
 from spmilp.plan.plan import Residency
 from spmilp.problem.objective import Quantity
@@ -48,7 +49,9 @@ def packed(problem: Problem, columns: PlanColumns) -> PlanColumns | None:
         if there.size > MOST_ITEMS:
             return None
         alignment = alignment_of(problem.machine, memory.index)
-        found = find(_packing_problem(memory, alignment, columns, there), _options(there.size))
+        rows = (columns.bytes, columns.first, columns.last, columns.offset)
+        items = _packing_problem(memory, alignment, [row[there] for row in rows])
+        found = find(items, _options(there.size))
         if found.offsets is None:
             return None
         offset[there] = found.offsets
@@ -60,15 +63,19 @@ def _options(items: int) -> PackingOptions:
     return PackingOptions(node_limit=nodes, cliques=False, conflict=False)
 
 
-def _packing_problem(
-    memory: Memory, alignment: Bytes, columns: PlanColumns, there: Ints
-) -> PackingProblem:
-    """Return the problem of the offsets of what lies in a memory."""
-    rows = (column[there].tolist() for column in (columns.bytes, columns.first, columns.last))
-    first_at: dict[Bytes, int] = {}
+def _packing_problem(memory: Memory, alignment: Bytes, columns: Sequence[Ints]) -> PackingProblem:
+    """Return the problem of the offsets of what lies in a memory.
+
+    Parameters
+    ----------
+    columns
+        Bytes, start and end of each; and a number that those with bytes in common share.
+    """
+    *rows, common = (column.tolist() for column in columns)
+    first_at: dict[int, int] = {}
     together = []
-    for item, offset in enumerate(columns.offset[there].tolist()):
-        other = first_at.setdefault(offset, item)
+    for item, number in enumerate(common):
+        other = first_at.setdefault(number, item)
         if other != item:
             together.append((other, item))
     return PackingProblem(
@@ -165,46 +172,43 @@ def dram_addresses(
     return tensors, placed
 
 
-def ends_of_tensors(problem: Problem) -> dict[MemoryIdx, Bytes]:
-    """Return the address in each DRAM behind which no tensor lies; none where one is too small."""
+@cached
+def machines_for_spills(problem: Problem) -> tuple[Machine, Machine]:
+    """Return the machine with DRAMs without limit, and with those bytes that tensors leave.
+
+    Where tensors do not fit, there is no plan, and the second one is the machine as it is.
+    """
+    machine = problem.machine
     try:
         allocators, _ = _with_tensors(problem)
     except DoesNotFitError:
-        return {}
-    limited = (memory.index for memory in problem.machine.drams if memory.size is not None)
-    return {memory: allocators[memory].top for memory in limited}
+        return machine, machine
+    if all(dram.size is None for dram in machine.drams):
+        return machine, machine
+    endless, beside = list(machine.memories), list(machine.memories)
+    for dram in machine.drams:
+        top = allocators[dram.index].top
+        above = tuple(taken for taken in dram.reserved if taken.start >= top)
+        endless[dram.index] = replace(dram, size=None, reserved=())
+        if dram.size is not None and top > 0:
+            beside[dram.index] = replace(dram, reserved=(ByteRange(0, top), *above))
+    return replace(machine, memories=tuple(endless)), replace(machine, memories=tuple(beside))
 
 
-def give_addresses_in_drams(
-    problem: Problem, state: ScheduleState, ends: Mapping[MemoryIdx, Bytes]
-) -> bool:
-    """Pack what a schedule spills to DRAMs with a limit; say whether there are addresses for it.
-
-    Parameters
-    ----------
-    ends
-        As :func:`ends_of_tensors` returns them.
-    """
+def are_packed(problem: Problem, state: ScheduleState) -> bool:
+    """Pack what a schedule spills to DRAMs with a limit; say whether there are addresses for it."""
     rows, buffers = state.made_residencies(), buffer_columns(problem)
     buffer = buffers.of_slices[rows["slice"]]
-    has_place = buffers.starts_in[buffer] == rows["memory"]
-    has_place |= buffers.ends_in[buffer] == rows["memory"]
-    for index, end in ends.items():
-        memory = problem.machine.memories[index]
-        there = np.flatnonzero((rows["memory"] == index) & ~has_place)
-        reserved = [(taken.start, taken.end) for taken in memory.reserved if taken.start >= end]
-        alignment = alignment_of(problem.machine, index)
-        found = pack(
-            PackingProblem(
-                items=tuple(
-                    Item(size=row.bytes, lifetimes=((row.start, row.end),), alignment=alignment)
-                    for row in rows[there]
-                ),
-                capacity=memory.size,
-                reserved=tuple([(0, end)] * (end > 0) + reserved),
-            ),
-            _options(there.size),
-        )
+    at_place = (buffers.starts_in[buffer] == rows["memory"]) | (
+        buffers.ends_in[buffer] == rows["memory"]
+    )
+    for memory in machines_for_spills(problem)[1].drams:
+        there = np.flatnonzero((rows["memory"] == memory.index) & ~at_place)
+        if memory.size is None or there.size == 0:
+            continue
+        columns = rows["bytes"][there], rows["start"][there], rows["end"][there], there
+        alignment = alignment_of(problem.machine, memory.index)
+        found = pack(_packing_problem(memory, alignment, columns), _options(there.size))
         if found.offsets is None:
             return False
         rows["offset"][there] = found.offsets

@@ -6,11 +6,9 @@ from spmilp.solvers.schedule.kernels.memories cimport (
     close,
     free_by,
     gathered,
-    is_counted,
     is_last_copy,
     next_use,
     residency_in,
-    room_in,
     take,
 )
 from spmilp.solvers.schedule.kernels.records cimport NEVER, NONE
@@ -34,7 +32,6 @@ from spmilp.solvers.schedule.kernels.transfers cimport (
     cycles_on_idle_hardware,
     earliest_transfer,
     spill,
-    store,
     transfer,
 )
 
@@ -51,16 +48,11 @@ ctypedef struct CRequest:
 cdef extern from *:
     const long long TO_BE_TIMED "SPMILP_NONE"
 
-cdef long long MOST_TRIES
-
-@cython.locals(address=cython.longlong, stop=cython.longlong, tries=cython.longlong)
+@cython.locals(address=cython.longlong, stop=cython.longlong)
 cdef (long long, long long, long long) allocate(
     State* state, long long slice_, CRequest request
 ) noexcept nogil
 
-cdef (long long, long long, long long) _take(
-    State* state, long long slice_, CRequest request, long long address
-) noexcept nogil
 cdef (long long, long long) _with_room_made(State* state, CRequest request) noexcept nogil
 
 @cython.locals(
@@ -93,20 +85,19 @@ cdef double _with_waiting(
     State* state, CRequest request, double cost, long long free
 ) noexcept nogil
 
-@cython.locals(_=cython.longlong, end=cython.longlong, until=cython.longlong)
+@cython.locals(
+    _=cython.longlong, end=cython.longlong, until=cython.longlong, there=cython.longlong
+)
 cdef long long _end_of_stores(
     State* state, long long memory, long long first, long long last
 ) noexcept nogil
 
 @cython.locals(free_from=cython.longlong, store=cython.longlong, cost=cython.double)
 cdef void _price_all_blocks(State* state, long long memory, long long task) noexcept nogil
-cdef void _look_for_room(State* state, long long memory) noexcept nogil
-
-@cython.locals(has_room=cython.bint)
-cdef long long _spilled_to(State* state, long long held) noexcept nogil
+cdef long long _spilled_to(State* state, long long memory) noexcept nogil
 cdef bint _is_evictable(State* state, long long held, long long task) noexcept nogil
 
-@cython.locals(away=cython.longlong, tasks_of_a_core=cython.double, is_last=cython.bint)
+@cython.locals(away=cython.longlong, tasks_of_a_core=cython.double)
 cdef (long long, double, long long) _eviction_price(
     State* state, long long held, long long task
 ) noexcept nogil

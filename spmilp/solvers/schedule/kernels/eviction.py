@@ -41,9 +41,6 @@ class Request(NamedTuple):
     compact: bool
 
 
-MOST_TRIES = 8
-"""Ranges of addresses that are tried where what lies there turns out to have no way out."""
-
 if cython.compiled:
     pass  # the .pxd says what these are in C
 else:
@@ -54,11 +51,9 @@ else:
         close,
         free_by,
         gathered,
-        is_counted,
         is_last_copy,
         next_use,
         residency_in,
-        room_in,
         take,
     )
     from spmilp.solvers.schedule.kernels.records import NEVER, NONE
@@ -75,7 +70,6 @@ else:
         cycles_on_idle_hardware,
         earliest_transfer,
         spill,
-        store,
         transfer,
     )
 
@@ -97,25 +91,20 @@ def allocate(state: ScheduleState, slice_: int, request: Request) -> tuple[int, 
         address, stop = _with_room_made(state, request)
         if stop != DONE:
             return NONE, 0, stop
-        return _take(state, slice_, request, address)
-    address, tries = cheapest_range(state, request), MOST_TRIES
+        return take(state, slice_, request.memory, request.size, address, request.task)
+    address = cheapest_range(state, request)
     while address != NONE:
         held = _holder_in(space_in(state.space), request.memory, address, request.size)
         if held == NONE:
-            return _take(state, slice_, request, address)
+            return take(state, slice_, request.memory, request.size, address, request.task)
         stop = evict(state, held, request.task)
-        if stop == DOES_NOT_FIT and tries > 0:
-            # What was stored before has left no room for this one: it has to stay.
-            address, tries = cheapest_range(state, request), tries - 1
+        if stop == DOES_NOT_FIT:
+            # No memory has room for it now: while the task is placed, it stays.
+            state.residencies[held].pinned = request.task
+            address = cheapest_range(state, request)
         elif stop != DONE:
             return NONE, 0, stop
     return NONE, 0, DOES_NOT_FIT
-
-
-def _take(
-    state: ScheduleState, slice_: int, request: Request, address: int
-) -> tuple[int, int, int]:
-    return take(state, slice_, request.memory, request.size, address, request.task)
 
 
 def _with_room_made(state: ScheduleState, request: Request) -> tuple[int, int]:
@@ -307,11 +296,11 @@ def _with_waiting(state: ScheduleState, request: Request, cost: float, free: int
 def _end_of_stores(state: ScheduleState, memory: int, first: int, last: int) -> int:
     """Return when all that must be stored of the blocks from ``first`` to ``last`` could be."""
     blocks, prices, end = blocks_of(space_in(state.space), memory), state.prices, 0
+    there = _spilled_to(state, memory)
     for block in range(first, last):
         if prices[block].store == TO_BE_TIMED:
             holder = blocks[block].holder
             held = residency_at(state.residencies, holder)
-            there = _spilled_to(state, holder)
             _, _, until = earliest_transfer(state, held.slice, holder, there, held.valid, NEVER)
             prices[block].store = until
         end = max(end, prices[block].store)
@@ -324,8 +313,6 @@ def _price_all_blocks(state: ScheduleState, memory: int, task: int) -> None:
     A store that has to come before is timed only when it matters.
     """
     blocks = blocks_of(space_in(state.space), memory)
-    _look_for_room(state, state.memories[memory].aside)
-    _look_for_room(state, state.memories[memory].parent)
     for block in range(state.space.length[memory]):
         holder = blocks[block].holder
         free_from, cost, store = blocks[block].free_from, 0.0, 0
@@ -338,23 +325,10 @@ def _price_all_blocks(state: ScheduleState, memory: int, task: int) -> None:
         state.prices[block].store = store
 
 
-def _look_for_room(state: ScheduleState, memory: int) -> None:
-    """Note the bytes of the largest gap in a memory to which others spill."""
-    if memory != NONE and state.space.length[memory] > 0:
-        state.memories[memory].room = room_in(state, memory)
-
-
-def _spilled_to(state: ScheduleState, held: int) -> int:
-    """Return the memory to which a last copy would go; -1 if none has room, by the last look."""
-    residency = residency_at(state.residencies, held)
-    here = memory_at(state.memories, residency.memory)
-    if here.aside != NONE and residency.bytes <= state.memories[here.aside].room:
-        return here.aside
-    if here.parent == NONE or not is_counted(state, residency.slice, here.parent):
-        return here.parent
-    # Others leave a shared memory that spills have to pass.
-    has_room = residency.bytes <= state.memories[here.parent].room
-    return here.parent if has_room or not state.memories[here.parent].is_dram else NONE
+def _spilled_to(state: ScheduleState, memory: int) -> int:
+    """Return the memory to which what is evicted goes; -1 if there is none."""
+    here = memory_at(state.memories, memory)
+    return here.parent if here.aside == NONE else here.aside
 
 
 def _is_evictable(state: ScheduleState, held: int, task: int) -> bool:
@@ -373,7 +347,7 @@ def _is_evictable(state: ScheduleState, held: int, task: int) -> bool:
         return True
     if entry.ends == residency.memory:
         return False
-    return entry.in_dram != NONE or _spilled_to(state, held) != NONE
+    return entry.in_dram != NONE or state.memories[residency.memory].parent != NONE
 
 
 def _eviction_price(state: ScheduleState, held: int, task: int) -> tuple[int, float, int]:
@@ -389,21 +363,14 @@ def _eviction_price(state: ScheduleState, held: int, task: int) -> tuple[int, fl
     weights = state.weights
     gone = max(residency.end, residency.valid)
     memory = residency.memory
-    parent = state.memories[memory].parent
+    parent = _spilled_to(state, memory)
     if parent == NONE:
         return gone, 0.0, 0
-    is_last = is_last_copy(state, held)
-    if is_last:
-        parent = _spilled_to(state, held)
-    elif state.memories[memory].aside != NONE:
-        aside = state.memories[memory].aside
-        if residency.slice != NONE and residency_in(state, residency.slice, aside) != NONE:
-            parent = aside
     back = cycles_on_idle_hardware(state, parent, memory, residency.bytes)
     away = next_use(state, held) - state.tasks[task].position
     tasks_of_a_core = max(0.0, away / state.rows.cores)
     price = weights.evict * back * weights.horizon / (weights.horizon + tasks_of_a_core)
-    if is_last:
+    if is_last_copy(state, held):
         out = cycles_on_idle_hardware(state, memory, parent, residency.bytes)
         return gone, price + weights.evict * out, TO_BE_TIMED
     return gone, price, 0
@@ -430,7 +397,7 @@ def evict(state: ScheduleState, held: int, task: int) -> int:
         if here.parent == NONE:
             return DOES_NOT_FIT
         if state.memories[here.parent].is_dram:
-            stop = spill(state, held, here.aside, here.parent)
+            stop = spill(state, held, here.parent)
         else:
             stop = _move_to_shared_memory(state, held, here.parent, task)
         if stop != DONE:
@@ -451,7 +418,7 @@ def _keep_aside(state: ScheduleState, held: int, aside: int) -> int:
     buffer = buffer_at(state.buffers, state.slices[residency.slice].buffer)
     if buffer.home != NONE or residency_in(state, residency.slice, aside) != NONE:
         return DONE
-    _, stop = copy_to(state, held, aside, 0, residency.end + 1)
+    _, stop = copy_to(state, held, aside, residency.end + 1)
     return DONE if stop in (UNREACHABLE, DOES_NOT_FIT) else stop
 
 
@@ -461,23 +428,9 @@ def _move_to_shared_memory(state: ScheduleState, held: int, parent: int, task: i
     No machine has more than one memory between a scratchpad and DRAM.
     """
     slice_ = state.residencies[held].slice
-    size = state.residencies[held].bytes
     ready = state.residencies[held].valid
-    request = CRequest(parent, size, ready, 0, ready, task, False)
-    address = cheapest_range(state, request)
-    if address == NONE:
-        return DOES_NOT_FIT
-    above = state.memories[parent].parent
-    while True:
-        other = _holder_in(space_in(state.space), parent, address, size)
-        if other == NONE:
-            break
-        if is_last_copy(state, other):
-            stop = UNREACHABLE if above == NONE else store(state, other, above)
-            if stop != DONE:
-                return stop
-        close(state, other)
-    new, free, stop = _take(state, slice_, request, address)
+    request = CRequest(parent, state.residencies[held].bytes, ready, 0, ready, task, False)
+    new, free, stop = allocate(state, slice_, request)
     if stop != DONE:
         return stop
     option, start, end = earliest_transfer(state, slice_, held, parent, max(free, ready), NEVER)

@@ -319,10 +319,9 @@ def fetch(
     if state.memories[parent].is_dram:
         while stop == UNREACHABLE:
             stop = _store_home(state, slice_)
-            if stop == DONE:
-                here, stop = _fetch_directly(state, slice_, memory, need, task, compact)
-            elif stop == UNREACHABLE:
+            if stop != DONE:
                 break
+            here, stop = _fetch_directly(state, slice_, memory, need, task, compact)
         return here, stop
     if residency_in(state, slice_, parent) == NONE:
         staged, stop = _fetch_directly(state, slice_, parent, need, task, False)
@@ -339,7 +338,7 @@ def _store_home(state: ScheduleState, slice_: int) -> int:
     here = memory_at(state.memories, state.residencies[entry.home].memory)
     if here.parent == NONE or not state.memories[here.parent].is_dram:
         return UNREACHABLE
-    return spill(state, entry.home, here.aside, here.parent)
+    return spill(state, entry.home, here.parent)
 
 
 def _fetch_directly(

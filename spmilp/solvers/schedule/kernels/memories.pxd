@@ -82,10 +82,7 @@ cdef (long long, long long, long long) take(
     long long task
 ) noexcept nogil
 
-@cython.locals(most=cython.longlong, begin=cython.longlong, total=cython.longlong)
-cdef long long room_in(State* state, long long memory) noexcept nogil
-
-@cython.locals(counted=cython.bint)
+@cython.locals(at_place=cython.bint)
 cdef bint is_counted(State* state, long long slice_, long long memory) noexcept nogil
 cdef bint settle_at(State* state, long long held, long long address) noexcept nogil
 cdef long long padded_size(

@@ -7,16 +7,14 @@ the row is kept, for it says which bytes are free from when; but blocks have no 
 those that are taken for a residency become one block, behind all others.
 """
 
-from collections.abc import Mapping
-
 import cython
 import numpy as np
 
-from spmilp.machine.machine import Machine, Memory, MemoryKind
+from spmilp.machine.machine import Machine, Memory
 from spmilp.solvers.schedule.kernels.records import Table, row_of, table
 from spmilp.solvers.schedule.kernels.schedule_state import AddressSpace, ScheduleState
 from spmilp.solvers.schedule.kernels.tables import alignment_of
-from spmilp.units import Bytes, MemoryIdx, align_up
+from spmilp.units import align_up
 
 if cython.compiled:
     pass  # the .pxd says what these are in C
@@ -39,17 +37,13 @@ else:
         return space.blocks[memory * space.most : (memory + 1) * space.most]
 
 
-def new_address_space(
-    machine: Machine, blocks: int, tensors: Mapping[MemoryIdx, Bytes], *, is_open: bool
-) -> AddressSpace:
+def new_address_space(machine: Machine, blocks: int, *, is_open: bool) -> AddressSpace:
     """Return empty memories, each with space for so many blocks.
 
-    Others have none: their addresses are given out in the end.
+    A memory without limit has none: its addresses are given out in the end.
 
     Parameters
     ----------
-    tensors
-        Where those of each DRAM end whose bytes count, too; they begin at address 0.
     is_open
         Whether addresses are open: usable bytes are one block then, whatever is reserved between.
         It ends with a whole unit of alignment: what lies last needs no bytes behind it.
@@ -63,27 +57,21 @@ def new_address_space(
     for memory in machine.memories:
         if memory.usable is None or memory.size is None:
             continue
-        if memory.kind is MemoryKind.DRAM and memory.index not in tensors:
-            continue
         row = rows[memory.index]
         if is_open:
             row[0] = (0, FREE, 0)
             row[1] = (align_up(memory.usable, alignment_of(machine, memory.index)), RESERVED, 0)
             space.length[memory.index] = 1
         else:
-            first = tensors.get(memory.index, 0)
-            space.length[memory.index] = _fill_row(row, memory, first, memory.size)
+            space.length[memory.index] = _fill_row(row, memory, memory.size)
     return space
 
 
-def _fill_row(row: Table, memory: Memory, first: int, size: int) -> int:
-    """Write down the blocks of a memory, empty from ``first`` on; return how many there are."""
-    reserved = [(taken.start, taken.end) for taken in memory.reserved if taken.start >= first]
-    if first > 0:
-        reserved.insert(0, (0, first))
-    edges = [(start, RESERVED) for start, _ in reserved]
-    edges += [(end, FREE) for _, end in reserved if end < size]
-    if not reserved or reserved[0][0] > 0:
+def _fill_row(row: Table, memory: Memory, size: int) -> int:
+    """Write down the blocks of an empty memory; return how many there are."""
+    edges = [(taken.start, RESERVED) for taken in memory.reserved]
+    edges += [(taken.end, FREE) for taken in memory.reserved if taken.end < size]
+    if not memory.reserved or memory.reserved[0].start > 0:
         edges.append((0, FREE))
     blocks = dict(sorted(edges, key=lambda edge: (edge[0], -edge[1])))
     for position, (start, holder) in enumerate(sorted(blocks.items())):
@@ -397,12 +385,12 @@ def free_range(state: ScheduleState, memory: int, size: int, by: int) -> int:
 def take(
     state: ScheduleState, slice_: int, memory: int, size: int, address: int, task: int
 ) -> tuple[int, int, int]:
-    """Give free bytes to a new residency that a task pins; -1 for none.
+    """Give free bytes to a new residency; return it, from when they are free, and why it stopped.
 
-    Returns
-    -------
-    tuple
-        The residency, the cycle from which its bytes are free, and why it stopped.
+    Parameters
+    ----------
+    task
+        The task by which it is pinned, or -1.
     """
     new = new_residency(state, slice_, memory, size)
     if new == NONE:
@@ -421,31 +409,13 @@ def take(
     return new, free, DONE
 
 
-def room_in(state: ScheduleState, memory: int) -> int:
-    """Return the most bytes that can lie together in a memory once all that ended has gone."""
-    blocks, count = blocks_of(space_in(state.space), memory), state.space.length[memory]
-    alignment = state.memories[memory].alignment
-    most, begin, total = 0, NONE, 0
-    for block in range(count):
-        if blocks[block].holder != FREE:
-            begin = NONE
-            continue
-        if begin == NONE:
-            begin = (blocks[block].start + alignment - 1) // alignment * alignment
-        most = max(most, blocks[block + 1].start - begin)
-        total += blocks[block + 1].start - blocks[block].start
-    return total if state.is_open else most
-
-
 def is_counted(state: ScheduleState, slice_: int, memory: int) -> bool:
-    """Say whether a slice takes bytes of a memory: not where its tensor has them, nor of no end."""
+    """Say whether a slice takes bytes of a memory; in DRAM only besides tensors, with a limit."""
     if not state.memories[memory].is_dram:
         return True
-    if state.space.length[memory] == 0:
-        return False
     buffer = buffer_at(state.buffers, state.slices[slice_].buffer)
-    counted: bool = buffer.begins != memory and buffer.ends != memory
-    return counted
+    at_place: bool = buffer.begins == memory or buffer.ends == memory
+    return state.space.length[memory] > 0 and not at_place
 
 
 def settle_at(state: ScheduleState, held: int, address: int) -> bool:

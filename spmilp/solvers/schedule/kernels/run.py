@@ -3,7 +3,7 @@
 And what kept it from a plan, as data and in words.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from threading import Timer
@@ -12,7 +12,7 @@ import numpy as np
 
 from spmilp.errors import DoesNotFitError, Shortage, SpmilpError
 from spmilp.machine.controllers import CONTROLLERS, defects_of
-from spmilp.machine.machine import MemoryKind
+from spmilp.machine.machine import Machine, MemoryKind
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem, Slice, Task
 from spmilp.problem.strides import (
@@ -24,8 +24,8 @@ from spmilp.problem.strides import (
 from spmilp.processes import interruptibly
 from spmilp.solvers.common.fit import least_bytes, parts_of
 from spmilp.solvers.schedule.kernels.addresses import (
-    ends_of_tensors,
-    give_addresses_in_drams,
+    are_packed,
+    machines_for_spills,
     packed,
 )
 from spmilp.solvers.schedule.kernels.extract import columns_of
@@ -38,6 +38,7 @@ from spmilp.solvers.schedule.kernels.schedule_state import (
     COUNT_FAILED_SLICE,
     COUNT_FAILED_TASK,
     COUNT_LATEST,
+    FREE,
     ScheduleState,
     Stop,
     TableRows,
@@ -54,7 +55,7 @@ from spmilp.solvers.schedule.kernels.tables import (
     tables_with_all_pairs,
 )
 from spmilp.solvers.schedule.kernels.timeline import new_timeline
-from spmilp.units import Bytes, MemoryIdx, TaskIdx, align_up
+from spmilp.units import MemoryIdx, TaskIdx, align_up
 
 RESIDENCY = (
     *("slice", "memory", "offset", "bytes", "start", "valid", "end"),
@@ -128,13 +129,9 @@ class Runner:
     def __init__(self, problem: Problem, *, multicasts: bool = True) -> None:
         self.problem = problem
         self._tables: ProblemTables = problem_tables(problem)
-        self._ends = ends_of_tensors(problem)
         # A buffer that is pinned to a shared memory may not lie in another one.
-        self._keeps_off_shared = any(
-            problem.machine.memories[memory].kind is MemoryKind.SHARED
-            for pin in problem.pins.buffers
-            for memory in pin.memories
-        )
+        shared = {one.index for one in problem.machine.memories if one.kind is MemoryKind.SHARED}
+        self._keeps_off_shared = any(shared & {*pin.memories} for pin in problem.pins.buffers)
         self._machine: MachineTables | None = None
         self._pairs: set[tuple[MemoryIdx, MemoryIdx]] = set()
         able = any(engine.multicast for engine in problem.machine.engines)
@@ -176,34 +173,22 @@ class Runner:
         machine = self._machine_for(cores)
         reach = TASKS_AHEAD * machine.cores.size if multicasts and self.can_multicast else 0
 
-        def run_with(ends: Mapping[MemoryIdx, Bytes]) -> tuple[Stop, ScheduleState]:
-            return self._run(
-                lambda: self._new_state(
-                    machine, order, cores, weights, latest, reach, is_open, ends
-                ),
-                order,
-                seconds,
-            )
-
-        stop, state = run_with({})
-        if stop is Stop.DONE and not give_addresses_in_drams(self.problem, state, self._ends):
-            return run_with(self._ends)
-        return stop, state
-
-    def _run(
-        self, new_state: Callable[[], ScheduleState], order: Ints, seconds: float | None
-    ) -> tuple[Stop, ScheduleState]:
-        """Run the scheduler with tables that grow until they are large enough."""
+        endless, beside_tensors = machines_for_spills(self.problem)
+        room = endless
         while True:
-            state = new_state()
+            state = self._new_state(machine, order, cores, weights, latest, reach, is_open, room)
             with _given_up_after(seconds, state):
                 if len(self.problem.tasks) < MANY_TASKS:
                     stop = Stop(generate_schedule(state, order))
                 else:
                     stop = Stop(interruptibly(generate_schedule, state, order))
-            if stop not in FULL:
+            is_counted = room is beside_tensors
+            if stop in FULL:
+                self.growth *= 2
+            elif stop is Stop.DONE and not (is_counted or are_packed(self.problem, state)):
+                room = beside_tensors
+            else:
                 return stop, state
-            self.growth *= 2
 
     def with_addresses(
         self, order: Ints, columns: PlanColumns, weights: Weights, *, multicasts: bool = True
@@ -239,7 +224,7 @@ class Runner:
         latest: int,
         reach: int,
         is_open: bool,
-        ends: Mapping[MemoryIdx, Bytes],
+        room: Machine,
     ) -> ScheduleState:
         given, resources = self._tables, machine.resources.size
         rows, blocks = 1 + int(self._rows * self.growth), 1 + int(BLOCKS * self.growth)
@@ -269,7 +254,7 @@ class Runner:
             transfers=table(rows, *TRANSFER),
             prices=np.zeros(blocks, PRICE).view(np.recarray),
             counts=np.array([0, 0, NONE, NONE, NONE, latest], np.int64),
-            space=new_address_space(self.problem.machine, blocks, ends, is_open=is_open),
+            space=new_address_space(room, blocks, is_open=is_open),
             timeline=new_timeline(resources, int(1024 * resources * self.growth) + 16 * rows),
             scale=machine.scale,
             reach=reach,
@@ -372,7 +357,7 @@ def shortage_of(problem: Problem, stop: Stop, state: ScheduleState) -> Shortage 
         )
     task, core = problem.tasks[number], int(state.tasks[number].core)
     memory = problem.machine.memories[problem.machine.cores[core].memory]
-    stuck = _what_dram_has_no_room_for(problem, state, task, memory.index)
+    stuck = _left_in(problem, state, task, memory.index)
     if stuck is not None:
         return stuck
     staying = [
@@ -394,28 +379,31 @@ def shortage_of(problem: Problem, stop: Stop, state: ScheduleState) -> Shortage 
     )
 
 
-def _what_dram_has_no_room_for(
+def _left_in(
     problem: Problem, state: ScheduleState, task: Task, memory: MemoryIdx
 ) -> Shortage | None:
-    """Return the smallest buffer that a DRAM with a limit keeps from leaving a memory."""
-    parents, is_dram = state.memories["parent"], state.memories["is_dram"]
-    above = int(parents[memory]) if is_dram[parents[memory]] else int(parents[parents[memory]])
-    dram, room = problem.machine.memories[above], int(state.memories[above].room)
-    held = state.buffers["home"]
-    is_stuck = (held != NONE) & (state.buffers["in_dram"] == NONE)
-    is_stuck &= state.residencies["memory"][held] == memory
-    is_stuck &= (state.buffers["ends"] != memory) & (state.residencies["bytes"][held] > room)
-    least = min(
-        (problem.buffers[buffer] for buffer in np.flatnonzero(is_stuck)),
-        key=lambda buffer: buffer.bytes,
-        default=None,
+    """Return the smallest buffer in a memory for which a DRAM with a limit has no gap, if any."""
+    parents, space = state.memories["parent"], state.space
+    above = int(parents[memory])
+    dram = problem.machine.memories[above if state.memories[above].is_dram else parents[above]]
+    first, length = dram.index * space.most, int(space.length[dram.index])
+    if dram.usable is None or length == 0:
+        return None
+    blocks = space.blocks[first : first + length + 1]
+    gap = int(np.diff(blocks["start"])[blocks["holder"][:-1] == FREE].max(initial=0))
+    held = (
+        buffer
+        for buffer, row in zip(problem.buffers, state.buffers, strict=True)
+        if row.home != NONE and row.in_dram == NONE and row.ends != memory and buffer.bytes > gap
+        if state.residencies[row.home].memory == memory
     )
-    if least is None or dram.usable is None:
+    least = min(held, key=lambda buffer: buffer.bytes, default=None)
+    if least is None:
         return None
     return Shortage(
         what="what is spilled",
         memory=dram.name,
-        needed=dram.usable - room + least.bytes,
+        needed=dram.usable - gap + least.bytes,
         usable=dram.usable,
         parts=((least.name, least.bytes),),
         task=task.name,

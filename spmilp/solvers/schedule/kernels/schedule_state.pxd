@@ -61,7 +61,6 @@ ctypedef struct MemoryRow:
     long long is_dram
     long long parent
     long long aside
-    long long room
     long long settled
     long long loads_saved
     long long counted_for

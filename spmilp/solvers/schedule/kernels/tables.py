@@ -6,7 +6,7 @@ engine can copy, and in how many cycles, kernels read from these tables (``trans
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import inf, lcm
+from math import lcm
 from operator import add
 
 import numpy as np
@@ -125,8 +125,7 @@ def _core_table(machine: Machine) -> Table:
 def _memory_table(machine: Machine) -> Table:
     memories = table(
         len(machine.memories),
-        *("alignment", "is_dram", "parent", "aside", "room"),
-        *("settled", "loads_saved", "counted_for"),
+        *("alignment", "is_dram", "parent", "aside", "settled", "loads_saved", "counted_for"),
     )
     for memory in machine.memories:
         memories[memory.index] = (
@@ -134,7 +133,6 @@ def _memory_table(machine: Machine) -> Table:
             memory.kind is MemoryKind.DRAM,
             next_towards_dram(machine, memory.index),
             shared_memory_beside(machine, memory.index),
-            NO_LIMIT,
             0,
             0,
             0,
@@ -152,46 +150,31 @@ def next_towards_dram(machine: Machine, memory: MemoryIdx) -> MemoryIdx:
 
 
 def shared_memory_beside(machine: Machine, memory: MemoryIdx) -> MemoryIdx:
-    """Return the shared memory to which a scratchpad spills rather than to a DRAM; -1 for none.
+    """Return the shared memory to which a scratchpad next to a DRAM rather spills; -1 for none.
 
-    It is the quickest there and back, quicker than the DRAM next to the scratchpad, and all cores
-    get what lies there, by DRAM if need be. Where spills have to pass a shared memory, there is
-    none beside.
+    All cores can be filled from it, and it is the quickest there and back, quicker than the DRAM.
     """
-    nearest = next_towards_dram(machine, memory)
-    if machine.memories[memory].kind is not MemoryKind.SPM or not _is_dram(machine, nearest):
+    routes, nearest = routes_of(machine), next_towards_dram(machine, memory)
+    is_spm = machine.memories[memory].kind is MemoryKind.SPM
+    if not is_spm or nearest not in {dram.index for dram in machine.drams}:
         return NONE
 
-    def all_can_read(other: MemoryIdx) -> bool:
-        if _is_dram(machine, next_towards_dram(machine, other)):
-            return True
-        engines_for = routes_of(machine).engines_for
-        return all(engines_for(other, core.memory) for core in machine.cores)
+    def there_and_back(other: MemoryIdx) -> int:
+        cycles = 0
+        for ends in ((memory, other), (other, memory)):
+            route, able = routes.between(*ends), routes.engines_for(*ends)
+            every = [transfer_cycles(machine.engines[e], route, USUAL) for e in able if route]
+            cycles += min(every, default=NO_LIMIT)
+        return cycles
 
-    beside = [
-        other.index
-        for other in machine.memories
-        if other.kind is MemoryKind.SHARED and all_can_read(other.index)
-    ]
-
-    def there_and_back(other: MemoryIdx) -> float:
-        return _cycles_between(machine, memory, other) + _cycles_between(machine, other, memory)
-
-    found = min((nearest, *beside), key=there_and_back)
+    shared = (
+        one.index
+        for one in machine.memories
+        if one.kind is MemoryKind.SHARED
+        and all(routes.engines_for(one.index, core.memory) for core in machine.cores)
+    )
+    found = min((nearest, *shared), key=there_and_back)
     return NONE if found == nearest else found
-
-
-def _is_dram(machine: Machine, memory: MemoryIdx) -> bool:
-    return memory != NONE and machine.memories[memory].kind is MemoryKind.DRAM
-
-
-def _cycles_between(machine: Machine, source: MemoryIdx, target: MemoryIdx) -> float:
-    """Return the cycles of a transfer of a usual size; infinite where no engine makes it."""
-    routes = routes_of(machine)
-    route, engines = routes.between(source, target), routes.engines_for(source, target)
-    if route is None:
-        return inf
-    return min((transfer_cycles(machine.engines[e], route, USUAL) for e in engines), default=inf)
 
 
 def alignment_of(machine: Machine, memory: MemoryIdx) -> int:

@@ -23,7 +23,6 @@ from spmilp.solvers.schedule.kernels.schedule_state cimport (
     Option,
     Resource,
     State,
-    buffer_at,
     core_at,
     memory_at,
     option_at,
@@ -91,19 +90,18 @@ cdef (long long, long long) write_down(
 ) noexcept nogil
 cdef void fill(State* state, long long residency, long long move) noexcept nogil
 
-cdef long long store(State* state, long long held, long long dram) noexcept nogil
+@cython.locals(aside=cython.longlong, new=cython.longlong, stop=cython.longlong)
+cdef long long spill(State* state, long long held, long long dram) noexcept nogil
 
-@cython.locals(new=cython.longlong, stop=cython.longlong, by=cython.longlong)
-cdef long long spill(
-    State* state, long long held, long long aside, long long dram
-) noexcept nogil
+@cython.locals(new=cython.longlong, stop=cython.longlong)
+cdef long long store(State* state, long long held, long long dram) noexcept nogil
 
 @cython.locals(
     ready=cython.longlong, option=cython.longlong, start=cython.longlong, end=cython.longlong,
     new=cython.longlong, free=cython.longlong, stop=cython.longlong
 )
 cdef (long long, long long) copy_to(
-    State* state, long long held, long long memory, long long by, long long before
+    State* state, long long held, long long memory, long long before
 ) noexcept nogil
 
 @cython.locals(

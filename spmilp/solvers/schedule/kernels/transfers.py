@@ -51,7 +51,7 @@ else:
     from spmilp.solvers.schedule.kernels.timeline import earliest_gap, occupy
 
     CMulticast = _Multicast
-    task_at = slice_at = buffer_at = core_at = memory_at = pair_row_at = option_at = row_of
+    task_at = slice_at = core_at = memory_at = pair_row_at = option_at = row_of
     resource_at = residency_at = transfer_at = row_of
     timeline_in = whole
 
@@ -244,68 +244,56 @@ def fill(state: ScheduleState, residency: int, move: int) -> None:
     filled.filled_by_transfer = move
 
 
+def spill(state: ScheduleState, held: int, dram: int) -> int:
+    """Copy a whole buffer to the shared memory beside, or to DRAM if bytes there are not free."""
+    aside = state.memories[state.residencies[held].memory].aside
+    if aside != NONE:
+        new, stop = copy_to(state, held, aside, NEVER)
+        if stop == DONE:
+            state.buffers[state.slices[state.residencies[held].slice].buffer].home = new
+        if stop != UNREACHABLE and stop != DOES_NOT_FIT:
+            return stop
+    return store(state, held, dram)
+
+
 def store(state: ScheduleState, held: int, dram: int) -> int:
     """Copy a whole buffer to DRAM as soon as it is valid and there is room."""
-    return spill(state, held, NONE, dram)
+    new, stop = copy_to(state, held, dram, NEVER)
+    if stop == DONE:
+        state.buffers[state.slices[state.residencies[held].slice].buffer].in_dram = new
+    return stop
 
 
-def spill(state: ScheduleState, held: int, aside: int, dram: int) -> int:
-    """Copy a whole buffer to a shared memory as soon as it is valid, or to DRAM.
+def copy_to(state: ScheduleState, held: int, memory: int, before: int) -> tuple[int, int]:
+    """Copy a residency to another memory as soon as it is valid; return the copy, and why not.
 
-    To the one in which bytes are free by then, the shared one first; or else to the one in which
-    there will be.
-    """
-    memory, by = aside, 0
-    while True:
-        stop = UNREACHABLE
-        if memory != NONE:
-            new, stop = copy_to(state, held, memory, by, NEVER)
-        if stop == DONE:
-            buffer = buffer_at(state.buffers, state.slices[state.residencies[held].slice].buffer)
-            if memory == dram:
-                buffer.in_dram = new
-            else:
-                buffer.home = new
-        if stop not in (UNREACHABLE, DOES_NOT_FIT) or (memory == dram and by == NEVER):
-            return stop
-        if memory == dram:
-            by = NEVER
-        memory = aside if memory == dram else dram
-
-
-def copy_to(state: ScheduleState, held: int, memory: int, by: int, before: int) -> tuple[int, int]:
-    """Copy a residency to another memory as soon as it is valid, where it leaves the smallest gap.
+    In a shared memory the bytes must be free by then; only those of a DRAM are waited for.
 
     Parameters
     ----------
-    by
-        Cycle by which the bytes must be free, if that is later than the copy could start.
     before
-        Cycle before which the copy must end if all bytes are free.
-
-    Returns
-    -------
-    tuple
-        The copy, and why there is none.
+        Cycle before which it must have been copied, if the bytes are free.
     """
     slice_, ready = state.residencies[held].slice, state.residencies[held].valid
     size = state.slices[slice_].bytes
     option, start, end = earliest_transfer(state, slice_, held, memory, ready, before)
     if option == NONE:
         return NONE, UNREACHABLE
-    if is_counted(state, slice_, memory):
-        address = free_range(state, memory, size, max(start, by))
-        if address == NONE:
-            return NONE, DOES_NOT_FIT
-        new, free, stop = take(state, slice_, memory, size, address, NONE)
-        if stop != DONE:
-            return NONE, stop
-        if free > start:
-            option, start, end = earliest_transfer(state, slice_, held, memory, free, NEVER)
-    else:
+    if not is_counted(state, slice_, memory):
         new = new_residency(state, slice_, memory, size)
         if new == NONE:
             return NONE, RESIDENCIES_FULL
+        return new, transfer(state, slice_, held, new, option, start, end)
+    address = free_range(state, memory, size, start)
+    if address == NONE and state.memories[memory].is_dram:
+        address = free_range(state, memory, size, NEVER)
+    if address == NONE:
+        return NONE, DOES_NOT_FIT
+    new, free, stop = take(state, slice_, memory, size, address, NONE)
+    if stop != DONE:
+        return NONE, stop
+    if free > start:
+        option, start, end = earliest_transfer(state, slice_, held, memory, free, NEVER)
     return new, transfer(state, slice_, held, new, option, start, end)
 
 
