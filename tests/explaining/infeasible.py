@@ -156,7 +156,7 @@ UNPROVEN: dict[str, tuple[Callable[[], Problem], Obstacle, str, str, int, int]] 
     ),
     "nothing can be spilled": (
         nothing_can_be_spilled_to_the_dram,
-        *(Obstacle.ROOM, "what is spilled", "dram", 3596, 200),
+        *(Obstacle.ROOM, "what is spilled", "dram", 3604, 200),
     ),
 }
 

@@ -12,7 +12,9 @@ from spmilp.bounds.best import Bound, all_bounds
 from spmilp.checker.check import check
 from spmilp.errors import DoesNotFitError
 from spmilp.machine.machine import Core, CoreKind, Engine, Link, Machine, Memory, MemoryKind
+from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Objective, Quantity
+from spmilp.problem.pins import BufferPin, Pins
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.schedule.kernels.tables import MOST_MEMORIES_WITH_ALL_PAIRS
@@ -173,6 +175,87 @@ def test_bytes_that_nothing_has_filled_yet_are_no_source(spm: int, l2: int) -> N
 
     assert len(plans) > 20
     assert [check(problem, plan) for plan in plans] == [()] * len(plans)
+
+
+def beside(spm: int, l2: int) -> Machine:
+    """Return two cores that reach a slow DRAM, and a shared memory of ``l2`` bytes if any."""
+    bare = star(2, spm)
+    links = [
+        replace(link, rate=Fraction(1)) if "dram" in (link.source, link.target) else link
+        for link in bare.links
+    ]
+    shared = [Memory(index=3, name="l2", kind=MemoryKind.SHARED, size=l2)] if l2 else []
+    for one in shared:
+        for source, target in ((one.name, "switch"), ("switch", one.name)):
+            links.append(Link(index=len(links), source=source, target=target, rate=Fraction(8)))
+    return replace(bare, memories=(*bare.memories, *shared), links=tuple(links))
+
+
+def lies_in(problem: Problem, plan: Plan, memory: str) -> bool:
+    """Say whether a plan puts anything into a memory beside tensors."""
+    index = next(one.index for one in problem.machine.memories if one.name == memory)
+    return any(
+        one.memory == index
+        and one.slice is not None
+        and problem.buffers[problem.slices[one.slice].buffer].place is None
+        for one in plan.residencies
+    )
+
+
+def test_what_is_spilled_lies_in_a_shared_memory_that_is_nearer_than_dram() -> None:
+    without, with_l2 = (chain(beside(1100, l2), layers=4, strips=5) for l2 in (0, 4096))
+    slow, quick = solve(without).plan, solve(with_l2).plan
+
+    assert slow is not None
+    assert quick is not None
+    assert check(with_l2, quick) == ()
+    assert lies_in(without, slow, "dram")
+    assert lies_in(with_l2, quick, "l2")
+    assert not lies_in(with_l2, quick, "dram")
+    assert quick.claim.makespan < 0.8 * slow.claim.makespan
+
+
+def test_what_a_small_shared_memory_has_no_room_for_goes_to_dram() -> None:
+    problem = chain(beside(1100, 640), layers=4, strips=5)
+
+    plan = solve(problem).plan
+
+    assert plan is not None
+    assert check(problem, plan) == ()
+    assert lies_in(problem, plan, "l2")
+    assert lies_in(problem, plan, "dram")
+
+
+@pytest.mark.parametrize(
+    ("spm", "layers", "strips", "weights", "spilled"), [(1000, 3, 4, 64, 0), (1600, 8, 7, 256, 512)]
+)
+def test_values_stay_where_a_dram_with_a_limit_has_no_room_for_them(
+    spm: int, layers: int, strips: int, weights: int, spilled: int
+) -> None:
+    unlimited = chain(star(2, spm), layers, strips, weights=weights)
+    limit = sum(tensor.bytes for tensor in unlimited.tensors) + spilled
+    dram, *others = unlimited.machine.memories
+    machine = replace(unlimited.machine, memories=(replace(dram, size=limit), *others))
+    problem = replace(unlimited, machine=machine)
+
+    plan = solve(problem).plan
+
+    assert plan is not None
+    assert check(problem, plan) == ()
+
+
+def test_a_buffer_that_may_lie_in_another_shared_memory_alone_is_not_spilled_beside() -> None:
+    problem = chain(beside(1100, 4096), layers=4, strips=5)
+    other = Memory(index=4, name="far", kind=MemoryKind.SHARED, size=4096)
+    machine = replace(problem.machine, memories=(*problem.machine.memories, other))
+    inner = [b.index for b in problem.buffers if b.place is None]
+    pins = Pins(buffers=tuple(BufferPin(buffer=b, memories=(1, 2, 4)) for b in inner))
+    pinned = replace(problem, machine=machine, pins=pins)
+
+    plan = solve(pinned).plan
+
+    assert plan is not None
+    assert check(pinned, plan) == ()
 
 
 @pytest.mark.full

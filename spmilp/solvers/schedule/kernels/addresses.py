@@ -10,15 +10,17 @@ from heapq import heappop, heappush
 
 import numpy as np
 
+from spmilp.cached import cached
 from spmilp.errors import DoesNotFitError, Shortage
-from spmilp.machine.machine import Memory, MemoryKind
+from spmilp.machine.machine import ByteRange, Machine, Memory, MemoryKind
 from spmilp.packing import Item, PackingOptions, PackingProblem, minimise, pack
 from spmilp.plan.plan import Residency
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.problem.strides import layout_at_place
-from spmilp.solvers.schedule.kernels.plan_columns import PlanColumns
-from spmilp.solvers.schedule.kernels.records import Ints
+from spmilp.solvers.schedule.kernels.plan_columns import PlanColumns, buffer_columns
+from spmilp.solvers.schedule.kernels.records import NEVER, Ints
+from spmilp.solvers.schedule.kernels.schedule_state import ScheduleState
 from spmilp.solvers.schedule.kernels.tables import alignment_of
 from spmilp.units import Bytes, Cycles, MemoryIdx, SliceIdx, align_up
 
@@ -47,24 +49,33 @@ def packed(problem: Problem, columns: PlanColumns) -> PlanColumns | None:
         if there.size > MOST_ITEMS:
             return None
         alignment = alignment_of(problem.machine, memory.index)
-        nodes = min(NODES, NODES_AND_ITEMS // there.size)
-        options = PackingOptions(node_limit=nodes, cliques=False, conflict=False)
-        found = find(_packing_problem(memory, alignment, columns, there), options)
+        rows = (columns.bytes, columns.first, columns.last, columns.offset)
+        items = _packing_problem(memory, alignment, [row[there] for row in rows])
+        found = find(items, _options(there.size))
         if found.offsets is None:
             return None
         offset[there] = found.offsets
     return columns._replace(offset=offset)
 
 
-def _packing_problem(
-    memory: Memory, alignment: Bytes, columns: PlanColumns, there: Ints
-) -> PackingProblem:
-    """Return the problem of the offsets of what lies in a memory."""
-    rows = (column[there].tolist() for column in (columns.bytes, columns.first, columns.last))
-    first_at: dict[Bytes, int] = {}
+def _options(items: int) -> PackingOptions:
+    nodes = min(NODES, NODES_AND_ITEMS // max(1, items))
+    return PackingOptions(node_limit=nodes, cliques=False, conflict=False)
+
+
+def _packing_problem(memory: Memory, alignment: Bytes, columns: Sequence[Ints]) -> PackingProblem:
+    """Return the problem of the offsets of what lies in a memory.
+
+    Parameters
+    ----------
+    columns
+        Bytes, start and end of each; and a number that those with bytes in common share.
+    """
+    *rows, common = (column.tolist() for column in columns)
+    first_at: dict[int, int] = {}
     together = []
-    for item, offset in enumerate(columns.offset[there].tolist()):
-        other = first_at.setdefault(offset, item)
+    for item, number in enumerate(common):
+        other = first_at.setdefault(number, item)
         if other != item:
             together.append((other, item))
     return PackingProblem(
@@ -79,12 +90,18 @@ def _packing_problem(
 
 
 class DramAllocator:
-    """Gives out addresses of one DRAM from low to high; reuses freed ones for the same size."""
+    """Gives out addresses of one DRAM from low to high; reuses freed ones for the same size.
+
+    Attributes
+    ----------
+    top
+        The address behind all that were given out.
+    """
 
     def __init__(self, memory: Memory, alignment: int) -> None:
         self._memory = memory
         self._alignment = alignment
-        self._top: Bytes = 0
+        self.top: Bytes = 0
         self._returned: dict[Bytes, list[tuple[Cycles, Bytes]]] = {}
 
     def take(self, size: Bytes, start: Cycles, end: Cycles) -> Bytes:
@@ -107,20 +124,20 @@ class DramAllocator:
         return address
 
     def _above_all(self, size: Bytes) -> Bytes:
-        address = align_up(self._top, self._alignment)
+        address = align_up(self.top, self._alignment)
         for taken in self._memory.reserved:
             if address < taken.end and taken.start < address + size:
                 address = align_up(taken.end, self._alignment)
-        self._top = address + size
+        self.top = address + size
         limit = self._memory.size
-        if limit is not None and self._top > limit:
+        if limit is not None and self.top > limit:
             raise DoesNotFitError(
-                f"memory {self._memory.name}: tensors and spilled buffers need {self._top} B > "
-                f"{limit} B; use a larger memory or larger scratchpads (fewer spills)",
+                f"memory {self._memory.name}: tensors need {self.top} B > {limit} B; use a larger "
+                "memory",
                 Shortage(
                     what="what is spilled",
                     memory=self._memory.name,
-                    needed=self._top - limit + (self._memory.usable or 0),
+                    needed=self.top - limit + (self._memory.usable or 0),
                     usable=self._memory.usable or 0,
                     parts=(),
                 ),
@@ -134,27 +151,78 @@ def dram_addresses(
 ) -> tuple[tuple[Bytes, ...], list[Residency]]:
     """Return the address of each DRAM tensor, and the residencies with addresses in DRAM too.
 
+    What is spilled to a DRAM with a limit keeps its address.
+
     Raises
     ------
     DoesNotFitError
-        If a DRAM with a limit is too small.
+        If a DRAM with a limit is too small for its tensors.
     """
-    end = max((one.end for one in residencies), default=0)
+    allocators, tensors = _with_tensors(problem)
+    placed = list(residencies)
+    for one in sorted(residencies, key=lambda residency: (residency.start, residency.index)):
+        memory = problem.machine.memories[one.memory]
+        if memory.kind is not MemoryKind.DRAM or one.slice is None:
+            continue
+        home = _address_at_place(problem, one.slice, one.memory, tensors)
+        if home is None and memory.size is None:
+            home = allocators[one.memory].take(one.bytes, one.start, one.end)
+        if home is not None:
+            placed[one.index] = replace(one, offset=home)
+    return tensors, placed
+
+
+@cached
+def machines_for_spills(problem: Problem) -> tuple[Machine, Machine]:
+    """Return the machine with DRAMs without limit, and with those bytes that tensors leave.
+
+    Where tensors do not fit, there is no plan, and the second one is the machine as it is.
+    """
+    machine = problem.machine
+    try:
+        allocators, _ = _with_tensors(problem)
+    except DoesNotFitError:
+        return machine, machine
+    if all(dram.size is None for dram in machine.drams):
+        return machine, machine
+    endless, beside = list(machine.memories), list(machine.memories)
+    for dram in machine.drams:
+        top = allocators[dram.index].top
+        above = tuple(taken for taken in dram.reserved if taken.start >= top)
+        endless[dram.index] = replace(dram, size=None, reserved=())
+        if dram.size is not None and top > 0:
+            beside[dram.index] = replace(dram, reserved=(ByteRange(0, top), *above))
+    return replace(machine, memories=tuple(endless)), replace(machine, memories=tuple(beside))
+
+
+def are_packed(problem: Problem, state: ScheduleState) -> bool:
+    """Pack what a schedule spills to DRAMs with a limit; say whether there are addresses for it."""
+    rows, buffers = state.made_residencies(), buffer_columns(problem)
+    buffer = buffers.of_slices[rows["slice"]]
+    at_place = (buffers.starts_in[buffer] == rows["memory"]) | (
+        buffers.ends_in[buffer] == rows["memory"]
+    )
+    for memory in machines_for_spills(problem)[1].drams:
+        there = np.flatnonzero((rows["memory"] == memory.index) & ~at_place)
+        if memory.size is None or there.size == 0:
+            continue
+        columns = rows["bytes"][there], rows["start"][there], rows["end"][there], there
+        alignment = alignment_of(problem.machine, memory.index)
+        found = pack(_packing_problem(memory, alignment, columns), _options(there.size))
+        if found.offsets is None:
+            return False
+        rows["offset"][there] = found.offsets
+    return True
+
+
+def _with_tensors(problem: Problem) -> tuple[dict[MemoryIdx, DramAllocator], tuple[Bytes, ...]]:
+    """Return what gives out addresses of each DRAM, and those that tensors have for all time."""
     machine = problem.machine
     allocators = {
         memory.index: DramAllocator(memory, alignment_of(machine, memory.index))
         for memory in machine.drams
     }
-    tensors = tuple(allocators[t.memory].take(t.bytes, 0, end + 1) for t in problem.tensors)
-    placed = list(residencies)
-    for one in sorted(residencies, key=lambda residency: (residency.start, residency.index)):
-        if machine.memories[one.memory].kind is not MemoryKind.DRAM or one.slice is None:
-            continue
-        home = _address_at_place(problem, one.slice, one.memory, tensors)
-        if home is None:
-            home = allocators[one.memory].take(one.bytes, one.start, one.end)
-        placed[one.index] = replace(one, offset=home)
-    return tensors, placed
+    return allocators, tuple(allocators[t.memory].take(t.bytes, 0, NEVER) for t in problem.tensors)
 
 
 def _address_at_place(

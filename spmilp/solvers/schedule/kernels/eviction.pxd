@@ -7,10 +7,9 @@ from spmilp.solvers.schedule.kernels.memories cimport (
     free_by,
     gathered,
     is_last_copy,
-    new_residency,
     next_use,
-    padded_size,
-    settle_at,
+    residency_in,
+    take,
 )
 from spmilp.solvers.schedule.kernels.records cimport NEVER, NONE
 from spmilp.solvers.schedule.kernels.schedule_state cimport (
@@ -19,19 +18,20 @@ from spmilp.solvers.schedule.kernels.schedule_state cimport (
     DONE,
     FREE,
     RESERVED,
-    RESIDENCIES_FULL,
     UNREACHABLE,
     Block,
     Space,
     State,
     buffer_at,
+    memory_at,
     residency_at,
     space_in,
 )
 from spmilp.solvers.schedule.kernels.transfers cimport (
+    copy_to,
     cycles_on_idle_hardware,
     earliest_transfer,
-    store,
+    spill,
     transfer,
 )
 
@@ -53,10 +53,6 @@ cdef (long long, long long, long long) allocate(
     State* state, long long slice_, CRequest request
 ) noexcept nogil
 
-@cython.locals(free=cython.longlong)
-cdef (long long, long long, long long) _allocate_cleared(
-    State* state, long long slice_, CRequest request, long long address
-) noexcept nogil
 cdef (long long, long long) _with_room_made(State* state, CRequest request) noexcept nogil
 
 @cython.locals(
@@ -89,13 +85,16 @@ cdef double _with_waiting(
     State* state, CRequest request, double cost, long long free
 ) noexcept nogil
 
-@cython.locals(_=cython.longlong, end=cython.longlong, until=cython.longlong)
+@cython.locals(
+    _=cython.longlong, end=cython.longlong, until=cython.longlong, there=cython.longlong
+)
 cdef long long _end_of_stores(
     State* state, long long memory, long long first, long long last
 ) noexcept nogil
 
 @cython.locals(free_from=cython.longlong, store=cython.longlong, cost=cython.double)
 cdef void _price_all_blocks(State* state, long long memory, long long task) noexcept nogil
+cdef long long _spilled_to(State* state, long long memory) noexcept nogil
 cdef bint _is_evictable(State* state, long long held, long long task) noexcept nogil
 
 @cython.locals(away=cython.longlong, tasks_of_a_core=cython.double)
@@ -105,7 +104,12 @@ cdef (long long, double, long long) _eviction_price(
 cdef long long _holder_in(
     Space* space, long long memory, long long address, long long size
 ) noexcept nogil
+
+@cython.locals(stop=cython.longlong)
 cdef long long evict(State* state, long long held, long long task) noexcept nogil
+
+@cython.locals(_=cython.longlong, stop=cython.longlong)
+cdef long long _keep_aside(State* state, long long held, long long aside) noexcept nogil
 
 @cython.locals(
     new=cython.longlong, free=cython.longlong, stop=cython.longlong, option=cython.longlong,

@@ -52,10 +52,9 @@ else:
         free_by,
         gathered,
         is_last_copy,
-        new_residency,
         next_use,
-        padded_size,
-        settle_at,
+        residency_in,
+        take,
     )
     from spmilp.solvers.schedule.kernels.records import NEVER, NONE
     from spmilp.solvers.schedule.kernels.schedule_state import (
@@ -64,18 +63,18 @@ else:
         DONE,
         FREE,
         RESERVED,
-        RESIDENCIES_FULL,
         UNREACHABLE,
     )
     from spmilp.solvers.schedule.kernels.transfers import (
+        copy_to,
         cycles_on_idle_hardware,
         earliest_transfer,
-        store,
+        spill,
         transfer,
     )
 
     CRequest = Request
-    buffer_at = residency_at = row_of
+    buffer_at = memory_at = residency_at = row_of
     # In place of the end of a store for which no gap has been looked for.
     TO_BE_TIMED = NONE
 
@@ -92,38 +91,20 @@ def allocate(state: ScheduleState, slice_: int, request: Request) -> tuple[int, 
         address, stop = _with_room_made(state, request)
         if stop != DONE:
             return NONE, 0, stop
-        return _allocate_cleared(state, slice_, request, address)
+        return take(state, slice_, request.memory, request.size, address, request.task)
     address = cheapest_range(state, request)
-    if address == NONE:
-        return NONE, 0, DOES_NOT_FIT
-    while True:
+    while address != NONE:
         held = _holder_in(space_in(state.space), request.memory, address, request.size)
         if held == NONE:
-            return _allocate_cleared(state, slice_, request, address)
+            return take(state, slice_, request.memory, request.size, address, request.task)
         stop = evict(state, held, request.task)
-        if stop != DONE:
+        if stop == DOES_NOT_FIT:
+            # No memory has room for it now: while the task is placed, it stays.
+            state.residencies[held].pinned = request.task
+            address = cheapest_range(state, request)
+        elif stop != DONE:
             return NONE, 0, stop
-
-
-def _allocate_cleared(
-    state: ScheduleState, slice_: int, request: Request, address: int
-) -> tuple[int, int, int]:
-    memory = request.memory
-    new = new_residency(state, slice_, memory, request.size)
-    if new == NONE:
-        return NONE, 0, RESIDENCIES_FULL
-    end = address + padded_size(state, memory, address, request.size)
-    free = 0
-    blocks = blocks_of(space_in(state.space), memory)
-    block = block_at(space_in(state.space), memory, address)
-    while blocks[block].start < end:
-        free = max(free, blocks[block].free_from)
-        block += 1
-    if not settle_at(state, new, address):
-        return NONE, 0, BLOCKS_FULL
-    state.residencies[new].start = free
-    state.residencies[new].pinned = request.task
-    return new, free, DONE
+    return NONE, 0, DOES_NOT_FIT
 
 
 def _with_room_made(state: ScheduleState, request: Request) -> tuple[int, int]:
@@ -315,12 +296,12 @@ def _with_waiting(state: ScheduleState, request: Request, cost: float, free: int
 def _end_of_stores(state: ScheduleState, memory: int, first: int, last: int) -> int:
     """Return when all that must be stored of the blocks from ``first`` to ``last`` could be."""
     blocks, prices, end = blocks_of(space_in(state.space), memory), state.prices, 0
-    parent = state.memories[memory].parent
+    there = _spilled_to(state, memory)
     for block in range(first, last):
         if prices[block].store == TO_BE_TIMED:
             holder = blocks[block].holder
             held = residency_at(state.residencies, holder)
-            _, _, until = earliest_transfer(state, held.slice, holder, parent, held.valid, NEVER)
+            _, _, until = earliest_transfer(state, held.slice, holder, there, held.valid, NEVER)
             prices[block].store = until
         end = max(end, prices[block].store)
     return end
@@ -342,6 +323,12 @@ def _price_all_blocks(state: ScheduleState, memory: int, task: int) -> None:
         state.prices[block].free_from = free_from
         state.prices[block].cost = cost
         state.prices[block].store = store
+
+
+def _spilled_to(state: ScheduleState, memory: int) -> int:
+    """Return the memory to which what is evicted goes; -1 if there is none."""
+    here = memory_at(state.memories, memory)
+    return here.parent if here.aside == NONE else here.aside
 
 
 def _is_evictable(state: ScheduleState, held: int, task: int) -> bool:
@@ -376,7 +363,7 @@ def _eviction_price(state: ScheduleState, held: int, task: int) -> tuple[int, fl
     weights = state.weights
     gone = max(residency.end, residency.valid)
     memory = residency.memory
-    parent = state.memories[memory].parent
+    parent = _spilled_to(state, memory)
     if parent == NONE:
         return gone, 0.0, 0
     back = cycles_on_idle_hardware(state, parent, memory, residency.bytes)
@@ -401,22 +388,38 @@ def _holder_in(space: AddressSpace, memory: int, address: int, size: int) -> int
 
 
 def evict(state: ScheduleState, held: int, task: int) -> int:
-    """End a residency; the last copy of a buffer moves one memory closer to DRAM first.
+    """End a residency; the last copy of a buffer moves aside or closer to DRAM first.
 
-    What would have to move has to stay where no memory is closer.
+    What would have to move has to stay where no such memory has room.
     """
+    here = memory_at(state.memories, state.residencies[held].memory)
     if is_last_copy(state, held):
-        parent = state.memories[state.residencies[held].memory].parent
-        if parent == NONE:
+        if here.parent == NONE:
             return DOES_NOT_FIT
-        if state.memories[parent].is_dram:
-            stop = store(state, held, parent)
+        if state.memories[here.parent].is_dram:
+            stop = spill(state, held, here.parent)
         else:
-            stop = _move_to_shared_memory(state, held, parent, task)
+            stop = _move_to_shared_memory(state, held, here.parent, task)
+        if stop != DONE:
+            return stop
+    elif here.aside != NONE:
+        stop = _keep_aside(state, held, here.aside)
         if stop != DONE:
             return stop
     close(state, held)
     return DONE
+
+
+def _keep_aside(state: ScheduleState, held: int, aside: int) -> int:
+    """Copy what only DRAM has besides to a shared memory, if tasks need it and nothing waits."""
+    residency = residency_at(state.residencies, held)
+    if residency.slice == NONE or next_use(state, held) == NEVER:
+        return DONE
+    buffer = buffer_at(state.buffers, state.slices[residency.slice].buffer)
+    if buffer.home != NONE or residency_in(state, residency.slice, aside) != NONE:
+        return DONE
+    _, stop = copy_to(state, held, aside, residency.end + 1)
+    return DONE if stop in (UNREACHABLE, DOES_NOT_FIT) else stop
 
 
 def _move_to_shared_memory(state: ScheduleState, held: int, parent: int, task: int) -> int:
@@ -425,23 +428,9 @@ def _move_to_shared_memory(state: ScheduleState, held: int, parent: int, task: i
     No machine has more than one memory between a scratchpad and DRAM.
     """
     slice_ = state.residencies[held].slice
-    size = state.residencies[held].bytes
     ready = state.residencies[held].valid
-    request = CRequest(parent, size, ready, 0, ready, task, False)
-    address = cheapest_range(state, request)
-    if address == NONE:
-        return DOES_NOT_FIT
-    above = state.memories[parent].parent
-    while True:
-        other = _holder_in(space_in(state.space), parent, address, size)
-        if other == NONE:
-            break
-        if is_last_copy(state, other):
-            stop = UNREACHABLE if above == NONE else store(state, other, above)
-            if stop != DONE:
-                return stop
-        close(state, other)
-    new, free, stop = _allocate_cleared(state, slice_, request, address)
+    request = CRequest(parent, state.residencies[held].bytes, ready, 0, ready, task, False)
+    new, free, stop = allocate(state, slice_, request)
     if stop != DONE:
         return stop
     option, start, end = earliest_transfer(state, slice_, held, parent, max(free, ready), NEVER)

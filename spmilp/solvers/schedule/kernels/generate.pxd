@@ -9,6 +9,7 @@ from spmilp.solvers.schedule.kernels.memories cimport (
     close,
     close_idle_copies,
     close_if_idle,
+    is_counted,
     new_residency,
     next_use,
     residency_in,
@@ -30,6 +31,7 @@ from spmilp.solvers.schedule.kernels.schedule_state cimport (
     State,
     buffer_at,
     core_at,
+    memory_at,
     read_at,
     residency_at,
     space_in,
@@ -41,6 +43,7 @@ from spmilp.solvers.schedule.kernels.transfers cimport (
     earliest_finish_core,
     earliest_transfer,
     end_of_predecessors,
+    spill,
     store,
     transfer_to_all,
 )

@@ -26,6 +26,7 @@ else:
         close,
         close_idle_copies,
         close_if_idle,
+        is_counted,
         new_residency,
         next_use,
         residency_in,
@@ -49,11 +50,12 @@ else:
         earliest_finish_core,
         earliest_transfer,
         end_of_predecessors,
+        spill,
         store,
         transfer_to_all,
     )
 
-    task_at = read_at = write_at = buffer_at = core_at = residency_at = row_of
+    task_at = read_at = write_at = buffer_at = core_at = memory_at = residency_at = row_of
     state_at = space_in = whole
 
 
@@ -125,6 +127,9 @@ def _empty_the_memory(state: ScheduleState, task: int) -> int:
             block += 1
             continue
         stop = evict(state, held, task)
+        if stop == DOES_NOT_FIT:
+            block += 1
+            continue
         if stop != DONE:
             return stop
         block = 0
@@ -273,6 +278,7 @@ def _write(state: ScheduleState, task: int, memory: int, start: int, end: int) -
 def _release(state: ScheduleState, task: int) -> int:
     """Store outputs, and close every residency that no task needs any more."""
     done = task_at(state.tasks, task)
+    aside = state.memories[state.cores[done.core].memory].aside
     for entry in range(done.writes_from, done.writes_to):
         written = buffer_at(state.buffers, state.writes[entry].buffer)
         if written.ends != NONE:
@@ -283,8 +289,14 @@ def _release(state: ScheduleState, task: int) -> int:
     for entry in range(done.reads_from, done.reads_to):
         read = read_at(state.reads, entry)
         close_if_idle(state, read.served_by)
-        close_if_idle(state, state.buffers[state.slices[read.slice].buffer].home)
+        buffer = state.slices[read.slice].buffer
+        close_if_idle(state, state.buffers[buffer].home)
         close_idle_copies(state, read.slice)
+        if buffer != read.slice and aside != NONE:
+            close_idle_copies(state, buffer)
+        stored = state.buffers[buffer].in_dram
+        if stored != NONE and is_counted(state, buffer, state.residencies[stored].memory):
+            close_if_idle(state, stored)
     return DONE
 
 
@@ -305,10 +317,12 @@ def fetch(
     if parent == NONE:
         return here, stop
     if state.memories[parent].is_dram:
-        stop = _store_home(state, slice_)
-        if stop != DONE:
-            return here, stop
-        return _fetch_directly(state, slice_, memory, need, task, compact)
+        while stop == UNREACHABLE:
+            stop = _store_home(state, slice_)
+            if stop != DONE:
+                break
+            here, stop = _fetch_directly(state, slice_, memory, need, task, compact)
+        return here, stop
     if residency_in(state, slice_, parent) == NONE:
         staged, stop = _fetch_directly(state, slice_, parent, need, task, False)
         if stop != DONE:
@@ -317,14 +331,14 @@ def fetch(
 
 
 def _store_home(state: ScheduleState, slice_: int) -> int:
-    """Copy a slice's buffer to DRAM, unless it is there already and cannot be had even so."""
+    """Copy a slice's buffer to a shared memory or to DRAM, unless DRAM has it already."""
     entry = buffer_at(state.buffers, state.slices[slice_].buffer)
     if entry.home == NONE or entry.in_dram != NONE:
         return UNREACHABLE
-    parent = state.memories[state.residencies[entry.home].memory].parent
-    if parent == NONE or not state.memories[parent].is_dram:
+    here = memory_at(state.memories, state.residencies[entry.home].memory)
+    if here.parent == NONE or not state.memories[here.parent].is_dram:
         return UNREACHABLE
-    return store(state, entry.home, parent)
+    return spill(state, entry.home, here.parent)
 
 
 def _fetch_directly(

@@ -2,9 +2,12 @@ cimport cython
 
 from spmilp.solvers.schedule.kernels.records cimport NEVER, NONE
 from spmilp.solvers.schedule.kernels.schedule_state cimport (
+    BLOCKS_FULL,
     COUNT_RESIDENCIES,
+    DONE,
     FREE,
     RESERVED,
+    RESIDENCIES_FULL,
     Block,
     Space,
     State,
@@ -67,6 +70,20 @@ cdef bint is_last_copy(State* state, long long held) noexcept nogil
 cdef long long new_residency(
     State* state, long long slice_, long long memory, long long size
 ) noexcept nogil
+
+@cython.locals(best=cython.longlong, best_left=cython.longlong, block=cython.longlong)
+cdef long long free_range(
+    State* state, long long memory, long long size, long long by
+) noexcept nogil
+
+@cython.locals(free=cython.longlong)
+cdef (long long, long long, long long) take(
+    State* state, long long slice_, long long memory, long long size, long long address,
+    long long task
+) noexcept nogil
+
+@cython.locals(at_place=cython.bint)
+cdef bint is_counted(State* state, long long slice_, long long memory) noexcept nogil
 cdef bint settle_at(State* state, long long held, long long address) noexcept nogil
 cdef long long padded_size(
     State* state, long long memory, long long address, long long size

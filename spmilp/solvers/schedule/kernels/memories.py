@@ -21,7 +21,14 @@ if cython.compiled:
 else:
     from spmilp.compiled import whole as space_in
     from spmilp.solvers.schedule.kernels.records import NEVER, NONE
-    from spmilp.solvers.schedule.kernels.schedule_state import COUNT_RESIDENCIES, FREE, RESERVED
+    from spmilp.solvers.schedule.kernels.schedule_state import (
+        BLOCKS_FULL,
+        COUNT_RESIDENCIES,
+        DONE,
+        FREE,
+        RESERVED,
+        RESIDENCIES_FULL,
+    )
 
     block_row_at = buffer_at = residency_at = slice_at = task_at = row_of
 
@@ -354,6 +361,63 @@ def new_residency(state: ScheduleState, slice_: int, memory: int, size: int) -> 
     return new
 
 
+def free_range(state: ScheduleState, memory: int, size: int, by: int) -> int:
+    """Return the address of the smallest gap that is free by a cycle; -1 if there is none."""
+    alignment = state.memories[memory].alignment
+    if state.is_open:
+        return gathered(state, memory, (size + alignment - 1) // alignment * alignment, by)
+    blocks, count = blocks_of(space_in(state.space), memory), state.space.length[memory]
+    best, best_left = NONE, NEVER
+    block = 0
+    while block < count:
+        if blocks[block].holder != FREE or blocks[block].free_from > by:
+            block += 1
+            continue
+        address = (blocks[block].start + alignment - 1) // alignment * alignment
+        while block < count and blocks[block].holder == FREE and blocks[block].free_from <= by:
+            block += 1
+        left = blocks[block].start - address - size
+        if 0 <= left < best_left:
+            best, best_left = address, left
+    return best
+
+
+def take(
+    state: ScheduleState, slice_: int, memory: int, size: int, address: int, task: int
+) -> tuple[int, int, int]:
+    """Give free bytes to a new residency; return it, from when they are free, and why it stopped.
+
+    Parameters
+    ----------
+    task
+        The task by which it is pinned, or -1.
+    """
+    new = new_residency(state, slice_, memory, size)
+    if new == NONE:
+        return NONE, 0, RESIDENCIES_FULL
+    end = address + padded_size(state, memory, address, size)
+    free = 0
+    blocks = blocks_of(space_in(state.space), memory)
+    block = block_at(space_in(state.space), memory, address)
+    while blocks[block].start < end:
+        free = max(free, blocks[block].free_from)
+        block += 1
+    if not settle_at(state, new, address):
+        return NONE, 0, BLOCKS_FULL
+    state.residencies[new].start = free
+    state.residencies[new].pinned = task
+    return new, free, DONE
+
+
+def is_counted(state: ScheduleState, slice_: int, memory: int) -> bool:
+    """Say whether a slice takes bytes of a memory; in DRAM only besides tensors, with a limit."""
+    if not state.memories[memory].is_dram:
+        return True
+    buffer = buffer_at(state.buffers, state.slices[slice_].buffer)
+    at_place: bool = buffer.begins == memory or buffer.ends == memory
+    return state.space.length[memory] > 0 and not at_place
+
+
 def settle_at(state: ScheduleState, held: int, address: int) -> bool:
     """Give a new residency the free bytes at ``address``; False when the row of blocks is full."""
     residency = residency_at(state.residencies, held)
@@ -384,8 +448,10 @@ def close(state: ScheduleState, held: int) -> None:
         buffer = buffer_at(state.buffers, state.slices[residency.slice].buffer)
         if buffer.home == held:
             buffer.home = NONE
+        if buffer.in_dram == held:
+            buffer.in_dram = NONE
     memory = residency.memory
-    if not state.memories[memory].is_dram:
+    if is_counted(state, residency.slice, memory):
         settled = state.memories[memory].settled
         release(space_in(state.space), memory, residency.offset, residency.end, settled)
 

@@ -12,8 +12,9 @@ import numpy as np
 
 from spmilp.errors import DoesNotFitError, Shortage, SpmilpError
 from spmilp.machine.controllers import CONTROLLERS, defects_of
+from spmilp.machine.machine import Machine, MemoryKind
 from spmilp.problem.objective import Quantity
-from spmilp.problem.problem import Problem, Slice
+from spmilp.problem.problem import Problem, Slice, Task
 from spmilp.problem.strides import (
     layout_at_place,
     layout_in_slice,
@@ -22,7 +23,11 @@ from spmilp.problem.strides import (
 )
 from spmilp.processes import interruptibly
 from spmilp.solvers.common.fit import least_bytes, parts_of
-from spmilp.solvers.schedule.kernels.addresses import packed
+from spmilp.solvers.schedule.kernels.addresses import (
+    are_packed,
+    machines_for_spills,
+    packed,
+)
 from spmilp.solvers.schedule.kernels.extract import columns_of
 from spmilp.solvers.schedule.kernels.generate import generate_schedule
 from spmilp.solvers.schedule.kernels.memories import new_address_space
@@ -33,6 +38,7 @@ from spmilp.solvers.schedule.kernels.schedule_state import (
     COUNT_FAILED_SLICE,
     COUNT_FAILED_TASK,
     COUNT_LATEST,
+    FREE,
     ScheduleState,
     Stop,
     TableRows,
@@ -45,6 +51,7 @@ from spmilp.solvers.schedule.kernels.tables import (
     machine_tables,
     next_towards_dram,
     problem_tables,
+    shared_memory_beside,
     tables_with_all_pairs,
 )
 from spmilp.solvers.schedule.kernels.timeline import new_timeline
@@ -122,6 +129,9 @@ class Runner:
     def __init__(self, problem: Problem, *, multicasts: bool = True) -> None:
         self.problem = problem
         self._tables: ProblemTables = problem_tables(problem)
+        # A buffer that is pinned to a shared memory may not lie in another one.
+        shared = {one.index for one in problem.machine.memories if one.kind is MemoryKind.SHARED}
+        self._keeps_off_shared = any(shared & {*pin.memories} for pin in problem.pins.buffers)
         self._machine: MachineTables | None = None
         self._pairs: set[tuple[MemoryIdx, MemoryIdx]] = set()
         able = any(engine.multicast for engine in problem.machine.engines)
@@ -162,16 +172,23 @@ class Runner:
         """
         machine = self._machine_for(cores)
         reach = TASKS_AHEAD * machine.cores.size if multicasts and self.can_multicast else 0
+
+        endless, beside_tensors = machines_for_spills(self.problem)
+        room = endless
         while True:
-            state = self._new_state(machine, order, cores, weights, latest, reach, is_open)
+            state = self._new_state(machine, order, cores, weights, latest, reach, is_open, room)
             with _given_up_after(seconds, state):
                 if len(self.problem.tasks) < MANY_TASKS:
                     stop = Stop(generate_schedule(state, order))
                 else:
                     stop = Stop(interruptibly(generate_schedule, state, order))
-            if stop not in FULL:
+            is_counted = room is beside_tensors
+            if stop in FULL:
+                self.growth *= 2
+            elif stop is Stop.DONE and not (is_counted or are_packed(self.problem, state)):
+                room = beside_tensors
+            else:
                 return stop, state
-            self.growth *= 2
 
     def with_addresses(
         self, order: Ints, columns: PlanColumns, weights: Weights, *, multicasts: bool = True
@@ -207,12 +224,16 @@ class Runner:
         latest: int,
         reach: int,
         is_open: bool,
+        room: Machine,
     ) -> ScheduleState:
         given, resources = self._tables, machine.resources.size
         rows, blocks = 1 + int(self._rows * self.growth), 1 + int(BLOCKS * self.growth)
         tasks = given.tasks.copy()
         tasks["position"][order] = np.arange(order.size)
         tasks["core"] = cores
+        memories = machine.memories.copy()
+        if self._keeps_off_shared:
+            memories["aside"] = NONE
         return ScheduleState(
             tasks=tasks,
             cycles=given.cycles.ravel(),
@@ -223,7 +244,7 @@ class Runner:
             buffers=given.buffers.copy(),
             lists=given.lists,
             cores=machine.cores.copy(),
-            memories=machine.memories.copy(),
+            memories=memories,
             pair_at=machine.pair_at.ravel(),
             pairs=machine.pairs,
             options=machine.options,
@@ -233,7 +254,7 @@ class Runner:
             transfers=table(rows, *TRANSFER),
             prices=np.zeros(blocks, PRICE).view(np.recarray),
             counts=np.array([0, 0, NONE, NONE, NONE, latest], np.int64),
-            space=new_address_space(self.problem.machine, blocks, is_open=is_open),
+            space=new_address_space(room, blocks, is_open=is_open),
             timeline=new_timeline(resources, int(1024 * resources * self.growth) + 16 * rows),
             scale=machine.scale,
             reach=reach,
@@ -267,10 +288,11 @@ class Runner:
 
     def _pairs_for(self, cores: Ints) -> Iterator[tuple[MemoryIdx, MemoryIdx]]:
         for memory in self.problem.machine.memories:
-            parent = next_towards_dram(self.problem.machine, memory.index)
-            if parent != NONE:
-                yield memory.index, parent
-                yield parent, memory.index
+            for towards in (next_towards_dram, shared_memory_beside):
+                other = towards(self.problem.machine, memory.index)
+                if other != NONE:
+                    yield memory.index, other
+                    yield other, memory.index
         yield from self._pairs_between_readers(cores)
 
     def _pairs_between_readers(self, cores: Ints) -> Iterator[tuple[MemoryIdx, MemoryIdx]]:
@@ -335,6 +357,9 @@ def shortage_of(problem: Problem, stop: Stop, state: ScheduleState) -> Shortage 
         )
     task, core = problem.tasks[number], int(state.tasks[number].core)
     memory = problem.machine.memories[problem.machine.cores[core].memory]
+    stuck = _left_in(problem, state, task, memory.index)
+    if stuck is not None:
+        return stuck
     staying = [
         buffer
         for buffer in problem.buffers
@@ -354,6 +379,37 @@ def shortage_of(problem: Problem, stop: Stop, state: ScheduleState) -> Shortage 
     )
 
 
+def _left_in(
+    problem: Problem, state: ScheduleState, task: Task, memory: MemoryIdx
+) -> Shortage | None:
+    """Return the smallest buffer in a memory for which a DRAM with a limit has no gap, if any."""
+    parents, space = state.memories["parent"], state.space
+    above = int(parents[memory])
+    dram = problem.machine.memories[above if state.memories[above].is_dram else parents[above]]
+    first, length = dram.index * space.most, int(space.length[dram.index])
+    if dram.usable is None or length == 0:
+        return None
+    blocks = space.blocks[first : first + length + 1]
+    gap = int(np.diff(blocks["start"])[blocks["holder"][:-1] == FREE].max(initial=0))
+    held = (
+        buffer
+        for buffer, row in zip(problem.buffers, state.buffers, strict=True)
+        if row.home != NONE and row.in_dram == NONE and row.ends != memory and buffer.bytes > gap
+        if state.residencies[row.home].memory == memory
+    )
+    least = min(held, key=lambda buffer: buffer.bytes, default=None)
+    if least is None:
+        return None
+    return Shortage(
+        what="what is spilled",
+        memory=dram.name,
+        needed=dram.usable - gap + least.bytes,
+        usable=dram.usable,
+        parts=((least.name, least.bytes),),
+        task=task.name,
+    )
+
+
 def why_it_stopped(problem: Problem, stop: Stop, state: ScheduleState) -> str:
     """Return what kept the scheduler from a plan, in words."""
     short = shortage_of(problem, stop, state)
@@ -368,7 +424,7 @@ def why_it_stopped(problem: Problem, stop: Stop, state: ScheduleState) -> str:
         )
         return (
             f"{short.what}: {short.needed} B must be in {short.memory} at one time {how} "
-            f"(largest: {named}); use smaller tiles or a larger scratchpad"
+            f"(largest: {named}); use smaller tiles or a larger {short.memory}"
         )
     task = int(state.counts[COUNT_FAILED_TASK])
     where = f"task {problem.tasks[task].name}" if task != NONE else "what is there at cycle 0"

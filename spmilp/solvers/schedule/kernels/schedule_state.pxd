@@ -60,6 +60,7 @@ ctypedef struct MemoryRow:
     long long alignment
     long long is_dram
     long long parent
+    long long aside
     long long settled
     long long loads_saved
     long long counted_for

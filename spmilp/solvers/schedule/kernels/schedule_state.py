@@ -135,10 +135,11 @@ class ScheduleState(NamedTuple):
     ``cores``
         ``kind``, ``memory``; the cycle from which it is ``free``.
     ``memories``
-        ``alignment``, ``is_dram``, ``parent`` (the next memory towards DRAM, or -1); the cycle
-        before which nothing will be placed any more (``settled``). While a core is sought for a
-        task: the cycles of loads that the memory's contents save (``loads_saved``), and the last
-        read for which that was counted (``counted_for``).
+        ``alignment``, ``is_dram``, ``parent`` (the next memory towards DRAM, or -1), ``aside`` (the
+        shared memory to which its contents are rather spilled, or -1); the cycle before which
+        nothing will be placed any more (``settled``). While a core is sought for a task: the cycles
+        of loads that the memory's contents save (``loads_saved``), and the last read for which that
+        was counted (``counted_for``).
     ``pair_at``
         for a source and a destination memory, the row in ``pairs``, or -1:
         ``pair_at[source * memories + destination]``.

@@ -20,7 +20,7 @@ from spmilp.machine.controllers import (
     unit_of,
 )
 from spmilp.machine.machine import Machine, MemoryKind
-from spmilp.machine.routes import routes_of
+from spmilp.machine.routes import routes_of, transfer_cycles
 from spmilp.problem.problem import Buffer, Problem, Slice
 from spmilp.problem.strides import Layout, row_major_strides, strided_copy
 from spmilp.solvers.schedule.kernels.records import (
@@ -41,6 +41,9 @@ from spmilp.units import Bytes, Extents, MemoryIdx
 
 MOST_MEMORIES_WITH_ALL_PAIRS = 96
 """On larger machines only the pairs of memories that a run may use are looked up."""
+
+USUAL: Bytes = 1024
+"""Of a transfer, where memories are compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,13 +125,14 @@ def _core_table(machine: Machine) -> Table:
 def _memory_table(machine: Machine) -> Table:
     memories = table(
         len(machine.memories),
-        *("alignment", "is_dram", "parent", "settled", "loads_saved", "counted_for"),
+        *("alignment", "is_dram", "parent", "aside", "settled", "loads_saved", "counted_for"),
     )
     for memory in machine.memories:
         memories[memory.index] = (
             alignment_of(machine, memory.index),
             memory.kind is MemoryKind.DRAM,
             next_towards_dram(machine, memory.index),
+            shared_memory_beside(machine, memory.index),
             0,
             0,
             0,
@@ -143,6 +147,34 @@ def next_towards_dram(machine: Machine, memory: MemoryIdx) -> MemoryIdx:
     paths = (routes_of(machine).staging_path(memory, dram.index) for dram in machine.drams)
     found = [path for path in paths if path is not None]
     return min(found, key=len)[1] if found else NONE
+
+
+def shared_memory_beside(machine: Machine, memory: MemoryIdx) -> MemoryIdx:
+    """Return the shared memory to which a scratchpad next to a DRAM rather spills; -1 for none.
+
+    All cores can be filled from it, and it is the quickest there and back, quicker than the DRAM.
+    """
+    routes, nearest = routes_of(machine), next_towards_dram(machine, memory)
+    is_spm = machine.memories[memory].kind is MemoryKind.SPM
+    if not is_spm or nearest not in {dram.index for dram in machine.drams}:
+        return NONE
+
+    def there_and_back(other: MemoryIdx) -> int:
+        cycles = 0
+        for ends in ((memory, other), (other, memory)):
+            route, able = routes.between(*ends), routes.engines_for(*ends)
+            every = [transfer_cycles(machine.engines[e], route, USUAL) for e in able if route]
+            cycles += min(every, default=NO_LIMIT)
+        return cycles
+
+    shared = (
+        one.index
+        for one in machine.memories
+        if one.kind is MemoryKind.SHARED
+        and all(routes.engines_for(one.index, core.memory) for core in machine.cores)
+    )
+    found = min((nearest, *shared), key=there_and_back)
+    return NONE if found == nearest else found
 
 
 def alignment_of(machine: Machine, memory: MemoryIdx) -> int:

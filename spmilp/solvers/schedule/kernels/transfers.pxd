@@ -4,19 +4,18 @@ cimport cython
 
 from spmilp.compiled cimport whole
 from spmilp.solvers.schedule.kernels.memories cimport (
-    blocks_of,
-    gathered,
+    free_range,
+    is_counted,
     new_residency,
     residency_in,
-    settle_at,
+    take,
 )
 from spmilp.solvers.schedule.kernels.records cimport NEVER, NONE
 from spmilp.solvers.schedule.kernels.schedule_state cimport (
-    BLOCKS_FULL,
     COUNT_RESIDENCIES,
     COUNT_TRANSFERS,
+    DOES_NOT_FIT,
     DONE,
-    FREE,
     RESIDENCIES_FULL,
     TIMELINE_FULL,
     TRANSFERS_FULL,
@@ -31,7 +30,6 @@ from spmilp.solvers.schedule.kernels.schedule_state cimport (
     residency_at,
     resource_at,
     slice_at,
-    space_in,
     task_at,
     timeline_in,
     transfer_at,
@@ -92,8 +90,19 @@ cdef (long long, long long) write_down(
 ) noexcept nogil
 cdef void fill(State* state, long long residency, long long move) noexcept nogil
 
-@cython.locals(option=cython.longlong, start=cython.longlong, end=cython.longlong)
+@cython.locals(aside=cython.longlong, new=cython.longlong, stop=cython.longlong)
+cdef long long spill(State* state, long long held, long long dram) noexcept nogil
+
+@cython.locals(new=cython.longlong, stop=cython.longlong)
 cdef long long store(State* state, long long held, long long dram) noexcept nogil
+
+@cython.locals(
+    ready=cython.longlong, option=cython.longlong, start=cython.longlong, end=cython.longlong,
+    new=cython.longlong, free=cython.longlong, stop=cython.longlong
+)
+cdef (long long, long long) copy_to(
+    State* state, long long held, long long memory, long long before
+) noexcept nogil
 
 @cython.locals(
     best=cython.longlong, best_end=cython.longlong, rate=cython.longlong, moving=cython.longlong,
@@ -117,7 +126,7 @@ cdef long long transfer_to_all(
     long long start, long long end
 ) noexcept nogil
 
-@cython.locals(now=cython.longlong)
+@cython.locals(now=cython.longlong, _=cython.longlong, stop=cython.longlong)
 cdef (CMulticast, long long) _found(
     State* state, long long slice_, long long source, long long destination, long long option,
     long long end
@@ -130,11 +139,6 @@ cdef long long _option_of(State* state, long long pair, long long engine) noexce
 @cython.locals(links=cython.longlong, is_new=cython.bint)
 cdef CMulticast _with_route(
     State* state, long long slice_, CMulticast before, long long pair, long long option
-) noexcept nogil
-
-@cython.locals(best=cython.longlong, best_left=cython.longlong, block=cython.longlong)
-cdef long long _free_range(
-    State* state, long long memory, long long size, long long by
 ) noexcept nogil
 
 @cython.locals(new=cython.longlong, stop=cython.longlong)

@@ -31,19 +31,18 @@ if cython.compiled:
 else:
     from spmilp.compiled import whole
     from spmilp.solvers.schedule.kernels.memories import (
-        blocks_of,
-        gathered,
+        free_range,
+        is_counted,
         new_residency,
         residency_in,
-        settle_at,
+        take,
     )
     from spmilp.solvers.schedule.kernels.records import NEVER, NONE, row_of
     from spmilp.solvers.schedule.kernels.schedule_state import (
-        BLOCKS_FULL,
         COUNT_RESIDENCIES,
         COUNT_TRANSFERS,
+        DOES_NOT_FIT,
         DONE,
-        FREE,
         RESIDENCIES_FULL,
         TIMELINE_FULL,
         TRANSFERS_FULL,
@@ -54,7 +53,7 @@ else:
     CMulticast = _Multicast
     task_at = slice_at = core_at = memory_at = pair_row_at = option_at = row_of
     resource_at = residency_at = transfer_at = row_of
-    space_in = timeline_in = whole
+    timeline_in = whole
 
 
 def can_copy(engine: Any, size: int, shape: int, offset: int) -> bool:
@@ -245,18 +244,57 @@ def fill(state: ScheduleState, residency: int, move: int) -> None:
     filled.filled_by_transfer = move
 
 
+def spill(state: ScheduleState, held: int, dram: int) -> int:
+    """Copy a whole buffer to the shared memory beside, or to DRAM if bytes there are not free."""
+    aside = state.memories[state.residencies[held].memory].aside
+    if aside != NONE:
+        new, stop = copy_to(state, held, aside, NEVER)
+        if stop == DONE:
+            state.buffers[state.slices[state.residencies[held].slice].buffer].home = new
+        if stop != UNREACHABLE and stop != DOES_NOT_FIT:
+            return stop
+    return store(state, held, dram)
+
+
 def store(state: ScheduleState, held: int, dram: int) -> int:
-    """Copy a whole buffer to DRAM as soon as it is valid."""
-    slice_ = state.residencies[held].slice
-    ready = state.residencies[held].valid
-    option, start, end = earliest_transfer(state, slice_, held, dram, ready, NEVER)
+    """Copy a whole buffer to DRAM as soon as it is valid and there is room."""
+    new, stop = copy_to(state, held, dram, NEVER)
+    if stop == DONE:
+        state.buffers[state.slices[state.residencies[held].slice].buffer].in_dram = new
+    return stop
+
+
+def copy_to(state: ScheduleState, held: int, memory: int, before: int) -> tuple[int, int]:
+    """Copy a residency to another memory as soon as it is valid; return the copy, and why not.
+
+    In a shared memory the bytes must be free by then; only those of a DRAM are waited for.
+
+    Parameters
+    ----------
+    before
+        Cycle before which it must have been copied, if the bytes are free.
+    """
+    slice_, ready = state.residencies[held].slice, state.residencies[held].valid
+    size = state.slices[slice_].bytes
+    option, start, end = earliest_transfer(state, slice_, held, memory, ready, before)
     if option == NONE:
-        return UNREACHABLE
-    new = new_residency(state, slice_, dram, state.slices[slice_].bytes)
-    if new == NONE:
-        return RESIDENCIES_FULL
-    state.buffers[state.slices[slice_].buffer].in_dram = new
-    return transfer(state, slice_, held, new, option, start, end)
+        return NONE, UNREACHABLE
+    if not is_counted(state, slice_, memory):
+        new = new_residency(state, slice_, memory, size)
+        if new == NONE:
+            return NONE, RESIDENCIES_FULL
+        return new, transfer(state, slice_, held, new, option, start, end)
+    address = free_range(state, memory, size, start)
+    if address == NONE and state.memories[memory].is_dram:
+        address = free_range(state, memory, size, NEVER)
+    if address == NONE:
+        return NONE, DOES_NOT_FIT
+    new, free, stop = take(state, slice_, memory, size, address, NONE)
+    if stop != DONE:
+        return NONE, stop
+    if free > start:
+        option, start, end = earliest_transfer(state, slice_, held, memory, free, NEVER)
+    return new, transfer(state, slice_, held, new, option, start, end)
 
 
 def earliest_finish_core(state: ScheduleState, task: int) -> int:
@@ -397,14 +435,12 @@ def _found(
         longer = _with_route(state, slice_, found, pair, other)
         if longer.end > latest:
             continue
-        address = _free_range(state, memory, state.slices[slice_].bytes, longer.start)
+        address = free_range(state, memory, state.slices[slice_].bytes, longer.start)
         if address == NONE:
             continue
-        new = new_residency(state, slice_, memory, state.slices[slice_].bytes)
-        if new == NONE:
-            return found, RESIDENCIES_FULL
-        if not settle_at(state, new, address):
-            return found, BLOCKS_FULL
+        _, _, stop = take(state, slice_, memory, state.slices[slice_].bytes, address, NONE)
+        if stop != DONE:
+            return found, stop
         found = longer
     return found, DONE
 
@@ -459,27 +495,6 @@ def _with_route(
             )
         if start == asked:
             return CMulticast(before.engine, fixed, rate, links, start, start + cycles)
-
-
-def _free_range(state: ScheduleState, memory: int, size: int, by: int) -> int:
-    """Return the address of the smallest gap that is free by a cycle; -1 if there is none."""
-    alignment = state.memories[memory].alignment
-    if state.is_open:
-        return gathered(state, memory, (size + alignment - 1) // alignment * alignment, by)
-    blocks, count = blocks_of(space_in(state.space), memory), state.space.length[memory]
-    best, best_left = NONE, NEVER
-    block = 0
-    while block < count:
-        if blocks[block].holder != FREE or blocks[block].free_from > by:
-            block += 1
-            continue
-        address = (blocks[block].start + alignment - 1) // alignment * alignment
-        while block < count and blocks[block].holder == FREE and blocks[block].free_from <= by:
-            block += 1
-        left = blocks[block].start - address - size
-        if 0 <= left < best_left:
-            best, best_left = address, left
-    return best
 
 
 def _write(

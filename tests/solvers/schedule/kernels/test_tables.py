@@ -1,10 +1,13 @@
 """The scheduler's tables grow until a schedule fits in them, and its runs end in time."""
 
 import numpy as np
+import pytest
 
+from spmilp.machine.read import load_machine
 from spmilp.solvers.schedule.assignments import locality
 from spmilp.solvers.schedule.kernels.run import Runner
 from spmilp.solvers.schedule.kernels.schedule_state import ScheduleState, Stop, Weights
+from spmilp.solvers.schedule.kernels.tables import shared_memory_beside
 from spmilp.solvers.schedule.orders import depth_first
 from tests.solvers.chains import chain, star
 
@@ -27,3 +30,19 @@ def test_tables_that_begin_too_small_give_the_same_schedule() -> None:
     np.testing.assert_array_equal(found.counts, expected.counts)
     np.testing.assert_array_equal(found.made_residencies(), expected.made_residencies())
     np.testing.assert_array_equal(found.made_transfers(), expected.made_transfers())
+
+
+@pytest.mark.parametrize(
+    ("preset", "spills"), [("mesh4x4", {}), ("gap9", {}), ("xdna1", {"spm_2_5": "memtile_2_1"})]
+)
+def test_scratchpads_spill_beside_where_a_shared_memory_is_nearer_and_need_not_be_passed(
+    preset: str, spills: dict[str, str]
+) -> None:
+    machine = load_machine(preset).machine
+    found = {
+        one.name: machine.memories[other].name
+        for one in machine.memories
+        if (other := shared_memory_beside(machine, one.index)) >= 0
+    }
+    assert spills.items() <= found.items()
+    assert bool(found) == bool(spills)
