@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spmilp.frontend.graph import Group, Network
-from spmilp.frontend.operators.boxes import volume, whole
-from spmilp.lowering.cost import cycles_by_kind
+from spmilp.frontend.operators.boxes import extents, volume, whole
+from spmilp.lowering.cost import can_run, cycles_by_kind
 from spmilp.lowering.groups import (
-    PARTIAL_ITEM,
     Computation,
     class_of,
     overwritable_inputs,
@@ -25,6 +24,7 @@ from spmilp.lowering.groups import (
 from spmilp.lowering.rates import machine_rates
 from spmilp.lowering.storage import whole_below
 from spmilp.lowering.tiling import Interval, TileGrid, Tiling, tile_grid
+from spmilp.lowering.workspace import IN_PLACE, PARTIAL_ITEM, lies_in_one_run, stated_bytes
 from spmilp.machine.machine import Machine
 from spmilp.units import Box, Bytes, Cycles, Extents, align_up
 
@@ -187,10 +187,11 @@ def _columns(
 
 SUMS = "the partial sum"
 SUMS_BEFORE = "the partial sum before"
+WORKSPACE = "workspace of its kernels"
 
 Parts: TypeAlias = tuple[tuple[str, Bytes], ...]
-"""``(name, bytes)`` of each operand, partial sum and output of a task, aligned. A partial sum is
-written over the one before."""
+"""``(name, bytes)`` of each operand, the workspace, partial sum and output of a task, aligned. A
+partial sum is written over the one before."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -238,11 +239,8 @@ class GroupModel:
         self._box, self._part = whole(self.shape), (0, self.reduction)
         computed = {other.output for other in network.groups}
         small = whole_below(machine)
-        self._small = {
-            name
-            for name in group.inputs
-            if name not in computed and network.tensors[name].bytes <= small
-        }
+        self._given = {name for name in group.inputs if name not in computed}
+        self._small = {name for name in self._given if network.tensors[name].bytes <= small}
         self._axis_reads = AxisReads(self._box, self._read)
         self._footprints: dict[Tiling, Footprint] = {}
 
@@ -267,9 +265,9 @@ class GroupModel:
             parts = dict.fromkeys((grid.parts[0], grid.parts[len(grid.parts) // 2], grid.parts[-1]))
             needs = [self.needs(grid, part) for part in parts]
             largest = max(needs, key=total_of)
-            ahead = total_of(largest)
+            ahead = sum(size for name, size in largest if name != WORKSPACE)
             if len(grid.parts) > 1:
-                ahead = sum(size for name, size in needs[1] if name != SUMS)
+                ahead = sum(size for name, size in needs[1] if name not in (SUMS, WORKSPACE))
             self._footprints[tiling] = Footprint(parts=largest, ahead=ahead)
         return self._footprints[tiling]
 
@@ -278,6 +276,7 @@ class GroupModel:
         grid: TileGrid,
         part: Interval,
         bytes_of: Callable[[str, Box], Bytes] | None = None,
+        is_packed: Callable[[str, Box], bool] | None = None,
     ) -> Parts:
         """Return what the largest tile's task for one part of the reduction needs.
 
@@ -285,13 +284,28 @@ class GroupModel:
         ----------
         bytes_of
             Of a box of an operand, aligned; those of the box as one piece by default.
+        is_packed
+            Whether a box of an operand that is computed lies packed; by default if it is all of
+            the tensor, or as large as the tile, which stands for tiles of the same boxes.
         """
         bytes_of = bytes_of or self._bytes_of
         box = largest_box(grid)
-        found = [
-            (name, bytes_of(name, read))
-            for name, read in self._computation.reads(box, part).items()
-        ]
+        reads = self._computation.reads(box, part)
+        found = [(name, bytes_of(name, read)) for name, read in reads.items()]
+        notes = {IN_PLACE} if self._overwritable else set[str]()
+        for name, read in reads.items():
+            if name in self._given:
+                shape = self._tensors[name].shape
+                lies = name not in self._small or lies_in_one_run(extents(read), shape)
+            elif is_packed is None:
+                lies = volume(read) in (prod(self._tensors[name].shape), volume(box))
+            else:
+                lies = is_packed(name, read)
+            if not lies:
+                notes.add(name)
+        workspace = self._workspace(box, part, frozenset(notes))
+        if workspace:
+            found.append((WORKSPACE, workspace))
         sums = self.aligned(volume(box) * PARTIAL_ITEM)
         if part != grid.parts[-1]:
             return (*found, (SUMS, sums))
@@ -308,8 +322,18 @@ class GroupModel:
         if tiling.parts > 1 and self._item == PARTIAL_ITEM:
             return footprint.bytes
         sizes = dict(footprint.parts)
+        # It is not known here which operands lie packed.
+        least = self._workspace(largest_box(self.grid(tiling)), self._part, frozenset())
+        over_least = max(0, sizes.get(WORKSPACE, 0) - least)
         over = max((sizes.get(name, 0) for name in self._overwritable), default=0)
-        return footprint.bytes - min(over, footprint.parts[-1][1])
+        return footprint.bytes - over_least - min(over, footprint.parts[-1][1])
+
+    def _workspace(self, box: Box, part: Interval, notes: frozenset[str]) -> Bytes:
+        """Return the scratch of a tile's task, aligned."""
+        needed = self._computation.calls(box, part).workspace(notes).bytes
+        kinds = [kind for kind in self._kinds if can_run(kind, self.group)]
+        anchor = self.group.operators[self.group.anchor].kind
+        return self.aligned(stated_bytes(needed, anchor, kinds))
 
     def aligned(self, size: Bytes) -> Bytes:
         """Return the bytes that a piece takes in a core's memory."""
