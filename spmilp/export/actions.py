@@ -34,15 +34,14 @@ from spmilp.frontend.graph import Group, Operator
 from spmilp.frontend.operators.boxes import extents, intersect
 from spmilp.frontend.operators.registry import geometries
 from spmilp.frontend.regions import box_of_anchor
-from spmilp.lowering.groups import Computation
+from spmilp.lowering.groups import computation_of
 from spmilp.lowering.workspace import (
     OUTPUT,
     SUMS_BEFORE,
     Room,
     computes_in_order,
-    is_view,
+    keeps_bytes,
     notes_of,
-    slices_read_whole,
 )
 from spmilp.machine.controllers import StridedCopy
 from spmilp.plan.memory import layout_in_memory
@@ -202,10 +201,7 @@ class Actions:
         self.subject, self.network = subject, subject.network
         self.addresses = Addresses(subject.problem, subject.plan, subject.network)
         self.places = Places(subject, subject.network)
-        problem = subject.problem
-        self.read_whole = slices_read_whole(problem.tasks, len(problem.buffers))
         self.largest_workspace = 0
-        self._computations: dict[str, Computation] = {}
 
     @property
     def workspace(self) -> Bytes:
@@ -229,14 +225,6 @@ class Actions:
         calls = tuple(made.calls())
         self.largest_workspace = max(self.largest_workspace, made.workspace)
         return calls
-
-    def computation(self, of: str) -> Computation:
-        """Return what tasks of a group compute."""
-        if of not in self._computations:
-            group = self.addresses.group(of)
-            length = geometries(self.network)[group.operators[group.anchor]].reduction
-            self._computations[of] = Computation(self.network, group, length)
-        return self._computations[of]
 
     def ports(self) -> list[tuple[int, ...]]:
         """Return a row, as C has it, for each input and output of the network in DRAM."""
@@ -359,7 +347,7 @@ class _TaskCalls:
             raise ExportError(
                 f"export: task {comment(task.name)} is no tile of a group of the model"
             )
-        computation = actions.computation(tile.of)
+        computation = computation_of(self._network, actions.addresses.group(tile.of))
         part = tile.reduction or (0, computation.length)
         group, self._group = computation.group, computation.computed(part)
         self._part, self._is_last = computation.reduction(part), self._group is group
@@ -378,15 +366,17 @@ class _TaskCalls:
         self._in_place = not read.isdisjoint(written)
         self._computed: dict[str, _Piece] = {}
         boxes = computation.reads(tile.box, part)
-        notes = notes_of(task, boxes, problem.slices, problem.buffers, actions.read_whole)
-        workspace = computation.calls(tile.box, part).workspace(notes)
-        self._rooms: Mapping[tuple[int, int], Room] = {}
+        pieces, results = map(problem.slices.__getitem__, task.reads), len(task.writes)
+        in_place = bool(task.in_place)
+        notes = notes_of(pieces, boxes, problem.buffers, results, in_place=in_place)
+        workspace = computation.workspace(tile.box, part, notes)
+        self._rooms: Mapping[Room, Bytes | None] = {}
         self._scratch = Address(WORKSPACE_SPACE, 0)
-        if workspace.bytes <= task.scratch:
-            self._rooms = workspace.rooms
         if placement.scratch is not None:
-            scratch = plan.residencies[placement.scratch]
-            self._scratch = actions.places.of(scratch.memory, scratch.offset)
+            held = plan.residencies[placement.scratch]
+            self._scratch = actions.places.of(held.memory, held.offset)
+        if workspace.bytes <= (0 if placement.scratch is None else task.scratch):
+            self._rooms = workspace.rooms
 
     def calls(self) -> Iterator[Call]:
         """Yield the calls, in order."""
@@ -401,12 +391,16 @@ class _TaskCalls:
         """Yield the call of an operator; none for one whose output has its input's bytes."""
         own = self._regions[operator.output]
         boxes = geometries(self._network)[operator].reads(own, part)
+        is_result = operator.output == self._group.output
+        is_view = not is_result and keeps_bytes(operator, own, boxes)
         inputs = tuple(
-            None if box is None else self._input(name, box, (position, number))
+            None
+            if box is None
+            else self._input(name, box, (position, OUTPUT if is_view else number))
             for number, (name, box) in enumerate(zip(operator.inputs, boxes, strict=True))
         )
-        source = inputs[0] if is_view(operator) else None
-        if source and source.copies is None and operator.output != self._group.output:
+        source = inputs[0]
+        if is_view and source and source.copies is None:
             self._compute(operator, own, source.place)
             return
         previous, which = None, Part.WHOLE
@@ -422,14 +416,14 @@ class _TaskCalls:
             self._actions.operator(operator, inputs, output), which, inputs, previous, output
         )
 
-    def _input(self, name: str, box: Box, room: tuple[int, int]) -> Operand:
+    def _input(self, name: str, box: Box, room: Room) -> Operand:
         """Return what is read: of what was computed before, or of memory."""
         candidates = [piece for piece in self._given if piece.of == name]
         if name in self._computed:
             candidates = [self._computed[name]]
         return self._operand(box, self._network.tensors[name].dtype, candidates, room)
 
-    def _output(self, operator: Operator, own: Box, room: tuple[int, int]) -> Operand:
+    def _output(self, operator: Operator, own: Box, room: Room) -> Operand:
         """Return what is written: in memory for the group's output, else in the workspace."""
         dtype = self._network.tensors[operator.output].dtype
         if operator.output == self._group.output:
@@ -465,7 +459,7 @@ class _TaskCalls:
         box: Box,
         dtype: np.dtype[np.generic],
         candidates: Iterable[_Piece],
-        room: tuple[int, int],
+        room: Room,
         *,
         are_sums: bool = False,
         is_written: bool = False,
@@ -503,12 +497,11 @@ class _TaskCalls:
             copies=copies,
         )
 
-    def _room(self, room: tuple[int, int], size: Bytes) -> Address:
+    def _room(self, room: Room, size: Bytes) -> Address:
         """Return the place of a room: in the result, the scratch, or besides the plan."""
-        known = self._rooms.get(room)
-        if known is not None:
-            place = self._results[0].place if known.in_result else self._scratch
-            return place.further(known.offset)
+        if room in self._rooms:
+            offset = self._rooms[room]
+            return self._results[0].place if offset is None else self._scratch.further(offset)
         offset = self.workspace
         self.workspace += align_up(size, ALIGNMENT)
         return Address(WORKSPACE_SPACE, offset)

@@ -4,6 +4,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 from functools import lru_cache
 
+from spmilp.cached import cached
 from spmilp.frontend.graph import Group, Network, Operator
 from spmilp.frontend.operators.boxes import extents, volume
 from spmilp.frontend.operators.geometry import Fusion, Work
@@ -11,7 +12,7 @@ from spmilp.frontend.operators.moves import keeps_boxes, without_ones
 from spmilp.frontend.operators.registry import family_of, geometries
 from spmilp.frontend.regions import box_of_anchor, group_regions, until_anchor, work_of_regions
 from spmilp.lowering.tiling import Interval
-from spmilp.lowering.workspace import TileCalls
+from spmilp.lowering.workspace import Workspace, workspace_of
 from spmilp.units import Box
 
 MOST_REGIONS_KEPT = 1 << 12
@@ -76,22 +77,22 @@ class Computation:
         self.regions = lru_cache(maxsize=MOST_REGIONS_KEPT)(self._find_regions)
         read = [name for operator in group.operators for name in operator.inputs if name]
         self._shares = len(set(read)) < len(read)
-        self._calls: dict[Hashable, TileCalls] = {}
+        self._workspaces: dict[Hashable, Workspace] = {}
 
-    def calls(self, box: Box, part: Interval) -> TileCalls:
-        """Return the calls of a task; the same ones for tiles that are alike.
+    def workspace(self, box: Box, part: Interval, notes: frozenset[str]) -> Workspace:
+        """Return the workspace of a task; the same one for tiles that are alike.
 
         Where two operators read one tensor it matters what each reads of it, else how much.
         """
         computed, regions = self.computed(part), self.regions(box, part)
         boxes = regions.values() if self._shares else map(extents, regions.values())
         is_partial = computed is self._unfinished
-        key = is_partial, part[0] > 0, *regions, *boxes
-        if key not in self._calls:
-            self._calls[key] = TileCalls(
-                self._network, computed, regions, self.reduction(part), gives_sums=is_partial
+        key = notes, is_partial, part[0] > 0, *regions, *boxes
+        if key not in self._workspaces:
+            self._workspaces[key] = workspace_of(
+                self._network, computed, regions, self.reduction(part), notes, gives_sums=is_partial
             )
-        return self._calls[key]
+        return self._workspaces[key]
 
     def reads(self, box: Box, part: Interval) -> dict[str, Box]:
         """Return the box of each of the group's inputs that a task reads, in their order."""
@@ -120,6 +121,21 @@ class Computation:
     def reduction(self, part: Interval) -> Interval | None:
         """Return the part of the anchor's reduction; ``None`` for all of it."""
         return None if part == (0, self.length) else part
+
+
+def computation_of(network: Network, group: Group) -> Computation:
+    """Return what tasks of a group compute; one object, for all of its tilings."""
+    known = _computations(network)
+    if group.index not in known:
+        length = reduction_length(network, group)
+        known[group.index] = Computation(network, group, length)
+    return known[group.index]
+
+
+@cached
+def _computations(network: Network) -> dict[int, Computation]:
+    """Return a place for what is known of the groups of a network."""
+    return {}
 
 
 def overwritable_inputs(network: Network, group: Group) -> frozenset[str]:

@@ -1,6 +1,6 @@
 """A network, a machine and tilings become a problem: tasks, buffers, slices."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby, product
@@ -11,21 +11,19 @@ from spmilp.formats import collector_paused
 from spmilp.frontend.graph import Group, Network, Tensor
 from spmilp.frontend.operators.geometry import Work
 from spmilp.lowering.cost import cannot_run, cycles_by_kind, energy_by_kind
-from spmilp.lowering.groups import Computation, overwritable_inputs, reduction_length
+from spmilp.lowering.groups import computation_of, overwritable_inputs, reduction_length
 from spmilp.lowering.limits import dma_limits, only_where_they_fit
 from spmilp.lowering.rates import machine_rates
 from spmilp.lowering.storage import SliceTable, Storage, Value, initial_grid, whole_below
 from spmilp.lowering.tiling import TileGrid, Tiling, box_name, tile_grid, whole_grid
 from spmilp.lowering.workspace import (
     PARTIAL_ITEM,
-    TileCalls,
     notes_of,
-    slices_read_whole,
     stated_bytes,
 )
 from spmilp.machine.machine import CoreKind, Machine
 from spmilp.problem.objective import DEFAULT_OBJECTIVE, Objective
-from spmilp.problem.problem import Buffer, BufferKind, Problem, Slice, Task, Tile
+from spmilp.problem.problem import BufferKind, Problem, Task, Tile
 from spmilp.units import Box, BufferIdx, Cycles, Femtojoules, SliceIdx
 
 
@@ -42,15 +40,12 @@ class TileTask:
     reads
         The box that it reads of each of the group's inputs; inputs of which it reads nothing are
         left out.
-    calls
-        Of kernels; they say how much workspace it needs.
     """
 
     box: Box
     part: int
     reads: Mapping[str, Box]
     work: Work
-    calls: TileCalls
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,14 +101,13 @@ def _cut(network: Network, group: Group, tiling: Tiling) -> TiledGroup:
         grid = tile_grid(tiling, network.tensors[group.output].shape, length)
     except ValueError as error:
         raise SpmilpError(f"group {group.name}: {error}") from error
-    computation = Computation(network, group, length)
+    computation = computation_of(network, group)
     tasks = tuple(
         TileTask(
             box=box,
             part=number,
             reads=computation.reads(box, part),
             work=computation.work(box, part),
-            calls=computation.calls(box, part),
         )
         for box in grid.boxes()
         for number, part in enumerate(grid.parts)
@@ -165,13 +159,10 @@ def lower(
         _store_what_is_computed(network, group, storage)
     slices = SliceTable(storage.buffers, limits)
     tasks: list[Task] = []
-    tiles: list[tuple[Group, TileTask]] = []
     for group in _in_waves(groups):
-        tiles += ((group.group, tile) for tile in group.tasks)
         for task in _tasks(network, machine.kinds, storage, slices, group, len(tasks)):
             go_on()
             tasks.append(task)
-    tasks = list(_with_workspace(tasks, tiles, machine.kinds, slices.slices, storage.buffers))
     return Problem(
         name=f"{network.name} on {machine.name}",
         machine=machine,
@@ -182,23 +173,6 @@ def lower(
         objective=objective,
         sources=sources,
     )
-
-
-def _with_workspace(
-    tasks: Sequence[Task],
-    tiles: Iterable[tuple[Group, TileTask]],
-    kinds: Sequence[CoreKind],
-    slices: Sequence[Slice],
-    buffers: Sequence[Buffer],
-) -> Iterator[Task]:
-    """Yield tasks with the scratch that their kernels need on any kind of core that runs them."""
-    read_whole = slices_read_whole(tasks, len(buffers))
-    for task, (group, tile) in zip(tasks, tiles, strict=True):
-        notes = notes_of(task, tile.reads, slices, buffers, read_whole)
-        able = [kind for kind, count in zip(kinds, task.cycles, strict=True) if count is not None]
-        anchor = group.operators[group.anchor].kind
-        scratch = stated_bytes(tile.calls.workspace(notes).bytes, anchor, able)
-        yield replace(task, scratch=scratch) if scratch else task
 
 
 def _in_waves(groups: list[TiledGroup]) -> Iterator[TiledGroup]:
@@ -273,6 +247,7 @@ def _tasks(
     group, parts = tiled.group, tiled.grid.parts
     shape, find = network.tensors[group.output].shape, storage.find
     overwritable = overwritable_inputs(network, group)
+    computation = computation_of(network, group)
 
     @cache
     def cost(work: Work) -> tuple[tuple[Cycles | None, ...], tuple[Femtojoules | None, ...]]:
@@ -307,12 +282,17 @@ def _tasks(
                     if piece.whole is not None and piece.whole in written
                 )
         name = box_name(group.name, task.box, shape)
+        read = map(slices.slice, reads)
+        notes = notes_of(read, task.reads, storage.buffers, len(written), in_place=bool(in_place))
+        needed = computation.workspace(task.box, parts[task.part], notes).bytes
+        able = (kind for kind, count in zip(kinds, cycles, strict=True) if count is not None)
         yield Task(
             index=number,
             name=name if len(parts) == 1 else f"{name}/{start}:{stop}",
             cycles=cycles,
             reads=tuple(reads),
             writes=tuple(written.values()),
+            scratch=stated_bytes(needed, group.operators[group.anchor].kind, able),
             in_place=tuple(in_place),
             energy=energy,
             tile=Tile(

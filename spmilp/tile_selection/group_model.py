@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spmilp.frontend.graph import Group, Network
-from spmilp.frontend.operators.boxes import extents, volume, whole
+from spmilp.frontend.operators.boxes import volume, whole
 from spmilp.lowering.cost import can_run, cycles_by_kind
 from spmilp.lowering.groups import (
-    Computation,
     class_of,
+    computation_of,
     overwritable_inputs,
     reduction_length,
     splittable_axes,
@@ -24,7 +24,7 @@ from spmilp.lowering.groups import (
 from spmilp.lowering.rates import machine_rates
 from spmilp.lowering.storage import whole_below
 from spmilp.lowering.tiling import Interval, TileGrid, Tiling, tile_grid
-from spmilp.lowering.workspace import IN_PLACE, PARTIAL_ITEM, lies_in_one_run, stated_bytes
+from spmilp.lowering.workspace import IN_PLACE, PARTIAL_ITEM, stated_bytes
 from spmilp.machine.machine import Machine
 from spmilp.units import Box, Bytes, Cycles, Extents, align_up
 
@@ -235,12 +235,16 @@ class GroupModel:
         self._overwritable = overwritable_inputs(network, group)
         self._kinds = machine.kinds
         self._alignment = machine_rates(machine).alignment
-        self._computation = Computation(network, group, self.reduction)
+        self._computation = computation_of(network, group)
         self._box, self._part = whole(self.shape), (0, self.reduction)
         computed = {other.output for other in network.groups}
         small = whole_below(machine)
-        self._given = {name for name in group.inputs if name not in computed}
-        self._small = {name for name in self._given if network.tensors[name].bytes <= small}
+        self._small = {
+            name
+            for name in group.inputs
+            if name not in computed and network.tensors[name].bytes <= small
+        }
+        self._weights = set(group.inputs).difference(computed, network.inputs)
         self._axis_reads = AxisReads(self._box, self._read)
         self._footprints: dict[Tiling, Footprint] = {}
 
@@ -285,24 +289,20 @@ class GroupModel:
         bytes_of
             Of a box of an operand, aligned; those of the box as one piece by default.
         is_packed
-            Whether a box of an operand that is computed lies packed; by default if it is all of
-            the tensor, or as large as the tile, which stands for tiles of the same boxes.
+            Whether a box of an operand lies packed; by default if it is all of the tensor, or as
+            large as the tile, which stands for tiles of the same boxes, and of weights.
         """
         bytes_of = bytes_of or self._bytes_of
         box = largest_box(grid)
+
+        def is_likely(name: str, read: Box) -> bool:
+            sizes = prod(self._tensors[name].shape), volume(box)
+            return name in self._weights or volume(read) in sizes
+
+        is_packed = is_packed or is_likely
         reads = self._computation.reads(box, part)
         found = [(name, bytes_of(name, read)) for name, read in reads.items()]
-        notes = {IN_PLACE} if self._overwritable else set[str]()
-        for name, read in reads.items():
-            if name in self._given:
-                shape = self._tensors[name].shape
-                lies = name not in self._small or lies_in_one_run(extents(read), shape)
-            elif is_packed is None:
-                lies = volume(read) in (prod(self._tensors[name].shape), volume(box))
-            else:
-                lies = is_packed(name, read)
-            if not lies:
-                notes.add(name)
+        notes = {name for name, read in reads.items() if not is_packed(name, read)}
         workspace = self._workspace(box, part, frozenset(notes))
         if workspace:
             found.append((WORKSPACE, workspace))
@@ -330,7 +330,8 @@ class GroupModel:
 
     def _workspace(self, box: Box, part: Interval, notes: frozenset[str]) -> Bytes:
         """Return the scratch of a tile's task, aligned."""
-        needed = self._computation.calls(box, part).workspace(notes).bytes
+        in_place = {IN_PLACE} if self._overwritable else ()
+        needed = self._computation.workspace(box, part, notes.union(in_place)).bytes
         kinds = [kind for kind in self._kinds if can_run(kind, self.group)]
         anchor = self.group.operators[self.group.anchor].kind
         return self.aligned(stated_bytes(needed, anchor, kinds))

@@ -90,14 +90,13 @@ class PieceCounts(GroupModels):
             cells = self._cells(producer, tilings.get(producer))
         return [_most(cell_axis, some) for cell_axis, some in zip(cells.axes, axes, strict=True)]
 
-    def is_in_one_run(self, group: Group, position: int, tilings: Tilings, box: Box) -> bool:
-        """Say whether an input that a group computes lies packed for some task; others do."""
-        producer = self.producers[group.index][position]
-        if producer is None:
-            return True
+    def is_packed(self, group: Group, position: int, tilings: Tilings, box: Box) -> bool:
+        """Say whether an input lies packed for that task."""
         pieces = self.largest_pieces(group, position, tilings, box)
-        largest = self._cells(producer, tilings.get(producer)).largest
-        return all(len(axis) == 1 for axis in pieces) and lies_in_one_run(extents(box), largest)
+        producer, around = self.producers[group.index][position], extents(box)
+        if producer is not None:
+            around = self._cells(producer, tilings.get(producer)).largest
+        return all(len(axis) == 1 for axis in pieces) and lies_in_one_run(extents(box), around)
 
     def _of_operand(
         self, group: Group, position: int, tiling: Tiling, before: Tiling | None
@@ -249,7 +248,7 @@ class WorkingSets:
             return self._padded(group, position(name), tilings, box)
 
         def is_packed(name: str, box: Box) -> bool:
-            return self.counts.is_in_one_run(group, position(name), tilings, box)
+            return self.counts.is_packed(group, position(name), tilings, box)
 
         parts = dict.fromkeys((grid.parts[len(grid.parts) // 2], grid.parts[-1]))
         needs = (model.needs(grid, part, padded, is_packed) for part in parts)
