@@ -367,8 +367,7 @@ class _TaskCalls:
         self._computed: dict[str, _Piece] = {}
         boxes = computation.reads(tile.box, part)
         pieces, results = map(problem.slices.__getitem__, task.reads), len(task.writes)
-        in_place = bool(task.in_place)
-        notes = notes_of(pieces, boxes, problem.buffers, results, in_place=in_place)
+        notes = notes_of(pieces, boxes, problem.buffers, results, task.in_place)
         workspace = computation.workspace(tile.box, part, notes)
         self._rooms: Mapping[Room, Bytes | None] = {}
         self._scratch = Address(WORKSPACE_SPACE, 0)

@@ -283,7 +283,7 @@ def _tasks(
                 )
         name = box_name(group.name, task.box, shape)
         read = map(slices.slice, reads)
-        notes = notes_of(read, task.reads, storage.buffers, len(written), in_place=bool(in_place))
+        notes = notes_of(read, task.reads, storage.buffers, len(written), in_place)
         needed = computation.workspace(task.box, parts[task.part], notes).bytes
         able = (kind for kind, count in zip(kinds, cycles, strict=True) if count is not None)
         yield Task(

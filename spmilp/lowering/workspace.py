@@ -15,7 +15,7 @@ from spmilp.frontend.operators.registry import family_of, geometries
 from spmilp.lowering.tiling import Interval
 from spmilp.machine.machine import CoreKind
 from spmilp.problem.problem import Buffer, BufferKind, Slice
-from spmilp.units import Box, Bytes, Extents, align_up
+from spmilp.units import Box, BufferIdx, Bytes, Extents, SliceIdx, align_up
 
 PARTIAL_ITEM: Bytes = 4
 """Bytes of an element of a partial sum: int32 for integer operators, float32 for all others."""
@@ -27,9 +27,9 @@ Room: TypeAlias = tuple[int, int]
 """Operator of a group, and which operand of it: the position of an input, or one of these."""
 OUTPUT, SUMS_BEFORE = -1, -2
 
-SUMS, RESULT, IN_PLACE = " sums", " result", " in place"
+SUMS, RESULT, OVERWRITTEN = " sums", " result", " overwritten "
 """Notes on a task, besides the names of inputs that may not lie packed: that the partial sums
-before, or its result, lie in pieces; that the result may be written over an operand."""
+before, or its result, lie in pieces; and, before a name, that the result may be written over it."""
 
 
 class Workspace(NamedTuple):
@@ -92,6 +92,7 @@ def workspace_of(
     lying = dict[str, Room]()  # of values and of views of them
     until = dict[Room, int]()  # the last call that reads it
     over = dict[Room, Room]()  # by output, what it may be written over
+    free_from = -1  # the call that reads what the result may be written over
     for number, operator in called:
         own, output = regions[operator.output], (number, OUTPUT)
         own_part = part if number == group.anchor else None
@@ -109,11 +110,16 @@ def workspace_of(
             if name in notes or not lies_in_one_run(extents(box), extents(regions[name])):
                 room = output if is_view else (number, position)
                 (kept if is_view else copies)[room], until[room] = read, number
+            if OVERWRITTEN + name in notes:
+                free_from = number
             if room is not None:
                 whole = kept.get(room, read)
                 fits[room] = fits.get(room, until[room] == number) and read == whole == size
-        if own_part and own_part[0] > 0 and SUMS in notes:
-            copies[number, SUMS_BEFORE] = size
+        if own_part and own_part[0] > 0:
+            if OVERWRITTEN + SUMS in notes:
+                free_from = number
+            if SUMS in notes:
+                copies[number, SUMS_BEFORE] = size
         if is_view:
             for room in fits:
                 lying[operator.output] = room
@@ -127,7 +133,8 @@ def workspace_of(
                 lying[operator.output], kept[output] = output, size
                 until[output] = last[operator.output]
     in_result, room = set[Room](), over.get(output)
-    while room is not None and notes.isdisjoint((RESULT, IN_PLACE)):
+    # What the result overwrites may be overwritten by the call that reads it, and after that.
+    while room is not None and RESULT not in notes and room[0] + (room[1] == OUTPUT) > free_from:
         in_result.add(room)
         room = over.get(room)
     return _laid_out(kept, copies, in_result)
@@ -155,8 +162,7 @@ def notes_of(
     boxes: Mapping[str, Box],
     buffers: Sequence[Buffer],
     results: int,
-    *,
-    in_place: bool,
+    in_place: Iterable[tuple[SliceIdx, BufferIdx]],
 ) -> frozenset[str]:
     """Return the names of inputs that may not lie packed in some plan, and other notes.
 
@@ -164,15 +170,13 @@ def notes_of(
 
     Parameters
     ----------
-    pieces, results
-        What a task reads, and how many buffers it writes.
+    pieces, results, in_place
+        What a task reads, how many buffers it writes, and over what it may write which of them.
     boxes
         Of each of the group's inputs that it reads.
     """
     notes = {RESULT} if results > 1 else set[str]()
-    if in_place:
-        notes.add(IN_PLACE)
-    known: set[str] = set()
+    known, overwritten = set[str](), {read for read, _ in in_place}
     for piece in pieces:
         buffer = buffers[piece.buffer]
         if buffer.tile is not None:
@@ -180,6 +184,8 @@ def notes_of(
             inner = extents(boxes[name]) if name in boxes else piece.extent
             if name in known or buffer.tile.axes or not lies_in_one_run(inner, buffer.shape):
                 notes.add(name)
+            if piece.index in overwritten:
+                notes.add(OVERWRITTEN + name)
             known.add(name)
     return frozenset(notes)
 

@@ -24,7 +24,8 @@ from spmilp.lowering.groups import (
 from spmilp.lowering.rates import machine_rates
 from spmilp.lowering.storage import whole_below
 from spmilp.lowering.tiling import Interval, TileGrid, Tiling, tile_grid
-from spmilp.lowering.workspace import IN_PLACE, PARTIAL_ITEM, stated_bytes
+from spmilp.lowering.workspace import OVERWRITTEN, PARTIAL_ITEM, stated_bytes
+from spmilp.lowering.workspace import SUMS as SUMS_IN_PIECES
 from spmilp.machine.machine import Machine
 from spmilp.units import Box, Bytes, Cycles, Extents, align_up
 
@@ -330,8 +331,10 @@ class GroupModel:
 
     def _workspace(self, box: Box, part: Interval, notes: frozenset[str]) -> Bytes:
         """Return the scratch of a tile's task, aligned."""
-        in_place = {IN_PLACE} if self._overwritable else ()
-        needed = self._computation.workspace(box, part, notes.union(in_place)).bytes
+        over = {OVERWRITTEN + name for name in self._overwritable}
+        if part[0] > 0 and self._item == PARTIAL_ITEM:
+            over.add(OVERWRITTEN + SUMS_IN_PIECES)
+        needed = self._computation.workspace(box, part, notes | over).bytes
         kinds = [kind for kind in self._kinds if can_run(kind, self.group)]
         anchor = self.group.operators[self.group.anchor].kind
         return self.aligned(stated_bytes(needed, anchor, kinds))
