@@ -359,11 +359,7 @@ class _TaskCalls:
         self._given = [piece for piece in reads if not piece.partial]
         self._sums = [self._at_anchor(group, piece) for piece in reads if piece.partial]
         self._results = writes
-        read, written = (
-            {(plan.residencies[each].memory, plan.residencies[each].offset) for each in side}
-            for side in (placement.reads, placement.writes)
-        )
-        self._in_place = not read.isdisjoint(written)
+        self._overwrites = bool(task.in_place)
         self._computed: dict[str, _Piece] = {}
         boxes = computation.reads(tile.box, part)
         pieces, results = map(problem.slices.__getitem__, task.reads), len(task.writes)
@@ -428,7 +424,7 @@ class _TaskCalls:
         if operator.output == self._group.output:
             are_sums = not self._is_last
             dtype = accumulator_dtype(operator) if are_sums else dtype
-            is_apart = self._in_place and not (self._sums or computes_in_order(operator))
+            is_apart = self._overwrites and not (self._sums or computes_in_order(operator))
             return self._operand(
                 own,
                 dtype,

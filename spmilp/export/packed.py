@@ -390,10 +390,8 @@ class Footprint:
     workspace
         For each core, besides the plan: what kernels need of tasks that have less scratch; 0 where
         the problem was lowered for them.
-    numbers
-        For each core: the numbers of a call, decoded.
     state
-        Events, and where each list is.
+        Events, where each list is, and the numbers of a call of each core.
     alignment
         The largest that a base address must have.
     """
@@ -402,7 +400,6 @@ class Footprint:
     tables: Bytes
     memories: tuple[tuple[str, Bytes], ...]
     workspace: Bytes
-    numbers: Bytes
     state: Bytes
     alignment: Bytes
 
@@ -412,7 +409,6 @@ class Footprint:
             "flash": {"constants": self.constants, "tables": self.tables},
             "ram": dict(self.memories),
             "workspace": self.workspace,
-            "numbers": self.numbers,
             "state": self.state,
             "alignment": self.alignment,
         }
@@ -431,8 +427,8 @@ class Footprint:
         return (
             f"flash: {self.constants:,} B of constants, {self.tables:,} B of tables",
             f"RAM: {ram}",
-            f"besides: {outside}{self.numbers:,} B for the numbers of a call for each core, "
-            f"{self.state:,} B for events and lists; alignment {self.alignment} B",
+            f"besides: {outside}{self.state:,} B for events, lists and calls; alignment "
+            f"{self.alignment} B",
         )
 
 
@@ -448,7 +444,7 @@ def footprint(subject: Subject) -> Footprint:
         tables=_PACKED + _TABLES + _SUMMARY + rows + pools,
         memories=tuple((memory.name, size) for memory, size in used if size),
         workspace=actions.workspace,
-        numbers=plan.workspace - actions.workspace,
-        state=_POINTER * (lists.events + 1 + 3 * len(lists.lists) + 1),
+        state=_POINTER * (lists.events + 1 + 3 * len(lists.lists) + 1)
+        + sum(1 for one in lists.cores if one.commands) * (plan.workspace - actions.workspace),
         alignment=max(memory.alignment for memory in memories),
     )
