@@ -6,6 +6,7 @@ bytes from here, and exports the addresses.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from spmilp.frontend.graph import Group, Network, Operator
@@ -190,6 +191,7 @@ def notes_of(
     return frozenset(notes)
 
 
+@lru_cache(maxsize=1 << 12)
 def lies_in_one_run(inner: Extents, outer: Extents) -> bool:
     """Say whether a box lies packed in a packed box of ``outer`` elements around it."""
     goes_on = True
