@@ -233,17 +233,17 @@ class CandidateMaker:
 
     def _nothing_fits(self, model: GroupModel, able: Sequence[CoreIdx]) -> DoesNotFitError:
         box, tiling = model.smallest()
-        footprint, needed = model.footprint(tiling), model.least_bytes(tiling)
+        parts, needed = model.least_parts(tiling), model.least_bytes(tiling)
         largest = max(able, key=self._usable)
         memory = self._machine.memories[self._machine.cores[largest].memory].name
         capacity = self._usable(largest)
-        operands = ", ".join(f"{name} {size} B" for name, size in footprint.parts)
+        operands = ", ".join(f"{name} {size} B" for name, size in parts if size)
         short = Shortage(
             what=f"group {model.group.name}",
             memory=memory,
             needed=needed,
             usable=capacity,
-            parts=footprint.parts,
+            parts=parts,
         )
         return DoesNotFitError(
             f"group {model.group.name}: its smallest tile, "

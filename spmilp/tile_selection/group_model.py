@@ -322,12 +322,17 @@ class GroupModel:
         footprint = self.footprint(tiling)
         if tiling.parts > 1 and self._item == PARTIAL_ITEM:
             return footprint.bytes
-        sizes = dict(footprint.parts)
-        # It is not known here which operands lie packed.
-        least = self._workspace(largest_box(self.grid(tiling)), self._part, frozenset())
-        over_least = max(0, sizes.get(WORKSPACE, 0) - least)
+        parts = self.least_parts(tiling)
+        sizes = dict(parts)
         over = max((sizes.get(name, 0) for name in self._overwritable), default=0)
-        return footprint.bytes - over_least - min(over, footprint.parts[-1][1])
+        return total_of(parts) - min(over, parts[-1][1])
+
+    def least_parts(self, tiling: Tiling) -> Parts:
+        """Return the needs of the largest tile if all of its operands lie packed."""
+        box = largest_box(self.grid(tiling))
+        least = self._workspace(box, self._part, frozenset())
+        needs = self.footprint(tiling).parts
+        return tuple((n, min(size, least) if n == WORKSPACE else size) for n, size in needs)
 
     def _workspace(self, box: Box, part: Interval, notes: frozenset[str]) -> Bytes:
         """Return the scratch of a tile's task, aligned."""

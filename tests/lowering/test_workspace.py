@@ -7,6 +7,7 @@ import pytest
 
 import spmilp
 from lowering.unet import write_int8_unet
+from spmilp.errors import DoesNotFitError
 from spmilp.export.packed import footprint
 from spmilp.export.subject import Subject
 from spmilp.lowering.workspace import lies_in_one_run
@@ -60,6 +61,16 @@ def test_a_problem_without_scratch_is_exported_with_a_workspace_beside_it(unet: 
     old = replace(result.problem, machine=GAP9)
     given = Subject(problem=old, plan=result.plan, network=result.origin.network)
     assert footprint(given).workspace > 0
+
+
+def test_a_task_that_fits_nowhere_for_its_workspace_says_so(unet: Path) -> None:
+    sizes = {"l1": 400}
+    small = tuple(
+        replace(one, size=sizes.get(one.name, one.size), reserved=()) for one in GAP9.memories
+    )
+    machine = replace(stating((("*", 400),)), memories=small)
+    with pytest.raises(DoesNotFitError, match=r"workspace of its kernels 400 B.*holds 400 B"):
+        problem_of(unet, machine, solver="list", effort=1)
 
 
 @pytest.mark.parametrize(
