@@ -68,7 +68,7 @@ OBJECTS = {
     "reserved range[], banks count|null, energy_per_byte amount|null",
     "array": "dtype name, unroll counted[]",
     "kind": "index amount, name name, arrays array[], lanes counted[], launch amount, "
-    "operators name[]|null, mac_energy priced[]",
+    "operators name[]|null, mac_energy priced[], workspace? priced[]",
     "core": "index amount, name name, kind amount, memory amount, position position|null",
     "link": "index amount, source name, target name, rate rate, latency amount, "
     "energy_per_byte amount|null",

@@ -130,7 +130,7 @@ _TABLE: dict[str, SolverDescription] = {
     "cosma": SolverDescription(
         "Li, Gupta and Malik, COSMA, arXiv 2311.18246",
         "order, addresses and spills, at once",
-        "DRAM traffic; one core; one result for each task; no scratch; up to 400 buffers",
+        "DRAM traffic; one core; one result for each task; up to 400 buffers",
         "spmilp.policies.cosma:Cosma",
     ),
     "toplib": SolverDescription(

@@ -30,13 +30,13 @@ from spmilp.frontend.operators.windows import GlobalPool, Pool
 from spmilp.frontend.regions import box_of_anchor, group_regions, group_work, until_anchor
 from spmilp.lowering.cost import can_run
 from spmilp.lowering.groups import (
-    PARTIAL_ITEM,
     class_of,
     overwritable_inputs,
     reduction_length,
     splittable_axes,
 )
 from spmilp.lowering.rates import dram_rate
+from spmilp.lowering.workspace import PARTIAL_ITEM
 from spmilp.machine.machine import CoreKind, Machine, Memory
 from spmilp.problem.problem import Problem
 from spmilp.units import Box, Bytes, Cycles

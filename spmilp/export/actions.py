@@ -6,7 +6,7 @@ these objects. The calls of a task are those of the value replay
 """
 
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import NamedTuple
@@ -33,7 +33,16 @@ from spmilp.frontend import graph
 from spmilp.frontend.graph import Group, Operator
 from spmilp.frontend.operators.boxes import extents, intersect
 from spmilp.frontend.operators.registry import geometries
-from spmilp.frontend.regions import box_of_anchor, group_regions, until_anchor
+from spmilp.frontend.regions import box_of_anchor
+from spmilp.lowering.groups import computation_of
+from spmilp.lowering.workspace import (
+    OUTPUT,
+    SUMS_BEFORE,
+    Room,
+    computes_in_order,
+    keeps_bytes,
+    notes_of,
+)
 from spmilp.machine.controllers import StridedCopy
 from spmilp.plan.memory import layout_in_memory
 from spmilp.problem.problem import BufferKind
@@ -196,7 +205,7 @@ class Actions:
 
     @property
     def workspace(self) -> Bytes:
-        """Bytes for the packed operands of a core, of the tasks whose calls have been made."""
+        """Bytes for each core besides the plan, for tasks whose scratch holds no workspace."""
         return align_up(self.largest_workspace, 8)
 
     def transfer(self, number: TransferIdx) -> tuple[Copy, ...]:
@@ -322,105 +331,142 @@ class Actions:
 class _TaskCalls:
     """Makes the calls of one task.
 
-    The workspace has what the calls compute that is not the group's output, and operands that do
-    not lie packed; ``workspace`` counts its bytes. Partial sums are in the axes of the anchor's
-    output.
+    What they compute that is not the group's output, and operands that do not lie packed, is in the
+    task's scratch, where lowering has counted it. It lies in a workspace besides the plan, of which
+    ``workspace`` counts the bytes, where a problem gives the task less scratch. Partial sums are in
+    the axes of the anchor's output.
     """
 
     def __init__(self, actions: Actions, number: TaskIdx) -> None:
         self.workspace: Bytes = 0
         self._actions, self._network = actions, actions.network
-        plan, task = actions.subject.plan, actions.subject.problem.tasks[number]
-        placement, tile = plan.placements[number], task.tile
+        problem, plan = actions.subject.problem, actions.subject.plan
+        task, placement = problem.tasks[number], plan.placements[number]
+        tile = task.tile
         if tile is None:
             raise ExportError(
                 f"export: task {comment(task.name)} is no tile of a group of the model"
             )
-        group = actions.addresses.group(tile.of)
-        length = geometries(self._network)[group.operators[group.anchor]].reduction
-        self._part = None if tile.reduction == (0, length) else tile.reduction
+        computation = computation_of(self._network, actions.addresses.group(tile.of))
+        part = tile.reduction or (0, computation.length)
+        group, self._group = computation.group, computation.computed(part)
+        self._part, self._is_last = computation.reduction(part), self._group is group
         reads = [actions.piece(*read) for read in zip(task.reads, placement.reads, strict=True)]
         writes = [actions.piece(*each) for each in zip(task.writes, placement.writes, strict=True)]
-        self._is_last = self._part is None or self._part[1] == length
-        self._group, box = group, tile.box
         if not self._is_last:
-            self._group, box = until_anchor(group), box_of_anchor(self._network, group, box)
             writes = [self._at_anchor(group, piece) for piece in writes]
-        self._regions = group_regions(self._network, self._group, box, self._part)
+        self._regions = computation.regions(tile.box, part)
         self._given = [piece for piece in reads if not piece.partial]
         self._sums = [self._at_anchor(group, piece) for piece in reads if piece.partial]
         self._results = writes
-        read, written = (
-            {(plan.residencies[each].memory, plan.residencies[each].offset) for each in side}
-            for side in (placement.reads, placement.writes)
-        )
-        self._in_place = not read.isdisjoint(written)
+        self._overwrites = bool(task.in_place)
         self._computed: dict[str, _Piece] = {}
+        boxes = computation.reads(tile.box, part)
+        pieces, results = map(problem.slices.__getitem__, task.reads), len(task.writes)
+        notes = notes_of(pieces, boxes, problem.buffers, results, task.in_place)
+        workspace = computation.workspace(tile.box, part, notes)
+        self._rooms: Mapping[Room, Bytes | None] = {}
+        self._scratch = Address(WORKSPACE_SPACE, 0)
+        if placement.scratch is not None:
+            held = plan.residencies[placement.scratch]
+            self._scratch = actions.places.of(held.memory, held.offset)
+        if workspace.bytes <= (0 if placement.scratch is None else task.scratch):
+            self._rooms = workspace.rooms
 
     def calls(self) -> Iterator[Call]:
         """Yield the calls, in order."""
         for position, operator in enumerate(self._group.operators):
             if operator.output in self._regions:
                 part = self._part if position == self._group.anchor else None
-                yield self._call(operator, part)
+                yield from self._call(position, operator, part)
 
-    def _call(self, operator: Operator, part: tuple[int, int] | None) -> Call:
+    def _call(
+        self, position: int, operator: Operator, part: tuple[int, int] | None
+    ) -> Iterator[Call]:
+        """Yield the call of an operator; none for one whose output has its input's bytes."""
         own = self._regions[operator.output]
         boxes = geometries(self._network)[operator].reads(own, part)
+        is_result = operator.output == self._group.output
+        is_view = not is_result and keeps_bytes(operator, own, boxes)
         inputs = tuple(
-            None if box is None else self._input(name, box)
-            for name, box in zip(operator.inputs, boxes, strict=True)
+            None
+            if box is None
+            else self._input(name, box, (position, OUTPUT if is_view else number))
+            for number, (name, box) in enumerate(zip(operator.inputs, boxes, strict=True))
         )
+        source = inputs[0]
+        if is_view and source and source.copies is None:
+            self._compute(operator, own, source.place)
+            return
         previous, which = None, Part.WHOLE
         if part is not None:
             which = Part.LAST if self._is_last else Part.PARTIAL
             if part[0] > 0:
                 sums = accumulator_dtype(operator)
-                previous = self._operand(own, sums, self._sums, are_sums=True)
-        output = self._output(operator, own)
-        number = self._actions.operator(operator, inputs, output)
-        return Call(number, which, inputs, previous, output)
+                previous = self._operand(
+                    own, sums, self._sums, (position, SUMS_BEFORE), are_sums=True
+                )
+        output = self._output(operator, own, (position, OUTPUT))
+        yield Call(
+            self._actions.operator(operator, inputs, output), which, inputs, previous, output
+        )
 
-    def _input(self, name: str, box: Box) -> Operand:
+    def _input(self, name: str, box: Box, room: Room) -> Operand:
         """Return what is read: of what was computed before, or of memory."""
         candidates = [piece for piece in self._given if piece.of == name]
         if name in self._computed:
             candidates = [self._computed[name]]
-        return self._operand(box, self._network.tensors[name].dtype, candidates)
+        return self._operand(box, self._network.tensors[name].dtype, candidates, room)
 
-    def _output(self, operator: Operator, own: Box) -> Operand:
+    def _output(self, operator: Operator, own: Box, room: Room) -> Operand:
         """Return what is written: in memory for the group's output, else in the workspace."""
         dtype = self._network.tensors[operator.output].dtype
         if operator.output == self._group.output:
             are_sums = not self._is_last
             dtype = accumulator_dtype(operator) if are_sums else dtype
-            return self._operand(own, dtype, self._results, are_sums=are_sums, is_written=True)
+            is_apart = self._overwrites and not (self._sums or computes_in_order(operator))
+            return self._operand(
+                own,
+                dtype,
+                self._results,
+                room,
+                are_sums=are_sums,
+                is_written=True,
+                is_apart=is_apart,
+            )
+        place = self._room(room, dtype.itemsize * prod(extents(own)))
+        return self._operand(own, dtype, [self._compute(operator, own, place)], room)
+
+    def _compute(self, operator: Operator, own: Box, place: Address) -> _Piece:
+        """Return a piece that is computed at a place, and note where it lies."""
+        item = self._network.tensors[operator.output].dtype.itemsize
         made = self._computed[operator.output] = _Piece(
             of=operator.output,
             partial=False,
             box=own,
-            place=self._take(dtype.itemsize * prod(extents(own))),
-            strides=row_major_strides(extents(own), dtype.itemsize),
+            place=place,
+            strides=row_major_strides(extents(own), item),
         )
-        return self._operand(own, dtype, [made])
+        return made
 
     def _operand(
         self,
         box: Box,
         dtype: np.dtype[np.generic],
         candidates: Iterable[_Piece],
+        room: Room,
         *,
         are_sums: bool = False,
         is_written: bool = False,
+        is_apart: bool = False,
     ) -> Operand:
         """Return a box of what some pieces hold.
 
-        It is used where it lies if one piece holds it packed, unless it is written over bytes that
-        are read; else it is packed in the workspace.
+        It is used where it lies if one piece holds it packed, unless it is to be ``is_apart`` from
+        bytes that are read; else it is packed in its room.
         """
         pieces, copies = _holding(box, candidates), None
-        may_be_used = len(pieces) == 1 and not (is_written and self._in_place)
-        if may_be_used and _is_packed(pieces[0][0], box, dtype.itemsize):
+        if len(pieces) == 1 and not is_apart and _is_packed(pieces[0][0], box, dtype.itemsize):
             piece = pieces[0][0]
             place = piece.place.further(piece.at(box).offset)
         else:
@@ -429,7 +475,7 @@ class _TaskCalls:
                 of="",
                 partial=are_sums,
                 box=box,
-                place=self._take(prod(extents(box)) * dtype.itemsize),
+                place=self._room(room, prod(extents(box)) * dtype.itemsize),
                 strides=strides,
             )
             place = packed.place
@@ -446,8 +492,11 @@ class _TaskCalls:
             copies=copies,
         )
 
-    def _take(self, size: Bytes) -> Address:
-        """Return a place for bytes in the workspace that nothing else of the task has."""
+    def _room(self, room: Room, size: Bytes) -> Address:
+        """Return the place of a room: in the result, the scratch, or besides the plan."""
+        if room in self._rooms:
+            offset = self._rooms[room]
+            return self._results[0].place if offset is None else self._scratch.further(offset)
         offset = self.workspace
         self.workspace += align_up(size, ALIGNMENT)
         return Address(WORKSPACE_SPACE, offset)

@@ -59,7 +59,8 @@ class PackedPlan(NamedTuple):
         What stands for the marks of the templates: of ``struct spmilp_packed``, and of what the
         plan keeps beside the bits.
     workspace
-        Bytes for each core: packed operands, and behind them the numbers of a step.
+        Bytes for each core besides the plan: workspace that no scratch holds, and behind it the
+        numbers of a step.
     inputs
         Of the step that has most.
     """
@@ -196,10 +197,9 @@ class _RowsOf:
         for start, length in zip(operand.box[::2], operand.box[1::2], strict=True):
             yield FIELD, start
             yield FIELD | LIKELY, length
+        yield from self._address(operand.place)
         if operand.copies is None:
-            yield from self._address(operand.place)
             return
-        yield FIELD | LIKELY, operand.place.offset
         yield FIELD | SHAPE, len(operand.copies)
         for copy in operand.copies:
             inside, there = copy.destination, copy.source
@@ -388,9 +388,10 @@ class Footprint:
     memories
         ``(name, bytes)`` of each memory that the plan uses; constants that stay in flash left out.
     workspace
-        For packed operands, for each core that runs at the same time as others.
+        For each core, besides the plan: what kernels need of tasks that have less scratch; 0 where
+        the problem was lowered for them.
     state
-        Events, and where each list is.
+        Events, where each list is, and the numbers of a call of each core.
     alignment
         The largest that a base address must have.
     """
@@ -420,11 +421,14 @@ class Footprint:
         if others:
             fullest, most = max(others, key=lambda memory: memory[1])
             ram += f", {len(others)} more with up to {most:,} B ({fullest})"
+        outside = ""
+        if self.workspace:
+            outside = f"{self.workspace:,} B of workspace for each core that no scratch holds, "
         return (
             f"flash: {self.constants:,} B of constants, {self.tables:,} B of tables",
             f"RAM: {ram}",
-            f"besides: {self.workspace:,} B of workspace for each core, {self.state:,} B for "
-            f"events and lists; alignment {self.alignment} B",
+            f"besides: {outside}{self.state:,} B for events, lists and calls; alignment "
+            f"{self.alignment} B",
         )
 
 
@@ -439,7 +443,8 @@ def footprint(subject: Subject) -> Footprint:
         constants=len(places.image),
         tables=_PACKED + _TABLES + _SUMMARY + rows + pools,
         memories=tuple((memory.name, size) for memory, size in used if size),
-        workspace=plan.workspace,
-        state=_POINTER * (lists.events + 1 + 3 * len(lists.lists) + 1),
+        workspace=actions.workspace,
+        state=_POINTER * (lists.events + 1 + 3 * len(lists.lists) + 1)
+        + sum(1 for one in lists.cores if one.commands) * (plan.workspace - actions.workspace),
         alignment=max(memory.alignment for memory in memories),
     )

@@ -1,23 +1,22 @@
 """Fused groups: where one may be cut, what a part of it computes, and which are alike."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from dataclasses import replace
 from functools import lru_cache
 
+from spmilp.cached import cached
 from spmilp.frontend.graph import Group, Network, Operator
-from spmilp.frontend.operators.boxes import volume
+from spmilp.frontend.operators.boxes import extents, volume
 from spmilp.frontend.operators.geometry import Fusion, Work
 from spmilp.frontend.operators.moves import keeps_boxes, without_ones
 from spmilp.frontend.operators.registry import family_of, geometries
 from spmilp.frontend.regions import box_of_anchor, group_regions, until_anchor, work_of_regions
 from spmilp.lowering.tiling import Interval
-from spmilp.units import Box, Bytes
+from spmilp.lowering.workspace import Workspace, workspace_of
+from spmilp.units import Box
 
 MOST_REGIONS_KEPT = 1 << 12
 """Regions of a group that a cache keeps."""
-
-PARTIAL_ITEM: Bytes = 4
-"""Bytes of an element of a partial sum: int32 for integer operators, float32 for all others."""
 
 
 def splittable_axes(network: Network, group: Group) -> tuple[bool, ...]:
@@ -71,37 +70,72 @@ class Computation:
 
     def __init__(self, network: Network, group: Group, length: int) -> None:
         self._network = network
-        self._group = group
-        self._length = length
+        self.group = group
+        self.length = length
         self._unfinished = until_anchor(group)
         # Tilings share tiles, and what a task reads is asked along with its work.
-        self._regions = lru_cache(maxsize=MOST_REGIONS_KEPT)(self._find_regions)
+        self.regions = lru_cache(maxsize=MOST_REGIONS_KEPT)(self._find_regions)
+        read = [name for operator in group.operators for name in operator.inputs if name]
+        self._shares = len(set(read)) < len(read)
+        self._workspaces: dict[Hashable, Workspace] = {}
+
+    def workspace(self, box: Box, part: Interval, notes: frozenset[str]) -> Workspace:
+        """Return the workspace of a task; the same one for tiles that are alike.
+
+        Where two operators read one tensor it matters what each reads of it, else how much.
+        """
+        computed, regions = self.computed(part), self.regions(box, part)
+        boxes = regions.values() if self._shares else map(extents, regions.values())
+        is_partial = computed is self._unfinished
+        key = notes, is_partial, part[0] > 0, *regions, *boxes
+        if key not in self._workspaces:
+            self._workspaces[key] = workspace_of(
+                self._network, computed, regions, self.reduction(part), notes, gives_sums=is_partial
+            )
+        return self._workspaces[key]
 
     def reads(self, box: Box, part: Interval) -> dict[str, Box]:
         """Return the box of each of the group's inputs that a task reads, in their order."""
-        regions = self._regions(box, part)
-        return {name: regions[name] for name in self._group.inputs if name in regions}
+        regions = self.regions(box, part)
+        return {name: regions[name] for name in self.group.inputs if name in regions}
 
     def work(self, box: Box, part: Interval) -> Work:
         """Return the work of a task; adding to an earlier partial sum counts 1 per element."""
         work = work_of_regions(
-            self._network, self._computed(part), self._regions(box, part), self._reduction(part)
+            self._network, self.computed(part), self.regions(box, part), self.reduction(part)
         )
         if part[0] == 0:
             return work
         return replace(work, vector=work.vector + volume(box))
 
-    def _find_regions(self, box: Box, part: Interval) -> Mapping[str, Box]:
-        computed = self._computed(part)
+    def _find_regions(self, box: Box, part: Interval) -> dict[str, Box]:
+        computed = self.computed(part)
         if computed is self._unfinished:
-            box = box_of_anchor(self._network, self._group, box)
-        return group_regions(self._network, computed, box, self._reduction(part))
+            box = box_of_anchor(self._network, self.group, box)
+        return group_regions(self._network, computed, box, self.reduction(part))
 
-    def _computed(self, part: Interval) -> Group:
-        return self._group if part[1] == self._length else self._unfinished
+    def computed(self, part: Interval) -> Group:
+        """Return what a task computes: the group, or all up to its anchor."""
+        return self.group if part[1] == self.length else self._unfinished
 
-    def _reduction(self, part: Interval) -> Interval | None:
-        return None if part == (0, self._length) else part
+    def reduction(self, part: Interval) -> Interval | None:
+        """Return the part of the anchor's reduction; ``None`` for all of it."""
+        return None if part == (0, self.length) else part
+
+
+def computation_of(network: Network, group: Group) -> Computation:
+    """Return what tasks of a group compute; one object, for all of its tilings."""
+    known = _computations(network)
+    if group.index not in known:
+        length = reduction_length(network, group)
+        known[group.index] = Computation(network, group, length)
+    return known[group.index]
+
+
+@cached
+def _computations(network: Network) -> dict[int, Computation]:
+    """Return a place for what is known of the groups of a network."""
+    return {}
 
 
 def overwritable_inputs(network: Network, group: Group) -> frozenset[str]:

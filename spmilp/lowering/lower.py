@@ -11,11 +11,16 @@ from spmilp.formats import collector_paused
 from spmilp.frontend.graph import Group, Network, Tensor
 from spmilp.frontend.operators.geometry import Work
 from spmilp.lowering.cost import cannot_run, cycles_by_kind, energy_by_kind
-from spmilp.lowering.groups import PARTIAL_ITEM, Computation, overwritable_inputs, reduction_length
+from spmilp.lowering.groups import computation_of, overwritable_inputs, reduction_length
 from spmilp.lowering.limits import dma_limits, only_where_they_fit
 from spmilp.lowering.rates import machine_rates
 from spmilp.lowering.storage import SliceTable, Storage, Value, initial_grid, whole_below
 from spmilp.lowering.tiling import TileGrid, Tiling, box_name, tile_grid, whole_grid
+from spmilp.lowering.workspace import (
+    PARTIAL_ITEM,
+    notes_of,
+    stated_bytes,
+)
 from spmilp.machine.machine import CoreKind, Machine
 from spmilp.problem.objective import DEFAULT_OBJECTIVE, Objective
 from spmilp.problem.problem import BufferKind, Problem, Task, Tile
@@ -96,7 +101,7 @@ def _cut(network: Network, group: Group, tiling: Tiling) -> TiledGroup:
         grid = tile_grid(tiling, network.tensors[group.output].shape, length)
     except ValueError as error:
         raise SpmilpError(f"group {group.name}: {error}") from error
-    computation = Computation(network, group, length)
+    computation = computation_of(network, group)
     tasks = tuple(
         TileTask(
             box=box,
@@ -124,9 +129,9 @@ def lower(
 
     Each output tile of a group is a task, or a chain of tasks that add up partial sums; the last of
     a chain applies what follows the anchor. Tasks come group by group, tile by tile in row-major
-    order; where tilings say so, successive groups take turns in waves. No task needs scratch bytes:
-    what a group computes between its operators is assumed to live in registers. A task has no
-    cycles on a kind of core whose memories are too small for it, unless all are.
+    order; where tilings say so, successive groups take turns in waves. The scratch bytes of a task
+    are the workspace of its kernels. A task has no cycles on a kind of core whose memories are too
+    small for it, unless all are.
 
     Parameters
     ----------
@@ -242,6 +247,7 @@ def _tasks(
     group, parts = tiled.group, tiled.grid.parts
     shape, find = network.tensors[group.output].shape, storage.find
     overwritable = overwritable_inputs(network, group)
+    computation = computation_of(network, group)
 
     @cache
     def cost(work: Work) -> tuple[tuple[Cycles | None, ...], tuple[Femtojoules | None, ...]]:
@@ -276,12 +282,17 @@ def _tasks(
                     if piece.whole is not None and piece.whole in written
                 )
         name = box_name(group.name, task.box, shape)
+        read = map(slices.slice, reads)
+        notes = notes_of(read, task.reads, storage.buffers, len(written), in_place)
+        needed = computation.workspace(task.box, parts[task.part], notes).bytes
+        able = (kind for kind, count in zip(kinds, cycles, strict=True) if count is not None)
         yield Task(
             index=number,
             name=name if len(parts) == 1 else f"{name}/{start}:{stop}",
             cycles=cycles,
             reads=tuple(reads),
             writes=tuple(written.values()),
+            scratch=stated_bytes(needed, group.operators[group.anchor].kind, able),
             in_place=tuple(in_place),
             energy=energy,
             tile=Tile(

@@ -274,6 +274,10 @@ class SliceTable:
         """All slices so far."""
         return tuple(self._slices)
 
+    def slice(self, index: SliceIdx) -> Slice:
+        """Return one of them."""
+        return self._slices[index]
+
     def covering(self, stored: Stored, box: Box) -> Sequence[Piece]:
         """Return the slices that cover a box of a value: its shares of the value's buffers.
 

@@ -46,6 +46,7 @@ UNITS = {
     "reserved": "reserved_byte_ranges",
     "energy_per_byte": "energy_fj_per_byte",
     "mac_energy": "mac_energy_fj",
+    "workspace": "workspace_bytes",
 }
 """What files call the fields that :mod:`spmilp.machine.machine` has by these names."""
 
@@ -307,6 +308,7 @@ class KindFields(Part, frozen=True, kw_only=True):
     launch: Amount = 0
     operators: Annotated[tuple[str, ...], Meta(min_length=1)] | None = None
     mac_energy: dict[DType, Amount] = field(default_factory=dict)
+    workspace: dict[str, Amount] = field(default_factory=dict)
 
 
 class EngineFields(Part, frozen=True, kw_only=True):

@@ -247,4 +247,5 @@ def _kind_of(index: int, name: str, given: KindFields) -> CoreKind:
         launch=given.launch,
         operators=None if given.operators is None else frozenset(given.operators),
         mac_energy=tuple(given.mac_energy.items()),
+        workspace=tuple(given.workspace.items()) or None,
     )

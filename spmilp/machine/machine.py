@@ -152,6 +152,9 @@ class CoreKind:
         ONNX operator types that it can run; ``None`` for all.
     mac_energy
         ``(dtype, femtojoules per MAC)`` where known.
+    workspace
+        ``(ONNX operator type, bytes)`` that kernels of its own need besides operands and result,
+        ``*`` for all other types; the reference kernels' needs where it says nothing.
     measured
         What is known from measurements, in place of arrays, lanes and launch; no part of a file.
     """
@@ -163,6 +166,7 @@ class CoreKind:
     launch: Cycles = 0
     operators: frozenset[Name] | None = None
     mac_energy: tuple[tuple[Name, Amount], ...] = ()
+    workspace: tuple[tuple[Name, Amount], ...] | None = None
     measured: MeasuredCycles | None = field(default=None, compare=False, repr=False)
 
 
@@ -377,7 +381,7 @@ class Machine:
         return tuple(memory for memory in self.memories if memory.kind is MemoryKind.DRAM)
 
 
-YOUNGER = ("event_maximum", "controller")
+YOUNGER = ("event_maximum", "controller", "workspace")
 """Fields that came after the format: left out where ``None``, so that older files keep their
 hashes."""
 

@@ -15,8 +15,9 @@ What the paper leaves open, or has otherwise, and what is done here:
   whole result.
 - Its divide and conquer for large networks is not here, nor its separate model of the least peak.
 
-Not taken: more than one core, another objective than DRAM traffic, tasks with several results or
-scratch, order without data, reserved ranges, data that begins or ends elsewhere than in one DRAM.
+Not taken: more than one core, another objective than DRAM traffic, tasks with several results,
+order without data, reserved ranges, data that begins or ends elsewhere than in one DRAM. A task's
+scratch, which the paper does not have, takes bytes at its step.
 
 The model. Equations 1 to 12: at each step one operator runs, and
 each tensor is created, preserved, spilled, retrieved, or away; what is on the chip has an address,
@@ -61,11 +62,15 @@ from spmilp.units import BufferIdx
 
 @dataclass(frozen=True, kw_only=True)
 class Operator:
-    """One step: the tensors that it reads, each once, and the one that it writes."""
+    """One step: the tensors that it reads, each once, and the one that it writes.
+
+    ``scratch`` is in units of the tensors' sizes.
+    """
 
     name: str
     reads: tuple[int, ...]
     writes: int
+    scratch: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +109,7 @@ def network_of(setting: Setting) -> tuple[Network, int]:
     the whole.
 
     Raises a ``NotTakenError`` unless one core with a limited scratchpad runs tasks that write one
-    buffer each, need no scratch, fit as a whole, and DRAM traffic is to be small.
+    buffer each, fit as a whole, and DRAM traffic is to be small.
     """
     problem, tables = setting.problem, setting.tables
     cores, objective = problem.machine.cores, problem.objective.first
@@ -124,14 +129,14 @@ def network_of(setting: Setting) -> tuple[Network, int]:
             raise NotTakenError(
                 f"cosma orders tasks by data alone; task {task.name} follows others without"
             )
-        if len(task.writes) != 1 or task.scratch:
+        if len(task.writes) != 1:
             raise NotTakenError(
-                f"cosma takes tasks that write 1 buffer without scratch; task {task.name} writes "
-                f"{len(task.writes)} and needs {task.scratch} B of scratch"
+                f"cosma takes tasks that write 1 buffer; task {task.name} writes {len(task.writes)}"
             )
         reads = tuple(dict.fromkeys(map(setting.buffer_of, task.reads)))
-        operators.append(Operator(name=task.name, reads=reads, writes=task.writes[0]))
-        used = sum(tables.blocks_of(buffer, memory.index) for buffer in (*reads, *task.writes))
+        scratch, writes = tables.blocks(task.scratch, memory.index), task.writes[0]
+        operators.append(Operator(name=task.name, reads=reads, writes=writes, scratch=scratch))
+        used = scratch + sum(tables.blocks_of(each, memory.index) for each in (*reads, writes))
         if used > capacity:
             raise NotTakenError(
                 f"cosma keeps whole buffers beside each other: task {task.name} with its operands "
@@ -171,6 +176,7 @@ class CosmaModel:
         self.cp = self._model = CpModel()
         self._sizes = network.sizes
         self._budget = budget
+        self._scratch = {one.writes: one.scratch for one in network.operators if one.scratch}
         self._read_by: dict[int, tuple[int, ...]] = dict.fromkeys(network.inputs, ())
         for operator in network.operators:
             self._read_by[operator.writes] = operator.reads
@@ -259,7 +265,8 @@ class CosmaModel:
             living = self._living(step)
             resident = [self._resident(t, step) for t in living]
             used = LinearExpr.weighted_sum(resident, [self._sizes[t] for t in living])
-            self._model.add(used <= self._budget)
+            scratch = [size * created for created, size in self._scratch_at(step)]
+            self._model.add(used + LinearExpr.sum(scratch) <= self._budget)
 
     def _addresses_are_disjoint_and_stay(self) -> None:
         """Equations 9 to 11."""
@@ -273,11 +280,20 @@ class CosmaModel:
                 resident = model.new_bool_var("")
                 model.add(resident == self._resident(tensor, step))
                 extents.append(model.new_optional_fixed_size_interval_var(here, size, resident, ""))
+            for created, size in self._scratch_at(step):
+                here = model.new_int_var(0, self._budget - size, "")
+                extents.append(model.new_optional_fixed_size_interval_var(here, size, created, ""))
             model.add_no_overlap(extents)
         for tensor, life in self._lives.items():
             for before, step in pairwise(life):
                 stays = address[tensor, step] == address[tensor, before]
                 model.add(stays).only_enforce_if(self._preserved[tensor, step])
+
+    def _scratch_at(self, step: int) -> Iterator[tuple[IntVar, int]]:
+        """Yield whether each operator with scratch runs at a step, and its scratch."""
+        for tensor, size in self._scratch.items():
+            if (tensor, step) in self._created:
+                yield self._created[tensor, step], size
 
     def _living(self, step: int) -> list[int]:
         return [tensor for tensor, life in self._lives.items() if step in life]

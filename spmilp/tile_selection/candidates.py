@@ -152,7 +152,8 @@ class CandidateMaker:
         for tiling in fitting:
             candidate = self._candidate(model, tiling, able)
             by_grid.setdefault(candidate.grid, candidate)
-        return self._sensible(self._movable(model, tuple(by_grid.values())), len(able))
+        movable = self._movable(model, tuple(by_grid.values()))
+        return self._sensible(movable, len(able), sizes[-1] // self._sharers)
 
     def _usable(self, core: CoreIdx) -> Bytes:
         return usable_bytes(self._machine, self._machine.cores[core])
@@ -187,10 +188,13 @@ class CandidateMaker:
         )
         return tuple(able) or found
 
-    def _sensible(self, found: tuple[Candidate, ...], cores: int) -> tuple[Candidate, ...]:
-        """Drop tilings of many more tasks than memory forces."""
+    def _sensible(
+        self, found: tuple[Candidate, ...], cores: int, share: Bytes
+    ) -> tuple[Candidate, ...]:
+        """Drop tilings of many more tasks than memory forces, or a core's share of it."""
         fewest = min(one.tasks for one in found)
-        most = max(MOST_TIMES * fewest, max(TILES_PER_CORE) * cores)
+        in_share = [one.tasks for one in found if one.footprint.bytes <= share]
+        most = max(MOST_TIMES * fewest, max(TILES_PER_CORE) * cores, min(in_share, default=0))
         return tuple(one for one in found if one.tasks <= most)
 
     def _limits(self, sizes: Sequence[Bytes], live: Bytes, room: float) -> list[tuple[Bytes, bool]]:
@@ -229,17 +233,17 @@ class CandidateMaker:
 
     def _nothing_fits(self, model: GroupModel, able: Sequence[CoreIdx]) -> DoesNotFitError:
         box, tiling = model.smallest()
-        footprint, needed = model.footprint(tiling), model.least_bytes(tiling)
+        parts, needed = model.least_parts(tiling), model.least_bytes(tiling)
         largest = max(able, key=self._usable)
         memory = self._machine.memories[self._machine.cores[largest].memory].name
         capacity = self._usable(largest)
-        operands = ", ".join(f"{name} {size} B" for name, size in footprint.parts)
+        operands = ", ".join(f"{name} {size} B" for name, size in parts if size)
         short = Shortage(
             what=f"group {model.group.name}",
             memory=memory,
             needed=needed,
             usable=capacity,
-            parts=footprint.parts,
+            parts=parts,
         )
         return DoesNotFitError(
             f"group {model.group.name}: its smallest tile, "

@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 
 from spmilp.frontend.graph import Group, Network
 from spmilp.frontend.operators.boxes import volume, whole
-from spmilp.lowering.cost import cycles_by_kind
+from spmilp.lowering.cost import can_run, cycles_by_kind
 from spmilp.lowering.groups import (
-    PARTIAL_ITEM,
-    Computation,
     class_of,
+    computation_of,
     overwritable_inputs,
     reduction_length,
     splittable_axes,
@@ -25,6 +24,8 @@ from spmilp.lowering.groups import (
 from spmilp.lowering.rates import machine_rates
 from spmilp.lowering.storage import whole_below
 from spmilp.lowering.tiling import Interval, TileGrid, Tiling, tile_grid
+from spmilp.lowering.workspace import OVERWRITTEN, PARTIAL_ITEM, stated_bytes
+from spmilp.lowering.workspace import SUMS as SUMS_IN_PIECES
 from spmilp.machine.machine import Machine
 from spmilp.units import Box, Bytes, Cycles, Extents, align_up
 
@@ -189,10 +190,11 @@ def _columns(
 
 SUMS = "the partial sum"
 SUMS_BEFORE = "the partial sum before"
+WORKSPACE = "workspace of its kernels"
 
 Parts: TypeAlias = tuple[tuple[str, Bytes], ...]
-"""``(name, bytes)`` of each operand, partial sum and output of a task, aligned. A partial sum is
-written over the one before."""
+"""``(name, bytes)`` of each operand, the workspace, partial sum and output of a task, aligned. A
+partial sum is written over the one before."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -236,7 +238,7 @@ class GroupModel:
         self._overwritable = overwritable_inputs(network, group)
         self._kinds = machine.kinds
         self._alignment = machine_rates(machine).alignment
-        self._computation = Computation(network, group, self.reduction)
+        self._computation = computation_of(network, group)
         self._box, self._part = whole(self.shape), (0, self.reduction)
         computed = {other.output for other in network.groups}
         small = whole_below(machine)
@@ -245,6 +247,7 @@ class GroupModel:
             for name in group.inputs
             if name not in computed and network.tensors[name].bytes <= small
         }
+        self._weights = set(group.inputs).difference(computed, network.inputs)
         self._axis_reads = AxisReads(self._box, self._read)
         self._footprints: dict[Tiling, Footprint] = {}
 
@@ -269,9 +272,9 @@ class GroupModel:
             parts = dict.fromkeys((grid.parts[0], grid.parts[len(grid.parts) // 2], grid.parts[-1]))
             needs = [self.needs(grid, part) for part in parts]
             largest = max(needs, key=total_of)
-            ahead = total_of(largest)
+            ahead = sum(size for name, size in largest if name != WORKSPACE)
             if len(grid.parts) > 1:
-                ahead = sum(size for name, size in needs[1] if name != SUMS)
+                ahead = sum(size for name, size in needs[1] if name not in (SUMS, WORKSPACE))
             self._footprints[tiling] = Footprint(parts=largest, ahead=ahead)
         return self._footprints[tiling]
 
@@ -280,6 +283,7 @@ class GroupModel:
         grid: TileGrid,
         part: Interval,
         bytes_of: Callable[[str, Box], Bytes] | None = None,
+        is_packed: Callable[[str, Box], bool] | None = None,
     ) -> Parts:
         """Return what the largest tile's task for one part of the reduction needs.
 
@@ -287,13 +291,24 @@ class GroupModel:
         ----------
         bytes_of
             Of a box of an operand, aligned; those of the box as one piece by default.
+        is_packed
+            Whether a box of an operand lies packed; by default if it is all of the tensor, or as
+            large as the tile, which stands for tiles of the same boxes, and of weights.
         """
         bytes_of = bytes_of or self._bytes_of
         box = largest_box(grid)
-        found = [
-            (name, bytes_of(name, read))
-            for name, read in self._computation.reads(box, part).items()
-        ]
+
+        def is_likely(name: str, read: Box) -> bool:
+            sizes = prod(self._tensors[name].shape), volume(box)
+            return name in self._weights or volume(read) in sizes
+
+        is_packed = is_packed or is_likely
+        reads = self._computation.reads(box, part)
+        found = [(name, bytes_of(name, read)) for name, read in reads.items()]
+        notes = {name for name, read in reads.items() if not is_packed(name, read)}
+        workspace = self._workspace(box, part, frozenset(notes))
+        if workspace:
+            found.append((WORKSPACE, workspace))
         sums = self.aligned(volume(box) * PARTIAL_ITEM)
         if part != grid.parts[-1]:
             return (*found, (SUMS, sums))
@@ -309,9 +324,27 @@ class GroupModel:
         footprint = self.footprint(tiling)
         if tiling.parts > 1 and self._item == PARTIAL_ITEM:
             return footprint.bytes
-        sizes = dict(footprint.parts)
+        parts = self.least_parts(tiling)
+        sizes = dict(parts)
         over = max((sizes.get(name, 0) for name in self._overwritable), default=0)
-        return footprint.bytes - min(over, footprint.parts[-1][1])
+        return total_of(parts) - min(over, parts[-1][1])
+
+    def least_parts(self, tiling: Tiling) -> Parts:
+        """Return the needs of the largest tile if all of its operands lie packed."""
+        box = largest_box(self.grid(tiling))
+        least = self._workspace(box, self._part, frozenset())
+        needs = self.footprint(tiling).parts
+        return tuple((n, min(size, least) if n == WORKSPACE else size) for n, size in needs)
+
+    def _workspace(self, box: Box, part: Interval, notes: frozenset[str]) -> Bytes:
+        """Return the scratch of a tile's task, aligned."""
+        over = {OVERWRITTEN + name for name in self._overwritable}
+        if part[0] > 0 and self._item == PARTIAL_ITEM:
+            over.add(OVERWRITTEN + SUMS_IN_PIECES)
+        needed = self._computation.workspace(box, part, notes | over).bytes
+        kinds = [kind for kind in self._kinds if can_run(kind, self.group)]
+        anchor = self.group.operators[self.group.anchor].kind
+        return self.aligned(stated_bytes(needed, anchor, kinds))
 
     def aligned(self, size: Bytes) -> Bytes:
         """Return the bytes that a piece takes in a core's memory."""

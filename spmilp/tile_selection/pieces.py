@@ -8,10 +8,12 @@ from math import prod
 
 from spmilp.errors import Shortage
 from spmilp.frontend.graph import Group, Network
+from spmilp.frontend.operators.boxes import extents
 from spmilp.lowering.limits import dma_limits
 from spmilp.lowering.rates import usable_bytes
 from spmilp.lowering.storage import whole_below
 from spmilp.lowering.tiling import Grid, Interval, Tiling, covered_by, grid_of_reads, split
+from spmilp.lowering.workspace import lies_in_one_run
 from spmilp.machine.machine import Core, Machine
 from spmilp.problem.strides import row_major_strides
 from spmilp.tile_selection.group_model import GroupModels, Parts, total_of
@@ -87,6 +89,14 @@ class PieceCounts(GroupModels):
         else:
             cells = self._cells(producer, tilings.get(producer))
         return [_most(cell_axis, some) for cell_axis, some in zip(cells.axes, axes, strict=True)]
+
+    def is_packed(self, group: Group, position: int, tilings: Tilings, box: Box) -> bool:
+        """Say whether an input lies packed for that task."""
+        pieces = self.largest_pieces(group, position, tilings, box)
+        producer, around = self.producers[group.index][position], extents(box)
+        if producer is not None:
+            around = self._cells(producer, tilings.get(producer)).largest
+        return all(len(axis) == 1 for axis in pieces) and lies_in_one_run(extents(box), around)
 
     def _of_operand(
         self, group: Group, position: int, tiling: Tiling, before: Tiling | None
@@ -237,8 +247,12 @@ class WorkingSets:
         def padded(name: str, box: Box) -> Bytes:
             return self._padded(group, position(name), tilings, box)
 
+        def is_packed(name: str, box: Box) -> bool:
+            return self.counts.is_packed(group, position(name), tilings, box)
+
         parts = dict.fromkeys((grid.parts[len(grid.parts) // 2], grid.parts[-1]))
-        largest = max((model.needs(grid, part, padded) for part in parts), key=total_of)
+        needs = (model.needs(grid, part, padded, is_packed) for part in parts)
+        largest = max(needs, key=total_of)
         names = dict(zip(model.group.inputs, group.inputs, strict=True))
         names[model.group.output] = group.output
         return tuple((names.get(name, name), size) for name, size in largest)

@@ -12,6 +12,7 @@ import pytest
 from benchmarks.player import programs
 from commands.helpers import commands_as
 from export.subjects import replayed, subject, two_strips_subject
+from lowering.unet import write_int8_unet
 from player.kernel_network import integer_network, kernel_names, onnx_network
 from spmilp.checker.values.replay import replay
 from spmilp.commands.commands import CommandLists, EventScheme
@@ -70,9 +71,9 @@ class Planned:
 
 
 @cache
-def planned(model: str, machine: str) -> Planned:
-    """Map a network onto a machine, quickly."""
-    path = MODELS / f"{model}.onnx"
+def planned(model: str | Path, machine: str) -> Planned:
+    """Map a network, of the project or of a file, onto a machine, quickly."""
+    path = MODELS / f"{model}.onnx" if isinstance(model, str) else model
     mapped = solve(path, machine, solver="list", tiles="first")
     assert mapped.plan is not None
     network = load_network(path, kinds=mapped.problem.machine.kinds)
@@ -98,6 +99,17 @@ def test_threads_and_one_loop_give_the_bits_of_the_value_replay(
     program = programs.build(tmp_path, form.host, kind)
     for option in ([], ["--loop"]):
         given.assert_same(programs.play([program, *option], given.network, given.inputs, tmp_path))
+
+
+@needs_gcc
+@pytest.mark.full
+@in_each_form
+def test_an_int8_unet_computes_in_the_scratch_of_its_tasks(form: Form, tmp_path: Path) -> None:
+    given = planned(write_int8_unet(tmp_path / "unet.onnx"), "gap9")
+    assert footprint(given.subject).workspace == 0
+    form.write(given.subject, tmp_path)
+    program = programs.build(tmp_path, form.host, "address")
+    given.assert_same(programs.play([program], given.network, given.inputs, tmp_path))
 
 
 @needs_gcc
@@ -191,7 +203,9 @@ def assert_kernels(
     """Check what kernels compute, floats with the rounding of sums as large as the result."""
     problem = lower(network, MACHINE, cut(network, pieces, pieces))
     plan = sequential_plan(problem)
-    form.write(subject(problem, plan, network=network), folder)
+    given = subject(problem, plan, network=network)
+    assert footprint(given).workspace == 0
+    form.write(given, folder)
     program = programs.build(folder, form.host, "address")
     found = programs.play([program, "--loop"], network, inputs, folder)
     for name, wanted in replay(problem, plan, network, inputs).items():

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import Any
 
 from spmilp.machine.machine import Core, CoreKind, Engine, Link, Machine, Memory, MemoryKind
 from spmilp.plan.plan import Claim, Placement, Plan, Residency, Transfer
@@ -74,7 +75,10 @@ class Script:
             if offset is None:
                 offset = self._take(self.problem.buffers[buffer].bytes)
             writes.append(self._reside(buffer, SPM, offset, self.now, task=task))
-        end, both = self.now + 10, {"reads": tuple(reads), "writes": tuple(writes)}
+        end, both = self.now + 10, dict[str, Any](reads=tuple(reads), writes=tuple(writes))
+        if given.scratch:
+            place = self._take(given.scratch)
+            both["scratch"] = self._reside(None, SPM, place, self.now, size=given.scratch)
         self.placements[task] = Placement(task=task, core=0, start=self.now, end=end, **both)
         self.now += 10
         return writes
@@ -112,10 +116,11 @@ class Script:
         self.now += 10
 
     def _reside(
-        self, slice_: int, memory: int, offset: int, start: int,
-        task: int | None = None, transfer: int | None = None,
+        self, slice_: int | None, memory: int, offset: int, start: int,
+        task: int | None = None, transfer: int | None = None, size: int = 0,
     ) -> int:  # fmt: skip
-        index, size = len(self.residencies), self.problem.slices[slice_].bytes
+        index = len(self.residencies)
+        size = size if slice_ is None else self.problem.slices[slice_].bytes
         self.residencies.append(
             Residency(
                 index=index, slice=slice_, memory=memory, offset=offset, bytes=size, start=start,

@@ -128,7 +128,7 @@ static int place(struct decoder *decoder, struct spmilp_box *operand)
         operand->shape = (const int32_t *)0;
     }
     operand->box = next_numbers(decoder, 2U * operand->rank);
-    operand->data = is_packed ? decoder->workspace + next(decoder) : next_address(decoder);
+    operand->data = next_address(decoder);
     return is_packed != 0U;
 }
 
