@@ -1,0 +1,122 @@
+"""Solve and replay models that others' programs wrote, and count what becomes of them.
+
+Usage: python -m benchmarks.front_end [--only PART ...] [--machines M ...] [--limit 60s]
+           [--folder FOLDER] [--table FILE.json]
+
+Parts: `exports` of modern networks with random weights from PyTorch, timm and transformers by both
+exporters; `quantised` networks, as onnxruntime's quantisers write them; `cases`, ONNX's own of each
+node. A part whose packages are not installed is skipped. Models go to FOLDER, a temporary one by
+default; nothing is downloaded.
+
+Each is solved with `list` on each machine within the limit, checked, and replayed on random inputs,
+cases on their own. What becomes of a model: `right`; `refused`, with the reason; `no plan` that fits or
+that was found in time; `wrong`, what the replay says; `fault`, an error that is none of spmilp's own,
+or no end within twice the limit. Exits with 1 if anything is wrong or a fault.
+"""
+
+import argparse
+import json
+import signal
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import onnx
+
+import spmilp
+from spmilp.errors import DoesNotFitError, ExitCode, SpmilpError
+from spmilp.quantities import duration
+from tests.operators.operator_sets import cases
+
+Row = dict[str, Any]
+BAD = ("wrong", "fault")
+
+
+def models(part: str, folder: Path) -> Iterator[tuple[str, Path | None, str, Path | None]]:
+    """Yield each model's name and file, or why there is none, and a file of its inputs."""
+    if part != "cases":
+        module = import_module(f"benchmarks.front_end.{part}")
+        for name, path, why in getattr(module, part)(folder):
+            yield name, path, why, None
+        return
+    for case in cases():
+        if "," not in case.name or case.name.endswith(", constants"):
+            path, values = folder / "case.onnx", folder / "case.npz"
+            onnx.save(case.model, path)
+            np.savez(values, **case.feeds, **case.expected[-1])
+            yield case.name, path, "", values
+
+
+def outcome(model: Path, machine: str, limit: float, values: Path | None) -> Row:
+    """Return what becomes of a model on a machine."""
+    began = perf_counter()
+
+    def give_up(*_: Any) -> None:
+        raise TimeoutError(f"no end within {2 * limit:.0f} s")
+
+    signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(int(2 * limit))
+    row: Row = {"status": "right", "why": ""}
+    try:
+        result = spmilp.solve(model, machine, solver="list", time_limit=limit, workers=1)
+        if result.plan is None:
+            row = {"status": "fault" if result.violations else "no plan", "why": result.reason}
+        else:
+            row["makespan"], row["tasks"] = result.makespan, len(result.problem.tasks)
+            row["solved"] = round(perf_counter() - began, 1)
+            found = result.replay(input=values)
+            if not found.within.all():
+                row |= {"status": "wrong", "why": next(filter(None, found.why))}
+    except DoesNotFitError as error:
+        row |= {"status": "no plan", "why": str(error)}
+    except SpmilpError as error:
+        is_wrong = error.exit_code is ExitCode.PLAN_INVALID
+        row |= {"status": "wrong" if is_wrong else "refused", "why": str(error)}
+    except Exception as error:  # What is none of spmilp's own is what is looked for.
+        row |= {"status": "fault", "why": f"{type(error).__name__}: {error}"}
+    finally:
+        signal.alarm(0)
+    return row | {"seconds": round(perf_counter() - began, 1)}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parts = ("exports", "quantised", "cases")
+    parser.add_argument("--only", nargs="*", default=parts, choices=parts)
+    parser.add_argument("--machines", nargs="*", default=["mesh4x4", "gap9"])
+    parser.add_argument("--limit", type=duration, default=60.0)
+    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--table", type=Path)
+    given = parser.parse_args()
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory() as made:
+        folder = given.folder or Path(made)
+        folder.mkdir(exist_ok=True)
+        for part in given.only:
+            try:
+                for name, path, why, values in models(part, folder):
+                    if path is None:
+                        rows.append({"part": part, "name": name, "status": "not made", "why": why})
+                    for machine in given.machines if path else ():
+                        row = outcome(path, machine, given.limit, values)
+                        rows.append({"part": part, "name": name, "machine": machine, **row})
+                        print(json.dumps(rows[-1]), flush=True)
+            except ImportError as error:
+                print(f"{part}: skipped, {error}", flush=True)
+    if given.table:
+        given.table.write_text(json.dumps(rows, indent=1))
+    for (part, machine, status), count in sorted(
+        Counter((r["part"], r.get("machine", ""), r["status"]) for r in rows).items()
+    ):
+        print(f"{part:10} {machine:10} {status:10} {count:5}")
+    return int(any(row["status"] in BAD for row in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
