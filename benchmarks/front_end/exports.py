@@ -229,7 +229,9 @@ BY_DYNAMO: dict[str, Callable[[], Made]] = {
     "ghostnet": partial(of_timm, "ghostnet_050", 32),
     "mobilenetv4": partial(of_timm, "mobilenetv4_conv_small_050", 32),
     "efficientvit": partial(of_timm, "efficientvit_b0", 32),
-    "convnextv2": partial(of_timm, "convnextv2_atto", 32, depths=(1, 1, 1, 1), dims=(16, 32, 48, 64)),
+    "convnextv2": partial(
+        of_timm, "convnextv2_atto", 32, depths=(1, 1, 1, 1), dims=(16, 32, 48, 64)
+    ),
     "segformer": partial(
         *(of_transformers, "Segformer", 1, 3, 32, 32),
         **dict(depths=[1, 1], hidden_sizes=[16, 32], num_attention_heads=[1, 2]),
@@ -257,9 +259,7 @@ BY_DYNAMO: dict[str, Callable[[], Made]] = {
     ),
     "lcnet": partial(of_timm, "lcnet_035", 32),
     "starnet": partial(of_timm, "starnet_s050", 32),
-    "repvit": partial(
-        of_timm, "repvit_m0_9", 32, depth=(1, 1, 1, 1), embed_dim=(16, 32, 48, 64)
-    ),
+    "repvit": partial(of_timm, "repvit_m0_9", 32, depth=(1, 1, 1, 1), embed_dim=(16, 32, 48, 64)),
     "inception_next": partial(
         of_timm, "inception_next_atto", 32, depths=(1, 1, 1, 1), dims=(16, 32, 48, 64)
     ),

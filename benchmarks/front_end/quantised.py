@@ -132,7 +132,9 @@ def quantised(folder: Path) -> Iterator[tuple[str, Path | None, str]]:
     dynamic("text", "s8", weight_type=S8)
     dynamic("text", "u8_channel", weight_type=U8, per_channel=True)
     converted("text", "4_bits", in_few_bits)
-    converted("text", "4_bits_symmetric_qdq", in_few_bits, is_symmetric=True, quant_format=QuantFormat.QDQ)
+    converted(
+        "text", "4_bits_symmetric_qdq", in_few_bits, is_symmetric=True, quant_format=QuantFormat.QDQ
+    )
     converted("image", "float16", convert_float_to_float16)
     converted("text", "float16_inside", convert_float_to_float16, keep_io_types=True)
     for name, make in makers.items():

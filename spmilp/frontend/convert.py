@@ -38,6 +38,9 @@ from spmilp.units import Extents
 
 CONTROL_FLOW = frozenset({"If", "Loop", "Scan"})
 
+COMPUTED_AHEAD = frozenset({"ConstantOfShape", "Range"})
+"""Operators that are computed once, from constants."""
+
 
 def convert(model: ir.Model) -> UnfusedNetwork:
     """Return the operators and tensors of a cleaned-up model.
@@ -149,6 +152,9 @@ def _is_lowerable(node: ir.Node) -> None:
                 f"it gives {count} elements, expected at most {MOST_ELEMENTS} of what is computed "
                 "ahead; make it smaller"
             )
+        if node.op_type in COMPUTED_AHEAD:
+            for position in range(len(node.inputs)):
+                Node(node).constant(position)
         raise ValueError(
             "the operator is not supported; export the model with others, or cut this one off"
         )

@@ -61,7 +61,7 @@ def expand_functions(model: ir.Model, known: Collection[str]) -> bool:
     itself, but often can be folded first.
     """
     version = model.graph.opset_imports.get("", 0)
-    kept = {*known} - ({"GroupNormalization"} if version < NEW_GROUP_NORM else set())
+    kept = {*known, "Range"} - ({"GroupNormalization"} if version < NEW_GROUP_NORM else set())
     foreign = [node for node in model.graph if node.domain == "" and node.op_type not in kept]
     if not foreign:
         return False
