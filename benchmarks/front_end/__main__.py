@@ -1,7 +1,7 @@
 """Solve and replay models that others' programs wrote, and count what becomes of them.
 
 Usage: python -m benchmarks.front_end [--only PART ...] [--machines M ...] [--effort quick]
-           [--limit 2m] [--folder FOLDER] [--table FILE.json]
+           [--limit 2m] [--folder FOLDER]
 
 Parts: `exports` of modern networks with random weights from PyTorch, timm and transformers by both
 exporters; `quantised` networks, as onnxruntime's quantisers write them; `cases`, ONNX's own of each
@@ -9,9 +9,9 @@ node. A part whose packages are not installed is skipped. Models go to FOLDER, a
 default; nothing is downloaded.
 
 Each is solved with `list` on each machine, checked, and replayed on random inputs, cases on their
-own. What becomes of a model: `right`; `refused`, with the reason; `no plan` that fits; `wrong`, what
-the replay says; `fault`, an error that is none of spmilp's own, a plan that the checker rejects, or
-no end within the limit, in seconds of the processor. Exits with 1 if anything is wrong or a fault.
+own. What becomes of a model: `right`; `refused`, with the reason; `no plan` that fits; `wrong`, as
+the replay says; `fault`, an error that is none of spmilp's own, a plan that the checker rejects,
+or no end within the limit, in seconds of the processor. Exits with 1 if there are any of these two.
 """
 
 import argparse
@@ -94,7 +94,6 @@ def main() -> int:
     parser.add_argument("--effort", default="quick")
     parser.add_argument("--limit", type=duration, default=120.0)
     parser.add_argument("--folder", type=Path)
-    parser.add_argument("--table", type=Path)
     given = parser.parse_args()
     rows: list[Row] = []
     limits = {"effort": given.effort, "limit": given.limit}
@@ -112,8 +111,6 @@ def main() -> int:
                         print(json.dumps(rows[-1]), flush=True)
             except ImportError as error:
                 print(f"{part}: skipped, {error}", flush=True)
-    if given.table:
-        given.table.write_text(json.dumps(rows, indent=1))
     for (part, machine, status), count in sorted(
         Counter((r["part"], r.get("machine", ""), r["status"]) for r in rows).items()
     ):

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,11 @@ SEED = 0
 
 WEIGHTS = {
     "image": {
-        **{"a": (16, 3, 3, 3), "b": (16, 1, 3, 3), "c": (16, 8, 2, 2)},
-        **{"d": (10, 24), "e": (10,)},
+        "a": (16, 3, 3, 3),
+        "b": (16, 1, 3, 3),
+        "c": (16, 8, 2, 2),
+        "d": (10, 24),
+        "e": (10,),
     },
     "text": {"a": (32, 96), "b": (96,), "c": (32, 64), "d": (64, 32), "e": (32,)},
 }
@@ -61,26 +65,17 @@ GRAPHS = {
         y = LayerNormalization(sum, e)
     }""",
 }
-"""A network of convolutions and one of matrix products."""
+"""Of a network of convolutions and one of matrix products."""
 
-S8, U8, S16, U16 = QuantType.QInt8, QuantType.QUInt8, QuantType.QInt16, QuantType.QUInt16
-OPERATORS = QuantFormat.QOperator
 
-STATIC: dict[str, dict[str, Any]] = {
-    "qdq_s8s8_channel": dict(activation_type=S8, per_channel=True),
-    "qdq_s8s8_tensor": dict(activation_type=S8),
-    "qdq_u8s8_channel": dict(activation_type=U8, per_channel=True),
-    "qdq_u8u8_tensor": dict(activation_type=U8, weight_type=U8),
-    "qdq_symmetric": dict(activation_type=S8, extra_options={"ActivationSymmetric": True}),
-    "qdq_reduced": dict(activation_type=U8, reduce_range=True, per_channel=True),
-    "qdq_s16s8": dict(activation_type=S16, per_channel=True),
-    "qdq_u16u8": dict(activation_type=U16, weight_type=U8),
-    "qdq_s8s4": dict(activation_type=S8, weight_type=QuantType.QInt4),
-    "operators_u8s8": dict(activation_type=U8, quant_format=OPERATORS, per_channel=True),
-    "operators_s8s8": dict(activation_type=S8, quant_format=OPERATORS),
-    "operators_u8u8": dict(activation_type=U8, weight_type=U8, quant_format=OPERATORS),
-}
-"""Options of ``quantize_static``; each is tried on both networks."""
+def network(name: str) -> onnx.ModelProto:
+    """Return a network with random weights."""
+    model = parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {GRAPHS[name]}')
+    random = np.random.default_rng(SEED)
+    for weight, shape in WEIGHTS[name].items():
+        values = (random.standard_normal(shape) / np.prod(shape[1:]) ** 0.5).astype(np.float32)
+        model.graph.initializer.append(numpy_helper.from_array(values, weight))
+    return onnx.shape_inference.infer_shapes(model)
 
 
 class RandomInputs(CalibrationDataReader):
@@ -96,52 +91,59 @@ class RandomInputs(CalibrationDataReader):
         return {"x": self._left.pop()} if self._left else None
 
 
-def network(name: str) -> onnx.ModelProto:
-    """Return a network with random weights."""
-    model = parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {GRAPHS[name]}')
-    random = np.random.default_rng(SEED)
-    for weight, shape in WEIGHTS[name].items():
-        values = (random.standard_normal(shape) / np.prod(shape[1:]) ** 0.5).astype(np.float32)
-        model.graph.initializer.append(numpy_helper.from_array(values, weight))
-    return onnx.shape_inference.infer_shapes(model)
+def static(model: onnx.ModelProto, path: Path, kinds: str, **options: Any) -> None:
+    """Quantise with calibration; ``kinds`` are those of activations and of weights."""
+    values, weights = (QuantType[f"Q{one}"] for one in kinds.split())
+    types = {"activation_type": values, "weight_type": weights}
+    quantize_static(model, path, RandomInputs(model), **types, **options)
 
 
-def in_few_bits(model: onnx.ModelProto, **options: Any) -> onnx.ModelProto:
-    """Return a network whose weights have a scale for each block of 16."""
+def few_bits(model: onnx.ModelProto, path: Path, **options: Any) -> None:
+    """Give the weights four bits, and a scale for each block of 16."""
     quantiser = MatMulNBitsQuantizer(model, block_size=16, **options)
     quantiser.process()
-    return quantiser.model.model
+    onnx.save(quantiser.model.model, path)
+
+
+def halves(model: onnx.ModelProto, path: Path, **options: Any) -> None:
+    """Make it compute in float16."""
+    onnx.save(convert_float_to_float16(model, **options), path)
+
+
+CHANNELS = {"per_channel": True}
+OPERATORS, PAIRS = ({"quant_format": QuantFormat[one]} for one in ("QOperator", "QDQ"))
+
+WAYS: dict[str, tuple[Callable[..., None], dict[str, Any]]] = {
+    "s8s8_channels": (static, CHANNELS | {"kinds": "Int8 Int8"}),
+    "s8s8": (static, {"kinds": "Int8 Int8"}),
+    "u8s8_channels": (static, CHANNELS | {"kinds": "UInt8 Int8"}),
+    "u8u8": (static, {"kinds": "UInt8 UInt8"}),
+    "s8s8_even": (static, {"kinds": "Int8 Int8", "extra_options": {"ActivationSymmetric": True}}),
+    "u8s8_reduced": (static, CHANNELS | {"kinds": "UInt8 Int8", "reduce_range": True}),
+    "s16s8": (static, CHANNELS | {"kinds": "Int16 Int8"}),
+    "u16u8": (static, {"kinds": "UInt16 UInt8"}),
+    "s8s4": (static, {"kinds": "Int8 Int4"}),
+    "u8s8_operators": (static, CHANNELS | OPERATORS | {"kinds": "UInt8 Int8"}),
+    "s8s8_operators": (static, OPERATORS | {"kinds": "Int8 Int8"}),
+    "u8u8_operators": (static, OPERATORS | {"kinds": "UInt8 UInt8"}),
+    "dynamic_s8": (quantize_dynamic, {"weight_type": QuantType.QInt8}),
+    "dynamic_u8_channels": (quantize_dynamic, CHANNELS | {"weight_type": QuantType.QUInt8}),
+    "4_bits": (few_bits, {}),
+    "4_bits_even_pairs": (few_bits, PAIRS | {"is_symmetric": True}),
+    "float16": (halves, {}),
+    "float16_inside": (halves, {"keep_io_types": True}),
+}
+"""Of quantising a network, with their options."""
 
 
 def quantised(folder: Path) -> Iterator[tuple[str, Path | None, str]]:
     """Write every network; yield its name and file, or why there is none."""
     logging.disable(logging.WARNING)
-    makers: dict[str, Callable[[Path], None]] = {}
-
-    def dynamic(kind: str, name: str, **options: Any) -> None:
-        makers[f"{kind}-dynamic_{name}"] = lambda to: quantize_dynamic(network(kind), to, **options)
-
-    def converted(kind: str, name: str, convert: Callable[..., Any], **options: Any) -> None:
-        makers[f"{kind}-{name}"] = lambda to: onnx.save(convert(network(kind), **options), to)
-
-    for kind in GRAPHS:
-        for name, options in STATIC.items():
-            makers[f"{kind}-{name}"] = lambda to, kind=kind, options=options: quantize_static(
-                network(kind), to, RandomInputs(network(kind)), **options
-            )
-    dynamic("text", "s8", weight_type=S8)
-    dynamic("text", "u8_channel", weight_type=U8, per_channel=True)
-    converted("text", "4_bits", in_few_bits)
-    converted(
-        "text", "4_bits_symmetric_qdq", in_few_bits, is_symmetric=True, quant_format=QuantFormat.QDQ
-    )
-    converted("image", "float16", convert_float_to_float16)
-    converted("text", "float16_inside", convert_float_to_float16, keep_io_types=True)
-    for name, make in makers.items():
-        path = folder / f"{name}.onnx"
+    for kind, (name, (write, options)) in product(GRAPHS, WAYS.items()):
+        path = folder / f"{kind}-{name}.onnx"
         try:
-            make(path)
+            write(network(kind), path, **options)
         except Exception as error:  # The library raises its own.
-            yield name, None, f"{type(error).__name__}: {error}"
+            yield path.stem, None, f"{type(error).__name__}: {error}"
         else:
-            yield name, path, ""
+            yield path.stem, path, ""
