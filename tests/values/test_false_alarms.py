@@ -171,6 +171,13 @@ def tying(seed: int) -> onnx.ModelProto:
     return make.model((1, channels, 16, 16), value, TensorProto.FLOAT)
 
 
+def equal(seed: int) -> onnx.ModelProto:
+    """Return a network that looks for the largest of equal numbers: the first."""
+    make = Maker(seed)
+    same = make.node("Mul", "x", make.constant(np.float32(0)))
+    return make.model((1, 4, 8, 8), make.node("ArgMax", same, axis=1), TensorProto.INT64)
+
+
 @dataclass(frozen=True)
 class Planned:
     """A plan without skill, of a network cut into a few tiles."""
@@ -314,7 +321,7 @@ def test_an_error_of_an_operator_is_found_by_its_name(
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("network", [cancelling, tying])
+@pytest.mark.parametrize("network", [cancelling, tying, equal])
 def test_an_argmax_that_is_off_by_one_is_found(
     network: Callable[[int], onnx.ModelProto],
     seed: int,

@@ -167,7 +167,8 @@ def _allowed(
         both = [np.expand_dims(each, axis) for each in both]
     one, other = (np.take_along_axis(source.values, each, axis) for each in both)
     reach = sum(np.take_along_axis(source.bound, each, axis) for each in both)
-    near = (distance(one, other) <= reach).reshape(bound.shape) & (values >= 0)
+    # Of equal elements that are exact the first counts, or the last where the node says so.
+    near = ((distance(one, other) <= reach) & (reach > 0)).reshape(bound.shape) & (values >= 0)
     return np.where(near & (values < source.values.shape[axis]), np.inf, 0.0)
 
 
