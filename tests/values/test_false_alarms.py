@@ -221,6 +221,14 @@ def test_nodes_may_stand_in_any_order(tmp_path: Path) -> None:
         assert one.allowed is None, "each node is judged"
 
 
+def test_a_topk_that_leaves_the_order_free_raises_no_alarm(tmp_path: Path) -> None:
+    make = Maker(0)
+    five = make.constant(np.int64([5]))
+    model = make.model((4, 30), make.node("TopK", "x", five, sorted=0), TensorProto.FLOAT)
+    model.graph.node[0].output.append("indices")
+    assert all(one.within for one in replayed(planned(tmp_path, model)))
+
+
 Plant = Callable[[Network], tuple[Network, str]]
 """Returns a network with an error in it, and the result of the operator that has it, or ``""``."""
 

@@ -27,8 +27,10 @@ from spmilp.checker.values.kernels.quantisation import (
 from spmilp.checker.values.kernels.reference import reference
 from spmilp.checker.values.kernels.special import (
     gelu,
+    global_max_pool,
     group_normalization,
     log_softmax,
+    lrn,
     pad,
     resize,
     softmax,
@@ -46,7 +48,9 @@ KERNELS: Mapping[str, Callable[[Call], Array]] = {
     "Cast": as_it_is,
     "DequantizeLinear": as_it_is,
     "Gelu": gelu,
+    "GlobalMaxPool": global_max_pool,
     "GroupNormalization": group_normalization,
+    "LRN": lrn,
     "LogSoftmax": log_softmax,
     "Pad": pad,
     "QuantizeLinear": as_it_is,

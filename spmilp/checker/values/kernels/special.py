@@ -53,6 +53,12 @@ def _inside(call: Call, values: Array) -> Array:
     return values[slices(call.box, starts(call.read(0)))]
 
 
+def global_max_pool(call: Call) -> Array:
+    """Compute GlobalMaxPool over any number of axes; ONNX's reference takes two."""
+    values = call.array(0)
+    return np.asarray(values.max(axis=tuple(range(2, values.ndim)), keepdims=True))
+
+
 def group_normalization(call: Call) -> Array:
     """Return groups of channels with mean 0 and variance 1, scaled and shifted per channel."""
     values = call.array(0)
@@ -64,6 +70,18 @@ def group_normalization(call: Call) -> Array:
     inside = _inside(call, normalised.reshape(values.shape))
     scale, bias = (call.array(at).reshape(-1, *(1,) * (values.ndim - 2)) for at in (1, 2))
     return np.asarray(inside * scale + bias)
+
+
+def lrn(call: Call) -> Array:
+    """Divide by a power of the squares of the channels around each element."""
+    operator, values = call.operator, call.whole(0)
+    size = operator.integer("size")
+    sides = ((size - 1) // 2, size // 2)
+    squares = np.pad(values * values, [(0, 0), sides, *[(0, 0)] * (values.ndim - 2)])
+    sums = np.lib.stride_tricks.sliding_window_view(squares, size, axis=1).sum(axis=-1)
+    alpha, beta, bias = map(operator.number, ("alpha", "beta", "bias"))
+    result = values / (bias + alpha / size * sums) ** beta
+    return np.asarray(result[slices(call.box, (0,) * len(call.box))], dtype=values.dtype)
 
 
 def pad(call: Call) -> Array:
