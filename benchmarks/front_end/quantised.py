@@ -21,58 +21,39 @@ from onnxruntime.transformers.float16 import convert_float_to_float16
 
 SEED = 0
 
-WEIGHTS = {
-    "image": {
-        "a": (16, 3, 3, 3),
-        "b": (16, 1, 3, 3),
-        "c": (16, 8, 2, 2),
-        "d": (10, 24),
-        "e": (10,),
-    },
-    "text": {"a": (32, 96), "b": (96,), "c": (32, 64), "d": (64, 32), "e": (32,)},
-}
-
 GRAPHS = {
     "image": """image (float[1,3,16,16] x) => (float[1,10] y) {
-        conv = Conv<pads=[1, 1, 1, 1], strides=[2, 2]>(x, a)
-        low = Relu(conv)
+        conv = Conv<pads=[1, 1, 1, 1], strides=[2, 2]>(x, a) low = Relu(conv)
         each = Conv<group=16, pads=[1, 1, 1, 1]>(low, b)
-        zero = Constant<value = float {0.0}>()
-        six = Constant<value = float {6.0}>()
-        clipped = Clip(each, zero, six)
-        sum = Add(clipped, low)
+        zero = Constant<value = float {0.0}>() six = Constant<value = float {6.0}>()
+        clipped = Clip(each, zero, six) sum = Add(clipped, low)
         pooled = MaxPool<kernel_shape=[2, 2], strides=[2, 2]>(sum)
-        up = ConvTranspose<strides=[2, 2]>(pooled, c)
-        gate = Sigmoid(up)
-        both = Concat<axis=1>(sum, gate)
-        mean = GlobalAveragePool(both)
-        flat = Flatten(mean)
-        y = Gemm<transB=1>(flat, d, e)
+        up = ConvTranspose<strides=[2, 2]>(pooled, c) gate = Sigmoid(up)
+        both = Concat<axis=1>(sum, gate) mean = GlobalAveragePool(both)
+        flat = Flatten(mean) y = Gemm<transB=1>(flat, d, e)
     }""",
     "text": """text (float[1,16,32] x) => (float[1,16,32] y) {
-        all = MatMul(x, a)
-        biased = Add(all, b)
-        q, k, v = Split<axis=2, num_outputs=3>(biased)
-        kt = Transpose<perm=[0, 2, 1]>(k)
-        scores = MatMul(q, kt)
-        weights = Softmax<axis=-1>(scores)
-        mixed = MatMul(weights, v)
-        more = Add(mixed, x)
-        hidden = MatMul(more, c)
-        active = LeakyRelu<alpha=0.1>(hidden)
-        down = MatMul(active, d)
-        sum = Add(down, more)
-        y = LayerNormalization(sum, e)
+        all = MatMul(x, a) biased = Add(all, b)
+        q, k, v = Split<axis=2, num_outputs=3>(biased) kt = Transpose<perm=[0, 2, 1]>(k)
+        scores = MatMul(q, kt) weights = Softmax<axis=-1>(scores)
+        mixed = MatMul(weights, v) more = Add(mixed, x)
+        hidden = MatMul(more, c) active = LeakyRelu<alpha=0.1>(hidden)
+        down = MatMul(active, d) sum = Add(down, more) y = LayerNormalization(sum, e)
     }""",
 }
-"""Of a network of convolutions and one of matrix products."""
+"""A network of convolutions and one of matrix products; their weights are a, b, c, d, e."""
+
+WEIGHTS: dict[str, list[tuple[int, ...]]] = {
+    "image": [(16, 3, 3, 3), (16, 1, 3, 3), (16, 8, 2, 2), (10, 24), (10,)],
+    "text": [(32, 96), (96,), (32, 64), (64, 32), (32,)],
+}
 
 
 def network(name: str) -> onnx.ModelProto:
     """Return a network with random weights."""
     model = parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {GRAPHS[name]}')
     random = np.random.default_rng(SEED)
-    for weight, shape in WEIGHTS[name].items():
+    for weight, shape in zip("abcde", WEIGHTS[name], strict=True):
         values = (random.standard_normal(shape) / np.prod(shape[1:]) ** 0.5).astype(np.float32)
         model.graph.initializer.append(numpy_helper.from_array(values, weight))
     return onnx.shape_inference.infer_shapes(model)
