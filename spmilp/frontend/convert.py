@@ -38,9 +38,6 @@ from spmilp.units import Extents
 
 CONTROL_FLOW = frozenset({"If", "Loop", "Scan"})
 
-COMPUTED_AHEAD = frozenset({"ConstantOfShape", "Range"})
-"""Operators that are computed once, from constants."""
-
 
 def convert(model: ir.Model) -> UnfusedNetwork:
     """Return the operators and tensors of a cleaned-up model.
@@ -152,7 +149,7 @@ def _is_lowerable(node: ir.Node) -> None:
                 f"it gives {count} elements, expected at most {MOST_ELEMENTS} of what is computed "
                 "ahead; make it smaller"
             )
-        if node.op_type in COMPUTED_AHEAD:
+        if node.op_type in ("ConstantOfShape", "Range"):  # Of constants they are computed once.
             for position in range(len(node.inputs)):
                 Node(node).constant(position)
         raise ValueError(
