@@ -147,6 +147,9 @@ def _is_lowerable(node: ir.Node) -> None:
                 f"it gives {count} elements, expected at most {MOST_ELEMENTS} of what is computed "
                 "ahead; make it smaller"
             )
+        if node.op_type in ("ConstantOfShape", "Range"):  # Of constants they are computed once.
+            for position in range(len(node.inputs)):
+                Node(node).constant(position)
         raise ValueError(
             "the operator is not supported; export the model with others, or cut this one off"
         )

@@ -48,7 +48,7 @@ def versions(kind: str) -> tuple[int, ...]:
     return tuple(sorted(later | ({7} if before is not None else set())))
 
 
-def cases(part: int = 0, of: int = 1) -> Iterator[Case]:
+def cases(part: int = 0, of: int = 1, *, older_sets: bool = True) -> Iterator[Case]:
     """Yield every part of so many of the cases: as they are, and in older operator sets.
 
     All inputs are given at run time; where there are several, all but the first are constants in
@@ -71,7 +71,8 @@ def cases(part: int = 0, of: int = 1) -> Iterator[Case]:
         own = case.model.opset_import[0].version
         (node, *more) = case.model.graph.node
         is_plain = (
-            not case.name.startswith(NOT_COMPARED)
+            older_sets
+            and not case.name.startswith(NOT_COMPARED)
             and not more
             and node.domain == ""
             and case.model.opset_import[0].domain == ""

@@ -120,6 +120,9 @@ NODES = {
     "y = Dropout<ratio=0.3>(x)": ((7, 10), None),
     "y = Clip<min=-0.5>(x)": ((7, 8), None),
     "y = LpPool<kernel_shape=[3, 2], p=3>(x)": ((7, 11, 18, 22), None),
+    # ONNX's reference takes batches for channels, and two axes however many there are.
+    "y = LRN<size=3, alpha=0.5>(x)": ((7, 13), None),
+    "r = ReduceMax<axes=[2], keepdims=0>(x) y = GlobalMaxPool(r)": ((7, 11), None),
 }
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -216,6 +217,14 @@ def test_inputs_are_read_from_a_file(tmp_path: Path) -> None:
     assert reference is None
     assert list(found) == ["x"]
     np.testing.assert_array_equal(found["x"], data)
+
+
+def test_bfloat16_is_read_from_what_numpy_makes_of_it(tmp_path: Path) -> None:
+    x = replace(NETWORK.tensors["x"], dtype=np.dtype("bfloat16"))
+    np.savez(tmp_path / "in.npz", x=np.full(x.shape, 0.5, x.dtype))
+    network = replace(NETWORK, tensors={**NETWORK.tensors, "x": x})
+    found, _ = read_values(tmp_path / "in.npz", network)
+    np.testing.assert_array_equal(found["x"], np.full(x.shape, 0.5, x.dtype))
 
 
 @pytest.mark.parametrize(

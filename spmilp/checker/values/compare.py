@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx_ir as ir
 from numpy.typing import NDArray
 from onnx.reference import ReferenceEvaluator
 
@@ -243,7 +244,9 @@ def replay_plan(
         network.renamed.get(name, name): _joined(network.tensors[name], pieces)
         for name, pieces in trace.items()
     }
-    read = onnx.load(file)
+    sorted_model = ir.from_proto(onnx.load(file))
+    sorted_model.graph.sort()
+    read = ir.to_proto(sorted_model)
     nodes = {one.tensor: one for one in compare_nodes(read, inputs, computed)}
     wrong = next((one for one in nodes.values() if one.share > 1), None)
     passed_over = {name for node in read.graph.node for name in node.output if name in computed}

@@ -175,7 +175,9 @@ def _read_arrays(path: Path) -> dict[str, Array]:
         if isinstance(stored, np.ndarray):
             raise FileError(f"{path}: one array without a name; save it with numpy.savez")
         with stored:
-            return {name: stored[name] for name in stored.files}
+            every = {name: stored[name] for name in stored.files}
+            # NumPy writes bfloat16 as pairs of bytes.
+            return {n: a.view("bfloat16") if a.dtype == "V2" else a for n, a in every.items()}
     except FileError:
         raise
     except FileNotFoundError as error:

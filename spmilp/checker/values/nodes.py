@@ -193,7 +193,8 @@ def _allowed(
         both = [np.expand_dims(each, axis) for each in both]
     one, other = (np.take_along_axis(source.values, each, axis) for each in both)
     reach = sum(np.take_along_axis(source.bound, each, axis) for each in both)
-    near = (distance(one, other) <= reach).reshape(bound.shape) & (values >= 0)
+    # Of equal elements that are exact the first counts, or the last where the node says so.
+    near = ((distance(one, other) <= reach) & (reach > 0)).reshape(bound.shape) & (values >= 0)
     return np.where(near & (values < source.values.shape[axis]), np.inf, 0.0)
 
 
@@ -249,7 +250,7 @@ class _Node:
             given.append(helper.make_tensor_value_info(name, kind, values.shape))
         results = [onnx.ValueInfoProto(name=name) for name in node.output if name]
         alone = onnx.ModelProto(
-            graph=helper.make_graph([node], "alone", given, results, constants),
+            graph=helper.make_graph([_in_order(node)], "alone", given, results, constants),
             functions=model.functions,
             opset_import=model.opset_import,
             ir_version=model.ir_version,
@@ -264,6 +265,15 @@ class _Node:
         feeds = {name: changed.get(name, self.inputs[name].values) for name in self._free}
         found = self._session.run(None, {name: np.asarray(each) for name, each in feeds.items()})
         return [np.asarray(one) for one in found]
+
+
+def _in_order(node: onnx.NodeProto) -> onnx.NodeProto:
+    """Return a TopK that sorts its results; one that leaves their order free may give that, too."""
+    if node.op_type != "TopK":
+        return node
+    ordered = helper.make_node("TopK", node.input, node.output)
+    ordered.attribute.extend(one for one in node.attribute if one.name != "sorted")
+    return ordered
 
 
 def _session(model: onnx.ModelProto) -> Any:

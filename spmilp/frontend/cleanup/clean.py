@@ -69,6 +69,7 @@ def expand_functions(model: ir.Model, known: Collection[str] | None = None) -> b
         for node in model.graph
         if known is not None
         and node.domain == ""
+        and node.op_type != "Range"
         and (node.op_type not in known or PER_GROUP in node.metadata_props or _gives_more(node))
     ]
     if foreign:
@@ -467,5 +468,3 @@ def _typed(value: ir.Value) -> str:
 
 def _name(dtype: ir.DataType | None) -> str:
     return str(dtype).lower()
-
-

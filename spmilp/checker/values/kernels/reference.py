@@ -15,7 +15,7 @@ from spmilp.frontend.operators.boxes import slices, starts
 
 ON_THE_WHOLE = frozenset(
     {
-        *("LRN", "LayerNormalization", "RMSNormalization"),
+        *("LayerNormalization", "RMSNormalization"),
         *(kind for family in moves.FAMILIES for kind in family.kinds),
     }
 )

@@ -53,6 +53,12 @@ def _inside(call: Call, values: Array) -> Array:
     return values[slices(call.box, starts(call.read(0)))]
 
 
+def global_max_pool(call: Call) -> Array:
+    """Compute GlobalMaxPool over any number of axes; ONNX's reference takes two."""
+    values = call.array(0)
+    return np.asarray(values.max(axis=tuple(range(2, values.ndim)), keepdims=True))
+
+
 def group_normalization(call: Call) -> Array:
     """Return groups of channels with mean 0 and variance 1, scaled and shifted per channel."""
     values = call.array(0)
@@ -90,6 +96,18 @@ def scatter_elements(call: Call) -> Array:
 
 
 REDUCTIONS = {"add": np.add, "max": np.maximum, "min": np.minimum, "mul": np.multiply}
+
+
+def lrn(call: Call) -> Array:
+    """Divide by a power of the squares of the channels around each element."""
+    operator, values = call.operator, call.whole(0)
+    size = operator.integer("size")
+    sides = ((size - 1) // 2, size // 2)
+    squares = np.pad(values * values, [(0, 0), sides, *[(0, 0)] * (values.ndim - 2)])
+    sums = np.lib.stride_tricks.sliding_window_view(squares, size, axis=1).sum(axis=-1)
+    alpha, beta, bias = map(operator.number, ("alpha", "beta", "bias"))
+    result = values / (bias + alpha / size * sums) ** beta
+    return np.asarray(result[slices(call.box, (0,) * len(call.box))], dtype=values.dtype)
 
 
 def pad(call: Call) -> Array:
