@@ -7,7 +7,8 @@ from pathlib import Path
 
 from spmilp.frontend.graph import Network
 from spmilp.frontend.load import load_network
-from spmilp.lowering.groups import reduction_length, splittable_axes
+from spmilp.frontend.regions import splittable_axes
+from spmilp.lowering.groups import reduction_length
 from spmilp.lowering.tiling import Tiling
 from spmilp.machine.machine import CoreKind
 

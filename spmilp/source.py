@@ -192,7 +192,7 @@ def load(
 
     target = as_machine_file(DEFAULT_MACHINE if machine is None else machine)
     found = find_model(str(model))
-    return load_network(found, dim or {}, target.machine.kinds, passes_from(passes)), target
+    return load_network(found, dim or {}, target.machine, passes_from(passes)), target
 
 
 def _refuse_energy_that_is_not_stated(machine: Machine) -> None:

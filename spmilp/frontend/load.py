@@ -1,23 +1,25 @@
 """From a model file to a network of fused groups: the front end's straight line."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import compress
 from pathlib import Path
 
 from spmilp.errors import FileError
 from spmilp.frontend.cleanup.clean import clean_up
 from spmilp.frontend.convert import convert
+from spmilp.frontend.divide import as_network, divide, fits
 from spmilp.frontend.find import find_model
 from spmilp.frontend.fuse import fuse
-from spmilp.frontend.graph import Network
+from spmilp.frontend.graph import Group, Network
 from spmilp.frontend.operators.registry import known_kinds
-from spmilp.frontend.passes import DEFAULT_PASSES, Passes, passes_of
+from spmilp.frontend.passes import DEFAULT_PASSES, Fuse, Passes, passes_of
 from spmilp.frontend.quantise import integerise
 from spmilp.frontend.read import read_model
 from spmilp.frontend.sanity import check_groups
-from spmilp.frontend.unfused import settle_outputs, without_dead
-from spmilp.machine.machine import CoreKind
+from spmilp.frontend.unfused import UnfusedNetwork, settle_outputs, without_dead
+from spmilp.machine.machine import Machine
 from spmilp.problem.problem import Problem
 
 NO_DIMENSIONS: Mapping[str, int] = {}
@@ -26,7 +28,7 @@ NO_DIMENSIONS: Mapping[str, int] = {}
 def load_network(
     path: Path,
     dims: Mapping[str, int] = NO_DIMENSIONS,
-    kinds: Sequence[CoreKind] = (),
+    machine: Machine | None = None,
     passes: Passes = DEFAULT_PASSES,
 ) -> Network:
     """Read an ONNX model and prepare it for tiling.
@@ -35,8 +37,9 @@ def load_network(
     ----------
     dims
         Lengths of the model's dynamic dimensions by name.
-    kinds
-        The machine's kinds of cores; operators are only fused if one of them can run all.
+    machine
+        Operators are only fused if one of its kinds of core can run all; what fits none of its
+        memories is divided.
     passes
         Those that are on.
 
@@ -60,7 +63,9 @@ def load_network(
     if not names:
         raise FileError(f"{path}: none of its outputs has elements, so there is nothing to compute")
     unfused = without_dead(settle_outputs(unfused, names))
-    groups = fuse(unfused, kinds, passes.fuse)
+    groups = fuse(unfused, machine.kinds if machine else (), passes.fuse)
+    if machine is not None:
+        unfused, groups = _as_fits(unfused, groups, machine, passes.fuse)
     operators = (operator for group in groups for operator in group.operators)
     used = {name for operator in operators for name in (*operator.inputs, operator.output)}
     used |= {*unfused.inputs, *unfused.outputs}
@@ -79,6 +84,16 @@ def load_network(
     return network
 
 
+def _as_fits(
+    unfused: UnfusedNetwork, groups: tuple[Group, ...], machine: Machine, how: Fuse
+) -> tuple[UnfusedNetwork, tuple[Group, ...]]:
+    """Return a network and its groups, divided and fused anew if one fits no memory."""
+    if all(map(partial(fits, as_network(unfused), machine), groups)):
+        return unfused, groups
+    unfused = divide(unfused, machine)
+    return unfused, fuse(unfused, machine.kinds, how, partial(fits, as_network(unfused), machine))
+
+
 def load_network_of(
     problem: Problem, model: str | Path, dims: Mapping[str, int]
 ) -> tuple[Path, Network]:
@@ -87,7 +102,7 @@ def load_network_of(
     Raises a ``SpmilpError`` if the model cannot be used, or is another one than the problem names.
     """
     file = find_model(str(model))
-    network = load_network(file, dims, problem.machine.kinds, passes_of(problem.sources))
+    network = load_network(file, dims, problem.machine, passes_of(problem.sources))
     wanted = dict(problem.sources).get("model")
     if wanted is not None and wanted != network.sha256:
         raise FileError(

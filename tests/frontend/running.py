@@ -109,7 +109,7 @@ def planned_outputs(path: Path, inputs: Mapping[str, Array]) -> dict[str, Array]
     """Return what a plan's tasks compute, tile by tile, from the bytes at their addresses."""
     result = plan_of(path)
     assert result.plan is not None
-    network = load_network(path, kinds=result.problem.machine.kinds)
+    network = load_network(path, machine=result.problem.machine)
     return dict(replay(result.problem, result.plan, network, inputs))
 
 
