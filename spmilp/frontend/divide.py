@@ -6,28 +6,32 @@ extremes become reductions and element-wise operators. Between them are float32 
 has half-precision floats or integers that stand for reals, so that only the last one rounds.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from math import isqrt, prod
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spmilp.frontend.fuse import fuse
-from spmilp.frontend.graph import Attribute, Group, Network, Operator, Quantisation, Tensor
+from spmilp.frontend.graph import (
+    Attribute,
+    Group,
+    Network,
+    Operator,
+    Quantisation,
+    Scale,
+    Tensor,
+)
 from spmilp.frontend.operators.boxes import volume
 from spmilp.frontend.operators.reductions import EACH
 from spmilp.frontend.operators.registry import core_operator, family_of, geometries
-from spmilp.frontend.passes import Fuse
 from spmilp.frontend.regions import (
     group_regions,
     kinds_to_run,
     overwritable_inputs,
     splittable_axes,
 )
-from spmilp.frontend.unfused import UnfusedNetwork, is_view
+from spmilp.frontend.unfused import UnfusedNetwork, is_view, present_inputs
 from spmilp.machine.machine import Machine
 from spmilp.units import Extents, align_up
 
@@ -49,6 +53,12 @@ STEPS: Mapping[str, tuple[str, str]] = {
     "ReduceSumSquare": ("ReduceSumSquare", "ReduceSum"),
 }
 """The first and the last step of reductions that are not the same in all steps."""
+
+TYPES: Mapping[str, np.dtype[np.generic]] = {
+    **dict.fromkeys(("ArgMax", "ArgMin"), np.dtype(np.int64)),
+    "Equal": np.dtype(np.bool_),
+}
+"""Types of results that are not those of the last operand."""
 
 
 def fits(network: Network, machine: Machine, group: Group, shares: int = 1) -> bool:
@@ -81,107 +91,88 @@ def fits(network: Network, machine: Machine, group: Group, shares: int = 1) -> b
     return False
 
 
-def divide(network: UnfusedNetwork, machine: Machine) -> UnfusedNetwork:
-    """Return the network with operators that fit no memory of a machine divided, if they can be.
+def divide(network: UnfusedNetwork, seen: Network, machine: Machine) -> UnfusedNetwork:
+    """Return a network with operators that fit no memory of a machine divided, if they can be.
 
-    Only into operators that some kind of core can run.
+    They become operators that some kind of core can run. ``seen`` is the network as it is.
     """
-    parts: set[str] = set()
-    while True:
-        seen, divisions = as_network(network), dict[str, Division]()
-        for group in fuse(network, how=Fuse.NONE):
-            operator = group.operators[group.anchor]
-            shares = SHARES if operator.output in parts else 1
-            if operator.kind in RULES and not fits(seen, machine, group, shares):
-                divisions |= _divisions(network, machine, operator)
-        if not divisions:
-            return network
-        operators: list[Operator] = []
-        tensors = dict(network.tensors)
-        for operator in network.operators:
-            found = divisions.get(operator.output)
-            operators += found.operators if found else (operator,)
-            tensors |= found.tensors if found else {}
-        parts |= {one.output for found in divisions.values() for one in found.operators}
-        network = replace(network, operators=tuple(operators), tensors=tensors)
+    tensors = dict(network.tensors)
+    seen = replace(seen, tensors=tensors)
+
+    def parts(operator: Operator, shares: int = 1) -> Iterator[Operator]:
+        """Yield what becomes of an operator; its parts are divided, too."""
+        division, group = Division(operator, tensors), _alone(operator)
+        if fits(seen, machine, group, shares) or not division.succeeds(machine):
+            yield operator
+        else:
+            for part in division.operators:
+                yield from parts(part, SHARES)
+
+    operators = tuple(part for operator in network.operators for part in parts(operator))
+    return replace(network, operators=operators, tensors=tensors)
 
 
-def as_network(network: UnfusedNetwork) -> Network:
-    """Return a network without name and groups: what questions about a group need."""
-    return Network(
-        name="",
-        tensors=network.tensors,
-        groups=(),
-        inputs=network.inputs,
-        outputs=network.outputs,
-        sha256="",
-    )
-
-
-def _divisions(
-    network: UnfusedNetwork, machine: Machine, operator: Operator
-) -> "dict[str, Division]":
-    """Return the division of an operator, by its result, if there is one that cores can run."""
-    division = Division(operator, network.tensors)
-    try:
-        RULES[operator.kind](division)
-    except ValueError:
-        return {}
-    kinds = {core_operator(one.kind) for one in division.operators if not is_view(one)}
-    able = [one.operators for one in machine.kinds]
-    if all(any(some is None or kind in some for some in able) for kind in kinds):
-        return {operator.output: division}
-    return {}
-
-
-Before: TypeAlias = Callable[[str, str], str]
-"""Adds operators on the elements of a tensor and on what broadcasts to it; returns their result."""
+def _alone(operator: Operator) -> Group:
+    inputs, output = present_inputs(operator), operator.output
+    return Group(index=0, name="", operators=(operator,), anchor=0, inputs=inputs, output=output)
 
 
 class Division:
-    """Operators in place of one; their names begin with its name, which the last one has.
+    """Operators in place of one, whose name and result the last one takes over.
+
+    Parameters
+    ----------
+    tensors
+        Of the network; the division adds its own.
 
     Attributes
     ----------
     operators
         In topological order.
-    tensors
-        Constants of theirs, and what they give, but for the last one.
-    dtype
-        Of what lies between them.
     """
 
-    def __init__(self, operator: Operator, tensors: Mapping[str, Tensor]) -> None:
-        self.operator, self._known, given = operator, tensors, operator.quantisation
+    def __init__(self, operator: Operator, tensors: dict[str, Tensor]) -> None:
+        self.operator, self._tensors = operator, tensors
         self.operators: list[Operator] = []
-        self.tensors: dict[str, Tensor] = {}
-        scales = (None,) * len(operator.inputs) if given is None else given.inputs
-        if any(scale is not None and scale.axis is not None for scale in scales):
-            raise ValueError("views do not keep the axis of its scales")
-        self._scales = dict(zip(operator.inputs, scales, strict=True))
-        dtype = tensors[operator.inputs[0]].dtype
-        is_narrow = given is not None or dtype.name in ("float16", "bfloat16")
-        self.dtype = np.dtype(np.float32) if is_narrow else dtype
+        given = operator.quantisation
+        self._scales = dict(zip(operator.inputs, given.inputs, strict=True)) if given else {}
+
+    def succeeds(self, machine: Machine) -> bool:
+        """Divide the operator; return whether some core can run each operator in its place."""
+        own, given = self.operator, self.operator.quantisation
+        if any(scale is not None and scale.axis is not None for scale in self._scales.values()):
+            return False  # views would not keep that axis
+        try:
+            RULES[own.kind](self)
+        except (KeyError, ValueError):
+            return False
+        last = self.operators[-1]
+        scales = given and replace(given, inputs=self._scales_of(last.inputs))
+        last = replace(last, name=own.name, output=own.output, quantisation=scales)
+        self.operators[-1] = last
+        able = [kind.operators for kind in machine.kinds]
+        kinds = {core_operator(one.kind) for one in self.operators if not is_view(one)}
+        return all(any(some is None or kind in some for some in able) for kind in kinds)
 
     def shape(self, name: str) -> Extents:
         """Return the shape of a tensor."""
-        return self._tensor(name).shape
+        return self._tensors[name].shape
 
-    def constant(self, values: ArrayLike, dtype: np.dtype[np.generic] | None = None) -> str:
-        """Add a constant and return its name."""
-        data, name = np.asarray(values, dtype or self.dtype), self._free_name("constant")
-        self.tensors[name] = Tensor(name=name, shape=data.shape, dtype=data.dtype, data=data)
+    def dtype(self, name: str) -> np.dtype[np.generic]:
+        """Return the type in which results of a tensor's elements are kept."""
+        dtype = self._tensors[name].dtype
+        is_narrow = self._scales.get(name) or dtype.name in ("float16", "bfloat16")
+        return np.dtype(np.float32) if is_narrow else dtype
+
+    def constant(self, values: ArrayLike, like: str) -> str:
+        """Add a constant of the type of a tensor's results and return its name."""
+        data, name = np.asarray(values, self.dtype(like)), self._new_name("constant")
+        self._tensors[name] = Tensor(name=name, shape=data.shape, dtype=data.dtype, data=data)
         return name
 
-    def add(
-        self,
-        kind: str,
-        *inputs: str,
-        dtype: np.dtype[np.generic] | None = None,
-        **attributes: Attribute,
-    ) -> str:
-        """Add an operator and return the name of its result, of the type ``dtype`` of it all."""
-        output = self._free_name(kind)
+    def add(self, kind: str, *inputs: str, **attributes: Attribute) -> str:
+        """Add an operator and return the name of its result."""
+        output, given = self._new_name(kind), [self._tensors[name] for name in inputs]
         operator = Operator(
             name=output.replace(self.operator.output, self.operator.name, 1),
             kind=kind,
@@ -189,44 +180,32 @@ class Division:
             output=output,
             attributes=attributes,
         )
-        given = [self._tensor(name) for name in inputs]
+        dtype = TYPES.get(kind) or self.dtype(inputs[-1])
         if is_view(operator):
             dtype, self._scales[output] = given[0].dtype, self._scales.get(inputs[0])
-        elif any(map(self._scales.get, inputs)):
-            operator = replace(operator, quantisation=self._quantisation(inputs))
+        elif any(scales := self._scales_of(inputs)):
+            operator = replace(operator, quantisation=Quantisation(inputs=scales, output=None))
         shape = family_of(kind)(operator, given).shape
-        self.tensors[output] = Tensor(name=output, shape=shape, dtype=dtype or self.dtype)
+        self._tensors[output] = Tensor(name=output, shape=shape, dtype=dtype)
         self.operators.append(operator)
         return output
 
-    def end(self, kind: str, *inputs: str, **attributes: Attribute) -> None:
-        """Add the operator that gives the result."""
-        own, given = self.operator, self.operator.quantisation
-        given = given and replace(given, inputs=self._quantisation(inputs).inputs)
-        own = replace(own, kind=kind, inputs=inputs, attributes=attributes, quantisation=given)
-        self.operators.append(own)
-
-    def reduce(
-        self, kind: str, name: str, axes: Sequence[int], before: Before | None, beside: str = ""
-    ) -> str:
+    def reduce(self, kind: str, name: str, axes: Sequence[int], less: str = "") -> str:
         """Reduce along all axes but the first, or the rows of a single one.
 
-        A reduction of the result along ``axes`` then gives what one of all would have given.
-
-        Parameters
-        ----------
-        before
-            What is done with the elements first, and with those of ``beside``, of which ``axes``
-            have length 1.
+        A reduction of the result along ``axes`` then gives what one of all would have given. From
+        the elements those of ``less`` are subtracted, if given, of which ``axes`` have length 1.
         """
-        before = before or (lambda data, _: data)
         first, *others = (axis for axis in axes if self.shape(name)[axis] > 1)
         if others:
-            return self.add(kind, before(name, beside), axes=tuple(others), keepdims=1)
-        beside = beside and self.add("Unsqueeze", beside, axes=(first,))
-        rows = (before(one, beside) for one in self.rows(name, first))
+            data = self.add("Sub", name, less) if less else name
+            return self.add(kind, data, axes=tuple(others), keepdims=1)
+        rows = [*self.rows(name, first)]
+        if less:
+            less = self.add("Unsqueeze", less, axes=(first,))
+            rows = [self.add("Sub", one, less) for one in rows]
         return self.joined(
-            [self.add(kind, one, axes=(first + 1,), keepdims=0) for one in rows], first
+            (self.add(kind, one, axes=(first + 1,), keepdims=0) for one in rows), first
         )
 
     def rows(self, name: str, axis: int) -> Iterator[str]:
@@ -237,25 +216,23 @@ class Division:
         for start, stop, row in ((0, even, size), (even, length, length - even)):
             part = name
             if 0 < stop - start < length:
-                bounds = {"starts": (start,), "ends": (stop,), "axes": (axis,), "steps": (1,)}
-                part = self.add("Slice", name, **bounds)
+                ends: dict[str, Attribute] = {"starts": (start,), "ends": (stop,)}
+                part = self.add("Slice", name, axes=(axis,), steps=(1,), **ends)
             if start < stop:
                 cut = (*shape[:axis], (stop - start) // row, row, *shape[axis + 1 :])
                 yield self.add("Reshape", part, shape=cut)
 
-    def joined(self, names: Sequence[str], axis: int) -> str:
+    def joined(self, names: Iterable[str], axis: int) -> str:
         """Return one tensor of what the rows gave, and what remained."""
-        return names[0] if len(names) == 1 else self.add("Concat", *names, axis=axis)
+        found = [*names]
+        return found[0] if len(found) == 1 else self.add("Concat", *found, axis=axis)
 
-    def _tensor(self, name: str) -> Tensor:
-        return self.tensors[name] if name in self.tensors else self._known[name]
+    def _scales_of(self, inputs: Sequence[str]) -> tuple[Scale | None, ...]:
+        return tuple(map(self._scales.get, inputs))
 
-    def _quantisation(self, inputs: Sequence[str]) -> Quantisation:
-        return Quantisation(inputs=tuple(map(self._scales.get, inputs)), output=None)
-
-    def _free_name(self, label: str) -> str:
-        name = f"{self.operator.output}/{label}_{len(self.tensors)}"
-        while name in self._known:
+    def _new_name(self, label: str) -> str:
+        name = f"{self.operator.output}/{label}"
+        while name in self._tensors:
             name += "_"
         return name
 
@@ -272,127 +249,87 @@ def length_of_rows(length: int) -> int:
 def _reduction(division: Division) -> None:
     own = division.operator
     (name,), axes, keepdims = own.inputs, own.integers("axes"), own.integer("keepdims")
-    if own.kind in ROUNDED and np.issubdtype(division.dtype, np.integer):
+    if own.kind in ROUNDED and np.issubdtype(division.dtype(name), np.integer):
         raise ValueError("steps would round")
     if own.kind == "ReduceMean":
         count = prod(division.shape(name)[axis] for axis in axes)
         total = division.add("ReduceSum", name, axes=axes, keepdims=keepdims)
-        division.end("Div", total, division.constant(count))
-    elif own.kind == "ReduceLogSumExp":
-        greatest = division.add("ReduceMax", name, axes=axes, keepdims=1)
-        sums = division.reduce("ReduceSum", name, axes, _exponential(division), greatest)
-        total = division.add("ReduceSum", sums, axes=axes, keepdims=keepdims)
-        if not keepdims:
-            greatest = division.add("Squeeze", greatest, axes=axes)
-        division.end("Add", division.add("Log", total), greatest)
+        division.add("Div", total, division.constant(count, total))
     else:
         first, last = STEPS.get(own.kind, (own.kind, own.kind))
-        division.end(last, division.reduce(first, name, axes, None), axes=axes, keepdims=keepdims)
-
-
-def _exponential(division: Division) -> Before:
-    return lambda data, greatest: division.add("Exp", division.add("Sub", data, greatest))
+        division.add(last, division.reduce(first, name, axes), axes=axes, keepdims=keepdims)
 
 
 def _softmax(division: Division) -> None:
-    (name,), axes = division.operator.inputs, (division.operator.integer("axis"),)
-    exponential = _exponential(division)
-    greatest = division.add("ReduceMax", name, axes=axes, keepdims=1)
-    sums = division.reduce("ReduceSum", name, axes, exponential, greatest)
-    total = division.add("ReduceSum", sums, axes=axes, keepdims=1)
+    (name,), axis = division.operator.inputs, division.operator.integer("axis")
+    logarithm = division.add("ReduceLogSumExp", name, axes=(axis,), keepdims=1)
+    below = division.add("Sub", name, logarithm)
     if division.operator.kind == "Softmax":
-        division.end("Div", exponential(name, greatest), total)
-    else:
-        below = division.add("Sub", name, greatest)
-        division.end("Sub", below, division.add("Log", total))
+        division.add("Exp", below)
 
 
 def _position(division: Division) -> None:
     """Find the rows whose extreme is that of all, and the first or last position in these."""
-    own, indices = division.operator, np.dtype(np.int64)
+    own, extreme = division.operator, division.operator.kind.replace("Arg", "Reduce")
     (name,), (axis,), is_last = own.inputs, own.integers("axes"), own.integer("select_last_index")
-    extreme, length = own.kind.replace("Arg", "Reduce"), division.shape(name)[axis]
-    along: Mapping[str, Attribute] = {"axes": (axis + 1,), "keepdims": 0}
+    how: Mapping[str, Attribute] = {**own.attributes, "axes": (axis + 1,), "keepdims": 0}
     rows = [*division.rows(name, axis)]
-    values = division.joined([division.add(extreme, one, **along) for one in rows], axis)
-    how: Mapping[str, Attribute] = {**along, "select_last_index": is_last}
-    places = [division.add(own.kind, one, dtype=indices, **how) for one in rows]
-    first = np.arange(division.shape(values)[axis]) * length_of_rows(length)
-    first = first.reshape(-1, *(1,) * (len(division.shape(values)) - axis - 1))
-    inside, before = division.joined(places, axis), division.constant(first, indices)
-    positions = division.add("Add", inside, before, dtype=indices)
-    best = division.add(extreme, values, axes=(axis,), keepdims=1)
-    is_best = division.add("Equal", values, best, dtype=np.dtype(np.bool_))
-    worst = division.constant(0 if is_last else length - 1, indices)
-    among = division.add("Where", is_best, positions, worst, dtype=indices)
-    keepdims = own.integer("keepdims")
-    division.end("ReduceMax" if is_last else "ReduceMin", among, axes=(axis,), keepdims=keepdims)
+    values = [division.add(extreme, one, axes=(axis + 1,), keepdims=0) for one in rows]
+    places = [division.add(own.kind, one, **how) for one in rows]
+    value, place = division.joined(values, axis), division.joined(places, axis)
+    length, shape = division.shape(name)[axis], division.shape(value)
+    first = np.arange(shape[axis]) * length_of_rows(length)
+    first = first.reshape(-1, *(1,) * (len(shape) - axis - 1))
+    place = division.add("Add", place, division.constant(first, place))
+    best = division.add("Equal", value, division.add(extreme, value, axes=(axis,), keepdims=1))
+    worst = division.constant(0 if is_last else length - 1, place)
+    place, keepdims = division.add("Where", best, place, worst), own.integer("keepdims")
+    division.add("ReduceMax" if is_last else "ReduceMin", place, axes=(axis,), keepdims=keepdims)
 
 
-def _layer(division: Division) -> None:
-    name, *factors = (one for one in division.operator.inputs if one)
-    axes = range(division.operator.integer("axis"), len(division.shape(name)))
-    _normalise(division, name, axes, factors, lambda found: found)
+def _normalise(division: Division) -> None:
+    """Divide by the root of a mean of squares, multiply by a scale, add a bias.
 
-
-def _group(division: Division) -> None:
-    """Let the channels of a group be an axis, and repeat what is found for each of them."""
-    own, (name, *factors) = division.operator, division.operator.inputs
-    batch, channels, *lengths = division.shape(name)
-    groups = channels if "Instance" in own.kind else own.integer("num_groups")
-    grouped, ones = (batch, groups, channels // groups), (1,) * len(lengths)
-    seen = division.add("Reshape", name, shape=(*grouped, *lengths))
-    shaped = [division.add("Reshape", one, shape=(channels, *ones)) for one in factors]
+    The channels of a group become an axis, and what is found for it is repeated for each of them.
+    """
+    own, (data, *factors) = division.operator, division.operator.inputs
+    shape = division.shape(data)
+    seen, grouped, one_each = data, shape, shape
+    if "axis" in own.attributes:
+        axes = tuple(range(own.integer("axis"), len(shape)))
+    else:
+        batch, channels, *lengths = shape
+        groups = channels if "Instance" in own.kind else own.integer("num_groups")
+        axes, ones = tuple(range(2, 3 + len(lengths))), (1,) * len(lengths)
+        grouped, one_each = (batch, groups, channels // groups), (batch, channels, *ones)
+        seen = division.add("Reshape", data, shape=(*grouped, *lengths))
+        factors = [division.add("Reshape", one, shape=one_each[1:]) for one in factors]
 
     def for_each(found: str) -> str:
-        found = division.add("Expand", found, shape=(*grouped, *ones))
-        return division.add("Reshape", found, shape=(batch, channels, *ones))
+        if seen == data:
+            return found
+        found = division.add("Expand", found, shape=(*grouped, *one_each[2:]))
+        return division.add("Reshape", found, shape=one_each)
 
-    _normalise(division, seen, range(2, 3 + len(lengths)), shaped, for_each)
-
-
-def _normalise(
-    division: Division,
-    seen: str,
-    axes: Sequence[int],
-    factors: Sequence[str],
-    for_each: Callable[[str], str],
-) -> None:
-    """Divide by the root of a mean of squares along axes, multiply by a scale, add a bias.
-
-    Parameters
-    ----------
-    seen
-        The data, perhaps with another shape.
-    for_each
-        Makes of what is found along ``axes`` what broadcasts to the data.
-    """
-    own, axes = division.operator, tuple(axes)
-    data, before, mean = own.inputs[0], None, ""
+    mean = ""
     if not own.kind.startswith("RMS"):
-        before = partial(division.add, "Sub")
         mean = division.add("ReduceMean", seen, axes=axes, keepdims=1)
-        data = before(data, for_each(mean))
-    squares = division.reduce("ReduceSumSquare", seen, axes, before, mean)
+        data = division.add("Sub", data, for_each(mean))
+    squares = division.reduce("ReduceSumSquare", seen, axes, mean)
     total = division.add("ReduceSum", squares, axes=axes, keepdims=1)
     count = prod(division.shape(seen)[axis] for axis in axes)
-    variance = division.add("Div", total, division.constant(count))
-    epsilon = division.constant(own.number("epsilon"))
-    root = division.add("Sqrt", division.add("Add", variance, epsilon))
-    data, *last = (
-        division.add("Div", data, for_each(root)),
-        *zip(("Mul", "Add"), factors, strict=False),
-    )
-    for kind, factor in last[:-1]:
+    variance = division.add("Div", total, division.constant(count, total))
+    variance = division.add("Add", variance, division.constant(own.number("epsilon"), total))
+    data = division.add("Div", data, for_each(division.add("Sqrt", variance)))
+    for kind, factor in zip(("Mul", "Add"), filter(None, factors), strict=False):
         data = division.add(kind, data, factor)
-    division.end(last[-1][0], data, last[-1][1])
 
 
 def _global_pool(division: Division) -> None:
     (name,) = division.operator.inputs
     kind = "ReduceMax" if "Max" in division.operator.kind else "ReduceMean"
     axes = tuple(range(2, len(division.shape(name))))
-    division.end(kind, name, axes=axes, keepdims=1)
+    division.add(kind, name, axes=axes, keepdims=1)
 
 
 def _pool(division: Division) -> None:
@@ -415,15 +352,15 @@ def _pool(division: Division) -> None:
         return known
 
     inner = division.add(own.kind, name, **along(lambda axis: axis != first))
-    division.end(own.kind, inner, **along(lambda axis: axis == first))
+    division.add(own.kind, inner, **along(lambda axis: axis == first))
 
 
 RULES: Mapping[str, Callable[[Division], None]] = {
     **dict.fromkeys(EACH, _reduction),
     **dict.fromkeys(("ArgMax", "ArgMin"), _position),
     **dict.fromkeys(("Softmax", "LogSoftmax"), _softmax),
-    **dict.fromkeys(("LayerNormalization", "RMSNormalization"), _layer),
-    **dict.fromkeys(("GroupNormalization", "InstanceNormalization"), _group),
+    **dict.fromkeys(("GroupNormalization", "InstanceNormalization"), _normalise),
+    **dict.fromkeys(("LayerNormalization", "RMSNormalization"), _normalise),
     **dict.fromkeys(("GlobalAveragePool", "GlobalMaxPool"), _global_pool),
     **dict.fromkeys(("AveragePool", "LpPool", "MaxPool"), _pool),
 }

@@ -9,6 +9,7 @@ twice except in the halos of tiles.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from typing import TypeAlias
 
 import networkx as nx
 
@@ -30,12 +31,15 @@ TABLES = frozenset({"Gather", "GatherND"})
 
 LIGHT = frozenset({Fusion.ELEMENTWISE, Fusion.INJECTIVE})
 
+Fits: TypeAlias = Callable[[Group], bool]
+"""Says whether a memory holds some tile of a group."""
+
 
 def fuse(
     network: UnfusedNetwork,
     kinds: Sequence[CoreKind] = (),
     how: Fuse = Fuse.DEFAULT,
-    fits: Callable[[Group], bool] | None = None,
+    fits: Fits | None = None,
 ) -> tuple[Group, ...]:
     """Return the groups of a network, whose outputs no views write, in topological order.
 
@@ -45,7 +49,7 @@ def fuse(
         Operators are only fused if one of these kinds of core can run all of them; with no kinds
         given, always.
     fits
-        Whether a group can be tiled; others are not made.
+        Operators are only fused into groups of which it is true.
     """
     fuser = _Fuser(network, kinds, fits)
     if how is not Fuse.NONE:
@@ -94,10 +98,7 @@ class _Fuser:
     """
 
     def __init__(
-        self,
-        network: UnfusedNetwork,
-        kinds: Sequence[CoreKind],
-        fits: Callable[[Group], bool] | None,
+        self, network: UnfusedNetwork, kinds: Sequence[CoreKind], fits: Fits | None
     ) -> None:
         self._network, self._kinds, self._fits = network, kinds, fits
         self._producers = network.producers()
@@ -225,7 +226,7 @@ class _Fuser:
         able = (kind.operators is None or needed <= kind.operators for kind in self._kinds)
         if self._kinds and not any(able):
             return False
-        if self._fits is not None and not self._fits(self._group(0, members)):
+        if self._fits and not self._fits(self._group(0, members)):
             return False
         for position in members:
             self._members[position] = members

@@ -9,12 +9,12 @@ from pathlib import Path
 from spmilp.errors import FileError
 from spmilp.frontend.cleanup.clean import clean_up
 from spmilp.frontend.convert import convert
-from spmilp.frontend.divide import as_network, divide, fits
+from spmilp.frontend.divide import divide, fits
 from spmilp.frontend.find import find_model
 from spmilp.frontend.fuse import fuse
-from spmilp.frontend.graph import Group, Network
+from spmilp.frontend.graph import Network
 from spmilp.frontend.operators.registry import known_kinds
-from spmilp.frontend.passes import DEFAULT_PASSES, Fuse, Passes, passes_of
+from spmilp.frontend.passes import DEFAULT_PASSES, Passes, passes_of
 from spmilp.frontend.quantise import integerise
 from spmilp.frontend.read import read_model
 from spmilp.frontend.sanity import check_groups
@@ -63,35 +63,35 @@ def load_network(
     if not names:
         raise FileError(f"{path}: none of its outputs has elements, so there is nothing to compute")
     unfused = without_dead(settle_outputs(unfused, names))
-    groups = fuse(unfused, machine.kinds if machine else (), passes.fuse)
-    if machine is not None:
-        unfused, groups = _as_fits(unfused, groups, machine, passes.fuse)
-    operators = (operator for group in groups for operator in group.operators)
-    used = {name for operator in operators for name in (*operator.inputs, operator.output)}
-    used |= {*unfused.inputs, *unfused.outputs}
     outputs = zip(unfused.outputs, names, strict=True)
     network = Network(
         name=path.stem,
-        tensors={name: tensor for name, tensor in unfused.tensors.items() if name in used},
-        groups=groups,
+        tensors=unfused.tensors,
+        groups=(),
         inputs=unfused.inputs,
         outputs=unfused.outputs,
         sha256=sha256,
         renamed={own: name for own, name in outputs if own != name},
         passes=passes,
     )
+    network = _with_groups(network, unfused, machine)
     check_groups(network)
     return network
 
 
-def _as_fits(
-    unfused: UnfusedNetwork, groups: tuple[Group, ...], machine: Machine, how: Fuse
-) -> tuple[UnfusedNetwork, tuple[Group, ...]]:
-    """Return a network and its groups, divided and fused anew if one fits no memory."""
-    if all(map(partial(fits, as_network(unfused), machine), groups)):
-        return unfused, groups
-    unfused = divide(unfused, machine)
-    return unfused, fuse(unfused, machine.kinds, how, partial(fits, as_network(unfused), machine))
+def _with_groups(network: Network, unfused: UnfusedNetwork, machine: Machine | None) -> Network:
+    """Return a network with its groups; operators are divided if a group fits no memory."""
+    kinds, how = machine.kinds if machine else (), network.passes.fuse
+    groups = fuse(unfused, kinds, how)
+    if machine is not None and not all(fits(network, machine, group) for group in groups):
+        unfused = divide(unfused, network, machine)
+        network = replace(network, tensors=unfused.tensors)
+        groups = fuse(unfused, kinds, how, partial(fits, network, machine))
+    operators = (operator for group in groups for operator in group.operators)
+    used = {name for operator in operators for name in (*operator.inputs, operator.output)}
+    used |= {*network.inputs, *network.outputs}
+    tensors = {name: tensor for name, tensor in network.tensors.items() if name in used}
+    return replace(network, groups=groups, tensors=tensors)
 
 
 def load_network_of(

@@ -29,6 +29,7 @@ from spmilp.checker.values.kernels.special import (
     gelu,
     group_normalization,
     log_softmax,
+    log_sum_exp,
     pad,
     resize,
     softmax,
@@ -50,6 +51,7 @@ KERNELS: Mapping[str, Callable[[Call], Array]] = {
     "LogSoftmax": log_softmax,
     "Pad": pad,
     "QuantizeLinear": as_it_is,
+    "ReduceLogSumExp": log_sum_exp,
     "Resize": resize,
     "Softmax": softmax,
 }
