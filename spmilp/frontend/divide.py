@@ -56,6 +56,7 @@ STEPS: Mapping[str, tuple[str, str]] = {
 
 TYPES: Mapping[str, np.dtype[np.generic]] = {
     **dict.fromkeys(("ArgMax", "ArgMin"), np.dtype(np.int64)),
+    "Cast": np.dtype(np.float32),
     "Equal": np.dtype(np.bool_),
 }
 """Types of results that are not those of the last operand."""
@@ -269,22 +270,28 @@ def _softmax(division: Division) -> None:
 
 
 def _position(division: Division) -> None:
-    """Find the rows whose extreme is that of all, and the first or last position in these."""
+    """Find the rows whose extreme is that of all, and the first or last position in these.
+
+    Positions are reduced as float32, which has all integers up to 2 to the power of 24.
+    """
     own, extreme = division.operator, division.operator.kind.replace("Arg", "Reduce")
     (name,), (axis,), is_last = own.inputs, own.integers("axes"), own.integer("select_last_index")
     how: Mapping[str, Attribute] = {**own.attributes, "axes": (axis + 1,), "keepdims": 0}
-    rows = [*division.rows(name, axis)]
+    length, rows = division.shape(name)[axis], [*division.rows(name, axis)]
+    if length > 1 << 24:
+        raise ValueError(f"{length} positions do not fit float32")
     values = [division.add(extreme, one, axes=(axis + 1,), keepdims=0) for one in rows]
-    places = [division.add(own.kind, one, **how) for one in rows]
+    places = [division.add("Cast", division.add(own.kind, one, **how)) for one in rows]
     value, place = division.joined(values, axis), division.joined(places, axis)
-    length, shape = division.shape(name)[axis], division.shape(value)
+    shape = division.shape(value)
     first = np.arange(shape[axis]) * length_of_rows(length)
     first = first.reshape(-1, *(1,) * (len(shape) - axis - 1))
     place = division.add("Add", place, division.constant(first, place))
     best = division.add("Equal", value, division.add(extreme, value, axes=(axis,), keepdims=1))
     worst = division.constant(0 if is_last else length - 1, place)
-    place, keepdims = division.add("Where", best, place, worst), own.integer("keepdims")
-    division.add("ReduceMax" if is_last else "ReduceMin", place, axes=(axis,), keepdims=keepdims)
+    place, last = division.add("Where", best, place, worst), "ReduceMax" if is_last else "ReduceMin"
+    place = division.add(last, place, axes=(axis,), keepdims=own.integer("keepdims"))
+    division.add("Cast", place)
 
 
 def _normalise(division: Division) -> None:
@@ -294,7 +301,7 @@ def _normalise(division: Division) -> None:
     """
     own, (data, *factors) = division.operator, division.operator.inputs
     shape = division.shape(data)
-    seen, grouped, one_each = data, shape, shape
+    seen, one_each, grouped = data, shape, shape[:0]
     if "axis" in own.attributes:
         axes = tuple(range(own.integer("axis"), len(shape)))
     else:
@@ -306,10 +313,10 @@ def _normalise(division: Division) -> None:
         factors = [division.add("Reshape", one, shape=one_each[1:]) for one in factors]
 
     def for_each(found: str) -> str:
-        if seen == data:
-            return found
-        found = division.add("Expand", found, shape=(*grouped, *one_each[2:]))
-        return division.add("Reshape", found, shape=one_each)
+        if grouped:
+            found = division.add("Expand", found, shape=(*grouped, *one_each[2:]))
+            found = division.add("Reshape", found, shape=one_each)
+        return found
 
     mean = ""
     if not own.kind.startswith("RMS"):

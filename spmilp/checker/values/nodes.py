@@ -310,7 +310,9 @@ def _bounds_of_changes(node: _Node, plain: Sequence[Array]) -> list[NDArray[np.f
     for name, one in node.inputs.items():
         reach = np.zeros(one.values.shape) if one.bound is None else one.bound
         if _is_float(one.values) and not exact and name not in node.coordinates:
-            reach = reach + UNITS * _unit(one.values.dtype) * np.abs(one.values).astype(np.float64)
+            sizes = np.abs(one.values.astype(np.float64))
+            sizes = np.where(np.isfinite(sizes), sizes, 0.0)
+            reach = reach + UNITS * _unit(one.values.dtype) * sizes
         if not reach.any():
             continue
         random = signs.choice([-1.0, 1.0], size=reach.shape)
