@@ -13,15 +13,7 @@ from math import isqrt, prod
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spmilp.frontend.graph import (
-    Attribute,
-    Group,
-    Network,
-    Operator,
-    Quantisation,
-    Scale,
-    Tensor,
-)
+from spmilp.frontend.graph import Attribute, Group, Network, Operator, Quantisation, Scale, Tensor
 from spmilp.frontend.operators.boxes import volume
 from spmilp.frontend.operators.reductions import EACH
 from spmilp.frontend.operators.registry import core_operator, family_of, geometries
@@ -65,8 +57,8 @@ TYPES: Mapping[str, np.dtype[np.generic]] = {
 def fits(network: Network, machine: Machine, group: Group, shares: int = 1) -> bool:
     """Say whether a smallest tile of a group fits a share of the memory of a core that can run it.
 
-    What it reads, and its result unless that lies over an operand. Products always fit: tasks split
-    their sums. So does what no core can run.
+    That is what it reads, and its result unless it may lie over an operand. Products always fit:
+    tasks split their sums. So does what no core can run.
     """
     kinds, tensors = kinds_to_run(group), network.tensors
     able = {one.index for one in machine.kinds if one.operators is None or kinds <= one.operators}
@@ -332,34 +324,16 @@ def _normalise(division: Division) -> None:
         data = division.add(kind, data, factor)
 
 
-def _global_pool(division: Division) -> None:
-    (name,) = division.operator.inputs
-    kind = "ReduceMax" if "Max" in division.operator.kind else "ReduceMean"
-    axes = tuple(range(2, len(division.shape(name))))
-    division.add(kind, name, axes=axes, keepdims=1)
-
-
 def _pool(division: Division) -> None:
-    """Pool along all axes but the first, then along that."""
+    """Reduce what is under the one window that covers all."""
     own, (name,) = division.operator, division.operator.inputs
-    kernel, pads = own.integers("kernel_shape"), own.integers("pads")
-    if kernel == division.shape(name)[2:] and not any(pads) and own.kind != "LpPool":
-        _global_pool(division)
-        return
-    first, *others = (axis for axis, length in enumerate(kernel) if length > 1)
-    if not others:
-        raise ValueError("windows along one axis are not divided")
-
-    def along(some: Callable[[int], bool]) -> Mapping[str, Attribute]:
-        known, axes = dict(own.attributes), range(len(kernel))
-        for key in ("kernel_shape", "strides", "dilations"):
-            values = own.integers(key)
-            known[key] = tuple(values[axis] if some(axis) else 1 for axis in axes)
-        known["pads"] = tuple(pads[at] * some(at % len(kernel)) for at in range(len(pads)))
-        return known
-
-    inner = division.add(own.kind, name, **along(lambda axis: axis != first))
-    division.add(own.kind, inner, **along(lambda axis: axis == first))
+    lengths = division.shape(name)[2:]
+    if "Global" not in own.kind and (
+        own.integers("kernel_shape") != lengths or any(own.integers("pads"))
+    ):
+        raise ValueError("smaller windows are not divided")
+    kind, axes = "ReduceMax" if "Max" in own.kind else "ReduceMean", range(2, 2 + len(lengths))
+    division.add(kind, name, axes=tuple(axes), keepdims=1)
 
 
 RULES: Mapping[str, Callable[[Division], None]] = {
@@ -368,7 +342,6 @@ RULES: Mapping[str, Callable[[Division], None]] = {
     **dict.fromkeys(("Softmax", "LogSoftmax"), _softmax),
     **dict.fromkeys(("GroupNormalization", "InstanceNormalization"), _normalise),
     **dict.fromkeys(("LayerNormalization", "RMSNormalization"), _normalise),
-    **dict.fromkeys(("GlobalAveragePool", "GlobalMaxPool"), _global_pool),
-    **dict.fromkeys(("AveragePool", "LpPool", "MaxPool"), _pool),
+    **dict.fromkeys(("AveragePool", "GlobalAveragePool", "GlobalMaxPool", "MaxPool"), _pool),
 }
 """What is made of an operator in a division, for each kind; a ``ValueError`` if nothing can be."""

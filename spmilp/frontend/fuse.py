@@ -9,7 +9,6 @@ twice except in the halos of tiles.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import TypeAlias
 
 import networkx as nx
 
@@ -31,15 +30,12 @@ TABLES = frozenset({"Gather", "GatherND"})
 
 LIGHT = frozenset({Fusion.ELEMENTWISE, Fusion.INJECTIVE})
 
-Fits: TypeAlias = Callable[[Group], bool]
-"""Says whether a memory holds some tile of a group."""
-
 
 def fuse(
     network: UnfusedNetwork,
     kinds: Sequence[CoreKind] = (),
     how: Fuse = Fuse.DEFAULT,
-    fits: Fits | None = None,
+    fits: Callable[[Group], bool] | None = None,
 ) -> tuple[Group, ...]:
     """Return the groups of a network, whose outputs no views write, in topological order.
 
@@ -51,7 +47,8 @@ def fuse(
     fits
         Operators are only fused into groups of which it is true.
     """
-    fuser = _Fuser(network, kinds, fits)
+    fuser = _Fuser(network, kinds)
+    fuser.fits = fits
     if how is not Fuse.NONE:
         fuser.fuse(by_classes=how is Fuse.TVM)
     return fuser.groups()
@@ -90,6 +87,8 @@ class _Fuser:
 
     Attributes
     ----------
+    fits
+        Says whether a group may be made; ``None`` where all may.
     readers
         For each operator, those that read its result; ``None`` when it must be in memory because it
         is an output or because another view shows it.
@@ -97,10 +96,9 @@ class _Fuser:
         For each, the first operator that all paths from its result go through; ``None`` if none.
     """
 
-    def __init__(
-        self, network: UnfusedNetwork, kinds: Sequence[CoreKind], fits: Fits | None
-    ) -> None:
-        self._network, self._kinds, self._fits = network, kinds, fits
+    def __init__(self, network: UnfusedNetwork, kinds: Sequence[CoreKind]) -> None:
+        self._network, self._kinds = network, kinds
+        self.fits: Callable[[Group], bool] | None = None
         self._producers = network.producers()
         self._order = {name: at for at, name in enumerate(self._producers)}
         self.operators = [operator for operator in network.operators if not is_view(operator)]
@@ -226,7 +224,7 @@ class _Fuser:
         able = (kind.operators is None or needed <= kind.operators for kind in self._kinds)
         if self._kinds and not any(able):
             return False
-        if self._fits and not self._fits(self._group(0, members)):
+        if self.fits and not self.fits(self._group(0, members)):
             return False
         for position in members:
             self._members[position] = members
