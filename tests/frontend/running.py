@@ -51,7 +51,7 @@ def loaded(
     proto = model_of(model) if isinstance(model, str) else model
     machine = None
     if kinds:
-        numbered = tuple(replace(kind, index=index) for index, kind in enumerate(kinds))
+        numbered = tuple(replace(one, index=at, name=f"kind{at}") for at, one in enumerate(kinds))
         machine = replace(load_machine("gap9").machine, kinds=numbered)
     return load_network(saved(folder, proto), dims or {}, machine)
 
