@@ -8,6 +8,7 @@ has half-precision floats or integers that stand for reals, so that only the las
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain, count
 from math import isqrt, prod
 
 import numpy as np
@@ -225,9 +226,8 @@ class Division:
 
     def _new_name(self, label: str) -> str:
         name = f"{self.operator.output}/{label}"
-        while name in self._tensors:
-            name += "_"
-        return name
+        others = (f"{name}_{number}" for number in count(2))
+        return next(one for one in chain([name], others) if one not in self._tensors)
 
 
 def length_of_rows(length: int) -> int:
@@ -235,7 +235,7 @@ def length_of_rows(length: int) -> int:
     if length < SHORTEST:
         raise ValueError(f"an axis of {length} elements is too short for rows")
     root = isqrt(length)
-    rows = next(count for count in range(root, 0, -1) if length % count == 0)
+    rows = next(number for number in range(root, 0, -1) if length % number == 0)
     return length // rows if rows > 1 and rows * NEAR >= root else root
 
 
@@ -245,9 +245,9 @@ def _reduction(division: Division) -> None:
     if own.kind in ROUNDED and np.issubdtype(division.dtype(name), np.integer):
         raise ValueError("steps would round")
     if own.kind == "ReduceMean":
-        count = prod(division.shape(name)[axis] for axis in axes)
+        terms = prod(division.shape(name)[axis] for axis in axes)
         total = division.add("ReduceSum", name, axes=axes, keepdims=keepdims)
-        division.add("Div", total, division.constant(count, total))
+        division.add("Div", total, division.constant(terms, total))
     else:
         first, last = STEPS.get(own.kind, (own.kind, own.kind))
         division.add(last, division.reduce(first, name, axes), axes=axes, keepdims=keepdims)
@@ -316,8 +316,8 @@ def _normalise(division: Division) -> None:
         data = division.add("Sub", data, for_each(mean))
     squares = division.reduce("ReduceSumSquare", seen, axes, mean)
     total = division.add("ReduceSum", squares, axes=axes, keepdims=1)
-    count = prod(division.shape(seen)[axis] for axis in axes)
-    variance = division.add("Div", total, division.constant(count, total))
+    terms = prod(division.shape(seen)[axis] for axis in axes)
+    variance = division.add("Div", total, division.constant(terms, total))
     variance = division.add("Add", variance, division.constant(own.number("epsilon"), total))
     data = division.add("Div", data, for_each(division.add("Sqrt", variance)))
     for kind, factor in zip(("Mul", "Add"), filter(None, factors), strict=False):

@@ -348,7 +348,7 @@ def _bounds_of_changes(node: _Node, plain: Sequence[Array]) -> list[NDArray[np.f
 def _before_normalising(node: _Node, sizes: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return how large numbers become if the variance is taken as E[x^2] - E[x]^2."""
     first, *others = (one.values.astype(np.float64) for one in node.operands)
-    known = {"axis": -1, "epsilon": 1e-5, "num_groups": first.shape[1]} | node.attributes
+    known = {"axis": -1, "epsilon": 1e-5, "num_groups": first.shape[:2][-1]} | node.attributes
     axis = known["axis"] % first.ndim
     groups = first.shape[:axis] if "Layer" in node.kind else (len(first), known["num_groups"])
     rows = first.reshape(prod(groups), -1)
