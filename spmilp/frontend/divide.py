@@ -35,9 +35,6 @@ cluster may each work on one and load the next."""
 NEAR = 4
 """Rows are of equal length where that is at most so many times the root of an axis's length."""
 
-SHORTEST = 4
-"""Shorter axes are not cut into rows."""
-
 ROUNDED = frozenset({"ReduceL2", "ReduceLogSum", "ReduceLogSumExp"})
 """Reductions whose results integers can only be near, so that steps would differ."""
 
@@ -232,9 +229,9 @@ class Division:
 
 def length_of_rows(length: int) -> int:
     """Return how long rows of an axis are: about the root of its length, and equal if possible."""
-    if length < SHORTEST:
-        raise ValueError(f"an axis of {length} elements is too short for rows")
     root = isqrt(length)
+    if root < 2:
+        raise ValueError(f"an axis of {length} elements is too short for rows")
     rows = next(number for number in range(root, 0, -1) if length % number == 0)
     return length // rows if rows > 1 and rows * NEAR >= root else root
 
