@@ -213,7 +213,7 @@ def tiles_of(
     except SpmilpError as error:
         raise FileError(
             f"{hint.name}: not of this model with these sizes: {error}; give the sizes that it was "
-            "made for (--dim), or leave it out if a version made it that fused operators otherwise"
+            "made for (--dim), or leave it out if a version, or other memories, fused otherwise"
         ) from error
     here = None if groups_that_do_not_fit(subject.lower(tilings)) else tilings
     own = replace(subject, machine=problem.machine).lower(tilings)

@@ -26,7 +26,7 @@ from spmilp.frontend.regions import (
 )
 from spmilp.frontend.unfused import UnfusedNetwork, is_view, present_inputs
 from spmilp.machine.machine import Machine
-from spmilp.units import Extents, align_up
+from spmilp.units import LARGEST, Bytes, Extents, align_up
 
 SHARES = 16
 """Parts of a divided operator take at most one of so many shares of a memory: eight cores of a
@@ -52,16 +52,24 @@ TYPES: Mapping[str, np.dtype[np.generic]] = {
 """Types of results that are not those of the last operand."""
 
 
+def rooms_of(machine: Machine) -> tuple[Bytes, ...]:
+    """Return the bytes of the largest memory in which cores of each kind work."""
+    rooms = [0] * len(machine.kinds)
+    for core in machine.cores:
+        usable = machine.memories[core.memory].usable
+        rooms[core.kind] = max(rooms[core.kind], LARGEST if usable is None else usable)
+    return tuple(rooms)
+
+
 def fits(network: Network, machine: Machine, group: Group, shares: int = 1) -> bool:
-    """Say whether a smallest tile of a group fits a share of the memory of a core that can run it.
+    """Say whether a smallest tile of a group fits a share of the room of a core that can run it.
 
     That is what it reads, and its result unless it may lie over an operand. Products always fit:
     tasks split their sums. So does what no core can run.
     """
     kinds, tensors = kinds_to_run(group), network.tensors
-    able = {one.index for one in machine.kinds if one.operators is None or kinds <= one.operators}
-    memories = {core.memory for core in machine.cores if core.kind in able}
-    if not memories or geometries(network)[group.operators[group.anchor]].reduction > 1:
+    able = [one.index for one in machine.kinds if one.operators is None or kinds <= one.operators]
+    if not able or geometries(network)[group.operators[group.anchor]].reduction > 1:
         return True
     shape, item = tensors[group.output].shape, tensors[group.output].dtype.itemsize
     box = tuple(
@@ -75,11 +83,11 @@ def fits(network: Network, machine: Machine, group: Group, shares: int = 1) -> b
         if name in regions
     }
     over = max((read.get(name, 0) for name in overwritable_inputs(network, group)), default=0)
-    for memory in (machine.memories[index] for index in memories):
-        needed = sum(align_up(size, memory.alignment) for size in (*read.values(), written))
-        if memory.usable is None or needed - min(over, written) <= memory.usable // shares:
-            return True
-    return False
+    alignment = min(machine.memories[core.memory].alignment for core in machine.cores)
+    needed = sum(align_up(size, alignment) for size in (*read.values(), written))
+    rooms = network.passes.rooms or rooms_of(machine)
+    room = max(rooms[min(index, len(rooms) - 1)] for index in able)
+    return needed - min(over, written) <= room // shares
 
 
 def divide(network: UnfusedNetwork, seen: Network, machine: Machine) -> UnfusedNetwork:

@@ -9,7 +9,7 @@ from pathlib import Path
 from spmilp.errors import FileError
 from spmilp.frontend.cleanup.clean import clean_up
 from spmilp.frontend.convert import convert
-from spmilp.frontend.divide import divide, fits
+from spmilp.frontend.divide import divide, fits, rooms_of
 from spmilp.frontend.find import find_model
 from spmilp.frontend.fuse import fuse
 from spmilp.frontend.graph import Network
@@ -85,7 +85,8 @@ def _with_groups(network: Network, unfused: UnfusedNetwork, machine: Machine | N
     groups = fuse(unfused, kinds, how)
     if machine is not None and not all(fits(network, machine, group) for group in groups):
         unfused = divide(unfused, network, machine)
-        network = replace(network, tensors=unfused.tensors)
+        passes = replace(network.passes, rooms=network.passes.rooms or rooms_of(machine))
+        network = replace(network, tensors=unfused.tensors, passes=passes)
         groups = fuse(unfused, kinds, how, partial(fits, network, machine))
     operators = (operator for group in groups for operator in group.operators)
     used = {name for operator in operators for name in (*operator.inputs, operator.output)}

@@ -13,7 +13,8 @@ from spmilp.checker.values.compare import replay_plan
 from spmilp.errors import DoesNotFitError
 from spmilp.export.subject import Subject
 from spmilp.frontend.divide import length_of_rows
-from spmilp.frontend.load import load_network
+from spmilp.frontend.load import load_network, load_network_of
+from spmilp.frontend.passes import passes_from
 from spmilp.machine.machine import Machine
 from spmilp.machine.read import load_machine
 from tests.frontend.running import kinds_of, model_of, saved
@@ -140,6 +141,16 @@ def test_nothing_is_divided_into_what_no_core_can_run(tmp_path: Path) -> None:
     assert kinds_of(load_network(path, machine=weak)) == [("Softmax",)]
     with pytest.raises(DoesNotFitError, match="its smallest tile"):
         spmilp.solve(path, weak, solver="list")
+
+
+def test_a_problem_knows_its_parts_on_a_machine_that_would_not_need_them(tmp_path: Path) -> None:
+    path = file_of(tmp_path, "float[2,1021] x", "y = Softmax(x)")
+    problem = spmilp.solve(path, small(), solver="list").problem
+    _, network = load_network_of(replace(problem, machine=small(1 << 16)), path, {})
+    groups = {task.tile.of for task in problem.tasks if task.tile is not None}
+    assert {group.name for group in network.groups} == groups
+    asked = load_network(path, machine=small(1 << 16), passes=passes_from("rooms=2048"))
+    assert kinds_of(asked) == kinds_of(network)
 
 
 def test_rows_are_about_the_root_of_an_axis_and_of_one_length_where_they_can_be() -> None:
