@@ -6,7 +6,7 @@ extremes become reductions and element-wise operators. Between them are float32 
 has half-precision floats or integers that stand for reals, so that only the last one rounds.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, count
 from math import isqrt, prod
@@ -203,9 +203,7 @@ class Division:
         if less:
             less = self.add("Unsqueeze", less, axes=(first,))
             rows = [self.add("Sub", one, less) for one in rows]
-        return self.joined(
-            (self.add(kind, one, axes=(first + 1,), keepdims=0) for one in rows), first
-        )
+        return self.of_rows(kind, rows, first)
 
     def rows(self, name: str, axis: int) -> Iterator[str]:
         """Yield views of a tensor: one axis as rows of one length, then what remains as a row."""
@@ -221,9 +219,9 @@ class Division:
                 cut = (*shape[:axis], (stop - start) // row, row, *shape[axis + 1 :])
                 yield self.add("Reshape", part, shape=cut)
 
-    def joined(self, names: Iterable[str], axis: int) -> str:
-        """Return one tensor of what the rows gave, and what remained."""
-        found = [*names]
+    def of_rows(self, kind: str, rows: Sequence[str], axis: int, **how: Attribute) -> str:
+        """Reduce rows and return the name of one tensor of what they give."""
+        found = [self.add(kind, one, axes=(axis + 1,), keepdims=0, **how) for one in rows]
         return found[0] if len(found) == 1 else self.add("Concat", *found, axis=axis)
 
     def _scales_of(self, inputs: Sequence[str]) -> tuple[Scale | None, ...]:
@@ -273,13 +271,12 @@ def _position(division: Division) -> None:
     """
     own, extreme = division.operator, division.operator.kind.replace("Arg", "Reduce")
     (name,), (axis,), is_last = own.inputs, own.integers("axes"), own.integer("select_last_index")
-    how: Mapping[str, Attribute] = {**own.attributes, "axes": (axis + 1,), "keepdims": 0}
     length, rows = division.shape(name)[axis], [*division.rows(name, axis)]
     if length > 1 << 24:
         raise ValueError(f"{length} positions do not fit float32")
-    values = [division.add(extreme, one, axes=(axis + 1,), keepdims=0) for one in rows]
-    places = [division.add("Cast", division.add(own.kind, one, **how)) for one in rows]
-    value, place = division.joined(values, axis), division.joined(places, axis)
+    value = division.of_rows(extreme, rows, axis)
+    place = division.of_rows(own.kind, rows, axis, select_last_index=is_last)
+    place = division.add("Cast", place)
     shape = division.shape(value)
     first = np.arange(shape[axis]) * length_of_rows(length)
     first = first.reshape(-1, *(1,) * (len(shape) - axis - 1))

@@ -12,7 +12,6 @@ from benchmarks.player import programs
 from spmilp.checker.values.compare import replay_plan
 from spmilp.errors import DoesNotFitError
 from spmilp.export.subject import Subject
-from spmilp.frontend.divide import length_of_rows
 from spmilp.frontend.load import load_network, load_network_of
 from spmilp.frontend.passes import passes_from
 from spmilp.machine.machine import Machine
@@ -151,8 +150,3 @@ def test_a_problem_knows_its_parts_on_a_machine_that_would_not_need_them(tmp_pat
     assert {group.name for group in network.groups} == groups
     asked = load_network(path, machine=small(1 << 16), passes=passes_from("rooms=2048"))
     assert kinds_of(asked) == kinds_of(network)
-
-
-def test_rows_are_about_the_root_of_an_axis_and_of_one_length_where_they_can_be() -> None:
-    lengths = {4: 2, 5: 2, 1021: 31, 50_257: 224, 152_064: 396, 1 << 20: 1 << 10}
-    assert {length: length_of_rows(length) for length in lengths} == lengths
