@@ -55,7 +55,7 @@ def problem_of(spec: Spec) -> Problem:
     how much there is to move and to compute.
     """
     guess = machine_of(spec.shape, FIRST_SPM, LINK_RATE, LINK_RATE)
-    part = piece(spec.model, *spec.groups, guess.machine.kinds)
+    part = piece(spec.model, *spec.groups, guess.machine)
     first = _lowered(spec, part, guess)
     rate = _dram_rate(first, LOAD[spec.load])
     sized = _lowered(spec, part, machine_of(spec.shape, _spm(first, spec), rate, LINK_RATE))

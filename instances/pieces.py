@@ -7,9 +7,10 @@ from pathlib import Path
 
 from spmilp.frontend.graph import Network
 from spmilp.frontend.load import load_network
-from spmilp.lowering.groups import reduction_length, splittable_axes
+from spmilp.frontend.regions import splittable_axes
+from spmilp.lowering.groups import reduction_length
 from spmilp.lowering.tiling import Tiling
-from spmilp.machine.machine import CoreKind
+from spmilp.machine.machine import Machine
 
 MODELS = Path(__file__).resolve().parent.parent / "models"
 OPEN = {"bert_tiny_f32": {"batch": 1, "sequence": 32}}
@@ -23,18 +24,18 @@ AXES = {
 
 
 @cache
-def network(model: str, kinds: tuple[CoreKind, ...]) -> Network:
+def network(model: str, machine: Machine) -> Network:
     """Return a network of ``models/``, its open dimensions bound."""
-    return load_network(MODELS / f"{model}.onnx", OPEN.get(model, {}), kinds)
+    return load_network(MODELS / f"{model}.onnx", OPEN.get(model, {}), machine)
 
 
-def piece(model: str, first: int, last: int, kinds: tuple[CoreKind, ...]) -> Network:
+def piece(model: str, first: int, last: int, machine: Machine) -> Network:
     """Return the groups ``first`` to ``last`` of a network, both included.
 
     What they read from earlier groups becomes an input of the piece, what later ones (or nobody)
     read of them an output.
     """
-    whole = network(model, kinds)
+    whole = network(model, machine)
     groups = whole.groups[first : last + 1]
     made = {group.output for group in groups}
     read = dict.fromkeys(name for group in groups for name in group.inputs)

@@ -196,8 +196,8 @@ def load(
 
     target = as_machine_file(DEFAULT_MACHINE if machine is None else machine)
     found = find_model(str(model))
-    kinds, on, values = target.machine.kinds, passes_from(passes), input_values(input)
-    return load_network(found, dim or {}, kinds, on, values), target
+    on, values = passes_from(passes), input_values(input)
+    return load_network(found, dim or {}, target.machine, on, values), target
 
 
 def _refuse_energy_that_is_not_stated(machine: Machine) -> None:

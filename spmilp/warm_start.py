@@ -217,7 +217,7 @@ def tiles_of(
         sizes = "give the sizes that it was made for (--dim), or " if subject.network.dim else ""
         raise FileError(
             f"{hint.name}: not of this model with these sizes: {error}; {sizes}leave it out if a "
-            "version made it that fused operators otherwise"
+            "version made it, or for other memories, that fused operators otherwise"
         ) from error
     here = None if groups_that_do_not_fit(subject.lower(tilings)) else tilings
     own = replace(subject, machine=problem.machine).lower(tilings)

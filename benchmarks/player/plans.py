@@ -53,6 +53,6 @@ def _row(model: str, machine: str, cells: Callable[[Subject, str], Iterable[str]
     result = solve(path, machine, solver="list", tiles="first")
     if result.plan is None:
         return [f"no plan: {result.status.value}"]
-    network = load_network(path, kinds=result.problem.machine.kinds)
+    network = load_network(path, machine=result.problem.machine)
     subject = Subject(problem=result.problem, plan=result.plan, network=network)
     return list(cells(subject, f"{model}-{machine}"))

@@ -61,8 +61,8 @@ PROBLEM = spmilp.load_problem(SMALL)
 PRESETS = Path(str(files("spmilp.machine") / "presets"))
 BUFFERS = b"id,lower,upper,size\na,0,3,4\nb,3,9,4\nc,0,9,4\n"
 JOB_SHOP = b"2 3 1\n2 1 1 5 2 1 3 2 4\n1 2 1 6 3 2\n"
-KINDS = load_machine("mesh4x4").machine.kinds
-NETWORK = load_network(ROOT / "models" / "ds_cnn_int8.onnx", {}, KINDS)
+MACHINE = load_machine("mesh4x4").machine
+NETWORK = load_network(ROOT / "models" / "ds_cnn_int8.onnx", {}, MACHINE)
 
 READERS: dict[str, tuple[Callable[[bytes, Path], object], Callable[[], list[bytes]]]] = {
     "problem": (
@@ -84,7 +84,7 @@ READERS: dict[str, tuple[Callable[[bytes, Path], object], Callable[[], list[byte
     "job shop": (from_file(read_job_shop, ".fjs"), lambda: [JOB_SHOP]),
     "inputs": (from_file(lambda file: read_values(file, NETWORK), ".npz"), arrays),
     "model": (
-        from_file(lambda file: load_network(file, {}, KINDS), ".onnx"),
+        from_file(lambda file: load_network(file, {}, MACHINE), ".onnx"),
         partial(contents, "models/*.onnx"),
     ),
 }

@@ -27,14 +27,16 @@ from spmilp.frontend.operators.moves import (
 from spmilp.frontend.operators.products import Contraction, Convolution
 from spmilp.frontend.operators.registry import geometries
 from spmilp.frontend.operators.windows import GlobalPool, Pool
-from spmilp.frontend.regions import box_of_anchor, group_regions, group_work, until_anchor
-from spmilp.lowering.cost import can_run
-from spmilp.lowering.groups import (
-    class_of,
+from spmilp.frontend.regions import (
+    box_of_anchor,
+    group_regions,
+    group_work,
     overwritable_inputs,
-    reduction_length,
     splittable_axes,
+    until_anchor,
 )
+from spmilp.lowering.cost import can_run
+from spmilp.lowering.groups import class_of, reduction_length
 from spmilp.lowering.rates import dram_rate
 from spmilp.lowering.workspace import PARTIAL_ITEM
 from spmilp.machine.machine import CoreKind, Machine, Memory

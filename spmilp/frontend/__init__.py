@@ -7,9 +7,10 @@
     quantise                  quantised patterns become integer operators
     passes                    which passes are on
     fuse                      operators that one task computes become groups
+    divide                    operators of which no tile fits a memory become several
     sanity                    their shapes, types and scales are those of the tensors
     graph                     the network: operators, tensors, groups
     operators                 one family per kind of operator: shapes, regions, work
-    regions                   boxes that a tile of a group needs, and its work
+    regions                   tiles of a group, boxes that one needs, and its work
 No ONNX object leaves this package.
 """

@@ -32,7 +32,10 @@ LIGHT = frozenset({Fusion.ELEMENTWISE, Fusion.INJECTIVE})
 
 
 def fuse(
-    network: UnfusedNetwork, kinds: Sequence[CoreKind] = (), how: Fuse = Fuse.DEFAULT
+    network: UnfusedNetwork,
+    kinds: Sequence[CoreKind] = (),
+    how: Fuse = Fuse.DEFAULT,
+    fits: Callable[[Group], bool] | None = None,
 ) -> tuple[Group, ...]:
     """Return the groups of a network, whose outputs no views write, in topological order.
 
@@ -41,8 +44,11 @@ def fuse(
     kinds
         Operators are only fused if one of these kinds of core can run all of them; with no kinds
         given, always.
+    fits
+        Operators are only fused into groups of which it is true.
     """
     fuser = _Fuser(network, kinds)
+    fuser.fits = fits
     if how is not Fuse.NONE:
         fuser.fuse(by_classes=how is Fuse.TVM)
     return fuser.groups()
@@ -81,6 +87,8 @@ class _Fuser:
 
     Attributes
     ----------
+    fits
+        Says whether a group may be made; ``None`` where all may.
     readers
         For each operator, those that read its result; ``None`` when it must be in memory because it
         is an output or because another view shows it.
@@ -90,6 +98,7 @@ class _Fuser:
 
     def __init__(self, network: UnfusedNetwork, kinds: Sequence[CoreKind]) -> None:
         self._network, self._kinds = network, kinds
+        self.fits: Callable[[Group], bool] | None = None
         self._producers = network.producers()
         self._order = {name: at for at, name in enumerate(self._producers)}
         self.operators = [operator for operator in network.operators if not is_view(operator)]
@@ -209,11 +218,13 @@ class _Fuser:
         return tuple(sorted(found)) if all(len(self._members[p]) == 1 for p in found) else None
 
     def _merge(self, into: int, positions: Iterable[int]) -> bool:
-        """Join operators to the group of ``into``, if some kind of core can run it then."""
+        """Join operators to the group of ``into``, if it fits and some kind of core can run it."""
         members = self._members[into] | set(positions)
         needed = {core_operator(self.operators[p].kind) for p in members}
         able = (kind.operators is None or needed <= kind.operators for kind in self._kinds)
         if self._kinds and not any(able):
+            return False
+        if self.fits and not self.fits(self._group(0, members)):
             return False
         for position in members:
             self._members[position] = members

@@ -1,7 +1,8 @@
 """From a model file to a network of fused groups: the front end's straight line."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import compress
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from spmilp.errors import FileError
 from spmilp.frontend.cleanup.bind import bind_inputs
 from spmilp.frontend.cleanup.clean import clean_up
 from spmilp.frontend.convert import convert
+from spmilp.frontend.divide import divide, fits, rooms_of
 from spmilp.frontend.find import find_model
 from spmilp.frontend.fuse import fuse
 from spmilp.frontend.graph import GIVEN, Network
@@ -17,8 +19,8 @@ from spmilp.frontend.passes import DEFAULT_PASSES, Passes, passes_of
 from spmilp.frontend.quantise import integerise
 from spmilp.frontend.read import read_model
 from spmilp.frontend.sanity import check_groups
-from spmilp.frontend.unfused import settle_outputs, without_dead
-from spmilp.machine.machine import CoreKind
+from spmilp.frontend.unfused import UnfusedNetwork, settle_outputs, without_dead
+from spmilp.machine.machine import Machine
 from spmilp.problem.problem import Problem
 from spmilp.quantities import input_values
 
@@ -28,7 +30,7 @@ NO_DIMENSIONS: Mapping[str, int] = {}
 def load_network(
     path: Path,
     dims: Mapping[str, int] = NO_DIMENSIONS,
-    kinds: Sequence[CoreKind] = (),
+    machine: Machine | None = None,
     passes: Passes = DEFAULT_PASSES,
     values: Mapping[str, str] | None = None,
 ) -> Network:
@@ -38,8 +40,9 @@ def load_network(
     ----------
     dims
         Lengths of the model's dynamic dimensions by name, or by input and axis.
-    kinds
-        The machine's kinds of cores; operators are only fused if one of them can run all.
+    machine
+        Operators are only fused if one of its kinds of core can run all; what fits none of its
+        memories is divided.
     passes
         Those that are on.
     values
@@ -66,15 +69,11 @@ def load_network(
     if not names:
         raise FileError(f"{path}: none of its outputs has elements, so there is nothing to compute")
     unfused = without_dead(settle_outputs(unfused, names))
-    groups = fuse(unfused, kinds, passes.fuse)
-    operators = (operator for group in groups for operator in group.operators)
-    used = {name for operator in operators for name in (*operator.inputs, operator.output)}
-    used |= {*unfused.inputs, *unfused.outputs}
     outputs = zip(unfused.outputs, names, strict=True)
     network = Network(
         name=path.stem,
-        tensors={name: tensor for name, tensor in unfused.tensors.items() if name in used},
-        groups=groups,
+        tensors=unfused.tensors,
+        groups=(),
         inputs=unfused.inputs,
         outputs=unfused.outputs,
         sha256=sha256,
@@ -83,8 +82,25 @@ def load_network(
         dim=dims,
         given=given,
     )
+    network = _with_groups(network, unfused, machine)
     check_groups(network)
     return network
+
+
+def _with_groups(network: Network, unfused: UnfusedNetwork, machine: Machine | None) -> Network:
+    """Return a network with its groups; operators are divided if a group fits no memory."""
+    kinds, how = machine.kinds if machine else (), network.passes.fuse
+    groups = fuse(unfused, kinds, how)
+    if machine is not None and not all(fits(network, machine, group) for group in groups):
+        unfused = divide(unfused, network, machine)
+        passes = replace(network.passes, rooms=network.passes.rooms or rooms_of(machine))
+        network = replace(network, tensors=unfused.tensors, passes=passes)
+        groups = fuse(unfused, kinds, how, partial(fits, network, machine))
+    operators = (operator for group in groups for operator in group.operators)
+    used = {name for operator in operators for name in (*operator.inputs, operator.output)}
+    used |= {*network.inputs, *network.outputs}
+    tensors = {name: tensor for name, tensor in network.tensors.items() if name in used}
+    return replace(network, groups=groups, tensors=tensors)
 
 
 def load_network_of(
@@ -97,7 +113,7 @@ def load_network_of(
     file = find_model(str(model))
     texts = (what.removeprefix(GIVEN) for what, _ in problem.sources if what.startswith(GIVEN))
     passes, values = passes_of(problem.sources), input_values(texts)
-    network = load_network(file, dims, problem.machine.kinds, passes, values)
+    network = load_network(file, dims, problem.machine, passes, values)
     wanted = dict(problem.sources).get("model")
     if wanted is not None and wanted != network.sha256:
         raise FileError(

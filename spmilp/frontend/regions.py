@@ -1,9 +1,9 @@
-"""Boxes that a tile of a group needs of every tensor, and its work."""
+"""Which tiles a group has, what a tile needs of every tensor, its work, and what it overwrites."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 
-from spmilp.frontend.graph import Group, Network
+from spmilp.frontend.graph import Group, Network, Operator
 from spmilp.frontend.operators.boxes import cover
 from spmilp.frontend.operators.geometry import Fusion, Work
 from spmilp.frontend.operators.moves import covering_box
@@ -90,3 +90,53 @@ def kinds_to_run(group: Group) -> frozenset[str]:
         for operator in group.operators
         if family_of(operator.kind).fusion is not Fusion.VIEW
     )
+
+
+def splittable_axes(network: Network, group: Group) -> tuple[bool, ...]:
+    """For each axis of the group's output, whether tiles may split it.
+
+    Every operator from the anchor on has a say; where their ranks differ, axes are aligned at the
+    right, as broadcasting does. What comes before the anchor is read as the tile needs it.
+    """
+    shape = network.tensors[group.output].shape
+    allowed = [length > 1 for length in shape]
+    for operator in group.operators[group.anchor :]:
+        if network.tensors[operator.output].shape == () or not shape:
+            continue
+        axes = geometries(network)[operator].tiled_axes
+        for distance in range(1, min(len(axes), len(shape)) + 1):
+            allowed[-distance] &= axes[-distance]
+    return tuple(allowed)
+
+
+def overwritable_inputs(network: Network, group: Group) -> frozenset[str]:
+    """Return the inputs of which element ``i`` is needed for element ``i`` of the output alone.
+
+    They have its type, reach it through element-wise operators only, never broadcast, and are used
+    by no other operator of the group; their bytes may be overwritten by the output. What comes
+    before an anchor that is not element-wise is not among them. Without the pass ``sharing`` there
+    are none.
+    """
+    if not network.passes.sharing:
+        return frozenset()
+    output = network.tensors[group.output]
+    found: set[str] = set()
+    spoilt: set[str] = set()
+    aligned = {group.output}
+    for operator in reversed(group.operators):
+        keeps = operator.output in aligned and is_elementwise(operator)
+        for name in operator.inputs:
+            if not name:
+                continue
+            if keeps and network.tensors[name].shape == output.shape:
+                aligned.add(name)
+                found.add(name)
+            else:
+                spoilt.add(name)
+    found = (found - spoilt) & set(group.inputs)
+    return frozenset(name for name in found if network.tensors[name].dtype == output.dtype)
+
+
+def is_elementwise(operator: Operator) -> bool:
+    """Return whether an operator needs one element, or a broadcast one, of each input."""
+    return family_of(operator.kind).fusion is Fusion.ELEMENTWISE

@@ -1,4 +1,4 @@
-"""Fused groups: where one may be cut, what a part of it computes, and which are alike."""
+"""Fused groups: sums that tasks may split, what a part computes, and which groups are alike."""
 
 from collections.abc import Hashable
 from dataclasses import replace
@@ -10,30 +10,19 @@ from spmilp.frontend.operators.boxes import extents, volume
 from spmilp.frontend.operators.geometry import Fusion, Work
 from spmilp.frontend.operators.moves import keeps_boxes, without_ones
 from spmilp.frontend.operators.registry import family_of, geometries
-from spmilp.frontend.regions import box_of_anchor, group_regions, until_anchor, work_of_regions
+from spmilp.frontend.regions import (
+    box_of_anchor,
+    group_regions,
+    is_elementwise,
+    until_anchor,
+    work_of_regions,
+)
 from spmilp.lowering.tiling import Interval
 from spmilp.lowering.workspace import Workspace, workspace_of
 from spmilp.units import Box
 
 MOST_REGIONS_KEPT = 1 << 12
 """Regions of a group that a cache keeps."""
-
-
-def splittable_axes(network: Network, group: Group) -> tuple[bool, ...]:
-    """For each axis of the group's output, whether tiles may split it.
-
-    Every operator from the anchor on has a say; where their ranks differ, axes are aligned at the
-    right, as broadcasting does. What comes before the anchor is read as the tile needs it.
-    """
-    shape = network.tensors[group.output].shape
-    allowed = [length > 1 for length in shape]
-    for operator in group.operators[group.anchor :]:
-        if network.tensors[operator.output].shape == () or not shape:
-            continue
-        axes = geometries(network)[operator].tiled_axes
-        for distance in range(1, min(len(axes), len(shape)) + 1):
-            allowed[-distance] &= axes[-distance]
-    return tuple(allowed)
 
 
 def reduction_length(network: Network, group: Group) -> int:
@@ -47,7 +36,7 @@ def reduction_length(network: Network, group: Group) -> int:
     for operator in group.operators[group.anchor + 1 :]:
         if made.isdisjoint(operator.inputs):
             continue
-        if not _is_elementwise(operator) and not keeps_boxes(operator, network.tensors):
+        if not is_elementwise(operator) and not keeps_boxes(operator, network.tensors):
             return 1
         made.add(operator.output)
     shapes = (network.tensors[name].shape for name in (anchor.output, group.output))
@@ -136,38 +125,6 @@ def computation_of(network: Network, group: Group) -> Computation:
 def _computations(network: Network) -> dict[int, Computation]:
     """Return a place for what is known of the groups of a network."""
     return {}
-
-
-def overwritable_inputs(network: Network, group: Group) -> frozenset[str]:
-    """Return the inputs of which element ``i`` is needed for element ``i`` of the output alone.
-
-    They have its type, reach it through element-wise operators only, never broadcast, and are used
-    by no other operator of the group; their bytes may be overwritten by the output. What comes
-    before an anchor that is not element-wise is not among them. Without the pass ``sharing`` there
-    are none.
-    """
-    if not network.passes.sharing:
-        return frozenset()
-    output = network.tensors[group.output]
-    found: set[str] = set()
-    spoilt: set[str] = set()
-    aligned = {group.output}
-    for operator in reversed(group.operators):
-        keeps = operator.output in aligned and _is_elementwise(operator)
-        for name in operator.inputs:
-            if not name:
-                continue
-            if keeps and network.tensors[name].shape == output.shape:
-                aligned.add(name)
-                found.add(name)
-            else:
-                spoilt.add(name)
-    found = (found - spoilt) & set(group.inputs)
-    return frozenset(name for name in found if network.tensors[name].dtype == output.dtype)
-
-
-def _is_elementwise(operator: Operator) -> bool:
-    return family_of(operator.kind).fusion is Fusion.ELEMENTWISE
 
 
 def class_of(network: Network, group: Group) -> Hashable:

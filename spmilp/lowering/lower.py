@@ -10,8 +10,9 @@ from spmilp.errors import SpmilpError
 from spmilp.formats import collector_paused
 from spmilp.frontend.graph import Group, Network, Tensor
 from spmilp.frontend.operators.geometry import Work
+from spmilp.frontend.regions import overwritable_inputs
 from spmilp.lowering.cost import cannot_run, cycles_by_kind, energy_by_kind
-from spmilp.lowering.groups import computation_of, overwritable_inputs, reduction_length
+from spmilp.lowering.groups import computation_of, reduction_length
 from spmilp.lowering.limits import dma_limits, only_where_they_fit
 from spmilp.lowering.rates import machine_rates
 from spmilp.lowering.storage import SliceTable, Storage, Value, initial_grid, whole_below

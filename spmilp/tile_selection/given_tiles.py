@@ -8,7 +8,8 @@ from math import gcd
 
 from spmilp.errors import PinError, SpmilpError
 from spmilp.frontend.graph import Group, Network
-from spmilp.lowering.groups import reduction_length, splittable_axes
+from spmilp.frontend.regions import splittable_axes
+from spmilp.lowering.groups import reduction_length
 from spmilp.lowering.tiling import Tiling, Tilings, split
 from spmilp.problem.named_pins import Known, TilesRow
 from spmilp.problem.problem import Problem, Tile

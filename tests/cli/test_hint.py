@@ -44,7 +44,7 @@ def test_the_tiles_of_a_hint_are_kept_as_long_as_no_others_beat_its_plan(
     tilings: Tilings, is_better: bool, files: tuple[Path, MachineFile], tmp_path: Path
 ) -> None:
     model, machine = files
-    network = load_network(model, {}, machine.machine.kinds)
+    network = load_network(model, {}, machine.machine)
     sources = (("model", network.sha256), ("machine", machine.sha256))
     problem = lower(network, machine.machine, tilings, sources=sources)
     assert tilings_of(problem, network) == tilings

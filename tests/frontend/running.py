@@ -1,6 +1,7 @@
 """Small models as text or nodes, and the ways to compute what they say."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from spmilp.frontend.operators.registry import geometries, known_kinds
 from spmilp.frontend.read import read_model
 from spmilp.frontend.regions import group_work
 from spmilp.machine.machine import CoreKind
+from spmilp.machine.read import load_machine
 
 Array = NDArray[Any]
 
@@ -45,9 +47,13 @@ def loaded(
     dims: Mapping[str, int] | None = None,
     kinds: Sequence[CoreKind] = (),
 ) -> Network:
-    """Load a model as the front end does."""
+    """Load a model as the front end does for a machine with certain kinds of cores."""
     proto = model_of(model) if isinstance(model, str) else model
-    return load_network(saved(folder, proto), dims or {}, kinds)
+    machine = None
+    if kinds:
+        numbered = tuple(replace(one, index=at, name=f"kind{at}") for at, one in enumerate(kinds))
+        machine = replace(load_machine("gap9").machine, kinds=numbered)
+    return load_network(saved(folder, proto), dims or {}, machine)
 
 
 def cleaned(
@@ -109,7 +115,7 @@ def planned_outputs(path: Path, inputs: Mapping[str, Array]) -> dict[str, Array]
     """Return what a plan's tasks compute, tile by tile, from the bytes at their addresses."""
     result = plan_of(path)
     assert result.plan is not None
-    network = load_network(path, kinds=result.problem.machine.kinds)
+    network = load_network(path, machine=result.problem.machine)
     return dict(replay(result.problem, result.plan, network, inputs))
 
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from spmilp.errors import SpmilpError
 from spmilp.frontend.graph import Network
 from spmilp.frontend.operators.boxes import intersect, volume
-from spmilp.lowering.groups import Computation, reduction_length, splittable_axes
+from spmilp.frontend.regions import splittable_axes
+from spmilp.lowering.groups import Computation, reduction_length
 from spmilp.lowering.lower import lower
 from spmilp.lowering.tiling import Tiling
 from spmilp.machine.machine import Core, CoreKind, MacArray, Machine, Memory, MemoryKind

@@ -76,7 +76,7 @@ def planned(model: str | Path, machine: str) -> Planned:
     path = MODELS / f"{model}.onnx" if isinstance(model, str) else model
     mapped = solve(path, machine, solver="list", tiles="first")
     assert mapped.plan is not None
-    network = load_network(path, kinds=mapped.problem.machine.kinds)
+    network = load_network(path, machine=mapped.problem.machine)
     given = Subject(problem=mapped.problem, plan=mapped.plan, network=network)
     inputs, wanted = programs.expected_outputs(mapped.problem, mapped.plan, network, seed=4)
     return Planned(given, network, inputs, wanted)

@@ -191,7 +191,7 @@ class Planned:
 def planned(folder: Path, model: onnx.ModelProto, seed: int = 0) -> Planned:
     """Cut each group, and lay out a plan by hand."""
     path = saved(folder, model)
-    network = load_network(path, kinds=MACHINE.kinds)
+    network = load_network(path, machine=MACHINE)
     problem = lower(network, MACHINE, cut(network, 2 + seed % 3, 1 + seed % 2))
     return Planned(problem, sequential_plan(problem), path, network)
 

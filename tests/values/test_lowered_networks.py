@@ -10,7 +10,8 @@ from spmilp.checker.values.inputs import random_inputs
 from spmilp.checker.values.replay import replay
 from spmilp.frontend.graph import Network
 from spmilp.frontend.load import load_network
-from spmilp.lowering.groups import reduction_length, splittable_axes
+from spmilp.frontend.regions import splittable_axes
+from spmilp.lowering.groups import reduction_length
 from spmilp.lowering.lower import lower
 from spmilp.lowering.tiling import Tiling
 from tests.values.whole_networks import compute_network

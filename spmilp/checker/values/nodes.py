@@ -14,7 +14,7 @@ Higham and T. Mary, A New Approach to Probabilistic Rounding Error Analysis, SIA
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
+from math import prod, sqrt
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -38,9 +38,17 @@ CHOICES = frozenset({"ArgMax", "ArgMin", "TopK"})
 EXACT = CHOICES | {
     *("Concat", "Expand", "Flatten", "Gather", "GlobalMaxPool", "Identity", "Max", "MaxPool"),
     *("Min", "Pad", "Relu", "Reshape", "Slice", "Split", "Squeeze", "Tile", "Transpose"),
-    "Unsqueeze",
+    *("ReduceMax", "ReduceMin", "Unsqueeze"),
 }
 """Operators that round nothing."""
+
+OF_MANY_TERMS = frozenset(
+    {
+        *("GlobalLpPool", "LpPool", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceProd"),
+        "ReduceSumSquare",
+    }
+)
+"""Other operators whose results are sums, or products, of many terms."""
 
 AROUND_ONE = frozenset(
     {
@@ -320,11 +328,15 @@ def _bound_of_sum(node: _Node, plain: Array) -> NDArray[np.float64]:
     size, most = (np.abs(node.run(each)[0].astype(np.float64)) for each in (sizes, reached))
     per_result = node.operands[0].values.size / max(plain.size, 1)
     terms = max(float(np.abs(node.run(ones)[0]).max(initial=1)), per_result)
-    # Halves are added in float32.
     narrow = _unit(plain.dtype)
-    units = (PER_TERM * terms**0.5 + terms / 2) * _unit(np.dtype(np.float32)) + 2 * narrow
+    units = _units_of_terms(terms) + 2 * narrow
     bound = distance(most, size) + units * most + UNITS * narrow * np.abs(plain)
     return np.where(np.isnan(bound), np.inf, bound)
+
+
+def _units_of_terms(terms: float) -> float:
+    """Return the share of a sum that rounding takes; halves are added in float32."""
+    return (PER_TERM * sqrt(terms) + terms / 2) * _unit(np.dtype(np.float32))
 
 
 def _bounds_of_changes(node: _Node, plain: Sequence[Array]) -> list[NDArray[np.float64]]:
@@ -334,7 +346,9 @@ def _bounds_of_changes(node: _Node, plain: Sequence[Array]) -> list[NDArray[np.f
     for name, one in node.inputs.items():
         reach = np.zeros(one.values.shape) if one.bound is None else one.bound
         if _is_float(one.values) and not exact and name not in node.coordinates:
-            reach = reach + UNITS * _unit(one.values.dtype) * np.abs(one.values).astype(np.float64)
+            sizes = np.abs(one.values.astype(np.float64))
+            sizes = np.where(np.isfinite(sizes), sizes, 0.0)
+            reach = reach + UNITS * _unit(one.values.dtype) * sizes
         if not reach.any():
             continue
         random = signs.choice([-1.0, 1.0], size=reach.shape)
@@ -358,7 +372,11 @@ def _bounds_of_changes(node: _Node, plain: Sequence[Array]) -> list[NDArray[np.f
             sizes = np.maximum(sizes, 1) if node.kind in AROUND_ONE else sizes
             if node.kind in NORMALISATIONS and values is plain[0]:
                 sizes = _before_normalising(node, sizes)
-            bound += units * _unit(values.dtype) * np.where(np.isfinite(sizes), sizes, 0)
+            share = units * _unit(values.dtype)
+            if node.kind in OF_MANY_TERMS:
+                window = prod(node.attributes.get("kernel_shape", ()))
+                share += _units_of_terms(max(window, node.operands[0].values.size / values.size))
+            bound += share * np.where(np.isfinite(sizes), sizes, 0)
             bound += float(np.finfo(np.float32).tiny)  # what is less may be taken for 0
     return bounds
 
@@ -366,7 +384,7 @@ def _bounds_of_changes(node: _Node, plain: Sequence[Array]) -> list[NDArray[np.f
 def _before_normalising(node: _Node, sizes: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return how large numbers become if the variance is taken as E[x^2] - E[x]^2."""
     first, *others = (one.values.astype(np.float64) for one in node.operands)
-    known = {"axis": -1, "epsilon": 1e-5, "num_groups": first.shape[1]} | node.attributes
+    known = {"axis": -1, "epsilon": 1e-5, "num_groups": first.shape[:2][-1]} | node.attributes
     axis = known["axis"] % first.ndim
     groups = first.shape[:axis] if "Layer" in node.kind else (len(first), known["num_groups"])
     rows = first.reshape(prod(groups), -1)

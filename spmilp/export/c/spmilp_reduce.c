@@ -91,6 +91,7 @@ static float reduced(struct cell *cell)
         return (float)log((double)spmilp_sum(value_of, cell, count, near));
     case SPMILP_OPERATOR_REDUCELOGSUMEXP:
         cell->centre = extreme(cell, SPMILP_OPERATOR_REDUCEMAX);
+        cell->centre = isinf(cell->centre) ? 0.0F : cell->centre;
         return (float)log((double)spmilp_sum(exponential, cell, count, near)) + cell->centre;
     case SPMILP_OPERATOR_REDUCEMEAN:
         return spmilp_sum(value_of, cell, count, near) / (float)count;

@@ -33,6 +33,18 @@ def log_softmax(call: Call) -> Array:
     return _inside(call, values - np.log(total))
 
 
+def log_sum_exp(call: Call) -> Array:
+    """Return the logarithm of a sum of exponentials, as onnxruntime: where all are 0, -infinity."""
+    values = call.array(0)
+    values = values.astype(np.result_type(values, np.float32), copy=False)
+    axes, keepdims = call.operator.integers("axes"), bool(call.operator.integer("keepdims"))
+    greatest = values.max(axis=axes, keepdims=True)
+    greatest = np.where(np.isfinite(greatest), greatest, values.dtype.type(0))
+    total = _exp(values - greatest).sum(axis=axes, keepdims=keepdims)
+    logarithm = np.log(total, dtype=np.float64).astype(values.dtype)
+    return np.asarray(logarithm + greatest.reshape(logarithm.shape))
+
+
 def _exp(values: Array) -> Array:
     """Return exponentials rounded once.
 
