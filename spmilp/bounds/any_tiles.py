@@ -35,10 +35,10 @@ from spmilp.frontend.regions import (
     splittable_axes,
     until_anchor,
 )
+from spmilp.frontend.workspace import PARTIAL_ITEM
 from spmilp.lowering.cost import can_run
 from spmilp.lowering.groups import class_of, reduction_length
 from spmilp.lowering.rates import dram_rate
-from spmilp.lowering.workspace import PARTIAL_ITEM
 from spmilp.machine.machine import CoreKind, Machine, Memory
 from spmilp.problem.problem import Problem
 from spmilp.units import Box, Bytes, Cycles

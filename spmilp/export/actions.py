@@ -34,8 +34,7 @@ from spmilp.frontend.graph import Group, Operator
 from spmilp.frontend.operators.boxes import extents, intersect
 from spmilp.frontend.operators.registry import geometries
 from spmilp.frontend.regions import box_of_anchor
-from spmilp.lowering.groups import computation_of
-from spmilp.lowering.workspace import (
+from spmilp.frontend.workspace import (
     OUTPUT,
     SUMS_BEFORE,
     Room,
@@ -43,6 +42,7 @@ from spmilp.lowering.workspace import (
     keeps_bytes,
     notes_of,
 )
+from spmilp.lowering.groups import computation_of
 from spmilp.machine.controllers import StridedCopy
 from spmilp.plan.memory import layout_in_memory
 from spmilp.problem.problem import BufferKind

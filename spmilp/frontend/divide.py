@@ -25,6 +25,7 @@ from spmilp.frontend.regions import (
     splittable_axes,
 )
 from spmilp.frontend.unfused import UnfusedNetwork, is_view, present_inputs
+from spmilp.frontend.workspace import workspace_of
 from spmilp.machine.machine import Machine
 from spmilp.units import LARGEST, Bytes, Extents, align_up
 
@@ -64,8 +65,9 @@ def rooms_of(machine: Machine) -> tuple[Bytes, ...]:
 def fits(network: Network, machine: Machine, group: Group, shares: int = 1) -> bool:
     """Say whether a smallest tile of a group fits a share of the room of a core that can run it.
 
-    That is what it reads, and its result unless it may lie over an operand. Products always fit:
-    tasks split their sums. So does what no core can run.
+    That is what it reads, its result unless it may lie over an operand, and the workspace of its
+    kernels, where what others compute may lie in pieces. Products always fit: tasks split their
+    sums. So does what no core can run.
     """
     kinds, tensors = kinds_to_run(group), network.tensors
     able = [one.index for one in machine.kinds if one.operators is None or kinds <= one.operators]
@@ -82,9 +84,12 @@ def fits(network: Network, machine: Machine, group: Group, shares: int = 1) -> b
         for name in group.inputs
         if name in regions
     }
+    given = {*network.inputs, *(name for name in read if tensors[name].values is not None)}
+    pieces = frozenset(read.keys() - given)
+    workspace = workspace_of(network, group, regions, None, pieces, gives_sums=False).bytes
     over = max((read.get(name, 0) for name in overwritable_inputs(network, group)), default=0)
     alignment = min(machine.memories[core.memory].alignment for core in machine.cores)
-    needed = sum(align_up(size, alignment) for size in (*read.values(), written))
+    needed = sum(align_up(size, alignment) for size in (*read.values(), written, workspace))
     rooms = network.passes.rooms or rooms_of(machine)
     room = max(rooms[min(index, len(rooms) - 1)] for index in able)
     return needed - min(over, written) <= room // shares

@@ -17,8 +17,8 @@ from spmilp.frontend.regions import (
     until_anchor,
     work_of_regions,
 )
+from spmilp.frontend.workspace import Workspace, workspace_of
 from spmilp.lowering.tiling import Interval
-from spmilp.lowering.workspace import Workspace, workspace_of
 from spmilp.units import Box
 
 MOST_REGIONS_KEPT = 1 << 12

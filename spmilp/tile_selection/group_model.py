@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from spmilp.frontend.graph import Group, Network
 from spmilp.frontend.operators.boxes import volume, whole
 from spmilp.frontend.regions import overwritable_inputs, splittable_axes
+from spmilp.frontend.workspace import OVERWRITTEN, PARTIAL_ITEM, stated_bytes
+from spmilp.frontend.workspace import SUMS as SUMS_IN_PIECES
 from spmilp.lowering.cost import can_run, cycles_by_kind
 from spmilp.lowering.groups import class_of, computation_of, reduction_length
 from spmilp.lowering.rates import machine_rates
 from spmilp.lowering.storage import whole_below
 from spmilp.lowering.tiling import Interval, TileGrid, Tiling, tile_grid
-from spmilp.lowering.workspace import OVERWRITTEN, PARTIAL_ITEM, stated_bytes
-from spmilp.lowering.workspace import SUMS as SUMS_IN_PIECES
 from spmilp.machine.machine import Machine
 from spmilp.units import Box, Bytes, Cycles, Extents, align_up
 

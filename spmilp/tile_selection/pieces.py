@@ -9,11 +9,11 @@ from math import prod
 from spmilp.errors import Shortage
 from spmilp.frontend.graph import Group, Network
 from spmilp.frontend.operators.boxes import extents
+from spmilp.frontend.workspace import lies_in_one_run
 from spmilp.lowering.limits import dma_limits
 from spmilp.lowering.rates import usable_bytes
 from spmilp.lowering.storage import whole_below
 from spmilp.lowering.tiling import Grid, Interval, Tiling, covered_by, grid_of_reads, split
-from spmilp.lowering.workspace import lies_in_one_run
 from spmilp.machine.machine import Core, Machine
 from spmilp.problem.strides import row_major_strides
 from spmilp.tile_selection.group_model import GroupModels, Parts, total_of

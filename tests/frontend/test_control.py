@@ -10,7 +10,6 @@ import pytest
 import spmilp
 from spmilp.errors import SpmilpError
 from spmilp.frontend.load import load_network
-from spmilp.frontend.passes import DEFAULT_PASSES
 from tests.frontend.running import (
     given,
     kinds_of,
@@ -64,7 +63,7 @@ def test_control_flow_that_is_known_computes_what_onnxruntime_does(
     tmp_path: Path, graph: str, values: dict[str, str], expected: dict[str, int]
 ) -> None:
     path = saved(tmp_path, model_of(graph))
-    network = load_network(path, {}, (), DEFAULT_PASSES, values)
+    network = load_network(path, values=values)
     kinds = Counter(kind for group in kinds_of(network) for kind in group)
     assert {kind: kinds[kind] for kind in expected} == expected
     inputs = given({name: network.tensors[name].shape for name in network.inputs})
@@ -97,7 +96,7 @@ def test_what_is_not_known_or_wrong_is_named_with_its_cause(
     tmp_path: Path, graph: str, values: dict[str, str], says: str
 ) -> None:
     with pytest.raises(SpmilpError, match=says):
-        load_network(saved(tmp_path, model_of(graph)), {}, (), DEFAULT_PASSES, values)
+        load_network(saved(tmp_path, model_of(graph)), values=values)
 
 
 def test_a_problem_keeps_the_values_that_its_inputs_were_given(tmp_path: Path) -> None:

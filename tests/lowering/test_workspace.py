@@ -10,7 +10,7 @@ from lowering.unet import write_int8_unet
 from spmilp.errors import DoesNotFitError
 from spmilp.export.packed import footprint
 from spmilp.export.subject import Subject
-from spmilp.lowering.workspace import lies_in_one_run
+from spmilp.frontend.workspace import lies_in_one_run
 from spmilp.machine.machine import Machine
 from spmilp.machine.read import load_machine
 from spmilp.pipeline import problem_of

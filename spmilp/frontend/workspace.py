@@ -11,9 +11,8 @@ from typing import NamedTuple, TypeAlias
 
 from spmilp.frontend.graph import Group, Network, Operator
 from spmilp.frontend.operators.boxes import extents, volume
-from spmilp.frontend.operators.geometry import Fusion, Reads
+from spmilp.frontend.operators.geometry import Fusion, Part, Reads
 from spmilp.frontend.operators.registry import family_of, geometries
-from spmilp.lowering.tiling import Interval
 from spmilp.machine.machine import CoreKind
 from spmilp.problem.problem import Buffer, BufferKind, Slice
 from spmilp.units import Box, BufferIdx, Bytes, Extents, SliceIdx, align_up
@@ -66,7 +65,7 @@ def workspace_of(
     network: Network,
     group: Group,
     regions: Mapping[str, Box],
-    part: Interval | None,
+    part: Part,
     notes: frozenset[str],
     *,
     gives_sums: bool,
