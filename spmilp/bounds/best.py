@@ -7,6 +7,7 @@ from functools import cache
 from spmilp.bounds.movement import Movement
 from spmilp.bounds.paths import Paths, PrecedenceGraph, critical_paths, paths_of
 from spmilp.bounds.resources import energy_bound, peak_bound, traffic_bound, work_bound
+from spmilp.bounds.spills import spill_bound
 from spmilp.bounds.stages import stages_bound
 from spmilp.plan.measures import compulsory_dram_traffic
 from spmilp.problem.objective import Quantity
@@ -127,7 +128,9 @@ def proofs(problem: Problem, quantity: Quantity) -> Iterator[Proof]:
     if quantity is Quantity.MAKESPAN:
         yield from _on_the_makespan(problem)
     elif quantity is Quantity.DRAM_TRAFFIC:
-        yield Proof("compulsory traffic", quantity, lambda: compulsory_dram_traffic(problem))
+        compulsory = compulsory_dram_traffic(problem)
+        yield Proof("compulsory traffic", quantity, lambda: compulsory)
+        yield Proof("spills", quantity, lambda: compulsory + spill_bound(problem))
     elif quantity is Quantity.ENERGY:
         yield Proof("energy", quantity, lambda: energy_bound(problem))
     else:
