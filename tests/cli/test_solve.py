@@ -10,6 +10,7 @@ import pytest
 
 from checker.worked_example import PROBLEM, changed
 from cli.fakes import FakeSolver, answer, interrupted_with_a_plan, interrupted_without_a_plan
+from spmilp.cli import output
 from spmilp.cli import solve as command
 from spmilp.cli.interrupts import WHAT_REMAINS
 from spmilp.problem.file import write_problem
@@ -177,12 +178,12 @@ def test_an_interrupt_while_tiles_are_searched_for_leaves_the_plan_that_they_wer
 ) -> None:
     heard: list[LogEntry] = []
 
-    def entered(log: command.SolveLog, better: LogEntry) -> None:
+    def entered(log: output.SolveLog, better: LogEntry) -> None:
         heard.append(better)
         if len(heard) == 1:
             interrupted_without_a_plan(signal.SIGINT)()
 
-    monkeypatch.setattr(command.SolveLog, "entry", entered)
+    monkeypatch.setattr(output.SolveLog, "entry", entered)
     monkeypatch.setattr("spmilp.pipeline.find_solver", lambda name: pytest.fail("it is too late"))
     ended = run("solve", MODELS / "ds_cnn_int8.onnx", "-m", "gap9", "-o", "out")
 

@@ -28,9 +28,9 @@ def test_rows_are_written_and_the_smallest_of_a_range_is_found(run: Run, model: 
     (written,) = csv.DictReader(Path("out/sweep-chain/sweep.csv").read_text().splitlines())
     assert written["makespan"] == str(row["makespan"])
 
-    again = run(*SWEEP, "--target", "makespan=4000", "--spm", "3k:4k:1k")
+    again = run(*SWEEP, "--target", "makespan=5000", "--spm", "3k:4k:1k")
     assert again.code == 0
-    assert "is the smallest found for makespan 4,000" in again.out
+    assert "is the smallest found for makespan 5,000" in again.out
     none = run(*SWEEP, "--target", "makespan=10", "--spm", "3k:4k:1k")
     assert none.code == ExitCode.LIMIT_WITHOUT_PLAN
     assert "no plan can: 2,048 at least" in none.out
