@@ -146,7 +146,7 @@ def blocks_of(copy: StridedCopy, controller: Controller) -> list[StridedCopy]:
                     destination=destination + first * stride,
                     loops=((min(turns, count - first), step, stride), *rest),
                 )
-                for source, destination in _starts(copy, outer)
+                for source, destination in starts_of_runs(copy, outer)
                 for first in range(0, count, turns)
             ]
     return [
@@ -157,7 +157,7 @@ def blocks_of(copy: StridedCopy, controller: Controller) -> list[StridedCopy]:
             run=min(controller.total, copy.run - first),
             loops=(),
         )
-        for source, destination in _starts(copy, copy.loops)
+        for source, destination in starts_of_runs(copy, copy.loops)
         for first in range(0, copy.run, controller.total)
     ]
 
@@ -201,7 +201,7 @@ def _most_turns(run: Bytes, loops: Sequence[Loop], controller: Controller) -> in
     return min(limit, controller.total // (run * prod(counts)))
 
 
-def _starts(copy: StridedCopy, loops: Sequence[Loop]) -> Iterator[tuple[Bytes, Bytes]]:
+def starts_of_runs(copy: StridedCopy, loops: Sequence[Loop]) -> Iterator[tuple[Bytes, Bytes]]:
     """Yield the source and the destination of the run at each turn of some loops."""
     for turn in product(*(range(count) for count, _, _ in loops)):
         steps = list(zip(turn, loops, strict=True))
