@@ -159,11 +159,8 @@ class Simulations:
         return replace(plan, placements=placements, residencies=residencies, transfers=transfers)
 
     def _row(self, number: int) -> dict[str, Any]:
-        one, was, machine = (
-            self.exact.activities[number],
-            self._planned(number),
-            self.problem.machine,
-        )
+        machine = self.problem.machine
+        one, was = self.exact.activities[number], self._planned(number)
         return {
             "what": self._name(number),
             "place": machine.cores[was.core].name
