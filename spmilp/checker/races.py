@@ -189,10 +189,7 @@ class _Event:
 class _Execution:
     """One run of the lists; what it notices about events is in ``unordered`` and ``overfull``.
 
-    Parameters
-    ----------
-    maximum
-        What an event can count to; ``None`` without limit.
+    An event can count to ``maximum``; ``None`` without limit.
     """
 
     def __init__(self, lists: CommandLists, maximum: int | None) -> None:
@@ -285,14 +282,8 @@ class _Execution:
 class _Touch:
     """A read or a write of bytes, or of a box of a tensor where there is one.
 
-    Parameters
-    ----------
-    command, point
-        Who does it, and where that is in the lists.
-    start, end
-        When, in the plan.
-    low, high
-        The bytes ``[low, high)`` of the memory; for a box, from its first to its last.
+    The point is where the command stands in the lists; in the plan it takes the cycles
+    ``[start, end)``. It touches bytes ``[low, high)``; of a box, from its first to its last.
     """
 
     command: Run | Move

@@ -58,17 +58,10 @@ def evaluate(
 ) -> Array:
     """Return ``box`` of a group's output, or the partial sums for it.
 
-    Parameters
-    ----------
-    box
-        Of the group's output.
-    reduction
-        The part of the anchor's reduction; ``None`` for all of it. The part that ends at its length
-        gives the output, every other one partial sums (int32 for integer operators, else float32).
-    previous
-        The partial sums of the parts before, for the same box; ``None`` for the first part.
-    results
-        Is told what each operator computes, but for partial sums.
+    ``reduction`` is the part of the anchor's reduction, ``None`` for all of it. The part that ends
+    at its length gives the output, every other one partial sums (int32 for integer operators, else
+    float32). ``previous`` are the sums of the parts before for the same box, ``None`` for the first
+    part. ``results`` is told what each operator computes, but for partial sums.
     """
     anchor = group.operators[group.anchor]
     length = geometries(network)[anchor].reduction
@@ -78,6 +71,13 @@ def evaluate(
         computed, needed = until_anchor(group), box_of_anchor(network, group, box)
     regions = group_regions(network, computed, needed, part)
     values: dict[str, Array] = {}
+
+    def value(name: str, read: Box) -> Array:
+        """Return what an operator reads: a part of what was computed before, or from memory."""
+        if name in values:
+            return values[name][slices(read, starts(regions[name]))]
+        return fetch(name, read)
+
     for position, operator in enumerate(computed.operators):
         if operator.output not in regions:
             continue
@@ -85,7 +85,7 @@ def evaluate(
         own_part = part if position == group.anchor else None
         boxes = geometries(network)[operator].reads(own, own_part)
         inputs = [
-            None if read is None else _value(name, read, values, regions, fetch)
+            None if read is None else value(name, read)
             for name, read in zip(operator.inputs, boxes, strict=True)
         ]
         call = Call(operator, network.tensors, inputs, boxes, own)
@@ -102,15 +102,6 @@ def evaluate(
     return values[computed.output].reshape(extents(box))
 
 
-def _value(
-    name: str, read: Box, values: dict[str, Array], regions: dict[str, Box], fetch: Fetch
-) -> Array:
-    """Return what an operator reads: a part of what was computed before it, or from memory."""
-    if name in values:
-        return values[name][slices(read, starts(regions[name]))]
-    return fetch(name, read)
-
-
 def compute_task(
     problem: Problem,
     network: Network,
@@ -121,15 +112,11 @@ def compute_task(
 ) -> list[Array]:
     """Return the bytes of each buffer that a task writes, in their order.
 
+    Operands are each slice that it reads, and its bytes; ``trace`` takes up what each of its
+    operators computes.
+
     Raises a ``ReplayError`` if the operands do not hold all that the task needs, or its result does
     not fit its buffers.
-
-    Parameters
-    ----------
-    operands
-        Each slice that it reads, and its bytes.
-    trace
-        Takes up what each of its operators computes.
     """
     who = f"task {task.name}"
     if task.tile is None:
@@ -188,16 +175,9 @@ class Step(IntEnum):
 class _Activity:
     """A task, or a transfer, which has no ``task``.
 
-    Parameters
-    ----------
-    sources
-        The slices that it reads, and where.
-    targets
-        The residencies that it fills.
-    kept
-        Positions of the sources whose bytes may be, and are, those of a target.
-    values
-        Of its sources while it runs, then of its targets.
+    It reads the slices of its sources there, and fills its targets. ``kept`` are positions of the
+    sources whose bytes may be, and are, those of a target; ``values`` are those of its sources
+    while it runs, then of its targets.
     """
 
     name: str
@@ -252,16 +232,12 @@ def replay(
 ) -> dict[str, Array]:
     """Run a plan on numbers and return the network's outputs.
 
+    There is one array for each of the network's inputs, of its shape and type; ``trace`` takes up
+    what each operator computes.
+
     Raises a ``ReplayError`` if the plan reads bytes that are not there, or others than those of the
     tile that it means, or changes bytes while they are read, and a ``ValuesError`` if an input or
     constant has no values, or others than the network's shape and type.
-
-    Parameters
-    ----------
-    inputs
-        One array for each of the network's inputs, of its shape and type.
-    trace
-        Takes up what each operator computes.
     """
     for _, message in structure(problem, plan):
         raise ReplayError(f"the plan cannot be replayed: {message}")
