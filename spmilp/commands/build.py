@@ -56,12 +56,8 @@ def with_semaphores(
     new pair takes the semaphore that its list has used last among those that allow it, or a new
     one. This is a heuristic: fewer semaphores may suffice.
 
-    Parameters
-    ----------
-    before
-        For each activity, those in other lists that it waits for; as few as possible.
-    maximum
-        Signals that a semaphore may hold unanswered; ``None`` without limit.
+    ``before`` has for each activity those in other lists that it waits for, as few as possible. A
+    semaphore may hold ``maximum`` signals unanswered; ``None`` without limit.
     """
     after: list[list[Activity]] = [[] for _ in activities.order]
     for later in activities.order:
@@ -177,17 +173,10 @@ def build_commands(problem: Problem, plan: Plan, before: Before | None = None) -
     The waits, together with the order inside each list, order whatever conflicts in the plan, in
     the plan's order, and nothing else. Events are counters if the machine has enough of them. If
     not, fewer ends are signalled, and who waits may wait for a little more, which has ended in the
-    plan by then; if that is still too much, events are semaphores.
+    plan by then; if that is still too much, events are semaphores. ``before`` are the plan's
+    :func:`predecessors`, where they are known.
 
-    Parameters
-    ----------
-    before
-        Its :func:`predecessors`, where they are known.
-
-    Raises
-    ------
-    TooManyEventsError
-        If none of these keeps within the machine's events.
+    Raises a ``TooManyEventsError`` if none of these keeps within the machine's events.
     """
     machine = problem.machine
     activities = activities_of(problem, plan)

@@ -31,21 +31,12 @@ ListIdx: TypeAlias = int
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Activities:
-    """The tasks and transfers of a plan.
+    """The tasks of a plan, counted by ``tasks``, and behind them its transfers.
 
-    Parameters
-    ----------
-    tasks
-        How many of them are tasks; these come first.
-    order
-        All, by their start in the plan. In a valid plan whatever must precede an activity ends
-        before it starts, so that this is one of the orders that the command lists will allow.
-    lists
-        For each list its activities, in that order.
-    list_of, position
-        For each activity its list and its place in it.
-    rank
-        For each activity its place in ``order``.
+    ``order`` has all by their start in the plan, and ``lists`` those of each list in this order. In
+    a valid plan whatever must precede an activity ends before it starts, so that this is one of the
+    orders that the command lists will allow. ``list_of`` and ``position`` have the list of each
+    activity and its place in it, ``rank`` its place in ``order``.
     """
 
     tasks: int
