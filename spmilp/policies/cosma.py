@@ -77,12 +77,8 @@ class Operator:
 class Network:
     """Operators in a topological order, on tensors that are kept or spilled as a whole.
 
-    Parameters
-    ----------
-    sizes
-        Bytes of each tensor.
-    outputs
-        Tensors that must be in DRAM at the end; what no operator writes is there at the start.
+    Sizes are bytes of each tensor. Outputs must be in DRAM at the end; what no operator writes is
+    there at the start.
     """
 
     name: str
@@ -164,10 +160,7 @@ class CosmaStep:
 class CosmaModel:
     """The model. Its tensors are those of the network, and so are its producers, one for each.
 
-    Parameters
-    ----------
-    outside
-        Tensors that lie in DRAM in any case, so that their spills move nothing and are free.
+    Tensors ``outside`` lie in DRAM in any case: their spills move nothing and are free.
     """
 
     def __init__(
@@ -321,10 +314,7 @@ SHARE = 0.9
 class Cosma(Policy):
     """Decides order, addresses and spills of one scratchpad together, for least DRAM traffic.
 
-    Parameters
-    ----------
-    patience
-        Deterministic time where no time limit ends the search; about seconds.
+    Its patience is deterministic time, about seconds, where no time limit ends the search.
     """
 
     name = "cosma"

@@ -11,9 +11,6 @@ core. Times for the choice of a unit are cycles of tasks alone, as profiles of k
 them; transfers, addresses and what is evicted are then found by serial schedule generation in the
 order of the appends, for RAMMER knows no scratchpads. Tiles are the problem's: there is no choice
 between fast and efficient kernels.
-
-Not taken: machines that stage through more than one memory, and tasks that find no room beside what
-must stay (the reason names the task).
 """
 
 from spmilp.policies.one_after_another import Policy

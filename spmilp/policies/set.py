@@ -17,9 +17,6 @@ What it leaves open, or has otherwise, and what is done here:
   serial schedule generation. Its value is that of this schedule, not of a formula.
 - The objective is the problem's; there it is energy times delay.
 - Its moves could not be read; the ones here are our own.
-
-Not taken: machines that stage through more than one memory, and tasks that find no room beside what
-must stay (the reason names the task).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -45,12 +42,8 @@ Path = tuple[int, ...]
 class Cut(NamedTuple):
     """Parts of a tree that share cores.
 
-    Parameters
-    ----------
-    spatial
-        Whether each child has cores of its own; if not, each has all of them in its turn.
-    rounds
-        Sub-batches, in each of which all children have a turn.
+    Each child has cores of its own if it is ``spatial``, else all of them in its turn; rounds are
+    sub-batches, in each of which all children have a turn.
     """
 
     spatial: bool
@@ -189,10 +182,7 @@ WARMTH = 0.05
 class Set(Policy):
     """Cuts the network and the chip into parts by a tree, improved by simulated annealing.
 
-    Parameters
-    ----------
-    steps
-        Trees that are tried after the first ones; a time limit may end the search before.
+    Steps are trees that are tried after the first ones; a time limit may end the search before.
     """
 
     name = "set"

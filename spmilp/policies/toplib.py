@@ -42,14 +42,8 @@ Range = Collection[Hashable]
 class Partition:
     """Place for values of which no two are live at one point: those of one colour.
 
-    Parameters
-    ----------
-    size
-        That of the largest of them, in the unit of the values.
-    values
-        By number.
-    points
-        At which one of them is live.
+    The size is that of the largest of them, in the unit of the values, which go by number; at each
+    of the points one of them is live.
     """
 
     size: int = 0
@@ -88,10 +82,7 @@ def height(partitions: Iterable[Partition]) -> int:
 class Remainder:
     """What is left of an address space beside its partitions; promoted values share it likewise.
 
-    Parameters
-    ----------
-    size
-        ``None`` without limit.
+    Its size is ``None`` without limit.
     """
 
     def __init__(self, size: int | None) -> None:
