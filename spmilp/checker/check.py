@@ -71,8 +71,8 @@ class Verdict:
     def on(cls, problem: Problem, plan: Plan, known: Iterable["Verdict"] = ()) -> "Verdict":
         """Check a plan.
 
-        Where another plan of the problem that is ``known`` to be valid differs in nothing but what
-        it claims of itself, only that is checked.
+        Where a verdict that is ``known`` finds nothing wrong with a plan of the problem that
+        differs in nothing but what it claims of itself, only that is checked.
         """
         began = perf_counter()
         for one in known:

@@ -79,8 +79,8 @@ without an instruction for them (VNNI)."""
 class Bounded:
     """Values of a tensor, and how far another sound computation of them may be.
 
-    The bound of an element is not negative, perhaps infinite; ``None`` where all are exact. They
-    may depend on (``varies``) the network's inputs.
+    The bound of an element is not negative, perhaps infinite; ``None`` where all are exact.
+    ``varies`` says whether they depend on the network's inputs.
     """
 
     values: Array

@@ -175,9 +175,9 @@ class Step(IntEnum):
 class _Activity:
     """A task, or a transfer, which has no ``task``.
 
-    It reads the slices of its sources there, and fills its targets. ``kept`` are positions of the
-    sources whose bytes may be, and are, those of a target; ``values`` are those of its sources
-    while it runs, then of its targets.
+    Sources are the slices that it reads, and where; targets the residencies that it fills.
+    ``kept`` are positions of the sources whose bytes may be, and are, those of a target;
+    ``values`` are those of its sources while it runs, then of its targets.
     """
 
     name: str
@@ -232,8 +232,8 @@ def replay(
 ) -> dict[str, Array]:
     """Run a plan on numbers and return the network's outputs.
 
-    There is one array for each of the network's inputs, of its shape and type; ``trace`` takes up
-    what each operator computes.
+    ``inputs`` has one array for each of the network's inputs, of its shape and type; ``trace``
+    takes up what each operator computes.
 
     Raises a ``ReplayError`` if the plan reads bytes that are not there, or others than those of the
     tile that it means, or changes bytes while they are read, and a ``ValuesError`` if an input or
