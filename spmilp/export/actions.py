@@ -185,12 +185,8 @@ class Actions:
     ``words`` are integers of 32 bits, and reals as the bits of float32; ``texts`` are UTF-8, each
     with a zero behind it, and the first is empty.
 
-    Raises
-    ------
-    ExportError
-        If the network is not known, or a kernel or C cannot express an operator.
-    ValuesError
-        If the model has no values of a constant.
+    Raises an ``ExportError`` if the network is not known, or a kernel or C cannot express an
+    operator, and a ``ValuesError`` if the model has no values of a constant.
     """
 
     def __init__(self, subject: Subject) -> None:
@@ -212,14 +208,11 @@ class Actions:
 
     def transfer(self, number: TransferIdx) -> tuple[Copy, ...]:
         """Return a copy for each destination of a transfer."""
-        return tuple(
-            Copy(
-                self.places.of(source, block.source),
-                self.places.of(target, block.destination),
-                StridedCopy(run=block.run, loops=block.loops),
-            )
-            for source, target, block in self.subject.copies(self.subject.plan.transfers[number])
-        )
+        found, of = [], self.places.of
+        for source, target, block in self.subject.copies(self.subject.plan.transfers[number]):
+            ends = of(source, block.source), of(target, block.destination)
+            found.append(Copy(*ends, StridedCopy(run=block.run, loops=block.loops)))
+        return tuple(found)
 
     def task(self, number: TaskIdx) -> tuple[Call, ...]:
         """Return the calls of a task, in order."""

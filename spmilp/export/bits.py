@@ -93,10 +93,7 @@ class PrefixCode:
     ``codes`` are read the highest bit first. Codes of one length follow each other in the order of
     their symbols, the shorter ones come first; so lengths and symbols say it all.
 
-    Raises
-    ------
-    ExportError
-        If a code is too long, which takes more than 120,000 symbols.
+    Raises an ``ExportError`` if a code is too long, which takes more than 120,000 symbols.
     """
 
     def __init__(self, written: Iterable[int]) -> None:

@@ -372,19 +372,11 @@ def is_like_microcontroller(machine: Machine) -> bool:
 class Footprint:
     """Bytes that a packed plan takes in a program, besides its code.
 
-    Parameters
-    ----------
-    constants, tables
-        Weights and other constants, and everything else that is constant: in flash.
-    memories
-        ``(name, bytes)`` of each memory that the plan uses; constants that stay in flash left out.
-    workspace
-        For each core, besides the plan: what kernels need of tasks that have less scratch; 0 where
-        the problem was lowered for them.
-    state
-        Events, where each list is, and the numbers of a call of each core.
-    alignment
-        The largest that a base address must have.
+    In flash are constants, weights among them, and tables, all else that is constant. Memories are
+    ``(name, bytes)`` of each that the plan uses; constants that stay in flash are left out. The
+    workspace is for each core, besides the plan: what kernels need of tasks that have less scratch;
+    0 where the problem was lowered for them. State are events, where each list is, and the numbers
+    of a call of each core; the alignment is the largest that a base address must have.
     """
 
     constants: Bytes

@@ -204,7 +204,11 @@ class Routes:
             start, end = (self.machine.memories[one].name for one in (source, destination))
             path = None if self._xy is None else self._xy.between(start, end)
             path = self._shortest.between(start, end) if path is None else path
-        return None if path is None else _route(path)
+        if path is None:
+            return None
+        latency, _, links = _preference(path)
+        rate = min((link.rate for link in path), default=None)
+        return Route(links=links, latency=latency, rate=rate)
 
     @cached
     def engines_for(self, source: MemoryIdx, destination: MemoryIdx) -> tuple[EngineIdx, ...]:
@@ -248,12 +252,6 @@ class Routes:
                     longer = latency + (route.latency if route else 0)
                     heappush(waiting, (transfers + 1, passed, longer, (*path, there)))
         return None
-
-
-def _route(path: Path) -> Route:
-    latency, _, links = _preference(path)
-    rate = min((link.rate for link in path), default=None)
-    return Route(links=links, latency=latency, rate=rate)
 
 
 def multicast_route(

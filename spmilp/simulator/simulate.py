@@ -29,19 +29,10 @@ QUANTILES = (0.0, 0.5, 0.9, 1.0)
 
 
 class Simulation:
-    """One run of a plan's command lists.
+    """One run of a plan's command lists: activities of each task, and behind them of each transfer.
 
-    Parameters
-    ----------
-    activities
-        Of each task, and behind them of each transfer.
-
-    Attributes
-    ----------
-    makespan
-        When all has ended, in cycles.
-    chain
-        Numbers of activities, from the last that ends back along what let each start.
+    The makespan is when all has ended, in cycles. The chain are numbers of activities, from the
+    last that ends back along what let each start.
     """
 
     def __init__(self, activities: Sequence[Activity]) -> None:
