@@ -248,33 +248,29 @@ def replay(
     return {name: run.output(name) for name in network.outputs}
 
 
+@dataclass(eq=False)
 class _Run:
     """A plan while it runs."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        plan: Plan,
-        network: Network,
-        inputs: Mapping[str, Array],
-        trace: dict[str, list[Traced]] | None,
-    ) -> None:
-        self._problem = problem
-        self._plan = plan
-        self._network = network
-        self._inputs = inputs
-        self._trace = trace
-        self._addresses = Addresses(problem, plan, network)
-        self._state = State(problem, plan, self._addresses)
-        for memory, address, values in values_at_start(problem, plan, network, inputs):
+    problem: Problem
+    plan: Plan
+    network: Network
+    inputs: Mapping[str, Array]
+    trace: dict[str, list[Traced]] | None
+
+    def __post_init__(self) -> None:
+        given = self.problem, self.plan, self.network
+        self._addresses = Addresses(*given)
+        self._state = State(self.problem, self.plan, self._addresses)
+        for memory, address, values in values_at_start(*given, self.inputs):
             self._state.fill(memory, address, values)
-        self._activities = list(_activities(problem, plan))
+        self._activities = list(_activities(self.problem, self.plan))
         self._released: set[ResidencyIdx] = set()
         self._computed: dict[BufferIdx, Array] = {}
 
     def events(self) -> list[tuple[Cycles, Step, int]]:
         """Return what happens, in order: cycle, step, number of the activity or residency."""
-        found = [(each.end, Step.RELEASE, each.index) for each in self._plan.residencies]
+        found = [(each.end, Step.RELEASE, each.index) for each in self.plan.residencies]
         for number, each in enumerate(self._activities):
             found.append((each.start, Step.START, number))
             found += [(each.end, step, number) for step in (Step.FINISH, Step.DELIVER)]
@@ -285,7 +281,7 @@ class _Run:
         match step:
             case Step.RELEASE:
                 # What lies in a DRAM tensor stays.
-                if home_of(self._problem, self._plan.residencies[index]) is None:
+                if home_of(self.problem, self.plan.residencies[index]) is None:
                     self._released.add(index)
                     self._state.destroy(index)
             case Step.START:
@@ -303,12 +299,12 @@ class _Run:
 
     def output(self, name: str) -> Array:
         """Return a network output from its place in DRAM."""
-        tensor = next((one for one in self._problem.tensors if one.name == name), None)
+        tensor = next((one for one in self.problem.tensors if one.name == name), None)
         if tensor is None:
             raise ReplayError(f"the problem has no DRAM tensor for the output {name}")
-        known = self._network.tensors[name]
+        known = self.network.tensors[name]
         stored = self._state.read_tensor(tensor)
-        for buffer in self._problem.buffers:
+        for buffer in self.problem.buffers:
             place = buffer.place
             if place is not None and place.tensor == tensor.index and buffer.ends_in is not None:
                 at = f"output {name} holds {buffer.name} from element {place.start} on"
@@ -343,17 +339,17 @@ class _Run:
         else:
             read = list(zip(one.task.reads, one.values, strict=True))
             one.values = compute_task(
-                self._problem, self._network, self._addresses, one.task, read, self._trace
+                self.problem, self.network, self._addresses, one.task, read, self.trace
             )
 
     def _make_sure_it_is_meant(self, slice_: SliceIdx, found: Array, what: str) -> None:
         """Compare bytes that were read with those that were computed or given for that tile."""
-        part = self._problem.slices[slice_]
-        buffer = self._problem.buffers[part.buffer]
+        part = self.problem.slices[slice_]
+        buffer = self.problem.buffers[part.buffer]
         known = self._computed.get(buffer.index)
         if known is None and buffer.starts_in is not None:
             tile = self._addresses.tile(buffer)
-            given = given_values(self._network, self._inputs, tile.of)
+            given = given_values(self.network, self.inputs, tile.of)
             box = slices(tile.box, (0,) * len(tile.box))
             known = self._computed[buffer.index] = raw(
                 self._addresses.in_memory_order(buffer, given[box])
