@@ -30,7 +30,7 @@ from spmilp.policies.scheduled import Layers, OnCore, Schedules
 from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.schedule.assignments import along_the_chip
-from spmilp.units import CoreIdx
+from spmilp.units import CoreIdx, Cycles
 
 Tree: TypeAlias = Union["Cut", int]
 """A cut, or a layer by its number."""
@@ -51,13 +51,11 @@ class Cut(NamedTuple):
     children: tuple[Tree, ...]
 
 
-def layers_in(tree: Tree) -> Iterator[int]:
-    """Yield the layers of a tree."""
-    if not isinstance(tree, Cut):
-        yield tree
-        return
-    for child in tree.children:
-        yield from layers_in(child)
+def work_in(tree: Tree, layers: Layers) -> Cycles:
+    """Return the cycles of the layers of a tree."""
+    if isinstance(tree, Cut):
+        return sum(work_in(child, layers) for child in tree.children)
+    return layers.work[tree]
 
 
 def cuts_in(tree: Tree, path: Path = ()) -> Iterator[tuple[Path, Cut]]:
@@ -90,9 +88,7 @@ def tasks_of(
         return layers.spread(tree, cores, begin, end)
     own = [cores] * len(tree.children)
     if tree.spatial:
-        own = shared_out(
-            cores, [sum(map(layers.work.__getitem__, layers_in(c))) for c in tree.children]
-        )
+        own = shared_out(cores, [work_in(child, layers) for child in tree.children])
     ends = [begin + (end - begin) * done / tree.rounds for done in range(tree.rounds)] + [end]
     return [
         task

@@ -176,19 +176,19 @@ def own_order(setting: Setting) -> list[TaskIdx]:
 class TaskStructures(Structures):
     """All structures of a sequence of tasks that are worth pinning, and the steps.
 
-    Some task reads the buffers ``read``; those ``stored`` go to DRAM whatever is pinned: outputs,
-    and what tasks read elsewhere.
+    ``steps_in`` has the steps of each memory. Some task reads the buffers ``read``; those
+    ``stored`` go to DRAM whatever is pinned: outputs, and what tasks read elsewhere.
     """
 
     def __init__(self, setting: Setting, order: Sequence[TaskIdx]) -> None:
         self.setting = setting
         self._step_of = {task: number for number, task in enumerate(order)}
-        self._steps_in: dict[MemoryIdx, list[int]] = defaultdict(list)
+        self.steps_in: dict[MemoryIdx, list[int]] = defaultdict(list)
         self._streams: dict[tuple[BufferIdx, MemoryIdx], dict[int, list[SliceIdx]]] = {}
         holders = [self._holders(task) for task in order]
         for number, task in enumerate(order):
             memory = setting.memories[task]
-            self._steps_in[memory].append(number)
+            self.steps_in[memory].append(number)
             for holder in dict.fromkeys(holders[number]):
                 at = self._streams.setdefault((setting.buffer_of(holder), memory), {})
                 at.setdefault(number, []).append(holder)
@@ -245,7 +245,7 @@ class TaskStructures(Structures):
     def _stored(self) -> Iterator[BufferIdx]:
         for buffer in self.setting.problem.buffers:
             home = self._home(buffer.index)
-            elsewhere = any((buffer.index, m) in self._streams for m in self._steps_in if m != home)
+            elsewhere = any((buffer.index, m) in self._streams for m in self.steps_in if m != home)
             if home is not None and (buffer.ends_in is not None or elsewhere):
                 yield buffer.index
 
@@ -273,7 +273,7 @@ class TaskStructures(Structures):
             else:
                 saved -= whole.traffic
         uses = tuple(sorted(extra))
-        life = (step for step in self._steps_in[memory] if first <= step <= uses[-1])
+        life = (step for step in self.steps_in[memory] if first <= step <= uses[-1])
         return Structure(
             index=0,
             buffer=buffer,

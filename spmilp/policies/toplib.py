@@ -26,7 +26,6 @@ What it leaves open, or has otherwise, and what is done here:
 Not taken: what ``onsram`` does not take.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -124,10 +123,7 @@ class AddressSpaces:
 
     def __init__(self, structures: TaskStructures) -> None:
         self._structures = structures
-        self._steps: dict[MemoryIdx, list[int]] = defaultdict(list)
-        for number, step in enumerate(structures.steps):
-            self._steps[step.memory].append(number)
-        self._left = {memory: self._left_in(memory) for memory in self._steps}
+        self._left = {memory: self._left_in(memory) for memory in structures.steps_in}
         self.ranges = [self._range(one) for one in structures.all]
 
     def by_saving(self) -> tuple[int, ...]:
@@ -170,7 +166,7 @@ class AddressSpaces:
         if capacity is None:
             return None
         ranges, sizes = list[Range](), list[int]()
-        for number in self._steps[memory]:
+        for number in self._structures.steps_in[memory]:
             step = self._structures.steps[number]
             loads, computation, stores = ((number, phase) for phase in range(3))
             values = [(one, (loads, computation)) for one in dict.fromkeys(step.holders)]

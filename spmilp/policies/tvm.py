@@ -48,7 +48,7 @@ Resource: TypeAlias = Hashable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instruction:
-    """One step of a stage, and what it is ``about``, a part of.
+    """One step of a stage, a part of what it is ``about``.
 
     It waits for so much of each resource as it ``takes`` away, and for tokens that it ``needs`` and
     leaves: data that several instructions read. It ``gives`` more resources once it has ended.
