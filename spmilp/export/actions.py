@@ -452,8 +452,10 @@ class _TaskCalls:
             place = self._room(room, prod(extents(box)) * dtype.itemsize)
             strides = row_major_strides(extents(box), dtype.itemsize)
             packed = _Piece(box=box, place=place, strides=strides)
-            ways = (((packed, one) if is_written else (one, packed), of) for one, of in pieces)
-            copies = tuple(_copy(*ends, shared, dtype.itemsize) for ends, shared in ways)
+            copies = tuple(
+                _copy(*((packed, piece) if is_written else (piece, packed)), shared, dtype.itemsize)
+                for piece, shared in pieces
+            )
         return Operand(
             box=tuple(number for start, stop in box for number in (start, stop - start)),
             sums=type_code(dtype) if are_sums else 0,

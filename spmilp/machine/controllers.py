@@ -21,8 +21,8 @@ Loop: TypeAlias = tuple[int, Bytes, Bytes]
 class StridedCopy:
     """Runs of contiguous bytes at regular distances on both sides.
 
-    ``source`` and ``destination`` are offsets of the first byte in their memories. A run has so
-    many bytes; the loops go over the runs, the outermost first, each of more than one turn.
+    ``source`` and ``destination`` are offsets of the first byte in their memories, ``run`` the
+    bytes of each run. Loops go over the runs, the outermost first, each of more than one turn.
     """
 
     source: Bytes = 0

@@ -27,7 +27,7 @@ class Work(NamedTuple):
 
 
 class Send(NamedTuple):
-    """Send bytes over links, each once, of which a copy inside a memory has none.
+    """Send bytes over links, each once; over none for a copy inside a memory.
 
     The number names it in what is told of the run. There are ``setup`` cycles before the first
     byte, and ``latency`` until the last that is sent has arrived; the rate is bytes per cycle at
