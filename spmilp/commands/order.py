@@ -270,7 +270,9 @@ def _boxes_of_written_tensors(accesses: list[Touched]) -> dict[TensorIdx, set[Bo
 
 
 def transitive_reduction(
-    activities: Activities, before: Sequence[Collection[Activity]]
+    activities: Activities,
+    before: Sequence[Collection[Activity]],
+    instead: Sequence[Collection[Activity]] | None = None,
 ) -> tuple[tuple[Activity, ...], ...]:
     """For each activity, those in other lists that it has to wait for; no fewer would do.
 
@@ -279,17 +281,9 @@ def transitive_reduction(
     reduction of a directed graph, SIAM Journal on Computing 1(2), 1972). The order inside a list
     costs nothing and is taken for granted. An activity looks at its predecessors from the last to
     start to the first: only one that starts later can imply another, so that each is either implied
-    by what is already waited for, or by nothing.
+    by what is already waited for, or by nothing. ``instead`` has what to wait for in place of each.
     """
-    return _reduced(activities, before, before)
-
-
-def _reduced(
-    activities: Activities,
-    before: Sequence[Collection[Activity]],
-    instead: Sequence[Collection[Activity]],
-) -> tuple[tuple[Activity, ...], ...]:
-    """Return waits for what stands in place of each predecessor, as far as that is not implied."""
+    instead = before if instead is None else instead
     clocks = Clocks(activities, instead)
     kept: list[tuple[Activity, ...]] = [()] * len(activities.order)
     for activity in activities.order:
@@ -332,7 +326,7 @@ def with_fewer_signals(
                 chosen = last
             instead[mine[first], later] = mine[chosen]
     chosen_for = [[instead[earlier, later] for earlier in m] for later, m in enumerate(waits)]
-    return _reduced(activities, waits, chosen_for)
+    return transitive_reduction(activities, waits, chosen_for)
 
 
 Clock: TypeAlias = NDArray[np.int32]
