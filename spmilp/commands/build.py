@@ -22,7 +22,6 @@ from spmilp.commands.commands import (
 from spmilp.commands.order import (
     Activities,
     Activity,
-    Before,
     Clock,
     Clocks,
     activities_of,
@@ -167,22 +166,19 @@ class TooManyEventsError(SpmilpError):
     exit_code = ExitCode.EXPORT_IMPOSSIBLE
 
 
-def build_commands(problem: Problem, plan: Plan, before: Before | None = None) -> CommandLists:
+def build_commands(problem: Problem, plan: Plan) -> CommandLists:
     """Return the command lists of a valid plan, with as few waits as its order allows.
 
     The waits, together with the order inside each list, order whatever conflicts in the plan, in
     the plan's order, and nothing else. Events are counters if the machine has enough of them. If
     not, fewer ends are signalled, and who waits may wait for a little more, which has ended in the
-    plan by then; if that is still too much, events are semaphores. ``before`` are the plan's
-    :func:`predecessors`, where they are known.
+    plan by then; if that is still too much, events are semaphores.
 
     Raises a ``TooManyEventsError`` if none of these keeps within the machine's events.
     """
     machine = problem.machine
     activities = activities_of(problem, plan)
-    if before is None:
-        before = predecessors(problem, plan, activities)
-    least = transitive_reduction(activities, before)
+    least = transitive_reduction(activities, predecessors(problem, plan, activities))
     counters = with_counters(machine, activities, least, machine.event_maximum)
     if machine.events is None or counters.events <= machine.events:
         return counters

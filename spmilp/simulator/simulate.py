@@ -181,7 +181,6 @@ class Simulations:
 def simulate(
     problem: Problem,
     plan: Plan,
-    lists: CommandLists | None = None,
     *,
     jitter: float = 0.0,
     seeds: int = 0,
@@ -190,8 +189,6 @@ def simulate(
 
     Parameters
     ----------
-    lists
-        Those of the plan; by default the ones that exports have.
     jitter
         Share of each duration by which it varies, at least 0 and below 1.
     seeds
@@ -208,7 +205,7 @@ def simulate(
         raise ArgumentError(f"jitter: {jitter:g}, expected at least 0 and less than 1 (100 %)")
     if seeds < 0:
         raise ArgumentError(f"seeds: {seeds}, expected at least 0")
-    lists = build_commands(problem, plan) if lists is None else lists
+    lists = build_commands(problem, plan)
     exact = _run(problem, plan, lists, None, 0.0)
     runs = (_run(problem, plan, lists, Random(seed), jitter) for seed in range(seeds))
     return Simulations(
