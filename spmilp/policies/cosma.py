@@ -307,21 +307,18 @@ def _steps(read_by: dict[int, tuple[int, ...]]) -> dict[int, range]:
 MOST_TENSORS = 400
 """The model has variables for each tensor at each step, and there are as many steps."""
 
+PATIENCE = 60.0
+"""Deterministic time where no time limit ends the search; about seconds."""
+
 SHARE = 0.9
 """Share of the time limit by which the model's search has ended."""
 
 
 class Cosma(Policy):
-    """Decides order, addresses and spills of one scratchpad together, for least DRAM traffic.
-
-    Its patience is deterministic time, about seconds, where no time limit ends the search.
-    """
+    """Decides order, addresses and spills of one scratchpad together, for least DRAM traffic."""
 
     name = "cosma"
     keeps = NARROWING - {PinKind.NOT_BEFORE}  # for which there would have to be a second core
-
-    def __init__(self, patience: float = 60.0) -> None:
-        self._patience = patience
 
     def find(self, context: SearchContext) -> SolverResult:
         """Return the plan of the model's best solution; the bound is one that takes no search."""
@@ -356,7 +353,7 @@ class Cosma(Policy):
         if seconds is not None:
             parameters.max_time_in_seconds = max(0.1, seconds)
         if work is not None or seconds is None:
-            parameters.max_deterministic_time = self._patience if work is None else work
+            parameters.max_deterministic_time = PATIENCE if work is None else work
         status, interrupted = context.reports.finish(
             lambda: solver.solve(model.cp), solver.stop_search
         )
