@@ -45,19 +45,10 @@ class StridedCopy:
 class Controller:
     """Limits of one descriptor, where they matter: chains without limits express any copy.
 
-    Parameters
-    ----------
-    total
-        Bytes of a descriptor at most.
-    turns
-        Turns at most of each loop that a descriptor has, the innermost first.
-    row
-        Bytes at most of a run in a descriptor with loops.
-    granule
-        Addresses, runs and strides are multiples of this; in a descriptor, strides are at most 8192
-        times as much.
-    queue
-        Descriptors that one transfer may need at most; ``None`` without limit.
+    A descriptor has at most ``total`` bytes, so many turns of each of its loops, the innermost
+    first, and, with loops, so many bytes of a run as a ``row``. Addresses, runs and strides are
+    multiples of the granule; in a descriptor, strides are at most 8192 times as much. One transfer
+    may need as many descriptors as the queue has; ``None`` without limit.
     """
 
     name: str

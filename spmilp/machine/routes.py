@@ -33,15 +33,10 @@ from spmilp.units import Bytes, Cycles, EngineIdx, LinkIdx, MemoryIdx
 class Route:
     """The links that a transfer holds.
 
-    Parameters
-    ----------
-    links
-        In the order of the path; for several destinations the union of the paths, each link once,
-        in the order of first use.
-    latency
-        Cycles until the first byte has arrived, at the last of several destinations.
-    rate
-        Bytes per cycle of the slowest link; ``None`` without links (a copy inside one memory).
+    They are in the order of the path; for several destinations the union of the paths, each link
+    once, in the order of first use. The latency is cycles until the first byte has arrived, at the
+    last of several destinations; the rate is bytes per cycle of the slowest link, ``None`` without
+    links (a copy inside one memory).
     """
 
     links: tuple[LinkIdx, ...]

@@ -36,19 +36,12 @@ RELATIVE_OF_OTHER_FLOATS = 1e-4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """Difference of one output from its reference.
+    """Difference of one output from its reference, and ``why`` it is wrong; empty if it is not.
 
-    Parameters
-    ----------
-    absolute
-        The largest difference of an element; infinite where only one of the two is finite.
-    relative
-        The same, relative to the largest finite magnitude of the reference.
-    allowed
-        The largest ``absolute`` that is within the tolerance; ``None`` where each operator was
-        judged instead, so that it does not matter how far errors add up.
-    why
-        What is wrong, for people; empty if nothing is.
+    ``absolute`` is the largest difference of an element, infinite where only one of the two is
+    finite; ``relative`` the same, relative to the largest finite magnitude of the reference;
+    ``allowed`` the largest ``absolute`` that is within the tolerance, ``None`` where each operator
+    was judged instead, so that it does not matter how far errors add up.
     """
 
     name: str
