@@ -58,12 +58,8 @@ def check(problem: Problem, plan: Plan) -> tuple[Violation, ...]:
 class Verdict:
     """What :func:`check` says of one plan of one problem, so that it need not be asked again.
 
-    It holds for these very objects: a plan that was made from this one has none.
-
-    Parameters
-    ----------
-    seconds
-        How long the check has taken, with what it rests on.
+    It holds for these very objects: a plan that was made from this one has none. ``seconds`` says
+    how long the check has taken, with what it rests on.
     """
 
     problem: Problem
@@ -75,11 +71,8 @@ class Verdict:
     def on(cls, problem: Problem, plan: Plan, known: Iterable["Verdict"] = ()) -> "Verdict":
         """Check a plan.
 
-        Parameters
-        ----------
-        known
-            Verdicts on other plans of the problem. Where one of them has no violation and differs
-            in nothing but what it claims of itself, only that is checked.
+        Where a verdict that is ``known`` finds nothing wrong with a plan of the problem that
+        differs in nothing but what it claims of itself, only that is checked.
         """
         began = perf_counter()
         for one in known:

@@ -189,10 +189,7 @@ class _Event:
 class _Execution:
     """One run of the lists; what it notices about events is in ``unordered`` and ``overfull``.
 
-    Parameters
-    ----------
-    maximum
-        What an event can count to; ``None`` without limit.
+    An event can count to ``maximum``; ``None`` without limit.
     """
 
     def __init__(self, lists: CommandLists, maximum: int | None) -> None:
@@ -285,14 +282,8 @@ class _Execution:
 class _Touch:
     """A read or a write of bytes, or of a box of a tensor where there is one.
 
-    Parameters
-    ----------
-    command, point
-        Who does it, and where that is in the lists.
-    start, end
-        When, in the plan.
-    low, high
-        The bytes ``[low, high)`` of the memory; for a box, from its first to its last.
+    The point is where the command stands in the lists; in the plan it takes the cycles
+    ``[start, end)``. It touches bytes ``[low, high)``; of a box, from its first to its last.
     """
 
     command: Run | Move
@@ -309,13 +300,20 @@ class _Touch:
 
 def _touches(case: Case, point: _Point, command: Run | Move) -> Iterator[_Touch]:
     """Yield what a task or transfer reads, then what it writes, scratch included."""
-    planned = (
-        case.plan.placements[command.task]
-        if isinstance(command, Run)
-        else case.plan.transfers[command.transfer]
-    )
-
-    def touch(slice_: SliceIdx | None, index: ResidencyIdx, *, writes: bool) -> _Touch:
+    touched: list[tuple[SliceIdx | None, ResidencyIdx, bool]]
+    if isinstance(command, Run):
+        placement, task = case.plan.placements[command.task], case.problem.tasks[command.task]
+        when = placement.start, placement.end
+        touched = [(s, at, False) for s, at in zip(task.reads, placement.reads, strict=True)]
+        touched += [(s, at, True) for s, at in zip(task.writes, placement.writes, strict=True)]
+        if placement.scratch is not None:
+            touched.append((None, placement.scratch, True))
+    else:
+        move = case.plan.transfers[command.transfer]
+        when = move.start, move.end
+        touched = [(move.slice, move.source, False)]
+        touched += [(move.slice, end, True) for end in move.destinations]
+    for slice_, index, writes in touched:
         residency, home, box = case.plan.residencies[index], case.home[index], Box()
         low = residency.offset
         high = low + residency.bytes
@@ -325,22 +323,7 @@ def _touches(case: Case, point: _Point, command: Run | Move) -> Iterator[_Touch]
             item = case.problem.buffers[part.buffer].item
             high = low + footprint(part.extent, item, Layout(0, strides))
             box = () if home is None else case.box(slice_)
-        when = planned.start, planned.end
-        return _Touch(command, point, *when, residency.memory, low, high, home, box, writes)
-
-    if isinstance(command, Move):
-        move = case.plan.transfers[command.transfer]
-        yield touch(move.slice, move.source, writes=False)
-        for end in move.destinations:
-            yield touch(move.slice, end, writes=True)
-        return
-    placement, task = case.plan.placements[command.task], case.problem.tasks[command.task]
-    for read, index in zip(task.reads, placement.reads, strict=True):
-        yield touch(read, index, writes=False)
-    for written, index in zip(task.writes, placement.writes, strict=True):
-        yield touch(written, index, writes=True)
-    if placement.scratch is not None:
-        yield touch(None, placement.scratch, writes=True)
+        yield _Touch(command, point, *when, residency.memory, low, high, home, box, writes)
 
 
 @dataclass(slots=True)

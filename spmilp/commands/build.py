@@ -22,7 +22,6 @@ from spmilp.commands.commands import (
 from spmilp.commands.order import (
     Activities,
     Activity,
-    Before,
     Clock,
     Clocks,
     activities_of,
@@ -56,12 +55,8 @@ def with_semaphores(
     new pair takes the semaphore that its list has used last among those that allow it, or a new
     one. This is a heuristic: fewer semaphores may suffice.
 
-    Parameters
-    ----------
-    before
-        For each activity, those in other lists that it waits for; as few as possible.
-    maximum
-        Signals that a semaphore may hold unanswered; ``None`` without limit.
+    ``before`` has for each activity those in other lists that it waits for, as few as possible. A
+    semaphore may hold ``maximum`` signals unanswered; ``None`` without limit.
     """
     after: list[list[Activity]] = [[] for _ in activities.order]
     for later in activities.order:
@@ -171,7 +166,7 @@ class TooManyEventsError(SpmilpError):
     exit_code = ExitCode.EXPORT_IMPOSSIBLE
 
 
-def build_commands(problem: Problem, plan: Plan, before: Before | None = None) -> CommandLists:
+def build_commands(problem: Problem, plan: Plan) -> CommandLists:
     """Return the command lists of a valid plan, with as few waits as its order allows.
 
     The waits, together with the order inside each list, order whatever conflicts in the plan, in
@@ -179,21 +174,11 @@ def build_commands(problem: Problem, plan: Plan, before: Before | None = None) -
     not, fewer ends are signalled, and who waits may wait for a little more, which has ended in the
     plan by then; if that is still too much, events are semaphores.
 
-    Parameters
-    ----------
-    before
-        Its :func:`predecessors`, where they are known.
-
-    Raises
-    ------
-    TooManyEventsError
-        If none of these keeps within the machine's events.
+    Raises a ``TooManyEventsError`` if none of these keeps within the machine's events.
     """
     machine = problem.machine
     activities = activities_of(problem, plan)
-    if before is None:
-        before = predecessors(problem, plan, activities)
-    least = transitive_reduction(activities, before)
+    least = transitive_reduction(activities, predecessors(problem, plan, activities))
     counters = with_counters(machine, activities, least, machine.event_maximum)
     if machine.events is None or counters.events <= machine.events:
         return counters

@@ -31,21 +31,12 @@ ListIdx: TypeAlias = int
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Activities:
-    """The tasks and transfers of a plan.
+    """The tasks of a plan, counted by ``tasks``, and behind them its transfers.
 
-    Parameters
-    ----------
-    tasks
-        How many of them are tasks; these come first.
-    order
-        All, by their start in the plan. In a valid plan whatever must precede an activity ends
-        before it starts, so that this is one of the orders that the command lists will allow.
-    lists
-        For each list its activities, in that order.
-    list_of, position
-        For each activity its list and its place in it.
-    rank
-        For each activity its place in ``order``.
+    ``order`` has all by their start in the plan, and ``lists`` those of each list in this order. In
+    a valid plan whatever must precede an activity ends before it starts, so that this is one of the
+    orders that the command lists will allow. ``list_of`` and ``position`` have the list of each
+    activity and its place in it, ``rank`` its place in ``order``.
     """
 
     tasks: int
@@ -279,7 +270,9 @@ def _boxes_of_written_tensors(accesses: list[Touched]) -> dict[TensorIdx, set[Bo
 
 
 def transitive_reduction(
-    activities: Activities, before: Sequence[Collection[Activity]]
+    activities: Activities,
+    before: Sequence[Collection[Activity]],
+    instead: Sequence[Collection[Activity]] | None = None,
 ) -> tuple[tuple[Activity, ...], ...]:
     """For each activity, those in other lists that it has to wait for; no fewer would do.
 
@@ -288,17 +281,9 @@ def transitive_reduction(
     reduction of a directed graph, SIAM Journal on Computing 1(2), 1972). The order inside a list
     costs nothing and is taken for granted. An activity looks at its predecessors from the last to
     start to the first: only one that starts later can imply another, so that each is either implied
-    by what is already waited for, or by nothing.
+    by what is already waited for, or by nothing. ``instead`` has what to wait for in place of each.
     """
-    return _reduced(activities, before, before)
-
-
-def _reduced(
-    activities: Activities,
-    before: Sequence[Collection[Activity]],
-    instead: Sequence[Collection[Activity]],
-) -> tuple[tuple[Activity, ...], ...]:
-    """Return waits for what stands in place of each predecessor, as far as that is not implied."""
+    instead = before if instead is None else instead
     clocks = Clocks(activities, instead)
     kept: list[tuple[Activity, ...]] = [()] * len(activities.order)
     for activity in activities.order:
@@ -341,7 +326,7 @@ def with_fewer_signals(
                 chosen = last
             instead[mine[first], later] = mine[chosen]
     chosen_for = [[instead[earlier, later] for earlier in m] for later, m in enumerate(waits)]
-    return _reduced(activities, waits, chosen_for)
+    return transitive_reduction(activities, waits, chosen_for)
 
 
 Clock: TypeAlias = NDArray[np.int32]

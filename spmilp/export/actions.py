@@ -166,15 +166,17 @@ class _Piece:
     Box and strides (in bytes) are in the model's axes.
     """
 
-    of: str
-    partial: bool
+    of: str = ""
+    partial: bool = False
     box: Box
     place: Address
     strides: tuple[Bytes, ...]
 
     def at(self, box: Box) -> Layout:
         """Return how a box inside lies, from the piece's place on."""
-        return Layout(_bytes_to(self.box, box, self.strides), self.strides)
+        firsts = zip(box, self.box, self.strides, strict=True)
+        offset = sum((start - first) * stride for (start, _), (first, _), stride in firsts)
+        return Layout(offset, self.strides)
 
 
 class Actions:
@@ -183,12 +185,8 @@ class Actions:
     ``words`` are integers of 32 bits, and reals as the bits of float32; ``texts`` are UTF-8, each
     with a zero behind it, and the first is empty.
 
-    Raises
-    ------
-    ExportError
-        If the network is not known, or a kernel or C cannot express an operator.
-    ValuesError
-        If the model has no values of a constant.
+    Raises an ``ExportError`` if the network is not known, or a kernel or C cannot express an
+    operator, and a ``ValuesError`` if the model has no values of a constant.
     """
 
     def __init__(self, subject: Subject) -> None:
@@ -210,14 +208,11 @@ class Actions:
 
     def transfer(self, number: TransferIdx) -> tuple[Copy, ...]:
         """Return a copy for each destination of a transfer."""
-        return tuple(
-            Copy(
-                self.places.of(source, block.source),
-                self.places.of(target, block.destination),
-                StridedCopy(run=block.run, loops=block.loops),
-            )
-            for source, target, block in self.subject.copies(self.subject.plan.transfers[number])
-        )
+        found, of = [], self.places.of
+        for source, target, block in self.subject.copies(self.subject.plan.transfers[number]):
+            ends = of(source, block.source), of(target, block.destination)
+            found.append(Copy(*ends, StridedCopy(run=block.run, loops=block.loops)))
+        return tuple(found)
 
     def task(self, number: TaskIdx) -> tuple[Call, ...]:
         """Return the calls of a task, in order."""
@@ -342,11 +337,9 @@ class _TaskCalls:
         self._actions, self._network = actions, actions.network
         problem, plan = actions.subject.problem, actions.subject.plan
         task, placement = problem.tasks[number], plan.placements[number]
-        tile = task.tile
+        name, tile = comment(task.name), task.tile
         if tile is None:
-            raise ExportError(
-                f"export: task {comment(task.name)} is no tile of a group of the model"
-            )
+            raise ExportError(f"export: task {name} is no tile of a group of the model")
         computation = computation_of(self._network, actions.addresses.group(tile.of))
         part = tile.reduction or (0, computation.length)
         group, self._group = computation.group, computation.computed(part)
@@ -402,14 +395,11 @@ class _TaskCalls:
         if part is not None:
             which = Part.LAST if self._is_last else Part.PARTIAL
             if part[0] > 0:
-                sums = accumulator_dtype(operator)
-                previous = self._operand(
-                    own, sums, self._sums, (position, SUMS_BEFORE), are_sums=True
-                )
+                sums, room = accumulator_dtype(operator), (position, SUMS_BEFORE)
+                previous = self._operand(own, sums, self._sums, room, are_sums=True)
         output = self._output(operator, own, (position, OUTPUT))
-        yield Call(
-            self._actions.operator(operator, inputs, output), which, inputs, previous, output
-        )
+        number = self._actions.operator(operator, inputs, output)
+        yield Call(number, which, inputs, previous, output)
 
     def _input(self, name: str, box: Box, room: Room) -> Operand:
         """Return what is read: of what was computed before, or of memory."""
@@ -424,29 +414,18 @@ class _TaskCalls:
         if operator.output == self._group.output:
             are_sums = not self._is_last
             dtype = accumulator_dtype(operator) if are_sums else dtype
-            is_apart = self._overwrites and not (self._sums or computes_in_order(operator))
-            return self._operand(
-                own,
-                dtype,
-                self._results,
-                room,
-                are_sums=are_sums,
-                is_written=True,
-                is_apart=is_apart,
-            )
+            apart = self._overwrites and not (self._sums or computes_in_order(operator))
+            how = {"are_sums": are_sums, "is_written": True, "is_apart": apart}
+            return self._operand(own, dtype, self._results, room, **how)
         place = self._room(room, dtype.itemsize * prod(extents(own)))
         return self._operand(own, dtype, [self._compute(operator, own, place)], room)
 
     def _compute(self, operator: Operator, own: Box, place: Address) -> _Piece:
         """Return a piece that is computed at a place, and note where it lies."""
         item = self._network.tensors[operator.output].dtype.itemsize
-        made = self._computed[operator.output] = _Piece(
-            of=operator.output,
-            partial=False,
-            box=own,
-            place=place,
-            strides=row_major_strides(extents(own), item),
-        )
+        strides = row_major_strides(extents(own), item)
+        made = _Piece(of=operator.output, box=own, place=place, strides=strides)
+        self._computed[operator.output] = made
         return made
 
     def _operand(
@@ -470,19 +449,11 @@ class _TaskCalls:
             piece = pieces[0][0]
             place = piece.place.further(piece.at(box).offset)
         else:
+            place = self._room(room, prod(extents(box)) * dtype.itemsize)
             strides = row_major_strides(extents(box), dtype.itemsize)
-            packed = _Piece(
-                of="",
-                partial=are_sums,
-                box=box,
-                place=self._room(room, prod(extents(box)) * dtype.itemsize),
-                strides=strides,
-            )
-            place = packed.place
+            packed = _Piece(box=box, place=place, strides=strides)
             copies = tuple(
-                _copy(packed, piece, shared, dtype.itemsize)
-                if is_written
-                else _copy(piece, packed, shared, dtype.itemsize)
+                _copy(*((packed, piece) if is_written else (piece, packed)), shared, dtype.itemsize)
                 for piece, shared in pieces
             )
         return Operand(
@@ -561,9 +532,3 @@ def _holding(box: Box, candidates: Iterable[_Piece]) -> list[tuple[_Piece, Box]]
         if shared is not None:
             found.append((piece, shared))
     return found
-
-
-def _bytes_to(outer: Box, inner: Box, strides: Iterable[Bytes]) -> Bytes:
-    """Return the bytes from the first element of a box to that of one inside."""
-    firsts = zip(inner, outer, strides, strict=True)
-    return sum((start - first) * stride for (start, _), (first, _), stride in firsts)

@@ -93,10 +93,7 @@ class PrefixCode:
     ``codes`` are read the highest bit first. Codes of one length follow each other in the order of
     their symbols, the shorter ones come first; so lengths and symbols say it all.
 
-    Raises
-    ------
-    ExportError
-        If a code is too long, which takes more than 120,000 symbols.
+    Raises an ``ExportError`` if a code is too long, which takes more than 120,000 symbols.
     """
 
     def __init__(self, written: Iterable[int]) -> None:
@@ -208,11 +205,6 @@ class Group(NamedTuple):
     rows: list[list[int]]
     row_of: list[int]
 
-    @property
-    def index_bits(self) -> int:
-        """Bits of a row's number."""
-        return _index_bits(len(self.rows))
-
 
 def _groups_of(raws: Ints, holes: Mapping[int, int]) -> list[Group]:
     """Return groups of columns that take fewer bits in a table than in each row.
@@ -242,18 +234,14 @@ def _best_columns(raws: Ints, holes: Mapping[int, int]) -> list[int]:
         tried = []
         for at in columns.keys() - set(chosen):
             rows = len(np.unique(labels * len(raws) + columns[at]))
-            tried.append((_saved(len(raws), rows, width + holes[at]), -at))
+            saved = (len(raws) - rows) * (width + holes[at]) - len(raws) * _index_bits(rows)
+            tried.append((saved - _GROUP_HEAD, -at))
         saved, at = max(tried)
         chosen.append(-at)
         labels = np.unique(labels * len(raws) + columns[-at], return_inverse=True)[1].reshape(-1)
         if saved > best:
             best, best_columns = saved, sorted(chosen)
     return best_columns
-
-
-def _saved(members: int, rows: int, width: int) -> int:
-    """Return the bits that a table of some rows saves."""
-    return (members - rows) * width - members * _index_bits(rows) - _GROUP_HEAD
 
 
 def _index_bits(rows: int) -> int:
@@ -283,10 +271,7 @@ class _Column(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Template:
-    """What rows of one shape have in common: values of their fields, numbers of rows, and loops.
-
-    Loops are where in the fields the loops of a copy begin, with their number.
-    """
+    """What rows of one shape have in common: values of their fields, numbers of rows, and loops."""
 
     values: Ints
     members: Sequence[int]
@@ -358,7 +343,7 @@ class Template:
         for group_number, group in enumerate(self._groups, start=1):
             group_of |= dict.fromkeys(group.columns, group_number)
             heads += [number(bits.at), number(sum(group.widths))]
-            heads.append(digits(group.index_bits, WIDTH_BITS))
+            heads.append(digits(_index_bits(len(group.rows)), WIDTH_BITS))
             for row in group.rows:
                 bits.add(*map(digits, row, group.widths))
         start = bits.at
@@ -370,7 +355,7 @@ class Template:
 
     def filling(self, member: int) -> str:
         """Return what fills the holes for a row: the rows of the groups' tables, and the rest."""
-        parts = [digits(each.row_of[member], each.index_bits) for each in self._groups]
+        parts = [digits(g.row_of[member], _index_bits(len(g.rows))) for g in self._groups]
         together = {column for group in self._groups for column in group.columns}
         raws = self._parts[2]
         parts += (
@@ -409,18 +394,14 @@ class Templates:
             for place, member in enumerate(template.members)
         }
 
-    def number_of(self, row: int) -> int:
-        """Return the number of a row's template."""
-        return self._places[row][0]
-
     def put(self, bits: Bits) -> list[int]:
         """Append all templates and return where each begins."""
         return [template.put(bits) for template in self.all]
 
-    def filling(self, row: int) -> str:
-        """Return what fills the holes of a row's template."""
+    def of(self, row: int) -> tuple[int, str]:
+        """Return the number of a row's template, and what fills its holes."""
         which, place = self._places[row]
-        return self.all[which].filling(place)
+        return which, self.all[which].filling(place)
 
 
 def _merged(made: Sequence[Template]) -> list[Template]:

@@ -51,18 +51,11 @@ Numbers = Iterator[tuple[int, int]]
 
 
 class PackedPlan(NamedTuple):
-    """What runs of a plan, as bits.
+    """What runs of a plan, as bits; ``inputs`` are those of the step that has most.
 
-    Parameters
-    ----------
-    marks
-        What stands for the marks of the templates: of ``struct spmilp_packed``, and of what the
-        plan keeps beside the bits.
-    workspace
-        Bytes for each core besides the plan: workspace that no scratch holds, and behind it the
-        numbers of a step.
-    inputs
-        Of the step that has most.
+    ``marks`` has what stands for the marks of the templates: of ``struct spmilp_packed``, and of
+    what the plan keeps beside the bits. ``workspace`` has the bytes for each core besides the plan:
+    workspace that no scratch holds, and behind it the numbers of a step.
     """
 
     actions: Actions
@@ -76,10 +69,8 @@ class PackedPlan(NamedTuple):
 def packed_plan(subject: Subject) -> PackedPlan:
     """Return a plan as bits.
 
-    Raises
-    ------
-    ExportError
-        If the network is not known, a kernel cannot compute an operator, or a number is too large.
+    Raises an ``ExportError`` if the network is not known, a kernel cannot compute an operator, or a
+    number is too large.
     """
     actions, lists, bits = Actions(subject), subject.lists, Bits()
     own_memory = [_own_memory(subject, one) for one in lists.lists]
@@ -316,8 +307,8 @@ class Commands:
                         yield base + SIGNALLED, event, ""
                     before = base + AFTER_SIGNAL
                 case _:
-                    row = next(rows)
-                    yield before, FIRST_TEMPLATE + work.number_of(row), work.filling(row)
+                    template, filling = work.of(next(rows))
+                    yield before, FIRST_TEMPLATE + template, filling
                     before = base + AFTER_WORK
 
 
@@ -381,19 +372,11 @@ def is_like_microcontroller(machine: Machine) -> bool:
 class Footprint:
     """Bytes that a packed plan takes in a program, besides its code.
 
-    Parameters
-    ----------
-    constants, tables
-        Weights and other constants, and everything else that is constant: in flash.
-    memories
-        ``(name, bytes)`` of each memory that the plan uses; constants that stay in flash left out.
-    workspace
-        For each core, besides the plan: what kernels need of tasks that have less scratch; 0 where
-        the problem was lowered for them.
-    state
-        Events, where each list is, and the numbers of a call of each core.
-    alignment
-        The largest that a base address must have.
+    In flash are constants, weights among them, and tables, all else that is constant. Memories are
+    ``(name, bytes)`` of each that the plan uses; constants that stay in flash are left out. The
+    workspace is for each core, besides the plan: what kernels need of tasks that have less scratch;
+    0 where the problem was lowered for them. State are events, where each list is, and the numbers
+    of a call of each core; the alignment is the largest that a base address must have.
     """
 
     constants: Bytes

@@ -2,13 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import product
 from typing import TYPE_CHECKING
 
 from spmilp.commands.commands import Command, CoreCommands, Move, Run, Signal, Wait
 from spmilp.export.names import field
 from spmilp.export.subject import Subject, Title
-from spmilp.machine.controllers import StridedCopy
+from spmilp.machine.controllers import StridedCopy, starts_of_runs
 from spmilp.plan.frames import residency_frame
 
 if TYPE_CHECKING:
@@ -93,13 +92,8 @@ def _descriptor_rows(subject: Subject) -> Iterator[tuple[object, ...]]:
             direction = "load" if target.index == engine.owner else "store"
             direction = "move" if engine.owner is None else direction
             yield (
-                *(move.index, field(engine.name), move.channel, direction),
-                *(
-                    field(source),
-                    f"0x{block.source:x}",
-                    field(target.name),
-                    f"0x{block.destination:x}",
-                ),
+                *(move.index, field(engine.name), move.channel, direction, field(source)),
+                *(f"0x{block.source:x}", field(target.name), f"0x{block.destination:x}"),
                 *(block.bytes, block.run, *turns, *planes, move.start, move.end - move.start),
                 *(int(number == len(blocks)), field(subject.name(plan.residencies[move.source]))),
             )
@@ -107,12 +101,8 @@ def _descriptor_rows(subject: Subject) -> Iterator[tuple[object, ...]]:
 
 def _of_three_dimensions(copy: StridedCopy) -> Iterator[StridedCopy]:
     """Yield what a copy moves in blocks of two loops over runs; outer loops are written out."""
-    outer, inner = copy.loops[:-2], copy.loops[-2:]
-    for turn in product(*(range(count) for count, _, _ in outer)):
-        steps = list(zip(turn, outer, strict=True))
-        source = copy.source + sum(number * step for number, (_, step, _) in steps)
-        destination = copy.destination + sum(number * step for number, (_, _, step) in steps)
-        yield replace(copy, source=source, destination=destination, loops=inner)
+    for source, destination in starts_of_runs(copy, copy.loops[:-2]):
+        yield replace(copy, source=source, destination=destination, loops=copy.loops[-2:])
 
 
 def allocation_table(subject: Subject) -> dict[str, bytes]:

@@ -21,14 +21,8 @@ Loop: TypeAlias = tuple[int, Bytes, Bytes]
 class StridedCopy:
     """Runs of contiguous bytes at regular distances on both sides.
 
-    Parameters
-    ----------
-    source, destination
-        Offsets of the first byte in their memories.
-    run
-        Contiguous bytes of each run.
-    loops
-        Over the runs, the outermost first, each of more than one turn.
+    ``source`` and ``destination`` are offsets of the first byte in their memories, ``run`` the
+    bytes of each run. Loops go over the runs, the outermost first, each of more than one turn.
     """
 
     source: Bytes = 0
@@ -51,19 +45,10 @@ class StridedCopy:
 class Controller:
     """Limits of one descriptor, where they matter: chains without limits express any copy.
 
-    Parameters
-    ----------
-    total
-        Bytes of a descriptor at most.
-    turns
-        Turns at most of each loop that a descriptor has, the innermost first.
-    row
-        Bytes at most of a run in a descriptor with loops.
-    granule
-        Addresses, runs and strides are multiples of this; in a descriptor, strides are at most 8192
-        times as much.
-    queue
-        Descriptors that one transfer may need at most; ``None`` without limit.
+    A descriptor has at most ``total`` bytes, so many turns of each of its loops, the innermost
+    first, and, with loops, so many bytes of a run as a ``row``. Addresses, runs and strides are
+    multiples of the granule; in a descriptor, strides are at most 8192 times as much. One transfer
+    may need as many descriptors as the queue has; ``None`` without limit.
     """
 
     name: str
@@ -146,7 +131,7 @@ def blocks_of(copy: StridedCopy, controller: Controller) -> list[StridedCopy]:
                     destination=destination + first * stride,
                     loops=((min(turns, count - first), step, stride), *rest),
                 )
-                for source, destination in _starts(copy, outer)
+                for source, destination in starts_of_runs(copy, outer)
                 for first in range(0, count, turns)
             ]
     return [
@@ -157,7 +142,7 @@ def blocks_of(copy: StridedCopy, controller: Controller) -> list[StridedCopy]:
             run=min(controller.total, copy.run - first),
             loops=(),
         )
-        for source, destination in _starts(copy, copy.loops)
+        for source, destination in starts_of_runs(copy, copy.loops)
         for first in range(0, copy.run, controller.total)
     ]
 
@@ -201,7 +186,7 @@ def _most_turns(run: Bytes, loops: Sequence[Loop], controller: Controller) -> in
     return min(limit, controller.total // (run * prod(counts)))
 
 
-def _starts(copy: StridedCopy, loops: Sequence[Loop]) -> Iterator[tuple[Bytes, Bytes]]:
+def starts_of_runs(copy: StridedCopy, loops: Sequence[Loop]) -> Iterator[tuple[Bytes, Bytes]]:
     """Yield the source and the destination of the run at each turn of some loops."""
     for turn in product(*(range(count) for count, _, _ in loops)):
         steps = list(zip(turn, loops, strict=True))

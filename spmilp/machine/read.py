@@ -48,18 +48,10 @@ PLACES: Mapping[str, Sequence[str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provenance:
-    """The origin of one value, mostly a number, of a machine file.
+    """The origin of one value, mostly a number, of a machine file, as written at a path there.
 
-    Parameters
-    ----------
-    field
-        Its path.
-    value
-        As written in the file.
-    source
-        A publication, a data sheet, a file of a public repository, or why it was assumed.
-    verified
-        Whether the source states the number.
+    The source is a publication, a data sheet, a file of a public repository, or why it was assumed;
+    it is verified if the source states the number.
     """
 
     field: str

@@ -33,15 +33,10 @@ from spmilp.units import Bytes, Cycles, EngineIdx, LinkIdx, MemoryIdx
 class Route:
     """The links that a transfer holds.
 
-    Parameters
-    ----------
-    links
-        In the order of the path; for several destinations the union of the paths, each link once,
-        in the order of first use.
-    latency
-        Cycles until the first byte has arrived, at the last of several destinations.
-    rate
-        Bytes per cycle of the slowest link; ``None`` without links (a copy inside one memory).
+    They are in the order of the path; for several destinations the union of the paths, each link
+    once, in the order of first use. The latency is cycles until the first byte has arrived, at the
+    last of several destinations; the rate is bytes per cycle of the slowest link, ``None`` without
+    links (a copy inside one memory).
     """
 
     links: tuple[LinkIdx, ...]
@@ -204,7 +199,11 @@ class Routes:
             start, end = (self.machine.memories[one].name for one in (source, destination))
             path = None if self._xy is None else self._xy.between(start, end)
             path = self._shortest.between(start, end) if path is None else path
-        return None if path is None else _route(path)
+        if path is None:
+            return None
+        latency, _, links = _preference(path)
+        rate = min((link.rate for link in path), default=None)
+        return Route(links=links, latency=latency, rate=rate)
 
     @cached
     def engines_for(self, source: MemoryIdx, destination: MemoryIdx) -> tuple[EngineIdx, ...]:
@@ -248,12 +247,6 @@ class Routes:
                     longer = latency + (route.latency if route else 0)
                     heappush(waiting, (transfers + 1, passed, longer, (*path, there)))
         return None
-
-
-def _route(path: Path) -> Route:
-    latency, _, links = _preference(path)
-    rate = min((link.rate for link in path), default=None)
-    return Route(links=links, latency=latency, rate=rate)
 
 
 def multicast_route(

@@ -74,18 +74,10 @@ class Fetch(NamedTuple):
 class Choice:
     """Where a buffer lies, and how the tasks that read it get it.
 
-    Parameters
-    ----------
-    home
-        The scratchpad in which it lies from its first to its last use, if any.
-    fetches
-        For each other scratchpad in which tasks read it.
-    is_stored
-        Whether a copy goes to DRAM that does not go there whatever is chosen.
-    places, cycles
-        Its :data:`Charges`: positions and cycles.
-    blocks
-        Blocks that it takes in a memory at each event.
+    In its home, a scratchpad, it lies from its first to its last use, if it has one; there are
+    fetches for each other scratchpad in which tasks read it. If it ``is_stored``, a copy goes to
+    DRAM that does not go there whatever is chosen. ``places`` and ``cycles`` are its
+    :data:`Charges`; ``blocks`` are those that it takes in a memory at each event.
     """
 
     home: MemoryIdx | None
@@ -108,26 +100,14 @@ class Accesses:
     A *wave* is what runs between two barriers, as in a program of several threads: the operators
     that have equally many operators before them on their longest chain.
 
+    The tasks are in ``order``; a step is a place in it. The table of waves has a ``width`` of
+    columns, for cores and links. Whatever is chosen, ``base`` has the cycles for which each
+    resource is busy in each wave, and ``fixed`` the blocks of results and scratch. There are
+    choices for each buffer that tasks read; the first one is off chip. Once ``is_over`` says that
+    time is short, the buffers that are left stay off chip.
+
     Raises a ``NotTakenError`` if data cannot be moved in one transfer, or the streams of a task do
     not fit.
-
-    Parameters
-    ----------
-    is_over
-        Says when time is short; the buffers that are left then stay off chip.
-
-    Attributes
-    ----------
-    order
-        The tasks; a step is a place in it.
-    width
-        Columns of the table of waves: cores and links.
-    base
-        Cycles for which each resource is busy in each wave, whatever is chosen.
-    fixed
-        Blocks of results and scratch.
-    choices
-        Of each buffer that tasks read; the first one is off chip.
     """
 
     def __init__(self, setting: Setting, is_over: Callable[[], bool] = lambda: False) -> None:

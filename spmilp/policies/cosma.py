@@ -77,12 +77,8 @@ class Operator:
 class Network:
     """Operators in a topological order, on tensors that are kept or spilled as a whole.
 
-    Parameters
-    ----------
-    sizes
-        Bytes of each tensor.
-    outputs
-        Tensors that must be in DRAM at the end; what no operator writes is there at the start.
+    Sizes are bytes of each tensor. Outputs must be in DRAM at the end; what no operator writes is
+    there at the start.
     """
 
     name: str
@@ -164,10 +160,7 @@ class CosmaStep:
 class CosmaModel:
     """The model. Its tensors are those of the network, and so are its producers, one for each.
 
-    Parameters
-    ----------
-    outside
-        Tensors that lie in DRAM in any case, so that their spills move nothing and are free.
+    Tensors ``outside`` lie in DRAM in any case: their spills move nothing and are free.
     """
 
     def __init__(
@@ -314,24 +307,18 @@ def _steps(read_by: dict[int, tuple[int, ...]]) -> dict[int, range]:
 MOST_TENSORS = 400
 """The model has variables for each tensor at each step, and there are as many steps."""
 
+PATIENCE = 60.0
+"""Deterministic time where no time limit ends the search; about seconds."""
+
 SHARE = 0.9
 """Share of the time limit by which the model's search has ended."""
 
 
 class Cosma(Policy):
-    """Decides order, addresses and spills of one scratchpad together, for least DRAM traffic.
-
-    Parameters
-    ----------
-    patience
-        Deterministic time where no time limit ends the search; about seconds.
-    """
+    """Decides order, addresses and spills of one scratchpad together, for least DRAM traffic."""
 
     name = "cosma"
     keeps = NARROWING - {PinKind.NOT_BEFORE}  # for which there would have to be a second core
-
-    def __init__(self, patience: float = 60.0) -> None:
-        self._patience = patience
 
     def find(self, context: SearchContext) -> SolverResult:
         """Return the plan of the model's best solution; the bound is one that takes no search."""
@@ -366,7 +353,7 @@ class Cosma(Policy):
         if seconds is not None:
             parameters.max_time_in_seconds = max(0.1, seconds)
         if work is not None or seconds is None:
-            parameters.max_deterministic_time = self._patience if work is None else work
+            parameters.max_deterministic_time = PATIENCE if work is None else work
         status, interrupted = context.reports.finish(
             lambda: solver.solve(model.cp), solver.stop_search
         )

@@ -60,14 +60,9 @@ class Policy(Solver):
     ) -> SolverResult:
         """Return a plan as the policy's: with short times, at new addresses if that helps.
 
-        Parameters
-        ----------
-        options
-            What the plan is to say of how it was made.
-        is_short
-            Whether times are to stay as they are.
-        keeps_transfers
-            Whether transfers stay that are not needed, or that could bypass DRAM.
+        Options are what the plan is to say of how it was made. If it ``is_short``, times stay as
+        they are; ``keeps_transfers`` says whether those stay that are not needed, or that could
+        bypass DRAM.
         """
         bound = context.bound
         if not is_short:
@@ -84,13 +79,11 @@ class Setting:
     Cores get runs of neighbouring tiles of each operator. A task whose core is open, or too small
     for its results, gets the first core that can run it.
 
+    ``cores``, ``pools`` and ``memories`` have the core of each task, its pool, and the memory in
+    which the task works.
+
     Raises a ``NotTakenError`` if there is another number of DRAMs, a core works in one, data begins
     or ends elsewhere, or no core has room for the results of a task.
-
-    Attributes
-    ----------
-    cores, pools, memories
-        Of each task: the core, its pool, and the memory in which the task works.
     """
 
     def __init__(self, problem: Problem, policy: str) -> None:

@@ -11,17 +11,13 @@ core. Times for the choice of a unit are cycles of tasks alone, as profiles of k
 them; transfers, addresses and what is evicted are then found by serial schedule generation in the
 order of the appends, for RAMMER knows no scratchpads. Tiles are the problem's: there is no choice
 between fast and efficient kernels.
-
-Not taken: machines that stage through more than one memory, and tasks that find no room beside what
-must stay (the reason names the task).
 """
 
 from spmilp.policies.one_after_another import Policy
-from spmilp.policies.scheduled import OnCore, Schedules
+from spmilp.policies.scheduled import Layers, OnCore, Schedules
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
-from spmilp.solvers.schedule.kernels.records import numbers
 from spmilp.solvers.schedule.orders import by_priority, operators_of
 from spmilp.units import Cycles
 
@@ -33,14 +29,8 @@ class Rammer(Policy):
 
     def find(self, context: SearchContext) -> SolverResult:
         """Return the one plan of the policy."""
-        schedules = Schedules[list[OnCore]](
-            context,
-            self.name,
-            lambda appended: (
-                numbers([task for task, _ in appended]),
-                numbers([core for _, core in sorted(appended)]),
-            ),
-        )
+        in_order = Layers(context.problem).in_order
+        schedules = Schedules[list[OnCore]](context, self.name, in_order)
         schedules.make(appended_tasks(context.problem))
         return schedules.result()
 

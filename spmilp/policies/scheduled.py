@@ -1,4 +1,8 @@
-"""Policies that choose cores and an order of tasks; serial schedule generation does the rest."""
+"""Policies that choose cores and an order of tasks; serial schedule generation does the rest.
+
+Such policies do not take machines that stage through more than one memory, and tasks that find no
+room beside what must stay (the reason names the task).
+"""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -33,10 +37,7 @@ class OnCore(NamedTuple):
 class Layers:
     """The operators of a problem, as layers whose tiles may be spread over sets of cores.
 
-    Attributes
-    ----------
-    work
-        Cycles of each operator's tasks, each on the kind of core that is quickest for it.
+    ``work`` has the cycles of each operator's tasks, each on the kind of core quickest for it.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -97,24 +98,10 @@ class Layers:
 class Schedules(Generic[C]):
     """Makes schedules of choices, and keeps the best one.
 
-    Parameters
-    ----------
-    policy
-        Named by reports and by the plan.
-    decided
-        Returns the order of the tasks and the core of each that a choice means.
-
-    Attributes
-    ----------
-    best
-        The quantities of the best schedule in the objective's order, less is better; ``None``
-        before the first.
-    choice
-        What it was made from.
-    tried
-        How many were to be made.
-    reason
-        Why the last schedule that failed did.
+    ``policy`` is named by reports and by the plan; ``decided`` returns the order of the tasks and
+    the core of each that a choice means. ``best`` are the quantities of the best schedule in the
+    objective's order, less is better, ``None`` before the first; ``choice`` is what it was made
+    from. ``tried`` counts those that were to be made; ``reason`` says why the last that failed did.
     """
 
     def __init__(
@@ -135,12 +122,9 @@ class Schedules(Generic[C]):
     def make(self, choice: C, most: float | None = None) -> tuple[int, ...] | None:
         """Return the quantities of a choice's schedule; ``None`` where there is none.
 
-        Raises a ``NotTakenError`` if more than one memory lies between a core's memory and DRAM.
+        A schedule that is sure to have more than ``most`` of the first quantity is given up.
 
-        Parameters
-        ----------
-        most
-            Of the first quantity; a schedule that is sure to exceed it is given up.
+        Raises a ``NotTakenError`` if more than one memory lies between a core's memory and DRAM.
         """
         self.tried += 1
         order, cores = self._decided(choice)

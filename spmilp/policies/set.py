@@ -17,9 +17,6 @@ What it leaves open, or has otherwise, and what is done here:
   serial schedule generation. Its value is that of this schedule, not of a formula.
 - The objective is the problem's; there it is energy times delay.
 - Its moves could not be read; the ones here are our own.
-
-Not taken: machines that stage through more than one memory, and tasks that find no room beside what
-must stay (the reason names the task).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -33,7 +30,7 @@ from spmilp.policies.scheduled import Layers, OnCore, Schedules
 from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.schedule.assignments import along_the_chip
-from spmilp.units import CoreIdx
+from spmilp.units import CoreIdx, Cycles
 
 Tree: TypeAlias = Union["Cut", int]
 """A cut, or a layer by its number."""
@@ -45,12 +42,8 @@ Path = tuple[int, ...]
 class Cut(NamedTuple):
     """Parts of a tree that share cores.
 
-    Parameters
-    ----------
-    spatial
-        Whether each child has cores of its own; if not, each has all of them in its turn.
-    rounds
-        Sub-batches, in each of which all children have a turn.
+    Each child has cores of its own if it is ``spatial``, else all of them in its turn; rounds are
+    sub-batches, in each of which all children have a turn.
     """
 
     spatial: bool
@@ -58,13 +51,11 @@ class Cut(NamedTuple):
     children: tuple[Tree, ...]
 
 
-def layers_in(tree: Tree) -> Iterator[int]:
-    """Yield the layers of a tree."""
-    if not isinstance(tree, Cut):
-        yield tree
-        return
-    for child in tree.children:
-        yield from layers_in(child)
+def work_in(tree: Tree, layers: Layers) -> Cycles:
+    """Return the cycles of the layers of a tree."""
+    if isinstance(tree, Cut):
+        return sum(work_in(child, layers) for child in tree.children)
+    return layers.work[tree]
 
 
 def cuts_in(tree: Tree, path: Path = ()) -> Iterator[tuple[Path, Cut]]:
@@ -97,9 +88,7 @@ def tasks_of(
         return layers.spread(tree, cores, begin, end)
     own = [cores] * len(tree.children)
     if tree.spatial:
-        own = shared_out(
-            cores, [sum(map(layers.work.__getitem__, layers_in(c))) for c in tree.children]
-        )
+        own = shared_out(cores, [work_in(child, layers) for child in tree.children])
     ends = [begin + (end - begin) * done / tree.rounds for done in range(tree.rounds)] + [end]
     return [
         task
@@ -189,10 +178,7 @@ WARMTH = 0.05
 class Set(Policy):
     """Cuts the network and the chip into parts by a tree, improved by simulated annealing.
 
-    Parameters
-    ----------
-    steps
-        Trees that are tried after the first ones; a time limit may end the search before.
+    Steps are trees that are tried after the first ones; a time limit may end the search before.
     """
 
     name = "set"

@@ -18,9 +18,6 @@ What it leaves open, or has otherwise, and what is done here:
 - Its operators could not be read. Here parents win tournaments of two, layers are exchanged between
   two points, genes are drawn anew at random, and the best of parents and children survive.
 - Transfers, addresses and what is evicted are found by serial schedule generation.
-
-Not taken: machines that stage through more than one memory, and tasks that find no room beside what
-must stay (the reason names the task).
 """
 
 from collections.abc import Iterator, Sequence
@@ -56,10 +53,7 @@ class Allocation:
 class Stream(Policy):
     """Allocates each layer to a set of cores by a genetic algorithm.
 
-    Parameters
-    ----------
-    generations
-        After the first one; a time limit may end the search before.
+    Generations are counted after the first one; a time limit may end the search before.
     """
 
     name = "stream"

@@ -22,18 +22,11 @@ Pins = frozenset[int]
 class Structure:
     """A buffer in a scratchpad: where it is written, or where some tasks read it.
 
-    Parameters
-    ----------
-    uses
-        Steps at which a task writes it here or reads it or parts of it, in order; it lives from
-        the first to the last, both included.
-    extra
-        For each step of its life at which a task runs in the memory: the blocks that it takes if
-        it is pinned, above what it takes if it is streamed.
-    moving
-        Cycles of its transfers at each of its uses, if it is streamed.
-    saved_bytes
-        DRAM traffic that pinning saves in all; less than 0 as a cost.
+    Its uses are steps at which a task writes it here or reads it or parts of it, in order; it lives
+    from the first to the last, both included. ``extra`` has for each step of its life at which a
+    task runs in the memory the blocks that it takes if it is pinned, above those if it is streamed;
+    ``moving`` the cycles of its transfers at each of its uses, if it is streamed. Pinning saves
+    ``saved_bytes`` of DRAM traffic in all; less than 0 as a cost.
     """
 
     index: int
@@ -46,18 +39,10 @@ class Structure:
 
 
 class Overwrite(NamedTuple):
-    """A result that may take over the bytes of an operand.
+    """A result that may take over the bytes of an operand, which has a position among the reads.
 
-    Parameters
-    ----------
-    position
-        Of the operand among the task's reads.
-    blocks
-        That both share.
-    unless
-        The structure whose pinning forbids it; ``None`` if none does.
-    only_if
-        Structures that have to be pinned for it.
+    Both share the blocks. It may only if the structure ``unless`` is not pinned (``None`` for no
+    such structure), and all of ``only_if`` are.
     """
 
     position: int
@@ -69,17 +54,10 @@ class Overwrite(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One task with nothing pinned.
+    """One task with nothing pinned; ``work`` are its cycles.
 
-    Parameters
-    ----------
-    holders
-        For each read, the slice that is loaded for it: itself, or the whole buffer where no engine
-        copies a part.
-    blocks
-        That operands, results and scratch take, nothing overwritten.
-    work
-        Cycles of the task.
+    Holders are for each read the slice that is loaded for it: itself, or the whole buffer where no
+    engine copies a part. Operands, results and scratch take the blocks, nothing overwritten.
     """
 
     task: TaskIdx
@@ -93,10 +71,7 @@ class Step:
 class Structures:
     """All structures that are worth pinning, and the steps.
 
-    Parameters
-    ----------
-    capacities
-        Blocks of the memory of each step; ``None`` without limit.
+    Capacities are the blocks of the memory of each step; ``None`` without limit.
     """
 
     def __init__(
@@ -131,10 +106,7 @@ class Structures:
     def used(self, step: int, pins: Pins, extra: int) -> int:
         """Return the blocks that are taken in the memory of a step while its task runs.
 
-        Parameters
-        ----------
-        extra
-            That pinned structures take above streamed ones.
+        Pinned structures take ``extra`` blocks above streamed ones.
         """
         shared = sum(one.blocks for one in self.overwrites(step, pins))
         return self.steps[step].blocks + extra - shared
@@ -204,23 +176,19 @@ def own_order(setting: Setting) -> list[TaskIdx]:
 class TaskStructures(Structures):
     """All structures of a sequence of tasks that are worth pinning, and the steps.
 
-    Attributes
-    ----------
-    read
-        Buffers that some task reads.
-    stored
-        Buffers that go to DRAM whatever is pinned: outputs, and what tasks read elsewhere.
+    ``steps_in`` has the steps of each memory. Some task reads the buffers ``read``; those
+    ``stored`` go to DRAM whatever is pinned: outputs, and what tasks read elsewhere.
     """
 
     def __init__(self, setting: Setting, order: Sequence[TaskIdx]) -> None:
         self.setting = setting
         self._step_of = {task: number for number, task in enumerate(order)}
-        self._steps_in: dict[MemoryIdx, list[int]] = defaultdict(list)
+        self.steps_in: dict[MemoryIdx, list[int]] = defaultdict(list)
         self._streams: dict[tuple[BufferIdx, MemoryIdx], dict[int, list[SliceIdx]]] = {}
         holders = [self._holders(task) for task in order]
         for number, task in enumerate(order):
             memory = setting.memories[task]
-            self._steps_in[memory].append(number)
+            self.steps_in[memory].append(number)
             for holder in dict.fromkeys(holders[number]):
                 at = self._streams.setdefault((setting.buffer_of(holder), memory), {})
                 at.setdefault(number, []).append(holder)
@@ -277,7 +245,7 @@ class TaskStructures(Structures):
     def _stored(self) -> Iterator[BufferIdx]:
         for buffer in self.setting.problem.buffers:
             home = self._home(buffer.index)
-            elsewhere = any((buffer.index, m) in self._streams for m in self._steps_in if m != home)
+            elsewhere = any((buffer.index, m) in self._streams for m in self.steps_in if m != home)
             if home is not None and (buffer.ends_in is not None or elsewhere):
                 yield buffer.index
 
@@ -305,7 +273,7 @@ class TaskStructures(Structures):
             else:
                 saved -= whole.traffic
         uses = tuple(sorted(extra))
-        life = (step for step in self._steps_in[memory] if first <= step <= uses[-1])
+        life = (step for step in self.steps_in[memory] if first <= step <= uses[-1])
         return Structure(
             index=0,
             buffer=buffer,

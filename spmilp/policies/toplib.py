@@ -26,7 +26,6 @@ What it leaves open, or has otherwise, and what is done here:
 Not taken: what ``onsram`` does not take.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -42,14 +41,8 @@ Range = Collection[Hashable]
 class Partition:
     """Place for values of which no two are live at one point: those of one colour.
 
-    Parameters
-    ----------
-    size
-        That of the largest of them, in the unit of the values.
-    values
-        By number.
-    points
-        At which one of them is live.
+    The size is that of the largest of them, in the unit of the values, which go by number; at each
+    of the points one of them is live.
     """
 
     size: int = 0
@@ -88,10 +81,7 @@ def height(partitions: Iterable[Partition]) -> int:
 class Remainder:
     """What is left of an address space beside its partitions; promoted values share it likewise.
 
-    Parameters
-    ----------
-    size
-        ``None`` without limit.
+    Its size is ``None`` without limit.
     """
 
     def __init__(self, size: int | None) -> None:
@@ -133,10 +123,7 @@ class AddressSpaces:
 
     def __init__(self, structures: TaskStructures) -> None:
         self._structures = structures
-        self._steps: dict[MemoryIdx, list[int]] = defaultdict(list)
-        for number, step in enumerate(structures.steps):
-            self._steps[step.memory].append(number)
-        self._left = {memory: self._left_in(memory) for memory in self._steps}
+        self._left = {memory: self._left_in(memory) for memory in structures.steps_in}
         self.ranges = [self._range(one) for one in structures.all]
 
     def by_saving(self) -> tuple[int, ...]:
@@ -179,7 +166,7 @@ class AddressSpaces:
         if capacity is None:
             return None
         ranges, sizes = list[Range](), list[int]()
-        for number in self._steps[memory]:
+        for number in self._structures.steps_in[memory]:
             step = self._structures.steps[number]
             loads, computation, stores = ((number, phase) for phase in range(3))
             values = [(one, (loads, computation)) for one in dict.fromkeys(step.holders)]

@@ -48,18 +48,10 @@ Resource: TypeAlias = Hashable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instruction:
-    """One step of a stage.
+    """One step of a stage, a part of what it is ``about``.
 
-    Parameters
-    ----------
-    about
-        What it is a part of.
-    takes
-        How much of each resource it waits for, and takes away.
-    needs
-        Tokens that it waits for and leaves: data that several instructions read.
-    gives
-        How much there is more once it has ended.
+    It waits for so much of each resource as it ``takes`` away, and for tokens that it ``needs`` and
+    leaves: data that several instructions read. It ``gives`` more resources once it has ended.
     """
 
     cycles: Cycles = 0
@@ -78,14 +70,8 @@ def replayed(
 
     At each cycle at which something ends, the first instruction of every queue is tried, queue by
     queue. One that cannot start waits for one resource that it lacks, and is tried again when there
-    is more of that.
-
-    Parameters
-    ----------
-    free
-        What there is of each resource at the start.
-    go_on
-        Called whenever something has ended; what it raises passes on.
+    is more of that. At the start so much of each resource is ``free``. ``go_on`` is called whenever
+    something has ended; what it raises passes on.
     """
     left = Counter(free)
     starts: list[list[Cycles]] = [[] for _ in queues]
@@ -124,10 +110,7 @@ THREADS = 2
 class Tvm(Policy):
     """Hides the latency of transfers behind the tasks of another virtual thread.
 
-    Parameters
-    ----------
-    hides
-        Otherwise tasks and transfers of a core run one after another.
+    If it is not to hide it, tasks and transfers of a core run one after another.
     """
 
     def __init__(self, *, hides: bool = True) -> None:

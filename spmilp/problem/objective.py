@@ -25,12 +25,9 @@ class Quantity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """Quantities in the order in which plans are compared (lexicographically).
+    """All four quantities, each once, in the order in which plans are compared.
 
-    Parameters
-    ----------
-    order
-        All four quantities, each once; the first is *the* objective, the others break ties.
+    The first is *the* objective, the others break ties.
     """
 
     order: tuple[Quantity, ...] = tuple(Quantity)

@@ -82,14 +82,9 @@ class BufferPin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pins:
-    """All pins of a problem.
+    """All pins of a problem, in ascending order: one row for each task and buffer that is pinned.
 
-    Parameters
-    ----------
-    forbidden
-        Cores that run no task, in ascending order.
-    tasks, buffers
-        One row for each that is pinned, in ascending order.
+    Forbidden cores run no task.
     """
 
     forbidden: tuple[CoreIdx, ...] = ()

@@ -27,22 +27,11 @@ class Work(NamedTuple):
 
 
 class Send(NamedTuple):
-    """Send bytes over links.
+    """Send bytes over links, each once; over none for a copy inside a memory.
 
-    Parameters
-    ----------
-    number
-        Names it in what is told of the run.
-    setup
-        Cycles before the first byte.
-    bytes
-        All that is sent.
-    rate
-        Bytes per cycle at most.
-    links
-        Each once; none for a copy inside a memory.
-    latency
-        Cycles until the last byte that is sent has arrived.
+    The number names it in what is told of the run. There are ``setup`` cycles before the first
+    byte, and ``latency`` until the last that is sent has arrived; the rate is bytes per cycle at
+    most.
     """
 
     number: int
@@ -65,15 +54,10 @@ ListIdx: TypeAlias = int
 
 @dataclass(slots=True)
 class Activity:
-    """What became of a step that takes time.
+    """What became of a step that takes time, from cycle ``start`` to ``end``.
 
-    Parameters
-    ----------
-    start, end
-        In cycles.
-    after
-        The step whose end allowed it to start: the one before it in its list, or the one behind
-        which the last signal that it waited for stands. ``None`` where it starts at cycle 0.
+    It is ``after`` the step whose end allowed it to start: the one before it in its list, or the
+    one behind which the last signal that it waited for stands; ``None`` if it starts at cycle 0.
     """
 
     step: Work | Send
@@ -91,16 +75,9 @@ class Blocked(NamedTuple):
 
 
 class Events:
-    """Lists of steps on a network of links.
+    """Lists of steps on a network of links, with the capacity of each in bytes per cycle.
 
-    Parameters
-    ----------
-    lists
-        What each does.
-    capacity
-        Bytes per cycle of each link.
-    takes
-        Whether a wait takes off the event what it waits for (semaphores).
+    ``takes`` says whether a wait takes off the event what it waits for (semaphores).
     """
 
     def __init__(

@@ -30,20 +30,12 @@ Floats: TypeAlias = NDArray[np.float64]
 
 
 class Traffic(NamedTuple):
-    """All transfers, and those that send now.
+    """All transfers; of those that are ``active``, the ones that send now come first.
 
-    Parameters
-    ----------
-    first, links
-        The links of transfer ``t`` are ``links[first[t]:first[t + 1]]``.
-    limit, left, rate
-        Of each transfer: bytes per cycle that it sends at most, bytes that are left, and bytes per
-        cycle that it sends now.
-    active
-        The transfers that send now come first.
-    capacity, free, users, used
-        Of each link: bytes per cycle, those that nobody has yet, and how many still want some; and
-        the links that are in use.
+    The links of transfer ``t`` are ``links[first[t]:first[t + 1]]``. Each has a limit, and a rate
+    now, in bytes per cycle, and bytes that are left. Each link has a capacity, in bytes per cycle,
+    of which nobody has yet what is ``free``, and a number of users that still want some; ``used``
+    are the links that are in use.
     """
 
     first: Ints
@@ -59,18 +51,9 @@ class Traffic(NamedTuple):
 
 
 class Sharing:
-    """Transfers that send side by side.
+    """Transfers that send side by side: their links, each once, and their sizes in bytes.
 
-    Parameters
-    ----------
-    capacity
-        Bytes per cycle of each link.
-    links
-        Of each transfer, each link once.
-    limit
-        Bytes per cycle that each transfer sends at most.
-    size
-        Bytes of each transfer.
+    ``capacity`` has bytes per cycle of each link, ``limit`` those that each transfer sends at most.
     """
 
     def __init__(

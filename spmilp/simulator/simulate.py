@@ -11,15 +11,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from spmilp.commands.build import build_commands
-from spmilp.commands.commands import (
-    ChannelCommands,
-    Command,
-    CommandLists,
-    CoreCommands,
-    EventScheme,
-    Move,
-    Run,
-)
+from spmilp.commands.commands import Command, CommandLists, EventScheme, Move, Run
 from spmilp.errors import ArgumentError
 from spmilp.machine.routes import multicast_route, routes_of, transfer_rate
 from spmilp.plan.plan import Placement, Plan, Transfer
@@ -37,19 +29,10 @@ QUANTILES = (0.0, 0.5, 0.9, 1.0)
 
 
 class Simulation:
-    """One run of a plan's command lists.
+    """One run of a plan's command lists: activities of each task, and behind them of each transfer.
 
-    Parameters
-    ----------
-    activities
-        Of each task, and behind them of each transfer.
-
-    Attributes
-    ----------
-    makespan
-        When all has ended, in cycles.
-    chain
-        Numbers of activities, from the last that ends back along what let each start.
+    The makespan is when all has ended, in cycles. The chain are numbers of activities, from the
+    last that ends back along what let each start.
     """
 
     def __init__(self, activities: Sequence[Activity]) -> None:
@@ -150,41 +133,30 @@ class Simulations:
 
         A residency lasts from the start of what fills it to the end of the last that uses it.
         """
-        plan, tasks = self.plan, len(self.plan.placements)
-        start = [round(one.start) for one in self.exact.activities]
-        end = [round(one.end) for one in self.exact.activities]
+        plan, tasks, timed = self.plan, len(self.plan.placements), list[Any]()
         first, last = dict[int, int](), dict[int, int]()
-        decided: list[Placement | Transfer] = [*plan.placements, *plan.transfers]
-        for own, one in enumerate(decided):
-            filled, used = _residencies(one)
+        for number, one in enumerate(self.exact.activities):
+            planned, start, end = self._planned(number), round(one.start), round(one.end)
+            filled, used = _residencies(planned)
             for residency in (*filled, *used):
-                last[residency] = max(last.get(residency, 0), end[own])
-            first.update(dict.fromkeys(filled, start[own]))
-        residencies = (
+                last[residency] = max(last.get(residency, 0), end)
+            first.update(dict.fromkeys(filled, start))
+            timed.append(replace(planned, start=start, end=end))
+        residencies = tuple(
             replace(each, start=first.get(each.index, 0), end=max(1, last.get(each.index, 0)))
             for each in plan.residencies
         )
-        return replace(
-            plan,
-            placements=tuple(
-                replace(each, start=start[own], end=end[own])
-                for own, each in enumerate(plan.placements)
-            ),
-            residencies=tuple(residencies),
-            transfers=tuple(
-                replace(each, start=start[own], end=end[own])
-                for own, each in enumerate(plan.transfers, start=tasks)
-            ),
-        )
+        placements, transfers = tuple(timed[:tasks]), tuple(timed[tasks:])
+        return replace(plan, placements=placements, residencies=residencies, transfers=transfers)
 
     def _row(self, number: int) -> dict[str, Any]:
-        one, tasks = self.exact.activities[number], len(self.plan.placements)
-        was = (
-            self.plan.placements[number] if number < tasks else self.plan.transfers[number - tasks]
-        )
+        machine = self.problem.machine
+        one, was = self.exact.activities[number], self._planned(number)
         return {
             "what": self._name(number),
-            "place": self._place(number),
+            "place": machine.cores[was.core].name
+            if isinstance(was, Placement)
+            else f"{machine.engines[was.engine].name}:{was.channel}",
             "planned_start": was.start,
             "planned_end": was.end,
             "start": one.start,
@@ -194,26 +166,21 @@ class Simulations:
             "after": None if one.after is None else self._name(one.after.step.number),
         }
 
-    def _name(self, activity: int) -> str:
-        tasks = len(self.plan.placements)
-        if activity < tasks:
-            return self.problem.tasks[activity].name
-        move = self.plan.transfers[activity - tasks]
-        moved = self.problem.buffers[self.problem.slices[move.slice].buffer]
-        return f"transfer {move.index} of {moved.name}"
+    def _planned(self, number: int) -> Placement | Transfer:
+        tasks = self.plan.placements
+        return tasks[number] if number < len(tasks) else self.plan.transfers[number - len(tasks)]
 
-    def _place(self, activity: int) -> str:
-        machine, tasks = self.problem.machine, len(self.plan.placements)
-        if activity < tasks:
-            return machine.cores[self.plan.placements[activity].core].name
-        move = self.plan.transfers[activity - tasks]
-        return f"{machine.engines[move.engine].name}:{move.channel}"
+    def _name(self, number: int) -> str:
+        planned = self._planned(number)
+        if isinstance(planned, Placement):
+            return self.problem.tasks[planned.task].name
+        moved = self.problem.buffers[self.problem.slices[planned.slice].buffer]
+        return f"transfer {planned.index} of {moved.name}"
 
 
 def simulate(
     problem: Problem,
     plan: Plan,
-    lists: CommandLists | None = None,
     *,
     jitter: float = 0.0,
     seeds: int = 0,
@@ -222,8 +189,6 @@ def simulate(
 
     Parameters
     ----------
-    lists
-        Those of the plan; by default the ones that exports have.
     jitter
         Share of each duration by which it varies, at least 0 and below 1.
     seeds
@@ -240,7 +205,7 @@ def simulate(
         raise ArgumentError(f"jitter: {jitter:g}, expected at least 0 and less than 1 (100 %)")
     if seeds < 0:
         raise ArgumentError(f"seeds: {seeds}, expected at least 0")
-    lists = build_commands(problem, plan) if lists is None else lists
+    lists = build_commands(problem, plan)
     exact = _run(problem, plan, lists, None, 0.0)
     runs = (_run(problem, plan, lists, Random(seed), jitter) for seed in range(seeds))
     return Simulations(
@@ -255,9 +220,37 @@ def simulate(
 def _run(
     problem: Problem, plan: Plan, lists: CommandLists, random: Random | None, jitter: float
 ) -> Simulation:
-    steps = _Steps(problem, plan, random, jitter)
-    ways = [steps.of(one) for one in lists.lists]
-    capacity = [float(link.rate) for link in problem.machine.links]
+    routes, machine, tasks = routes_of(problem.machine), problem.machine, len(plan.placements)
+    factors = [
+        1.0 if random is None else random.uniform(1 - jitter, 1 + jitter)
+        for _ in range(tasks + len(plan.transfers))
+    ]
+
+    def step(command: Command) -> Step:
+        if isinstance(command, Run):
+            placement = plan.placements[command.task]
+            # The cycles of a valid plan are the problem's, remote reads included.
+            cycles = placement.end - placement.start
+            return Work(command.task, factors[command.task] * cycles)
+        if not isinstance(command, Move):
+            return command
+        number = tasks + command.transfer
+        move, factor = plan.transfers[command.transfer], factors[number]
+        ends = [plan.residencies[one].memory for one in (move.source, *move.destinations)]
+        route, engine = multicast_route(routes, ends[0], ends[1:]), machine.engines[move.engine]
+        if route is None:
+            raise ValueError(f"transfer {move.index} has no route")
+        return Send(
+            number=number,
+            setup=factor * engine.setup,
+            bytes=problem.slices[move.slice].bytes,
+            rate=float(transfer_rate(engine, route)) / factor,
+            links=route.links,
+            latency=factor * route.latency,
+        )
+
+    ways = [[*map(step, one.commands)] for one in lists.lists]
+    capacity = [float(link.rate) for link in machine.links]
     events = Events(ways, capacity, takes=lists.scheme is EventScheme.SEMAPHORES)
     stuck = events.run()
     if stuck:
@@ -271,44 +264,3 @@ def _residencies(one: Placement | Transfer) -> tuple[tuple[int, ...], tuple[int,
         return one.destinations, (one.source,)
     scratch = () if one.scratch is None else (one.scratch,)
     return (*one.writes, *scratch), one.reads
-
-
-class _Steps:
-    """Commands of a plan as steps that take time."""
-
-    def __init__(self, problem: Problem, plan: Plan, random: Random | None, jitter: float) -> None:
-        self._problem, self._plan = problem, plan
-        self._routes = routes_of(problem.machine)
-        ones = len(plan.placements) + len(plan.transfers)
-        self._factor = [
-            1.0 if random is None else random.uniform(1 - jitter, 1 + jitter) for _ in range(ones)
-        ]
-
-    def of(self, one: CoreCommands | ChannelCommands) -> list[Step]:
-        """Return what a list does."""
-        return [*map(self._step, one.commands)]
-
-    def _step(self, command: Command) -> Step:
-        if not isinstance(command, Run | Move):
-            return command
-        if isinstance(command, Run):
-            placement = self._plan.placements[command.task]
-            # The cycles of a valid plan are the problem's, remote reads included.
-            cycles = placement.end - placement.start
-            return Work(command.task, self._factor[command.task] * cycles)
-        number = len(self._plan.placements) + command.transfer
-        factor = self._factor[number]
-        move, machine = self._plan.transfers[command.transfer], self._problem.machine
-        ends = [self._plan.residencies[one].memory for one in (move.source, *move.destinations)]
-        route = multicast_route(self._routes, ends[0], ends[1:])
-        if route is None:
-            raise ValueError(f"transfer {move.index} has no route")
-        engine = machine.engines[move.engine]
-        return Send(
-            number=number,
-            setup=factor * engine.setup,
-            bytes=self._problem.slices[move.slice].bytes,
-            rate=float(transfer_rate(engine, route)) / factor,
-            links=route.links,
-            latency=factor * route.latency,
-        )

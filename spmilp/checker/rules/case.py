@@ -23,13 +23,7 @@ ENOUGH = 10_000
 
 
 class Use(NamedTuple):
-    """Something reads a slice from a residency during ``[start, end)``.
-
-    Parameters
-    ----------
-    kind, number
-        ``task`` or ``transfer``, and which one.
-    """
+    """A ``task`` or ``transfer`` (the kind) reads a slice from a residency in ``[start, end)``."""
 
     kind: str
     number: int
@@ -42,14 +36,9 @@ class Use(NamedTuple):
 class Case:
     """A problem and a plan, with the cycle from which each residency is valid and its uses.
 
-    Parameters
-    ----------
-    home
-        For each residency the DRAM tensor in which it lies, at its buffer's place.
-    where
-        The address of a slice in a residency that holds it, and the bytes between its neighbours.
-    route
-        The machine's route from a memory to several; ``None`` when there is none.
+    ``home`` has for each residency the DRAM tensor in which it lies, at its buffer's place.
+    ``where`` gives the address of a slice in a residency that holds it, and the bytes between its
+    neighbours; ``route`` the machine's route from a memory to several, ``None`` without any.
     """
 
     def __init__(self, problem: Problem, plan: Plan) -> None:

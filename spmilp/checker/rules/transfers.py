@@ -164,12 +164,8 @@ def _overloads(
 ) -> Iterator[Finding]:
     """Say at which cycles a link carries too much, and of whom.
 
-    Parameters
-    ----------
-    changes
-        The cycle at which a transfer begins or ends, what it adds to the load, and which it is.
-    parts
-        The load is counted in so many parts of a byte per cycle.
+    ``changes`` have the cycle at which a transfer begins or ends, what it adds to the load, counted
+    in so many ``parts`` of a byte per cycle, and which transfer it is.
     """
     load, capacity, alive = 0, int(link.rate * parts), dict[TransferIdx, None]()
     for cycle, amount, transfer in sorted(changes):

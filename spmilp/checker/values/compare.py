@@ -36,19 +36,12 @@ RELATIVE_OF_OTHER_FLOATS = 1e-4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """Difference of one output from its reference.
+    """Difference of one output from its reference, and ``why`` it is wrong; empty if it is not.
 
-    Parameters
-    ----------
-    absolute
-        The largest difference of an element; infinite where only one of the two is finite.
-    relative
-        The same, relative to the largest finite magnitude of the reference.
-    allowed
-        The largest ``absolute`` that is within the tolerance; ``None`` where each operator was
-        judged instead, so that it does not matter how far errors add up.
-    why
-        What is wrong, for people; empty if nothing is.
+    ``absolute`` is the largest difference of an element, infinite where only one of the two is
+    finite; ``relative`` the same, relative to the largest finite magnitude of the reference;
+    ``allowed`` the largest ``absolute`` that is within the tolerance, ``None`` where each operator
+    was judged instead, so that it does not matter how far errors add up.
     """
 
     name: str
@@ -75,10 +68,7 @@ def compare(
     reals in float32, where this project adds products of integers exactly and rounds once. For the
     same reason floats of a network with quantised operators may differ by one more step of these.
 
-    Raises
-    ------
-    ValuesError
-        If an output is missing, or has another number of elements.
+    Raises a ``ValuesError`` if an output is missing, or has another number of elements.
     """
     found = []
     for own, values in outputs.items():
@@ -101,12 +91,8 @@ def reference_outputs(
 
     Of a model that it refuses ONNX's reference computes the outputs, and ``warn`` is told.
 
-    Raises
-    ------
-    MissingExtraError
-        If onnxruntime is not installed.
-    FileError
-        If it cannot run the model.
+    Raises a ``MissingExtraError`` if onnxruntime is not installed, and a ``FileError`` if neither
+    can run the model.
     """
     try:
         import onnxruntime
@@ -208,12 +194,9 @@ def replay_plan(
     warn
         Is told where onnxruntime has no kernel, so that ONNX's reference takes its place.
 
-    Raises
-    ------
-    ReplayError
-        If the plan reads bytes that are not there, or changes bytes while they are read.
-    SpmilpError
-        If a file cannot be used, the model is another one, or onnxruntime is missing.
+    Raises a ``ReplayError`` if the plan reads bytes that are not there, or changes bytes while they
+    are read, and another ``SpmilpError`` if a file cannot be used, the model is another one, or
+    onnxruntime is missing.
     """
     file, network = load_network_of(problem, model, dims or {})
     empty = [one.name for one in network.tensors.values() if one.shape_only and one.values is None]

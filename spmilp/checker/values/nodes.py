@@ -79,12 +79,8 @@ without an instruction for them (VNNI)."""
 class Bounded:
     """Values of a tensor, and how far another sound computation of them may be.
 
-    Parameters
-    ----------
-    bound
-        Of each element, not negative, perhaps infinite; ``None`` where all are exact.
-    varies
-        Whether they depend on the network's inputs.
+    The bound of an element is not negative, perhaps infinite; ``None`` where all are exact.
+    ``varies`` says whether they depend on the network's inputs.
     """
 
     values: Array
@@ -96,14 +92,8 @@ class Bounded:
 class Mismatch:
     """The element of a result that differs most from its node's, measured by what is allowed.
 
-    Parameters
-    ----------
-    position
-        Of the element, counted through.
-    allowed
-        How much rounding explains.
-    share
-        The difference divided by that; at most 1 if rounding explains it.
+    Its position is counted through. Rounding explains what is ``allowed``; the ``share`` is the
+    difference divided by that, at most 1 if rounding explains it.
     """
 
     node: onnx.NodeProto

@@ -58,17 +58,10 @@ def evaluate(
 ) -> Array:
     """Return ``box`` of a group's output, or the partial sums for it.
 
-    Parameters
-    ----------
-    box
-        Of the group's output.
-    reduction
-        The part of the anchor's reduction; ``None`` for all of it. The part that ends at its length
-        gives the output, every other one partial sums (int32 for integer operators, else float32).
-    previous
-        The partial sums of the parts before, for the same box; ``None`` for the first part.
-    results
-        Is told what each operator computes, but for partial sums.
+    ``reduction`` is the part of the anchor's reduction, ``None`` for all of it. The part that ends
+    at its length gives the output, every other one partial sums (int32 for integer operators, else
+    float32). ``previous`` are the sums of the parts before for the same box, ``None`` for the first
+    part. ``results`` is told what each operator computes, but for partial sums.
     """
     anchor = group.operators[group.anchor]
     length = geometries(network)[anchor].reduction
@@ -78,6 +71,13 @@ def evaluate(
         computed, needed = until_anchor(group), box_of_anchor(network, group, box)
     regions = group_regions(network, computed, needed, part)
     values: dict[str, Array] = {}
+
+    def value(name: str, read: Box) -> Array:
+        """Return what an operator reads: a part of what was computed before, or from memory."""
+        if name in values:
+            return values[name][slices(read, starts(regions[name]))]
+        return fetch(name, read)
+
     for position, operator in enumerate(computed.operators):
         if operator.output not in regions:
             continue
@@ -85,7 +85,7 @@ def evaluate(
         own_part = part if position == group.anchor else None
         boxes = geometries(network)[operator].reads(own, own_part)
         inputs = [
-            None if read is None else _value(name, read, values, regions, fetch)
+            None if read is None else value(name, read)
             for name, read in zip(operator.inputs, boxes, strict=True)
         ]
         call = Call(operator, network.tensors, inputs, boxes, own)
@@ -102,15 +102,6 @@ def evaluate(
     return values[computed.output].reshape(extents(box))
 
 
-def _value(
-    name: str, read: Box, values: dict[str, Array], regions: dict[str, Box], fetch: Fetch
-) -> Array:
-    """Return what an operator reads: a part of what was computed before it, or from memory."""
-    if name in values:
-        return values[name][slices(read, starts(regions[name]))]
-    return fetch(name, read)
-
-
 def compute_task(
     problem: Problem,
     network: Network,
@@ -121,15 +112,11 @@ def compute_task(
 ) -> list[Array]:
     """Return the bytes of each buffer that a task writes, in their order.
 
+    Operands are each slice that it reads, and its bytes; ``trace`` takes up what each of its
+    operators computes.
+
     Raises a ``ReplayError`` if the operands do not hold all that the task needs, or its result does
     not fit its buffers.
-
-    Parameters
-    ----------
-    operands
-        Each slice that it reads, and its bytes.
-    trace
-        Takes up what each of its operators computes.
     """
     who = f"task {task.name}"
     if task.tile is None:
@@ -188,16 +175,9 @@ class Step(IntEnum):
 class _Activity:
     """A task, or a transfer, which has no ``task``.
 
-    Parameters
-    ----------
-    sources
-        The slices that it reads, and where.
-    targets
-        The residencies that it fills.
-    kept
-        Positions of the sources whose bytes may be, and are, those of a target.
-    values
-        Of its sources while it runs, then of its targets.
+    Sources are the slices that it reads, and where; targets the residencies that it fills.
+    ``kept`` are positions of the sources whose bytes may be, and are, those of a target;
+    ``values`` are those of its sources while it runs, then of its targets.
     """
 
     name: str
@@ -252,16 +232,12 @@ def replay(
 ) -> dict[str, Array]:
     """Run a plan on numbers and return the network's outputs.
 
+    ``inputs`` has one array for each of the network's inputs, of its shape and type; ``trace``
+    takes up what each operator computes.
+
     Raises a ``ReplayError`` if the plan reads bytes that are not there, or others than those of the
     tile that it means, or changes bytes while they are read, and a ``ValuesError`` if an input or
     constant has no values, or others than the network's shape and type.
-
-    Parameters
-    ----------
-    inputs
-        One array for each of the network's inputs, of its shape and type.
-    trace
-        Takes up what each operator computes.
     """
     for _, message in structure(problem, plan):
         raise ReplayError(f"the plan cannot be replayed: {message}")
@@ -272,33 +248,29 @@ def replay(
     return {name: run.output(name) for name in network.outputs}
 
 
+@dataclass(eq=False)
 class _Run:
     """A plan while it runs."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        plan: Plan,
-        network: Network,
-        inputs: Mapping[str, Array],
-        trace: dict[str, list[Traced]] | None,
-    ) -> None:
-        self._problem = problem
-        self._plan = plan
-        self._network = network
-        self._inputs = inputs
-        self._trace = trace
-        self._addresses = Addresses(problem, plan, network)
-        self._state = State(problem, plan, self._addresses)
-        for memory, address, values in values_at_start(problem, plan, network, inputs):
+    problem: Problem
+    plan: Plan
+    network: Network
+    inputs: Mapping[str, Array]
+    trace: dict[str, list[Traced]] | None
+
+    def __post_init__(self) -> None:
+        given = self.problem, self.plan, self.network
+        self._addresses = Addresses(*given)
+        self._state = State(self.problem, self.plan, self._addresses)
+        for memory, address, values in values_at_start(*given, self.inputs):
             self._state.fill(memory, address, values)
-        self._activities = list(_activities(problem, plan))
+        self._activities = list(_activities(self.problem, self.plan))
         self._released: set[ResidencyIdx] = set()
         self._computed: dict[BufferIdx, Array] = {}
 
     def events(self) -> list[tuple[Cycles, Step, int]]:
         """Return what happens, in order: cycle, step, number of the activity or residency."""
-        found = [(each.end, Step.RELEASE, each.index) for each in self._plan.residencies]
+        found = [(each.end, Step.RELEASE, each.index) for each in self.plan.residencies]
         for number, each in enumerate(self._activities):
             found.append((each.start, Step.START, number))
             found += [(each.end, step, number) for step in (Step.FINISH, Step.DELIVER)]
@@ -309,7 +281,7 @@ class _Run:
         match step:
             case Step.RELEASE:
                 # What lies in a DRAM tensor stays.
-                if home_of(self._problem, self._plan.residencies[index]) is None:
+                if home_of(self.problem, self.plan.residencies[index]) is None:
                     self._released.add(index)
                     self._state.destroy(index)
             case Step.START:
@@ -327,12 +299,12 @@ class _Run:
 
     def output(self, name: str) -> Array:
         """Return a network output from its place in DRAM."""
-        tensor = next((one for one in self._problem.tensors if one.name == name), None)
+        tensor = next((one for one in self.problem.tensors if one.name == name), None)
         if tensor is None:
             raise ReplayError(f"the problem has no DRAM tensor for the output {name}")
-        known = self._network.tensors[name]
+        known = self.network.tensors[name]
         stored = self._state.read_tensor(tensor)
-        for buffer in self._problem.buffers:
+        for buffer in self.problem.buffers:
             place = buffer.place
             if place is not None and place.tensor == tensor.index and buffer.ends_in is not None:
                 at = f"output {name} holds {buffer.name} from element {place.start} on"
@@ -367,17 +339,17 @@ class _Run:
         else:
             read = list(zip(one.task.reads, one.values, strict=True))
             one.values = compute_task(
-                self._problem, self._network, self._addresses, one.task, read, self._trace
+                self.problem, self.network, self._addresses, one.task, read, self.trace
             )
 
     def _make_sure_it_is_meant(self, slice_: SliceIdx, found: Array, what: str) -> None:
         """Compare bytes that were read with those that were computed or given for that tile."""
-        part = self._problem.slices[slice_]
-        buffer = self._problem.buffers[part.buffer]
+        part = self.problem.slices[slice_]
+        buffer = self.problem.buffers[part.buffer]
         known = self._computed.get(buffer.index)
         if known is None and buffer.starts_in is not None:
             tile = self._addresses.tile(buffer)
-            given = given_values(self._network, self._inputs, tile.of)
+            given = given_values(self.network, self.inputs, tile.of)
             box = slices(tile.box, (0,) * len(tile.box))
             known = self._computed[buffer.index] = raw(
                 self._addresses.in_memory_order(buffer, given[box])

@@ -31,17 +31,7 @@ class ValuesError(SpmilpError):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A box of a tensor (or of a group's partial sums) and its values.
-
-    Parameters
-    ----------
-    of
-        The tensor, or the group.
-    box
-        In the model's order of axes, as are the values.
-    partial
-        Whether it is of partial sums.
-    """
+    """A box of a tensor, or of a group's partial sums, and its values in the model's axes."""
 
     of: str
     box: Box

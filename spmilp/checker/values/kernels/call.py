@@ -18,15 +18,8 @@ Array: TypeAlias = NDArray[Any]
 class Call:
     """One operator on one box of its output.
 
-    Parameters
-    ----------
-    inputs
-        The values of the boxes that the operator's family says are read; ``None`` for an input of
-        which nothing is read.
-    boxes
-        These boxes.
-    box
-        Of the output.
+    Inputs are the values of the boxes that the operator's family says are read; ``None`` for an
+    input of which nothing is read.
     """
 
     operator: Operator

@@ -160,10 +160,7 @@ def conv_transpose(call: Call) -> Array:
 def _products(views: Array, weight: Array) -> Array:
     """Return the sums of products of windows and weights.
 
-    Parameters
-    ----------
-    weight
-        Of each group, output channel, input channel of the group and position.
+    The weight's axes are group, output channel, input channel of the group, and position.
     """
     batch, outputs = views.shape[0], views.shape[2 : views.ndim // 2 + 1]
     spatial = len(outputs)

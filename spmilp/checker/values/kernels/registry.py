@@ -79,17 +79,8 @@ def compute(call: Call) -> Array:
 def partial(call: Call, previous: Array | None = None) -> Array:
     """Return the sum over a part of the reduction, added to the sum of the parts before.
 
-    Parameters
-    ----------
-    call
-        With inputs that are limited to the part of the reduction.
-    previous
-        What the parts before have summed up to; ``None`` for the first.
-
-    Returns
-    -------
-    numpy.ndarray
-        int32 when the operator is quantised, else float32.
+    Inputs are limited to that part; before the first nothing is ``previous``. The sum is of int32
+    when the operator is quantised, else of float32.
     """
     total = accumulate(_widened(call)).astype(accumulator_dtype(call.operator), copy=False)
     return total if previous is None else np.asarray(previous + total)
