@@ -11,11 +11,7 @@ from spmilp.formats import collector_paused
 from spmilp.frontend.graph import Group, Network, Tensor
 from spmilp.frontend.operators.geometry import Work
 from spmilp.frontend.regions import overwritable_inputs
-from spmilp.frontend.workspace import (
-    PARTIAL_ITEM,
-    notes_of,
-    stated_bytes,
-)
+from spmilp.frontend.workspace import PARTIAL_ITEM, notes_of, stated_bytes
 from spmilp.lowering.cost import cannot_run, cycles_by_kind, energy_by_kind
 from spmilp.lowering.groups import computation_of, reduction_length
 from spmilp.lowering.limits import dma_limits, only_where_they_fit

@@ -7,13 +7,7 @@ from math import prod
 import numpy as np
 
 from spmilp.frontend.graph import Operator, Tensor
-from spmilp.frontend.operators.boxes import (
-    broadcast_box,
-    covering_ranges,
-    intersect,
-    volume,
-    whole,
-)
+from spmilp.frontend.operators.boxes import broadcast_box, covering_ranges, intersect, volume, whole
 from spmilp.frontend.operators.geometry import Fusion, Geometry, Part, Reads, elements
 from spmilp.units import Box, Extents, Interval
 
