@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from spmilp.frontend.graph import Operator, Tensor
 from spmilp.frontend.operators.geometry import Fusion
-from spmilp.frontend.operators.moves import Reshape
+from spmilp.frontend.operators.moves import shows_all
 from spmilp.frontend.operators.registry import family_of
 
 
@@ -91,7 +91,7 @@ def _reshaped_result(network: UnfusedNetwork, view: Operator) -> str | None:
     """Return the tensor of which ``view`` shows all bytes in order, if it can be an output."""
     producers = network.producers()
     producer: Operator | None = view
-    while producer and producer.kind in Reshape.kinds and producer.quantisation is None:
+    while producer and shows_all(producer):
         source = producer.inputs[0]
         producer = producers.get(source)
         if producer is None or source in network.outputs:

@@ -11,8 +11,10 @@ from typing import NamedTuple, TypeAlias
 
 from spmilp.frontend.graph import Group, Network, Operator
 from spmilp.frontend.operators.boxes import extents, volume
-from spmilp.frontend.operators.geometry import Fusion, Part, Reads
-from spmilp.frontend.operators.registry import family_of, geometries
+from spmilp.frontend.operators.geometry import Part, Reads
+from spmilp.frontend.operators.moves import shows_all
+from spmilp.frontend.operators.registry import geometries
+from spmilp.frontend.regions import is_elementwise
 from spmilp.machine.machine import CoreKind
 from spmilp.problem.problem import Buffer, BufferKind, Slice
 from spmilp.units import Box, BufferIdx, Bytes, Extents, SliceIdx, align_up
@@ -44,7 +46,7 @@ class Workspace(NamedTuple):
 
 def keeps_bytes(operator: Operator, own: Box, reads: Reads) -> bool:
     """Say whether a box of a view has the bytes of the box of its input, in their order."""
-    return _is_view(operator) and reads[0] is not None and volume(reads[0]) == volume(own)
+    return shows_all(operator) and reads[0] is not None and volume(reads[0]) == volume(own)
 
 
 def computes_in_order(operator: Operator) -> bool:
@@ -53,12 +55,7 @@ def computes_in_order(operator: Operator) -> bool:
     That is, of an input with as many elements of the same size: element-wise kernels go from one
     element to the next.
     """
-    return family_of(operator.kind).fusion is Fusion.ELEMENTWISE or _is_view(operator)
-
-
-def _is_view(operator: Operator) -> bool:
-    is_quantised = operator.quantisation is not None
-    return operator.kind in ("Flatten", "Reshape", "Squeeze", "Unsqueeze") and not is_quantised
+    return is_elementwise(operator) or shows_all(operator)
 
 
 def workspace_of(

@@ -399,6 +399,11 @@ _RESHAPED: Mapping[str, Callable[[Operator, Extents], Extents]] = {
 }
 
 
+def shows_all(operator: Operator) -> bool:
+    """Return whether an operator only gives another shape to the bytes of its input."""
+    return operator.kind in Reshape.kinds and operator.quantisation is None
+
+
 def without_ones(shape: Extents) -> Extents:
     """Return the axes that are longer than 1."""
     return tuple(length for length in shape if length > 1)
@@ -466,23 +471,13 @@ def _cover(source: Extents, target: Extents, box: Box) -> Box:
 
 def _runs(shape: Extents, box: Box) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], int]:
     """Return the flat positions where contiguous runs of a box begin, and their length."""
-    run, stride = 1, 1
-    axis = len(shape)
-    while axis > 0:
-        axis -= 1
-        start, stop = box[axis]
-        run = (stop - start) * stride
-        stride *= shape[axis]
-        if stop - start < shape[axis]:
-            break
+    # Behind this axis all others are whole.
+    last = max((axis for axis, length in enumerate(shape) if box[axis] != (0, length)), default=0)
     begins = np.zeros(1, dtype=np.int64)
-    step = 1
-    for position in range(len(shape) - 1, -1, -1):
-        start, stop = box[position]
-        offsets = np.arange(start, start + 1 if position >= axis else stop, dtype=np.int64) * step
-        begins = np.add.outer(offsets, begins).reshape(-1)
-        step *= shape[position]
-    return begins, run
+    for axis, (length, (start, stop)) in enumerate(zip(shape, box, strict=True)):
+        offsets = np.arange(start, stop if axis < last else start + 1)
+        begins = np.add.outer(begins * length, offsets).reshape(-1)
+    return begins, volume(box[last:])
 
 
 class Transpose(Moves):
