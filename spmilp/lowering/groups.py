@@ -112,19 +112,10 @@ class Computation:
         return None if part == (0, self.length) else part
 
 
+@cached
 def computation_of(network: Network, group: Group) -> Computation:
     """Return what tasks of a group compute; one object, for all of its tilings."""
-    known = _computations(network)
-    if group.index not in known:
-        length = reduction_length(network, group)
-        known[group.index] = Computation(network, group, length)
-    return known[group.index]
-
-
-@cached
-def _computations(network: Network) -> dict[int, Computation]:
-    """Return a place for what is known of the groups of a network."""
-    return {}
+    return Computation(network, group, reduction_length(network, group))
 
 
 def class_of(network: Network, group: Group) -> Hashable:
