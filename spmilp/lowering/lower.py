@@ -165,7 +165,7 @@ def lower(
         machine=machine,
         tensors=tuple(storage.tensors),
         buffers=tuple(storage.buffers),
-        slices=slices.slices,
+        slices=tuple(slices.slices),
         tasks=tuple(only_where_they_fit(tasks, machine, slices.slices, storage.buffers)),
         objective=objective,
         sources=sources,
@@ -279,7 +279,7 @@ def _tasks(
                     if piece.whole is not None and piece.whole in written
                 )
         name = box_name(group.name, task.box, shape)
-        read = map(slices.slice, reads)
+        read = (slices.slices[each] for each in reads)
         notes = notes_of(read, task.reads, storage.buffers, len(written), in_place)
         needed = computation.workspace(task.box, parts[task.part], notes).bytes
         able = (kind for kind, count in zip(kinds, cycles, strict=True) if count is not None)
