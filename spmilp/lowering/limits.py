@@ -49,18 +49,15 @@ def groups_that_do_not_fit(problem: Problem) -> Mapping[str, str]:
         if over > 0 and over > worst.get(group, (0, ""))[0]:
             memory = problem.machine.memories[index]
             capacity = memory.usable or 0
+            own = f" ({task.scratch} B of it are workspace of its kernels)" if task.scratch else ""
             worst[group] = (
                 over,
                 f"task {task.name}: needs {capacity + over} B at one time, but {memory.name}, the "
                 f"largest memory of a core that can run it, holds {capacity} B: {over} B over"
-                f"{_of_workspace(task)}; use a machine with larger scratchpads (spmilp explain "
+                f"{own}; use a machine with larger scratchpads (spmilp explain "
                 "tells how much larger)",
             )
     return {group: reason for group, (_, reason) in worst.items()}
-
-
-def _of_workspace(task: Task) -> str:
-    return f" ({task.scratch} B of it are workspace of its kernels)" if task.scratch else ""
 
 
 def _memories(machine: Machine) -> list[list[Memory]]:

@@ -136,10 +136,7 @@ class Grid:
 
     def count_overlapping(self, box: Box) -> int:
         """Return how many cells share elements with a box."""
-        return prod(
-            max(0, bisect_left(axis, stop, key=_start) - bisect_right(axis, start, key=_stop))
-            for axis, (start, stop) in zip(self.axes, box, strict=True)
-        )
+        return prod(len(self._overlap(*along)[0]) for along in enumerate(box))
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,19 +237,12 @@ def _cut(axis: tuple[Interval, ...], count: int) -> tuple[Interval, ...]:
 def _cuts(intervals: list[Interval]) -> list[int]:
     """Return where a grid is cut that follows sorted intervals."""
     cuts: set[int] = set()
-    furthest: Interval | None = None
+    first, end = intervals[0]
     for start, stop in intervals:
-        if furthest is not None:
-            if stop <= furthest[1]:
-                continue
-            if start == furthest[0]:
-                furthest = (start, stop)
-                continue
-            if start >= furthest[1]:
-                cuts |= {furthest[1], start}
-            else:
-                cuts.add((start + furthest[1]) // 2)
-        furthest = (start, stop)
+        if stop > end:
+            if start > first:
+                cuts |= {end, start} if start >= end else {(start + end) // 2}
+            first, end = start, stop
     return sorted(cuts)
 
 
