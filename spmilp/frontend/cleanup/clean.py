@@ -32,7 +32,6 @@ from spmilp.frontend.cleanup.nodes import (
     Builder,
     first_line,
     mark_origins,
-    name_of,
     noting_what_is_malformed,
     quiet_libraries,
     set_reason,
@@ -374,7 +373,7 @@ def _align_operand(graph: ir.Graph, node: ir.Node, axis: int) -> None:
         return
     ones = len(data.shape) - axis % len(data.shape) - len(other.shape)
     if ones > 0 < len(other.shape):
-        build = Builder(graph, name_of(node))
+        build = Builder(graph, node)
         shape = build.integers(*(0,) * len(other.shape), *(1,) * ones)
         node.replace_input_with(1, build.op("Reshape", [other, shape]))
         graph.insert_before(node, build.tape.nodes)
