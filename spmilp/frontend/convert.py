@@ -145,7 +145,6 @@ def _is_lowerable(node: ir.Node) -> None:
 
 
 def _tensor(value: ir.Value) -> Tensor:
-    data = None
     if value.const_value is not None:
         if value.dtype is None:
             value.type = ir.TensorType(value.const_value.dtype)

@@ -113,9 +113,6 @@ def _copied(network: UnfusedNetwork, position: int, name: str) -> UnfusedNetwork
         network = _renamed(network, {name: source})
     else:
         target = name if name not in network.tensors else _free_name(network, f"{name}/copy")
-    outputs = [*network.outputs]
-    outputs[position] = target
-    network = replace(network, outputs=tuple(outputs))
     is_taken = any(operator.name == target for operator in network.operators)
     label = f"{target}_2" if is_taken else target
     copy = Operator(name=label, kind="Identity", inputs=(source,), output=target)
@@ -125,6 +122,7 @@ def _copied(network: UnfusedNetwork, position: int, name: str) -> UnfusedNetwork
         network,
         operators=(*network.operators, copy),
         tensors={**network.tensors, target: written},
+        outputs=(*network.outputs[:position], target, *network.outputs[position + 1 :]),
     )
 
 

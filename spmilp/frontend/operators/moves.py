@@ -1,6 +1,6 @@
 """Operators that only move elements: other axes, parts, copies, positions that indices name."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from math import prod
 
@@ -362,7 +362,7 @@ class Reshape(Moves):
     fusion = Fusion.VIEW
 
     def prepare(self, data: Extents) -> Extents:
-        self.data, result = data, _RESHAPED[self.operator.kind](self.operator, data)
+        self.data, result = data, _reshaped(self.operator, data)
         if prod(result) != prod(data) or min(result, default=1) < 1:
             raise ValueError(f"{data} cannot be reshaped to {result}")
         return result
@@ -371,32 +371,22 @@ class Reshape(Moves):
         return (covering_box(self.data, self.shape, box),)
 
 
-def _flattened(operator: Operator, shape: Extents) -> Extents:
-    axis = operator.integer("axis")
-    return (prod(shape[:axis]), prod(shape[axis:]))
-
-
-def _squeezed(operator: Operator, shape: Extents) -> Extents:
-    axes = operator.integers("axes")
-    if any(not 0 <= axis < len(shape) or shape[axis] != 1 for axis in axes):
-        raise ValueError(f"axes {axes} of {shape} are not all of length 1")
-    return tuple(length for axis, length in enumerate(shape) if axis not in axes)
-
-
-def _unsqueezed(operator: Operator, shape: Extents) -> Extents:
+def _reshaped(operator: Operator, shape: Extents) -> Extents:
+    """Return the shape of the result."""
+    if operator.kind == "Reshape":
+        return operator.integers("shape")
+    if operator.kind == "Flatten":
+        axis = operator.integer("axis")
+        return (prod(shape[:axis]), prod(shape[axis:]))
     axes, rest = operator.integers("axes"), iter(shape)
+    if operator.kind == "Squeeze":
+        if any(not 0 <= axis < len(shape) or shape[axis] != 1 for axis in axes):
+            raise ValueError(f"axes {axes} of {shape} are not all of length 1")
+        return tuple(length for axis, length in enumerate(shape) if axis not in axes)
     rank = len(shape) + len(axes)
     if len(set(axes)) < len(axes) or any(not 0 <= axis < rank for axis in axes):
         raise ValueError(f"axes {axes} for a result of {rank} axes")
     return tuple(1 if axis in axes else next(rest) for axis in range(rank))
-
-
-_RESHAPED: Mapping[str, Callable[[Operator, Extents], Extents]] = {
-    "Reshape": lambda operator, _: operator.integers("shape"),
-    "Flatten": _flattened,
-    "Squeeze": _squeezed,
-    "Unsqueeze": _unsqueezed,
-}
 
 
 def shows_all(operator: Operator) -> bool:
