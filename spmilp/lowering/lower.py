@@ -223,13 +223,8 @@ def _store_what_is_computed(network: Network, group: TiledGroup, storage: Storag
 
 
 def _value_of(tensor: Tensor, kind: BufferKind) -> Value:
-    return Value(
-        name=tensor.name,
-        of=tensor.name,
-        kind=kind,
-        shape=tensor.shape,
-        item=tensor.dtype.itemsize,
-    )
+    name, item = tensor.name, tensor.dtype.itemsize
+    return Value(name=name, of=name, kind=kind, shape=tensor.shape, item=item)
 
 
 def _tasks(

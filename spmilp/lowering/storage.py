@@ -129,12 +129,7 @@ class Storage:
         shape = value.in_memory(value.shape)
         memory = self._chosen_dram(value.name, prod(shape) * value.item)
         home = DramTensor(
-            index=index,
-            name=value.of,
-            kind=value.kind,
-            memory=memory,
-            shape=shape,
-            item=value.item,
+            index=index, name=value.of, kind=value.kind, memory=memory, shape=shape, item=value.item
         )
         self.tensors.append(home)
         return home
@@ -302,15 +297,9 @@ class SliceTable:
     def _number(self, buffer: BufferIdx, start: Extents, extent: Extents, item: int) -> SliceIdx:
         key = buffer, start, extent
         if key not in self._numbers:
-            index = len(self.slices)
+            index, size = len(self.slices), prod(extent) * item
             self._numbers[key] = index
             self.slices.append(
-                Slice(
-                    index=index,
-                    buffer=buffer,
-                    start=start,
-                    extent=extent,
-                    bytes=prod(extent) * item,
-                )
+                Slice(index=index, buffer=buffer, start=start, extent=extent, bytes=size)
             )
         return self._numbers[key]

@@ -46,11 +46,8 @@ from spmilp.frontend.operators.elementwise import Elementwise, Quantise
 from spmilp.frontend.operators.resize import SIMPLE
 from spmilp.frontend.passes import DEFAULT_PASSES, Passes
 
-NEW_GROUP_NORM = 21
-"""Before this operator set GroupNormalization had one scale per group, not one per channel."""
-
 PER_GROUP = "spmilp.per_group"
-"""Mark of a GroupNormalization of older operator sets."""
+"""Mark of a GroupNormalization before set 21: with one scale per group, not one per channel."""
 
 BODIES = "spmilp.bodies"
 """The domain of ONNX's own function bodies until they are in their nodes' places."""
@@ -275,13 +272,8 @@ meaning before it; until 22 ONNX infers windows of pooling that no implementatio
 UNKNOWN = "spmilp.unknown"
 """The domain of nodes that ONNX does not know, while it converts the others."""
 
-NEW_SOFTMAX = 13
-"""Before this operator set Hardmax was one of all axes from its own on."""
-
-WITH_MODES = 11
-"""From this operator set on Resize has attributes for what it and Upsample always were before."""
-
 ASYMMETRIC = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": SIMPLE}
+"""What Resize and Upsample always were before set 11, in attributes that Resize has since."""
 
 
 def upgrade_opset(model: ir.Model) -> None:
@@ -311,7 +303,7 @@ def upgrade_opset(model: ir.Model) -> None:
         fault = faults.get(_written(node))
         if fault is not None:
             set_reason(node, fault)
-        elif node.op_type == "GroupNormalization" and version < NEW_GROUP_NORM:
+        elif node.op_type == "GroupNormalization" and version < 21:
             node.metadata_props[PER_GROUP] = "1"
     model.graph.opset_imports[""] = max(version, MEANT)
 
@@ -334,10 +326,10 @@ def _convert(model: ir.Model, version: int, faults: Mapping[str, str | None]) ->
         if faults[_written(node)] or not onnx.defs.has(node.op_type, version):
             node.domain = UNKNOWN
             model.graph.opset_imports[UNKNOWN] = 1
-        elif node.op_type == "Hardmax" and version < NEW_SOFTMAX:
+        elif node.op_type == "Hardmax" and version < 13:  # one of all axes from its own on
             node.domain = FLAT
             model.graph.opset_imports[FLAT] = 1
-        elif node.op_type in ("Resize", "Upsample") and version < WITH_MODES:
+        elif node.op_type in ("Resize", "Upsample") and version < 11:
             resized.add(_written(node))
         elif version < 7 and node.op_type == "PRelu":
             _align_operand(model.graph, node, 1)

@@ -38,14 +38,10 @@ def widen_four_bits(model: ir.Model) -> None:
     Only its DequantizeLinear may read it; other nodes keep it, and are reported for its type.
     """
     for value in list(model.graph.initializers.values()):
-        tensor = value.const_value
-        wider = None if tensor is None else WIDER.get(tensor.dtype)
-        readers = [node for node, _ in value.uses()]
-        if tensor is None or wider is None:
-            continue
-        if all(node.op_type == "DequantizeLinear" for node in readers):
-            values = tensor.numpy().astype(wider.numpy())
-            value.const_value = ir.tensor(values, name=value.name)
+        tensor, readers = value.const_value, {node.op_type for node, _ in value.uses()}
+        if tensor is not None and tensor.dtype in WIDER and readers <= {"DequantizeLinear"}:
+            wider = WIDER[tensor.dtype]
+            value.const_value = ir.tensor(tensor.numpy().astype(wider.numpy()), name=value.name)
             value.type = ir.TensorType(wider)
 
 
