@@ -93,9 +93,7 @@ class Computation:
         work = work_of_regions(
             self._network, self.computed(part), self.regions(box, part), self.reduction(part)
         )
-        if part[0] == 0:
-            return work
-        return replace(work, vector=work.vector + volume(box))
+        return replace(work, vector=work.vector + volume(box)) if part[0] > 0 else work
 
     def _find_regions(self, box: Box, part: Interval) -> dict[str, Box]:
         computed = self.computed(part)
