@@ -124,15 +124,7 @@ def _alone(operator: Operator) -> Group:
 class Division:
     """Operators in place of one, whose name and result the last one takes over.
 
-    Parameters
-    ----------
-    tensors
-        Of the network; the division adds its own.
-
-    Attributes
-    ----------
-    operators
-        In topological order.
+    They are in topological order; ``tensors`` are the network's, to which their own are added.
     """
 
     def __init__(self, operator: Operator, tensors: dict[str, Tensor]) -> None:

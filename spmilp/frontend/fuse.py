@@ -38,13 +38,8 @@ def fuse(
 ) -> tuple[Group, ...]:
     """Return the groups of a network, whose outputs no views write, in topological order.
 
-    Parameters
-    ----------
-    kinds
-        Operators are only fused if one of these kinds of core can run all of them; with no kinds
-        given, always.
-    fits
-        Operators are only fused into groups of which it is true.
+    Operators are only fused if one of the ``kinds`` of core, where any are given, can run all of
+    them, and into groups of which ``fits`` is true.
     """
     fuser = _Fuser(network, kinds)
     fuser.fits = fits
@@ -86,8 +81,6 @@ class _Fuser:
 
     Attributes
     ----------
-    fits
-        Says whether a group may be made; ``None`` where all may.
     readers
         For each operator, those that read its result; ``None`` when it must be in memory because it
         is an output or because another view shows it.

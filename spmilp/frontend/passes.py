@@ -94,10 +94,7 @@ CHANGES |= {f"no-{name}": {name: False} for name in SWITCHES}
 def passes_from(text: str) -> Passes:
     """Read ``fuse=tvm,no-cse`` and its like: changes from the default, with commas between them.
 
-    Raises
-    ------
-    ArgumentError
-        If there is no such pass.
+    Raises an ``ArgumentError`` if there is no such pass.
     """
     found = DEFAULT_PASSES
     for change in filter(None, map(str.strip, text.split(","))):

@@ -18,12 +18,8 @@ from spmilp.frontend.find import find_model
 def read_model(path: Path) -> tuple[ir.Model, str]:
     """Return the model of a file, its nodes in topological order, and the file's SHA-256.
 
-    Tensors in files of their own stay there until they are used; they need not exist.
-
-    Raises
-    ------
-    FileError
-        If the file cannot be read, is no ONNX model, or its graph is broken or cyclic.
+    Tensors in files of their own stay there until they are used; they need not exist. Raises a
+    ``FileError`` if the file cannot be read, is no ONNX model, or its graph is broken or cyclic.
     """
     content = read_bytes(find_model(str(path)))
     proto = _decode(path, content)

@@ -17,12 +17,8 @@ def group_regions(
     """Return the box of every tensor that a group touches to compute ``box`` of its output.
 
     Tensors between its operators are among them. Where several operators read one tensor, the box
-    covers what all of them need; what is not needed at all is missing.
-
-    Parameters
-    ----------
-    reduction
-        The part of the anchor's reduction; ``None`` for all of it.
+    covers what all of them need; what is not needed at all is missing. ``reduction`` is the part of
+    the anchor's reduction; ``None`` for all of it.
     """
     regions: dict[str, Box] = {group.output: box}
     known = geometries(network)

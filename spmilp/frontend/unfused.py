@@ -12,16 +12,9 @@ from spmilp.frontend.operators.registry import family_of
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class UnfusedNetwork:
-    """A network that is not fused yet.
+    """A network that is not fused yet: operators in topological order.
 
-    Parameters
-    ----------
-    operators
-        In topological order.
-    tensors
-        At least those that the operators read and write, and the inputs and outputs.
-    inputs, outputs
-        Names of tensors.
+    Its tensors are at least those that they read and write, and the inputs and outputs.
     """
 
     operators: tuple[Operator, ...]

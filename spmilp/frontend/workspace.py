@@ -72,14 +72,8 @@ def workspace_of(
     What is computed stays; copies of operands are there for one call, behind all that. A chain of
     calls that may each write over what they read, up to the last call, writes into the result.
 
-    Parameters
-    ----------
-    regions, part
-        As of :func:`spmilp.frontend.regions.group_regions`.
-    notes
-        Those of :func:`notes_of`.
-    gives_sums
-        Whether the output is partial sums.
+    ``regions`` and ``part`` are as of :func:`~spmilp.frontend.regions.group_regions`, ``notes``
+    those of :func:`notes_of`; ``gives_sums`` says whether the output is partial sums.
     """
     tensors, last = network.tensors, dict[str, int]()
     called = [each for each in enumerate(group.operators) if each[1].output in regions]
@@ -165,12 +159,8 @@ def notes_of(
 
     A slice may lie as it does in its parent, for plans may read it from a residency of that.
 
-    Parameters
-    ----------
-    pieces, results, in_place
-        What a task reads, how many buffers it writes, and over what it may write which of them.
-    boxes
-        Of each of the group's inputs that it reads.
+    Of a task these are the ``pieces`` and the ``boxes`` of the group's inputs that it reads, how
+    many buffers it writes (``results``), and over what it may write which of them (``in_place``).
     """
     notes = {RESULT} if results > 1 else set[str]()
     known, overwritten = set[str](), {read for read, _ in in_place}

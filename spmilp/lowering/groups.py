@@ -49,12 +49,8 @@ class Computation:
     """The reads and the work of tasks of one group.
 
     Only the task of a tile's last part applies what follows the anchor, and reads what that needs;
-    the others compute the group up to its anchor.
-
-    Parameters
-    ----------
-    length
-        Of the reduction of which tasks compute parts.
+    the others compute the group up to its anchor. ``length`` is that of the reduction of which they
+    compute parts.
     """
 
     def __init__(self, network: Network, group: Group, length: int) -> None:

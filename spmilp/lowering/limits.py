@@ -117,14 +117,8 @@ class DmaLimits:
         a controller, the axis that gives the fewest pieces is cut into single positions. For too
         many bytes the outermost one is cut into as few pieces as possible.
 
-        Raises a ``SpmilpError`` if not even one element can be moved.
-
-        Parameters
-        ----------
-        extent
-            Elements along each axis, in memory order.
-        strides
-            Bytes between neighbours along each axis in the container.
+        ``extent`` are the elements along each axis, in memory order, ``strides`` the bytes between
+        neighbours. Raises a ``SpmilpError`` if not even one element can be moved.
         """
         counts = [1] * len(extent)
         while self._too_much_for_one(_sizes(extent, counts), item, strides):

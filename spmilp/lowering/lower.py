@@ -49,10 +49,7 @@ class TileTask:
 class TiledGroup:
     """A group and its tasks: tile by tile in row-major order, the parts of a tile in sequence.
 
-    Parameters
-    ----------
-    waves
-        Parts of the first axis that are computed one after another; see :class:`Tiling`.
+    Its ``waves`` are parts of the first axis, one computed after another; see :class:`Tiling`.
     """
 
     group: Group

@@ -210,10 +210,7 @@ def initial_grid(
     bytes is taken, where each transfer counts what could move during its set-up and latency; the
     finest among equal ones.
 
-    Parameters
-    ----------
-    reads
-        For each group that reads it, the distinct boxes that its tasks read.
+    ``reads`` are, for each group that reads it, the distinct boxes that its tasks read.
     """
     all_reads = [box for boxes in reads for box in boxes]
     covered = covered_by(all_reads)
@@ -231,13 +228,7 @@ def initial_grid(
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One slice of what a task reads.
-
-    Parameters
-    ----------
-    whole
-        The cell of the grid that it is; ``None`` when it is a part of one.
-    """
+    """A slice that a task reads, and the ``whole`` cell that it is; ``None`` for a part of one."""
 
     index: SliceIdx
     whole: Box | None

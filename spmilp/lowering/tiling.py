@@ -141,13 +141,7 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class TileGrid(Grid):
-    """The output tiles of one group.
-
-    Parameters
-    ----------
-    parts
-        Half-open intervals of the reduction, in order.
-    """
+    """The output tiles of one group, and the parts of its reduction in order."""
 
     parts: tuple[Interval, ...] = field(kw_only=True)
 
@@ -208,12 +202,8 @@ def grid_of_reads(boxes: Iterable[Box], covered: Grid) -> Grid:
     Where the boxes' intervals along an axis are disjoint, they are the grid's. Where successive
     ones overlap (halos), the cut lies in the middle of what they share: pieces then match the
     group's tiling, and a halo is a slice of the neighbour's piece. Intervals that lie in others
-    make no cut.
-
-    Parameters
-    ----------
-    covered
-        What the grid has to cover: for each axis the disjoint intervals that any group reads.
+    make no cut. ``covered`` is what the grid has to cover: the disjoint intervals of each axis that
+    any group reads.
     """
     intervals = [sorted(set(axis)) for axis in zip(*boxes, strict=True)]
     cuts = map(_cuts, intervals)

@@ -179,19 +179,12 @@ def clean_up(
 ) -> ir.Model:
     """Return a model that computes the same with static shapes, few kinds of nodes and no waste.
 
-    Parameters
-    ----------
-    dims
-        Lengths of dynamic dimensions by name.
-    known
-        Kinds of operators to keep whole although ONNX defines them by others.
-    chosen
-        The passes that are on; the others always are.
+    ``dims`` are lengths of dynamic dimensions by name, ``known`` the kinds of operators to keep
+    whole although ONNX defines them by others, ``chosen`` the passes that are on where one can
+    choose.
 
-    Raises
-    ------
-    SpmilpError
-        If a dimension is unknown or stays unbound, or the operator set cannot be upgraded.
+    Raises a ``SpmilpError`` if a dimension is unknown or stays unbound, or the operator set cannot
+    be upgraded.
     """
     try:
         with quiet_libraries():

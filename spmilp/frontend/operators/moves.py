@@ -410,12 +410,7 @@ def keeps_boxes(operator: Operator, tensors: Mapping[str, Tensor]) -> bool:
 def covering_box(source: Extents, target: Extents, box: Box) -> Box:
     """Return the least box of a tensor that covers a box of its reshaped self.
 
-    Parameters
-    ----------
-    source, target
-        Shape of the tensor, and its shape after reshaping; as many elements.
-    box
-        Of the reshaped tensor.
+    ``source`` is the shape of the tensor, ``target`` that after reshaping, of as many elements.
     """
     result: list[Interval] = []
     for (first, last), (begin, end) in _matching_axes(source, target):
