@@ -169,12 +169,9 @@ class Division:
     def add(self, kind: str, *inputs: str, **attributes: Attribute) -> str:
         """Add an operator and return the name of its result."""
         output, given = self._new_name(kind), [self._tensors[name] for name in inputs]
+        name = output.replace(self.operator.output, self.operator.name, 1)
         operator = Operator(
-            name=output.replace(self.operator.output, self.operator.name, 1),
-            kind=kind,
-            inputs=inputs,
-            output=output,
-            attributes=attributes,
+            name=name, kind=kind, inputs=inputs, output=output, attributes=attributes
         )
         dtype = TYPES.get(kind) or self.dtype(inputs[-1])
         if is_view(operator):

@@ -101,14 +101,14 @@ def passes_from(text: str) -> Passes:
         rooms = change.removeprefix(ROOMS).split("/")
         if change.startswith(ROOMS) and all(map(str.isdecimal, rooms)):
             found = replace(found, rooms=tuple(map(int, rooms)))
-            continue
-        if change not in CHANGES:
+        elif change in CHANGES:
+            found = replace(found, **CHANGES[change])
+        else:
             raise ArgumentError(
                 f"passes: {change!r}{near_matches(change, tuple(CHANGES))}; there are "
                 f"{', '.join(CHANGES)}, {ROOMS}BYTES",
                 is_option=True,
             )
-        found = replace(found, **CHANGES[change])
     return found
 
 

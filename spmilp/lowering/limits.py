@@ -97,12 +97,8 @@ def working_set(
 class DmaLimits:
     """Limits that every engine of a machine meets, so that any of them may be chosen.
 
-    Parameters
-    ----------
-    longest, dimensions
-        As of :class:`~spmilp.machine.machine.Engine`.
-    controllers
-        Those of its engines that cannot express every copy.
+    They are those of :class:`~spmilp.machine.machine.Engine`, and the controllers that cannot
+    express every copy.
     """
 
     longest: Bytes | None

@@ -26,17 +26,9 @@ from spmilp.units import Box, BufferIdx, Cycles, Femtojoules, SliceIdx
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TileTask:
-    """One task of a group.
+    """One task of a group: a box of its output, and a position in ``TileGrid.parts``.
 
-    Parameters
-    ----------
-    box
-        The tile of the group's output.
-    part
-        Position in ``TileGrid.parts``.
-    reads
-        The box that it reads of each of the group's inputs; inputs of which it reads nothing are
-        left out.
+    Inputs of the group of which it reads nothing are missing in ``reads``.
     """
 
     box: Box

@@ -21,12 +21,8 @@ from spmilp.units import Box, BufferIdx, Bytes, Extents, MemoryIdx, SliceIdx, Te
 class Value:
     """Something that tasks read or write: a tensor, or the partial sums of one part of a group.
 
-    Parameters
-    ----------
-    of
-        What ``Tile.of`` says: the tensor, or for partial sums the group.
-    reduction
-        What a partial sum covers; ``None`` for a tensor.
+    It is ``of`` the tensor, or for partial sums of the group, as ``Tile.of`` says, and
+    ``reduction`` is what a partial sum covers; ``None`` for a tensor.
     """
 
     name: str

@@ -22,12 +22,8 @@ SIMPLE = "simple"
 class Taps:
     """For each output position, the input positions it is made of and their weights.
 
-    Parameters
-    ----------
-    positions, weights
-        Shape ``(taps, outputs)``; positions lie inside the input.
-    outside
-        Outputs that take the extrapolation value; their weights are 0.
+    Of shape ``(taps, outputs)``; positions lie inside the input. Outputs ``outside`` take the
+    extrapolation value; their weights are 0.
     """
 
     positions: NDArray[np.int64]
