@@ -158,13 +158,12 @@ class DmaLimits:
     ) -> int:
         """Return the axis to cut: one that suffices and is shortest, else the outermost one."""
         sizes = _sizes(extent, counts)
-        long_axes = [axis for axis, size in enumerate(sizes) if size > 1]
-        enough = []
-        for axis in long_axes:
+        axes = sorted((extent[axis], axis) for axis, size in enumerate(sizes) if size > 1)
+        for _, axis in axes:
             trial = (*sizes[:axis], 1, *sizes[axis + 1 :])
             if not self._too_much_for_one(trial, item, strides):
-                enough.append((extent[axis], axis))
-        return min(enough)[-1] if enough else long_axes[0]
+                return axis
+        return min(axis for _, axis in axes)
 
 
 def dma_limits(machine: Machine) -> DmaLimits:

@@ -241,6 +241,7 @@ def _tasks(
     for number, task in enumerate(tiled.tasks, start=first):
         cycles, energy = cost(task.work)
         start, stop = parts[task.part]
+        reduction = None if len(parts) == 1 else (start, stop)
         is_last = task.part == len(parts) - 1
         result = find(group.output) if is_last else find(group.name, (0, stop))
         written = {cell: result.first + k for k, cell, _ in result.grid.overlapping(task.box)}
@@ -252,10 +253,8 @@ def _tasks(
         for stored, box in operands:
             pieces = slices.covering(stored, box)
             reads |= dict.fromkeys(piece.index for piece in pieces)
-            adds_up = stored.value.reduction is not None
-            if (adds_up and stored.value.item == result.value.item) or (
-                stored.value.of in overwritable
-            ):
+            adds_up = stored.value.reduction is not None and stored.value.item == result.value.item
+            if adds_up or stored.value.of in overwritable:
                 # Whole buffers that are the same boxes as buffers written.
                 in_place += (
                     (piece.index, written[piece.whole])
@@ -269,16 +268,12 @@ def _tasks(
         able = (kind for kind, count in zip(kinds, cycles, strict=True) if count is not None)
         yield Task(
             index=number,
-            name=name if len(parts) == 1 else f"{name}/{start}:{stop}",
+            name=name if reduction is None else f"{name}/{start}:{stop}",
             cycles=cycles,
             reads=tuple(reads),
             writes=tuple(written.values()),
             scratch=stated_bytes(needed, group.operators[group.anchor].kind, able),
             in_place=tuple(in_place),
             energy=energy,
-            tile=Tile(
-                of=group.name,
-                box=task.box,
-                reduction=None if len(parts) == 1 else (start, stop),
-            ),
+            tile=Tile(of=group.name, box=task.box, reduction=reduction),
         )
