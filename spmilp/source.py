@@ -120,13 +120,9 @@ def what_is_mapped(
 ) -> ProblemSource | NetworkSource:
     """Read a problem, or a model and a machine.
 
-    Raises
-    ------
-    ArgumentError
-        If options are for models and this is a problem, or if the objective is energy and the
-        machine states no energies.
-    SpmilpError
-        If a file cannot be used, an operator cannot be lowered, or pins cannot be kept.
+    Raises an ``ArgumentError`` if options are for models and this is a problem, or if the objective
+    is energy and the machine states no energies; another ``SpmilpError`` if a file cannot be used,
+    an operator cannot be lowered, or pins cannot be kept.
     """
     if not isinstance(model, Problem) and not str(model).endswith(".json"):
         return _network_source(str(model), machine, options, observer)

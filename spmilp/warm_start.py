@@ -309,26 +309,23 @@ class Lock:
                 wanted[here[0].thing] = was.address
         found = with_addresses(problem, plan, wanted)
         now = _lying(problem, found.plan)
-        lost = {
-            place: reason
-            for place, why in why_not.items()
-            if (reason := why or found.why_not.get(now[place][0].thing, ""))
-        }
-        moved = tuple(
-            Moved(
-                name=place.name,
-                memory=place.memory,
-                before=single[place].address,
-                now=now[place][0].address if len(now.get(place, ())) == 1 else None,
-                why=reason,
-            )
-            for place, reason in lost.items()
-        )
+        lost: dict[Place, Moved] = {}
+        for place, why in why_not.items():
+            here, was = now.get(place, []), single[place]
+            reason = why or found.why_not.get(here[0].thing, "")
+            if reason:
+                lost[place] = Moved(
+                    name=place.name,
+                    memory=place.memory,
+                    before=was.address,
+                    now=here[0].address if len(here) == 1 else None,
+                    why=reason,
+                )
         return found.plan, AddressStability(
             origin=self.hint.name,
-            kept=len(single) - len(moved),
+            kept=len(single) - len(lost),
             tensors=sum(not place.start for place in single.keys() - lost),
-            moved=moved,
+            moved=tuple(lost.values()),
             left_free=len(locked) - len(single),
             measures=found.plan.claim,
             unlocked=None,

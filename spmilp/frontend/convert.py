@@ -15,19 +15,8 @@ import onnx_ir.passes.common as passes
 from numpy.typing import NDArray
 
 from spmilp.errors import UnsupportedOperatorError
-from spmilp.frontend.cleanup.constants import (
-    MOST_ELEMENTS,
-    elements_of,
-    fill_of,
-    is_shape_only,
-)
-from spmilp.frontend.cleanup.nodes import (
-    MALFORMED,
-    first_line,
-    name_of,
-    origin_of,
-    reason_of,
-)
+from spmilp.frontend.cleanup.constants import MOST_ELEMENTS, elements_of, fill_of, is_shape_only
+from spmilp.frontend.cleanup.nodes import MALFORMED, first_line, name_of, origin_of, reason_of
 from spmilp.frontend.cleanup.quantisation import ROUNDS_WITH_ZERO
 from spmilp.frontend.graph import Attribute, Attributed, Operator, Quantisation, Scale, Tensor
 from spmilp.frontend.operators.reductions import EACH as REDUCTIONS
@@ -156,7 +145,6 @@ def _is_lowerable(node: ir.Node) -> None:
 
 
 def _tensor(value: ir.Value) -> Tensor:
-    data = None
     if value.const_value is not None:
         if value.dtype is None:
             value.type = ir.TensorType(value.const_value.dtype)

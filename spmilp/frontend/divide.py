@@ -124,15 +124,7 @@ def _alone(operator: Operator) -> Group:
 class Division:
     """Operators in place of one, whose name and result the last one takes over.
 
-    Parameters
-    ----------
-    tensors
-        Of the network; the division adds its own.
-
-    Attributes
-    ----------
-    operators
-        In topological order.
+    They are in topological order; ``tensors`` are the network's, to which their own are added.
     """
 
     def __init__(self, operator: Operator, tensors: dict[str, Tensor]) -> None:
@@ -177,12 +169,9 @@ class Division:
     def add(self, kind: str, *inputs: str, **attributes: Attribute) -> str:
         """Add an operator and return the name of its result."""
         output, given = self._new_name(kind), [self._tensors[name] for name in inputs]
+        name = output.replace(self.operator.output, self.operator.name, 1)
         operator = Operator(
-            name=output.replace(self.operator.output, self.operator.name, 1),
-            kind=kind,
-            inputs=inputs,
-            output=output,
-            attributes=attributes,
+            name=name, kind=kind, inputs=inputs, output=output, attributes=attributes
         )
         dtype = TYPES.get(kind) or self.dtype(inputs[-1])
         if is_view(operator):

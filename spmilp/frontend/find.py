@@ -16,15 +16,8 @@ LIGHT_PREFIX = "onnx:"
 def find_model(name: str) -> Path:
     """Return the file that a model's name stands for.
 
-    Parameters
-    ----------
-    name
-        A path, or ``onnx:light_resnet50`` for a graph of the installed ``onnx`` package.
-
-    Raises
-    ------
-    FileError
-        If there is none; the message lists names that are near.
+    That is a path, or ``onnx:light_resnet50`` for a graph of the installed ``onnx`` package. Raises
+    a ``FileError`` if there is none; the message lists names that are near.
     """
     if name.startswith(LIGHT_PREFIX):
         return _find_light_model(name.removeprefix(LIGHT_PREFIX))

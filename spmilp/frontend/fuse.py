@@ -19,7 +19,6 @@ from spmilp.frontend.operators.registry import core_operator, family_of
 from spmilp.frontend.passes import Fuse
 from spmilp.frontend.unfused import UnfusedNetwork, is_view, present_inputs
 from spmilp.machine.machine import CoreKind
-from spmilp.units import Extents
 
 ANCHORS = frozenset({Fusion.COMPLEX, Fusion.REDUCTION})
 BOX_TO_BOX = frozenset({"Pad", "Transpose", "Trilu"})
@@ -39,13 +38,8 @@ def fuse(
 ) -> tuple[Group, ...]:
     """Return the groups of a network, whose outputs no views write, in topological order.
 
-    Parameters
-    ----------
-    kinds
-        Operators are only fused if one of these kinds of core can run all of them; with no kinds
-        given, always.
-    fits
-        Operators are only fused into groups of which it is true.
+    Operators are only fused if one of the ``kinds`` of core, where any are given, can run all of
+    them, and into groups of which ``fits`` is true.
     """
     fuser = _Fuser(network, kinds)
     fuser.fits = fits
@@ -87,8 +81,6 @@ class _Fuser:
 
     Attributes
     ----------
-    fits
-        Says whether a group may be made; ``None`` where all may.
     readers
         For each operator, those that read its result; ``None`` when it must be in memory because it
         is an output or because another view shows it.
@@ -97,12 +89,14 @@ class _Fuser:
     """
 
     def __init__(self, network: UnfusedNetwork, kinds: Sequence[CoreKind]) -> None:
-        self._network, self._kinds = network, kinds
+        self._kinds = kinds
         self.fits: Callable[[Group], bool] | None = None
         self._producers = network.producers()
         self._order = {name: at for at, name in enumerate(self._producers)}
         self.operators = [operator for operator in network.operators if not is_view(operator)]
         self._classes = [family_of(operator.kind).fusion for operator in self.operators]
+        shapes = (network.tensors[operator.output].shape for operator in self.operators)
+        self._shapes = [*map(without_ones, shapes)]
         # For each operator the members of its group; members share the set.
         self._members = [{position} for position in range(len(self._classes))]
         positions = {operator.output: at for at, operator in enumerate(self.operators)}
@@ -159,7 +153,8 @@ class _Fuser:
     def _all_like(self, anchor: int, path: Sequence[int]) -> bool:
         """Return whether element-wise operators keep the shape of an anchor."""
         return all(
-            self._classes[p] is Fusion.ELEMENTWISE and self._same_shape(anchor, p) for p in path
+            self._classes[p] is Fusion.ELEMENTWISE and self._shapes[p] == self._shapes[anchor]
+            for p in path
         )
 
     def _all_light(self, path: Sequence[int]) -> bool:
@@ -185,7 +180,7 @@ class _Fuser:
             return
         (reader,) = readers
         if self._classes[reader] is Fusion.ELEMENTWISE:
-            allowed = not reductions_only and self._same_shape(last, reader)
+            allowed = not reductions_only and self._shapes[last] == self._shapes[reader]
         else:
             allowed = self._classes[reader] is Fusion.REDUCTION and self._is_data(last, reader)
             allowed = allowed and (reductions_only or not self._looks_up(last))
@@ -232,12 +227,6 @@ class _Fuser:
 
     def _is_light(self, position: int) -> bool:
         return self._all_light([*self._members[position]])
-
-    def _shape(self, position: int) -> Extents:
-        return self._network.tensors[self.operators[position].output].shape
-
-    def _same_shape(self, a: int, b: int) -> bool:
-        return without_ones(self._shape(a)) == without_ones(self._shape(b))
 
     def _group(self, index: int, members: set[int]) -> Group:
         exit_ = max(members)

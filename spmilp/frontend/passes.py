@@ -94,24 +94,21 @@ CHANGES |= {f"no-{name}": {name: False} for name in SWITCHES}
 def passes_from(text: str) -> Passes:
     """Read ``fuse=tvm,no-cse`` and its like: changes from the default, with commas between them.
 
-    Raises
-    ------
-    ArgumentError
-        If there is no such pass.
+    Raises an ``ArgumentError`` if there is no such pass.
     """
     found = DEFAULT_PASSES
     for change in filter(None, map(str.strip, text.split(","))):
         rooms = change.removeprefix(ROOMS).split("/")
         if change.startswith(ROOMS) and all(map(str.isdecimal, rooms)):
             found = replace(found, rooms=tuple(map(int, rooms)))
-            continue
-        if change not in CHANGES:
+        elif change in CHANGES:
+            found = replace(found, **CHANGES[change])
+        else:
             raise ArgumentError(
                 f"passes: {change!r}{near_matches(change, tuple(CHANGES))}; there are "
                 f"{', '.join(CHANGES)}, {ROOMS}BYTES",
                 is_option=True,
             )
-        found = replace(found, **CHANGES[change])
     return found
 
 

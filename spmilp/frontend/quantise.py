@@ -25,16 +25,10 @@ Operand: TypeAlias = tuple[str, Scale | None]
 
 
 class End(NamedTuple):
-    """How a pattern ends.
+    """How a pattern ends: the tensor that is written, and its scale; ``None`` for floats.
 
-    Parameters
-    ----------
-    output, scale
-        The tensor that is written; ``None`` for floats.
-    low, high
-        Limits that a Relu or Clip sets, infinite without one.
-    absorbed
-        Outputs of the operators taken in: Relu, Clip, QuantizeLinear.
+    ``low`` and ``high`` are the limits that a Relu or Clip sets, ``absorbed`` the outputs of the
+    operators taken in: Relu, Clip, QuantizeLinear.
     """
 
     output: str

@@ -18,12 +18,8 @@ from spmilp.frontend.find import find_model
 def read_model(path: Path) -> tuple[ir.Model, str]:
     """Return the model of a file, its nodes in topological order, and the file's SHA-256.
 
-    Tensors in files of their own stay there until they are used; they need not exist.
-
-    Raises
-    ------
-    FileError
-        If the file cannot be read, is no ONNX model, or its graph is broken or cyclic.
+    Tensors in files of their own stay there until they are used; they need not exist. Raises a
+    ``FileError`` if the file cannot be read, is no ONNX model, or its graph is broken or cyclic.
     """
     content = read_bytes(find_model(str(path)))
     proto = _decode(path, content)
@@ -93,13 +89,10 @@ def _external_data_lies_beside_it(path: Path, graph: ir.Graph) -> None:
         if not isinstance(tensor, ir.ExternalTensor):
             continue
         file = (path.parent / tensor.location).resolve()
-        if not file.is_relative_to(folder):
-            why = f"lies in {str(tensor.location)!r}, outside the model's folder"
-        elif file.exists() and not file.is_file():
-            why = f"lies in {str(tensor.location)!r}, which is no ordinary file"
-        else:
-            continue
-        raise FileError(f"{path}: tensor {name!r} {why}")
+        is_inside = file.is_relative_to(folder)
+        if not is_inside or (file.exists() and not file.is_file()):
+            why = "which is no ordinary file" if is_inside else "outside the model's folder"
+            raise FileError(f"{path}: tensor {name!r} lies in {str(tensor.location)!r}, {why}")
 
 
 def _all_tensors(graph: ir.Graph) -> Iterator[tuple[str | None, ir.TensorProtocol | None]]:

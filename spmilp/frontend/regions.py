@@ -17,12 +17,8 @@ def group_regions(
     """Return the box of every tensor that a group touches to compute ``box`` of its output.
 
     Tensors between its operators are among them. Where several operators read one tensor, the box
-    covers what all of them need; what is not needed at all is missing.
-
-    Parameters
-    ----------
-    reduction
-        The part of the anchor's reduction; ``None`` for all of it.
+    covers what all of them need; what is not needed at all is missing. ``reduction`` is the part of
+    the anchor's reduction; ``None`` for all of it.
     """
     regions: dict[str, Box] = {group.output: box}
     known = geometries(network)
@@ -69,8 +65,7 @@ def work_of_regions(
     reduction: tuple[int, int] | None = None,
 ) -> Work:
     """Return the work of a group for the boxes that :func:`group_regions` has found."""
-    vector = 0
-    anchor = Work()
+    vector, anchor = 0, Work()
     known = geometries(network)
     for position, operator in enumerate(group.operators):
         if operator.output not in regions:
@@ -120,19 +115,12 @@ def overwritable_inputs(network: Network, group: Group) -> frozenset[str]:
     if not network.passes.sharing:
         return frozenset()
     output = network.tensors[group.output]
-    found: set[str] = set()
-    spoilt: set[str] = set()
-    aligned = {group.output}
+    found, spoilt = {group.output}, set[str]()
     for operator in reversed(group.operators):
-        keeps = operator.output in aligned and is_elementwise(operator)
-        for name in operator.inputs:
-            if not name:
-                continue
-            if keeps and network.tensors[name].shape == output.shape:
-                aligned.add(name)
-                found.add(name)
-            else:
-                spoilt.add(name)
+        keeps = operator.output in found and is_elementwise(operator)
+        for name in filter(None, operator.inputs):
+            aligned = keeps and network.tensors[name].shape == output.shape
+            (found if aligned else spoilt).add(name)
     found = (found - spoilt) & set(group.inputs)
     return frozenset(name for name in found if network.tensors[name].dtype == output.dtype)
 

@@ -6,7 +6,6 @@ from spmilp.frontend.graph import Network, Operator
 from spmilp.frontend.operators.geometry import Geometry
 from spmilp.frontend.operators.registry import geometries
 from spmilp.frontend.quantise import MOVING, WEIGHTED
-from spmilp.units import Box
 
 
 def check_groups(network: Network) -> None:
@@ -44,13 +43,11 @@ def _faults(network: Network, operator: Operator, geometry: Geometry) -> Iterato
 
 def _scales_of_sums(operator: Operator, geometry: Geometry, axis: int | None) -> Iterator[str]:
     """What the first and the last element of the result read of a weight must have one scale."""
-    channels = 1 if operator.kind.startswith("Conv") else len(geometry.shape) - 1
-    ends: list[Box] = [
-        tuple((0, 1) for _ in geometry.shape),
-        tuple((length - 1, length) for length in geometry.shape),
-    ]
-    for box in ends if axis is not None else ():
-        read, weight = geometry.reads(box)[1], geometry.inputs[1]
+    shape, weight = geometry.shape, geometry.inputs[1]
+    channels = 1 if operator.kind.startswith("Conv") else len(shape) - 1
+    for first in ((0,) * len(shape), tuple(length - 1 for length in shape)):
+        box = tuple((at, at + 1) for at in first)
+        read = geometry.reads(box)[1]
         if read is None or weight is None or axis is None:
             continue
         channel = box[channels][0] % weight[axis]

@@ -6,22 +6,15 @@ from dataclasses import dataclass, replace
 
 from spmilp.frontend.graph import Operator, Tensor
 from spmilp.frontend.operators.geometry import Fusion
-from spmilp.frontend.operators.moves import Reshape
+from spmilp.frontend.operators.moves import shows_all
 from spmilp.frontend.operators.registry import family_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class UnfusedNetwork:
-    """A network that is not fused yet.
+    """A network that is not fused yet: operators in topological order.
 
-    Parameters
-    ----------
-    operators
-        In topological order.
-    tensors
-        At least those that the operators read and write, and the inputs and outputs.
-    inputs, outputs
-        Names of tensors.
+    Its tensors are at least those that they read and write, and the inputs and outputs.
     """
 
     operators: tuple[Operator, ...]
@@ -91,7 +84,7 @@ def _reshaped_result(network: UnfusedNetwork, view: Operator) -> str | None:
     """Return the tensor of which ``view`` shows all bytes in order, if it can be an output."""
     producers = network.producers()
     producer: Operator | None = view
-    while producer and producer.kind in Reshape.kinds and producer.quantisation is None:
+    while producer and shows_all(producer):
         source = producer.inputs[0]
         producer = producers.get(source)
         if producer is None or source in network.outputs:
@@ -113,9 +106,6 @@ def _copied(network: UnfusedNetwork, position: int, name: str) -> UnfusedNetwork
         network = _renamed(network, {name: source})
     else:
         target = name if name not in network.tensors else _free_name(network, f"{name}/copy")
-    outputs = [*network.outputs]
-    outputs[position] = target
-    network = replace(network, outputs=tuple(outputs))
     is_taken = any(operator.name == target for operator in network.operators)
     label = f"{target}_2" if is_taken else target
     copy = Operator(name=label, kind="Identity", inputs=(source,), output=target)
@@ -125,6 +115,7 @@ def _copied(network: UnfusedNetwork, position: int, name: str) -> UnfusedNetwork
         network,
         operators=(*network.operators, copy),
         tensors={**network.tensors, target: written},
+        outputs=(*network.outputs[:position], target, *network.outputs[position + 1 :]),
     )
 
 

@@ -11,8 +11,10 @@ from typing import NamedTuple, TypeAlias
 
 from spmilp.frontend.graph import Group, Network, Operator
 from spmilp.frontend.operators.boxes import extents, volume
-from spmilp.frontend.operators.geometry import Fusion, Part, Reads
-from spmilp.frontend.operators.registry import family_of, geometries
+from spmilp.frontend.operators.geometry import Part, Reads
+from spmilp.frontend.operators.moves import shows_all
+from spmilp.frontend.operators.registry import geometries
+from spmilp.frontend.regions import is_elementwise
 from spmilp.machine.machine import CoreKind
 from spmilp.problem.problem import Buffer, BufferKind, Slice
 from spmilp.units import Box, BufferIdx, Bytes, Extents, SliceIdx, align_up
@@ -44,7 +46,7 @@ class Workspace(NamedTuple):
 
 def keeps_bytes(operator: Operator, own: Box, reads: Reads) -> bool:
     """Say whether a box of a view has the bytes of the box of its input, in their order."""
-    return _is_view(operator) and reads[0] is not None and volume(reads[0]) == volume(own)
+    return shows_all(operator) and reads[0] is not None and volume(reads[0]) == volume(own)
 
 
 def computes_in_order(operator: Operator) -> bool:
@@ -53,12 +55,7 @@ def computes_in_order(operator: Operator) -> bool:
     That is, of an input with as many elements of the same size: element-wise kernels go from one
     element to the next.
     """
-    return family_of(operator.kind).fusion is Fusion.ELEMENTWISE or _is_view(operator)
-
-
-def _is_view(operator: Operator) -> bool:
-    is_quantised = operator.quantisation is not None
-    return operator.kind in ("Flatten", "Reshape", "Squeeze", "Unsqueeze") and not is_quantised
+    return is_elementwise(operator) or shows_all(operator)
 
 
 def workspace_of(
@@ -75,14 +72,8 @@ def workspace_of(
     What is computed stays; copies of operands are there for one call, behind all that. A chain of
     calls that may each write over what they read, up to the last call, writes into the result.
 
-    Parameters
-    ----------
-    regions, part
-        As of :func:`spmilp.frontend.regions.group_regions`.
-    notes
-        Those of :func:`notes_of`.
-    gives_sums
-        Whether the output is partial sums.
+    ``regions`` and ``part`` are as of :func:`~spmilp.frontend.regions.group_regions`, ``notes``
+    those of :func:`notes_of`; ``gives_sums`` says whether the output is partial sums.
     """
     tensors, last = network.tensors, dict[str, int]()
     called = [each for each in enumerate(group.operators) if each[1].output in regions]
@@ -168,12 +159,8 @@ def notes_of(
 
     A slice may lie as it does in its parent, for plans may read it from a residency of that.
 
-    Parameters
-    ----------
-    pieces, results, in_place
-        What a task reads, how many buffers it writes, and over what it may write which of them.
-    boxes
-        Of each of the group's inputs that it reads.
+    Of a task these are the ``pieces`` and the ``boxes`` of the group's inputs that it reads, how
+    many buffers it writes (``results``), and over what it may write which of them (``in_place``).
     """
     notes = {RESULT} if results > 1 else set[str]()
     known, overwritten = set[str](), {read for read, _ in in_place}

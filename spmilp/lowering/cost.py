@@ -36,8 +36,7 @@ def mac_cycles(work: Work, kind: CoreKind) -> Cycles | None:
     if arrays:
         return min(_array_steps(work, array) for array in arrays)
     lanes = lanes_of(kind, work.dtype)
-    macs = prod(trip for _, trip in work.loops)
-    return -(-macs // lanes) if lanes else None
+    return -(-work.macs // lanes) if lanes else None
 
 
 def lanes_of(kind: CoreKind, dtype: str) -> int:
@@ -75,7 +74,7 @@ def task_energy(work: Work, kind: CoreKind) -> Femtojoules | None:
     if not work.loops:
         return 0 if kind.mac_energy else None
     each = dict(kind.mac_energy).get(work.dtype)
-    return None if each is None else each * prod(trip for _, trip in work.loops)
+    return None if each is None else each * work.macs
 
 
 def cycles_by_kind(

@@ -49,12 +49,8 @@ class Computation:
     """The reads and the work of tasks of one group.
 
     Only the task of a tile's last part applies what follows the anchor, and reads what that needs;
-    the others compute the group up to its anchor.
-
-    Parameters
-    ----------
-    length
-        Of the reduction of which tasks compute parts.
+    the others compute the group up to its anchor. ``length`` is that of the reduction of which they
+    compute parts.
     """
 
     def __init__(self, network: Network, group: Group, length: int) -> None:
@@ -93,9 +89,7 @@ class Computation:
         work = work_of_regions(
             self._network, self.computed(part), self.regions(box, part), self.reduction(part)
         )
-        if part[0] == 0:
-            return work
-        return replace(work, vector=work.vector + volume(box))
+        return replace(work, vector=work.vector + volume(box)) if part[0] > 0 else work
 
     def _find_regions(self, box: Box, part: Interval) -> dict[str, Box]:
         computed = self.computed(part)
@@ -112,19 +106,10 @@ class Computation:
         return None if part == (0, self.length) else part
 
 
+@cached
 def computation_of(network: Network, group: Group) -> Computation:
     """Return what tasks of a group compute; one object, for all of its tilings."""
-    known = _computations(network)
-    if group.index not in known:
-        length = reduction_length(network, group)
-        known[group.index] = Computation(network, group, length)
-    return known[group.index]
-
-
-@cached
-def _computations(network: Network) -> dict[int, Computation]:
-    """Return a place for what is known of the groups of a network."""
-    return {}
+    return Computation(network, group, reduction_length(network, group))
 
 
 def class_of(network: Network, group: Group) -> Hashable:

@@ -49,18 +49,15 @@ def groups_that_do_not_fit(problem: Problem) -> Mapping[str, str]:
         if over > 0 and over > worst.get(group, (0, ""))[0]:
             memory = problem.machine.memories[index]
             capacity = memory.usable or 0
+            own = f" ({task.scratch} B of it are workspace of its kernels)" if task.scratch else ""
             worst[group] = (
                 over,
                 f"task {task.name}: needs {capacity + over} B at one time, but {memory.name}, the "
                 f"largest memory of a core that can run it, holds {capacity} B: {over} B over"
-                f"{_of_workspace(task)}; use a machine with larger scratchpads (spmilp explain "
+                f"{own}; use a machine with larger scratchpads (spmilp explain "
                 "tells how much larger)",
             )
     return {group: reason for group, (_, reason) in worst.items()}
-
-
-def _of_workspace(task: Task) -> str:
-    return f" ({task.scratch} B of it are workspace of its kernels)" if task.scratch else ""
 
 
 def _memories(machine: Machine) -> list[list[Memory]]:
@@ -100,12 +97,8 @@ def working_set(
 class DmaLimits:
     """Limits that every engine of a machine meets, so that any of them may be chosen.
 
-    Parameters
-    ----------
-    longest, dimensions
-        As of :class:`~spmilp.machine.machine.Engine`.
-    controllers
-        Those of its engines that cannot express every copy.
+    They are those of :class:`~spmilp.machine.machine.Engine`, and the controllers that cannot
+    express every copy.
     """
 
     longest: Bytes | None
@@ -120,14 +113,8 @@ class DmaLimits:
         a controller, the axis that gives the fewest pieces is cut into single positions. For too
         many bytes the outermost one is cut into as few pieces as possible.
 
-        Raises a ``SpmilpError`` if not even one element can be moved.
-
-        Parameters
-        ----------
-        extent
-            Elements along each axis, in memory order.
-        strides
-            Bytes between neighbours along each axis in the container.
+        ``extent`` are the elements along each axis, in memory order, ``strides`` the bytes between
+        neighbours. Raises a ``SpmilpError`` if not even one element can be moved.
         """
         counts = [1] * len(extent)
         while self._too_much_for_one(_sizes(extent, counts), item, strides):
@@ -171,13 +158,12 @@ class DmaLimits:
     ) -> int:
         """Return the axis to cut: one that suffices and is shortest, else the outermost one."""
         sizes = _sizes(extent, counts)
-        long_axes = [axis for axis, size in enumerate(sizes) if size > 1]
-        enough = []
-        for axis in long_axes:
+        axes = sorted((extent[axis], axis) for axis, size in enumerate(sizes) if size > 1)
+        for _, axis in axes:
             trial = (*sizes[:axis], 1, *sizes[axis + 1 :])
             if not self._too_much_for_one(trial, item, strides):
-                enough.append((extent[axis], axis))
-        return min(enough)[-1] if enough else long_axes[0]
+                return axis
+        return min(axis for _, axis in axes)
 
 
 def dma_limits(machine: Machine) -> DmaLimits:

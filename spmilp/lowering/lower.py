@@ -11,11 +11,7 @@ from spmilp.formats import collector_paused
 from spmilp.frontend.graph import Group, Network, Tensor
 from spmilp.frontend.operators.geometry import Work
 from spmilp.frontend.regions import overwritable_inputs
-from spmilp.frontend.workspace import (
-    PARTIAL_ITEM,
-    notes_of,
-    stated_bytes,
-)
+from spmilp.frontend.workspace import PARTIAL_ITEM, notes_of, stated_bytes
 from spmilp.lowering.cost import cannot_run, cycles_by_kind, energy_by_kind
 from spmilp.lowering.groups import computation_of, reduction_length
 from spmilp.lowering.limits import dma_limits, only_where_they_fit
@@ -30,17 +26,9 @@ from spmilp.units import Box, BufferIdx, Cycles, Femtojoules, SliceIdx
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TileTask:
-    """One task of a group.
+    """One task of a group: a box of its output, and a position in ``TileGrid.parts``.
 
-    Parameters
-    ----------
-    box
-        The tile of the group's output.
-    part
-        Position in ``TileGrid.parts``.
-    reads
-        The box that it reads of each of the group's inputs; inputs of which it reads nothing are
-        left out.
+    Inputs of the group of which it reads nothing are missing in ``reads``.
     """
 
     box: Box
@@ -53,10 +41,7 @@ class TileTask:
 class TiledGroup:
     """A group and its tasks: tile by tile in row-major order, the parts of a tile in sequence.
 
-    Parameters
-    ----------
-    waves
-        Parts of the first axis that are computed one after another; see :class:`Tiling`.
+    Its ``waves`` are parts of the first axis, one computed after another; see :class:`Tiling`.
     """
 
     group: Group
@@ -169,7 +154,7 @@ def lower(
         machine=machine,
         tensors=tuple(storage.tensors),
         buffers=tuple(storage.buffers),
-        slices=slices.slices,
+        slices=tuple(slices.slices),
         tasks=tuple(only_where_they_fit(tasks, machine, slices.slices, storage.buffers)),
         objective=objective,
         sources=sources,
@@ -227,13 +212,8 @@ def _store_what_is_computed(network: Network, group: TiledGroup, storage: Storag
 
 
 def _value_of(tensor: Tensor, kind: BufferKind) -> Value:
-    return Value(
-        name=tensor.name,
-        of=tensor.name,
-        kind=kind,
-        shape=tensor.shape,
-        item=tensor.dtype.itemsize,
-    )
+    name, item = tensor.name, tensor.dtype.itemsize
+    return Value(name=name, of=name, kind=kind, shape=tensor.shape, item=item)
 
 
 def _tasks(
@@ -261,6 +241,7 @@ def _tasks(
     for number, task in enumerate(tiled.tasks, start=first):
         cycles, energy = cost(task.work)
         start, stop = parts[task.part]
+        reduction = None if len(parts) == 1 else (start, stop)
         is_last = task.part == len(parts) - 1
         result = find(group.output) if is_last else find(group.name, (0, stop))
         written = {cell: result.first + k for k, cell, _ in result.grid.overlapping(task.box)}
@@ -272,10 +253,8 @@ def _tasks(
         for stored, box in operands:
             pieces = slices.covering(stored, box)
             reads |= dict.fromkeys(piece.index for piece in pieces)
-            adds_up = stored.value.reduction is not None
-            if (adds_up and stored.value.item == result.value.item) or (
-                stored.value.of in overwritable
-            ):
+            adds_up = stored.value.reduction is not None and stored.value.item == result.value.item
+            if adds_up or stored.value.of in overwritable:
                 # Whole buffers that are the same boxes as buffers written.
                 in_place += (
                     (piece.index, written[piece.whole])
@@ -283,22 +262,18 @@ def _tasks(
                     if piece.whole is not None and piece.whole in written
                 )
         name = box_name(group.name, task.box, shape)
-        read = map(slices.slice, reads)
+        read = (slices.slices[each] for each in reads)
         notes = notes_of(read, task.reads, storage.buffers, len(written), in_place)
         needed = computation.workspace(task.box, parts[task.part], notes).bytes
         able = (kind for kind, count in zip(kinds, cycles, strict=True) if count is not None)
         yield Task(
             index=number,
-            name=name if len(parts) == 1 else f"{name}/{start}:{stop}",
+            name=name if reduction is None else f"{name}/{start}:{stop}",
             cycles=cycles,
             reads=tuple(reads),
             writes=tuple(written.values()),
             scratch=stated_bytes(needed, group.operators[group.anchor].kind, able),
             in_place=tuple(in_place),
             energy=energy,
-            tile=Tile(
-                of=group.name,
-                box=task.box,
-                reduction=None if len(parts) == 1 else (start, stop),
-            ),
+            tile=Tile(of=group.name, box=task.box, reduction=reduction),
         )

@@ -1,6 +1,5 @@
 """Capacities and rates of a machine for estimates: how much its parts hold, how fast data moves."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain
@@ -158,19 +157,15 @@ def _ports_of_drams(machine: Machine, *, outgoing: bool) -> set[LinkIdx]:
     onward: dict[str, list[Link]] = {}
     for link in machine.links:
         onward.setdefault(link.source if outgoing else link.target, []).append(link)
-    at_drams = (link for dram in machine.drams for link in onward.get(dram.name, ()))
-    return {_before_parting(link, onward, outgoing=outgoing) for link in at_drams}
-
-
-def _before_parting(link: Link, onward: Mapping[str, list[Link]], *, outgoing: bool) -> LinkIdx:
-    """Return the last link, seen from a DRAM, that all its transfers pass."""
-    passed = {link.index}
-    while True:
-        following = onward.get(link.target if outgoing else link.source, [])
-        if len(following) != 1 or following[0].index in passed:
-            return link.index
-        link = following[0]
-        passed.add(link.index)
+    found = set()
+    for link in (link for dram in machine.drams for link in onward.get(dram.name, ())):
+        passed, following = set[LinkIdx](), [link]
+        while len(following) == 1 and following[0].index not in passed:
+            (link,) = following
+            passed.add(link.index)
+            following = onward.get(link.target if outgoing else link.source, [])
+        found.add(link.index)
+    return found
 
 
 class _Inbound(NamedTuple):
@@ -209,9 +204,8 @@ def _inbound(machine: Machine, home: MemoryIdx, homes: tuple[MemoryIdx, ...]) ->
 def _port(machine: Machine, home: MemoryIdx, *, outgoing: bool) -> float:
     """Return the bytes per cycle over all links that leave, or enter, a memory."""
     name = machine.memories[home].name
-    links = machine.links
-    ports = [link.rate for link in links if (link.source if outgoing else link.target) == name]
-    return float(sum(ports)) or float("inf")
+    ends = ((link.source if outgoing else link.target, link.rate) for link in machine.links)
+    return float(sum(rate for end, rate in ends if end == name)) or float("inf")
 
 
 def _finite(value: float) -> float:

@@ -21,12 +21,8 @@ from spmilp.units import Box, BufferIdx, Bytes, Extents, MemoryIdx, SliceIdx, Te
 class Value:
     """Something that tasks read or write: a tensor, or the partial sums of one part of a group.
 
-    Parameters
-    ----------
-    of
-        What ``Tile.of`` says: the tensor, or for partial sums the group.
-    reduction
-        What a partial sum covers; ``None`` for a tensor.
+    It is ``of`` the tensor, or for partial sums of the group, as ``Tile.of`` says, and
+    ``reduction`` is what a partial sum covers; ``None`` for a tensor.
     """
 
     name: str
@@ -50,8 +46,8 @@ class Stored:
     first
         The buffer of the first cell.
     home_strides
-        Bytes between neighbours along each axis of its DRAM tensor; ``None`` when
-        it has none.
+        Bytes between neighbours along each axis of its DRAM tensor, from which slices are copied
+        in the worst case: from a packed buffer that takes no more strides. ``None`` without one.
     read_whole
         Tasks read whole buffers of it, even where they need a part.
     """
@@ -61,17 +57,6 @@ class Stored:
     first: BufferIdx
     home_strides: Extents | None
     read_whole: bool = False
-
-    def strides_around(self, cell: Box) -> Extents:
-        """Return the strides, in bytes, of what a slice of a cell is copied from.
-
-        That is the DRAM tensor where there is one: this is the worst case, for a copy from the
-        packed buffer never needs more nested strides.
-        """
-        if self.home_strides is not None:
-            return self.home_strides
-        extent = self.value.in_memory(stop - start for start, stop in cell)
-        return row_major_strides(extent, self.value.item)
 
 
 class Storage:
@@ -140,12 +125,7 @@ class Storage:
         shape = value.in_memory(value.shape)
         memory = self._chosen_dram(value.name, prod(shape) * value.item)
         home = DramTensor(
-            index=index,
-            name=value.of,
-            kind=value.kind,
-            memory=memory,
-            shape=shape,
-            item=value.item,
+            index=index, name=value.of, kind=value.kind, memory=memory, shape=shape, item=value.item
         )
         self.tensors.append(home)
         return home
@@ -226,10 +206,7 @@ def initial_grid(
     bytes is taken, where each transfer counts what could move during its set-up and latency; the
     finest among equal ones.
 
-    Parameters
-    ----------
-    reads
-        For each group that reads it, the distinct boxes that its tasks read.
+    ``reads`` are, for each group that reads it, the distinct boxes that its tasks read.
     """
     all_reads = [box for boxes in reads for box in boxes]
     covered = covered_by(all_reads)
@@ -247,13 +224,7 @@ def initial_grid(
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One slice of what a task reads.
-
-    Parameters
-    ----------
-    whole
-        The cell of the grid that it is; ``None`` when it is a part of one.
-    """
+    """A slice that a task reads, and the ``whole`` cell that it is; ``None`` for a part of one."""
 
     index: SliceIdx
     whole: Box | None
@@ -264,19 +235,10 @@ class SliceTable:
 
     def __init__(self, buffers: Sequence[Buffer], limits: DmaLimits) -> None:
         self._limits = limits
-        self._slices = [whole_slice(buffer) for buffer in buffers]
+        self.slices = [whole_slice(buffer) for buffer in buffers]
         self._numbers: dict[tuple[BufferIdx, Extents, Extents], SliceIdx] = {}
         self._covering: dict[tuple[BufferIdx, Box], Sequence[Piece]] = {}
         self._pieces = cache(limits.pieces)
-
-    @property
-    def slices(self) -> tuple[Slice, ...]:
-        """All slices so far."""
-        return tuple(self._slices)
-
-    def slice(self, index: SliceIdx) -> Slice:
-        """Return one of them."""
-        return self._slices[index]
 
     def covering(self, stored: Stored, box: Box) -> Sequence[Piece]:
         """Return the slices that cover a box of a value: its shares of the value's buffers.
@@ -310,7 +272,10 @@ class SliceTable:
         order, item = stored.value.in_memory, stored.value.item
         start = order(a - b for (a, _), (b, _) in zip(shared, cell, strict=True))
         extent = order(stop - start for start, stop in shared)
-        counts = self._pieces(extent, item, stored.strides_around(cell))
+        around = stored.home_strides
+        if around is None:
+            around = row_major_strides(order(stop - start for start, stop in cell), item)
+        counts = self._pieces(extent, item, around)
         for part in product(*map(split, extent, counts)):
             begin = tuple(s + first for s, (first, _) in zip(start, part, strict=True))
             size = tuple(last - first for first, last in part)
@@ -319,15 +284,9 @@ class SliceTable:
     def _number(self, buffer: BufferIdx, start: Extents, extent: Extents, item: int) -> SliceIdx:
         key = buffer, start, extent
         if key not in self._numbers:
-            index = len(self._slices)
+            index, size = len(self.slices), prod(extent) * item
             self._numbers[key] = index
-            self._slices.append(
-                Slice(
-                    index=index,
-                    buffer=buffer,
-                    start=start,
-                    extent=extent,
-                    bytes=prod(extent) * item,
-                )
+            self.slices.append(
+                Slice(index=index, buffer=buffer, start=start, extent=extent, bytes=size)
             )
         return self._numbers[key]

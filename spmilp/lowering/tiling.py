@@ -136,21 +136,12 @@ class Grid:
 
     def count_overlapping(self, box: Box) -> int:
         """Return how many cells share elements with a box."""
-        return prod(
-            max(0, bisect_left(axis, stop, key=_start) - bisect_right(axis, start, key=_stop))
-            for axis, (start, stop) in zip(self.axes, box, strict=True)
-        )
+        return prod(len(self._overlap(*along)[0]) for along in enumerate(box))
 
 
 @dataclass(frozen=True, slots=True)
 class TileGrid(Grid):
-    """The output tiles of one group.
-
-    Parameters
-    ----------
-    parts
-        Half-open intervals of the reduction, in order.
-    """
+    """The output tiles of one group, and the parts of its reduction in order."""
 
     parts: tuple[Interval, ...] = field(kw_only=True)
 
@@ -211,12 +202,8 @@ def grid_of_reads(boxes: Iterable[Box], covered: Grid) -> Grid:
     Where the boxes' intervals along an axis are disjoint, they are the grid's. Where successive
     ones overlap (halos), the cut lies in the middle of what they share: pieces then match the
     group's tiling, and a halo is a slice of the neighbour's piece. Intervals that lie in others
-    make no cut.
-
-    Parameters
-    ----------
-    covered
-        What the grid has to cover: for each axis the disjoint intervals that any group reads.
+    make no cut. ``covered`` is what the grid has to cover: the disjoint intervals of each axis that
+    any group reads.
     """
     intervals = [sorted(set(axis)) for axis in zip(*boxes, strict=True)]
     cuts = map(_cuts, intervals)
@@ -240,19 +227,12 @@ def _cut(axis: tuple[Interval, ...], count: int) -> tuple[Interval, ...]:
 def _cuts(intervals: list[Interval]) -> list[int]:
     """Return where a grid is cut that follows sorted intervals."""
     cuts: set[int] = set()
-    furthest: Interval | None = None
+    first, end = intervals[0]
     for start, stop in intervals:
-        if furthest is not None:
-            if stop <= furthest[1]:
-                continue
-            if start == furthest[0]:
-                furthest = (start, stop)
-                continue
-            if start >= furthest[1]:
-                cuts |= {furthest[1], start}
-            else:
-                cuts.add((start + furthest[1]) // 2)
-        furthest = (start, stop)
+        if stop > end:
+            if start > first:
+                cuts |= {end, start} if start >= end else {(start + end) // 2}
+            first, end = start, stop
     return sorted(cuts)
 
 

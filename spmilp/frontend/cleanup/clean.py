@@ -32,7 +32,6 @@ from spmilp.frontend.cleanup.nodes import (
     Builder,
     first_line,
     mark_origins,
-    name_of,
     noting_what_is_malformed,
     quiet_libraries,
     set_reason,
@@ -47,11 +46,8 @@ from spmilp.frontend.operators.elementwise import Elementwise, Quantise
 from spmilp.frontend.operators.resize import SIMPLE
 from spmilp.frontend.passes import DEFAULT_PASSES, Passes
 
-NEW_GROUP_NORM = 21
-"""Before this operator set GroupNormalization had one scale per group, not one per channel."""
-
 PER_GROUP = "spmilp.per_group"
-"""Mark of a GroupNormalization of older operator sets."""
+"""Mark of a GroupNormalization before set 21: with one scale per group, not one per channel."""
 
 BODIES = "spmilp.bodies"
 """The domain of ONNX's own function bodies until they are in their nodes' places."""
@@ -183,19 +179,12 @@ def clean_up(
 ) -> ir.Model:
     """Return a model that computes the same with static shapes, few kinds of nodes and no waste.
 
-    Parameters
-    ----------
-    dims
-        Lengths of dynamic dimensions by name.
-    known
-        Kinds of operators to keep whole although ONNX defines them by others.
-    chosen
-        The passes that are on; the others always are.
+    ``dims`` are lengths of dynamic dimensions by name, ``known`` the kinds of operators to keep
+    whole although ONNX defines them by others, ``chosen`` the passes that are on where one can
+    choose.
 
-    Raises
-    ------
-    SpmilpError
-        If a dimension is unknown or stays unbound, or the operator set cannot be upgraded.
+    Raises a ``SpmilpError`` if a dimension is unknown or stays unbound, or the operator set cannot
+    be upgraded.
     """
     try:
         with quiet_libraries():
@@ -276,13 +265,8 @@ meaning before it; until 22 ONNX infers windows of pooling that no implementatio
 UNKNOWN = "spmilp.unknown"
 """The domain of nodes that ONNX does not know, while it converts the others."""
 
-NEW_SOFTMAX = 13
-"""Before this operator set Hardmax was one of all axes from its own on."""
-
-WITH_MODES = 11
-"""From this operator set on Resize has attributes for what it and Upsample always were before."""
-
 ASYMMETRIC = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": SIMPLE}
+"""What Resize and Upsample always were before set 11, in attributes that Resize has since."""
 
 
 def upgrade_opset(model: ir.Model) -> None:
@@ -312,7 +296,7 @@ def upgrade_opset(model: ir.Model) -> None:
         fault = faults.get(_written(node))
         if fault is not None:
             set_reason(node, fault)
-        elif node.op_type == "GroupNormalization" and version < NEW_GROUP_NORM:
+        elif node.op_type == "GroupNormalization" and version < 21:
             node.metadata_props[PER_GROUP] = "1"
     model.graph.opset_imports[""] = max(version, MEANT)
 
@@ -335,10 +319,10 @@ def _convert(model: ir.Model, version: int, faults: Mapping[str, str | None]) ->
         if faults[_written(node)] or not onnx.defs.has(node.op_type, version):
             node.domain = UNKNOWN
             model.graph.opset_imports[UNKNOWN] = 1
-        elif node.op_type == "Hardmax" and version < NEW_SOFTMAX:
+        elif node.op_type == "Hardmax" and version < 13:  # one of all axes from its own on
             node.domain = FLAT
             model.graph.opset_imports[FLAT] = 1
-        elif node.op_type in ("Resize", "Upsample") and version < WITH_MODES:
+        elif node.op_type in ("Resize", "Upsample") and version < 11:
             resized.add(_written(node))
         elif version < 7 and node.op_type == "PRelu":
             _align_operand(model.graph, node, 1)
@@ -374,7 +358,7 @@ def _align_operand(graph: ir.Graph, node: ir.Node, axis: int) -> None:
         return
     ones = len(data.shape) - axis % len(data.shape) - len(other.shape)
     if ones > 0 < len(other.shape):
-        build = Builder(graph, name_of(node))
+        build = Builder(graph, node)
         shape = build.integers(*(0,) * len(other.shape), *(1,) * ones)
         node.replace_input_with(1, build.op("Reshape", [other, shape]))
         graph.insert_before(node, build.tape.nodes)

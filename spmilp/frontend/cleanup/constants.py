@@ -359,11 +359,7 @@ def _add_constant(
     """Add a constant of the data type of ``like`` to a graph; its values repeat along axes of 1."""
     dtype = ir.DataType.FLOAT if like.dtype is None else like.dtype
     tensor = ir.tensor(np.broadcast_to(array.astype(dtype.numpy()), shape), name=name)
-    value = ir.Value(
-        name=name,
-        shape=ir.Shape(shape),
-        type=ir.TensorType(tensor.dtype),
-        const_value=tensor,
-    )
+    kind = ir.TensorType(tensor.dtype)
+    value = ir.Value(name=name, shape=ir.Shape(shape), type=kind, const_value=tensor)
     graph.register_initializer(value)
     return value

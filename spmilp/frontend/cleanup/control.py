@@ -14,9 +14,7 @@ from spmilp.frontend.cleanup.constants import elements_of, fold_once, is_shape_o
 from spmilp.frontend.cleanup.nodes import (
     Builder,
     RefusedError,
-    name_of,
     noting_what_is_malformed,
-    replace_node,
     set_reason,
 )
 
@@ -75,20 +73,20 @@ def _unroll(graph: ir.Graph, node: ir.Node) -> bool:
                 f"with its {steps:,} steps the model has {there + steps * size:,} nodes, expected "
                 f"at most {MOST_NODES:,}; export the model with fewer steps"
             )
-        build = Builder(graph, f"{name_of(node)}/{step}")
+        build = Builder(graph, node, f"/{step}")
         told = [build.constant(np.array(one)) for one in (step, True)[:first]]
         slices = [
             build.at(value, axis, trips - 1 - step if is_backwards else step)
             for value, axis, is_backwards in zip(scanned, axes, backwards, strict=True)
         ]
         node.prepend(build.tape.nodes)
-        results = _copied(graph, node, build.prefix, [*told, *states, *slices])
+        results = _copied(build, [*told, *states, *slices])
         condition = results.pop(0) if first else None
         goes_on, step = _number(condition, 1), step + 1
         if goes_on is None:
             raise RefusedError(_dependence("number of steps", [condition]))
         states, given = results[:count], given + results[count:]
-    _finish(graph, node, states, given, len(body.outputs) - count - first // 2)
+    _finish(Builder(graph, node), states, given, len(body.outputs) - count - first // 2)
     return True
 
 
@@ -100,10 +98,9 @@ def _number(value: ir.Value | None, default: int) -> int | None:
     return None if tensor is None else int(tensor.numpy().item())
 
 
-def _copied(
-    graph: ir.Graph, node: ir.Node, prefix: str, given: Sequence[ir.Value]
-) -> list[ir.Value]:
+def _copied(build: Builder, given: Sequence[ir.Value]) -> list[ir.Value]:
     """Put a copy of a loop's body, its inputs given, before the loop; return what it gives."""
+    graph, node = build.graph, build.node
     copy = node.attributes["body"].as_graph().clone(allow_outer_scope_values=True)
     inputs = dict(zip(copy.inputs, given, strict=True))
     for old, new in inputs.items():
@@ -121,7 +118,7 @@ def _copied(
     copy.remove(nodes)
     named: list[ir.Node | ir.Value] = [*nodes, *own]
     for each in (*named, *(value for one in nodes for value in one.outputs)):
-        each.name = f"{prefix}/{each.name}"
+        each.name = f"{build.prefix}/{each.name}"
     for value in own:
         graph.register_initializer(value)
     node.prepend(nodes)
@@ -129,14 +126,10 @@ def _copied(
 
 
 def _finish(
-    graph: ir.Graph,
-    node: ir.Node,
-    states: Sequence[ir.Value],
-    given: Sequence[ir.Value],
-    scans: int,
+    build: Builder, states: Sequence[ir.Value], given: Sequence[ir.Value], scans: int
 ) -> None:
     """Put the last states, and what the steps have given side by side, in place of a loop."""
-    build, listed = Builder(graph, name_of(node)), node.attributes.get_ints
+    node, listed = build.node, build.node.attributes.get_ints
     axes, backwards = (listed(f"scan_output_{one}", (0,) * scans) for one in ("axes", "directions"))
     if scans and not given:
         raise RefusedError(f"it takes no step, so that {node.outputs[-1].name} has no elements")
@@ -144,8 +137,7 @@ def _finish(
         pieces = given[place::scans][:: -1 if is_backwards else 1]
         parts = [build.op("Unsqueeze", [each, build.integers(axis)]) for each in pieces]
         states = [*states, build.op("Concat", parts, axis=axis)]
-    results = [build.op("Identity", [value]) for value in states]
-    replace_node(graph, node, build.tape.nodes, results)
+    build.replace([build.op("Identity", [value]) for value in states])
 
 
 def refuse_unknown_control_flow(model: ir.Model) -> None:

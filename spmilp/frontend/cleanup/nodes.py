@@ -85,25 +85,23 @@ def origin_of(node: ir.Node) -> tuple[int, str, str]:
     return int(place), name, kind
 
 
-def replace_node(
-    graph: ir.Graph, node: ir.Node, nodes: Sequence[ir.Node], outputs: Sequence[ir.Value]
-) -> None:
-    """Put nodes in place of one, for which they stand; ``outputs`` take its outputs' place."""
-    for new in nodes if ORIGIN in node.metadata_props else ():
-        new.metadata_props[ORIGIN] = node.metadata_props[ORIGIN]
-    ir.convenience.replace_nodes_and_values(
-        graph, node, [node], nodes, node.outputs[: len(outputs)], outputs
-    )
-
-
 class Builder:
     """New nodes in place of one; their names begin with its name."""
 
-    def __init__(self, graph: ir.Graph, prefix: str) -> None:
+    def __init__(self, graph: ir.Graph, node: ir.Node, label: str = "") -> None:
         self.tape = Tape()
-        self._graph = graph
-        self.prefix = prefix
+        self.graph, self.node = graph, node
+        self.prefix = f"{name_of(node)}{label}"
         self._count = 0
+
+    def replace(self, outputs: Sequence[ir.Value]) -> None:
+        """Put the nodes in place of that one; ``outputs`` take its first outputs' place."""
+        node, nodes = self.node, self.tape.nodes
+        for new in nodes if ORIGIN in node.metadata_props else ():
+            new.metadata_props[ORIGIN] = node.metadata_props[ORIGIN]
+        ir.convenience.replace_nodes_and_values(
+            self.graph, node, [node], nodes, node.outputs[: len(outputs)], outputs
+        )
 
     def op(self, kind: str, inputs: Sequence[ir.Value | None], **attributes: Any) -> ir.Value:
         """Add a node and return its output."""
@@ -122,7 +120,7 @@ class Builder:
         self._count += 1
         name = f"{self.prefix}/{kind}_{self._count}"
         value = self.tape.initializer(ir.tensor(values, name=name), name)
-        self._graph.register_initializer(value)
+        self.graph.register_initializer(value)
         return value
 
     def integers(self, *values: int) -> ir.Value:

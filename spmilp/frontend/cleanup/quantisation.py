@@ -24,7 +24,6 @@ from spmilp.frontend.cleanup.nodes import (
     RefusedError,
     name_of,
     noting_what_is_malformed,
-    replace_node,
     set_reason,
 )
 
@@ -39,14 +38,10 @@ def widen_four_bits(model: ir.Model) -> None:
     Only its DequantizeLinear may read it; other nodes keep it, and are reported for its type.
     """
     for value in list(model.graph.initializers.values()):
-        tensor = value.const_value
-        wider = None if tensor is None else WIDER.get(tensor.dtype)
-        readers = [node for node, _ in value.uses()]
-        if tensor is None or wider is None:
-            continue
-        if all(node.op_type == "DequantizeLinear" for node in readers):
-            values = tensor.numpy().astype(wider.numpy())
-            value.const_value = ir.tensor(values, name=value.name)
+        tensor, readers = value.const_value, {node.op_type for node, _ in value.uses()}
+        if tensor is not None and tensor.dtype in WIDER and readers <= {"DequantizeLinear"}:
+            wider = WIDER[tensor.dtype]
+            value.const_value = ir.tensor(tensor.numpy().astype(wider.numpy()), name=value.name)
             value.type = ir.TensorType(wider)
 
 
@@ -57,10 +52,10 @@ def expand_run_time_scales(model: ir.Model) -> bool:
         if (node.domain, node.op_type) not in _EXPANSIONS:
             continue
         with noting_what_is_malformed(node):
-            build = Builder(model.graph, name_of(node))
+            build = Builder(model.graph, node)
             outputs = _EXPANSIONS[node.domain, node.op_type](build, node)
             if outputs:
-                replace_node(model.graph, node, build.tape.nodes, outputs)
+                build.replace(outputs)
                 replaced = True
     return replaced
 
@@ -286,7 +281,7 @@ def expand_qlinear(model: ir.Model) -> bool:
             node.domain = ""
         else:
             with noting_what_is_malformed(node):
-                _expand(model.graph, node, form)
+                _expand(Builder(model.graph, node), form)
     return found
 
 
@@ -310,8 +305,8 @@ def _has_a_plain_form(node: ir.Node, form: _Form, scales: Sequence[ir.Value | No
         raise RefusedError("its result has a scale greater than 1, so that all of it would be zero")
 
 
-def _expand(graph: ir.Graph, node: ir.Node, form: _Form) -> None:
-    build = Builder(graph, name_of(node))
+def _expand(build: Builder, form: _Form) -> None:
+    node = build.node
     places = range(2, len(node.inputs), 3) if form.plain == "Concat" else form.operands
     operands = [[_input(node, place + offset) for offset in range(3)] for place in places]
     scale, zero = (_input(node, form.output + offset) for offset in range(2))
@@ -351,7 +346,7 @@ def _expand(graph: ir.Graph, node: ir.Node, form: _Form) -> None:
             build.tape.nodes[-1].metadata_props[ROUNDS_WITH_ZERO] = "1"
     if is_turned:
         result = build.op("Transpose", [result], perm=[0, *range(2, rank), 1])
-    replace_node(graph, node, build.tape.nodes, [result])
+    build.replace([result])
 
 
 def _values(scale: ir.Value | None) -> NDArray[np.float32]:

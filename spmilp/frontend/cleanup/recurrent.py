@@ -8,13 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import onnx_ir as ir
 
-from spmilp.frontend.cleanup.nodes import (
-    Builder,
-    RefusedError,
-    name_of,
-    noting_what_is_malformed,
-    replace_node,
-)
+from spmilp.frontend.cleanup.nodes import Builder, RefusedError, noting_what_is_malformed
 
 DEFAULT_ACTIVATIONS = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh")}
 ACTIVATIONS = {"Relu", "Sigmoid", "Softplus", "Softsign", "Tanh"}
@@ -32,8 +26,7 @@ def unroll_recurrences(model: ir.Model) -> None:
         if node.domain == "" and node.op_type in DEFAULT_ACTIVATIONS:
             with noting_what_is_malformed(node):
                 build = _Unrolling(model.graph, node)
-                outputs = build.outputs()
-                replace_node(model.graph, node, build.tape.nodes, outputs[: len(node.outputs)])
+                build.replace(build.outputs()[: len(node.outputs)])
 
 
 class _Unrolling(Builder):
@@ -45,8 +38,8 @@ class _Unrolling(Builder):
     """
 
     def __init__(self, graph: ir.Graph, node: ir.Node) -> None:
-        super().__init__(graph, name_of(node))
-        self.node, self.is_lstm = node, node.op_type == "LSTM"
+        super().__init__(graph, node)
+        self.is_lstm = node.op_type == "LSTM"
         names = INPUTS if self.is_lstm else INPUTS[:6]
         given = zip(names, node.inputs, strict=False)
         self.inputs = {name: value for name, value in given if value is not None}

@@ -86,17 +86,10 @@ class Geometry(ABC):
     A subclass is a family of operators. Its ``prepare`` gets the shapes of the first ``needs``
     inputs and returns that of the output; the docstring says which attributes there are.
 
-    Parameters
-    ----------
-    inputs
-        ``None`` for one that is left out.
-
     Attributes
     ----------
-    shape
-        Of the output.
-    inputs
-        Shapes of the inputs.
+    shape, inputs
+        Shape of the output, and those of the inputs; ``None`` for one that is left out.
     untiled
         Axes of the output that tiles may not split.
     reduction

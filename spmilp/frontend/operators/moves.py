@@ -1,19 +1,13 @@
 """Operators that only move elements: other axes, parts, copies, positions that indices name."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from math import prod
 
 import numpy as np
 
 from spmilp.frontend.graph import Operator, Tensor
-from spmilp.frontend.operators.boxes import (
-    broadcast_box,
-    covering_ranges,
-    intersect,
-    volume,
-    whole,
-)
+from spmilp.frontend.operators.boxes import broadcast_box, covering_ranges, intersect, volume, whole
 from spmilp.frontend.operators.geometry import Fusion, Geometry, Part, Reads, elements
 from spmilp.units import Box, Extents, Interval
 
@@ -368,7 +362,7 @@ class Reshape(Moves):
     fusion = Fusion.VIEW
 
     def prepare(self, data: Extents) -> Extents:
-        self.data, result = data, _RESHAPED[self.operator.kind](self.operator, data)
+        self.data, result = data, _reshaped(self.operator, data)
         if prod(result) != prod(data) or min(result, default=1) < 1:
             raise ValueError(f"{data} cannot be reshaped to {result}")
         return result
@@ -377,32 +371,27 @@ class Reshape(Moves):
         return (covering_box(self.data, self.shape, box),)
 
 
-def _flattened(operator: Operator, shape: Extents) -> Extents:
-    axis = operator.integer("axis")
-    return (prod(shape[:axis]), prod(shape[axis:]))
-
-
-def _squeezed(operator: Operator, shape: Extents) -> Extents:
-    axes = operator.integers("axes")
-    if any(not 0 <= axis < len(shape) or shape[axis] != 1 for axis in axes):
-        raise ValueError(f"axes {axes} of {shape} are not all of length 1")
-    return tuple(length for axis, length in enumerate(shape) if axis not in axes)
-
-
-def _unsqueezed(operator: Operator, shape: Extents) -> Extents:
+def _reshaped(operator: Operator, shape: Extents) -> Extents:
+    """Return the shape of the result."""
+    if operator.kind == "Reshape":
+        return operator.integers("shape")
+    if operator.kind == "Flatten":
+        axis = operator.integer("axis")
+        return (prod(shape[:axis]), prod(shape[axis:]))
     axes, rest = operator.integers("axes"), iter(shape)
+    if operator.kind == "Squeeze":
+        if any(not 0 <= axis < len(shape) or shape[axis] != 1 for axis in axes):
+            raise ValueError(f"axes {axes} of {shape} are not all of length 1")
+        return tuple(length for axis, length in enumerate(shape) if axis not in axes)
     rank = len(shape) + len(axes)
     if len(set(axes)) < len(axes) or any(not 0 <= axis < rank for axis in axes):
         raise ValueError(f"axes {axes} for a result of {rank} axes")
     return tuple(1 if axis in axes else next(rest) for axis in range(rank))
 
 
-_RESHAPED: Mapping[str, Callable[[Operator, Extents], Extents]] = {
-    "Reshape": lambda operator, _: operator.integers("shape"),
-    "Flatten": _flattened,
-    "Squeeze": _squeezed,
-    "Unsqueeze": _unsqueezed,
-}
+def shows_all(operator: Operator) -> bool:
+    """Return whether an operator only gives another shape to the bytes of its input."""
+    return operator.kind in Reshape.kinds and operator.quantisation is None
 
 
 def without_ones(shape: Extents) -> Extents:
@@ -421,12 +410,7 @@ def keeps_boxes(operator: Operator, tensors: Mapping[str, Tensor]) -> bool:
 def covering_box(source: Extents, target: Extents, box: Box) -> Box:
     """Return the least box of a tensor that covers a box of its reshaped self.
 
-    Parameters
-    ----------
-    source, target
-        Shape of the tensor, and its shape after reshaping; as many elements.
-    box
-        Of the reshaped tensor.
+    ``source`` is the shape of the tensor, ``target`` that after reshaping, of as many elements.
     """
     result: list[Interval] = []
     for (first, last), (begin, end) in _matching_axes(source, target):
@@ -472,23 +456,13 @@ def _cover(source: Extents, target: Extents, box: Box) -> Box:
 
 def _runs(shape: Extents, box: Box) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], int]:
     """Return the flat positions where contiguous runs of a box begin, and their length."""
-    run, stride = 1, 1
-    axis = len(shape)
-    while axis > 0:
-        axis -= 1
-        start, stop = box[axis]
-        run = (stop - start) * stride
-        stride *= shape[axis]
-        if stop - start < shape[axis]:
-            break
+    # Behind this axis all others are whole.
+    last = max((axis for axis, length in enumerate(shape) if box[axis] != (0, length)), default=0)
     begins = np.zeros(1, dtype=np.int64)
-    step = 1
-    for position in range(len(shape) - 1, -1, -1):
-        start, stop = box[position]
-        offsets = np.arange(start, start + 1 if position >= axis else stop, dtype=np.int64) * step
-        begins = np.add.outer(offsets, begins).reshape(-1)
-        step *= shape[position]
-    return begins, run
+    for axis, (length, (start, stop)) in enumerate(zip(shape, box, strict=True)):
+        offsets = np.arange(start, stop if axis < last else start + 1)
+        begins = np.add.outer(begins * length, offsets).reshape(-1)
+    return begins, volume(box[last:])
 
 
 class Transpose(Moves):

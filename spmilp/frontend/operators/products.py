@@ -183,14 +183,8 @@ class Convolution(Product):
 class Contraction(Product):
     """Operands with labelled axes. What the result lacks is summed; an axis of 1 broadcasts.
 
-    Attributes
-    ----------
-    operands, result
-        Labels of the axes.
-    summed
-        Lengths of the labels that are summed.
-    nest
-        The loops, and the labels that each runs over.
+    There are the labels of the axes, the lengths of those that are summed, and the loops with the
+    labels that each runs over.
     """
 
     operands: Sequence[Sequence[Hashable]]

@@ -17,16 +17,10 @@ from spmilp.frontend.operators.geometry import (
 from spmilp.units import Box, Extents
 
 EACH: Mapping[str, int] = {
-    "ReduceL1": 2,
-    "ReduceL2": 2,
-    "ReduceLogSum": 1,
+    **dict.fromkeys(("ReduceLogSum", "ReduceMax", "ReduceMean", "ReduceMin"), 1),
+    **dict.fromkeys(("ReduceProd", "ReduceSum"), 1),
+    **dict.fromkeys(("ReduceL1", "ReduceL2", "ReduceSumSquare"), 2),
     "ReduceLogSumExp": EXPONENTIAL + 3,
-    "ReduceMax": 1,
-    "ReduceMean": 1,
-    "ReduceMin": 1,
-    "ReduceProd": 1,
-    "ReduceSum": 1,
-    "ReduceSumSquare": 2,
 }
 """Element operations per input element."""
 

@@ -22,12 +22,8 @@ SIMPLE = "simple"
 class Taps:
     """For each output position, the input positions it is made of and their weights.
 
-    Parameters
-    ----------
-    positions, weights
-        Shape ``(taps, outputs)``; positions lie inside the input.
-    outside
-        Outputs that take the extrapolation value; their weights are 0.
+    Of shape ``(taps, outputs)``; positions lie inside the input. Outputs ``outside`` take the
+    extrapolation value; their weights are 0.
     """
 
     positions: NDArray[np.int64]
@@ -68,12 +64,10 @@ def _source_coordinates(
     match operator.text("coordinate_transformation_mode"):
         case "asymmetric":
             return outputs / scale
-        case "align_corners":
-            if size == 1:
-                return outputs * np.float32(0)
-            return outputs * (length - 1) / (size - 1)
-        case "pytorch_half_pixel" if size == 1:
+        case "align_corners" | "pytorch_half_pixel" if size == 1:
             return outputs * np.float32(0)
+        case "align_corners":
+            return outputs * (length - 1) / (size - 1)
         case "tf_half_pixel_for_nn":
             return (outputs + half) / scale
         case "half_pixel_symmetric":

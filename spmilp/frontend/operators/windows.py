@@ -16,12 +16,8 @@ from spmilp.units import Box, Extents
 class Window:
     """A window along one axis: output ``o`` reads inputs ``o * stride - pad + k * dilation``.
 
-    Parameters
-    ----------
-    kernel
-        Positions ``k`` of the window.
-    pad, pad_end
-        Elements of padding before the first and behind the last input.
+    It has ``kernel`` positions ``k``; ``pad`` and ``pad_end`` are the elements of padding before
+    the first and behind the last input.
     """
 
     kernel: int
