@@ -330,13 +330,7 @@ def parameters_of(
     names: Iterable[str],
     annotation: Callable[[Field[Any]], object] = lambda option: Parameter.empty,
 ) -> list[Parameter]:
-    """Return parameters that stand for options.
-
-    Parameters
-    ----------
-    annotation
-        Returns the annotation of the parameter that stands for an option.
-    """
+    """Return parameters that stand for options, each with the annotation of its option."""
     wanted = set(names)
     return [
         Parameter(
@@ -348,17 +342,10 @@ def parameters_of(
 
 
 def with_options(*names: str) -> Callable[[F], F]:
-    """Let the signature of a function name the options that its ``**given`` stands for.
-
-    Parameters
-    ----------
-    names
-        Of these options; all options by default.
-    """
+    """Let the signature of a function name the options that its ``**given`` stands for, or all."""
 
     def signed(function: F) -> F:
-        signature = inspect.signature(function)
-        own = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
+        own = inspect.signature(function).parameters.values()
         options = parameters_of(names or [each.name for each in fields(Options)])
         return with_parameters(function, [*options, *own])
 
@@ -366,8 +353,12 @@ def with_options(*names: str) -> Callable[[F], F]:
 
 
 def with_parameters(function: F, parameters: Iterable[Parameter]) -> F:
-    """Let the signature of a function name parameters, in the order in which kinds may stand."""
-    found = sorted(parameters, key=lambda each: each.kind)
+    """Let the signature of a function name parameters, in the order in which kinds may stand.
+
+    None of them stands for others.
+    """
+    named = (each for each in parameters if each.kind is not each.VAR_KEYWORD)
+    found = sorted(named, key=lambda each: each.kind)
     signature = inspect.signature(function).replace(parameters=found)
     function.__signature__ = signature  # type: ignore[attr-defined]
     return function

@@ -6,7 +6,6 @@ An option of a solve is as :class:`~spmilp.options.Options` has it.
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import Field, fields
-from inspect import Parameter
 from typing import Annotated, Any, TypeVar
 
 import typer
@@ -118,8 +117,7 @@ def verb(*of_solve: str, **shown: Mapping[str, Any]) -> Callable[[F], F]:
                     info = _info(each.name, {**how, "help": help_text})
                     each = each.replace(annotation=_annotated(kind, info))
             own.append(each)
-        kept = [each for each in own if each.kind is not Parameter.VAR_KEYWORD]
-        return with_parameters(function, [*parameters_of(of_solve, of_option), *kept])
+        return with_parameters(function, [*parameters_of(of_solve, of_option), *own])
 
     return made
 
