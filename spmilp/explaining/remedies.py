@@ -117,23 +117,16 @@ class Trials:
         return size, makespan
 
 
-def remedies_for(machine: Machine, why: Infeasibility, trials: Trials) -> tuple[Remedy, ...]:
-    """Return the changes of memories that were found to make it fit."""
+def remedies_for(machine: Machine, why: Infeasibility, trials: Trials) -> Iterator[Remedy]:
+    """Yield more bytes, if they make it fit, of all memories like one, and of that one alone."""
     if why.cause in (Obstacle.CORE, Obstacle.ROUTE):
-        return ()
+        return
     if why.short is not None:
         memory = memory_named(machine, why.short.memory)
+        short = max(0, why.short.needed - why.short.usable)
     else:
-        memory = max(machine.spms, key=lambda each: each.usable or 0)
-    return tuple(_larger(machine, memory, why, trials))
-
-
-def _larger(
-    machine: Machine, memory: Memory, why: Infeasibility, trials: Trials
-) -> Iterator[Remedy]:
-    """Yield more bytes of all memories like one, and of that one alone."""
+        memory, short = max(machine.spms, key=lambda each: each.usable or 0), 0
     size, usable = memory.size or 0, memory.usable or 0
-    short = 0 if why.short is None else max(0, why.short.needed - why.short.usable)
     is_proven = short > 0 and why.is_proven and why.cause is not Obstacle.TILE
     least = short if why.is_proven or short else max(memory.alignment, usable // 8)
     kind = memory.kind, memory.size, memory.reserved
