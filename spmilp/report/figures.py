@@ -75,10 +75,7 @@ WIDTH = 11.0
 def grid_of_axes(count: int, columns: int, heights: Sequence[float]) -> "tuple[Figure, list[Axes]]":
     """Return a figure with ``count`` axes in rows of so many inches, and one axis of time.
 
-    Raises
-    ------
-    MissingExtraError
-        If matplotlib is not installed.
+    Raises a ``MissingExtraError`` if matplotlib is not installed.
     """
     try:
         from matplotlib.figure import Figure

@@ -88,10 +88,7 @@ class SearchLog:
 def read_log(path: Path) -> tuple[LogEntry, ...]:
     """Read a log in JSON lines; lines of other events are passed over.
 
-    Raises
-    ------
-    FileError
-        If the file cannot be read, or a line of it is no entry.
+    Raises a ``FileError`` if the file cannot be read, or a line of it is no entry.
     """
     entries = []
     for number, line in enumerate(read_bytes(path).splitlines(), start=1):

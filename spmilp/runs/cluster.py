@@ -20,12 +20,7 @@ SECONDS_TO_CONNECT = 10.0
 def cluster(address: str) -> Iterator[Executor]:
     """Connect to a scheduler for as long as the block runs, and give what carries jobs out there.
 
-    Raises
-    ------
-    MissingExtraError
-        If Dask is not installed.
-    SpmilpError
-        If the scheduler does not answer, or is lost.
+    Raises a ``SpmilpError`` if Dask is not installed, or the scheduler does not answer or is lost.
     """
     try:
         from distributed import Client, as_completed

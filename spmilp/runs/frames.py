@@ -151,12 +151,8 @@ def _columns(point: Point) -> dict[str, object]:
 def mark_undominated(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     """Return the table with a column ``pareto``: no other row of the model is as good and better.
 
-    All columns are to be small. Rows without a plan are not marked; of equal rows all are.
-
-    Raises
-    ------
-    ValueError
-        If there is no such column, or it holds no number for any plan.
+    All columns are to be small. Rows without a plan are not marked; of equal rows all are. An
+    ``ArgumentError`` names a column that is not there, or is no number of any plan.
     """
     names = [column_named(frame, name) for name in columns]
     figures = frame[names].astype("Float64")

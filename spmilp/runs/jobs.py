@@ -41,8 +41,6 @@ OF_RESULT = (
 )
 """Figures of a row that a result has under the same names."""
 
-NOTHING: Mapping[str, object] = {}
-
 LINES = "rows.jsonl"
 ROWS = "rows"
 
@@ -227,7 +225,7 @@ class Store:
             return run if run.status in FINAL else None
         return None
 
-    def keep(self, answer: Answer, about: Mapping[str, object] = NOTHING) -> None:
+    def keep(self, answer: Answer, about: Mapping[str, object] | None = None) -> None:
         """Write a plan, then the row with more ``about`` the job; a ``FileError`` if that fails.
 
         Both are on the disk when this returns.
@@ -235,7 +233,7 @@ class Store:
         path = self.folder / LINES
         if answer.files:
             write_together(self.folder_of(answer.run.key), answer.files)
-        line = {**msgspec.to_builtins(answer.run), **about}
+        line = {**msgspec.to_builtins(answer.run), **(about or {})}
         text = json.dumps(line, allow_nan=False)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)

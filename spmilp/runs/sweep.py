@@ -1,8 +1,8 @@
 """Networks on machines of many sizes, as one table: ``spmilp.sweep``."""
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
@@ -154,19 +154,17 @@ def sweep(
     return frame
 
 
-@contextmanager
-def executor_for(jobs: int | None, scheduler: str | None, threads: int) -> Iterator[Executor]:
-    """Give what solves points with so many threads each, and end its workers afterwards."""
+def executor_for(
+    jobs: int | None, scheduler: str | None, threads: int
+) -> AbstractContextManager[Executor]:
+    """Return what solves points with so many threads each; its workers end with the block."""
     if scheduler is None:
-        with processes(jobs or max(1, processors() // threads)) as found:
-            yield found
-        return
+        return processes(jobs or max(1, processors() // threads))
     if jobs is not None:
         raise ArgumentError("jobs: a cluster has as many as it has workers; leave jobs out")
     from spmilp.runs.cluster import cluster
 
-    with cluster(scheduler) as connected:
-        yield connected
+    return cluster(scheduler)
 
 
 @dataclass
