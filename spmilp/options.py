@@ -46,17 +46,10 @@ EFFORTS = {"quick": 10.0, "normal": 60.0, "high": 600.0}
 def _option(
     default: object, kind: object, read: Callable[[Any], object] | None = None, **shown: object
 ) -> Any:
-    """Return a field of the record.
+    """Return a field of the record, whose type on the command line is ``kind``.
 
-    Parameters
-    ----------
-    kind
-        Its type on the command line.
-    read
-        Turns what the user gives into the option's value; ``None`` if nothing is to be done.
-    shown
-        How the command line shows it: ``metavar``, ``show_default`` and so on. With ``parsed`` the
-        command line calls ``read`` itself while it parses the arguments.
+    What the user gives becomes the value by ``read``, with ``parsed`` already while the command
+    line parses its arguments. It is shown there with ``metavar``, ``show_default`` and so on.
     """
     return field(default=default, metadata={"kind": kind, "read": read, "shown": shown})
 
@@ -261,14 +254,8 @@ class Options:
     def of(cls, given: Mapping[str, object]) -> "Options":
         """Read options; what is not given has its default.
 
-        Raises
-        ------
-        TypeError
-            If there is no such option.
-        ValueError
-            If an option has a value that it cannot have, or two contradict each other.
-        SpmilpError
-            If a file cannot be used.
+        Raises a ``TypeError`` if there is no such option, a ``ValueError`` if one has a value that
+        it cannot have or two contradict each other, and a ``SpmilpError`` if a file cannot be used.
         """
         from spmilp.registry import hint_takers
         from spmilp.warm_start import read_hint, read_lock

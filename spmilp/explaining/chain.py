@@ -178,19 +178,10 @@ MOST = 4
 
 
 class Cause(NamedTuple):
-    """Something that kept an activity from starting earlier.
+    """Something that kept an activity from starting earlier: an ``activity`` that had to end.
 
-    Parameters
-    ----------
-    until
-        The cycle at which it was over: the end of ``activity``.
-    activity
-        The task or transfer that had to end.
-    residency
-        For operands the one that it fills; for ``ROOM`` the one whose bytes it used. ``None`` where
-        no single one can be named.
-    link
-        For ``LINK``: which one.
+    The ``residency`` is for operands the one that it fills, for ``ROOM`` the one whose bytes it
+    used; ``None`` where no single one can be named.
     """
 
     wait: Wait
@@ -304,15 +295,10 @@ def _share_bytes(one: Residency, other: Residency) -> bool:
 
 
 class ChainLink(NamedTuple):
-    """An activity of a chain.
+    """An activity of a chain, whose ``cause`` is that of the link before; ``None`` for the first.
 
-    Parameters
-    ----------
-    cause
-        What it waited for, which is the activity of the link before; ``None`` for the first.
-    unused
-        Cycles between the end of that and its start, in which nothing kept it waiting: a plan that
-        starts it earlier is valid as far as this activity goes.
+    Between that and its start nothing kept it waiting for ``unused`` cycles: a plan that starts it
+    earlier is valid as far as this activity goes.
     """
 
     activity: Activity

@@ -131,7 +131,7 @@ def _explained(
             raise KeyboardInterrupt
         return result.makespan
 
-    trials = Trials(plan_on, options.time_limit, observer.on_log)
+    trials = Trials(options.time_limit, observer.on_log)
     limits = replace(options, time_limit=SHARE_OF_PLAN * options.time_limit)
     watch = Watch(limits, observer)
     problem = None
@@ -152,7 +152,7 @@ def _explained(
     if remedies:
         why = replace(why, cause=Obstacle.PINS)
     elif why.cause is not Obstacle.PINS:
-        remedies = tuple(remedies_for(machine, why, trials))
+        remedies = tuple(remedies_for(machine, why, trials, plan_on))
     return why_it_does_not_fit(name, machine, why, remedies, trials.count)
 
 

@@ -71,13 +71,8 @@ class Beyond(Worded):
 class Excess(NamedTuple):
     """Bytes between DRAM and chip beyond the compulsory ones.
 
-    Parameters
-    ----------
-    data
-        What is loaded or stored.
-    operator
-        Of what is loaded the one that reads it, of what is stored the one that computes it (of
-        tasks without a tile, the task); empty where no task does.
+    The ``operator`` is the one that reads what is loaded, or computes what is stored (of tasks
+    without a tile, the task); empty where no task does.
     """
 
     kind: Beyond
