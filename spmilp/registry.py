@@ -15,8 +15,8 @@ from spmilp.solvers.common.solver import Solver
 class SolverDescription(NamedTuple):
     """What a solver or policy is, in a few words each, and how it is made.
 
-    Its ``source`` is the publication of which it is the idea, ``own`` where it is none's alone;
-    what it does not ``decide`` follows. The ``home`` is its module and class, made with ``given``.
+    Its ``source`` is the publication of which it is the idea, ``own`` where it is none's alone.
+    What it does not decide follows. Its ``home`` is a module and a class, made with ``given``.
     """
 
     source: str

@@ -210,12 +210,9 @@ class _Load:
         self._above: dict[Fraction | int, list[int]] = {}
 
     def free_since(self, start: Cycles, most: Fraction | int) -> tuple[Cycles, Activity] | None:
-        """Find since when no more than ``most`` of it was taken, up to ``start``.
+        """Return since when no more than ``most`` of it was taken, up to ``start``.
 
-        Returns
-        -------
-        tuple or None
-            That cycle and the activity that ended then; ``None`` if it has always been so.
+        With that cycle comes the activity that ended then; ``None`` if it has always been so.
         """
         if most not in self._above:
             # For each position, the last up to it before which more than that was taken; or 0.

@@ -169,12 +169,7 @@ def mark_undominated(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFram
 def column_named(frame: pd.DataFrame, name: str) -> str:
     """Return the column of numbers that a name stands for."""
     wanted = SHORT.get(name, name)
-    numbers = [
-        str(column)
-        for column in frame.columns
-        if pd.api.types.is_numeric_dtype(frame[column])
-        and not pd.api.types.is_bool_dtype(frame[column])
-    ]
+    numbers = list(map(str, frame.select_dtypes("number").columns))
     if wanted not in numbers:
         raise ArgumentError(f"pareto {name}: there are {', '.join(numbers)}")
     if wanted == "energy" and not frame["energy"].fillna(0).any():

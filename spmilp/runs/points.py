@@ -48,7 +48,6 @@ MOST_POINTS = 100_000
 
 _NUMBER = re.compile(r"\d+(\.\d+|/0*[1-9]\d*)?")
 
-
 OPTIONS = "dim", "input", "tiles", "objective", "pins", "time_limit", "effort", "gap", "workers"
 """Options of a solve that hold for each row."""
 
@@ -67,20 +66,8 @@ def settings_of(given: Mapping[str, object]) -> dict[str, Any]:
 class Point:
     """A job: one network on one machine, to be solved in one way.
 
-    Parameters
-    ----------
-    model
-        An ONNX file, or ``onnx:NAME``; ``model_sha256`` is that of its bytes.
-    dim
-        Sizes of the model's dynamic dimensions.
-    base
-        The machine that was changed, as it is called.
-    machine
-        The machine as it is to be; ``values`` is what was set of its fields.
-    options
-        Of :func:`spmilp.solve`, as :func:`settings_of` returns them.
-    version
-        Of the code that made the point; a worker must have the same.
+    The ``base`` is what the machine is called some of whose fields were set to ``values``. Options
+    are as :func:`settings_of` returns them. A worker must have the same ``version`` of the code.
     """
 
     model: str

@@ -25,7 +25,6 @@ from spmilp.source import DEFAULT_MACHINE
 
 TABLE = "sweep.csv"
 
-
 Listener = Callable[[str], None]
 """Hears in words how far a sweep is."""
 
