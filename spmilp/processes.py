@@ -19,6 +19,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from tempfile import TemporaryFile
@@ -80,15 +81,13 @@ def stoppably(
     Returns what the function returns, and whether an interrupt came.
     """
     call, interrupted = begun(function), False
+    pause = wait or partial(wait_for, [call], HEARTBEAT)
     call.add_done_callback(lambda _: on_end())
     while not call.done():
         try:
             if interrupted:
                 stop()
-            if wait is None:
-                wait_for([call], HEARTBEAT)
-            else:
-                wait()
+            pause()
         except KeyboardInterrupt:
             interrupted = True
     return call.result(), interrupted

@@ -438,7 +438,7 @@ class Result:
         dim: Mapping[str, int] | None = None,
         prefix: str = "spmilp",
     ) -> tuple[Path, ...]:
-        """Write C, tables and a trace that are made from the plan.
+        """Write C, tables and a trace that are made from the plan, and return the files.
 
         Parameters
         ----------
@@ -451,11 +451,6 @@ class Result:
             As for :meth:`replay`; ``c``, ``player`` and ``c-code`` need it.
         prefix
             What the names of C objects begin with.
-
-        Returns
-        -------
-        tuple of Path
-            The files.
 
         Raises
         ------

@@ -92,12 +92,8 @@ COMMON = {
 def verb(*of_solve: str, **shown: Mapping[str, Any]) -> Callable[[F], F]:
     """Make a function a verb: its parameters become options, with the help of its docstring.
 
-    Parameters
-    ----------
-    of_solve
-        Options of a solve that its ``**given`` stands for.
-    shown
-        For parameters: :func:`argument` or :func:`option`.
+    Its ``**given`` stands for options ``of_solve``. Its own parameters are ``shown`` as
+    :func:`argument` or :func:`option` says.
     """
 
     def made(function: F) -> F:

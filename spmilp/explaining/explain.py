@@ -70,11 +70,6 @@ def explain(
     given
         ``dim``, ``input``, ``pins`` and ``passes``, as :func:`spmilp.solve` has them.
 
-    Returns
-    -------
-    Explanation
-        It shows as text of 80 columns; ``data`` has the same with names and numbers.
-
     Raises
     ------
     SpmilpError

@@ -75,7 +75,5 @@ def _on_worker(job: Job) -> Answer:
     return answer_of(job, _children())
 
 
-@cache
-def _children() -> Children:
-    """Return the processes of a Dask worker; they end when it does."""
-    return Children()
+_children = cache(Children)
+"""Returns the processes of a Dask worker; they end when it does."""

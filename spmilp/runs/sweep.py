@@ -54,7 +54,7 @@ def sweep(
 
     Each row is solved in a process of its own, and all rows alike. One that is worse than that of a
     smaller machine then takes over its plan, if it holds there: more memory or channels never make
-    a row worse. More bandwidth of one part may.
+    a row worse. More bandwidth of one part may. ``docs/sweep.md`` explains the columns.
 
     Parameters
     ----------
@@ -90,19 +90,12 @@ def sweep(
         ``objective``, ``pins``, ``time_limit``, ``effort``, ``gap``, ``workers``. A row whose
         machine or tiles lack what a pin names fails, and says so.
 
-    Returns
-    -------
-    DataFrame
-        A row for each combination; ``docs/sweep.md`` explains the columns.
-
     Raises
     ------
     ValueError
         If an argument has a value that it cannot have, or a machine has no such field.
     SpmilpError
-        If a file cannot be used, or the scheduler does not answer.
-    MissingExtraError
-        If there is a scheduler, and Dask is not installed.
+        If a file cannot be used, or the scheduler does not answer, or Dask is not installed.
 
     Examples
     --------
