@@ -457,7 +457,8 @@ def _steps(
     if binding is not None or move is None:
         if binding is None:
             core = subject.plan.placements[link.activity].core
-            reason = _OF_TASKS.get(cause.wait if cause else Wait.CORE, Reason.BUSY)
+            reasons = {Wait.WRITER: Reason.WRITER, Wait.ORDER: Reason.ORDER}
+            reason = reasons.get(cause.wait, Reason.BUSY) if cause else Reason.BUSY
             binding = Binding(Holder.CORE, core, reason)
         yield ChainStep(link.start, link.end, binding)
         return
@@ -473,9 +474,6 @@ def _steps(
         yield ChainStep(flowing, link.end, Binding(Holder.ENGINE, move.engine, Reason.RATE))
     else:
         yield ChainStep(flowing, link.end, Binding(Holder.LINK, slowest, Reason.RATE))
-
-
-_OF_TASKS = {Wait.WRITER: Reason.WRITER, Wait.ORDER: Reason.ORDER, Wait.CORE: Reason.BUSY}
 
 
 def _waited_for(subject: AnalysedPlan, following: ChainLink) -> Binding | None:

@@ -12,9 +12,6 @@ from spmilp.export.names import no_formula
 from spmilp.runs.jobs import Run
 from spmilp.runs.points import Point
 
-RATIO_FLOOR = 1
-"""Added to both sides of a ratio whose bound is 0, as for a quantity that can vanish."""
-
 WHOLE = (
     *("seed", "objective", "bound", "roofline", "makespan", "dram_traffic", "energy", "peak_spm"),
     *("tasks", "cores", "transfers"),
@@ -66,7 +63,7 @@ def compared_frame(runs: Iterable[Run]) -> pd.DataFrame:
 
 def ratio(one: pd.Series, to: pd.Series) -> pd.Series:
     """Return ``one / to``; where that is 0, both are counted one higher."""
-    shift = (to == 0).astype("Int64") * RATIO_FLOOR
+    shift = (to == 0).astype("Int64")
     return (one + shift) / (to + shift)
 
 

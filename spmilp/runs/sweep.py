@@ -25,9 +25,6 @@ from spmilp.source import DEFAULT_MACHINE
 
 TABLE = "sweep.csv"
 
-Listener = Callable[[str], None]
-"""Hears in words how far a sweep is."""
-
 
 @with_options(*OPTIONS)
 def sweep(
@@ -47,7 +44,7 @@ def sweep(
     jobs: int | None = None,
     scheduler: str | None = None,
     again: bool = False,
-    on_news: Listener = lambda news: None,
+    on_news: Callable[[str], None] = lambda news: None,
     **given: Any,
 ) -> pd.DataFrame:
     """Map networks onto machines of many sizes; each combination is a row of the table.
@@ -165,7 +162,7 @@ class Rows:
 
     store: Store
     executor: Executor
-    on_news: Listener = lambda news: None
+    on_news: Callable[[str], None] = lambda news: None
     found: dict[str, Run] = field(default_factory=dict)
 
     def solve(self, points: Sequence[Point], *, again: bool = False) -> None:
