@@ -174,8 +174,6 @@ def _too_large_a_task(problem: Problem) -> Iterator[Infeasibility]:
 def _no_way(problem: Problem) -> Iterator[Infeasibility]:
     """Yield operands that no chain of engines brings to their task, and results that cannot end."""
     machine, writer = problem.machine, problem.writers()
-    if machine.remote is not None:
-        return
 
     def homes(buffer: BufferIdx) -> tuple[MemoryIdx, ...]:
         starts, by = problem.buffers[buffer].starts_in, writer[buffer]
@@ -198,16 +196,15 @@ def _no_way(problem: Problem) -> Iterator[Infeasibility]:
         return bool(reached.intersection(targets))
 
     moved = [
-        (f"task {task.name}", part.buffer, part.bytes, memories_of(task))
+        (f"task {task.name}", problem.slices[read].buffer, problem.slices[read].bytes, task)
         for task in problem.tasks
-        for part in map(problem.slices.__getitem__, task.reads)
+        for read in task.reads
     ]
-    moved += [
-        (f"buffer {b.name}", b.index, b.bytes, (b.ends_in,))
-        for b in problem.buffers
-        if b.ends_in is not None
-    ]
-    for what, buffer, size, targets in moved:
+    ends = [(f"buffer {b.name}", b.index, b.bytes, b.ends_in) for b in problem.buffers]
+    for what, buffer, size, target in (*moved, *ends) if machine.remote is None else ():
+        if target is None:
+            continue
+        targets = memories_of(target) if isinstance(target, Task) else (target,)
         able = tuple(e.index for e in machine.engines if e.longest is None or size <= e.longest)
         if not leads(homes(buffer), targets, able):
             name = problem.buffers[buffer].name
