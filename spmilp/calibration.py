@@ -75,13 +75,7 @@ _Row = msgspec.defstruct(
 
 
 def read_measurements(path: Path | str, machine: Machine) -> tuple[Measurement, ...]:
-    """Return the rows of a file.
-
-    Raises
-    ------
-    FileError
-        If the file cannot be read or is not of the format; the message names the line.
-    """
+    """Return the rows of a file; a ``FileError`` names the line that is not of the format."""
     data = read_bytes(path)
     try:
         text = io.StringIO(data.decode("utf-8-sig"), newline="")

@@ -46,17 +46,10 @@ EFFORTS = {"quick": 10.0, "normal": 60.0, "high": 600.0}
 def _option(
     default: object, kind: object, read: Callable[[Any], object] | None = None, **shown: object
 ) -> Any:
-    """Return a field of the record.
+    """Return a field of the record, whose type on the command line is ``kind``.
 
-    Parameters
-    ----------
-    kind
-        Its type on the command line.
-    read
-        Turns what the user gives into the option's value; ``None`` if nothing is to be done.
-    shown
-        How the command line shows it: ``metavar``, ``show_default`` and so on. With ``parsed`` the
-        command line calls ``read`` itself while it parses the arguments.
+    What the user gives becomes the value by ``read``, with ``parsed`` already while the command
+    line parses its arguments. It is shown there with ``metavar``, ``show_default`` and so on.
     """
     return field(default=default, metadata={"kind": kind, "read": read, "shown": shown})
 
@@ -261,14 +254,8 @@ class Options:
     def of(cls, given: Mapping[str, object]) -> "Options":
         """Read options; what is not given has its default.
 
-        Raises
-        ------
-        TypeError
-            If there is no such option.
-        ValueError
-            If an option has a value that it cannot have, or two contradict each other.
-        SpmilpError
-            If a file cannot be used.
+        Raises a ``TypeError`` if there is no such option, a ``ValueError`` if one has a value that
+        it cannot have or two contradict each other, and a ``SpmilpError`` if a file cannot be used.
         """
         from spmilp.registry import hint_takers
         from spmilp.warm_start import read_hint, read_lock
@@ -330,13 +317,7 @@ def parameters_of(
     names: Iterable[str],
     annotation: Callable[[Field[Any]], object] = lambda option: Parameter.empty,
 ) -> list[Parameter]:
-    """Return parameters that stand for options.
-
-    Parameters
-    ----------
-    annotation
-        Returns the annotation of the parameter that stands for an option.
-    """
+    """Return parameters that stand for options, each with the annotation of its option."""
     wanted = set(names)
     return [
         Parameter(
@@ -348,17 +329,10 @@ def parameters_of(
 
 
 def with_options(*names: str) -> Callable[[F], F]:
-    """Let the signature of a function name the options that its ``**given`` stands for.
-
-    Parameters
-    ----------
-    names
-        Of these options; all options by default.
-    """
+    """Let the signature of a function name the options that its ``**given`` stands for, or all."""
 
     def signed(function: F) -> F:
-        signature = inspect.signature(function)
-        own = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
+        own = inspect.signature(function).parameters.values()
         options = parameters_of(names or [each.name for each in fields(Options)])
         return with_parameters(function, [*options, *own])
 
@@ -366,8 +340,12 @@ def with_options(*names: str) -> Callable[[F], F]:
 
 
 def with_parameters(function: F, parameters: Iterable[Parameter]) -> F:
-    """Let the signature of a function name parameters, in the order in which kinds may stand."""
-    found = sorted(parameters, key=lambda each: each.kind)
+    """Let the signature of a function name parameters, in the order in which kinds may stand.
+
+    None of them stands for others.
+    """
+    named = (each for each in parameters if each.kind is not each.VAR_KEYWORD)
+    found = sorted(named, key=lambda each: each.kind)
     signature = inspect.signature(function).replace(parameters=found)
     function.__signature__ = signature  # type: ignore[attr-defined]
     return function

@@ -114,13 +114,6 @@ def tiled_problem(
     return source.start(options, Watch(options)), source.origin
 
 
-def solve_problem(
-    problem: Problem, solver: str, options: SolveOptions, hint: Plan | None = None
-) -> SolverResult:
-    """Let the solver of that name find a plan; a plan that is known may be its hint."""
-    return find_solver(solver).solve(problem, options, hint)
-
-
 def find_plan(
     start: TiledProblem, options: Options, watch: Watch
 ) -> tuple[SolverResult, AddressStability | None]:
@@ -134,8 +127,8 @@ def find_plan(
 
     def solve_again(problem: Problem, known: Plan | None) -> SolverResult:
         limits = replace(_limits(options, watch), on_progress=None)
-        takes_hint = options.solver in hint_takers()
-        return solve_problem(problem, options.solver, limits, known if takes_hint else None)
+        hint = known if options.solver in hint_takers() else None
+        return find_solver(options.solver).solve(problem, limits, hint)
 
     try:
         return locked_answer(start.problem, free, options.lock, solve_again)
@@ -173,7 +166,7 @@ def _unlocked(
         limits = _limits(options, watch, share, () if verdict is None else (verdict,))
         if start.interrupted:
             limits = replace(limits, time_limit=SECONDS_AFTER_AN_INTERRUPT)
-        answer = solve_problem(start.problem, options.solver, limits, hint)
+        answer = find_solver(options.solver).solve(start.problem, limits, hint)
         return answer if valid is None else _no_worse(start.problem, answer, valid)
     except (KeyboardInterrupt, MemoryError):
         if (known := start.result(verdict, hint)) is None:

@@ -19,11 +19,12 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from tempfile import TemporaryFile
 from traceback import format_exc
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, Self, TypeVar
 
 from spmilp.errors import SpmilpError
 
@@ -75,30 +76,18 @@ def stoppably(
 ) -> tuple[R, bool]:
     """Call a function in another thread that an interrupt asks to stop.
 
-    Parameters
-    ----------
-    stop
-        Called now and then after an interrupt, for what has not begun yet cannot stop.
-    wait
-        Waits for a while, or until ``on_end`` is called.
-    on_end
-        Called when the function has ended.
-
-    Returns
-    -------
-    tuple[R, bool]
-        What the function returns, and whether an interrupt came.
+    After an interrupt ``stop`` is called now and then, for what has not begun yet cannot stop.
+    ``wait`` waits for a while, or until ``on_end`` is called: when the function has ended.
+    Returns what the function returns, and whether an interrupt came.
     """
     call, interrupted = begun(function), False
+    pause = wait or partial(wait_for, [call], HEARTBEAT)
     call.add_done_callback(lambda _: on_end())
     while not call.done():
         try:
             if interrupted:
                 stop()
-            if wait is None:
-                wait_for([call], HEARTBEAT)
-            else:
-                wait()
+            pause()
         except KeyboardInterrupt:
             interrupted = True
     return call.result(), interrupted
@@ -165,17 +154,9 @@ class Child:
         self.process.send_signal(signal.SIGINT)
 
     def answer(self, limit: float | None = None) -> Any:
-        """Wait for the value of the call that has begun.
+        """Wait for the value of the call that has begun; a :class:`ChildError` if it has none.
 
-        Parameters
-        ----------
-        limit
-            Seconds after which the child is ended; ``None`` for never.
-
-        Raises
-        ------
-        ChildError
-            If it has no value.
+        After ``limit`` seconds the child is ended.
         """
         if not wait_for([self._answer], limit).done:
             self.end()
@@ -213,10 +194,7 @@ class Child:
 class Children:
     """A child for each thread that calls functions; they end with the block.
 
-    Parameters
-    ----------
-    prepare
-        What each child calls before all else: a function and its arguments.
+    Each calls ``prepare``, a function and its arguments, before all else.
     """
 
     def __init__(self, *prepare: Any) -> None:
@@ -225,7 +203,7 @@ class Children:
         self._started: list[Child] = []
         self._closed = False
 
-    def __enter__(self) -> "Children":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -259,34 +237,24 @@ class Children:
             raise
 
 
-class Helpers:
-    """Children that carry out calls beside this process, and end with the block.
-
-    Parameters
-    ----------
-    number
-        Of children; they start at once.
-    prepare
-        See :class:`Children`.
-    """
+class Helpers(Children):
+    """A number of children that start at once, and carry out calls beside this process."""
 
     def __init__(self, number: int, *prepare: Any) -> None:
+        super().__init__(*prepare)
         self.number = number
-        self._children = Children(*prepare)
         self._threads = ThreadPoolExecutor(number)
         for _ in range(number):
             self.begin(os.getpid)
 
-    def __enter__(self) -> "Helpers":
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def end(self) -> None:
+        """End all children, and begin no call that waits for one."""
         self._threads.shutdown(wait=False, cancel_futures=True)
-        self._children.end()
+        super().end()
 
     def begin(self, function: Callable[..., Any], *arguments: object) -> Future[Any]:
         """Begin a call as soon as a child is free; its value may be a :class:`ChildError`."""
-        return self._threads.submit(self._children.call, function, *arguments)
+        return self._threads.submit(self.call, function, *arguments)
 
 
 def main() -> None:

@@ -18,10 +18,7 @@ MOST_BYTES = 2**60 - 1
 
 
 def duration(given: str | float) -> float:
-    """Read ``60s``, ``5m``, ``1.5h``, ``200ms``, plain seconds, or ``none``, in seconds.
-
-    Raises a ``ValueError`` if the text is nothing of that, or no time at all.
-    """
+    """Read ``5m``, ``1.5h``, ``200ms``, seconds or ``none`` as seconds; a ``ValueError`` if not."""
     text = str(given)
     if text.strip().lower() in ("none", "inf"):
         return math.inf
@@ -38,11 +35,7 @@ def duration(given: str | float) -> float:
 
 
 def byte_count(given: str | int) -> int:
-    """Read ``1048576``, ``0x100000``, ``64K``, ``1MiB`` or ``1.5 MiB`` as bytes.
-
-    Raises a ``ValueError`` if the text is nothing of that, no whole number of bytes, or out of
-    range.
-    """
+    """Read ``1048576``, ``0x100000``, ``64K`` or ``1.5 MiB`` as bytes; a ``ValueError`` if not."""
     text = str(given).strip()
     if re.fullmatch(r"0[xX][0-9a-fA-F]{1,16}", text):
         return _in_range(int(text, 16), text)
@@ -60,10 +53,7 @@ def byte_count(given: str | int) -> int:
 
 
 def byte_range(given: str) -> tuple[int, int]:
-    """Read ``0-4KiB`` or ``0x100-0x200`` as a half-open range of bytes.
-
-    Raises a ``ValueError`` if the text is not of that form, or the range is empty.
-    """
+    """Read ``0-4KiB`` as a half-open range of bytes; a ``ValueError`` if it is none, or empty."""
     first, dash, last = str(given).partition("-")
     if not dash:
         raise ValueError(f"{given!r} is no range of bytes; write FROM-TO, as in 0-4KiB")
@@ -81,11 +71,7 @@ def _in_range(number: int, text: str) -> int:
 
 
 def dimensions(given: Mapping[str, int] | Iterable[str] | None) -> dict[str, int]:
-    """Read ``batch=1`` and its like as sizes by name.
-
-    Raises an ``ArgumentError`` if a text is not ``NAME=SIZE`` with a positive size, or a name comes
-    twice.
-    """
+    """Read ``batch=1`` as sizes by name; an ``ArgumentError`` if that is none, or comes twice."""
     if isinstance(given, Mapping):
         return dict(given)
     expected = "NAME=SIZE with a size of 1 or more, as in --dim batch=1"
@@ -97,9 +83,9 @@ def dimensions(given: Mapping[str, int] | Iterable[str] | None) -> dict[str, int
 
 
 def input_values(given: Mapping[str, object] | Iterable[str] | None) -> dict[str, str]:
-    """Read ``sr=16000``, ``{"sr": 16000}`` and their like as texts by name; lists have commas.
+    """Read ``sr=16000`` or ``{"sr": 16000}`` as texts by name; lists have commas.
 
-    Raises an ``ArgumentError`` if a text is not ``NAME=VALUE``, or a name comes twice.
+    An ``ArgumentError`` says that a text is not ``NAME=VALUE``, or a name comes twice.
     """
     if not isinstance(given, Mapping):
         return _by_name("input", given, "NAME=VALUE, as in --input sr=16000 or --input sizes=2,3")
@@ -125,10 +111,7 @@ def _by_name(option: str, given: Iterable[str] | None, expected: str) -> dict[st
 
 
 def share(given: str | float) -> float:
-    """Read ``0.01`` or ``1%`` as a number from 0 to 1.
-
-    Raises a ``ValueError`` if the text is no such number.
-    """
+    """Read ``0.01`` or ``1%`` as a number from 0 to 1; a ``ValueError`` if it is none."""
     text = str(given)
     number, scale = (text.removesuffix("%"), 0.01) if text.endswith("%") else (text, 1.0)
     try:

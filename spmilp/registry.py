@@ -15,18 +15,8 @@ from spmilp.solvers.common.solver import Solver
 class SolverDescription(NamedTuple):
     """What a solver or policy is, in a few words each, and how it is made.
 
-    Parameters
-    ----------
-    source
-        The publication of which it is the idea; ``own`` where it is none's alone.
-    decides
-        What it chooses; the rest follows.
-    limits
-        What it does not take or is not for.
-    home
-        The module and class that it is.
-    given
-        What the class is made with.
+    Its ``source`` is the publication of which it is the idea, ``own`` where it is none's alone.
+    What it does not decide follows. Its ``home`` is a module and a class, made with ``given``.
     """
 
     source: str

@@ -267,12 +267,8 @@ class Result:
     def timeline(self, *, beside: "Iterable[Result]" = (), chain: bool = False) -> "Figure":
         """Draw tasks per core and transfers per DMA channel over time.
 
-        Parameters
-        ----------
-        beside
-            Other plans, to be drawn below on the same axis of cycles.
-        chain
-            Frame the critical chain.
+        Other plans ``beside`` are drawn below on the same axis of cycles, with ``chain`` the
+        critical chain is framed.
         """
         from spmilp.explaining.chain import AnalysedPlan
         from spmilp.report.figures import timeline
@@ -286,10 +282,7 @@ class Result:
     def convergence(self) -> "Figure":
         """Draw incumbent and bound over the seconds of the search.
 
-        Raises
-        ------
-        ValueError
-            If the plan was read without the log of its search.
+        A ``ValueError`` says that the plan was read without the log of its search.
         """
         from spmilp.report.figures import gap_over_time
 
@@ -445,7 +438,7 @@ class Result:
         dim: Mapping[str, int] | None = None,
         prefix: str = "spmilp",
     ) -> tuple[Path, ...]:
-        """Write C, tables and a trace that are made from the plan.
+        """Write C, tables and a trace that are made from the plan, and return the files.
 
         Parameters
         ----------
@@ -458,11 +451,6 @@ class Result:
             As for :meth:`replay`; ``c``, ``player`` and ``c-code`` need it.
         prefix
             What the names of C objects begin with.
-
-        Returns
-        -------
-        tuple of Path
-            The files.
 
         Raises
         ------

@@ -54,26 +54,14 @@ SILENT = Observer()
 
 
 class Watch:
-    """A solve that is under way.
-
-    Attributes
-    ----------
-    clock
-        Of the whole solve.
-    workers
-        How many may work on it; with an effort one, so that all computers find the same.
-    work
-        The work of the whole solve, if it is counted.
-    log
-        Everything that was better than all before it.
-    """
+    """A solve that is under way: its clock, its work if that is counted, and its log."""
 
     def __init__(self, options: Options, observer: Observer = SILENT) -> None:
         limit = None if math.isinf(options.time_limit) else options.time_limit
         self.observer = observer
         self.work = None if options.effort is None else Work(limit)
         self.clock = Clock(options.effort or limit, self.work)
-        # Work that is counted elsewhere would end the search at another moment.
+        # Work that is counted elsewhere would end the search at another moment on each computer.
         self.workers = options.workers if self.work is None else 1
         self._began = perf_counter()
         self.log = SearchLog(lambda: self.seconds_gone, observer.on_log)

@@ -6,7 +6,6 @@ An option of a solve is as :class:`~spmilp.options.Options` has it.
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import Field, fields
-from inspect import Parameter
 from typing import Annotated, Any, TypeVar
 
 import typer
@@ -93,12 +92,8 @@ COMMON = {
 def verb(*of_solve: str, **shown: Mapping[str, Any]) -> Callable[[F], F]:
     """Make a function a verb: its parameters become options, with the help of its docstring.
 
-    Parameters
-    ----------
-    of_solve
-        Options of a solve that its ``**given`` stands for.
-    shown
-        For parameters: :func:`argument` or :func:`option`.
+    Its ``**given`` stands for options ``of_solve``. Its own parameters are ``shown`` as
+    :func:`argument` or :func:`option` says.
     """
 
     def made(function: F) -> F:
@@ -118,8 +113,7 @@ def verb(*of_solve: str, **shown: Mapping[str, Any]) -> Callable[[F], F]:
                     info = _info(each.name, {**how, "help": help_text})
                     each = each.replace(annotation=_annotated(kind, info))
             own.append(each)
-        kept = [each for each in own if each.kind is not Parameter.VAR_KEYWORD]
-        return with_parameters(function, [*parameters_of(of_solve, of_option), *kept])
+        return with_parameters(function, [*parameters_of(of_solve, of_option), *own])
 
     return made
 

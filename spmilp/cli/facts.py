@@ -43,15 +43,13 @@ def bound(source: str, machine: str | None = None, *, as_json: bool = False, **g
     found = [(each, "these") for each in all_bounds(pinned)]
     if origin is not None:
         network, target = origin.network, pinned.machine
-        cycles, makespan = roofline(network, target).cycles, Quantity.MAKESPAN
-        chains, moved = Chains(network, target).cycles(), traffic_for_any_tiles(network)
-        held = peak_for_any_tiles(network, target)
-        found += [
-            (Bound("roofline", makespan, cycles), "any"),
-            (Bound("chains of groups", makespan, chains), "any"),
-            (Bound("bytes that groups need", Quantity.DRAM_TRAFFIC, moved), "any"),
-            (Bound("smallest tiles", Quantity.PEAK_SPM, held), "any"),
-        ]
+        of_any_tiles = (
+            Bound("roofline", Quantity.MAKESPAN, roofline(network, target).cycles),
+            Bound("chains of groups", Quantity.MAKESPAN, Chains(network, target).cycles()),
+            Bound("bytes that groups need", Quantity.DRAM_TRAFFIC, traffic_for_any_tiles(network)),
+            Bound("smallest tiles", Quantity.PEAK_SPM, peak_for_any_tiles(network, target)),
+        )
+        found += [(each, "any") for each in of_any_tiles]
     best: dict[Quantity, Bound] = {}
     for each, _ in found:
         if each.value > best.setdefault(each.quantity, each).value:
@@ -198,13 +196,8 @@ def _shown(file: "MachineFile") -> Iterator[RenderableType]:
     sources = list(dict.fromkeys(one.source for one in file.provenance if one.source))
     numbers = {source: f"[{number}]" for number, source in enumerate(sources, start=1)}
     rows = [
-        (
-            each.field,
-            each.value,
-            "" if each.verified else "unverified",
-            numbers.get(each.source, ""),
-        )
-        for each in file.provenance
+        (one.field, one.value, "unverified" * (not one.verified), numbers.get(one.source, ""))
+        for one in file.provenance
     ]
     yield out.table(("parameter", "value", "", "source"), rows)
     for source, number in numbers.items():

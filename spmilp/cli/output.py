@@ -204,10 +204,7 @@ class SolveLog:
 
     def end(self, status: str, entry: "LogEntry | None") -> None:
         """Say how it has ended."""
-        known = {
-            name: None if entry is None else getattr(entry, name)
-            for name in ("incumbent", "bound", "gap")
-        }
+        known = {name: getattr(entry, name, None) for name in ("incumbent", "bound", "gap")}
         fields = {"event": "end", "seconds": self._seconds(), "status": status, **known}
         self._add(status, fields)
 

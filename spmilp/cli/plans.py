@@ -383,15 +383,9 @@ def _print_groups(
 
 
 GROUP_COLUMNS = {
-    "name": "",
-    "operators": "",
-    "macs": ",d",
-    "reads": ",d",
-    "constants": ",d",
-    "writes": ",d",
-    "tiles": ",d",
-    "compute_cycles": ",.0f",
-    "dram_cycles": ",.0f",
+    **dict.fromkeys(("name", "operators"), ""),
+    **dict.fromkeys(("macs", "reads", "constants", "writes", "tiles"), ",d"),
+    **dict.fromkeys(("compute_cycles", "dram_cycles"), ",.0f"),
     "bound_by": "",
 }
 

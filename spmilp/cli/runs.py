@@ -17,38 +17,29 @@ from spmilp.errors import ExitCode
 if TYPE_CHECKING:
     import pandas as pd
 
-TEXT, COUNT, RATIO, SHARE, SECONDS = "", ",d", ".3f", ".1%", ".2f"
-"""Formats of the columns of a table."""
+FORMATS = {
+    **dict.fromkeys(("instance", "solver", "status"), ""),
+    **dict.fromkeys(("ratio_to_bound", "ratio_to_best", "worst_ratio_to_best"), ".3f"),
+    **dict.fromkeys(("gap", "median_gap"), ".1%"),
+    "seconds": ".2f",
+}
+"""Formats of the columns of a table that are no counts."""
 
-RUN_COLUMNS = {
-    "instance": TEXT,
-    "solver": TEXT,
-    "tasks": COUNT,
-    "status": TEXT,
-    "objective": COUNT,
-    "bound": COUNT,
-    "gap": SHARE,
-    "ratio_to_best": RATIO,
-    "seconds": SECONDS,
-}
-SUMMARY_COLUMNS = {
-    "solver": TEXT,
-    "runs": COUNT,
-    "plans": COUNT,
-    "proven": COUNT,
-    "ratio_to_bound": RATIO,
-    "ratio_to_best": RATIO,
-    "worst_ratio_to_best": RATIO,
-    "median_gap": SHARE,
-    "seconds": SECONDS,
-}
+
+def _formats(*columns: str) -> dict[str, str]:
+    return {name: FORMATS.get(name, ",d") for name in columns}
+
+
+RUN_COLUMNS = _formats(
+    *("instance", "solver", "tasks", "status", "objective", "bound", "gap", "ratio_to_best"),
+    "seconds",
+)
+SUMMARY_COLUMNS = _formats(
+    *("solver", "runs", "plans", "proven", "ratio_to_bound", "ratio_to_best"),
+    *("worst_ratio_to_best", "median_gap", "seconds"),
+)
 SWEPT_COLUMNS = {
-    "status": TEXT,
-    "objective": COUNT,
-    "bound": COUNT,
-    "gap": SHARE,
-    "dram_traffic": COUNT,
-    "peak_spm": COUNT,
+    **_formats("status", "objective", "bound", "gap", "dram_traffic", "peak_spm"),
     "seconds": ".1f",
 }
 
@@ -261,15 +252,14 @@ def _swept_table(frame: "pd.DataFrame", pareto: str) -> Text:
 
     same = list(frame.columns[: frame.columns.get_loc("status")])
     differing = [name for name in same if frame[name].nunique(dropna=False) > 1] or ["model"]
-    ends = [name for name in ("pareto", "verdict") if name in frame]
     rows = out.records(frame)
     for row in rows:
         row["spm"] = None if row["spm"] is None else quantities.shown_bytes(row["spm"])
         row["pareto"] = "*" if row.get("pareto") else ""
-    weighed = [SHORT.get(name.strip(), name.strip()) for name in pareto.split(",")]
-    formats = {**dict.fromkeys(differing, TEXT), **SWEPT_COLUMNS}
-    for name in weighed:
+    formats = {**dict.fromkeys(differing, ""), **SWEPT_COLUMNS}
+    for given in pareto.split(","):
+        name = SHORT.get(given.strip(), given.strip())
         if name in frame and name != "spm" and not frame[name].equals(frame["objective"]):
-            formats.setdefault(name, COUNT)
-    formats |= dict.fromkeys(ends, TEXT)
+            formats.setdefault(name, ",d")
+    formats |= {name: "" for name in ("pareto", "verdict") if name in frame}
     return out.table_of(rows, formats)

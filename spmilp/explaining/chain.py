@@ -178,19 +178,10 @@ MOST = 4
 
 
 class Cause(NamedTuple):
-    """Something that kept an activity from starting earlier.
+    """Something that kept an activity from starting earlier: an ``activity`` that had to end.
 
-    Parameters
-    ----------
-    until
-        The cycle at which it was over: the end of ``activity``.
-    activity
-        The task or transfer that had to end.
-    residency
-        For operands the one that it fills; for ``ROOM`` the one whose bytes it used. ``None`` where
-        no single one can be named.
-    link
-        For ``LINK``: which one.
+    The ``residency`` is for operands the one that it fills, for ``ROOM`` the one whose bytes it
+    used; ``None`` where no single one can be named.
     """
 
     wait: Wait
@@ -219,12 +210,9 @@ class _Load:
         self._above: dict[Fraction | int, list[int]] = {}
 
     def free_since(self, start: Cycles, most: Fraction | int) -> tuple[Cycles, Activity] | None:
-        """Find since when no more than ``most`` of it was taken, up to ``start``.
+        """Return since when no more than ``most`` of it was taken, up to ``start``.
 
-        Returns
-        -------
-        tuple or None
-            That cycle and the activity that ended then; ``None`` if it has always been so.
+        With that cycle comes the activity that ended then; ``None`` if it has always been so.
         """
         if most not in self._above:
             # For each position, the last up to it before which more than that was taken; or 0.
@@ -304,15 +292,10 @@ def _share_bytes(one: Residency, other: Residency) -> bool:
 
 
 class ChainLink(NamedTuple):
-    """An activity of a chain.
+    """An activity of a chain, whose ``cause`` is that of the link before; ``None`` for the first.
 
-    Parameters
-    ----------
-    cause
-        What it waited for, which is the activity of the link before; ``None`` for the first.
-    unused
-        Cycles between the end of that and its start, in which nothing kept it waiting: a plan that
-        starts it earlier is valid as far as this activity goes.
+    Between that and its start nothing kept it waiting for ``unused`` cycles: a plan that starts it
+    earlier is valid as far as this activity goes.
     """
 
     activity: Activity
@@ -474,7 +457,8 @@ def _steps(
     if binding is not None or move is None:
         if binding is None:
             core = subject.plan.placements[link.activity].core
-            reason = _OF_TASKS.get(cause.wait if cause else Wait.CORE, Reason.BUSY)
+            reasons = {Wait.WRITER: Reason.WRITER, Wait.ORDER: Reason.ORDER}
+            reason = reasons.get(cause.wait, Reason.BUSY) if cause else Reason.BUSY
             binding = Binding(Holder.CORE, core, reason)
         yield ChainStep(link.start, link.end, binding)
         return
@@ -490,9 +474,6 @@ def _steps(
         yield ChainStep(flowing, link.end, Binding(Holder.ENGINE, move.engine, Reason.RATE))
     else:
         yield ChainStep(flowing, link.end, Binding(Holder.LINK, slowest, Reason.RATE))
-
-
-_OF_TASKS = {Wait.WRITER: Reason.WRITER, Wait.ORDER: Reason.ORDER, Wait.CORE: Reason.BUSY}
 
 
 def _waited_for(subject: AnalysedPlan, following: ChainLink) -> Binding | None:

@@ -70,11 +70,6 @@ def explain(
     given
         ``dim``, ``input``, ``pins`` and ``passes``, as :func:`spmilp.solve` has them.
 
-    Returns
-    -------
-    Explanation
-        It shows as text of 80 columns; ``data`` has the same with names and numbers.
-
     Raises
     ------
     SpmilpError
@@ -113,16 +108,16 @@ def _explained(
 
     def plan_on(machine: Machine) -> Cycles | None:
         if isinstance(source, ProblemSource):
-            return makespan(replace(source.problem, machine=machine))
+            return makespan_of(replace(source.problem, machine=machine))
         return makespan(replace(source, subject=replace(source.subject, machine=machine)))
 
-    def makespan(changed: Problem | NetworkSource) -> Cycles | None:
+    def makespan_of(problem: Problem) -> Cycles | None:
+        return makespan(ProblemSource(problem=problem))
+
+    def makespan(changed: ProblemSource | NetworkSource) -> Cycles | None:
         limits = replace(options, time_limit=SHARE_OF_TRIAL * trials.seconds_left)
         watch = Watch(limits)
-        if isinstance(changed, Problem):
-            start = TiledProblem(problem=changed)
-        else:
-            start = changed.start(limits, watch)
+        start = changed.start(limits, watch)
         # Tiles that were chosen for want of time make problems that take much longer.
         if start.is_fallback or infeasibility_of(start.problem) is not None:
             return None
@@ -131,7 +126,7 @@ def _explained(
             raise KeyboardInterrupt
         return result.makespan
 
-    trials = Trials(plan_on, options.time_limit, observer.on_log)
+    trials = Trials(options.time_limit, observer.on_log)
     limits = replace(options, time_limit=SHARE_OF_PLAN * options.time_limit)
     watch = Watch(limits, observer)
     problem = None
@@ -148,11 +143,11 @@ def _explained(
     except DoesNotFitError as error:
         why = infeasibility_of_tiles(machine, error) or _other(name, str(error))
     observer.on_stage(Stage.TRYING)
-    remedies = () if problem is None else tuple(without_pins(problem, trials, makespan))
+    remedies = () if problem is None else tuple(without_pins(problem, trials, makespan_of))
     if remedies:
         why = replace(why, cause=Obstacle.PINS)
     elif why.cause is not Obstacle.PINS:
-        remedies = remedies_for(machine, why, trials)
+        remedies = tuple(remedies_for(machine, why, trials, plan_on))
     return why_it_does_not_fit(name, machine, why, remedies, trials.count)
 
 

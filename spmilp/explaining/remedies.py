@@ -45,13 +45,7 @@ class Trials:
     An interrupt ends the last one. ``on_log`` hears of each that has ended.
     """
 
-    def __init__(
-        self,
-        plan_on: Callable[[Machine], Cycles | None],
-        seconds: float,
-        on_log: Callable[[LogEntry], None],
-    ) -> None:
-        self._plan_on = plan_on
+    def __init__(self, seconds: float, on_log: Callable[[LogEntry], None]) -> None:
         self._began = perf_counter()
         self._seconds = seconds
         self._on_log = on_log
@@ -63,12 +57,8 @@ class Trials:
         """Seconds until the time is over."""
         return self._began + self._seconds - perf_counter()
 
-    def plan_on(self, machine: Machine, change: str) -> Cycles | None:
-        """Return the makespan of a plan, or ``None`` where there is none or no time."""
-        return self.tried(change, lambda: self._plan_on(machine))
-
     def tried(self, change: str, solved: Callable[[], Cycles | None]) -> Cycles | None:
-        """Return what solving gives; ``None`` where it cannot be, or there is no time.
+        """Return the makespan of a plan; ``None`` where there is none, or no time.
 
         There is no time where the longest trial took longer than what is left.
         """
@@ -88,7 +78,7 @@ class Trials:
         return makespan
 
     def least_bytes(
-        self, change: Callable[[Bytes], Machine], least: Bytes, step: Bytes
+        self, solved: Callable[[Bytes], Cycles | None], least: Bytes, step: Bytes
     ) -> tuple[Bytes, Cycles] | None:
         """Return about the fewest bytes with which there is a plan, and its makespan.
 
@@ -97,7 +87,7 @@ class Trials:
         """
 
         def plan_with(more: Bytes) -> Cycles | None:
-            return self.plan_on(change(more), f"{more:,} B more")
+            return self.tried(f"{more:,} B more", partial(solved, more))
 
         low, size = 0, align_up(max(least, 1), step)
         makespan = plan_with(size)
@@ -117,35 +107,41 @@ class Trials:
         return size, makespan
 
 
-def remedies_for(machine: Machine, why: Infeasibility, trials: Trials) -> tuple[Remedy, ...]:
-    """Return the changes of memories that were found to make it fit."""
+def remedies_for(
+    machine: Machine,
+    why: Infeasibility,
+    trials: Trials,
+    solved: Callable[[Machine], Cycles | None],
+) -> Iterator[Remedy]:
+    """Yield more bytes, if they make it fit, of all memories like one, and of that one alone."""
     if why.cause in (Obstacle.CORE, Obstacle.ROUTE):
-        return ()
+        return
     if why.short is not None:
         memory = memory_named(machine, why.short.memory)
+        short = max(0, why.short.needed - why.short.usable)
     else:
-        memory = max(machine.spms, key=lambda each: each.usable or 0)
-    return tuple(_larger(machine, memory, why, trials))
-
-
-def _larger(
-    machine: Machine, memory: Memory, why: Infeasibility, trials: Trials
-) -> Iterator[Remedy]:
-    """Yield more bytes of all memories like one, and of that one alone."""
+        memory, short = max(machine.spms, key=lambda each: each.usable or 0), 0
     size, usable = memory.size or 0, memory.usable or 0
-    short = 0 if why.short is None else max(0, why.short.needed - why.short.usable)
     is_proven = short > 0 and why.is_proven and why.cause is not Obstacle.TILE
     least = short if why.is_proven or short else max(memory.alignment, usable // 8)
     kind = memory.kind, memory.size, memory.reserved
     alike = [each for each in machine.memories if kind == (each.kind, each.size, each.reserved)]
-    found = trials.least_bytes(partial(_grown, machine, alike), least, memory.alignment)
+
+    def grown(memories: Sequence[Memory], more: Bytes) -> Cycles | None:
+        every = (
+            replace(each, size=(each.size or 0) + more) if each in memories else each
+            for each in machine.memories
+        )
+        return solved(replace(machine, memories=tuple(every)))
+
+    found = trials.least_bytes(partial(grown, alike), least, memory.alignment)
     if found is None:
         return
     more, makespan = found
     whose, alone = memory.name, None
     if len(alike) > 1:
         whose = f"each of {len(alike)} memories like {memory.name}"
-        alone = trials.plan_on(_grown(machine, [memory], more), f"the same in {memory.name}")
+        alone = trials.tried(f"the same in {memory.name}", partial(grown, [memory], more))
     for where, cycles in ((whose, makespan), (f"{memory.name} alone", alone)):
         if cycles is not None:
             yield Remedy(
@@ -154,15 +150,6 @@ def _larger(
                 bytes=more,
                 least=is_proven and more <= short,
             )
-
-
-def _grown(machine: Machine, memories: Sequence[Memory], more: Bytes) -> Machine:
-    """Return a machine with so many bytes more in some of its memories."""
-    every = tuple(
-        replace(each, size=(each.size or 0) + more) if each in memories else each
-        for each in machine.memories
-    )
-    return replace(machine, memories=every)
 
 
 def without_pins(

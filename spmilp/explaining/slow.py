@@ -138,16 +138,13 @@ def _chain(subject: AnalysedPlan) -> Iterator[str]:
             else:
                 name = machine.engines[move.engine].name
             where[name] += link.end - link.start
+        names = list_of(sorted(where, key=lambda name: (-where[name], name)))
         said = part.words
         if part is Part.COMPUTE:
-            said += f": {quantities.count(len(mine), 'task')} on {list_of(_most(where))}"
+            said += f": {quantities.count(len(mine), 'task')} on {names}"
         elif part is not Part.UNUSED:
-            said += f": {quantities.count(len(mine), 'transfer')} by {list_of(_most(where))}"
+            said += f": {quantities.count(len(mine), 'transfer')} by {names}"
         yield from _share(cycles[part], makespan, said)
-
-
-def _most(counted: Counter[str]) -> list[str]:
-    return sorted(counted, key=lambda name: (-counted[name], name))
 
 
 def _share(cycles: Cycles, makespan: Cycles, said: str) -> list[str]:

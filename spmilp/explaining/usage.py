@@ -8,7 +8,7 @@ from spmilp.explaining.text import Worded
 from spmilp.plan.measures import compulsory_loads_and_stores
 from spmilp.plan.plan import Transfer
 from spmilp.problem.problem import BufferKind
-from spmilp.units import BufferIdx, Bytes, Cycles, MemoryIdx, ResidencyIdx, SliceIdx
+from spmilp.units import BufferIdx, Bytes, ResidencyIdx, SliceIdx
 
 
 def in_place_pairs(subject: AnalysedPlan) -> tuple[tuple[ResidencyIdx, ResidencyIdx], ...]:
@@ -71,13 +71,8 @@ class Beyond(Worded):
 class Excess(NamedTuple):
     """Bytes between DRAM and chip beyond the compulsory ones.
 
-    Parameters
-    ----------
-    data
-        What is loaded or stored.
-    operator
-        Of what is loaded the one that reads it, of what is stored the one that computes it (of
-        tasks without a tile, the task); empty where no task does.
+    The ``operator`` is the one that reads what is loaded, or computes what is stored (of tasks
+    without a tile, the task); empty where no task does.
     """
 
     kind: Beyond
@@ -91,7 +86,9 @@ def excess_of(subject: AnalysedPlan) -> tuple[Excess, ...]:
     problem, residencies = subject.problem, subject.plan.residencies
     operators = zip(problem.tasks, subject.operators, strict=True)
     writers = {written: name for task, name in operators for written in task.writes}
-    readers, arrivals = _readers(subject), _arrivals(subject)
+    readers = _readers(subject)
+    latest_first = sorted(residencies, key=lambda each: -each.start)
+    arrivals = {(each.memory, each.slice): each.start for each in latest_first}
     moves: defaultdict[BufferIdx, list[Transfer]] = defaultdict(list)
     for move in sorted(subject.plan.transfers, key=lambda each: (each.start, each.index)):
         if subject.parts[len(subject.plan.placements) + move.index] is not Part.MOVE:
@@ -140,12 +137,4 @@ def _readers(subject: AnalysedPlan) -> dict[ResidencyIdx, str]:
         for end in move.destinations:
             if end in found:
                 found.setdefault(move.source, found[end])
-    return found
-
-
-def _arrivals(subject: AnalysedPlan) -> dict[tuple[MemoryIdx, SliceIdx | None], Cycles]:
-    """For each memory, and each slice that has been in it, when that was first."""
-    found: dict[tuple[MemoryIdx, SliceIdx | None], Cycles] = {}
-    for each in sorted(subject.plan.residencies, key=lambda each: -each.start):
-        found[each.memory, each.slice] = each.start
     return found

@@ -28,21 +28,11 @@ class Moved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddressStability:
-    """What became of the addresses of an earlier plan.
+    """What became of the addresses of an earlier plan, which is called ``origin``.
 
-    Parameters
-    ----------
-    origin
-        What the earlier plan is called.
-    kept
-        Addresses that are as they were, and ``tensors`` of them those of tensors in DRAM.
-    moved
-        Those that are not.
-    left_free
-        Buffers that had several addresses in a memory, one after another, which nobody can keep.
-    measures, unlocked, earlier
-        Of the plan, of one that was found without the lock (``None`` if none was), and of the
-        earlier one.
+    Of those ``kept``, ``tensors`` are of tensors in DRAM. Buffers ``left_free`` had several in a
+    memory, one after another, which nobody can keep. The measures are those of the plan, of one
+    that was found without the lock (``None`` if none was), and of the ``earlier`` one.
     """
 
     origin: str

@@ -61,7 +61,6 @@ PART_COLOURS: dict[Part, str] = {
 }
 """A colour for each direction of transfers, and for what else the critical chain does."""
 
-
 LIMIT, PEAK, OUTLINE = "#D55E00", "#AA3377", "#000000"
 """Colours of the capacity, of the peak, and of outlines and live bytes."""
 
@@ -75,10 +74,7 @@ WIDTH = 11.0
 def grid_of_axes(count: int, columns: int, heights: Sequence[float]) -> "tuple[Figure, list[Axes]]":
     """Return a figure with ``count`` axes in rows of so many inches, and one axis of time.
 
-    Raises
-    ------
-    MissingExtraError
-        If matplotlib is not installed.
+    Raises a ``MissingExtraError`` if matplotlib is not installed.
     """
     try:
         from matplotlib.figure import Figure
@@ -117,7 +113,6 @@ def name_colours(
 
 Box: TypeAlias = tuple[float, float, float, float]
 """``(start, end, low, high)`` of a rectangle."""
-
 
 NARROW = 0.004
 """Share of the axis of time up to which a black outline would hide a rectangle's colour."""
@@ -196,7 +191,6 @@ LETTER = 0.15
 
 MOST_NAMED = 40
 """Operators that a legend names."""
-
 
 Style: TypeAlias = tuple[str, str]
 """A colour, and a hatching or nothing."""

@@ -17,16 +17,9 @@ HEADING = f"{'time':>8}  {'source':<26}{'incumbent':>17}{'bound':>17}{'gap':>9}"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogEntry:
-    """A better incumbent, a better bound, or both.
+    """A better incumbent, a better bound, or both, so many seconds after the solve began.
 
-    Parameters
-    ----------
-    seconds
-        Since the solve began.
-    source
-        Who found it.
-    incumbent, bound
-        The best of each that is known now; ``None`` where none is.
+    They are the best that are known now; ``None`` where none is.
     """
 
     seconds: float
@@ -88,10 +81,7 @@ class SearchLog:
 def read_log(path: Path) -> tuple[LogEntry, ...]:
     """Read a log in JSON lines; lines of other events are passed over.
 
-    Raises
-    ------
-    FileError
-        If the file cannot be read, or a line of it is no entry.
+    Raises a ``FileError`` if the file cannot be read, or a line of it is no entry.
     """
     entries = []
     for number, line in enumerate(read_bytes(path).splitlines(), start=1):

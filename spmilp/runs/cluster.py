@@ -20,12 +20,7 @@ SECONDS_TO_CONNECT = 10.0
 def cluster(address: str) -> Iterator[Executor]:
     """Connect to a scheduler for as long as the block runs, and give what carries jobs out there.
 
-    Raises
-    ------
-    MissingExtraError
-        If Dask is not installed.
-    SpmilpError
-        If the scheduler does not answer, or is lost.
+    Raises a ``SpmilpError`` if Dask is not installed, or the scheduler does not answer or is lost.
     """
     try:
         from distributed import Client, as_completed
@@ -80,7 +75,5 @@ def _on_worker(job: Job) -> Answer:
     return answer_of(job, _children())
 
 
-@cache
-def _children() -> Children:
-    """Return the processes of a Dask worker; they end when it does."""
-    return Children()
+_children = cache(Children)
+"""Returns the processes of a Dask worker; they end when it does."""

@@ -106,11 +106,6 @@ def compare(
     on_start
         Called with the instance and the solver before each run.
 
-    Returns
-    -------
-    Comparison
-        Shows as a table of runs; ``runs`` and ``summary`` are frames.
-
     Raises
     ------
     ValueError

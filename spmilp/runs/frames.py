@@ -12,9 +12,6 @@ from spmilp.export.names import no_formula
 from spmilp.runs.jobs import Run
 from spmilp.runs.points import Point
 
-RATIO_FLOOR = 1
-"""Added to both sides of a ratio whose bound is 0, as for a quantity that can vanish."""
-
 WHOLE = (
     *("seed", "objective", "bound", "roofline", "makespan", "dram_traffic", "energy", "peak_spm"),
     *("tasks", "cores", "transfers"),
@@ -66,7 +63,7 @@ def compared_frame(runs: Iterable[Run]) -> pd.DataFrame:
 
 def ratio(one: pd.Series, to: pd.Series) -> pd.Series:
     """Return ``one / to``; where that is 0, both are counted one higher."""
-    shift = (to == 0).astype("Int64") * RATIO_FLOOR
+    shift = (to == 0).astype("Int64")
     return (one + shift) / (to + shift)
 
 
@@ -151,12 +148,8 @@ def _columns(point: Point) -> dict[str, object]:
 def mark_undominated(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     """Return the table with a column ``pareto``: no other row of the model is as good and better.
 
-    All columns are to be small. Rows without a plan are not marked; of equal rows all are.
-
-    Raises
-    ------
-    ValueError
-        If there is no such column, or it holds no number for any plan.
+    All columns are to be small. Rows without a plan are not marked; of equal rows all are. An
+    ``ArgumentError`` names a column that is not there, or is no number of any plan.
     """
     names = [column_named(frame, name) for name in columns]
     figures = frame[names].astype("Float64")
@@ -173,12 +166,7 @@ def mark_undominated(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFram
 def column_named(frame: pd.DataFrame, name: str) -> str:
     """Return the column of numbers that a name stands for."""
     wanted = SHORT.get(name, name)
-    numbers = [
-        str(column)
-        for column in frame.columns
-        if pd.api.types.is_numeric_dtype(frame[column])
-        and not pd.api.types.is_bool_dtype(frame[column])
-    ]
+    numbers = list(map(str, frame.select_dtypes("number").columns))
     if wanted not in numbers:
         raise ArgumentError(f"pareto {name}: there are {', '.join(numbers)}")
     if wanted == "energy" and not frame["energy"].fillna(0).any():

@@ -41,8 +41,6 @@ OF_RESULT = (
 )
 """Figures of a row that a result has under the same names."""
 
-NOTHING: Mapping[str, object] = {}
-
 LINES = "rows.jsonl"
 ROWS = "rows"
 
@@ -56,24 +54,19 @@ class Run:
     key
         Of the job that it is of; empty for one that was not stored.
     status
-        The solver's; ``rejected`` when the checker does not accept its plan; or how its process
-        ended: see :class:`~spmilp.processes.ChildError`.
-    quantity, objective
-        What is made small, and its value in the plan; ``None`` without an accepted plan, as the
-        other figures of the plan.
-    bound
-        The best that the solver proved, in the same unit; ``roofline``: cycles that no plan with
-        any tiles is below.
+        The solver's; ``rejected`` when the checker does not accept its plan, for a ``reason``; or
+        how its process ended: see :class:`~spmilp.processes.ChildError`.
+    objective, bound
+        Of the ``quantity`` that is made small: its value in the plan (``None`` without an accepted
+        one, as its other figures), and the best bound that the solver proved.
+    roofline
+        Cycles that no plan with any tiles is below.
     dram_ratio
         Bytes to and from DRAM over those that no plan can avoid; ``None`` where these are none.
     seconds
         On the wall, without the check.
-    log
-        Each better incumbent and bound, in order of time.
     warm_start
         The key of the run whose plan this one began with; empty for none.
-    reason
-        Why there is no accepted plan.
     """
 
     key: str = ""
@@ -103,10 +96,7 @@ class Run:
 def run_of(result: Result, *, instance: str, seed: int, key: str = "") -> Run:
     """Return the row of a solve."""
     problem, plan = result.problem, result.plan
-    dram_ratio = None
-    if plan is not None:
-        compulsory = compulsory_dram_traffic(problem)
-        dram_ratio = plan.claim.dram_traffic / compulsory if compulsory else None
+    compulsory = compulsory_dram_traffic(problem)
     same = {name: getattr(result, name) for name in OF_RESULT}
     return Run(
         key=key,
@@ -118,7 +108,7 @@ def run_of(result: Result, *, instance: str, seed: int, key: str = "") -> Run:
         tasks=len(problem.tasks),
         cores=len(problem.machine.cores),
         transfers=None if plan is None else len(plan.transfers),
-        dram_ratio=dram_ratio,
+        dram_ratio=plan.claim.dram_traffic / compulsory if plan and compulsory else None,
         seconds=None if result.seconds is None else result.seconds - result.seconds_to_check,
         **same,
     )
@@ -227,7 +217,7 @@ class Store:
             return run if run.status in FINAL else None
         return None
 
-    def keep(self, answer: Answer, about: Mapping[str, object] = NOTHING) -> None:
+    def keep(self, answer: Answer, about: Mapping[str, object] | None = None) -> None:
         """Write a plan, then the row with more ``about`` the job; a ``FileError`` if that fails.
 
         Both are on the disk when this returns.
@@ -235,7 +225,7 @@ class Store:
         path = self.folder / LINES
         if answer.files:
             write_together(self.folder_of(answer.run.key), answer.files)
-        line = {**msgspec.to_builtins(answer.run), **about}
+        line = {**msgspec.to_builtins(answer.run), **(about or {})}
         text = json.dumps(line, allow_nan=False)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)

@@ -48,7 +48,6 @@ MOST_POINTS = 100_000
 
 _NUMBER = re.compile(r"\d+(\.\d+|/0*[1-9]\d*)?")
 
-
 OPTIONS = "dim", "input", "tiles", "objective", "pins", "time_limit", "effort", "gap", "workers"
 """Options of a solve that hold for each row."""
 
@@ -67,20 +66,8 @@ def settings_of(given: Mapping[str, object]) -> dict[str, Any]:
 class Point:
     """A job: one network on one machine, to be solved in one way.
 
-    Parameters
-    ----------
-    model
-        An ONNX file, or ``onnx:NAME``; ``model_sha256`` is that of its bytes.
-    dim
-        Sizes of the model's dynamic dimensions.
-    base
-        The machine that was changed, as it is called.
-    machine
-        The machine as it is to be; ``values`` is what was set of its fields.
-    options
-        Of :func:`spmilp.solve`, as :func:`settings_of` returns them.
-    version
-        Of the code that made the point; a worker must have the same.
+    The ``base`` is what the machine is called some of whose fields were set to ``values``. Options
+    are as :func:`settings_of` returns them. A worker must have the same ``version`` of the code.
     """
 
     model: str
@@ -144,10 +131,7 @@ class Point:
     def carry_out(self) -> Answer:
         """Solve it, and check the plan.
 
-        Raises
-        ------
-        SpmilpError
-            If this computer has another version of the code or another file of the model.
+        Raises a ``SpmilpError`` if this computer has another version of the code or of the model.
         """
         if self.version != code_version():
             raise SpmilpError(
@@ -201,11 +185,7 @@ def points_of(
 ) -> tuple[Point, ...]:
     """Return all combinations: models first, then options, machines, and fields last.
 
-    Parameters
-    ----------
-    fields
-        What fields of each machine are to be: ``spm``, ``dma_channels``, ``dma_rate``,
-        ``dram_rate``, or a path as :meth:`~spmilp.machine.read.MachineFile.replace` takes it.
+    What fields are to be is as :meth:`~spmilp.machine.read.MachineFile.replace` takes it.
     """
     count = len(models) * len(machines) * len(options) * prod(map(len, fields.values()))
     if not 1 <= count <= MOST_POINTS:
@@ -251,12 +231,7 @@ def values_of(name: str, given: object) -> tuple[Value, ...]:
     """Return the values that a text or a list stands for, ascending, each once.
 
     ``1,2,4`` is a list, ``16k:256k`` doubles from the first to the last, ``16k:256k:16k`` goes
-    in steps. Sizes in bytes have units.
-
-    Raises
-    ------
-    ValueError
-        If something is no value of the field; the message names the field and what is given.
+    in steps. Sizes in bytes have units. An ``ArgumentError`` names the field and what is no value.
     """
     several = given if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
     parts = (p for one in several for p in (one.split(",") if isinstance(one, str) else (one,)))

@@ -1,8 +1,8 @@
 """Networks on machines of many sizes, as one table: ``spmilp.sweep``."""
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
@@ -26,10 +26,6 @@ from spmilp.source import DEFAULT_MACHINE
 TABLE = "sweep.csv"
 
 
-Listener = Callable[[str], None]
-"""Hears in words how far a sweep is."""
-
-
 @with_options(*OPTIONS)
 def sweep(
     models: str | Path | Iterable[str | Path],
@@ -48,14 +44,14 @@ def sweep(
     jobs: int | None = None,
     scheduler: str | None = None,
     again: bool = False,
-    on_news: Listener = lambda news: None,
+    on_news: Callable[[str], None] = lambda news: None,
     **given: Any,
 ) -> pd.DataFrame:
     """Map networks onto machines of many sizes; each combination is a row of the table.
 
     Each row is solved in a process of its own, and all rows alike. One that is worse than that of a
     smaller machine then takes over its plan, if it holds there: more memory or channels never make
-    a row worse. More bandwidth of one part may.
+    a row worse. More bandwidth of one part may. ``docs/sweep.md`` explains the columns.
 
     Parameters
     ----------
@@ -91,19 +87,12 @@ def sweep(
         ``objective``, ``pins``, ``time_limit``, ``effort``, ``gap``, ``workers``. A row whose
         machine or tiles lack what a pin names fails, and says so.
 
-    Returns
-    -------
-    DataFrame
-        A row for each combination; ``docs/sweep.md`` explains the columns.
-
     Raises
     ------
     ValueError
         If an argument has a value that it cannot have, or a machine has no such field.
     SpmilpError
-        If a file cannot be used, or the scheduler does not answer.
-    MissingExtraError
-        If there is a scheduler, and Dask is not installed.
+        If a file cannot be used, or the scheduler does not answer, or Dask is not installed.
 
     Examples
     --------
@@ -154,19 +143,17 @@ def sweep(
     return frame
 
 
-@contextmanager
-def executor_for(jobs: int | None, scheduler: str | None, threads: int) -> Iterator[Executor]:
-    """Give what solves points with so many threads each, and end its workers afterwards."""
+def executor_for(
+    jobs: int | None, scheduler: str | None, threads: int
+) -> AbstractContextManager[Executor]:
+    """Return what solves points with so many threads each; its workers end with the block."""
     if scheduler is None:
-        with processes(jobs or max(1, processors() // threads)) as found:
-            yield found
-        return
+        return processes(jobs or max(1, processors() // threads))
     if jobs is not None:
         raise ArgumentError("jobs: a cluster has as many as it has workers; leave jobs out")
     from spmilp.runs.cluster import cluster
 
-    with cluster(scheduler) as connected:
-        yield connected
+    return cluster(scheduler)
 
 
 @dataclass
@@ -175,7 +162,7 @@ class Rows:
 
     store: Store
     executor: Executor
-    on_news: Listener = lambda news: None
+    on_news: Callable[[str], None] = lambda news: None
     found: dict[str, Run] = field(default_factory=dict)
 
     def solve(self, points: Sequence[Point], *, again: bool = False) -> None:
