@@ -12,7 +12,7 @@ from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Incumbent, Solver
 from spmilp.solvers.schedule.restarts import PerturbedRestarts
-from spmilp.solvers.schedule.solver import ListScheduler
+from spmilp.solvers.schedule.solver import ListScheduler, hint_or_schedule
 from spmilp.units import Bytes
 
 NAME = "peak"
@@ -39,12 +39,7 @@ class PeakBisection(Solver):
 
     def search(self, context: SearchContext) -> SolverResult:
         """Return the best plan found; the bound is one that takes no search."""
-        hint = context.valid_hint
-        if hint is None:
-            limit = context.clock.seconds_left(START)
-            start = ListScheduler().search(context.member(limit, None))
-        else:
-            start = context.found(hint)
+        start = hint_or_schedule(context, START)
         if (
             start.plan is None
             or start.interrupted

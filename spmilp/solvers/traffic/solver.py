@@ -23,7 +23,7 @@ from spmilp.solvers.exact.formulation.extraction import Decisions, Fill, TaskRun
 from spmilp.solvers.exact.formulation.tables import ProblemTables
 from spmilp.solvers.justify.shortening import repacked_plan, shortened
 from spmilp.solvers.schedule.orders import depth_first
-from spmilp.solvers.schedule.solver import ListScheduler
+from spmilp.solvers.schedule.solver import hint_or_schedule
 from spmilp.solvers.traffic.model import Model, PointVars, Source
 from spmilp.solvers.traffic.scope import (
     BEGINNING,
@@ -216,7 +216,7 @@ class Residency(Solver):
 
     def search(self, context: SearchContext) -> SolverResult:
         """Return the best plan found; the bound is one that takes no search."""
-        start = _start(context)
+        start = hint_or_schedule(context, LIST_SCHEDULER)
         is_over = start.status is SolveStatus.INFEASIBLE or start.interrupted
         if is_over or not _is_in_scope(context.problem):
             return start
@@ -227,15 +227,6 @@ class Residency(Solver):
             search.run()
         plan = search.incumbent.plan
         return start if plan is None else context.found(plan, search.incumbent.bound, NAME)
-
-
-def _start(context: SearchContext) -> SolverResult:
-    """Return a valid hint, or what the list scheduler finds."""
-    hint = context.valid_hint
-    if hint is not None:
-        return context.found(hint)
-    limit = context.clock.seconds_left(LIST_SCHEDULER)
-    return ListScheduler().search(context.member(limit, None))
 
 
 def _is_in_scope(problem: Problem) -> bool:
