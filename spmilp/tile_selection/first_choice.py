@@ -16,6 +16,7 @@ from spmilp.machine.machine import Machine
 from spmilp.machine.read import MachineFile
 from spmilp.problem.objective import DEFAULT_OBJECTIVE, Objective, Quantity
 from spmilp.problem.problem import Problem
+from spmilp.solvers.schedule.kernels.records import numbered
 from spmilp.tile_selection.candidates import SLACK_PIECES, CandidateMaker, Profile
 from spmilp.tile_selection.coarse import tilings_that_fit
 from spmilp.tile_selection.estimate import DEFAULT_PARAMETERS, CostParameters, Estimator, Source
@@ -65,9 +66,7 @@ class CandidateSpace:
         self._estimator = Estimator(machine, self._rates)
         self._residence = expected_residence(network, self._rates.aggregate)
         self.models = GroupModels(network, machine)
-        numbers: dict[Hashable, int] = {}
-        classes = map(self._class_of, network.groups)
-        self._classes = [numbers.setdefault(one, len(numbers)) for one in classes]
+        self._classes: list[int] = numbered(map(self._class_of, network.groups)).tolist()
         # What all estimates share: candidates by the room and the part of cores they are made for.
         self._maker = CandidateMaker(machine, self._rates)
         self._profile_of: dict[tuple[GroupModel, Tiling], Profile] = {}
