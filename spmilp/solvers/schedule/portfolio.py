@@ -367,13 +367,7 @@ class Schedules:
             self.kept = sorted([*others, found], key=lambda one: one.score)[:MOST_KEPT]
 
     def plan(self, found: Found, bound: Bound) -> Plan:
-        """Return a schedule as :func:`plan_from` does.
-
-        Raises
-        ------
-        DoesNotFitError
-            As :func:`plan_from`.
-        """
+        """Return a schedule as :func:`plan_from` does, and raise what that raises."""
         return plan_from(self._problem, found, bound, "list")
 
     def best_plan(

@@ -11,7 +11,7 @@ from spmilp.solvers.common.context import Reports
 from spmilp.solvers.exact.formulation.extraction import Decisions
 from spmilp.solvers.exact.formulation.model import Model
 from spmilp.solvers.exact.formulation.search import Found
-from spmilp.solvers.exact.formulation.translation import read_decisions
+from spmilp.solvers.exact.formulation.translation import SolutionReader
 
 STRATEGIES: tuple[dict[str, object], ...] = (
     {"search_branching": cp_model.PORTFOLIO_WITH_QUICK_RESTART_SEARCH, "linearization_level": 0},
@@ -269,8 +269,8 @@ class _Watcher(cp_model.CpSolverSolutionCallback):
         self._take = take
 
     def on_solution_callback(self) -> None:
-        value = round(self.objective_value)
-        if self._take(value, read_decisions(self._model.variables, self.value)):
+        solution = SolutionReader(self._model.variables, self.value).decisions()
+        if self._take(round(self.objective_value), solution):
             self.stop_search()
 
 

@@ -68,7 +68,11 @@ class CandidateMemories:
         for part in tables.parts[buffer]:
             uses = self._uses(part)
             useful = self._leading_to(part, uses)
-            first = {m for m in self._memories if self._is_led_to(part, buffer, reached, m)}
+            first = {
+                m
+                for m in self._memories
+                if any(self._leads(part, buffer, source, m) for source in reached)
+            }
             self._of[part] = tuple(sorted(self._reachable_from(part, first) & useful))
             wanted |= uses
             wanted |= {
@@ -103,11 +107,6 @@ class CandidateMemories:
             found.update(new)
             waiting += new
         return found
-
-    def _is_led_to(
-        self, slice_: SliceIdx, holder: SliceIdx, sources: set[MemoryIdx], memory: MemoryIdx
-    ) -> bool:
-        return any(self._leads(slice_, holder, source, memory) for source in sources)
 
     def _leads(
         self, slice_: SliceIdx, holder: SliceIdx, source: MemoryIdx, destination: MemoryIdx

@@ -20,7 +20,7 @@ from spmilp.solvers.exact.formulation.candidates import (
 from spmilp.solvers.exact.formulation.capacity import Addressed, CapacityModel
 from spmilp.solvers.exact.formulation.constraints import Constraints
 from spmilp.solvers.exact.formulation.tables import ProblemTables, SliceInMemory
-from spmilp.solvers.exact.formulation.translation import add_hints
+from spmilp.solvers.exact.formulation.translation import Hints
 from spmilp.solvers.exact.formulation.variables import (
     Literal,
     Number,
@@ -269,4 +269,4 @@ class Model:
             self.cp.add(objectives.of(other) <= limit)
         self.cp.minimize(objectives.of(quantity))
         if reading is not None:
-            add_hints(self.variables, reading)
+            Hints(self.variables, reading).add()

@@ -184,15 +184,12 @@ class TransferOptions:
         route = self._routes.between(source, destination)
         if route is None:
             return ()
+        engines = self._problem.machine.engines
         return tuple(
             self._option(engine, route, size, (source, destination))
             for engine in self._routes.engines_for(source, destination)
-            if self._is_long_enough(engine, size)
+            if (longest := engines[engine].longest) is None or size <= longest
         )
-
-    def _is_long_enough(self, engine: EngineIdx, size: Bytes) -> bool:
-        longest = self._problem.machine.engines[engine].longest
-        return longest is None or size <= longest
 
     def _option(
         self, index: EngineIdx, route: Route, size: Bytes, ends: tuple[MemoryIdx, MemoryIdx]
@@ -266,7 +263,14 @@ class ProblemTables:
         self.not_after = {
             pin.task: pin.not_after for pin in problem.pins.tasks if pin.not_after is not None
         }
-        self._pools_of = tuple(tuple(self._able_pools(task)) for task in problem.tasks)
+        self._pools_of = tuple(
+            tuple(
+                pool.index
+                for pool in self.pools
+                if task.cycles[pool.kind] is not None and self._results_fit(task, pool.memory)
+            )
+            for task in problem.tasks
+        )
 
     @cached_property
     def paths(self) -> Paths:
@@ -285,11 +289,6 @@ class ProblemTables:
     def pools_of(self, task: TaskIdx) -> tuple[int, ...]:
         """Return the pools that can run a task, each of whose results fits there by itself."""
         return self._pools_of[task]
-
-    def _able_pools(self, task: Task) -> Iterable[int]:
-        for pool in self.pools:
-            if task.cycles[pool.kind] is not None and self._results_fit(task, pool.memory):
-                yield pool.index
 
     def pools_of_plan(self, plan: Plan) -> tuple[int, ...]:
         """Return the pool in which each task of a plan runs."""

@@ -27,12 +27,9 @@ from spmilp.units import Cycles
 T = TypeVar("T")
 
 
-def read_decisions(variables: Variables, value: Callable[[Any], int]) -> Decisions:
-    """Read a solution; ``value`` gives the value of an expression."""
-    return _Reader(variables, value).decisions()
+class SolutionReader:
+    """Reads a solution; ``value`` gives the value of an expression."""
 
-
-class _Reader:
     def __init__(self, variables: Variables, value: Callable[[Any], int]) -> None:
         self._vars = variables
         self._problem = variables.tables.problem
@@ -44,7 +41,9 @@ class _Reader:
         }
 
     def decisions(self) -> Decisions:
-        served, late = {}, set(self._late_sources())
+        """Return what it decides."""
+        existing = self._existing.values()
+        served, late = {}, {key for one in existing for key in self._chosen(one.late_sources)}
         for position, read in self._vars.reads.items():
             for key in self._chosen(read.on):
                 served[position] = key
@@ -68,10 +67,6 @@ class _Reader:
         for task in self._vars.tasks:
             pool = next(self._chosen(task.pools))
             yield TaskRun(pool=pool, start=self._value(task.start), end=self._value(task.end))
-
-    def _late_sources(self) -> Iterator[CandidateResidency]:
-        for residency in self._existing.values():
-            yield from self._chosen(residency.late_sources)
 
     def _fill(self, key: CandidateResidency) -> Fill:
         residency = self._existing[key]
@@ -104,15 +99,12 @@ class _Reader:
         return residency.end is None and residency.lifecycle.initial and at_place
 
 
-def add_hints(variables: Variables, reading: Reading) -> None:
-    """Hint every variable that decides something; the solver completes the rest.
+class Hints:
+    """Hints every variable that decides something; the solver completes the rest.
 
     What the model has no candidate for is left out: then the hint is no complete solution.
     """
-    _Hints(variables, reading).add()
 
-
-class _Hints:
     def __init__(self, variables: Variables, reading: Reading) -> None:
         self._model = variables.model
         self._tables = variables.tables

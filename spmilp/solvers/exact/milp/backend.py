@@ -44,13 +44,7 @@ TOLERANCE = 1e-5
 
 
 def backend_name(name: str) -> str:
-    """Return the name that PuLP has for a solver that is installed.
-
-    Raises
-    ------
-    SpmilpError
-        If PuLP knows none of that name, or it is not installed.
-    """
+    """Return the name that PuLP has for a solver: see :func:`.process.backend_name`."""
     known = {one.lower(): (one,) for one in pulp.listSolvers()} | CLASSES
     if name.lower() not in known:
         raise SpmilpError(f"PuLP knows no solver named {name!r}; it knows {', '.join(known)}")
