@@ -1,6 +1,5 @@
 """A small peak: schedules in scratchpads that are cut shorter, by bisection."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -102,10 +101,9 @@ def with_scratchpads_of(problem: Problem, size: Bytes) -> Problem:
 def _cut(memory: Memory, size: Bytes) -> Memory:
     if memory.kind is not MemoryKind.SPM or memory.size is None or memory.size <= size:
         return memory
-    return replace(memory, size=size, reserved=tuple(_before(size, memory.reserved)))
-
-
-def _before(size: Bytes, reserved: tuple[ByteRange, ...]) -> Iterator[ByteRange]:
-    for taken in reserved:
-        if taken.start < size:
-            yield ByteRange(taken.start, min(taken.end, size))
+    kept = tuple(
+        ByteRange(taken.start, min(taken.end, size))
+        for taken in memory.reserved
+        if taken.start < size
+    )
+    return replace(memory, size=size, reserved=kept)

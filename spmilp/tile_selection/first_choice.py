@@ -386,7 +386,12 @@ def _choice_among(subject: NetworkOnMachine, spaces: Mapping[int, CandidateSpace
     if subject.pinned or is_tight:
         problem = subject.lower(tilings)
         too_large = groups_that_do_not_fit(problem)
-        _refuse_pinned(subject, too_large)
+        for index, tiling in subject.pinned.items():
+            name = subject.network.groups[index].name
+            if name in too_large:
+                raise PinnedTilesError(
+                    f"pins: tiles {tiling.describe()} of group {name}: {too_large[name]}"
+                )
         if too_large:
             tilings, problem = tilings_that_fit(
                 subject.network,
@@ -397,12 +402,3 @@ def _choice_among(subject: NetworkOnMachine, spaces: Mapping[int, CandidateSpace
                 go_on=subject.go_on,
             )
     return FirstChoice(subject=subject, spaces=spaces, tilings=tilings, problem=problem)
-
-
-def _refuse_pinned(subject: NetworkOnMachine, too_large: Mapping[str, str]) -> None:
-    for index, tiling in subject.pinned.items():
-        name = subject.network.groups[index].name
-        if name in too_large:
-            raise PinnedTilesError(
-                f"pins: tiles {tiling.describe()} of group {name}: {too_large[name]}"
-            )

@@ -263,7 +263,7 @@ class Schedules:
         budget = max(4, MOST_TASKS_TRIED // max(1, len(self._problem.tasks)))
         for trial in self._settings():
             if self._is_new(trial):
-                yield self._run(trial)
+                yield self.schedule(trial, *self._decided(trial), self._latest)
                 budget -= 1
             if budget == 0:
                 return
@@ -315,10 +315,6 @@ class Schedules:
             order = ORDERS["round_robin" if trial.order == SPARING else trial.order]
             self._orders[rule] = order(self._problem, cores)
         return self._orders[rule], cores
-
-    def _run(self, trial: Trial) -> Found | None:
-        order, cores = self._decided(trial)
-        return self.schedule(trial, order, cores, self._latest)
 
     def schedule(
         self, trial: Trial, order: Ints, cores: Ints, latest: Cycles = NEVER

@@ -189,7 +189,10 @@ class _Inquiry:
         status = solver.solve(self._model.cp, _Watcher(self._model, self._take))
         self.found.deterministic += solver.deterministic_time
         if status == cp_model.INFEASIBLE:
-            self._refuted(top)
+            if self._high is None:
+                self.found.infeasible = True
+            else:
+                self._raise(min(top + 1, self._high))
             return False
         if abs(solver.best_objective_bound) < inf:
             self._raise(min(_whole(solver.best_objective_bound), top + 1))
@@ -198,12 +201,6 @@ class _Inquiry:
         if target is None and status == cp_model.OPTIMAL:
             self._raise(self._known_high)
         return True
-
-    def _refuted(self, top: int) -> None:
-        if self._high is None:
-            self.found.infeasible = True
-        else:
-            self._raise(min(top + 1, self._high))
 
     def _raise(self, bound: int) -> None:
         if bound > self._low:
