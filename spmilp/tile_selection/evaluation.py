@@ -238,7 +238,7 @@ class Evaluation:
             planned = self._with_plan(opened, clock)
         self._keep_if_better(planned)
         if not _is_less(planned.worth, least):
-            return _greater(planned.worth, least)
+            return planned.worth or least
         self.promising, tasks = planned, len(problem.tasks)
         self.findings = replace(self.findings, promising=planned.worth, tasks=tasks, rows=rows)
         if opened.schedule is not None:
@@ -317,10 +317,6 @@ class Evaluation:
 def _rows_of_a_plan(problem: Problem) -> int:
     """Return about how many rows a plan of a problem has."""
     return len(problem.tasks) + ROWS_OF_A_READ * reads_of(problem)
-
-
-def _greater(one: Worth | None, other: Worth | None) -> Worth | None:
-    return max((some for some in (one, other) if some is not None), default=None)
 
 
 def _is_less(one: Worth | None, other: Worth | None) -> bool:

@@ -484,7 +484,11 @@ class _Builder:
                 for key, one in lifecycles.items()
             }
         servers = {
-            (task.index, position): self._servers(task.index, read)
+            (task.index, position): tuple(
+                key
+                for key in self._holding(read)
+                if self._tables.can_serve(read, key.memory, self._local[task.index])
+            )
             for task in self._tables.problem.tasks
             for position, read in enumerate(task.reads)
         }
@@ -550,10 +554,3 @@ class _Builder:
         engine = self._tables.machine.engines[option.engine]
         serves = engine.multicast and engine.serves(option.source, key.memory)
         return serves and self._tables.routes.between(option.source, key.memory) is not None
-
-    def _servers(self, task: TaskIdx, read: SliceIdx) -> tuple[CandidateResidency, ...]:
-        return tuple(
-            key
-            for key in self._holding(read)
-            if self._tables.can_serve(read, key.memory, self._local[task])
-        )

@@ -60,7 +60,13 @@ class Objectives:
 
     def _energy(self) -> Number:
         """Of each task in its pool, and of the transfers' memories and links."""
-        terms = _energy_of_tasks(self._vars)
+        tables = self._tables
+        terms = [
+            (here, task.energy[tables.pools[pool].kind] or 0)
+            for task, times in zip(tables.problem.tasks, self._vars.tasks, strict=True)
+            for pool, here in times.pools.items()
+            if task.energy
+        ]
         for residency in self._vars.residencies.values():
             terms += [(taken, option.energy) for option, taken in residency.options.items()]
             terms += self._energy_of_multicasts(residency)
@@ -95,17 +101,6 @@ class Objectives:
                 here = self._vars.tasks[item].memories[memory_index]
             self._model.add(peak >= offset * memory.alignment + size).only_enforce_if(here)
         return peak
-
-
-def _energy_of_tasks(variables: Variables) -> list[tuple[Literal, int]]:
-    """Return what each task takes in each of its pools."""
-    tables = variables.tables
-    return [
-        (here, task.energy[tables.pools[pool].kind] or 0)
-        for task, times in zip(tables.problem.tasks, variables.tasks, strict=True)
-        for pool, here in times.pools.items()
-        if task.energy
-    ]
 
 
 def weighted(terms: list[tuple[Literal, int]]) -> Number:

@@ -55,7 +55,14 @@ class SolutionReader:
             fills={key: self._fill(key) for key in self._existing},
             served=served,
             outputs=tuple(self._outputs()),
-            lasting=frozenset(key for key in self._existing if self._is_fixed(key)),
+            # The parts of a DRAM tensor for all of the plan.
+            lasting=frozenset(
+                key
+                for key, one in self._existing.items()
+                if one.end is None
+                and one.lifecycle.initial
+                and self._vars.tables.at_place(*key[:2])
+            ),
             in_place=tuple(self._chosen(self._vars.in_place)),
             late=frozenset(late),
         )
@@ -91,12 +98,6 @@ class SolutionReader:
                 yield lasting[0]
             elif there:
                 yield max(there, key=lambda key: (self._value(there[key].end), key))
-
-    def _is_fixed(self, key: CandidateResidency) -> bool:
-        """Say whether a residency is a part of a DRAM tensor for all of the plan."""
-        residency = self._existing[key]
-        at_place = self._vars.tables.at_place(key.slice, key.memory)
-        return residency.end is None and residency.lifecycle.initial and at_place
 
 
 class Hints:
