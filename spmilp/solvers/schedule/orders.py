@@ -5,7 +5,7 @@ operators in bands where their results do not fit.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import chain, groupby
 from math import gcd, inf
@@ -143,9 +143,18 @@ def depth_first(problem: Problem) -> Ints:
     has_follower = {earlier for some in before for earlier in some}
     order: list[TaskIdx] = []
     visited = [False] * len(before)
-    for last in range(len(before)):
-        if last not in has_follower:
-            _append_with_predecessors(last, before, visited, order)
+    for last in (task for task in range(len(before)) if task not in has_follower):
+        # Predecessors come first, each behind its own: a stack instead of recursion.
+        stack: list[tuple[TaskIdx, Iterator[TaskIdx]]] = [(last, iter(before[last]))]
+        while stack:
+            task, earlier = stack[-1]
+            following = next((other for other in earlier if not visited[other]), None)
+            if following is None:
+                order.append(task)
+                stack.pop()
+            else:
+                visited[following] = True
+                stack.append((following, iter(before[following])))
     return numbers(order)
 
 
@@ -171,26 +180,6 @@ def by_priority(problem: Problem, keys: Sequence[float] | Ints | NDArray[np.floa
             if waiting[later] == 0:
                 heappush(ready, (key[later], later))
     return numbers(order)
-
-
-def _append_with_predecessors(
-    last: TaskIdx,
-    before: Sequence[Sequence[TaskIdx]],
-    visited: list[bool],
-    order: list[TaskIdx],
-) -> None:
-    """Append a task behind its predecessors, each behind its own (a stack instead of recursion)."""
-    stack: list[tuple[TaskIdx, Iterable[TaskIdx]]] = [(last, iter(before[last]))]
-    visited[last] = True
-    while stack:
-        task, earlier = stack[-1]
-        following = next((other for other in earlier if not visited[other]), None)
-        if following is None:
-            order.append(task)
-            stack.pop()
-        else:
-            visited[following] = True
-            stack.append((following, iter(before[following])))
 
 
 TIGHT = 0.5

@@ -155,11 +155,10 @@ class _Reader:
                 yield stored
 
     def _served(self) -> Iterator[tuple[tuple[TaskIdx, int], CandidateResidency]]:
-        memories = self._sequence.memories(self._tables)
         for task in self._tables.problem.tasks:
-            step = self._sequence.steps[task.index]
+            step, pool = self._sequence.steps[task.index], self._sequence.pools[task.index]
             for position, read in enumerate(task.reads):
-                memory, holders = memories[task.index], self._tables.holders(read)
+                memory, holders = self._tables.pools[pool].memory, self._tables.holders(read)
                 there = next(at for s in holders if self._is_there(at := Location(s, memory), step))
                 yield (task.index, position), self._key_at[there, step]
 

@@ -301,7 +301,8 @@ def _unconstrained(tables: ProblemTables, memories: CandidateMemories) -> set[Me
     needed = [0] * len(tables.machine.memories)
     for slice_ in memories.slices():
         for memory in memories.of(slice_):
-            needed[memory] += tables.own_blocks(slice_, memory)
+            if not tables.at_place(slice_, memory):
+                needed[memory] += tables.blocks_of(slice_, memory)
     for pool in tables.pools:
         able = (t for t in tables.problem.tasks if t.cycles[pool.kind] is not None)
         largest = max((task.scratch for task in able), default=0)
@@ -448,8 +449,8 @@ class Structure:
         return total
 
 
-def structure_of(tables: ProblemTables, scope: Scope, addressed: frozenset[MemoryIdx]) -> Structure:
-    """Return the structure of a scope.
+class StructureFinder:
+    """Finds for each candidate of a scope what can fill it, and for each read what can serve it.
 
     Parameters
     ----------
@@ -457,11 +458,6 @@ def structure_of(tables: ProblemTables, scope: Scope, addressed: frozenset[Memor
         Memories whose addresses the model knows: there a copy of a slice to another address of the
         same memory may be of use.
     """
-    return _Builder(tables, scope, addressed).structure()
-
-
-class _Builder:
-    """Finds for each candidate of a scope what can fill it, and for each read what can serve it."""
 
     def __init__(
         self, tables: ProblemTables, scope: Scope, addressed: frozenset[MemoryIdx]
@@ -476,6 +472,7 @@ class _Builder:
         self._local = [{tables.pools[pool].memory for pool in some} for some in scope.pools]
 
     def structure(self) -> Structure:
+        """Return the structure of the scope."""
         lifecycles = {key: self._lifecycle(key) for key in self._scope.candidates}
         has_multicast = any(engine.multicast for engine in self._tables.machine.engines)
         if has_multicast:

@@ -14,7 +14,7 @@ from spmilp.solvers.exact.formulation.candidates import (
     Reading,
     Scope,
     Structure,
-    structure_of,
+    StructureFinder,
     whole_scope,
 )
 from spmilp.solvers.exact.formulation.capacity import Addressed, CapacityModel
@@ -184,10 +184,11 @@ class StructureBuilder:
     def structure(
         self, *, relaxed: bool, addressed: frozenset[MemoryIdx] = frozenset()
     ) -> Structure:
-        """Return the structure of the whole problem; ``addressed`` as in ``structure_of``."""
+        """Return the structure of the whole problem; see :class:`.StructureFinder`."""
         key = relaxed, self.ample, addressed
         if key not in self._made:
-            self._made[key] = structure_of(self._tables, self.scope(relaxed=relaxed), addressed)
+            finder = StructureFinder(self._tables, self.scope(relaxed=relaxed), addressed)
+            self._made[key] = finder.structure()
         return self._made[key]
 
     def is_exact(self) -> bool:

@@ -304,10 +304,6 @@ class ProblemTables:
         found = (self.pools[pool].memory for pool in self.pools_of(task))
         return tuple(dict.fromkeys(found))
 
-    def has_single_core(self, memory: MemoryIdx) -> bool:
-        """Say whether exactly one core works in a memory."""
-        return sum(core.memory == memory for core in self.machine.cores) == 1
-
     def is_dram(self, memory: MemoryIdx) -> bool:
         """Say whether a memory is a DRAM."""
         return self.machine.memories[memory].kind is MemoryKind.DRAM
@@ -381,10 +377,6 @@ class ProblemTables:
     def blocks_of(self, slice_: SliceIdx, memory: MemoryIdx) -> int:
         """Return the blocks that a slice occupies when it lies in a memory by itself."""
         return self.blocks(self.problem.slices[slice_].bytes, memory)
-
-    def own_blocks(self, slice_: SliceIdx, memory: MemoryIdx) -> int:
-        """Return the blocks of its own that a slice has in a memory: none at a place there."""
-        return 0 if self.at_place(slice_, memory) else self.blocks_of(slice_, memory)
 
     def can_serve(self, slice_: SliceIdx, memory: MemoryIdx, local: Iterable[MemoryIdx]) -> bool:
         """Say whether a task in one of some local memories can read a slice in a memory."""
