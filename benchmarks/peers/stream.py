@@ -19,7 +19,7 @@ from spmilp.problem.problem import Problem, Task
 from spmilp.solvers.schedule.portfolio import least_value
 from spmilp.source import load
 from spmilp.tile_selection.first_choice import NetworkOnMachine, first_choice_of
-from spmilp.tile_selection.refine import refine_tilings
+from spmilp.tile_selection.refine import Trials, refine_tilings
 from spmilp.tile_selection.tiled_problem import Worth
 from spmilp.units import Cycles
 
@@ -138,7 +138,8 @@ def lowered(
         return None if value is None else (value,)
 
     first = first_choice_of(NetworkOnMachine(network=network, machine=machine, sources=sources))
-    return adjusted(first.lower(refine_tilings(first, worth_of, is_over=lambda: left <= 0)))
+    trials = Trials(first.lower, worth_of, is_over=lambda: left <= 0)
+    return adjusted(first.lower(refine_tilings(first, trials)))
 
 
 def with_costs(problem: Problem, costs: Costs) -> Problem:

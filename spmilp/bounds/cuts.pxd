@@ -57,7 +57,6 @@ cdef long long _reach(
 ) noexcept nogil
 cdef long long _push(CKnown* known, long long size, long long key, long long item) noexcept nogil
 cdef long long _pop(CKnown* known, long long size) noexcept nogil
-cdef long long _by_one(CKnown* known, long long t) noexcept nogil
 cdef long long _end(CKnown* known, long long x) noexcept nogil
 cdef long long _what_must_arrive(CKnown* known, long long t) noexcept nogil
 cdef long long _until_arrived(
@@ -65,9 +64,6 @@ cdef long long _until_arrived(
     long long release, long long shortest
 ) noexcept nogil
 cdef long long _cut(CKnown* known, long long count, bint by_head) noexcept nogil
-cdef long long _until_done(
-    long long cores, long long number, long long work, long long shortest
-) noexcept nogil
 cdef long long _port(CKnown* known, long long t, long long port, long long found) noexcept nogil
 cdef long long _note_jobs(
     CKnown* known, long long port, long long x, long long wait, long long count

@@ -173,7 +173,9 @@ def _raise_heads(known: Known, width: int, every: int) -> None:
     for t in range(known.task_count):
         all_or_some = known.task_count if (known.task_count - 1 - t) % every == 0 else width
         size = _tasks_before(known, t, all_or_some)
-        best = max(_by_one(known, t), _what_must_arrive(known, t))
+        best = max(known.tasks.alone[t], _what_must_arrive(known, t))
+        for edge in range(known.edges.first[t], known.edges.first[t + 1]):
+            best = max(best, _end(known, known.edges.earlier[edge]) + known.edges.lag[edge])
         if size > 1:
             best = max(best, _cut(known, size, True), _cut(known, size, False))
         for port in range(known.port_count):
@@ -236,14 +238,6 @@ def _pop(known: Known, size: int) -> int:
     keys[at], items[at] = key, item
     items[size] = top
     return size
-
-
-def _by_one(known: Known, t: int) -> int:
-    """Return when a task can start, by each task alone that it follows."""
-    best = known.tasks.alone[t]
-    for edge in range(known.edges.first[t], known.edges.first[t + 1]):
-        best = max(best, _end(known, known.edges.earlier[edge]) + known.edges.lag[edge])
-    return best
 
 
 def _end(known: Known, x: int) -> int:
@@ -317,13 +311,10 @@ def _cut(known: Known, count: int, by_head: bool) -> int:
         head = min(head, known.heads[x])
         lag = min(lag, known.window.lag[x])
         shortest = min(shortest, known.tasks.cycles[x])
-        best = max(best, head + lag + _until_done(known.cores, count - size, work, shortest))
+        done = count - size
+        rounds = max(-(-work // known.cores), -(-done // known.cores) * shortest)
+        best = max(best, head + lag + rounds)
     return best
-
-
-def _until_done(cores: int, number: int, work: int, shortest: int) -> int:
-    """Return the least cycles in which cores do some work, a number of tasks of ``shortest``."""
-    return max(-(-work // cores), -(-number // cores) * shortest)
 
 
 def _port(known: Known, t: int, port: int, found: int) -> int:

@@ -289,14 +289,13 @@ class _Side:
     def _edges_of(self, graph: PrecedenceGraph, *, reverse: bool) -> Edges:
         """Return the edges, in the order of the tasks at which they end."""
         rows = [
-            (later, earlier, *graph.edge(earlier, later))
-            if reverse
-            else (earlier, later, *graph.edge(earlier, later))
+            (earlier, later, *graph.edge(earlier, later))
             for later, some in enumerate(graph.before)
             for earlier in some
         ]
         table = np.array(rows, np.int64).reshape(-1, 4)
         if reverse:
+            table = table[:, [1, 0, 2, 3]]
             table[:, 3] = 0
         begin, end = self._number[table[:, 0]], self._number[table[:, 1]]
         order = np.lexsort((begin, end))

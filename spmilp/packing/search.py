@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from spmilp.packing import arrays
 from spmilp.packing.arrays import Agenda, Arrays, Frames, Ints, Memo, Shorts, State, Tables
-from spmilp.packing.instance import Conflicts, Instance, conflicts_of, obstacles_by_section
+from spmilp.packing.instance import Instance, conflicts_of, obstacles_by_section
 from spmilp.packing.kernel import move_states, search
 from spmilp.packing.outlines import lowest_offsets
 from spmilp.packing.result import LIMITS
@@ -36,6 +36,11 @@ def tables_of(instance: Instance) -> Tables | None:
     lengths = outline.run_until - outline.run_from
     member_start, member, member_incidence, incidence_position = _members(instance, lengths)
     obstacle_start, obstacle_from, obstacle_until = obstacles_by_section(instance)
+    # The least by which each item raises one that lies on it.
+    lift = outline.units.copy()
+    if conflicts.extent.size:
+        owner = np.repeat(np.arange(instance.count), np.diff(conflicts.start))
+        np.minimum.at(lift, owner, conflicts.extent)
     free = (np.diff(outline.blocked_start) == 0) & (np.diff(outline.run_start) == 1)
     return Tables(
         outline=outline,
@@ -50,7 +55,7 @@ def tables_of(instance: Instance) -> Tables | None:
         incidence_start=np.cumsum(lengths) - lengths,
         hull_from=outline.run_from[outline.run_start[:-1]],
         hull_until=outline.run_until[outline.run_start[1:] - 1],
-        lift=_lifts(instance, conflicts),
+        lift=lift,
         lowest=lowest_offsets(outline),
         obstacle_start=obstacle_start,
         obstacle_from=obstacle_from,
@@ -58,15 +63,6 @@ def tables_of(instance: Instance) -> Tables | None:
         exchange_class=_classes(instance, free & (outline.alignment == 1), ()),
         twin_class=_classes(instance, free, (instance.bytes, instance.alignment_bytes)),
     )
-
-
-def _lifts(instance: Instance, conflicts: Conflicts) -> Ints:
-    """Return the least by which each item raises one that lies on it."""
-    lift = instance.outline.units.copy()
-    if conflicts.extent.size:
-        owner = np.repeat(np.arange(instance.count), np.diff(conflicts.start))
-        np.minimum.at(lift, owner, conflicts.extent)
-    return lift
 
 
 def _members(instance: Instance, lengths: Ints) -> tuple[Ints, Shorts, Shorts, Shorts]:

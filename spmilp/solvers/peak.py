@@ -1,6 +1,5 @@
 """A small peak: schedules in scratchpads that are cut shorter, by bisection."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -12,7 +11,7 @@ from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Incumbent, Solver
 from spmilp.solvers.schedule.restarts import PerturbedRestarts
-from spmilp.solvers.schedule.solver import ListScheduler
+from spmilp.solvers.schedule.solver import ListScheduler, hint_or_schedule
 from spmilp.units import Bytes
 
 NAME = "peak"
@@ -39,12 +38,7 @@ class PeakBisection(Solver):
 
     def search(self, context: SearchContext) -> SolverResult:
         """Return the best plan found; the bound is one that takes no search."""
-        hint = context.valid_hint
-        if hint is None:
-            limit = context.clock.seconds_left(START)
-            start = ListScheduler().search(context.member(limit, None))
-        else:
-            start = context.found(hint)
+        start = hint_or_schedule(context, START)
         if (
             start.plan is None
             or start.interrupted
@@ -107,10 +101,9 @@ def with_scratchpads_of(problem: Problem, size: Bytes) -> Problem:
 def _cut(memory: Memory, size: Bytes) -> Memory:
     if memory.kind is not MemoryKind.SPM or memory.size is None or memory.size <= size:
         return memory
-    return replace(memory, size=size, reserved=tuple(_before(size, memory.reserved)))
-
-
-def _before(size: Bytes, reserved: tuple[ByteRange, ...]) -> Iterator[ByteRange]:
-    for taken in reserved:
-        if taken.start < size:
-            yield ByteRange(taken.start, min(taken.end, size))
+    kept = tuple(
+        ByteRange(taken.start, min(taken.end, size))
+        for taken in memory.reserved
+        if taken.start < size
+    )
+    return replace(memory, size=size, reserved=kept)

@@ -24,7 +24,7 @@ from spmilp.tile_selection.coarse import (
 from spmilp.tile_selection.evaluation import Evaluation
 from spmilp.tile_selection.first_choice import FirstChoice, NetworkOnMachine, first_choice_of
 from spmilp.tile_selection.pieces import PieceCounts
-from spmilp.tile_selection.refine import refine_tilings
+from spmilp.tile_selection.refine import Trials, refine_tilings
 from spmilp.tile_selection.settings import SEARCH, TileOptions, Tiles
 from spmilp.tile_selection.smaug import smaug_problem
 from spmilp.tile_selection.tiled_problem import TiledProblem
@@ -199,17 +199,16 @@ def search_tilings(
     ahead = None
     if helpers is not None:
         ahead = Ahead(helpers, first.lower, evaluation, options.on_warning)
+    trials = Trials(
+        first.lower,
+        evaluation.value_of,
+        options.problems,
+        evaluation.is_over,
+        evaluation.affords,
+        ahead,
+    )
     try:
-        tilings = refine_tilings(
-            first,
-            evaluation.value_of,
-            start=start,
-            budget=options.problems,
-            is_over=evaluation.is_over,
-            affords=evaluation.affords,
-            delays=evaluation.delays,
-            ahead=ahead,
-        )
+        tilings = refine_tilings(first, trials, start, evaluation.delays)
     except (OutOfTimeError, MemoryError):
         tilings = first.tilings
     except KeyboardInterrupt:

@@ -72,22 +72,6 @@ ALTERNATIVES = (
 
 
 @dataclass(frozen=True, slots=True)
-class _ProfileCosts:
-    """Costs of a profile that do not depend on its producers.
-
-    Parameters
-    ----------
-    compute
-        Cycles of each used core's tasks.
-    least_share
-        The least share of a memory among the cores that can run its tiles, in bytes.
-    """
-
-    compute: Floats
-    least_share: Bytes
-
-
-@dataclass(frozen=True, slots=True)
 class Source:
     """The source of an operand.
 
@@ -113,7 +97,7 @@ class Estimator:
         self._rates = rates
         self._traffic = OperandTraffic(rates)
         self._kinds = [core.kind for core in machine.cores]
-        self._cache: dict[Profile, _ProfileCosts] = {}
+        self._cache: dict[Profile, tuple[Floats, Bytes]] = {}
 
     def with_parameters(self, parameters: CostParameters) -> "Estimator":
         """Return one with other parameters that shares what this one knows."""
@@ -142,11 +126,11 @@ class Estimator:
             Bytes that lie in scratchpads while it runs.
         """
         rates, parameters = self._rates, self._parameters
-        fixed, placement = self._costs_of(profile), profile.placement
+        (compute, least_share), placement = self._costs_of(profile), profile.placement
         footprint = profile.candidate.footprint
         left = 1 - min(0.9, live / rates.aggregate)
-        occupancy = footprint.bytes / (left * fixed.least_share)
-        with_next = footprint.with_next / (left * fixed.least_share)
+        occupancy = footprint.bytes / (left * least_share)
+        with_next = footprint.with_next / (left * least_share)
         into, late, given, from_dram, between = self._input_traffic(profile, sources)
         to_dram = stored + profile.tiles * rates.dram_setup if stored else 0.0
         if occupancy > 1:
@@ -157,9 +141,9 @@ class Estimator:
         if with_next <= 2 * parameters.occupancy:
             tasks = placement.tiles_per_core * profile.parts
             waiting = late[:, placement.homes] / rates.inbound / tasks
-            busy = np.maximum(fixed.compute + waiting, loading)
+            busy = np.maximum(compute + waiting, loading)
         else:
-            busy = (fixed.compute + loading) * (1 if occupancy <= 1 else OVERFULL)
+            busy = (compute + loading) * (1 if occupancy <= 1 else OVERFULL)
         sending = from_dram / rates.dram_out
         storing = to_dram / rates.dram_in
         exchange = np.zeros_like(between)
@@ -171,7 +155,7 @@ class Estimator:
         # Behind the arrival of the last operand comes one task of each core.
         most_tasks = placement.tiles_per_core.max() * profile.parts
         longest = np.maximum(longest, sending + EXPOSED * longest / most_tasks)
-        work = fixed.compute.max() + loading.max(axis=1) + sending + (storing + exchange + giving)
+        work = compute.max() + loading.max(axis=1) + sending + (storing + exchange + giving)
         found: list[float] = (longest + parameters.hidden * work).tolist()
         return found
 
@@ -207,12 +191,14 @@ class Estimator:
                 numbers += np.array([one[1:] for one in found]).T
         return into, late, numbers[0], numbers[1], numbers[2]
 
-    def _costs_of(self, profile: Profile) -> _ProfileCosts:
+    def _costs_of(self, profile: Profile) -> tuple[Floats, Bytes]:
+        """Return the cycles of each used core's tasks, and the least share of a memory.
+
+        That is among the cores that can run its tiles. Neither depends on its producers.
+        """
         if profile not in self._cache:
-            self._cache[profile] = _ProfileCosts(
-                compute=self._compute(profile),
-                least_share=min(map(self._rates.share_of, profile.candidate.cores)),
-            )
+            least_share = min(map(self._rates.share_of, profile.candidate.cores))
+            self._cache[profile] = self._compute(profile), least_share
         return self._cache[profile]
 
     def _compute(self, profile: Profile) -> Floats:

@@ -223,21 +223,23 @@ class Evaluation:
         Of what seems to be the best it is what its plan takes. What cannot be the best, or has no
         time for that, is worth no less than the best.
         """
-        problem, share = tiled.problem, self._share_at_most
+        problem, share, pace = tiled.problem, self._share_at_most, self.clock.pace
         if not self._options.justifies or problem.objective.first is not Quantity.MAKESPAN:
             return tiled.worth
-        least = self.findings.promising
-        has_time = self.clock.has_seconds(self._seconds(Step.OPEN, problem), share)
+        least, rows = self.findings.promising, _rows_of_a_plan(problem)
+        has_time = self.clock.has_seconds(pace.seconds(Step.OPEN, rows), share)
         if not has_time or not self._is_worth_opening(tiled):
             return tiled.worth if least is None else least
-        clock = Clock(self.clock.seconds_left(share), self.clock.pace)
+        clock = Clock(self.clock.seconds_left(share), pace)
         opened = self._once_opened(tiled, clock)
         if not _is_less(opened.worth, least):
             return opened.worth
-        planned = self._planned(opened, clock)
+        with pace.measured(Step.PACK, rows):
+            planned = self._with_plan(opened, clock)
+        self._keep_if_better(planned)
         if not _is_less(planned.worth, least):
-            return _greater(planned.worth, least)
-        self.promising, tasks, rows = planned, len(problem.tasks), _rows_of_a_plan(problem)
+            return planned.worth or least
+        self.promising, tasks = planned, len(problem.tasks)
         self.findings = replace(self.findings, promising=planned.worth, tasks=tasks, rows=rows)
         if opened.schedule is not None:
             self.findings = replace(self.findings, scheduled=opened.schedule.score[0])
@@ -253,17 +255,11 @@ class Evaluation:
         with self.clock.pace.measured(Step.OPEN, _rows_of_a_plan(tiled.problem)):
             return tiled.once_opened(clock)
 
-    def _planned(self, opened: TiledProblem, clock: Clock) -> TiledProblem:
-        """Return it with the plan of its schedule, or of another by the same rule, and keep that.
+    def _with_plan(self, opened: TiledProblem, clock: Clock) -> TiledProblem:
+        """Return it with the plan of its schedule, or of another by the same rule.
 
         Nearly always addresses are found for all of memory, and it takes no longer than before.
         """
-        with self.clock.pace.measured(Step.PACK, _rows_of_a_plan(opened.problem)):
-            planned = self._with_plan(opened, clock)
-        self._keep_if_better(planned)
-        return planned
-
-    def _with_plan(self, opened: TiledProblem, clock: Clock) -> TiledProblem:
         planned = opened.once_packed(clock)
         if planned.has_plan:
             return planned
@@ -288,10 +284,6 @@ class Evaluation:
     @property
     def _share_at_most(self) -> float:
         return self._extended(SEARCH.share_at_most)
-
-    def _seconds(self, step: Step, problem: Problem) -> float:
-        """Return how long a step will take that grows with the rows of a plan."""
-        return self.clock.pace.seconds(step, _rows_of_a_plan(problem))
 
     def _keep_if_better(self, tiled: TiledProblem) -> None:
         """Keep what is the best so far, and tell of a plan unless one as short was told of."""
@@ -325,10 +317,6 @@ class Evaluation:
 def _rows_of_a_plan(problem: Problem) -> int:
     """Return about how many rows a plan of a problem has."""
     return len(problem.tasks) + ROWS_OF_A_READ * reads_of(problem)
-
-
-def _greater(one: Worth | None, other: Worth | None) -> Worth | None:
-    return max((some for some in (one, other) if some is not None), default=None)
 
 
 def _is_less(one: Worth | None, other: Worth | None) -> bool:

@@ -16,6 +16,7 @@ from spmilp.machine.machine import Machine
 from spmilp.machine.read import MachineFile
 from spmilp.problem.objective import DEFAULT_OBJECTIVE, Objective, Quantity
 from spmilp.problem.problem import Problem
+from spmilp.solvers.schedule.kernels.records import numbered
 from spmilp.tile_selection.candidates import SLACK_PIECES, CandidateMaker, Profile
 from spmilp.tile_selection.coarse import tilings_that_fit
 from spmilp.tile_selection.estimate import DEFAULT_PARAMETERS, CostParameters, Estimator, Source
@@ -65,9 +66,7 @@ class CandidateSpace:
         self._estimator = Estimator(machine, self._rates)
         self._residence = expected_residence(network, self._rates.aggregate)
         self.models = GroupModels(network, machine)
-        numbers: dict[Hashable, int] = {}
-        classes = map(self._class_of, network.groups)
-        self._classes = [numbers.setdefault(one, len(numbers)) for one in classes]
+        self._classes: list[int] = numbered(map(self._class_of, network.groups)).tolist()
         # What all estimates share: candidates by the room and the part of cores they are made for.
         self._maker = CandidateMaker(machine, self._rates)
         self._profile_of: dict[tuple[GroupModel, Tiling], Profile] = {}
@@ -387,7 +386,12 @@ def _choice_among(subject: NetworkOnMachine, spaces: Mapping[int, CandidateSpace
     if subject.pinned or is_tight:
         problem = subject.lower(tilings)
         too_large = groups_that_do_not_fit(problem)
-        _refuse_pinned(subject, too_large)
+        for index, tiling in subject.pinned.items():
+            name = subject.network.groups[index].name
+            if name in too_large:
+                raise PinnedTilesError(
+                    f"pins: tiles {tiling.describe()} of group {name}: {too_large[name]}"
+                )
         if too_large:
             tilings, problem = tilings_that_fit(
                 subject.network,
@@ -398,12 +402,3 @@ def _choice_among(subject: NetworkOnMachine, spaces: Mapping[int, CandidateSpace
                 go_on=subject.go_on,
             )
     return FirstChoice(subject=subject, spaces=spaces, tilings=tilings, problem=problem)
-
-
-def _refuse_pinned(subject: NetworkOnMachine, too_large: Mapping[str, str]) -> None:
-    for index, tiling in subject.pinned.items():
-        name = subject.network.groups[index].name
-        if name in too_large:
-            raise PinnedTilesError(
-                f"pins: tiles {tiling.describe()} of group {name}: {too_large[name]}"
-            )

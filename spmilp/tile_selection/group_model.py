@@ -1,7 +1,7 @@
 """What the tiles of one group read, hold and cost under any tiling; tilings cut until they fit."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
@@ -22,6 +22,7 @@ from spmilp.lowering.rates import machine_rates
 from spmilp.lowering.storage import whole_below
 from spmilp.lowering.tiling import Interval, TileGrid, Tiling, tile_grid
 from spmilp.machine.machine import Machine
+from spmilp.solvers.schedule.kernels.records import numbered
 from spmilp.units import Box, Bytes, Cycles, Extents, align_up
 
 Boxes: TypeAlias = NDArray[np.int64]
@@ -277,30 +278,33 @@ class GroupModel:
         self,
         grid: TileGrid,
         part: Interval,
-        bytes_of: Callable[[str, Box], Bytes] | None = None,
-        is_packed: Callable[[str, Box], bool] | None = None,
+        held: Callable[[str, Box], tuple[Bytes, bool]] | None = None,
     ) -> Parts:
         """Return what the largest tile's task for one part of the reduction needs.
 
         Parameters
         ----------
-        bytes_of
-            Of a box of an operand, aligned; those of the box as one piece by default.
-        is_packed
-            Whether a box of an operand lies packed; by default if it is all of the tensor, or as
-            large as the tile, which stands for tiles of the same boxes, and of weights.
+        held
+            The bytes of a box of an operand, aligned, and whether it lies packed. By default those
+            of the box as one piece, packed if it is all of the tensor, or as large as the tile,
+            which stands for tiles of the same boxes, and of weights.
         """
-        bytes_of = bytes_of or self._bytes_of
         box = largest_box(grid)
 
-        def is_likely(name: str, read: Box) -> bool:
-            sizes = prod(self._tensors[name].shape), volume(box)
-            return name in self._weights or volume(read) in sizes
+        def as_one_piece(name: str, read: Box) -> tuple[Bytes, bool]:
+            tensor, elements = self._tensors[name], volume(read)
+            everything = prod(tensor.shape)
+            is_packed = name in self._weights or elements in (everything, volume(box))
+            # What is small is always read whole.
+            size = everything if name in self._small else elements
+            return self.aligned(size * tensor.dtype.itemsize), is_packed
 
-        is_packed = is_packed or is_likely
-        reads = self._computation.reads(box, part)
-        found = [(name, bytes_of(name, read)) for name, read in reads.items()]
-        notes = {name for name, read in reads.items() if not is_packed(name, read)}
+        found, notes = list[tuple[str, Bytes]](), set[str]()
+        for name, read in self._computation.reads(box, part).items():
+            size, is_packed = (held or as_one_piece)(name, read)
+            found.append((name, size))
+            if not is_packed:
+                notes.add(name)
         workspace = self._workspace(box, part, frozenset(notes))
         if workspace:
             found.append((WORKSPACE, workspace))
@@ -478,12 +482,6 @@ class GroupModel:
         """The data type in which the group computes."""
         return self._computation.work(self._box, self._part).dtype
 
-    def _bytes_of(self, name: str, read: Box) -> Bytes:
-        """Return the bytes of an operand's box, or of all of it where it is always read whole."""
-        tensor = self._tensors[name]
-        elements = prod(tensor.shape) if name in self._small else volume(read)
-        return self.aligned(elements * tensor.dtype.itemsize)
-
     def _read(self, box: Box) -> dict[str, Box]:
         return self._computation.reads(box, self._part)
 
@@ -536,9 +534,7 @@ class GroupModels:
         self.network = network
         self.machine = machine
         # A number stands for each class: it is hashed a thousand times as fast.
-        numbers: dict[Hashable, int] = {}
-        classes = (class_of(network, group) for group in network.groups)
-        self.classes = [numbers.setdefault(one, len(numbers)) for one in classes]
+        self.classes = numbered(class_of(network, group) for group in network.groups).tolist()
         self._models: dict[int, GroupModel] = {}
         computed = {group.output: group.index for group in network.groups}
         self.producers = [[computed.get(name) for name in one.inputs] for one in network.groups]

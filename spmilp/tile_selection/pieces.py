@@ -87,16 +87,8 @@ class PieceCounts(GroupModels):
             boxes = [tuple(axis[min(at, len(axis) - 1)] for axis in axes) for at in range(longest)]
             cells = grid_of_reads(boxes, covered_by(boxes)) if boxes else Grid(())
         else:
-            cells = self._cells(producer, tilings.get(producer))
+            cells = self.cells(producer, tilings.get(producer))
         return [_most(cell_axis, some) for cell_axis, some in zip(cells.axes, axes, strict=True)]
-
-    def is_packed(self, group: Group, position: int, tilings: Tilings, box: Box) -> bool:
-        """Say whether an input lies packed for that task."""
-        pieces = self.largest_pieces(group, position, tilings, box)
-        producer, around = self.producers[group.index][position], extents(box)
-        if producer is not None:
-            around = self._cells(producer, tilings.get(producer)).largest
-        return all(len(axis) == 1 for axis in pieces) and lies_in_one_run(extents(box), around)
 
     def _of_operand(
         self, group: Group, position: int, tiling: Tiling, before: Tiling | None
@@ -114,7 +106,7 @@ class PieceCounts(GroupModels):
                 return float(times)
             read = tuple(stop - start for start, stop in box)
             return float(times * self._cut(read, tensor.shape, tensor.dtype.itemsize))
-        cells = self._cells(producer, before)
+        cells = self.cells(producer, before)
         found = self._cut_further(box, cells, tensor.dtype.itemsize)
         intervals = self._intervals(group, position, tiling, box)
         for cell_axis, some in zip(cells.axes, intervals, strict=True):
@@ -162,7 +154,7 @@ class PieceCounts(GroupModels):
             return 1
         return prod(self._limits.pieces(extent, item, row_major_strides(container, item)))
 
-    def _cells(self, producer: int, tiling: Tiling | None) -> Grid:
+    def cells(self, producer: int, tiling: Tiling | None) -> Grid:
         """Return the buffers of what a group computes."""
         model = self.model(self.network.groups[producer])
         key = self.classes[producer], tiling or model.uncut
@@ -224,10 +216,8 @@ class WorkingSets:
         if total_of(parts) <= usable:
             return None
         memory = self.counts.machine.memories[self._roomiest(group).memory].name
-        what = f"group {group.name}"
-        return Shortage(
-            what=what, memory=memory, needed=total_of(parts), usable=usable, parts=parts
-        )
+        needed, what = total_of(parts), f"group {group.name}"
+        return Shortage(what=what, memory=memory, needed=needed, usable=usable, parts=parts)
 
     def of_group(self, group: Group, tilings: Tilings) -> Bytes:
         """Return the bytes that the largest task of a group needs at one time."""
@@ -242,29 +232,31 @@ class WorkingSets:
     def parts(self, group: Group, tilings: Tilings) -> Parts:
         """Return ``(name, bytes)`` of what the largest task of a group needs."""
         model = self.counts.model(group)
-        grid, position = model.grid(tilings[group.index]), model.group.inputs.index
+        grid = model.grid(tilings[group.index])
 
-        def padded(name: str, box: Box) -> Bytes:
-            return self._padded(group, position(name), tilings, box)
-
-        def is_packed(name: str, box: Box) -> bool:
-            return self.counts.is_packed(group, position(name), tilings, box)
+        def held(name: str, box: Box) -> tuple[Bytes, bool]:
+            return self._held(group, model.group.inputs.index(name), tilings, box)
 
         parts = dict.fromkeys((grid.parts[len(grid.parts) // 2], grid.parts[-1]))
-        needs = (model.needs(grid, part, padded, is_packed) for part in parts)
+        needs = (model.needs(grid, part, held) for part in parts)
         largest = max(needs, key=total_of)
         names = dict(zip(model.group.inputs, group.inputs, strict=True))
         names[model.group.output] = group.output
         return tuple((names.get(name, name), size) for name, size in largest)
 
-    def _padded(self, group: Group, position: int, tilings: Tilings, box: Box) -> Bytes:
-        """Return the bytes of an operand with the padding of its pieces."""
+    def _held(self, group: Group, position: int, tilings: Tilings, box: Box) -> tuple[Bytes, bool]:
+        """Return an operand's bytes with the padding of its pieces, and whether it lies packed."""
         counts, aligned = self.counts, self.counts.model(group).aligned
         tensor = counts.network.tensors[group.inputs[position]]
-        if counts.producers[group.index][position] is None and tensor.bytes <= counts.small:
-            return aligned(tensor.bytes)
+        producer, around = counts.producers[group.index][position], extents(box)
+        if producer is not None:
+            around = counts.cells(producer, tilings.get(producer)).largest
         pieces = counts.largest_pieces(group, position, tilings, box)
-        return sum(aligned(prod(piece) * tensor.dtype.itemsize) for piece in product(*pieces))
+        is_packed = all(len(axis) == 1 for axis in pieces) and lies_in_one_run(extents(box), around)
+        if producer is None and tensor.bytes <= counts.small:
+            return aligned(tensor.bytes), is_packed
+        sizes = (aligned(prod(piece) * tensor.dtype.itemsize) for piece in product(*pieces))
+        return sum(sizes), is_packed
 
     def _roomiest(self, group: Group) -> Core:
         able, machine = self.counts.model(group).able_kinds, self.counts.machine

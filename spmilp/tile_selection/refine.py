@@ -35,14 +35,9 @@ Changes = Callable[[Group, Tiling], Iterator[Tiling]]
 
 def refine_tilings(
     first: FirstChoice,
-    evaluate: Evaluate,
-    *,
+    trials: "Trials",
     start: Tilings | None = None,
-    budget: int | None = None,
-    is_over: Callable[[], bool] = lambda: False,
-    affords: Callable[[Tilings], bool] = lambda tilings: True,
     delays: Callable[[], Mapping[str, int]] = dict,
-    ahead: Ahead | None = None,
 ) -> Tilings:
     """Improve tilings: in bands, by other estimates, then class of groups by class.
 
@@ -57,32 +52,23 @@ def refine_tilings(
       candidates,
     - or a step from its own tiling (:func:`nearby`).
 
-    An :class:`OutOfTimeError` or a ``MemoryError`` ends the search like ``is_over``, but passes on
-    as long as no value is known. A ``KeyboardInterrupt`` always passes on: all else is to end, too.
+    An :class:`OutOfTimeError` or a ``MemoryError`` ends the search as the trials' end does, but
+    passes on as long as no value is known. A ``KeyboardInterrupt`` always passes on: all else is to
+    end, too.
 
     Parameters
     ----------
     start
         Tilings to evaluate before those of the first choice.
-    budget
-        Problems to evaluate at most, the starting one included; ``None`` without limit.
-    is_over
-        Asked before each evaluation whether to stop.
-    affords
-        Asked before each problem is made whether its tilings can be evaluated; else they are
-        left out.
     delays
         For the best problem so far, how many cycles longer each group makes the plan, by name;
         groups that it leaves out come last.
-    ahead
-        Evaluates, in place of ``evaluate``, together with other processes.
 
     Returns
     -------
     Tilings
         Tilings whose value is at most that of those to start with.
     """
-    trials = Trials(first.lower, evaluate, budget, is_over, affords, ahead)
     trials.best = first.tilings if start is None else start
     try:
         trials.is_better(trials.best)
@@ -95,7 +81,20 @@ def refine_tilings(
 
 
 class Trials:
-    """Evaluates tilings, each once, until a limit is reached; see :func:`refine_tilings`."""
+    """Evaluates tilings, each once, until a limit is reached.
+
+    Parameters
+    ----------
+    budget
+        Problems to evaluate at most, the starting one included; ``None`` without limit.
+    is_over
+        Asked before each evaluation whether to stop.
+    affords
+        Asked before each problem is made whether its tilings can be evaluated; else they are
+        left out.
+    ahead
+        Evaluates, in place of ``evaluate``, together with other processes.
+    """
 
     def __init__(
         self,

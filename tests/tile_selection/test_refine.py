@@ -54,7 +54,7 @@ def test_refining_never_makes_it_worse_and_keeps_to_its_budget() -> None:
         values.append(len(problem.tasks))
         return (values[-1],)
 
-    refined = refine_tilings(first, evaluate, budget=20)
+    refined = refine_tilings(first, Trials(first.lower, evaluate, 20))
     assert len(values) <= 20
     assert len(lower(residuals(), MACHINE, refined).tasks) == min(values)
 
@@ -79,7 +79,7 @@ def test_a_reduction_may_be_split_where_nothing_forces_it(no_others: None) -> No
     def evaluate(problem: Problem) -> Worth:
         return (-sum(1 for buffer in problem.buffers if buffer.kind is BufferKind.PARTIAL),)
 
-    refined = refine_tilings(first, evaluate, budget=12)
+    refined = refine_tilings(first, Trials(first.lower, evaluate, 12))
     assert max(tiling.parts for tiling in refined.values()) > 1
 
 
@@ -95,7 +95,7 @@ def test_the_groups_that_a_plan_waits_for_are_changed_first(no_others: None) -> 
         def delays(waited_for: str = waited_for) -> dict[str, int]:
             return {waited_for: 7}
 
-        refine_tilings(first, evaluate, budget=2, delays=delays)
+        refine_tilings(first, Trials(first.lower, evaluate, 2), delays=delays)
         assert waited_for in {name for name in seen[0] if seen[0][name] != seen[1][name]}
 
 

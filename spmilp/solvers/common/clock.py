@@ -209,6 +209,13 @@ class Clock:
         Limit of CP-SAT's own deterministic time, all its runs together; ``None`` for none.
     gone
         Seconds that were over before it begins to count.
+
+    Attributes
+    ----------
+    limit
+        Seconds of the whole solve; ``None`` without limit.
+    spent
+        Deterministic time of all runs so far.
     """
 
     def __init__(
@@ -222,19 +229,14 @@ class Clock:
         self.pace = Pace() if pace is None else pace
         self.deterministic = deterministic
         self._began = self.pace.now() - gone
-        self._limit = self._seconds = seconds
-        self._reserved = self._spent = 0.0
+        self.limit = self._seconds = seconds
+        self.spent = self._reserved = 0.0
         self._is_stopped = False
 
     @property
     def is_limited(self) -> bool:
         """Whether there is any limit."""
         return self._seconds is not None or self.deterministic is not None
-
-    @property
-    def limit(self) -> float | None:
-        """Seconds of the whole solve; ``None`` without limit."""
-        return self._limit
 
     def now(self) -> float:
         """Return the seconds of its pace, from some moment on."""
@@ -252,17 +254,12 @@ class Clock:
     def reserve(self, seconds: float) -> None:
         """Be over so many seconds before the limit; what was said before no longer counts."""
         self._reserved = seconds
-        if self._limit is not None:
-            self._seconds = max(0.0, self._limit - seconds)
-
-    @property
-    def spent(self) -> float:
-        """Deterministic time of all runs so far."""
-        return self._spent
+        if self.limit is not None:
+            self._seconds = max(0.0, self.limit - seconds)
 
     def spend(self, deterministic: float, constraints: int) -> None:
         """Note the deterministic time of a run on a model of so many constraints."""
-        self._spent += deterministic
+        self.spent += deterministic
         presolved = constraints / PRESOLVED
         self.pace.count(Step.ENGINE, deterministic * _slowness_of(constraints) + presolved)
 
@@ -290,7 +287,7 @@ class Clock:
         """
         limits = [] if at_most is None else [at_most]
         if self.deterministic is not None:
-            limits.append(max(0.0, share * self.deterministic - self._spent))
+            limits.append(max(0.0, share * self.deterministic - self.spent))
         left = self.seconds_left(share)
         if self.pace.counts_work and left is not None:
             limits.append(left / Step.ENGINE.value / _slowness_of(constraints))

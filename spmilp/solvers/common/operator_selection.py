@@ -1,8 +1,8 @@
 """Adaptive operator selection: which operator of a search comes next, by what each has gained.
 
 Records are kept in the way of adaptive large-neighbourhood search (Ropke and Pisinger,
-Transportation Science 40, 2006): the gain of an operator and what it cost, both fading. Operators
-share what a search costs in proportion to the rates of one to the other, without chance.
+Transportation Science 40, 2006): the gain of an operator and its uses, both fading. Operators share
+the uses in proportion to the rates of one to the other, without chance.
 """
 
 from collections.abc import Hashable, Mapping
@@ -10,54 +10,44 @@ from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
 
-LEAST_COST = 1e-6
-"""Below it a cost says nothing."""
+COST = 10.0
+"""Weight of what an operator is expected to gain, in uses."""
+
+MEMORY = 0.9
+"""Part of a record that is left after the operator's next use."""
+
+LEAST = 0.03
+"""The rate of an operator that has gained nothing for long."""
 
 
 class OperatorSelection(Generic[K]):
-    """What the operators of a search have gained for what they cost.
+    """What the operators of a search have gained.
 
     Each use gives all operators credit by their rates; the one that was used pays for all.
 
     Parameters
     ----------
     rates
-        What each operator is expected to gain for a unit of cost.
-    cost
-        Weight of that expectation, in units of cost.
-    memory
-        Part of a record that is left after the operator's next use.
-    least
-        The rate of an operator that has gained nothing for long.
+        What each operator is expected to gain for each use.
     """
 
-    def __init__(
-        self,
-        rates: Mapping[K, float],
-        *,
-        cost: float = 10.0,
-        memory: float = 0.9,
-        least: float = 0.03,
-    ) -> None:
-        self._gain = {operator: rate * cost for operator, rate in rates.items()}
-        self._cost = dict.fromkeys(rates, cost)
+    def __init__(self, rates: Mapping[K, float]) -> None:
+        self._gain = {operator: rate * COST for operator, rate in rates.items()}
+        self._cost = dict.fromkeys(rates, COST)
         self._credit = dict(rates)
-        self._memory = memory
-        self._least = least
 
     def rate(self, operator: K) -> float:
-        """Return what an operator has gained lately for each unit of cost."""
-        gained = self._gain[operator] / max(LEAST_COST, self._cost[operator])
-        return max(self._least, gained)
+        """Return what an operator has gained lately for each use."""
+        return max(LEAST, self._gain[operator] / self._cost[operator])
 
     def in_turn(self) -> list[K]:
         """Return the operators, those with most credit first."""
         return sorted(self._credit, key=lambda operator: -self._credit[operator])
 
-    def learn(self, operator: K, gain: float, cost: float = 1.0) -> None:
-        """Note what one use of an operator has gained and cost."""
-        self._credit[operator] -= cost * sum(map(self.rate, self._credit))
-        self._gain[operator] = self._memory * self._gain[operator] + gain
-        self._cost[operator] = self._memory * self._cost[operator] + cost
+    def learn(self, operator: K, gain: float) -> None:
+        """Note what one use of an operator has gained."""
+        self._credit[operator] -= sum(map(self.rate, self._credit))
+        self._gain[operator] = MEMORY * self._gain[operator] + gain
+        self._cost[operator] = MEMORY * self._cost[operator] + 1.0
         for one in self._credit:
-            self._credit[one] += cost * self.rate(one)
+            self._credit[one] += self.rate(one)

@@ -43,10 +43,7 @@ class Solver(ABC):
         """
 
     def solve(
-        self,
-        problem: Problem,
-        options: SolveOptions,
-        hint: Plan | None = None,
+        self, problem: Problem, options: SolveOptions, hint: Plan | None = None
     ) -> SolverResult:
         """Search one problem by itself, in a context of its own.
 
@@ -101,14 +98,9 @@ class Incumbent:
     def __init__(self, context: SearchContext, bound: Bound, source: str) -> None:
         self._context = context
         self._source = source
-        self._plan: Plan | None = None
+        self.plan: Plan | None = None
         self.bound = bound
         self.values: tuple[int, ...] = ()
-
-    @property
-    def plan(self) -> Plan | None:
-        """The best plan; ``None`` before the first."""
-        return self._plan
 
     @property
     def value(self) -> int | None:
@@ -123,18 +115,18 @@ class Incumbent:
     def offer(self, plan: Plan) -> bool:
         """Take a valid plan if it is better than the one there is; say whether it is."""
         values = self._context.values(plan)
-        if self._plan is not None and values >= self.values:
+        if self.plan is not None and values >= self.values:
             return False
-        self._plan, self.values = plan, values
+        self.plan, self.values = plan, values
         self.report(values[0])
         return True
 
-    def prove(self, value: int, source: str = "") -> None:
-        """Make a bound known, by this source; it is never above the best plan."""
+    def prove(self, value: int) -> None:
+        """Make a bound known; it is never above the best plan."""
         if self.value is not None:
             value = min(value, self.value)
         if value > self.bound.value:
-            self.bound = Bound(source or self._source, self.bound.quantity, value)
+            self.bound = Bound(self._source, self.bound.quantity, value)
             self.report(self.value)
 
     def report(self, value: int | None) -> None:

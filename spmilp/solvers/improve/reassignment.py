@@ -20,12 +20,7 @@ import numpy as np
 from spmilp.problem.problem import Problem, Slice
 from spmilp.solvers.improve.shortest_transfers import TransferOption, TransferOptions
 from spmilp.solvers.justify.context import ScheduleContext
-from spmilp.solvers.justify.schedule import (
-    Demands,
-    PartialOrderSchedule,
-    TimedSchedule,
-    pools_of,
-)
+from spmilp.solvers.justify.schedule import Demands, PartialOrderSchedule, TimedSchedule, pools_of
 from spmilp.solvers.schedule.kernels.records import NONE, Rows, ranges_of
 from spmilp.units import Cycles, KindIdx, MemoryIdx, ResidencyIdx, SliceIdx, TaskIdx
 
@@ -233,8 +228,12 @@ class _Move:
         """Return the schedule after it."""
         self._assign()
         shared = self._bring_private_operands()
-        for transfer in self._transfers_of_what_came():
-            self._reroute(transfer)
+        # The transfers that fill or read what has come, each once.
+        fillers = [int(self._before.schedule.filler[residency]) for residency in self._came]
+        readers = [reader for residency in self._came for reader in self._edit.readers[residency]]
+        for activity in dict.fromkeys((*fillers, *readers)):
+            if self._is_transfer(activity):
+                self._reroute(activity)
         for residency in shared:
             self._provide(residency)
         for residency in self._came:
@@ -280,12 +279,6 @@ class _Move:
     def _bring(self, residency: ResidencyIdx) -> None:
         self._edit.memory[residency] = self._memory
         self._came.append(residency)
-
-    def _transfers_of_what_came(self) -> list[int]:
-        """Return the transfers that fill or read what has come, each once."""
-        fillers = [int(self._before.schedule.filler[residency]) for residency in self._came]
-        readers = [reader for residency in self._came for reader in self._edit.readers[residency]]
-        return [*dict.fromkeys(one for one in (*fillers, *readers) if self._is_transfer(one))]
 
     def _reroute(self, transfer: int) -> None:
         """Let a transfer go between the memories where its ends are now, or fall away."""

@@ -148,7 +148,10 @@ def context_of(
     first = timed(schedule, columns.start)
     dram_is_free = all(memory.size is None for memory in problem.machine.drams)
     is_dram = np.array([memory.kind is MemoryKind.DRAM for memory in memories])
-    homes = home_tensors(problem, schedule)
+    # The tensor at whose place each residency lies.
+    tensor = buffer_columns(problem).tensor[buffer_columns(problem).of_slices[schedule.slice]]
+    memory_of = numbers([*(tensor.memory for tensor in problem.tensors), NONE])
+    homes = np.where(memory_of[tensor] == schedule.memory, tensor, NONE)
     placed = _followers_at_places(problem, schedule, homes, *first.lifetimes())
     kept = is_dram[schedule.memory] & (homes == NONE) & (not dram_is_free)
     context = ScheduleContext(
@@ -315,15 +318,6 @@ def reuse_order_of(
     before, after = successions(counted, *cells, edges.size)
     earlier = rows_from_pairs(np.append(after, extra[1]), np.append(before, extra[0]), count)
     return ReuseOrder(earlier=earlier, later=inverted(earlier, count))
-
-
-def home_tensors(problem: Problem, schedule: PartialOrderSchedule) -> Ints:
-    """Return the tensor in which each residency lies at its buffer's place; -1 for the others."""
-    buffers = buffer_columns(problem)
-    tensor = buffers.tensor[buffers.of_slices[schedule.slice]]
-    memory_of = numbers([*(tensor.memory for tensor in problem.tensors), NONE])
-    homes: Ints = np.where(memory_of[tensor] == schedule.memory, tensor, NONE)
-    return homes
 
 
 def _followers_at_places(

@@ -16,12 +16,7 @@ import numpy as np
 from spmilp.compiled import address, in_c
 from spmilp.solvers.justify.context import ScheduleContext
 from spmilp.solvers.justify.profiles import profiles_of_memories, profiles_of_resources
-from spmilp.solvers.justify.schedule import (
-    Demands,
-    Flags,
-    PartialOrderSchedule,
-    TimedSchedule,
-)
+from spmilp.solvers.justify.schedule import Demands, Flags, PartialOrderSchedule, TimedSchedule
 from spmilp.solvers.justify.transfer_options import Booking, Copy, OptionTables
 from spmilp.solvers.schedule.kernels.records import (
     Ints,
@@ -70,12 +65,8 @@ def without_redundant_transfers(
     )
     order = np.lexsort((begins, schedule.slice, schedule.memory))
     kept = in_c(state)
-    merging, sequence, count, tasks = (
-        merging_at(address(kept)),
-        longs_at(address(order)),
-        whole(order.size),
-        whole(len(context.problem.tasks)),
-    )
+    merging, sequence = merging_at(address(kept)), longs_at(address(order))
+    count, tasks = whole(order.size), whole(len(context.problem.tasks))
     with cython.nogil:
         _merge(merging, sequence, count, tasks)
     merged = _merged(schedule, state.merged_into)
@@ -99,12 +90,8 @@ class _Merging(NamedTuple):
 
 def _merge(state: _Merging, order: Ints, count: int, tasks: int) -> None:
     """Merge residencies with the one of the same slice before them, where that is possible."""
-    schedule, limit, occupancy = (
-        schedule_in(state.schedule),
-        state.limit,
-        timeline_in(state.occupancy),
-    )
-    begins, ends, merged_into = state.begins, state.ends, state.merged_into
+    schedule, occupancy = schedule_in(state.schedule), timeline_in(state.occupancy)
+    limit, begins, ends, merged_into = state.limit, state.begins, state.ends, state.merged_into
     for place in range(count):
         residency = order[place]
         memory = schedule.memory[residency]
@@ -269,12 +256,8 @@ def with_dram_bypassed(
         residencies=schedule.filler.size,
     )
     kept = in_c(state)
-    bypass, sequence, count, most = (
-        bypass_at(address(kept)),
-        longs_at(address(moves)),
-        whole(moves.size),
-        whole(MOST_CHANGES),
-    )
+    bypass, sequence = bypass_at(address(kept)), longs_at(address(moves))
+    count, most = whole(moves.size), whole(MOST_CHANGES)
     with cython.nogil:
         changes = _bypass_dram(bypass, sequence, count, most)
     if changes == 0:

@@ -210,12 +210,8 @@ def _state(
 def _place_all(state: _State, sequence: Ints, due: Ints) -> bool:
     """Place activities in a sequence; return False once one starts later than it is due."""
     kept = in_c(state)
-    placed, acts, count, latest = (
-        pass_at(address(kept)),
-        longs_at(address(sequence)),
-        whole(sequence.size),
-        longs_at(address(due)),
-    )
+    placed, acts = pass_at(address(kept)), longs_at(address(sequence))
+    count, latest = whole(sequence.size), longs_at(address(due))
     with cython.nogil:
         is_in_time = _place(placed, acts, count, latest)
     return bool(is_in_time)

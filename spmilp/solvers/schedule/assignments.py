@@ -136,8 +136,8 @@ def in_shares(problem: Problem, units: Sequence[Unit], cores: Sequence[CoreIdx])
     """Cut the units into runs so that each core's run takes about as long as the others'."""
     able = _able(problem, units[0], cores)
     work = [min((c for c in unit.cycles if c is not None), default=1) for unit in units]
-    speeds = [_speed(problem, units[0], core) for core in able]
-    ends = list(accumulate(speeds))
+    cycles = [units[0].cycles[problem.machine.cores[core].kind] for core in able]
+    ends = list(accumulate(1.0 if one is None else 1.0 / one for one in cycles))
     all_work = sum(work)
     last = bisect_left(ends, ends[-1])
     shares = []
@@ -153,11 +153,6 @@ def _able(problem: Problem, unit: Unit, cores: Sequence[CoreIdx]) -> list[CoreId
     """Return the cores that can run a unit; all of them for a unit that stays open."""
     kind_of = [core.kind for core in problem.machine.cores]
     return [core for core in cores if unit.cycles[kind_of[core]] is not None] or list(cores)
-
-
-def _speed(problem: Problem, unit: Unit, core: CoreIdx) -> float:
-    cycles = unit.cycles[problem.machine.cores[core].kind]
-    return 1.0 if cycles is None else 1.0 / cycles
 
 
 def along_the_chip(problem: Problem) -> list[CoreIdx]:

@@ -5,7 +5,7 @@ operators in bands where their results do not fit.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import chain, groupby
 from math import gcd, inf
@@ -14,16 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spmilp.cached import cached
-from spmilp.machine.machine import Machine
 from spmilp.problem.problem import Problem, Task
-from spmilp.solvers.schedule.kernels.records import (
-    NONE,
-    Ints,
-    Rows,
-    numbered,
-    numbers,
-    rows_from_pairs,
-)
+from spmilp.solvers.schedule.kernels.records import NONE, Ints, numbered, numbers, rows_from_pairs
 from spmilp.solvers.schedule.kernels.tables import (
     precedence,
     problem_tables,
@@ -64,7 +56,9 @@ def round_robin(problem: Problem, cores: Ints) -> Ints:
     operator = np.repeat(np.arange(len(operators)), [len(some) for some in operators])
     core, count = cores[tasks], len(problem.machine.cores)
     placed = _turns_of_pairs(operator * (count + 1) + core + 1)
-    step = _rotation(count) if _most_ports(problem.machine) > 1 else 0
+    leaving = Counter(link.source for link in problem.machine.links)
+    has_ports = any(leaving[dram.name] > 1 for dram in problem.machine.drams)
+    step = _rotation(count) if has_ports else 0
     turn = np.where(core >= 0, (core + (placed + 1) * step) % count, core)
     return _one_after_another(problem, tasks[np.lexsort((tasks, turn, placed, operator))])
 
@@ -85,12 +79,6 @@ def _rotation(cores: int) -> int:
     """
     first = round(0.618 * cores)
     return next((step for step in range(first, cores) if gcd(step, cores) == 1), 1)
-
-
-def _most_ports(machine: Machine) -> int:
-    """Return the most links that leave one DRAM."""
-    leaving = Counter(link.source for link in machine.links)
-    return max((leaving[dram.name] for dram in machine.drams), default=0)
 
 
 def _one_after_another(problem: Problem, order: Ints) -> Ints:
@@ -149,9 +137,18 @@ def depth_first(problem: Problem) -> Ints:
     has_follower = {earlier for some in before for earlier in some}
     order: list[TaskIdx] = []
     visited = [False] * len(before)
-    for last in range(len(before)):
-        if last not in has_follower:
-            _append_with_predecessors(last, before, visited, order)
+    for last in (task for task in range(len(before)) if task not in has_follower):
+        # Predecessors come first, each behind its own: a stack instead of recursion.
+        stack: list[tuple[TaskIdx, Iterator[TaskIdx]]] = [(last, iter(before[last]))]
+        while stack:
+            task, earlier = stack[-1]
+            following = next((other for other in earlier if not visited[other]), None)
+            if following is None:
+                order.append(task)
+                stack.pop()
+            else:
+                visited[following] = True
+                stack.append((following, iter(before[following])))
     return numbers(order)
 
 
@@ -163,12 +160,9 @@ def critical_path(problem: Problem) -> Ints:
 def by_priority(problem: Problem, keys: Sequence[float] | Ints | NDArray[np.float64]) -> Ints:
     """Return the tasks in topological order; among those that are ready, the least key first."""
     before, after = precedence(problem)
-    return _least_first(before, after, np.asarray(keys, np.float64))
-
-
-def _least_first(before: Rows, after: Rows, keys: NDArray[np.float64]) -> Ints:
     waiting: list[int] = np.diff(before.begin).tolist()
-    begin, followers, key = after.begin.tolist(), after.items.tolist(), keys.tolist()
+    key: list[float] = np.asarray(keys, np.float64).tolist()
+    begin, followers = after.begin.tolist(), after.items.tolist()
     ready = [(key[task], task) for task, count in enumerate(waiting) if count == 0]
     heapify(ready)
     order = []
@@ -180,26 +174,6 @@ def _least_first(before: Rows, after: Rows, keys: NDArray[np.float64]) -> Ints:
             if waiting[later] == 0:
                 heappush(ready, (key[later], later))
     return numbers(order)
-
-
-def _append_with_predecessors(
-    last: TaskIdx,
-    before: Sequence[Sequence[TaskIdx]],
-    visited: list[bool],
-    order: list[TaskIdx],
-) -> None:
-    """Append a task behind its predecessors, each behind its own (a stack instead of recursion)."""
-    stack: list[tuple[TaskIdx, Iterable[TaskIdx]]] = [(last, iter(before[last]))]
-    visited[last] = True
-    while stack:
-        task, earlier = stack[-1]
-        following = next((other for other in earlier if not visited[other]), None)
-        if following is None:
-            order.append(task)
-            stack.pop()
-        else:
-            visited[following] = True
-            stack.append((following, iter(before[following])))
 
 
 TIGHT = 0.5

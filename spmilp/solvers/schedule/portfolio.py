@@ -263,7 +263,7 @@ class Schedules:
         budget = max(4, MOST_TASKS_TRIED // max(1, len(self._problem.tasks)))
         for trial in self._settings():
             if self._is_new(trial):
-                yield self._run(trial)
+                yield self.schedule(trial, *self._decided(trial), self._latest)
                 budget -= 1
             if budget == 0:
                 return
@@ -316,10 +316,6 @@ class Schedules:
             self._orders[rule] = order(self._problem, cores)
         return self._orders[rule], cores
 
-    def _run(self, trial: Trial) -> Found | None:
-        order, cores = self._decided(trial)
-        return self.schedule(trial, order, cores, self._latest)
-
     def schedule(
         self, trial: Trial, order: Ints, cores: Ints, latest: Cycles = NEVER
     ) -> Found | None:
@@ -367,13 +363,7 @@ class Schedules:
             self.kept = sorted([*others, found], key=lambda one: one.score)[:MOST_KEPT]
 
     def plan(self, found: Found, bound: Bound) -> Plan:
-        """Return a schedule as :func:`plan_from` does.
-
-        Raises
-        ------
-        DoesNotFitError
-            As :func:`plan_from`.
-        """
+        """Return a schedule as :func:`plan_from` does, and raise what that raises."""
         return plan_from(self._problem, found, bound, "list")
 
     def best_plan(

@@ -7,13 +7,11 @@ travel: Dueck, Journal of Computational Physics 104, 1993).
 """
 
 from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spmilp.errors import DoesNotFitError
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.problem.pins import PinKind
@@ -33,6 +31,7 @@ from spmilp.solvers.schedule.kernels.schedule_state import Weights
 from spmilp.solvers.schedule.kernels.tables import precedence, problem_tables
 from spmilp.solvers.schedule.orders import by_priority, operators_of
 from spmilp.solvers.schedule.portfolio import FIRST_WEIGHTS, Found, Schedules, Trial
+from spmilp.solvers.schedule.solver import ScheduleSearch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,32 +216,15 @@ class PerturbedRestarts(Solver):
             return context.infeasible(context.misfit)
         usual = max(SETTINGS.fewest, SETTINGS.tasks_placed // len(context.problem.tasks))
         steps = min(SETTINGS.most, usual) if self._steps is None else self._steps
-        return _Search(context, steps).result()
+        return _Search(context, steps).result(("seed", str(context.options.seed)))
 
 
-class _Search:
+class _Search(ScheduleSearch):
     def __init__(self, context: SearchContext, steps: int) -> None:
-        self._context = context
+        name, schedules = PerturbedRestarts.name, Schedules.of(context)
+        super().__init__(context, schedules, name, context.fast_bound)
         self._steps = steps
-        self._schedules = Schedules.of(context)
         self._by_makespan = context.problem.objective.first is Quantity.MAKESPAN
-        self._bound = context.fast_bound
-        self._best: Found | None = None
-        self._known: Found | None = None
-
-    def result(self) -> SolverResult:
-        """Search, and return the best plan."""
-        context = self._context
-        with context.until_interrupted(lambda: self._known is not None):
-            self._run()
-        plan = self._schedules.best_plan(
-            self._bound, PerturbedRestarts.name, self._known, context.clock.is_over
-        )
-        if plan is None:
-            return context.unknown(self._schedules.reason, self._bound)
-        seed = ("seed", str(context.options.seed))
-        context.report(context.values(plan)[0], self._bound.value, PerturbedRestarts.name)
-        return context.found(replace(plan, options=(*plan.options, seed)), self._bound)
 
     def _run(self) -> None:
         starts = self._starts()
@@ -271,8 +253,7 @@ class _Search:
         context = self._context
         hinted = None if context.hint is None else self._from_hint(context.hint)
         for number, found in enumerate(self._schedules):
-            if found is not None:
-                self._take(found)
+            self._take(found)
             if number == 0:
                 self._bound = context.bound
             has_schedule = self._schedules.kept and context.clock.is_over(SETTINGS.portfolio)
@@ -299,30 +280,5 @@ class _Search:
         trial = Trial("search", what, weights)
         latest = most if self._by_makespan else NEVER
         found = self._schedules.schedule(trial, order, cores, latest)
-        if found is not None:
-            self._take(found)
+        self._take(found)
         return found
-
-    def _take(self, found: Found) -> None:
-        """Take a schedule that is better; the first one only with addresses, as there is a plan."""
-        if self._best is None:
-            self._report(found)
-            self._best = self._known
-        elif found.score < self._best.score:
-            self._best = found
-
-    def _report(self, found: Found) -> None:
-        """Report a schedule once it has addresses."""
-        with suppress(DoesNotFitError):
-            found = found.with_addresses
-            if self._known is None or found.score < self._known.score:
-                self._known = found
-            value = found.score[0]
-            self._context.report(value, self._bound.value, PerturbedRestarts.name)
-
-    def _is_over(self) -> bool:
-        if self._best is None:
-            return False
-        return self._context.clock.is_over() or self._context.is_enough(
-            self._best.score[0], self._bound.value
-        )

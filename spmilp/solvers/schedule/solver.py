@@ -1,6 +1,7 @@
 """The list scheduler as a solver: a portfolio of orders and assignments."""
 
 from contextlib import suppress
+from dataclasses import replace
 
 from spmilp.bounds.best import Bound
 from spmilp.errors import DoesNotFitError
@@ -35,12 +36,12 @@ class ListScheduler(Solver):
         """Return the best plan of the portfolio."""
         if context.misfit:
             return context.infeasible(context.misfit)
-        if self._greedy is None:
-            return _Search(context, Schedules.of(context), self.name).result()
-        schedules = Schedules(
-            context.problem, (self._greedy,), multicasts=False, pace=context.clock.pace
-        )
-        return _Search(context, schedules, self.name).result()
+        schedules = Schedules.of(context)
+        if self._greedy is not None:
+            pace = context.clock.pace
+            schedules = Schedules(context.problem, (self._greedy,), multicasts=False, pace=pace)
+        bound = Bound("zero", context.problem.objective.first, 0)
+        return ScheduleSearch(context, schedules, self.name, bound).result()
 
 
 def greedy_name(assignment: str, order: str) -> str:
@@ -48,39 +49,49 @@ def greedy_name(assignment: str, order: str) -> str:
     return f"greedy:{assignment}/{order}"
 
 
-class _Search:
+def hint_or_schedule(context: SearchContext, share: float) -> SolverResult:
+    """Return a valid hint, or what the list scheduler finds within a share of the time limit."""
+    hint = context.valid_hint
+    if hint is not None:
+        return context.found(hint)
+    return ListScheduler().search(context.member(context.clock.seconds_left(share), None))
+
+
+class ScheduleSearch:
     """One run through the trials; ``name`` is what reports and the plan call the solver."""
 
-    def __init__(self, context: SearchContext, schedules: Schedules, name: str) -> None:
+    def __init__(
+        self, context: SearchContext, schedules: Schedules, name: str, bound: Bound
+    ) -> None:
         self._context = context
         self._schedules = schedules
         self._name = name
-        self._bound = Bound("zero", context.problem.objective.first, 0)
+        self._bound = bound
         self._best: Found | None = None
-        self._first: Found | None = None
+        self._known: Found | None = None
 
-    def result(self) -> SolverResult:
-        """Run the trials and return the best plan among them."""
-        with self._context.until_interrupted(lambda: self._best is not None):
-            self._run_trials()
-        clock = self._context.clock
-        plan = self._schedules.best_plan(self._bound, self._name, self._first, clock.is_over)
+    def result(self, *options: tuple[str, str]) -> SolverResult:
+        """Search, and return the best plan; it says these options of how it was made, too."""
+        context = self._context
+        with context.until_interrupted(lambda: self._known is not None):
+            self._run()
+        plan = self._schedules.best_plan(
+            self._bound, self._name, self._known, context.clock.is_over
+        )
         if plan is None:
-            return self._context.unknown(self._schedules.reason, self._bound)
-        self._report(self._context.values(plan)[0])
-        return self._context.found(plan, self._bound)
+            return context.unknown(self._schedules.reason, self._bound)
+        context.report(context.values(plan)[0], self._bound.value, self._name)
+        return context.found(replace(plan, options=(*plan.options, *options)), self._bound)
 
-    def _run_trials(self) -> None:
+    def _run(self) -> None:
         """Run one trial, then find the bound, which may take longer, then run the others."""
-        trials = iter(self._schedules)
-        self._take(next(trials, None))
-        self._bound = self._context.bound
-        if self._best is not None:
-            self._report(self._best.score[0])
-        while not self._is_over():
-            try:
-                self._take(next(trials))
-            except StopIteration:
+        for number, found in enumerate(self._schedules):
+            self._take(found)
+            if number == 0:
+                self._bound = self._context.bound
+                if self._best is not None:
+                    self._report(self._best)
+            if self._is_over():
                 return
 
     def _take(self, found: Found | None) -> None:
@@ -88,14 +99,18 @@ class _Search:
         if found is None:
             return
         if self._best is None:
-            with suppress(DoesNotFitError):
-                self._best = self._first = found.with_addresses
-                self._report(self._best.score[0])
+            self._report(found)
+            self._best = self._known
         elif found.score < self._best.score:
             self._best = found
 
-    def _report(self, value: int) -> None:
-        self._context.report(value, self._bound.value, self._name)
+    def _report(self, found: Found) -> None:
+        """Report a schedule once it has addresses."""
+        with suppress(DoesNotFitError):
+            found = found.with_addresses
+            if self._known is None or found.score < self._known.score:
+                self._known = found
+            self._context.report(found.score[0], self._bound.value, self._name)
 
     def _is_over(self) -> bool:
         if self._best is None:

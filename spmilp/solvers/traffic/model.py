@@ -439,7 +439,10 @@ class Model:
         self._grain = gcd(*(cost for cost, _ in self._costs)) or 1
         self._literals = [literal for _, literal in self._costs]
         self._parts = [cost // self._grain for cost, _ in self._costs]
-        self._minimise()
+        # Of plans that cost the same, those with the fewest transfers are best.
+        weight = len(self._costs) + 1
+        parts = [part * weight + 1 for part in self._parts]
+        self.cp.minimize(cp_model.LinearExpr.weighted_sum(self._literals, parts))
 
     def limit(self, most: int) -> None:
         """Ask for so much of the first quantity at most."""
@@ -464,9 +467,3 @@ class Model:
             kind = self.tables.pools[run.slot.pool].kind
             costs.append((energy[kind] or 0 if energy else 0, literal))
         return costs
-
-    def _minimise(self) -> None:
-        """Make the cost small, and of plans that cost the same the number of transfers."""
-        weight = len(self._costs) + 1
-        parts = [part * weight + 1 for part in self._parts]
-        self.cp.minimize(cp_model.LinearExpr.weighted_sum(self._literals, parts))

@@ -35,10 +35,6 @@ class TaskSequence:
             found[task] = step
         return tuple(found)
 
-    def memories(self, tables: ProblemTables) -> tuple[MemoryIdx, ...]:
-        """Return the memory in which each task works, by index."""
-        return tuple(tables.pools[pool].memory for pool in self.pools)
-
 
 def sequence_of(tables: ProblemTables, plan: Plan) -> TaskSequence:
     """Return the order in which a plan's tasks start, and their pools."""

@@ -23,7 +23,7 @@ from spmilp.solvers.exact.formulation.extraction import Decisions, Fill, TaskRun
 from spmilp.solvers.exact.formulation.tables import ProblemTables
 from spmilp.solvers.justify.shortening import repacked_plan, shortened
 from spmilp.solvers.schedule.orders import depth_first
-from spmilp.solvers.schedule.solver import ListScheduler
+from spmilp.solvers.schedule.solver import hint_or_schedule
 from spmilp.solvers.traffic.model import Model, PointVars, Source
 from spmilp.solvers.traffic.scope import (
     BEGINNING,
@@ -155,11 +155,10 @@ class _Reader:
                 yield stored
 
     def _served(self) -> Iterator[tuple[tuple[TaskIdx, int], CandidateResidency]]:
-        memories = self._sequence.memories(self._tables)
         for task in self._tables.problem.tasks:
-            step = self._sequence.steps[task.index]
+            step, pool = self._sequence.steps[task.index], self._sequence.pools[task.index]
             for position, read in enumerate(task.reads):
-                memory, holders = memories[task.index], self._tables.holders(read)
+                memory, holders = self._tables.pools[pool].memory, self._tables.holders(read)
                 there = next(at for s in holders if self._is_there(at := Location(s, memory), step))
                 yield (task.index, position), self._key_at[there, step]
 
@@ -216,7 +215,7 @@ class Residency(Solver):
 
     def search(self, context: SearchContext) -> SolverResult:
         """Return the best plan found; the bound is one that takes no search."""
-        start = _start(context)
+        start = hint_or_schedule(context, LIST_SCHEDULER)
         is_over = start.status is SolveStatus.INFEASIBLE or start.interrupted
         if is_over or not _is_in_scope(context.problem):
             return start
@@ -227,15 +226,6 @@ class Residency(Solver):
             search.run()
         plan = search.incumbent.plan
         return start if plan is None else context.found(plan, search.incumbent.bound, NAME)
-
-
-def _start(context: SearchContext) -> SolverResult:
-    """Return a valid hint, or what the list scheduler finds."""
-    hint = context.valid_hint
-    if hint is not None:
-        return context.found(hint)
-    limit = context.clock.seconds_left(LIST_SCHEDULER)
-    return ListScheduler().search(context.member(limit, None))
 
 
 def _is_in_scope(problem: Problem) -> bool:

@@ -11,7 +11,7 @@ from spmilp.solvers.common.context import Reports
 from spmilp.solvers.exact.formulation.extraction import Decisions
 from spmilp.solvers.exact.formulation.model import Model
 from spmilp.solvers.exact.formulation.search import Found
-from spmilp.solvers.exact.formulation.translation import read_decisions
+from spmilp.solvers.exact.formulation.translation import SolutionReader
 
 STRATEGIES: tuple[dict[str, object], ...] = (
     {"search_branching": cp_model.PORTFOLIO_WITH_QUICK_RESTART_SEARCH, "linearization_level": 0},
@@ -189,7 +189,10 @@ class _Inquiry:
         status = solver.solve(self._model.cp, _Watcher(self._model, self._take))
         self.found.deterministic += solver.deterministic_time
         if status == cp_model.INFEASIBLE:
-            self._refuted(top)
+            if self._high is None:
+                self.found.infeasible = True
+            else:
+                self._raise(min(top + 1, self._high))
             return False
         if abs(solver.best_objective_bound) < inf:
             self._raise(min(_whole(solver.best_objective_bound), top + 1))
@@ -198,12 +201,6 @@ class _Inquiry:
         if target is None and status == cp_model.OPTIMAL:
             self._raise(self._known_high)
         return True
-
-    def _refuted(self, top: int) -> None:
-        if self._high is None:
-            self.found.infeasible = True
-        else:
-            self._raise(min(top + 1, self._high))
 
     def _raise(self, bound: int) -> None:
         if bound > self._low:
@@ -269,8 +266,8 @@ class _Watcher(cp_model.CpSolverSolutionCallback):
         self._take = take
 
     def on_solution_callback(self) -> None:
-        value = round(self.objective_value)
-        if self._take(value, read_decisions(self._model.variables, self.value)):
+        solution = SolutionReader(self._model.variables, self.value).decisions()
+        if self._take(round(self.objective_value), solution):
             self.stop_search()
 
 

@@ -12,8 +12,8 @@ from spmilp.solvers.exact.formulation.candidates import (
     Reading,
     Scope,
     Structure,
+    StructureFinder,
     scope_around,
-    structure_of,
 )
 from spmilp.solvers.exact.formulation.model import SMALL, Model, ModelOptions
 from spmilp.solvers.exact.formulation.search import Budget, ExactSearch, Found
@@ -169,7 +169,8 @@ class CpSatSearch(ExactSearch[CpSatOptions]):
                 if self.is_done or self.clock.is_over(TURN.share):
                     return
                 before, turn = self.incumbent.values[0], turn + 1
-                structure = structure_of(self.tables, self._scope(keeps), self.addressed_memories())
+                scope, addressed = self._scope(keeps), self.addressed_memories()
+                structure = StructureFinder(self.tables, scope, addressed).structure()
                 self.find_plans(TURN._replace(turn=turn), structure)
                 gains = (gains | {keeps}) if self.incumbent.values[0] < before else gains - {keeps}
 

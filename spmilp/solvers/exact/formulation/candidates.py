@@ -68,7 +68,11 @@ class CandidateMemories:
         for part in tables.parts[buffer]:
             uses = self._uses(part)
             useful = self._leading_to(part, uses)
-            first = {m for m in self._memories if self._is_led_to(part, buffer, reached, m)}
+            first = {
+                m
+                for m in self._memories
+                if any(self._leads(part, buffer, source, m) for source in reached)
+            }
             self._of[part] = tuple(sorted(self._reachable_from(part, first) & useful))
             wanted |= uses
             wanted |= {
@@ -103,11 +107,6 @@ class CandidateMemories:
             found.update(new)
             waiting += new
         return found
-
-    def _is_led_to(
-        self, slice_: SliceIdx, holder: SliceIdx, sources: set[MemoryIdx], memory: MemoryIdx
-    ) -> bool:
-        return any(self._leads(slice_, holder, source, memory) for source in sources)
 
     def _leads(
         self, slice_: SliceIdx, holder: SliceIdx, source: MemoryIdx, destination: MemoryIdx
@@ -302,7 +301,8 @@ def _unconstrained(tables: ProblemTables, memories: CandidateMemories) -> set[Me
     needed = [0] * len(tables.machine.memories)
     for slice_ in memories.slices():
         for memory in memories.of(slice_):
-            needed[memory] += tables.own_blocks(slice_, memory)
+            if not tables.at_place(slice_, memory):
+                needed[memory] += tables.blocks_of(slice_, memory)
     for pool in tables.pools:
         able = (t for t in tables.problem.tasks if t.cycles[pool.kind] is not None)
         largest = max((task.scratch for task in able), default=0)
@@ -449,8 +449,8 @@ class Structure:
         return total
 
 
-def structure_of(tables: ProblemTables, scope: Scope, addressed: frozenset[MemoryIdx]) -> Structure:
-    """Return the structure of a scope.
+class StructureFinder:
+    """Finds for each candidate of a scope what can fill it, and for each read what can serve it.
 
     Parameters
     ----------
@@ -458,11 +458,6 @@ def structure_of(tables: ProblemTables, scope: Scope, addressed: frozenset[Memor
         Memories whose addresses the model knows: there a copy of a slice to another address of the
         same memory may be of use.
     """
-    return _Builder(tables, scope, addressed).structure()
-
-
-class _Builder:
-    """Finds for each candidate of a scope what can fill it, and for each read what can serve it."""
 
     def __init__(
         self, tables: ProblemTables, scope: Scope, addressed: frozenset[MemoryIdx]
@@ -477,6 +472,7 @@ class _Builder:
         self._local = [{tables.pools[pool].memory for pool in some} for some in scope.pools]
 
     def structure(self) -> Structure:
+        """Return the structure of the scope."""
         lifecycles = {key: self._lifecycle(key) for key in self._scope.candidates}
         has_multicast = any(engine.multicast for engine in self._tables.machine.engines)
         if has_multicast:
@@ -485,7 +481,11 @@ class _Builder:
                 for key, one in lifecycles.items()
             }
         servers = {
-            (task.index, position): self._servers(task.index, read)
+            (task.index, position): tuple(
+                key
+                for key in self._holding(read)
+                if self._tables.can_serve(read, key.memory, self._local[task.index])
+            )
             for task in self._tables.problem.tasks
             for position, read in enumerate(task.reads)
         }
@@ -551,10 +551,3 @@ class _Builder:
         engine = self._tables.machine.engines[option.engine]
         serves = engine.multicast and engine.serves(option.source, key.memory)
         return serves and self._tables.routes.between(option.source, key.memory) is not None
-
-    def _servers(self, task: TaskIdx, read: SliceIdx) -> tuple[CandidateResidency, ...]:
-        return tuple(
-            key
-            for key in self._holding(read)
-            if self._tables.can_serve(read, key.memory, self._local[task])
-        )

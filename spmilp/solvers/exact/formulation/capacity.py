@@ -163,7 +163,8 @@ class CapacityModel:
         are served by one residency at the same time, whose bytes would count twice. What a result
         may take over does not count.
         """
-        if self._tables.machine.remote is not None or not self._tables.has_single_core(memory):
+        machine = self._tables.machine
+        if machine.remote is not None or sum(core.memory == memory for core in machine.cores) != 1:
             return
         for task, times in zip(self._tables.problem.tasks, self._vars.tasks, strict=True):
             if memory not in times.memories:

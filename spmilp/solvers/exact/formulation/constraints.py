@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from fractions import Fraction
 from math import lcm
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from spmilp.machine.routes import transfer_cycles, transfer_rate
 from spmilp.solvers.exact.formulation.candidates import CandidateResidency
@@ -18,6 +18,8 @@ from spmilp.solvers.exact.formulation.variables import (
     Variables,
 )
 from spmilp.units import Cycles, EngineIdx, LinkIdx
+
+K = TypeVar("K")
 
 
 class _Branch(NamedTuple):
@@ -81,10 +83,7 @@ def _one_in_each_memory(
 
 
 def _lengthen(
-    variables: Variables,
-    root: ResidencyVars,
-    option: TransferOption,
-    members: list[ResidencyVars],
+    variables: Variables, root: ResidencyVars, option: TransferOption, members: list[ResidencyVars]
 ) -> None:
     """Let the transfer last as long as its longest part, and hold the links of all parts."""
     model, key, taken = variables.model, root.key, root.options[option]
@@ -166,9 +165,16 @@ def _add_engines_and_links(variables: Variables) -> None:
     on_engine: dict[EngineIdx, list[Interval]] = defaultdict(list)
     on_link: dict[LinkIdx, list[_Held]] = defaultdict(list)
     for key, residency in variables.residencies.items():
-        for engine, some in _by_engine(residency.options).items():
+        by_engine = _grouped((option.engine, option) for option in residency.options)
+        for engine, some in by_engine.items():
             on_engine[engine].append(variables.transfer_by(key, some))
-        for (link, rate), some in _by_link(variables, key).items():
+        # Of each link, and how much of it they hold.
+        by_link = _grouped(
+            ((link, variables.rate(key, option)), option)
+            for option in residency.options
+            for link in option.links
+        )
+        for (link, rate), some in by_link.items():
             engines = frozenset(option.engine for option in some)
             on_link[link].append(_Held(engines, variables.transfer_by(key, some), rate))
         for option in residency.options:
@@ -189,24 +195,11 @@ def _add_engines_and_links(variables: Variables) -> None:
             _add_link(variables, link, held)
 
 
-def _by_engine(
-    options: Iterable[TransferOption],
-) -> dict[EngineIdx, frozenset[TransferOption]]:
-    found: dict[EngineIdx, list[TransferOption]] = defaultdict(list)
-    for option in options:
-        found[option.engine].append(option)
-    return {engine: frozenset(some) for engine, some in found.items()}
-
-
-def _by_link(
-    variables: Variables, key: CandidateResidency
-) -> dict[tuple[LinkIdx, Fraction], frozenset[TransferOption]]:
-    """Return the transfers that hold so much of a link."""
-    found: dict[tuple[LinkIdx, Fraction], list[TransferOption]] = defaultdict(list)
-    for option in variables.residencies[key].options:
-        for link in option.links:
-            found[link, variables.rate(key, option)].append(option)
-    return {held: frozenset(some) for held, some in found.items()}
+def _grouped(pairs: Iterable[tuple[K, TransferOption]]) -> dict[K, frozenset[TransferOption]]:
+    found: dict[K, list[TransferOption]] = defaultdict(list)
+    for key, option in pairs:
+        found[key].append(option)
+    return {key: frozenset(some) for key, some in found.items()}
 
 
 def _add_link(variables: Variables, link: LinkIdx, held: list[_Held]) -> None:

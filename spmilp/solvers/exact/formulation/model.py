@@ -14,19 +14,14 @@ from spmilp.solvers.exact.formulation.candidates import (
     Reading,
     Scope,
     Structure,
-    structure_of,
+    StructureFinder,
     whole_scope,
 )
 from spmilp.solvers.exact.formulation.capacity import Addressed, CapacityModel
 from spmilp.solvers.exact.formulation.constraints import Constraints
 from spmilp.solvers.exact.formulation.tables import ProblemTables, SliceInMemory
-from spmilp.solvers.exact.formulation.translation import add_hints
-from spmilp.solvers.exact.formulation.variables import (
-    Literal,
-    Number,
-    ResidencyVars,
-    Variables,
-)
+from spmilp.solvers.exact.formulation.translation import Hints
+from spmilp.solvers.exact.formulation.variables import Literal, Number, ResidencyVars, Variables
 from spmilp.units import Cycles, MemoryIdx
 
 
@@ -60,7 +55,13 @@ class Objectives:
 
     def _energy(self) -> Number:
         """Of each task in its pool, and of the transfers' memories and links."""
-        terms = _energy_of_tasks(self._vars)
+        tables = self._tables
+        terms = [
+            (here, task.energy[tables.pools[pool].kind] or 0)
+            for task, times in zip(tables.problem.tasks, self._vars.tasks, strict=True)
+            for pool, here in times.pools.items()
+            if task.energy
+        ]
         for residency in self._vars.residencies.values():
             terms += [(taken, option.energy) for option, taken in residency.options.items()]
             terms += self._energy_of_multicasts(residency)
@@ -95,17 +96,6 @@ class Objectives:
                 here = self._vars.tasks[item].memories[memory_index]
             self._model.add(peak >= offset * memory.alignment + size).only_enforce_if(here)
         return peak
-
-
-def _energy_of_tasks(variables: Variables) -> list[tuple[Literal, int]]:
-    """Return what each task takes in each of its pools."""
-    tables = variables.tables
-    return [
-        (here, task.energy[tables.pools[pool].kind] or 0)
-        for task, times in zip(tables.problem.tasks, variables.tasks, strict=True)
-        for pool, here in times.pools.items()
-        if task.energy
-    ]
 
 
 def weighted(terms: list[tuple[Literal, int]]) -> Number:
@@ -189,10 +179,11 @@ class StructureBuilder:
     def structure(
         self, *, relaxed: bool, addressed: frozenset[MemoryIdx] = frozenset()
     ) -> Structure:
-        """Return the structure of the whole problem; ``addressed`` as in ``structure_of``."""
+        """Return the structure of the whole problem; see :class:`.StructureFinder`."""
         key = relaxed, self.ample, addressed
         if key not in self._made:
-            self._made[key] = structure_of(self._tables, self.scope(relaxed=relaxed), addressed)
+            finder = StructureFinder(self._tables, self.scope(relaxed=relaxed), addressed)
+            self._made[key] = finder.structure()
         return self._made[key]
 
     def is_exact(self) -> bool:
@@ -269,4 +260,4 @@ class Model:
             self.cp.add(objectives.of(other) <= limit)
         self.cp.minimize(objectives.of(quantity))
         if reading is not None:
-            add_hints(self.variables, reading)
+            Hints(self.variables, reading).add()

@@ -21,12 +21,7 @@ from spmilp.machine.routes import Route, Routes, routes_of, transfer_cycles, tra
 from spmilp.plan.plan import Plan
 from spmilp.problem.contradictions import may_lie
 from spmilp.problem.problem import Problem, Task
-from spmilp.problem.strides import (
-    layout_at_place,
-    layout_in_slice,
-    packed_layout,
-    strided_copy,
-)
+from spmilp.problem.strides import layout_at_place, layout_in_slice, packed_layout, strided_copy
 from spmilp.units import (
     Box,
     BufferIdx,
@@ -184,15 +179,12 @@ class TransferOptions:
         route = self._routes.between(source, destination)
         if route is None:
             return ()
+        engines = self._problem.machine.engines
         return tuple(
             self._option(engine, route, size, (source, destination))
             for engine in self._routes.engines_for(source, destination)
-            if self._is_long_enough(engine, size)
+            if (longest := engines[engine].longest) is None or size <= longest
         )
-
-    def _is_long_enough(self, engine: EngineIdx, size: Bytes) -> bool:
-        longest = self._problem.machine.engines[engine].longest
-        return longest is None or size <= longest
 
     def _option(
         self, index: EngineIdx, route: Route, size: Bytes, ends: tuple[MemoryIdx, MemoryIdx]
@@ -266,7 +258,14 @@ class ProblemTables:
         self.not_after = {
             pin.task: pin.not_after for pin in problem.pins.tasks if pin.not_after is not None
         }
-        self._pools_of = tuple(tuple(self._able_pools(task)) for task in problem.tasks)
+        self._pools_of = tuple(
+            tuple(
+                pool.index
+                for pool in self.pools
+                if task.cycles[pool.kind] is not None and self._results_fit(task, pool.memory)
+            )
+            for task in problem.tasks
+        )
 
     @cached_property
     def paths(self) -> Paths:
@@ -286,11 +285,6 @@ class ProblemTables:
         """Return the pools that can run a task, each of whose results fits there by itself."""
         return self._pools_of[task]
 
-    def _able_pools(self, task: Task) -> Iterable[int]:
-        for pool in self.pools:
-            if task.cycles[pool.kind] is not None and self._results_fit(task, pool.memory):
-                yield pool.index
-
     def pools_of_plan(self, plan: Plan) -> tuple[int, ...]:
         """Return the pool in which each task of a plan runs."""
         pool_of = {core: pool.index for pool in self.pools for core in pool.cores}
@@ -304,10 +298,6 @@ class ProblemTables:
         """Return the memories in which a task may run."""
         found = (self.pools[pool].memory for pool in self.pools_of(task))
         return tuple(dict.fromkeys(found))
-
-    def has_single_core(self, memory: MemoryIdx) -> bool:
-        """Say whether exactly one core works in a memory."""
-        return sum(core.memory == memory for core in self.machine.cores) == 1
 
     def is_dram(self, memory: MemoryIdx) -> bool:
         """Say whether a memory is a DRAM."""
@@ -382,10 +372,6 @@ class ProblemTables:
     def blocks_of(self, slice_: SliceIdx, memory: MemoryIdx) -> int:
         """Return the blocks that a slice occupies when it lies in a memory by itself."""
         return self.blocks(self.problem.slices[slice_].bytes, memory)
-
-    def own_blocks(self, slice_: SliceIdx, memory: MemoryIdx) -> int:
-        """Return the blocks of its own that a slice has in a memory: none at a place there."""
-        return 0 if self.at_place(slice_, memory) else self.blocks_of(slice_, memory)
 
     def can_serve(self, slice_: SliceIdx, memory: MemoryIdx, local: Iterable[MemoryIdx]) -> bool:
         """Say whether a task in one of some local memories can read a slice in a memory."""

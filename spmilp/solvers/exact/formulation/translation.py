@@ -8,13 +8,7 @@ from ortools.sat.python import cp_model
 
 from spmilp.plan.plan import Residency
 from spmilp.solvers.exact.formulation.candidates import CandidateResidency, Reading
-from spmilp.solvers.exact.formulation.extraction import (
-    Decisions,
-    Fill,
-    Item,
-    TaskRun,
-    decisions_of,
-)
+from spmilp.solvers.exact.formulation.extraction import Decisions, Fill, Item, TaskRun, decisions_of
 from spmilp.solvers.exact.formulation.variables import (
     Choice,
     Literal,
@@ -27,12 +21,9 @@ from spmilp.units import Cycles
 T = TypeVar("T")
 
 
-def read_decisions(variables: Variables, value: Callable[[Any], int]) -> Decisions:
-    """Read a solution; ``value`` gives the value of an expression."""
-    return _Reader(variables, value).decisions()
+class SolutionReader:
+    """Reads a solution; ``value`` gives the value of an expression."""
 
-
-class _Reader:
     def __init__(self, variables: Variables, value: Callable[[Any], int]) -> None:
         self._vars = variables
         self._problem = variables.tables.problem
@@ -44,7 +35,9 @@ class _Reader:
         }
 
     def decisions(self) -> Decisions:
-        served, late = {}, set(self._late_sources())
+        """Return what it decides."""
+        existing = self._existing.values()
+        served, late = {}, {key for one in existing for key in self._chosen(one.late_sources)}
         for position, read in self._vars.reads.items():
             for key in self._chosen(read.on):
                 served[position] = key
@@ -56,7 +49,14 @@ class _Reader:
             fills={key: self._fill(key) for key in self._existing},
             served=served,
             outputs=tuple(self._outputs()),
-            lasting=frozenset(key for key in self._existing if self._is_fixed(key)),
+            # The parts of a DRAM tensor for all of the plan.
+            lasting=frozenset(
+                key
+                for key, one in self._existing.items()
+                if one.end is None
+                and one.lifecycle.initial
+                and self._vars.tables.at_place(*key[:2])
+            ),
             in_place=tuple(self._chosen(self._vars.in_place)),
             late=frozenset(late),
         )
@@ -68,10 +68,6 @@ class _Reader:
         for task in self._vars.tasks:
             pool = next(self._chosen(task.pools))
             yield TaskRun(pool=pool, start=self._value(task.start), end=self._value(task.end))
-
-    def _late_sources(self) -> Iterator[CandidateResidency]:
-        for residency in self._existing.values():
-            yield from self._chosen(residency.late_sources)
 
     def _fill(self, key: CandidateResidency) -> Fill:
         residency = self._existing[key]
@@ -97,22 +93,13 @@ class _Reader:
             elif there:
                 yield max(there, key=lambda key: (self._value(there[key].end), key))
 
-    def _is_fixed(self, key: CandidateResidency) -> bool:
-        """Say whether a residency is a part of a DRAM tensor for all of the plan."""
-        residency = self._existing[key]
-        at_place = self._vars.tables.at_place(key.slice, key.memory)
-        return residency.end is None and residency.lifecycle.initial and at_place
 
-
-def add_hints(variables: Variables, reading: Reading) -> None:
-    """Hint every variable that decides something; the solver completes the rest.
+class Hints:
+    """Hints every variable that decides something; the solver completes the rest.
 
     What the model has no candidate for is left out: then the hint is no complete solution.
     """
-    _Hints(variables, reading).add()
 
-
-class _Hints:
     def __init__(self, variables: Variables, reading: Reading) -> None:
         self._model = variables.model
         self._tables = variables.tables

@@ -44,13 +44,7 @@ TOLERANCE = 1e-5
 
 
 def backend_name(name: str) -> str:
-    """Return the name that PuLP has for a solver that is installed.
-
-    Raises
-    ------
-    SpmilpError
-        If PuLP knows none of that name, or it is not installed.
-    """
+    """Return the name that PuLP has for a solver: see :func:`.process.backend_name`."""
     known = {one.lower(): (one,) for one in pulp.listSolvers()} | CLASSES
     if name.lower() not in known:
         raise SpmilpError(f"PuLP knows no solver named {name!r}; it knows {', '.join(known)}")
@@ -205,10 +199,7 @@ def _run_other(
         value = objective.constant + sum(c * values[index] for index, c in objective.terms.items())
         bound = _whole(value - limits.gap * abs(value))
     return Outcome(
-        values=values,
-        bound=bound,
-        infeasible=infeasible and not found,
-        complete=complete,
+        values=values, bound=bound, infeasible=infeasible and not found, complete=complete
     )
 
 
@@ -236,12 +227,7 @@ def _settings(backend: str, limits: Limits) -> dict[str, Any]:
     seconds = limits.seconds
     if backend == "GLPK_CMD" and seconds is not None:
         seconds = ceil(seconds)  # glpsol reads whole numbers alone
-    wanted = {
-        "msg": False,
-        "timeLimit": seconds,
-        "gapRel": limits.gap,
-        "threads": limits.threads,
-    }
+    wanted = {"msg": False, "timeLimit": seconds, "gapRel": limits.gap, "threads": limits.threads}
     known = signature(type(pulp.getSolver(backend))).parameters
     return {name: value for name, value in wanted.items() if name in known}
 

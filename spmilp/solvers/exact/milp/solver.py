@@ -19,7 +19,7 @@ from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.exact.formulation.candidates import Structure
 from spmilp.solvers.exact.formulation.model import Model, ModelOptions
 from spmilp.solvers.exact.formulation.search import Budget, ExactSearch, Found
-from spmilp.solvers.exact.formulation.translation import read_decisions
+from spmilp.solvers.exact.formulation.translation import SolutionReader
 from spmilp.solvers.exact.milp.process import SolverProcessError, backend_name, model_file, run
 from spmilp.solvers.exact.milp.program import Limits, TooLargeError
 from spmilp.solvers.exact.milp.rows import Rows
@@ -169,7 +169,7 @@ class MilpSearch(ExactSearch[MilpOptions]):
         found = Found(infeasible=outcome.infeasible, complete=outcome.complete, bound=outcome.bound)
         decided = None if outcome.values is None else rows.decided(outcome.values)
         if decided is not None:
-            found.solutions.append(read_decisions(model.variables, decided.value))
+            found.solutions.append(SolutionReader(model.variables, decided.value).decisions())
         if outcome.interrupted:
             self.take(found)
             raise KeyboardInterrupt

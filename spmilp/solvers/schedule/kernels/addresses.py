@@ -4,7 +4,7 @@ Scratchpads and shared memories are packed one by one. Of DRAM whole tensors com
 is spilled.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from heapq import heappop, heappush
 
@@ -13,7 +13,7 @@ import numpy as np
 from spmilp.cached import cached
 from spmilp.errors import DoesNotFitError, Shortage
 from spmilp.machine.machine import ByteRange, Machine, Memory, MemoryKind
-from spmilp.packing import Item, PackingOptions, PackingProblem, minimise, pack
+from spmilp.packing import Item, Packing, PackingOptions, PackingProblem, minimise, pack
 from spmilp.plan.plan import Residency
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
@@ -22,7 +22,7 @@ from spmilp.solvers.schedule.kernels.plan_columns import PlanColumns, buffer_col
 from spmilp.solvers.schedule.kernels.records import NEVER, Ints
 from spmilp.solvers.schedule.kernels.schedule_state import ScheduleState
 from spmilp.solvers.schedule.kernels.tables import alignment_of
-from spmilp.units import Bytes, Cycles, MemoryIdx, SliceIdx, align_up
+from spmilp.units import Bytes, Cycles, MemoryIdx, align_up
 
 NODES, NODES_AND_ITEMS = 5_000, 5_000_000
 """Nodes, and nodes times items, of the search for one memory's offsets: a fraction of a second."""
@@ -48,23 +48,21 @@ def packed(problem: Problem, columns: PlanColumns) -> PlanColumns | None:
             continue
         if there.size > MOST_ITEMS:
             return None
-        alignment = alignment_of(problem.machine, memory.index)
         rows = (columns.bytes, columns.first, columns.last, columns.offset)
-        items = _packing_problem(memory, alignment, [row[there] for row in rows])
-        found = find(items, _options(there.size))
-        if found.offsets is None:
+        found = _offsets(problem, memory, [row[there] for row in rows], find)
+        if found is None:
             return None
-        offset[there] = found.offsets
+        offset[there] = found
     return columns._replace(offset=offset)
 
 
-def _options(items: int) -> PackingOptions:
-    nodes = min(NODES, NODES_AND_ITEMS // max(1, items))
-    return PackingOptions(node_limit=nodes, cliques=False, conflict=False)
-
-
-def _packing_problem(memory: Memory, alignment: Bytes, columns: Sequence[Ints]) -> PackingProblem:
-    """Return the problem of the offsets of what lies in a memory.
+def _offsets(
+    problem: Problem,
+    memory: Memory,
+    columns: Sequence[Ints],
+    find: Callable[[PackingProblem, PackingOptions], Packing] = pack,
+) -> tuple[Bytes, ...] | None:
+    """Return offsets of what lies in a memory; ``None`` where none are found.
 
     Parameters
     ----------
@@ -78,7 +76,8 @@ def _packing_problem(memory: Memory, alignment: Bytes, columns: Sequence[Ints]) 
         other = first_at.setdefault(number, item)
         if other != item:
             together.append((other, item))
-    return PackingProblem(
+    alignment = alignment_of(problem.machine, memory.index)
+    items = PackingProblem(
         items=tuple(
             Item(size=size, lifetimes=((start, end),), alignment=alignment)
             for size, start, end in zip(*rows, strict=True)
@@ -87,6 +86,8 @@ def _packing_problem(memory: Memory, alignment: Bytes, columns: Sequence[Ints]) 
         reserved=tuple((taken.start, taken.end) for taken in memory.reserved),
         together=tuple(together),
     )
+    nodes = min(NODES, NODES_AND_ITEMS // len(common))
+    return find(items, PackingOptions(node_limit=nodes, cliques=False, conflict=False)).offsets
 
 
 class DramAllocator:
@@ -164,11 +165,14 @@ def dram_addresses(
         memory = problem.machine.memories[one.memory]
         if memory.kind is not MemoryKind.DRAM or one.slice is None:
             continue
-        home = _address_at_place(problem, one.slice, one.memory, tensors)
-        if home is None and memory.size is None:
-            home = allocators[one.memory].take(one.bytes, one.start, one.end)
-        if home is not None:
-            placed[one.index] = replace(one, offset=home)
+        place = problem.buffers[problem.slices[one.slice].buffer].place
+        if place is not None and problem.tensors[place.tensor].memory == one.memory:
+            offset = tensors[place.tensor] + layout_at_place(problem, one.slice).offset
+        elif memory.size is None:
+            offset = allocators[one.memory].take(one.bytes, one.start, one.end)
+        else:
+            continue
+        placed[one.index] = replace(one, offset=offset)
     return tensors, placed
 
 
@@ -207,11 +211,10 @@ def are_packed(problem: Problem, state: ScheduleState) -> bool:
         if memory.size is None or there.size == 0:
             continue
         columns = rows["bytes"][there], rows["start"][there], rows["end"][there], there
-        alignment = alignment_of(problem.machine, memory.index)
-        found = pack(_packing_problem(memory, alignment, columns), _options(there.size))
-        if found.offsets is None:
+        found = _offsets(problem, memory, columns)
+        if found is None:
             return False
-        rows["offset"][there] = found.offsets
+        rows["offset"][there] = found
     return True
 
 
@@ -223,12 +226,3 @@ def _with_tensors(problem: Problem) -> tuple[dict[MemoryIdx, DramAllocator], tup
         for memory in machine.drams
     }
     return allocators, tuple(allocators[t.memory].take(t.bytes, 0, NEVER) for t in problem.tensors)
-
-
-def _address_at_place(
-    problem: Problem, slice_: SliceIdx, memory: MemoryIdx, tensors: Sequence[Bytes]
-) -> Bytes | None:
-    place = problem.buffers[problem.slices[slice_].buffer].place
-    if place is None or problem.tensors[place.tensor].memory != memory:
-        return None
-    return tensors[place.tensor] + layout_at_place(problem, slice_).offset

@@ -196,8 +196,11 @@ class Scorer:
     def _measure(self, quantity: Quantity, columns: PlanColumns, has_addresses: bool) -> int:
         if quantity is Quantity.MAKESPAN:
             return int(columns.end.max(initial=0))
+        if quantity is Quantity.PEAK_SPM and has_addresses:
+            there = self._is_spm[columns.memory]
+            return int((columns.offset + columns.bytes)[there].max(initial=0))
         if quantity is Quantity.PEAK_SPM:
-            return self._highest(columns) if has_addresses else self._held(columns)
+            return self._held(columns)
         tasks, sizes = columns.tasks, self._sizes[columns.moved]
         owners = np.repeat(np.arange(sizes.size), np.diff(columns.fills.begin[tasks:]))
         sources = columns.reads.items[columns.reads.begin[tasks] :]
@@ -209,10 +212,6 @@ class Scorer:
         sent = sizes[owners_of(columns.routes)] * self._of_links[columns.routes.items]
         of_tasks = self._energies[np.arange(tasks), self._kind_of[columns.core]]
         return int(of_tasks.sum() + sent.sum() + (moved * self._of_memories[memory]).sum())
-
-    def _highest(self, columns: PlanColumns) -> int:
-        there = self._is_spm[columns.memory]
-        return int((columns.offset + columns.bytes)[there].max(initial=0))
 
     def _held(self, columns: PlanColumns) -> int:
         there = np.flatnonzero(self._is_spm[columns.memory])

@@ -21,13 +21,8 @@ NO_LIMIT = NEVER
 
 def table(rows: int, *fields: str) -> Table:
     """Return a table of zeros with 64-bit integer ``fields``."""
-    return tables((rows,), *fields)
-
-
-def tables(shape: tuple[int, ...], *fields: str) -> Table:
-    """Return an array of zeros of any shape with 64-bit integer ``fields``."""
     kind = np.dtype([(field, np.int64) for field in fields])
-    return np.zeros(shape, kind).view(np.recarray)
+    return np.zeros(rows, kind).view(np.recarray)
 
 
 def row_of(rows: Table, index: int) -> Any:

@@ -15,19 +15,10 @@ from spmilp.machine.controllers import CONTROLLERS, defects_of
 from spmilp.machine.machine import Machine, MemoryKind
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem, Slice, Task
-from spmilp.problem.strides import (
-    layout_at_place,
-    layout_in_slice,
-    packed_layout,
-    strided_copy,
-)
+from spmilp.problem.strides import layout_at_place, layout_in_slice, packed_layout, strided_copy
 from spmilp.processes import interruptibly
 from spmilp.solvers.common.fit import least_bytes, parts_of
-from spmilp.solvers.schedule.kernels.addresses import (
-    are_packed,
-    machines_for_spills,
-    packed,
-)
+from spmilp.solvers.schedule.kernels.addresses import are_packed, machines_for_spills, packed
 from spmilp.solvers.schedule.kernels.extract import columns_of
 from spmilp.solvers.schedule.kernels.generate import generate_schedule
 from spmilp.solvers.schedule.kernels.memories import new_address_space
@@ -55,7 +46,7 @@ from spmilp.solvers.schedule.kernels.tables import (
     tables_with_all_pairs,
 )
 from spmilp.solvers.schedule.kernels.timeline import new_timeline
-from spmilp.units import MemoryIdx, TaskIdx, align_up
+from spmilp.units import MemoryIdx, align_up
 
 RESIDENCY = (
     *("slice", "memory", "offset", "bytes", "start", "valid", "end"),
@@ -64,11 +55,8 @@ RESIDENCY = (
 TRANSFER = ("slice", "source", "destination", "engine", "start", "end")
 PRICE = np.dtype(
     [
-        ("free_from", np.int64),
-        ("cost", np.float64),
-        ("store", np.int64),
-        ("in_turn", np.int64),
-        ("is_chosen", np.int64),
+        (field, np.float64 if field == "cost" else np.int64)
+        for field in ("free_from", "cost", "store", "in_turn", "is_chosen")
     ]
 )
 FULL = {Stop.RESIDENCIES_FULL, Stop.TRANSFERS_FULL, Stop.TIMELINE_FULL, Stop.BLOCKS_FULL}
@@ -170,13 +158,11 @@ class Runner:
             Whether addresses stay open. All bytes fit at all times then, and offsets are yet to be
             found. Only where they :func:`can_be_open`.
         """
-        machine = self._machine_for(cores)
-        reach = TASKS_AHEAD * machine.cores.size if multicasts and self.can_multicast else 0
-
-        endless, beside_tensors = machines_for_spills(self.problem)
-        room = endless
+        room, beside_tensors = machines_for_spills(self.problem)
         while True:
-            state = self._new_state(machine, order, cores, weights, latest, reach, is_open, room)
+            state = self._new_state(
+                order, cores, weights, latest, room, multicasts=multicasts, is_open=is_open
+            )
             with _given_up_after(seconds, state):
                 if len(self.problem.tasks) < MANY_TASKS:
                     stop = Stop(generate_schedule(state, order))
@@ -217,20 +203,23 @@ class Runner:
 
     def _new_state(
         self,
-        machine: MachineTables,
         order: Ints,
         cores: Ints,
         weights: Weights,
         latest: int,
-        reach: int,
-        is_open: bool,
         room: Machine,
+        *,
+        multicasts: bool,
+        is_open: bool,
     ) -> ScheduleState:
+        machine = self._machine_for(cores)
         given, resources = self._tables, machine.resources.size
         rows, blocks = 1 + int(self._rows * self.growth), 1 + int(BLOCKS * self.growth)
         tasks = given.tasks.copy()
         tasks["position"][order] = np.arange(order.size)
         tasks["core"] = cores
+        # The readers of each slice come in the order in which they are placed.
+        readers, position = given.readers, tasks["position"]
         memories = machine.memories.copy()
         if self._keeps_off_shared:
             memories["aside"] = NONE
@@ -240,7 +229,7 @@ class Runner:
             reads=given.reads.copy(),
             writes=given.writes.copy(),
             slices=given.slices.copy(),
-            readers=_by_position(given, tasks["position"]),
+            readers=readers.items[np.lexsort((position[readers.items], owners_of(readers)))],
             buffers=given.buffers.copy(),
             lists=given.lists,
             cores=machine.cores.copy(),
@@ -257,7 +246,7 @@ class Runner:
             space=new_address_space(room, blocks, is_open=is_open),
             timeline=new_timeline(resources, int(1024 * resources * self.growth) + 16 * rows),
             scale=machine.scale,
-            reach=reach,
+            reach=TASKS_AHEAD * len(machine.cores) if multicasts and self.can_multicast else 0,
             cast_links=np.zeros(resources, np.int64),
             is_open=is_open,
             chosen=np.zeros(blocks, np.int64),
@@ -327,12 +316,6 @@ class Runner:
         return machine
 
 
-def _by_position(tables: ProblemTables, position: Ints) -> Ints:
-    """Return the readers of each slice in the order in which they are placed."""
-    readers = tables.readers
-    return readers.items[np.lexsort((position[readers.items], owners_of(readers)))]
-
-
 MOST_NAMED = 4
 
 
@@ -367,9 +350,11 @@ def shortage_of(problem: Problem, stop: Stop, state: ScheduleState) -> Shortage 
         and state.buffers[buffer.index].home != NONE
         and buffer.index not in task.writes
     ]
+    # The task could run once its core and what it follows are done.
+    done = state.tasks["placed"].astype(bool) & (state.tasks["core"] == core)
     parts = (*parts_of(problem, task), *((f"{b.name}, which must stay", b.bytes) for b in staying))
     return Shortage(
-        what=f"task {task.name}, cycle {_begins(state, number, core):,}",
+        what=f"task {task.name}, cycle {state.tasks['end'][done].max(initial=0):,}",
         memory=memory.name,
         needed=least_bytes(problem, task, memory.alignment)
         + sum(align_up(buffer.bytes, memory.alignment) for buffer in staying),
@@ -450,9 +435,3 @@ def _defect(problem: Problem, part: Slice) -> str:
             if found is not None:
                 return f"; {found}: make the sizes of the model multiples of it"
     return ""
-
-
-def _begins(state: ScheduleState, task: TaskIdx, core: int) -> int:
-    """Return the cycle from which on a task could run: its core and what it follows are done."""
-    done = state.tasks["placed"].astype(bool) & (state.tasks["core"] == core)
-    return int(state.tasks["end"][done].max(initial=0))

@@ -65,8 +65,11 @@ def machine_tables(machine: Machine, pairs: Iterable[tuple[MemoryIdx, MemoryIdx]
     rates = [link.rate for link in machine.links] + [engine.rate for engine in machine.engines]
     scale = lcm(*(rate.denominator for rate in rates)) if rates else 1
     pair_at, row_of_pairs, options, links = _pair_tables(machine, pairs, scale)
+    cores = table(len(machine.cores), "kind", "memory", "free")
+    cores["kind"] = [core.kind for core in machine.cores]
+    cores["memory"] = [core.memory for core in machine.cores]
     return MachineTables(
-        _core_table(machine),
+        cores,
         _memory_table(machine),
         pair_at,
         row_of_pairs,
@@ -113,13 +116,6 @@ def _pair_tables(
     every_option = table(len(options), "engine", "fixed", "rate")
     every_option[:] = options
     return pair_at, rows, every_option, every_link
-
-
-def _core_table(machine: Machine) -> Table:
-    cores = table(len(machine.cores), "kind", "memory", "free")
-    cores["kind"] = [core.kind for core in machine.cores]
-    cores["memory"] = [core.memory for core in machine.cores]
-    return cores
 
 
 def _memory_table(machine: Machine) -> Table:
@@ -327,7 +323,9 @@ def _slice_table(problem: Problem, readers: Rows) -> Table:
     )
     slices["buffer"] = [slice_.buffer for slice_ in problem.slices]
     slices["bytes"] = [slice_.bytes for slice_ in problem.slices]
-    shapes = {size: _packed_shape(size) for size in {slice_.bytes for slice_ in problem.slices}}
+    # Between residencies of the same slice copies are in one run.
+    sizes = {slice_.bytes for slice_ in problem.slices}
+    shapes = {size: shape_number(StridedCopy(run=size)) for size in sizes}
     slices["packed"] = [shapes[slice_.bytes] for slice_ in problem.slices]
     boxes = [(slice_, problem.buffers[slice_.buffer]) for slice_ in problem.slices]
     slices["from_parent"], slices["offset_in_parent"] = _shapes_and_offsets(
@@ -340,11 +338,6 @@ def _slice_table(problem: Problem, readers: Rows) -> Table:
     slices["first"] = NONE
     slices["next_reader"] = readers.begin[:-1]
     return slices
-
-
-def _packed_shape(size: Bytes) -> int:
-    """Return the shape of a copy between residencies of the same slice."""
-    return shape_number(StridedCopy(run=size))
 
 
 def _place_of(problem: Problem, box: Slice, parent: Buffer) -> tuple[Extents, Bytes, Extents]:

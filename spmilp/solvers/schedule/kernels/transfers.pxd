@@ -65,10 +65,6 @@ cdef (long long, long long, long long) earliest_transfer(
     long long before
 ) noexcept nogil
 
-@cython.locals(shape=cython.longlong, offset=cython.longlong)
-cdef bint can_make(
-    State* state, long long option, long long slice_, long long source, long long destination
-) noexcept nogil
 cdef (long long, long long) _layout(
     State* state, long long slice_, long long source, long long memory
 ) noexcept nogil
@@ -120,7 +116,9 @@ cdef void _count_copies(
 @cython.locals(cycles=cython.longlong)
 cdef long long _cycles_of_all_reads(State* state, long long task, long long rate) noexcept nogil
 
-@cython.locals(found=CMulticast, stop=cython.longlong)
+@cython.locals(
+    shape=cython.longlong, offset=cython.longlong, found=CMulticast, stop=cython.longlong
+)
 cdef long long transfer_to_all(
     State* state, long long slice_, long long source, long long destination, long long option,
     long long start, long long end

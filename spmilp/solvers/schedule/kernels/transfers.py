@@ -137,13 +137,6 @@ def earliest_transfer(
     return best, best_start, best_end
 
 
-def can_make(state: ScheduleState, option: int, slice_: int, source: int, destination: int) -> bool:
-    """Say whether the engine of an option can copy a slice from one residency to another."""
-    shape, offset = _layout(state, slice_, source, state.residencies[destination].memory)
-    engine = resource_at(state.resources, state.options[option].engine)
-    return can_copy(engine, state.slices[slice_].bytes, shape, offset)
-
-
 def _layout(state: ScheduleState, slice_: int, source: int, memory: int) -> tuple[int, int]:
     """Return the shape of a copy, and the bytes by which one end lies behind an aligned one.
 
@@ -391,9 +384,11 @@ def transfer_to_all(
     if state.reach > 0:
         there, here = state.residencies[source].memory, state.residencies[destination].memory
         pair = pair_row_at(state.pairs, _pair(state, there, here))
+        size = state.slices[slice_].bytes
+        shape, offset = _layout(state, slice_, source, here)
         for other in range(pair.options_from, pair.options_to):
             engine = resource_at(state.resources, state.options[other].engine)
-            if engine.multicast and can_make(state, other, slice_, source, destination):
+            if engine.multicast and can_copy(engine, size, shape, offset):
                 first = state.counts[COUNT_RESIDENCIES]
                 found, stop = _found(state, slice_, source, destination, other, end)
                 if stop != DONE:
