@@ -28,7 +28,11 @@ ORDERS = (
 
 
 def solve_by_cp_sat(
-    question: Question, *, deterministic_time: float, seconds: float | None, seed: int
+    question: Question,
+    *,
+    deterministic_time: float,
+    seconds: float | None,
+    seed: int,
 ) -> tuple[Outcome, Ints | None]:
     """Return the outcome and offsets in units, both as the search does.
 

@@ -237,7 +237,11 @@ def _pointers(sorted_numbers: Ints, count: int) -> Ints:
 
 
 def _obstacles(
-    problem: PackingProblem, groups: Groups, section_from: Ints, section_until: Ints, sections: int
+    problem: PackingProblem,
+    groups: Groups,
+    section_from: Ints,
+    section_until: Ints,
+    sections: int,
 ) -> tuple[Obstacle, ...]:
     found = [Obstacle(-1, 0, sections, start, end) for start, end in problem.reserved]
     for k in np.flatnonzero(groups.offset[groups.owner] >= 0):

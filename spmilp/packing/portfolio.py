@@ -219,7 +219,10 @@ class _Call:
         """
         items = self.problem.items
         few = PackingOptions(
-            seed=self.options.seed, node_limit=LIMITS.nodes_per_proof, cliques=False, conflict=False
+            seed=self.options.seed,
+            node_limit=LIMITS.nodes_per_proof,
+            cliques=False,
+            conflict=False,
         )
 
         def conflict(some: Sequence[int]) -> bool:

@@ -166,7 +166,12 @@ class SearchContext:
         Whether a ``KeyboardInterrupt`` has cut the search short.
     """
 
-    def __init__(self, problem: Problem, options: SolveOptions, hint: Plan | None = None) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        options: SolveOptions,
+        hint: Plan | None = None,
+    ) -> None:
         self.problem = problem
         self.options = options
         self.clock = Clock(options.time_limit, options.pace)

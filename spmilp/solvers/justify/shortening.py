@@ -8,7 +8,12 @@ from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.common.context import SearchContext
-from spmilp.solvers.justify.context import ScheduleContext, columns_at, context_of, plan_of
+from spmilp.solvers.justify.context import (
+    ScheduleContext,
+    columns_at,
+    context_of,
+    plan_of,
+)
 from spmilp.solvers.justify.repacking import AT_ONCE, Repacking, justified
 from spmilp.solvers.justify.schedule import TimedSchedule
 from spmilp.solvers.schedule.kernels.plan_columns import PlanColumns

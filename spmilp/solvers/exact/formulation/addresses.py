@@ -238,5 +238,6 @@ def with_offsets(
         return tensors[home] + layout_at_place(problem, one.slice).offset
 
     return Addresses(
-        residencies=tuple(replace(one, offset=offset(one)) for one in residencies), tensors=tensors
+        residencies=tuple(replace(one, offset=offset(one)) for one in residencies),
+        tensors=tensors,
     )
