@@ -5,6 +5,7 @@ The problems are made from the networks in ``models/``; the same files give the 
 
 import argparse
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from math import ceil, log2
 from pathlib import Path
@@ -68,7 +69,10 @@ def problem_of(spec: Spec) -> Problem:
 def _lowered(spec: Spec, part: Network, target: MachineFile) -> Problem:
     sources = (("model", part.sha256), ("machine", target.sha256))
     cut = tilings(part, spec.cuts)
-    return lower(part, target.machine, cut, objective=Objective.of(spec.objective), sources=sources)
+    objective = Objective.of(spec.objective)
+    problem = lower(part, target.machine, cut, objective=objective, sources=sources)
+    # The instances are of any kernels: they have no workspace.
+    return replace(problem, tasks=tuple(replace(task, scratch=0) for task in problem.tasks))
 
 
 def _spm(problem: Problem, spec: Spec) -> Bytes:
