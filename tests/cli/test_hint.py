@@ -36,7 +36,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, MachineFile]:
 @pytest.mark.parametrize(
     ("tilings", "is_better"),
     [
-        ({0: Tiling(counts=(8, 8)), 1: Tiling(counts=(8, 8))}, False),
+        ({0: Tiling(counts=(8, 16)), 1: Tiling(counts=(8, 16))}, False),
         ({0: Tiling(counts=(1, 8)), 1: Tiling(counts=(1, 8))}, True),
     ],
 )
