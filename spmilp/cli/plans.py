@@ -321,7 +321,9 @@ def explain(
         given["input"] = quantities.input_values(given["input"])
         _print_groups(source, machine, given, as_json=as_json)
         return
-    log = out.SolveLog(context.obj or time.perf_counter(), shows=not (quiet or as_json))
+    log = out.SolveLog(
+        context.obj or time.perf_counter(), shows=not (quiet or as_json or _is_plan(source))
+    )
     with interrupts_noted() as interrupts:
 
         def on_stage(stage: Stage) -> None:

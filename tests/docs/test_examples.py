@@ -56,7 +56,7 @@ def test_the_kept_answer_has_the_makespan_bound_and_gap_of_the_kept_plan() -> No
 
     assert result.violations == ()
     assert f"makespan      {result.makespan:,} cycles" in printed
-    assert f"gap of tiles         {result.gap:.1%}  to {result.bound:,} cycles" in printed
+    assert f"gap of tiles{result.gap:>14.1%}  to {result.bound:,} cycles" in printed
 
 
 @pytest.mark.full
