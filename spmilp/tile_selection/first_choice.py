@@ -10,14 +10,14 @@ from spmilp.formats import collector_paused
 from spmilp.frontend.graph import Group, Network
 from spmilp.lowering.limits import groups_that_do_not_fit
 from spmilp.lowering.lower import lower
-from spmilp.lowering.rates import machine_rates, usable_bytes
+from spmilp.lowering.rates import machine_rates
 from spmilp.lowering.tiling import Tiling, Tilings
 from spmilp.machine.machine import Machine
 from spmilp.machine.read import MachineFile
 from spmilp.problem.objective import DEFAULT_OBJECTIVE, Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.schedule.kernels.records import numbered
-from spmilp.tile_selection.candidates import SLACK_PIECES, CandidateMaker, Profile
+from spmilp.tile_selection.candidates import CandidateMaker, Profile
 from spmilp.tile_selection.coarse import tilings_that_fit
 from spmilp.tile_selection.estimate import DEFAULT_PARAMETERS, CostParameters, Estimator, Source
 from spmilp.tile_selection.group_model import GroupModel, GroupModels
@@ -27,9 +27,6 @@ from spmilp.units import Bytes
 
 MOST_PROFILES = 16
 """Candidates of one group that are compared with all of its producer's."""
-
-TIGHT = 0.8
-"""A padded working set above this part of a memory is checked against the lowered problem."""
 
 ROUNDS = 3
 """Most rounds of dynamic programming; each uses the side edges of the one before."""
@@ -142,13 +139,6 @@ class CandidateSpace:
         }
         live = self._residence.live[group.index]
         return self._estimator.cycles(profile, sources, self._stored(group), live)
-
-    def is_tight(self, profile: Profile) -> bool:
-        """Return whether a candidate's tiles come close to the size of a memory they may lie in."""
-        padding = SLACK_PIECES * self._rates.alignment
-        size = profile.candidate.footprint.bytes + padding
-        cores = (self._machine.cores[core] for core in profile.candidate.cores)
-        return any(size > TIGHT * usable_bytes(self._machine, core) for core in cores)
 
     def _class_of(self, group: Group) -> Hashable:
         kept = tuple(name in self._residence.kept for name in group.inputs)
@@ -304,19 +294,17 @@ class FirstChoice:
     spaces
         The candidates by the number of waves in which groups compute.
     problem
-        What the tilings make, where it had to be known to see that all tiles fit.
+        What the tilings make.
     """
 
     subject: NetworkOnMachine
     spaces: Mapping[int, CandidateSpace]
     tilings: Tilings
-    problem: Problem | None
+    problem: Problem
 
     def lower(self, tilings: Tilings) -> Problem:
         """Return the problem of some tilings, at once where it is that of the chosen ones."""
-        if self.problem is not None and tilings == self.tilings:
-            return self.problem
-        return self.subject.lower(tilings)
+        return self.problem if tilings == self.tilings else self.subject.lower(tilings)
 
     def with_parameters(self, parameters: CostParameters) -> "FirstChoice | None":
         """Return what another estimate chooses; ``None`` where that does not fit."""
@@ -381,24 +369,21 @@ def _choice_among(subject: NetworkOnMachine, spaces: Mapping[int, CandidateSpace
         index: in_waves(chosen[number][index].candidate.tiling, number)
         for index, number in enumerate(waves)
     } | subject.pinned
-    problem: Problem | None = None
-    is_tight = any(spaces[n].is_tight(chosen[n][index]) for index, n in enumerate(waves))
-    if subject.pinned or is_tight:
-        problem = subject.lower(tilings)
-        too_large = groups_that_do_not_fit(problem)
-        for index, tiling in subject.pinned.items():
-            name = subject.network.groups[index].name
-            if name in too_large:
-                raise PinnedTilesError(
-                    f"pins: tiles {tiling.describe()} of group {name}: {too_large[name]}"
-                )
-        if too_large:
-            tilings, problem = tilings_that_fit(
-                subject.network,
-                subject.machine,
-                [tilings],
-                subject.lower,
-                fixed=subject.pinned,
-                go_on=subject.go_on,
+    problem = subject.lower(tilings)
+    too_large = groups_that_do_not_fit(problem)
+    for index, tiling in subject.pinned.items():
+        name = subject.network.groups[index].name
+        if name in too_large:
+            raise PinnedTilesError(
+                f"pins: tiles {tiling.describe()} of group {name}: {too_large[name]}"
             )
+    if too_large:
+        tilings, problem = tilings_that_fit(
+            subject.network,
+            subject.machine,
+            [tilings],
+            subject.lower,
+            fixed=subject.pinned,
+            go_on=subject.go_on,
+        )
     return FirstChoice(subject=subject, spaces=spaces, tilings=tilings, problem=problem)

@@ -293,7 +293,7 @@ def test_what_several_members_need_is_computed_once(
     monkeypatch.setattr(routes_module, "Routes", counted("routes", Routes))
     monkeypatch.setattr("spmilp.checker.check.check", counted("check", check))
     trials = sum(1 for _ in Schedules(replace(PROBLEM, objective=Objective.of(quantity))))
-    monkeypatch.setattr(Schedules, "_run", counted("trial", Schedules._run))
+    monkeypatch.setattr(Schedules, "_decided", counted("trial", Schedules._decided))
     calls.clear()
     # Another machine, as nothing is known of it yet.
     machine = replace(PROBLEM.machine)
