@@ -21,7 +21,7 @@ from spmilp.solvers.base import Progress, SolveOptions, SolverResult, SolveStatu
 from spmilp.solvers.common.context import KnownBounds, SearchContext
 from spmilp.solvers.common.fit import why_it_cannot_fit
 from spmilp.solvers.common.solver import Solver
-from spmilp.solvers.schedule.portfolio import Schedules
+from spmilp.solvers.schedule.portfolio import Schedules, Trial
 from spmilp.solvers.schedule.solver import ListScheduler
 from spmilp.watch import Observer
 from tests.solvers.chains import chain, star
@@ -293,7 +293,14 @@ def test_what_several_members_need_is_computed_once(
     monkeypatch.setattr(routes_module, "Routes", counted("routes", Routes))
     monkeypatch.setattr("spmilp.checker.check.check", counted("check", check))
     trials = sum(1 for _ in Schedules(replace(PROBLEM, objective=Objective.of(quantity))))
-    monkeypatch.setattr(Schedules, "_decided", counted("trial", Schedules._decided))
+    decide = Schedules._is_new
+
+    def is_new(schedules: Schedules, trial: Trial) -> bool:
+        found = decide(schedules, trial)
+        calls["trial"] += found
+        return found
+
+    monkeypatch.setattr(Schedules, "_is_new", is_new)
     calls.clear()
     # Another machine, as nothing is known of it yet.
     machine = replace(PROBLEM.machine)
