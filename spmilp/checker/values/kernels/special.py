@@ -37,12 +37,12 @@ def log_sum_exp(call: Call) -> Array:
     """Return the logarithm of a sum of exponentials, as onnxruntime: where all are 0, -infinity."""
     values = call.array(0)
     values = values.astype(np.result_type(values, np.float32), copy=False)
-    axes, keepdims = call.operator.integers("axes"), bool(call.operator.integer("keepdims"))
+    axes = call.operator.integers("axes")
     greatest = values.max(axis=axes, keepdims=True)
     greatest = np.where(np.isfinite(greatest), greatest, values.dtype.type(0))
-    total = _exp(values - greatest).sum(axis=axes, keepdims=keepdims)
-    logarithm = np.log(total, dtype=np.float64).astype(values.dtype)
-    return np.asarray(logarithm + greatest.reshape(logarithm.shape))
+    total = _exp(values - greatest).sum(axis=axes, keepdims=True)
+    result = np.log(total, dtype=np.float64).astype(values.dtype) + greatest
+    return np.asarray(result if call.operator.integer("keepdims") else result.squeeze(axes))
 
 
 def _exp(values: Array) -> Array:
