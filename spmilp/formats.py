@@ -105,15 +105,13 @@ def read_document(
     name: str,
     version: str,
     *,
-    older_had_more: bool = False,
     also: Mapping[type, str] = MappingProxyType({}),
 ) -> tuple[K, dict[str, Any]]:
     """Return what a JSON file of the same major version describes, and its plain content.
 
     A field that stands twice is refused, because readers differ in which one they take; so is a
-    field that is not of the format, but for files of a newer minor version, and of an older one
-    where that had more. ``version`` is the one that this code writes; objects of a class in
-    ``also`` may have that field besides.
+    field that is not of the format, but for files of a newer minor version. ``version`` is the one
+    that this code writes; objects of a class in ``also`` may have that field besides.
 
     Raises a ``FileError`` if the file is not of the format; the message names file, field, value
     and what is expected.
@@ -127,12 +125,14 @@ def read_document(
     try:
         numbers, known = _version_numbers(header.format_version), _version_numbers(version)
         if numbers[0] != known[0]:
+            older = "; make the file again: transfers took other times then" * (numbers < known)
             raise ValueError(
                 f"format_version: {header.format_version} cannot be read; expected {known[0]}.x"
+                f"{older}"
             )
         file = decoded(data, kind)
         content = _without_doubles(data)
-        if not (numbers > known or (older_had_more and numbers < known)):
+        if numbers <= known:
             for said in _unknown(kind, content, (), also):
                 raise ValueError(said)
     except (ValueError, RecursionError) as error:

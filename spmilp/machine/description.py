@@ -320,6 +320,7 @@ class EngineFields(Part, frozen=True, kw_only=True):
     stores: bool = True
     channels: Count = 1
     setup: Amount = 0
+    pipelined: bool = False
     rate: Fraction
     longest: Count | None = None
     dimensions: Count | None = None

@@ -226,7 +226,10 @@ class Engine:
     channels
         Transfers at one time.
     setup
-        Cycles before the first byte of each transfer.
+        Cycles of a channel before the first byte of each transfer.
+    pipelined
+        Whether a channel takes its next transfer once the last byte is sent; else when it has
+        arrived.
     rate
         Bytes per cycle at most, exact.
     longest
@@ -254,6 +257,7 @@ class Engine:
     stores: bool = True
     channels: Count = 1
     setup: Cycles = 0
+    pipelined: bool = False
     rate: Fraction
     longest: Count | None = None
     dimensions: Count | None = None
@@ -270,6 +274,10 @@ class Engine:
                 f"engine {self.name}: no controller {self.controller}; there are "
                 f"{', '.join(CONTROLLERS)}"
             )
+
+    def busy_until(self, sent: Cycles, arrived: Cycles) -> Cycles:
+        """Return when the channel of a transfer takes the next one."""
+        return sent if self.pipelined else arrived
 
     def serves(self, source: MemoryIdx, destination: MemoryIdx) -> bool:
         """Return whether it may move data from ``source`` to ``destination``, routes left aside."""

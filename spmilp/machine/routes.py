@@ -1,4 +1,4 @@
-"""Routes between memories, found once for each pair, and what transfers can use of links.
+"""Routes between memories, found once for each pair, and what transfers take and hold.
 
 Two rules, named by :class:`~spmilp.machine.machine.Routing`. In both, a path passes through routers
 only; memories are its ends.
@@ -31,12 +31,12 @@ from spmilp.units import Bytes, Cycles, EngineIdx, LinkIdx, MemoryIdx
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """The links that a transfer holds.
+    """The links over which a transfer sends.
 
     They are in the order of the path; for several destinations the union of the paths, each link
-    once, in the order of first use. The latency is cycles until the first byte has arrived, at the
-    last of several destinations; the rate is bytes per cycle of the slowest link, ``None`` without
-    links (a copy inside one memory).
+    once, in the order of first use. The latency is the cycles from sending a byte until it has
+    arrived, at the last of several destinations; the rate is bytes per cycle of the slowest link,
+    ``None`` without links (a copy inside one memory).
     """
 
     links: tuple[LinkIdx, ...]
@@ -272,11 +272,26 @@ def transfer_rate(engine: Engine, route: Route) -> Fraction:
     return engine.rate if route.rate is None else min(engine.rate, route.rate)
 
 
-def transfer_cycles(engine: Engine, route: Route, count: Bytes) -> Cycles:
-    """Return the cycles of a transfer of ``count`` bytes: set-up, latency, then the bytes."""
+class TransferCycles(NamedTuple):
+    """When a transfer does what, in cycles from its start; ``docs/format.md``, section 2.3.
+
+    It holds its rate on the links of its route from ``on_links`` to ``sent``, and its channel until
+    ``busy``. Its source must hold the bytes until ``sent``; its destinations are valid from
+    ``arrived`` on, its end.
+    """
+
+    on_links: Cycles
+    sent: Cycles
+    busy: Cycles
+    arrived: Cycles
+
+
+def transfer_cycles(engine: Engine, route: Route, count: Bytes) -> TransferCycles:
+    """Return the cycles of a transfer of ``count`` bytes: set-up, the bytes, latency."""
     rate = transfer_rate(engine, route)
-    moving = -(-count * rate.denominator // rate.numerator)
-    return engine.setup + route.latency + moving
+    sent = engine.setup - (-count * rate.denominator // rate.numerator)
+    arrived = sent + route.latency
+    return TransferCycles(engine.setup, sent, engine.busy_until(sent, arrived), arrived)
 
 
 @cached

@@ -17,11 +17,7 @@ from spmilp.units import (
     Amount,
     Count,
     Cycles,
-    EngineIdx,
-    LinkIdx,
     ResidencyIdx,
-    SliceIdx,
-    TransferIdx,
 )
 from spmilp.version import __version__
 
@@ -29,7 +25,7 @@ PROBLEM_FILE = "problem.json"
 PLAN_FILE = "plan.json"
 
 FORMAT = "spmilp-plan"
-VERSION = "1.1"
+VERSION = "2.0"
 
 
 class Meta(Struct, frozen=True):
@@ -71,20 +67,6 @@ class TaskRow(Struct, frozen=True, kw_only=True):
     scratch: ResidencyIdx | None = None
 
 
-class TransferRow(Struct, frozen=True, kw_only=True):
-    """A DMA move, ``cycles`` long; ``source`` and ``destinations`` are residencies."""
-
-    index: TransferIdx
-    slice: SliceIdx
-    engine: EngineIdx
-    channel: Amount
-    start: Cycles
-    cycles: Count
-    source: ResidencyIdx
-    destinations: tuple[ResidencyIdx, ...]
-    route: tuple[LinkIdx, ...]
-
-
 class PlanFile(Struct, frozen=True, kw_only=True):
     """The content of ``plan.json``; ``docs/format.md`` explains it."""
 
@@ -95,7 +77,7 @@ class PlanFile(Struct, frozen=True, kw_only=True):
     tensors: tuple[TensorRow, ...]
     tasks: tuple[TaskRow, ...]
     residencies: tuple[Residency, ...]
-    transfers: tuple[TransferRow, ...]
+    transfers: tuple[Transfer, ...]
 
 
 def open_pair(path: Path, problem_file: Path | None = None) -> tuple[Problem, Plan]:
@@ -124,9 +106,7 @@ def read_plan(path: Path | str, problem: Problem | None = None) -> Plan:
     Raises a ``FileError`` if the file cannot be read, breaks the format, or answers another
     problem.
     """
-    # Version 1.0 had fields for readers of the file alone: names, addresses and the like.
-    data = read_bytes(path)
-    file, _ = read_document(path, data, PlanFile, FORMAT, VERSION, older_had_more=True)
+    file, _ = read_document(path, read_bytes(path), PlanFile, FORMAT, VERSION)
     for position, tensor in enumerate(file.tensors):
         if tensor.index != position:
             raise FileError(f"{path}: tensors.{position}.index: {tensor.index}, not {position}")
@@ -137,11 +117,9 @@ def read_plan(path: Path | str, problem: Problem | None = None) -> Plan:
             f"{named[:64]}, and {problem.name} has {expected}"
         )
     return Plan(
-        placements=tuple(
-            Placement(task=fields.pop("index"), **fields) for fields in map(_timed, file.tasks)
-        ),
+        placements=tuple(map(_placement, file.tasks)),
         residencies=file.residencies,
-        transfers=tuple(Transfer(**fields) for fields in map(_timed, file.transfers)),
+        transfers=file.transfers,
         tensors=tuple(tensor.address for tensor in file.tensors),
         claim=Claim(**{one.name: getattr(file.solve, one.name) for one in fields(Claim)}),
         solver=file.solve.solver,
@@ -150,11 +128,11 @@ def read_plan(path: Path | str, problem: Problem | None = None) -> Plan:
     )
 
 
-def _timed(row: TaskRow | TransferRow) -> dict[str, Any]:
-    """Return the fields of a row, with the end in place of the cycles."""
+def _placement(row: TaskRow) -> Placement:
+    """Return a task's row with the end in place of the cycles."""
     fields = asdict(row)
-    fields["end"] = row.start + fields.pop("cycles")
-    return fields
+    end = row.start + fields.pop("cycles")
+    return Placement(task=fields.pop("index"), end=end, **fields)
 
 
 def write_pair(problem: Problem, plan: Plan, folder: Path, prefix: str = "") -> tuple[Path, Path]:
@@ -207,7 +185,7 @@ def plan_bytes(plan: Plan, problem: Problem) -> bytes:
         "tensors": [{"index": i, "address": address} for i, address in enumerate(plan.tensors)],
         "tasks": list(map(_task, plan.placements)),
         "residencies": list(map(plain, plan.residencies)),
-        "transfers": list(map(_transfer, plan.transfers)),
+        "transfers": list(map(plain, plan.transfers)),
     }
     try:
         content = encoded(document)
@@ -221,9 +199,3 @@ def _task(placement: Placement) -> dict[str, Any]:
     fields = plain(placement)
     head = {"index": fields.pop("task"), "core": fields.pop("core"), "start": fields.pop("start")}
     return head | {"cycles": fields.pop("end") - placement.start} | fields
-
-
-def _transfer(move: Transfer) -> dict[str, Any]:
-    fields = plain(move)
-    fields["cycles"] = fields.pop("end") - move.start
-    return {name: fields[name] for name in TransferRow.__struct_fields__}

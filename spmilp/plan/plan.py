@@ -76,7 +76,7 @@ class Residency:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transfer:
-    """A DMA move of a slice during ``[start, end)``.
+    """A DMA move of a slice during ``[start, end)``; its last byte leaves the source by ``sent``.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class Transfer:
     channel
         Of the engine, from 0.
     route
-        The links that it holds, each once, in the order of the path; for several destinations the
+        The links over which it sends, each once, in the order of the path; for several destinations the
         union of the paths, in the order of first use.
     """
 
@@ -98,6 +98,7 @@ class Transfer:
     engine: EngineIdx
     channel: int
     start: Cycles
+    sent: Cycles
     end: Cycles
     route: tuple[LinkIdx, ...]
 

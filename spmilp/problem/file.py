@@ -18,10 +18,7 @@ from spmilp.problem.problem import Buffer, DramTensor, Problem, Slice, Task, who
 from spmilp.units import LARGEST
 
 FORMAT = "spmilp-problem"
-VERSION = "1.1"
-
-VERSION_WITHOUT_PINS = "1.0"
-"""Problems without pins are written as before there were any."""
+VERSION = "2.0"
 
 
 class SourceFile(Struct, frozen=True):
@@ -65,10 +62,6 @@ def read_problem(path: Path | str) -> Problem:
         _is_whole(content["machine"], machine_to_json(file.machine), "machine")
         _sizes_agree("tensors", content, file.tensors)
         _sizes_agree("buffers", content, file.buffers)
-        if file.pins is not None and file.format_version == VERSION_WITHOUT_PINS:
-            raise ValueError(
-                f"pins: in a file of version {file.format_version}, expected {VERSION}"
-            )
         routes_of(file.machine)  # says so when the machine's routes are not well defined
         return Problem(
             name=file.name,
@@ -135,7 +128,7 @@ def problem_bytes(problem: Problem) -> bytes:
     }
     document = {
         "format": FORMAT,
-        "format_version": VERSION if problem.pins else VERSION_WITHOUT_PINS,
+        "format_version": VERSION,
         "name": problem.name,
         "sources": [{"what": what, "sha256": sha256} for what, sha256 in problem.sources],
         "objective": problem.objective.order,

@@ -58,7 +58,7 @@ class Case:
             )
         )
         self.transfer_uses = tuple(
-            Use("transfer", move.index, move.slice, move.source, move.start, move.end)
+            Use("transfer", move.index, move.slice, move.source, move.start, move.sent)
             for move in plan.transfers
         )
         self._holders: defaultdict[SliceIdx | None, list[ResidencyIdx]] = defaultdict(list)

@@ -96,7 +96,9 @@ def _transfer(
     yield from _index(who, "engine", transfer.engine, problem.machine.engines)
     for link in transfer.route:
         yield from _index(who, "link", link, problem.machine.links)
-    yield from _interval(who, transfer.start, transfer.end)
+    yield from _interval(who, transfer.start, transfer.sent)
+    if transfer.sent > transfer.end:
+        yield who, f"has arrived at cycle {transfer.end} < {transfer.sent}, when all is sent"
 
 
 def _index(who: str, kind: str, index: int, owner: Sequence[object]) -> Iterator[tuple[str, str]]:

@@ -17,7 +17,7 @@ from spmilp.units import Cycles, EngineIdx, LinkIdx, TransferIdx
 
 
 def transfer_data(case: Case) -> Iterator[Finding]:
-    """The source holds the slice and is valid, and the destinations exist, all the time."""
+    """The source is valid until all is sent, and the destinations exist until it has arrived."""
     for move in case.plan.transfers:
         for defect in case.defects_of_source(case.transfer_uses[move.index]):
             yield _finding(case, move, f"it reads {case.residency(move.source)}, {defect}")
@@ -63,11 +63,15 @@ def _defects_of_path(case: Case, move: Transfer) -> Iterator[str]:
         return
     if move.route != route.links:
         yield f"it takes the links {list(move.route)}, expected {list(route.links)}"
-    size, length = case.problem.slices[move.slice].bytes, move.end - move.start
+    size = case.problem.slices[move.slice].bytes
     expected = transfer_cycles(engine, route, size)
-    if length != expected:
-        lasts = f"it lasts [{move.start}, {move.end}) = {length} cycles"
-        yield f"{lasts}, expected {expected} for {size} B by engine {engine.name}"
+    of = f"for {size} B by engine {engine.name}"
+    if move.sent - move.start != expected.sent:
+        sends = f"it sends until {move.sent}, {move.sent - move.start} cycles after its start"
+        yield f"{sends}, expected {expected.sent} {of}"
+    if move.end - move.start != expected.arrived:
+        lasts = f"it lasts [{move.start}, {move.end}) = {move.end - move.start} cycles"
+        yield f"{lasts}, expected {expected.arrived} {of}"
 
 
 def transfer_limits(case: Case) -> Iterator[Finding]:
@@ -113,7 +117,7 @@ def _finding(case: Case, move: Transfer, defect: str) -> Finding:
 
 
 def channels(case: Case) -> Iterator[Finding]:
-    """A transfer has a channel that its engine has, alone from its start to its end."""
+    """A transfer has a channel that its engine has, alone until this takes the next one."""
     per_channel: defaultdict[tuple[EngineIdx, int], list[Span]] = defaultdict(list)
     for move in case.plan.transfers:
         engine = case.machine.engines[move.engine]
@@ -124,22 +128,24 @@ def channels(case: Case) -> Iterator[Finding]:
                 f"{name} uses channel {move.channel} of {where}, which has {engine.channels}, "
                 "numbered from 0",
             )
-        per_channel[move.engine, move.channel].append((move.start, move.end, move.index))
+        busy = move.start, engine.busy_until(move.sent, move.end)
+        per_channel[move.engine, move.channel].append((*busy, move.index))
     for (index, channel), moves in sorted(per_channel.items()):
         for (_, end, busy), (start, _, later) in clashes(moves):
             where = f"engine {case.machine.engines[index].name}"
             first, second = f"transfer {busy}", f"transfer {later}"
             yield (
                 (where, first, second),
-                f"channel {channel} of {where} starts {second} at cycle {start} < {end}, the end "
-                f"of {first}",
+                f"channel {channel} of {where} starts {second} at cycle {start} < {end}, until "
+                f"which {first} keeps it busy",
             )
 
 
 def link_rates(case: Case) -> Iterator[Finding]:
     """The rates of the transfers on a link add up to its own at most, at every cycle.
 
-    A transfer holds the least of its engine's rate and its links' rates on each of its links.
+    A transfer holds the least of its engine's rate and its links' rates on each of its links, from
+    the end of its set-up until all is sent.
     Rates are counted in a unit of which all are whole multiples.
     """
     engines, links = case.machine.engines, case.machine.links
@@ -154,7 +160,8 @@ def link_rates(case: Case) -> Iterator[Finding]:
     for move in case.plan.transfers:
         amount = held(move.engine, move.route)
         for link in move.route:
-            events[link] += (move.start, amount, move.index), (move.end, -amount, move.index)
+            begin = move.start + engines[move.engine].setup
+            events[link] += (begin, amount, move.index), (move.sent, -amount, move.index)
     for index, changes in sorted(events.items()):
         yield from _overloads(links[index], changes, parts)
 
