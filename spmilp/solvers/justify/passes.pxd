@@ -9,7 +9,9 @@ from spmilp.solvers.schedule.kernels.timeline cimport CTimeline, occupy, step_at
 
 ctypedef struct Direction:
     CRows opens
+    long long* late
     CRows closes
+    long long* early
     CRows before
     CRows earlier
     long long* overwrites
@@ -46,5 +48,5 @@ cdef long long _own_bytes(Pass* state, long long residency) noexcept nogil
 cdef void _open(Pass* state, long long residency, long long start, long long end) noexcept nogil
 cdef void _close(Pass* state, long long residency, long long end) noexcept nogil
 cdef long long _precedence_ready(Pass* state, long long act) noexcept nogil
-@cython.locals(need=cython.longlong, is_held=cython.bint)
+@cython.locals(need=cython.longlong, is_held=cython.bint, late="long long*")
 cdef long long _capacity_ready(Pass* state, long long act, long long ready) noexcept nogil

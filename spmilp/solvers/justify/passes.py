@@ -61,9 +61,12 @@ def forward_pass_by(before: TimedSchedule, memories: Memories, due: Ints) -> Tim
     Most attempts to change a plan show soon after the change that they do not pay.
     """
     schedule = before.schedule
+    closes, early = _with_unread(schedule)
     direction = _Direction(
         opens=schedule.fills,
-        closes=_with_unread(schedule, schedule.reads),
+        late=np.zeros(schedule.fills.items.size, np.int64),
+        closes=closes,
+        early=early,
         before=schedule.before,
         earlier=memories.reuse.earlier,
         overwrites=schedule.overwrites,
@@ -90,9 +93,12 @@ def backward_pass(
         makespan.
     """
     schedule, last = before.schedule, before.makespan
+    opens, late = _with_unread(schedule)
     direction = _Direction(
-        opens=_with_unread(schedule, schedule.reads),
+        opens=opens,
+        late=late,
         closes=schedule.fills,
+        early=np.zeros(schedule.fills.items.size, np.int64),
         before=schedule.after,
         earlier=memories.reuse.later,
         overwrites=schedule.overwritten_by,
@@ -102,18 +108,25 @@ def backward_pass(
     end = before.start + schedule.cycles
     begins, _ = before.lifetimes()
     earliest = np.zeros(end.size, np.int64) if due is None else last - due
-    state = _state(schedule, direction, memories, last - end, last - begins, earliest)
+    mirrored = schedule._replace(demands=schedule.demands.mirrored())
+    state = _state(mirrored, direction, memories, last - end, last - begins, earliest)
     _place_all(state, np.argsort(-end, kind="stable"), np.full(end.size, NEVER))
     return TimedSchedule(schedule, last - state.found - schedule.cycles, last)
 
 
-def _with_unread(schedule: PartialOrderSchedule, reads: Rows) -> Rows:
-    """Return what activities read, and with it what they fill and nobody reads."""
+def _with_unread(schedule: PartialOrderSchedule) -> tuple[Rows, Ints]:
+    """Return what activities read, and with it what they fill and nobody reads.
+
+    And for how long they need each of these no more before their end.
+    """
+    reads = schedule.reads
     unread = np.flatnonzero(np.diff(schedule.readers.begin)[schedule.fills.items] == 0)
     owners = owners_of(schedule.fills)[unread]
     added = np.cumsum(np.bincount(owners, minlength=schedule.cycles.size))
-    items = np.insert(reads.items, reads.begin[owners + 1], schedule.fills.items[unread])
-    return Rows(reads.begin + np.concatenate(([0], added)), items)
+    places = reads.begin[owners + 1]
+    items = np.insert(reads.items, places, schedule.fills.items[unread])
+    early = np.insert(schedule.latency[owners_of(reads)], places, 0)
+    return Rows(reads.begin + np.concatenate(([0], added)), items), early
 
 
 class _Direction(NamedTuple):
@@ -125,6 +138,9 @@ class _Direction(NamedTuple):
         The residencies that each activity is the first to need, or one of the first, and those that
         it is one of the last to need: forward what it fills and what it reads, backward what it
         reads and what it fills. What nobody reads is opened and closed by the one that fills it.
+    late, early
+        By how many cycles an activity opens each later than at its start, and closes each before
+        its end.
     before
         Tasks that each activity follows without data.
     earlier, overwrites
@@ -135,7 +151,9 @@ class _Direction(NamedTuple):
     """
 
     opens: Rows
+    late: Ints
     closes: Rows
+    early: Ints
     before: Rows
     earlier: Rows
     overwrites: Ints
@@ -236,10 +254,11 @@ def _place(state: _State, sequence: Ints, count: int, due: Ints) -> bool:
             return False
         hold(schedule.demands, usage, act, start, start + cycles, 1)
         state.found[act] = start
+        end = start + cycles
         for i in range(direction.opens.begin[act], direction.opens.begin[act + 1]):
-            _open(state, direction.opens.items[i], start, start + cycles)
+            _open(state, direction.opens.items[i], start + direction.late[i], end)
         for i in range(direction.closes.begin[act], direction.closes.begin[act + 1]):
-            _close(state, direction.closes.items[i], start + cycles)
+            _close(state, direction.closes.items[i], end - direction.early[i])
     return True
 
 
@@ -296,12 +315,12 @@ def _precedence_ready(state: _State, act: int) -> int:
     for i in range(direction.closes.begin[act], direction.closes.begin[act + 1]):
         ready = max(ready, state.opened[direction.closes.items[i]])
     for i in range(direction.opens.begin[act], direction.opens.begin[act + 1]):
-        residency = direction.opens.items[i]
+        residency, late = direction.opens.items[i], direction.late[i]
         # Others that need a value that is overwritten in place are placed, and end before.
         if direction.overwrites[residency] != NONE:
-            ready = max(ready, state.released[direction.overwrites[residency]])
+            ready = max(ready, state.released[direction.overwrites[residency]] - late)
         for j in range(direction.earlier.begin[residency], direction.earlier.begin[residency + 1]):
-            ready = max(ready, state.released[direction.earlier.items[j]])
+            ready = max(ready, state.released[direction.earlier.items[j]] - late)
     return ready
 
 
@@ -311,26 +330,26 @@ def _capacity_ready(state: _State, act: int, ready: int) -> int:
     They have it from there until its old start, or until others hold that already; from then on,
     wherever others are placed.
     """
-    opens, memory_of = state.direction.opens, state.schedule.memory
+    opens, late, memory_of = state.direction.opens, state.direction.late, state.schedule.memory
     occupancy = timeline_in(state.occupancy)
     steps = occupancy.steps
     for i in range(opens.begin[act], opens.begin[act + 1]):
         memory = memory_of[opens.items[i]]
-        free_from = min(state.old[act], state.since[opens.items[i]])
-        if ready >= free_from or state.limit[memory] == NEVER:
+        free_from = min(state.old[act] + late[i], state.since[opens.items[i]])
+        if ready + late[i] >= free_from or state.limit[memory] == NEVER:
             continue
         need = 0
         for j in range(opens.begin[act], opens.begin[act + 1]):
             other = opens.items[j]
-            is_held = min(state.old[act], state.since[other]) < free_from
+            is_held = min(state.old[act] + late[j], state.since[other]) < free_from
             if memory_of[other] == memory and not is_held:
                 need += _own_bytes(state, other)
         step = step_at(occupancy, memory, free_from - 1)
         first = occupancy.resources[memory].begin
-        while ready < free_from and step >= first:
+        while ready + late[i] < free_from and step >= first:
             if steps[step].load + need > state.limit[memory]:
                 break
             free_from = steps[step].time
             step -= 1
-        ready = max(ready, free_from)
+        ready = max(ready, free_from - late[i])
     return ready
