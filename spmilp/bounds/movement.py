@@ -387,20 +387,16 @@ class Movement:
             return Fraction(load.bytes)
         if load.share is Share.ONE:
             return self._least_use(dram, load.bytes, True)
-        engines = self._machine.engines
-        overheads = (
-            one.rate * (engines[one.engine].setup + one.route.latency)
-            for one in _transfers(self._machine, dram, True)
-        )
-        return load.bytes + min(overheads, default=Fraction(0))
+        return Fraction(load.bytes)
 
     @cached
     def _least_use(self, dram: MemoryIdx, size: Bytes, outwards: bool) -> Fraction:
         """Return the least rate times cycles of the transfers; many buffers are of one size."""
         engines = self._machine.engines
         uses = (
-            one.rate * transfer_cycles(engines[one.engine], one.route, size)
+            one.rate * (takes.sent - takes.on_links)
             for one in _transfers(self._machine, dram, outwards)
+            for takes in [transfer_cycles(engines[one.engine], one.route, size)]
         )
         return min(uses, default=Fraction(size))
 
