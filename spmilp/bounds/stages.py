@@ -221,7 +221,7 @@ def _loads(stages: Stages, movement: Movement) -> Iterable[tuple[Load, Bytes, Fr
             ends = [stages.last[task] for task in load.readers]
             begins = min(stages.first[task] for task in load.readers)
             last = max(ends) if load.share is Share.REST else min(ends)
-            yield Load(dram, last, begins), load.bytes, use
+            yield Load(dram, last, begins), load.bytes, use.links
 
 
 def _stores(
@@ -232,7 +232,7 @@ def _stores(
         if buffer.ends_in is not None:
             reads = (stages.first[one] for one, _ in readers.get(buffer.index, ()))
             last = max(stages.last[task.index], *reads, 0)
-            yield Store(buffer.ends_in, stages.first[task.index], last), buffer.bytes, use
+            yield Store(buffer.ends_in, stages.first[task.index], last), buffer.bytes, use.links
 
 
 def _kept(problem: Problem, stages: Stages, readers: Readers) -> dict[Kept, Bytes]:
@@ -294,15 +294,17 @@ def stages_bound(problem: Problem, movement: Movement, paths: Paths) -> Cycles:
     ``s``. What it does in each stage satisfies:
 
     - the tasks that only some kinds of core can run take from those cores at most ``x_s`` each;
-    - what moves to and from DRAM holds rate times cycles of the cuts around it (as in the traffic
-      bound), at most ``rate * x_s``; a transfer counts in each stage by the part of its cycles;
+    - what moves to and from DRAM holds rate times cycles of the links around it (as in the traffic
+      bound), at most ``rate * x_s``; a transfer counts in each stage by the part of the cycles in
+      which it sends;
     - a stage lasts at least as long as the part of the path between its milestones, all stages
       until a milestone as its head and its cycles, and those behind it as its tail without them;
     - at the end of stage ``s`` the memories on the chip hold side by side: what has been loaded and
-      is only read later (a slice has its bytes from the start of its transfer), outputs that have
-      been written and not been stored, and what tasks have written and others read later, unless
-      it has been stored to DRAM, which costs its bytes twice; but once if it has to end there, and
-      it counts as an output only when it is read no more.
+      is only read later (a slice has its bytes from the start of its transfer, before any of them
+      is sent, and its source until all are), outputs that have been written and not been sent to
+      DRAM, and what tasks have written and others read later, unless it has been stored to DRAM or
+      is on its way there, which costs its bytes twice; but once if it has to end there, and it
+      counts as an output only when it is read no more.
 
     So the least sum of ``x_s`` under these conditions, a linear program, is a bound. Unlike the
     bounds on work and traffic alone it sees that a network may be bound by its work first and by
@@ -324,8 +326,11 @@ class _Program:
         self._problem = problem
         self._stages = stages
         self._demands = demands
-        self._movement = movement
         self._program = LinearProgram()
+        self._rates: dict[int, list[Fraction]] = {
+            dram: [passage.rate for passage in links]
+            for dram, (links, _) in movement.passages.items()
+        }
         horizon = rounded_up(self._everything_after_everything())
         self._length = [self._program.variable(horizon, 1.0) for _ in stages.shortest]
         # For each boundary, behind stage s: (variable, factor) of what lies on the chip, in bytes.
@@ -363,7 +368,7 @@ class _Program:
 
     def _everything_after_everything(self) -> Fraction:
         """Return cycles that no stage needs more of: all paths, work and traffic in turn."""
-        demands, rates = self._demands, self._movement.rates
+        demands, rates = self._demands, self._rates
         uses = [use for _, use in (*demands.loads.values(), *demands.stores.values())]
         uses += [Fraction(2 * size) for size in demands.kept.values()]
         slowest = min(
@@ -447,7 +452,7 @@ class _Program:
         return moved
 
     def _traffic_takes_the_links(self) -> None:
-        rates: dict[int, Sequence[Fraction]] = {**self._movement.rates}
+        rates = {**self._rates}
         if not rates:
             return
         rates[ANY_DRAM] = [sum(some, Fraction(0)) for some in zip(*rates.values(), strict=True)]
