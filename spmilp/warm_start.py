@@ -100,8 +100,9 @@ def handed_on(problem: Problem, plan: Plan, bound: Bound) -> Plan:
         route = multicast_route(routes, source, ends)
         if route is not None:  # where there is none, the checker says so
             size = problem.slices[move.slice].bytes
-            cycles = transfer_cycles(machine.engines[move.engine], route, size)
-            move = replace(move, end=move.start + cycles)
+            takes = transfer_cycles(machine.engines[move.engine], route, size)
+            sent, end = move.start + takes.sent, move.start + takes.arrived
+            move = replace(move, sent=sent, end=end)
         transfers.append(move)
     moved = replace(plan, transfers=tuple(transfers), problem_sha256="")
     found = measure(problem, moved.placements, moved.residencies, moved.transfers)

@@ -87,8 +87,8 @@ class Transfer:
     channel
         Of the engine, from 0.
     route
-        The links over which it sends, each once, in the order of the path; for several destinations the
-        union of the paths, in the order of first use.
+        The links over which it sends, each once, in the order of the path; for several destinations
+        the union of the paths, in the order of first use.
     """
 
     index: TransferIdx

@@ -66,8 +66,9 @@ class ScheduleEdit:
         self._schedule = schedule
         is_free = schedule.cycles[first_free_slot:] == 0
         self._free_slots = iter((first_free_slot + np.flatnonzero(is_free)).tolist())
-        self._demands = Lists(schedule.demands.rows)
-        self._amounts = Lists(Rows(schedule.demands.begin, schedule.demands.amounts))
+        begin, *columns = schedule.demands
+        self._demands = [Lists(Rows(begin, column)) for column in columns]
+        self._latency = schedule.latency.copy()
         self._moved_slice = schedule.moved_slice.copy()
         self._bytes = schedule.bytes.copy()
         self._overwrites = schedule.overwrites.copy()
@@ -81,13 +82,17 @@ class ScheduleEdit:
 
     def run(self, task: int, pool: int, cycles: Cycles) -> None:
         """Let a task run on a pool of cores."""
-        self._demands[task], self._amounts[task] = (pool,), (1,)
+        self._demand(task, (pool,), (1,), (0,), (0,))
         self.cycles[task] = cycles
 
     def send(self, transfer: int, option: TransferOption) -> None:
         """Let a transfer take an option."""
-        self._demands[transfer], self._amounts[transfer] = option.resources, option.amounts
-        self.cycles[transfer] = option.cycles
+        self._demand(transfer, option.resources, option.amounts, option.late, option.early)
+        self.cycles[transfer], self._latency[transfer] = option.cycles, option.latency
+
+    def _demand(self, act: int, *columns: tuple[int, ...]) -> None:
+        for lists, values in zip(self._demands, columns, strict=True):
+            lists[act] = values
 
     def drop(self, transfer: int) -> None:
         """Do without a transfer."""
@@ -134,11 +139,12 @@ class ScheduleEdit:
 
     def result(self) -> PartialOrderSchedule:
         """Return the schedule as it is now."""
-        demands = self._demands.result()
+        columns = [lists.result() for lists in self._demands]
         return self._schedule._replace(
             cycles=self.cycles,
+            latency=self._latency,
             moved_slice=self._moved_slice,
-            demands=Demands(demands.begin, demands.items, self._amounts.result().items),
+            demands=Demands(columns[0].begin, *(column.items for column in columns)),
             reads=self.reads.result(),
             fills=self.fills.result(),
             readers=self.readers.result(),

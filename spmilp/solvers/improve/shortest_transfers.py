@@ -21,8 +21,11 @@ class TransferOption(NamedTuple):
     """A transfer's cycles, and its engine and links with what it holds of each, as in schedules."""
 
     cycles: Cycles
+    latency: Cycles
     resources: tuple[int, ...]
     amounts: tuple[int, ...]
+    late: tuple[Cycles, ...]
+    early: tuple[Cycles, ...]
 
 
 class TransferOptions:
@@ -70,8 +73,14 @@ class TransferOptions:
             if not all(engine.serves(source, target) for target in targets):
                 continue
             rate = int(transfer_rate(engine, route) * tables.scale)
-            taken = EngineUse(index, engine.setup + route.latency, rate)
+            taken = EngineUse(index, engine.setup, route.latency, rate)
             cycles = cycles_by(taken, tables, what, form)
             if cycles > 0:
-                resources = tables.first_engine + index, *links
-                yield TransferOption(cycles, resources, (1, *(rate for _ in links)))
+                yield TransferOption(
+                    cycles,
+                    route.latency,
+                    resources=(tables.first_engine + index, *links),
+                    amounts=(1, *(rate for _ in links)),
+                    late=(0, *(engine.setup for _ in links)),
+                    early=(route.latency * engine.pipelined, *(route.latency for _ in links)),
+                )

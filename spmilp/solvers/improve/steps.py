@@ -193,6 +193,7 @@ def _is_better(found: TimedSchedule, current: TimedSchedule) -> bool:
 def _busiest(schedule: PartialOrderSchedule) -> float:
     """Return the cycles for which the busiest of all resources is held as a whole."""
     demands = schedule.demands
-    work = demands.amounts * schedule.cycles[owners_of(demands.rows)]
-    held = np.bincount(demands.items, weights=work, minlength=schedule.capacity.size)
-    return float((held / schedule.capacity).max(initial=0.0))
+    held = schedule.cycles[owners_of(demands.rows)] - demands.late - demands.early
+    work = demands.amounts * np.maximum(held, 0)
+    load = np.bincount(demands.items, weights=work, minlength=schedule.capacity.size)
+    return float((load / schedule.capacity).max(initial=0.0))

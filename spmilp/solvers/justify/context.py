@@ -20,6 +20,7 @@ from spmilp.solvers.justify.schedule import (
     PartialOrderSchedule,
     ReuseOrder,
     TimedSchedule,
+    demands_of_transfers,
     is_alive,
     pools_of,
     timed,
@@ -189,6 +190,7 @@ def _with_free_slots(columns: PlanColumns, count: int) -> PlanColumns:
     return columns._replace(
         start=longer(columns.start, 0),
         end=longer(columns.end, 0),
+        sent=longer(columns.sent, 0),
         reads=with_empty(columns.reads),
         fills=Rows(
             np.append(filled.begin, filled.items.size + 1 + slots),
@@ -217,6 +219,7 @@ def partial_order_of(
     overwrites, overwritten_by = _in_place(columns.reads, columns.fills, memory, offset, size)
     return PartialOrderSchedule(
         cycles=columns.end - columns.start,
+        latency=np.append(np.zeros(columns.tasks, np.int64), _latency(columns)),
         demands=_demands(problem, columns, options),
         capacity=np.append([len(cores) for cores in pools], options.limits["capacity"]),
         reads=columns.reads,
@@ -255,7 +258,7 @@ def _lasting(problem: Problem, columns: PlanColumns) -> Ints:
 
 def _demands(problem: Problem, columns: PlanColumns, options: OptionTables) -> Demands:
     """Return what each activity holds: a core of a pool, or a channel and its rate on links."""
-    machine = problem.machine
+    machine, tasks = problem.machine, columns.tasks
     pool_of = np.zeros(len(machine.cores), np.int64)
     for pool, cores in enumerate(pools_of(machine)):
         pool_of[[*cores]] = pool
@@ -268,11 +271,25 @@ def _demands(problem: Problem, columns: PlanColumns, options: OptionTables) -> D
         options.first_engine + columns.engine,
         options.first_engine + links,
     )
-    owners = np.concatenate((np.arange(columns.start.size), columns.tasks + crossing))
+    owners = np.concatenate((np.arange(columns.start.size), tasks + crossing))
     amounts = np.append(np.ones(columns.start.size, np.int64), held[crossing])
     order = np.argsort(owners, kind="stable")
     begin = np.append(0, np.cumsum(np.bincount(owners, minlength=columns.start.size)))
-    return Demands(begin, np.concatenate(resources)[order], amounts[order])
+    of_tasks = np.zeros(tasks, np.int64)
+    setup = numbers(engine.setup for engine in machine.engines)[columns.engine]
+    return demands_of_transfers(
+        Rows(begin, np.concatenate(resources)[order]),
+        amounts[order],
+        np.append(of_tasks, setup),
+        np.append(of_tasks, _latency(columns)),
+        np.append(of_tasks, options.limits["pipelined"][columns.engine]) != 0,
+    )
+
+
+def _latency(columns: PlanColumns) -> Ints:
+    """Return how long each transfer takes after all is sent."""
+    latency: Ints = columns.end[columns.tasks :] - columns.sent
+    return latency
 
 
 def _in_place(
@@ -361,7 +378,7 @@ def plan_of(context: ScheduleContext, timed: TimedSchedule) -> Plan:
     tensors, residencies = plan.tensors, residencies_of(columns)
     if context.dram_is_free:
         tensors, residencies = dram_addresses(problem, residencies)
-    placements, transfers = placements_of(columns), transfers_of(columns)
+    placements, transfers = placements_of(columns), transfers_of(problem.machine, columns)
     measures = measure(problem, placements, residencies, transfers)
     return replace(
         plan,
@@ -393,6 +410,7 @@ def columns_at(problem: Problem, timed: TimedSchedule) -> PlanColumns:
         scratch=scratch,
         start=timed.start[activities],
         end=(timed.start + schedule.cycles)[activities],
+        sent=(timed.start + schedule.cycles - schedule.latency)[moves],
         reads=_numbered(schedule.reads, activities, number),
         fills=_numbered(schedule.fills, activities, number),
         moved=schedule.moved_slice[moves],

@@ -274,13 +274,17 @@ def with_dram_bypassed(
 def _changed(state: _Bypass) -> PartialOrderSchedule:
     """Return a schedule with the new sources and transfer options."""
     schedule, changed = state.schedule, np.flatnonzero(state.option != NONE)
+    options = state.options
     reads = schedule.reads.items.copy()
     reads[schedule.reads.begin[changed]] = state.source[changed]
     return without_dropped_reads(
         schedule._replace(
             cycles=state.cycles,
+            latency=np.where(
+                state.option == NONE, schedule.latency, options.options["latency"][state.option]
+            ),
             reads=schedule.reads._replace(items=reads),
-            demands=_with_options(schedule.demands, state.options.demands, state.option),
+            demands=_with_options(schedule.demands, options.demands, state.option),
         )
     )
 
@@ -290,9 +294,9 @@ def _with_options(before: Demands, options: Demands, option: Ints) -> Demands:
     is_changed = option != NONE
     first = np.where(is_changed, options.begin[option] + before.items.size, before.begin[:-1])
     length = np.where(is_changed, np.diff(options.begin)[option], np.diff(before.begin))
-    items = ranges_of(np.append(before.items, options.items), first, length)
-    amounts = ranges_of(np.append(before.amounts, options.amounts), first, length)
-    return Demands(items.begin, items.items, amounts.items)
+    of_both = (np.append(*both) for both in zip(before[1:], options[1:], strict=True))
+    columns = [ranges_of(column, first, length) for column in of_both]
+    return Demands(columns[0].begin, *(column.items for column in columns))
 
 
 def _bypass_dram(state: _Bypass, moves: Ints, count: int, most: int) -> int:
@@ -355,18 +359,20 @@ def _load_from_scratchpad(state: _Bypass, act: int, new: int) -> int:
             if found.option == NONE:
                 continue
             ends, size = state.ends[holder], taken(schedule, holder, memory)
-            cost = max(0, found.end - ends) * schedule.bytes[holder]
+            sent = found.end - options.options[found.option].latency
+            cost = max(0, sent - ends) * schedule.bytes[holder]
             if cost >= best_cost:
                 continue
-            if cost == 0 or has_capacity(occupancy, state.limit, memory, ends, found.end, size):
+            if cost == 0 or has_capacity(occupancy, state.limit, memory, ends, sent, size):
                 best, best_cost, booking = holder, cost, found
     if best == NONE:
         _hold(state, act, 1)
         return 0
-    _fill(state, best, state.ends[best], booking.end, 1)
+    sent = booking.end - options.options[booking.option].latency
+    _fill(state, best, state.ends[best], sent, 1)
     _fill(state, new, state.begins[new], booking.start, -1)
     hold(options.demands, usage, booking.option, booking.start, booking.end, 1)
-    state.ends[best] = max(state.ends[best], booking.end)
+    state.ends[best] = max(state.ends[best], sent)
     state.first_use[best] = min(state.first_use[best], booking.start)
     state.begins[new], state.valid[new] = booking.start, booking.end
     state.start[act], state.cycles[act] = booking.start, booking.end - booking.start

@@ -9,7 +9,9 @@ from spmilp.solvers.schedule.kernels.timeline cimport CTimeline, occupy, step_at
 
 ctypedef struct Direction:
     CRows opens
+    long long* late
     CRows closes
+    long long* early
     CRows before
     CRows earlier
     long long* overwrites
@@ -22,6 +24,7 @@ ctypedef struct Pass:
     long long* limit
     CTimeline usage
     CTimeline occupancy
+    unsigned char* stays_held
     long long* old
     long long* earliest
     long long* found
@@ -39,6 +42,7 @@ cdef extern from *:
 cdef bint _place(
     Pass* state, long long* sequence, long long count, long long* due
 ) noexcept nogil
+cdef void _hold_as_before(Pass* state, long long act, long long sign) noexcept nogil
 cdef void _count(
     Pass* state, long long residency, long long first, long long until, long long sign
 ) noexcept nogil
@@ -46,5 +50,5 @@ cdef long long _own_bytes(Pass* state, long long residency) noexcept nogil
 cdef void _open(Pass* state, long long residency, long long start, long long end) noexcept nogil
 cdef void _close(Pass* state, long long residency, long long end) noexcept nogil
 cdef long long _precedence_ready(Pass* state, long long act) noexcept nogil
-@cython.locals(need=cython.longlong, is_held=cython.bint)
+@cython.locals(need=cython.longlong, is_held=cython.bint, late="long long*")
 cdef long long _capacity_ready(Pass* state, long long act, long long ready) noexcept nogil

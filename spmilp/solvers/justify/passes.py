@@ -16,6 +16,12 @@ held from one activity to another. They are respected in one of two ways, see :c
 
 Both passes are the same kernel: a backward pass is a forward pass in mirrored time, in which the
 makespan comes first. Only what activities do to residencies is exchanged, see :class:`_Direction`.
+
+No pass lengthens a schedule, because each activity still finds its old cycles free: those placed
+before it had what it needs before it, and only move away from it. Where activities hold a resource
+from unequal times after that by which they are in order (engines of unequal setup on a link, routes
+of unequal latency on a channel), that is not so: such a resource stays held at the old cycles until
+an activity has its new ones.
 """
 
 from typing import NamedTuple
@@ -61,18 +67,21 @@ def forward_pass_by(before: TimedSchedule, memories: Memories, due: Ints) -> Tim
     Most attempts to change a plan show soon after the change that they do not pay.
     """
     schedule = before.schedule
+    closes, early = _with_unread(schedule)
     direction = _Direction(
         opens=schedule.fills,
-        closes=_with_unread(schedule, schedule.reads),
+        late=np.zeros(schedule.fills.items.size, np.int64),
+        closes=closes,
+        early=early,
         before=schedule.before,
         earlier=memories.reuse.earlier,
         overwrites=schedule.overwrites,
         is_open=schedule.filler == NONE,
         stays=schedule.lasting != 0,
     )
-    earliest = np.zeros(due.size, np.int64)
-    state = _state(schedule, direction, memories, before.start, before.lifetimes()[1], earliest)
-    is_in_time = _place_all(state, np.argsort(before.start, kind="stable"), due)
+    earliest, start = np.zeros(due.size, np.int64), before.start
+    state = _state(schedule, direction, memories, start, before.lifetimes()[1], earliest, earliest)
+    is_in_time = _place_all(state, np.argsort(start, kind="stable"), due)
     return timed(schedule, state.found) if is_in_time else None
 
 
@@ -90,9 +99,12 @@ def backward_pass(
         makespan.
     """
     schedule, last = before.schedule, before.makespan
+    opens, late = _with_unread(schedule)
     direction = _Direction(
-        opens=_with_unread(schedule, schedule.reads),
+        opens=opens,
+        late=late,
         closes=schedule.fills,
+        early=np.zeros(schedule.fills.items.size, np.int64),
         before=schedule.after,
         earlier=memories.reuse.later,
         overwrites=schedule.overwritten_by,
@@ -102,18 +114,26 @@ def backward_pass(
     end = before.start + schedule.cycles
     begins, _ = before.lifetimes()
     earliest = np.zeros(end.size, np.int64) if due is None else last - due
-    state = _state(schedule, direction, memories, last - end, last - begins, earliest)
-    _place_all(state, np.argsort(-end, kind="stable"), np.full(end.size, NEVER))
+    mirrored = schedule._replace(demands=schedule.demands.mirrored())
+    sent, until = end - schedule.latency, last - begins
+    state = _state(mirrored, direction, memories, last - end, until, earliest, schedule.latency)
+    _place_all(state, np.argsort(-sent, kind="stable"), np.full(end.size, NEVER))
     return TimedSchedule(schedule, last - state.found - schedule.cycles, last)
 
 
-def _with_unread(schedule: PartialOrderSchedule, reads: Rows) -> Rows:
-    """Return what activities read, and with it what they fill and nobody reads."""
+def _with_unread(schedule: PartialOrderSchedule) -> tuple[Rows, Ints]:
+    """Return what activities read, and with it what they fill and nobody reads.
+
+    And for how long they need each of these no more before their end.
+    """
+    reads = schedule.reads
     unread = np.flatnonzero(np.diff(schedule.readers.begin)[schedule.fills.items] == 0)
     owners = owners_of(schedule.fills)[unread]
     added = np.cumsum(np.bincount(owners, minlength=schedule.cycles.size))
-    items = np.insert(reads.items, reads.begin[owners + 1], schedule.fills.items[unread])
-    return Rows(reads.begin + np.concatenate(([0], added)), items)
+    places = reads.begin[owners + 1]
+    items = np.insert(reads.items, places, schedule.fills.items[unread])
+    early = np.insert(schedule.latency[owners_of(reads)], places, 0)
+    return Rows(reads.begin + np.concatenate(([0], added)), items), early
 
 
 class _Direction(NamedTuple):
@@ -125,6 +145,9 @@ class _Direction(NamedTuple):
         The residencies that each activity is the first to need, or one of the first, and those that
         it is one of the last to need: forward what it fills and what it reads, backward what it
         reads and what it fills. What nobody reads is opened and closed by the one that fills it.
+    late, early
+        By how many cycles an activity opens each later than at its start, and closes each before
+        its end.
     before
         Tasks that each activity follows without data.
     earlier, overwrites
@@ -135,7 +158,9 @@ class _Direction(NamedTuple):
     """
 
     opens: Rows
+    late: Ints
     closes: Rows
+    early: Ints
     before: Rows
     earlier: Rows
     overwrites: Ints
@@ -152,6 +177,8 @@ class _State(NamedTuple):
         Of each memory, see :class:`Memories`.
     usage, occupancy
         What resources carry, and the bytes in use.
+    stays_held
+        The resources that activities hold at their old cycles until they are placed.
     old, earliest, found
         Of each activity the start before, the earliest start allowed, and the new one.
     opened, released
@@ -169,6 +196,7 @@ class _State(NamedTuple):
     limit: Ints
     usage: Timeline
     occupancy: Timeline
+    stays_held: Flags
     old: Ints
     earliest: Ints
     found: Ints
@@ -187,14 +215,22 @@ def _state(
     old: Ints,
     until: Ints,
     earliest: Ints,
+    behind: Ints,
 ) -> _State:
-    count = schedule.filler.size
+    """Return a pass before its first activity; their order is by ``behind`` after their start."""
+    count, demands = schedule.filler.size, schedule.demands
+    after = demands.late - behind[owners_of(demands.rows)]
+    least = np.full(schedule.capacity.size, NEVER)
+    np.minimum.at(least, demands.items, after)
+    stays_held = np.zeros(least.size, np.bool_)
+    stays_held[demands.items[after > least[demands.items]]] = True
     return _State(
         schedule=schedule,
         direction=direction,
         limit=memories.limit,
         usage=profiles_of_resources(schedule),
         occupancy=profiles_of_memories(schedule, memories.limit.size),
+        stays_held=stays_held,
         old=old,
         earliest=earliest,
         found=np.zeros(old.size, np.int64),
@@ -225,10 +261,13 @@ def _place(state: _State, sequence: Ints, count: int, due: Ints) -> bool:
             state.since[residency] = 0
             _count(state, residency, 0, state.until[residency], 1)
     for place in range(count):
+        _hold_as_before(state, sequence[place], 1)
+    for place in range(count):
         act = sequence[place]
         cycles = schedule.cycles[act]
         if cycles == 0:
             continue
+        _hold_as_before(state, act, -1)
         ready = _capacity_ready(state, act, _precedence_ready(state, act))
         usage = timeline_in(state.usage)
         start = earliest_start(schedule.demands, schedule.capacity, usage, act, cycles, ready)
@@ -236,11 +275,24 @@ def _place(state: _State, sequence: Ints, count: int, due: Ints) -> bool:
             return False
         hold(schedule.demands, usage, act, start, start + cycles, 1)
         state.found[act] = start
+        end = start + cycles
         for i in range(direction.opens.begin[act], direction.opens.begin[act + 1]):
-            _open(state, direction.opens.items[i], start, start + cycles)
+            _open(state, direction.opens.items[i], start + direction.late[i], end)
         for i in range(direction.closes.begin[act], direction.closes.begin[act + 1]):
-            _close(state, direction.closes.items[i], start + cycles)
+            _close(state, direction.closes.items[i], end - direction.early[i])
     return True
+
+
+def _hold_as_before(state: _State, act: int, sign: int) -> None:
+    """Take what stays held at an activity's old cycles, or give it back with ``sign`` -1."""
+    schedule, demands = schedule_in(state.schedule), state.schedule.demands
+    if schedule.cycles[act] > 0:
+        for i in range(demands.begin[act], demands.begin[act + 1]):
+            if state.stays_held[demands.items[i]]:
+                first = state.old[act] + demands.late[i]
+                until = state.old[act] + schedule.cycles[act] - demands.early[i]
+                amount = sign * demands.amounts[i]
+                occupy(timeline_in(state.usage), demands.items[i], first, until, amount)
 
 
 def _count(state: _State, residency: int, first: int, until: int, sign: int) -> None:
@@ -296,12 +348,12 @@ def _precedence_ready(state: _State, act: int) -> int:
     for i in range(direction.closes.begin[act], direction.closes.begin[act + 1]):
         ready = max(ready, state.opened[direction.closes.items[i]])
     for i in range(direction.opens.begin[act], direction.opens.begin[act + 1]):
-        residency = direction.opens.items[i]
+        residency, late = direction.opens.items[i], direction.late[i]
         # Others that need a value that is overwritten in place are placed, and end before.
         if direction.overwrites[residency] != NONE:
-            ready = max(ready, state.released[direction.overwrites[residency]])
+            ready = max(ready, state.released[direction.overwrites[residency]] - late)
         for j in range(direction.earlier.begin[residency], direction.earlier.begin[residency + 1]):
-            ready = max(ready, state.released[direction.earlier.items[j]])
+            ready = max(ready, state.released[direction.earlier.items[j]] - late)
     return ready
 
 
@@ -311,26 +363,26 @@ def _capacity_ready(state: _State, act: int, ready: int) -> int:
     They have it from there until its old start, or until others hold that already; from then on,
     wherever others are placed.
     """
-    opens, memory_of = state.direction.opens, state.schedule.memory
+    opens, late, memory_of = state.direction.opens, state.direction.late, state.schedule.memory
     occupancy = timeline_in(state.occupancy)
     steps = occupancy.steps
     for i in range(opens.begin[act], opens.begin[act + 1]):
         memory = memory_of[opens.items[i]]
-        free_from = min(state.old[act], state.since[opens.items[i]])
-        if ready >= free_from or state.limit[memory] == NEVER:
+        free_from = min(state.old[act] + late[i], state.since[opens.items[i]])
+        if ready + late[i] >= free_from or state.limit[memory] == NEVER:
             continue
         need = 0
         for j in range(opens.begin[act], opens.begin[act + 1]):
             other = opens.items[j]
-            is_held = min(state.old[act], state.since[other]) < free_from
+            is_held = min(state.old[act] + late[j], state.since[other]) < free_from
             if memory_of[other] == memory and not is_held:
                 need += _own_bytes(state, other)
         step = step_at(occupancy, memory, free_from - 1)
         first = occupancy.resources[memory].begin
-        while ready < free_from and step >= first:
+        while ready + late[i] < free_from and step >= first:
             if steps[step].load + need > state.limit[memory]:
                 break
             free_from = steps[step].time
             step -= 1
-        ready = max(ready, free_from)
+        ready = max(ready, free_from - late[i])
     return ready

@@ -87,8 +87,9 @@ def earliest_start(
     # They are asked in turn until all agree.
     while agreed < past - first:
         resource = demands.items[asked]
-        spare = capacity[resource] - demands.amounts[asked]
-        found = earliest_gap(usage, resource, start, cycles, spare)
+        late, spare = demands.late[asked], capacity[resource] - demands.amounts[asked]
+        held = cycles - late - demands.early[asked]
+        found = earliest_gap(usage, resource, start + late, held, spare) - late
         agreed = agreed + 1 if found == start else 1
         start = found
         asked = asked + 1 if asked + 1 < past else first
@@ -96,9 +97,10 @@ def earliest_start(
 
 
 def hold(demands: Demands, usage: Timeline, one: int, start: int, end: int, sign: int) -> None:
-    """Take what an activity demands from ``start`` to ``end``, or give it back with ``sign`` -1."""
+    """Take what an activity demands between its start and end, or give it back: ``sign`` -1."""
     for i in range(demands.begin[one], demands.begin[one + 1]):
-        occupy(usage, demands.items[i], start, end, sign * demands.amounts[i])
+        first, until = start + demands.late[i], end - demands.early[i]
+        occupy(usage, demands.items[i], first, until, sign * demands.amounts[i])
 
 
 def earliest_option(tables: OptionTables, capacity: Ints, usage: Timeline, copy: Copy) -> Booking:

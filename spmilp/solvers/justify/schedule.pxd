@@ -8,9 +8,12 @@ ctypedef struct CDemands:
     long long* begin
     long long* items
     long long* amounts
+    long long* late
+    long long* early
 
 ctypedef struct CSchedule:
     long long* cycles
+    long long* latency
     CDemands demands
     long long* capacity
     CRows reads

@@ -2,7 +2,8 @@
 
 An *activity* is a task or a transfer, tasks first. It reads residencies and fills others; a task
 fills its scratch, too. A residency lasts from the start of the activity that fills it (or from
-cycle 0) until the last activity has ended that reads or fills it, or until all ends if it has to.
+cycle 0) until the last activity is through with it that reads or fills it, or until all ends if it
+has to. A task reads until its end, a transfer until all is sent, its latency before its end.
 
 The .pxd has the tuples that kernels read for C, with the same fields.
 """
@@ -29,7 +30,7 @@ def pools_of(machine: Machine) -> tuple[tuple[CoreIdx, ...], ...]:
 
 
 class Demands(NamedTuple):
-    """What each of many activities, or of many ways to send something, holds while it runs.
+    """What each of many activities, or of many ways to send something, holds and when.
 
     Attributes
     ----------
@@ -38,16 +39,39 @@ class Demands(NamedTuple):
         engines, then links.
     amounts
         How much of each it holds; rates are in a unit of which all are whole multiples.
+    late, early
+        By how many cycles it holds each later than from its start, and no more before its end.
     """
 
     begin: Ints
     items: Ints
     amounts: Ints
+    late: Ints
+    early: Ints
 
     @property
     def rows(self) -> Rows:
         """The resources alone."""
         return Rows(self.begin, self.items)
+
+    def mirrored(self) -> "Demands":
+        """Return the demands in mirrored time."""
+        return self._replace(late=self.early, early=self.late)
+
+
+def demands_of_transfers(
+    rows: Rows, amounts: Ints, setup: Ints, latency: Ints, is_pipelined: Flags
+) -> Demands:
+    """Return what transfers hold: each a channel, and behind it the links.
+
+    Links are held for the bytes alone, the channel from the start, if its engine is not pipelined
+    until the end. ``setup``, ``latency`` and ``is_pipelined`` are those of each transfer.
+    """
+    owners, is_link = owners_of(rows), np.ones(rows.items.size, np.bool_)
+    is_link[rows.begin[:-1]] = False
+    late = np.where(is_link, setup[owners], 0)
+    early = np.where(is_link | is_pipelined[owners], latency[owners], 0)
+    return Demands(rows.begin, rows.items, amounts, late, early)
 
 
 class PartialOrderSchedule(NamedTuple):
@@ -57,6 +81,8 @@ class PartialOrderSchedule(NamedTuple):
     ----------
     cycles
         Of each activity; 0 for a transfer that was dropped, which reads nothing.
+    latency
+        Of each activity: how long before its end it reads no more; 0 for tasks.
     demands, capacity
         The resources that each activity holds, and what there is of each resource.
     reads, fills
@@ -83,6 +109,7 @@ class PartialOrderSchedule(NamedTuple):
     """
 
     cycles: Ints
+    latency: Ints
     demands: Demands
     capacity: Ints
     reads: Rows
@@ -155,7 +182,8 @@ class TimedSchedule:
         filled = schedule.filler != NONE
         begins = np.where(filled, self.start[schedule.filler], 0)
         ends = np.where(filled, finish[schedule.filler], 1)
-        np.maximum.at(ends, owners_of(schedule.readers), finish[schedule.readers.items])
+        sent = finish - schedule.latency
+        np.maximum.at(ends, owners_of(schedule.readers), sent[schedule.readers.items])
         return begins, np.where(schedule.lasting, np.maximum(ends, self.makespan), ends)
 
 

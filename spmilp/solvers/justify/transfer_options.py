@@ -10,9 +10,9 @@ import numpy as np
 from spmilp.cached import cached
 from spmilp.machine.machine import Machine
 from spmilp.problem.problem import Problem
-from spmilp.solvers.justify.schedule import Demands, pools_of
+from spmilp.solvers.justify.schedule import Demands, demands_of_transfers, pools_of
 from spmilp.solvers.schedule.kernels.plan_columns import PlanColumns
-from spmilp.solvers.schedule.kernels.records import Ints, Table, ranges_of
+from spmilp.solvers.schedule.kernels.records import Ints, Rows, Table, ranges_of
 from spmilp.solvers.schedule.kernels.tables import (
     MOST_MEMORIES_WITH_ALL_PAIRS,
     MachineTables,
@@ -22,10 +22,11 @@ from spmilp.solvers.schedule.kernels.tables import (
 
 
 class EngineUse(NamedTuple):
-    """An engine on a route: the cycles of its setup and the latency, and its rate times a scale."""
+    """An engine on a route: its setup, the latency, and its rate times a scale."""
 
     engine: int
-    fixed: int
+    setup: int
+    latency: int
     rate: int
 
 
@@ -103,13 +104,15 @@ def _demands(tables: MachineTables, first_engine: int) -> Demands:
     lengths = tables.pairs["options_to"] - tables.pairs["options_from"]
     pair = np.repeat(np.arange(lengths.size), lengths)
     first, past = tables.pairs["links_from"][pair], tables.pairs["links_to"][pair]
-    links = ranges_of(tables.links, first, past - first)
+    links, options = ranges_of(tables.links, first, past - first), tables.options
     at = links.begin[:-1]
-    return Demands(
+    rows = Rows(
         begin=links.begin + np.arange(links.begin.size),
-        items=first_engine + np.insert(links.items, at, tables.options["engine"]),
-        amounts=np.insert(np.repeat(tables.options["rate"], past - first), at, 1),
+        items=first_engine + np.insert(links.items, at, options["engine"]),
     )
+    amounts = np.insert(np.repeat(options["rate"], past - first), at, 1)
+    is_pipelined = tables.resources["pipelined"][options["engine"]] != 0
+    return demands_of_transfers(rows, amounts, options["setup"], options["latency"], is_pipelined)
 
 
 WHOLE, PART, AT_PLACE = range(3)

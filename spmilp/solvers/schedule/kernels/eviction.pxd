@@ -86,7 +86,8 @@ cdef double _with_waiting(
 ) noexcept nogil
 
 @cython.locals(
-    _=cython.longlong, end=cython.longlong, until=cython.longlong, there=cython.longlong
+    _=cython.longlong, end=cython.longlong, until=cython.longlong, there=cython.longlong,
+    option=cython.longlong
 )
 cdef long long _end_of_stores(
     State* state, long long memory, long long first, long long last

@@ -301,7 +301,11 @@ def _end_of_stores(state: ScheduleState, memory: int, first: int, last: int) -> 
         if prices[block].store == TO_BE_TIMED:
             holder = blocks[block].holder
             held = residency_at(state.residencies, holder)
-            _, _, until = earliest_transfer(state, held.slice, holder, there, held.valid, NEVER)
+            option, _, until = earliest_transfer(
+                state, held.slice, holder, there, held.valid, NEVER
+            )
+            if option != NONE:
+                until -= state.options[option].latency
             prices[block].store = until
         end = max(end, prices[block].store)
     return end

@@ -51,7 +51,7 @@ def plan_of(
         If a bounded DRAM is too small for the tensors and what is spilled to it.
     """
     tensors, residencies = dram_addresses(problem, residencies_of(columns))
-    placements, transfers = placements_of(columns), transfers_of(columns)
+    placements, transfers = placements_of(columns), transfers_of(problem.machine, columns)
     measures = measure(problem, placements, residencies, transfers)
     return Plan(
         placements=placements,
@@ -81,6 +81,7 @@ def columns_of(problem: Problem, state: ScheduleState) -> PlanColumns:
         scratch=number[tasks["scratch"]],
         start=np.concatenate((tasks["start"], moves["start"])),
         end=np.concatenate((tasks["end"], moves["end"])),
+        sent=moves["sent"].copy(),
         reads=_reads(state, number),
         fills=_fills(state, number),
         moved=moves["slice"].copy(),

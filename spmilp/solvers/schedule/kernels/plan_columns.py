@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spmilp.cached import cached
+from spmilp.machine.machine import Machine
 from spmilp.plan.plan import Placement, Plan, Residency, Transfer
 from spmilp.problem.problem import Problem
 from spmilp.solvers.schedule.kernels.records import NONE, Ints, Rows, numbers, rows_of
@@ -47,6 +48,8 @@ class PlanColumns(NamedTuple):
         Of each task, with the residency of its scratch bytes.
     start, end
         Of each activity.
+    sent
+        Of each transfer, when its last byte has left the source.
     reads, fills
         The residencies that each activity reads, and fills; for a task, its scratch comes last.
     moved, engine, routes
@@ -59,6 +62,7 @@ class PlanColumns(NamedTuple):
     scratch: Ints
     start: Ints
     end: Ints
+    sent: Ints
     reads: Rows
     fills: Rows
     moved: Ints
@@ -92,6 +96,7 @@ def columns_of_plan(plan: Plan) -> PlanColumns:
         scratch=_or_none(one.scratch for one in placements),
         start=numbers(one.start for one in activities),
         end=numbers(one.end for one in activities),
+        sent=numbers(one.sent for one in transfers),
         reads=rows_of([*(one.reads for one in placements), *((one.source,) for one in transfers)]),
         fills=rows_of([*map(_filled_by, placements), *(one.destinations for one in transfers)]),
         moved=numbers(one.slice for one in transfers),
@@ -161,14 +166,16 @@ def placements_of(columns: PlanColumns) -> tuple[Placement, ...]:
     )
 
 
-def transfers_of(columns: PlanColumns) -> tuple[Transfer, ...]:
+def transfers_of(machine: Machine, columns: PlanColumns) -> tuple[Transfer, ...]:
     """Return the transfers of a plan; an engine never has more at a time than channels."""
     tasks = columns.tasks
     engine = columns.engine.tolist()
     start, end = columns.start[tasks:].tolist(), columns.end[tasks:].tolist()
+    sent = columns.sent.tolist()
+    busy = (machine.engines[e].busy_until(s, a) for e, s, a in zip(engine, sent, end, strict=True))
     sources = columns.reads.items[columns.reads.begin[tasks:-1]].tolist()
     destinations = lists_in(Rows(columns.fills.begin[tasks:], columns.fills.items))
-    channels = least_free_numbers(zip(engine, start, end, strict=True))
+    channels = least_free_numbers(zip(engine, start, busy, strict=True))
     rows = zip(columns.moved.tolist(), sources, destinations, lists_in(columns.routes), strict=True)
     return tuple(
         Transfer(
@@ -179,6 +186,7 @@ def transfers_of(columns: PlanColumns) -> tuple[Transfer, ...]:
             engine=engine[index],
             channel=channels[index],
             start=start[index],
+            sent=sent[index],
             end=end[index],
             route=route,
         )

@@ -61,7 +61,7 @@ RESIDENCY = (
     *("slice", "memory", "offset", "bytes", "start", "valid", "end"),
     *("filled_by_task", "filled_by_transfer", "overwrites", "alive", "following", "pinned"),
 )
-TRANSFER = ("slice", "source", "destination", "engine", "start", "end")
+TRANSFER = ("slice", "source", "destination", "engine", "start", "sent", "end")
 PRICE = np.dtype(
     [
         (field, np.float64 if field == "cost" else np.int64)

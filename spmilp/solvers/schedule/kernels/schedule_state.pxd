@@ -73,7 +73,8 @@ ctypedef struct Pair:
 
 ctypedef struct Option:
     long long engine
-    long long fixed
+    long long setup
+    long long latency
     long long rate
 
 ctypedef struct Resource:
@@ -83,6 +84,7 @@ ctypedef struct Resource:
     long long shapes
     long long congruence
     long long multicast
+    long long pipelined
 
 ctypedef struct ResidencyRow:
     long long slice
@@ -105,6 +107,7 @@ ctypedef struct TransferRow:
     long long destination
     long long engine
     long long start
+    long long sent
     long long end
 
 ctypedef struct Price:

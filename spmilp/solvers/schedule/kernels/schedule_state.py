@@ -146,13 +146,13 @@ class ScheduleState(NamedTuple):
     ``pairs``
         ``options_from`` of ``options``, ``links_from`` of ``links``.
     ``options``
-        transfer options: an ``engine`` with ``fixed`` cycles and a scaled ``rate``.
+        transfer options: an ``engine`` with its ``setup``, the ``latency``, and a scaled ``rate``.
     ``links``
         the links of each pair's route, as rows of ``resources``.
     ``resources``
         the engines, then the links: ``capacity`` in channels or scaled bytes per cycle; for engines
         the ``longest`` transfer, ``dimensions`` and the bits of ``shapes`` that matter to it, the
-        ``congruence``, and whether they can ``multicast``.
+        ``congruence``, and whether they can ``multicast`` and are ``pipelined``.
     ``residencies``
         ``slice`` held (-1 for scratch), ``memory``, ``offset``, ``bytes``,
         ``start``, the cycle from which it is ``valid``, the ``end`` of its last use so far,
@@ -160,7 +160,7 @@ class ScheduleState(NamedTuple):
         place, whether it is ``alive``, the ``following``
         residency of the same slice, and the task by which it is ``pinned``.
     ``transfers``
-        ``slice``, ``source``, ``destination``, ``engine``, ``start``, ``end``.
+        ``slice``, ``source``, ``destination``, ``engine``, ``start``, ``sent``, ``end``.
     ``prices``
         of the blocks of the memory in which bytes are wanted: from when each could be free
         (``free_from``, ``NEVER`` if it must stay), what evicting its holder costs (``cost``), and

@@ -94,7 +94,7 @@ def _pair_tables(
     pair_at = np.full((len(machine.memories), len(machine.memories)), NONE, np.int64)
     rate_of_engines = [int(engine.rate * scale) for engine in machine.engines]
     rate_of_links = [int(link.rate * scale) for link in machine.links]
-    options: list[tuple[int, int, int]] = []
+    options: list[tuple[int, int, int, int]] = []
     options_from = [0]
     links: list[list[int]] = []
     for source, destination in sorted(set(pairs)):
@@ -106,14 +106,14 @@ def _pair_tables(
         links.append([len(machine.engines) + link for link in route.links])
         slowest = min((rate_of_links[link] for link in route.links), default=NO_LIMIT)
         for engine in engines:
-            fixed = machine.engines[engine].setup + route.latency
-            options.append((engine, fixed, min(rate_of_engines[engine], slowest)))
+            rate = min(rate_of_engines[engine], slowest)
+            options.append((engine, machine.engines[engine].setup, route.latency, rate))
         options_from.append(len(options))
     rows = table(len(links), "options_from", "options_to", "links_from", "links_to")
     links_from, every_link = rows_of(links)
     set_ranges(rows, "options", numbers(options_from))
     set_ranges(rows, "links", links_from)
-    every_option = table(len(options), "engine", "fixed", "rate")
+    every_option = table(len(options), "engine", "setup", "latency", "rate")
     every_option[:] = options
     return pair_at, rows, every_option, every_link
 
@@ -160,7 +160,7 @@ def shared_memory_beside(machine: Machine, memory: MemoryIdx) -> MemoryIdx:
         for ends in ((memory, other), (other, memory)):
             route, able = routes.between(*ends), routes.engines_for(*ends)
             every = [transfer_cycles(machine.engines[e], route, USUAL) for e in able if route]
-            cycles += min(every, default=NO_LIMIT)
+            cycles += min((one.arrived for one in every), default=NO_LIMIT)
         return cycles
 
     shared = (
@@ -185,7 +185,7 @@ def alignment_of(machine: Machine, memory: MemoryIdx) -> int:
 def _resource_table(machine: Machine, scale: int) -> Table:
     resources = table(
         len(machine.engines) + len(machine.links),
-        *("capacity", "longest", "dimensions", "shapes", "congruence", "multicast"),
+        *("capacity", "longest", "dimensions", "shapes", "congruence", "multicast", "pipelined"),
     )
     for engine in machine.engines:
         resources[engine.index] = (
@@ -195,9 +195,10 @@ def _resource_table(machine: Machine, scale: int) -> Table:
             shape_mask(engine.controller),
             lcm(engine.congruence, unit_of(engine.controller)),
             engine.multicast,
+            engine.pipelined,
         )
     for link in machine.links:
-        resources[len(machine.engines) + link.index] = (int(link.rate * scale), 0, 0, 0, 1, 0)
+        resources[len(machine.engines) + link.index] = (int(link.rate * scale), 0, 0, 0, 1, 0, 0)
     return resources
 
 

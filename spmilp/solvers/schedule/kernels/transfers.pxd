@@ -38,7 +38,8 @@ from spmilp.solvers.schedule.kernels.timeline cimport earliest_gap, occupy
 
 ctypedef struct CMulticast:
     long long engine
-    long long fixed
+    long long setup
+    long long latency
     long long rate
     long long links
     long long start
@@ -50,7 +51,9 @@ cdef long long LATER
 cdef bint can_copy(
     Resource* engine, long long size, long long shape, long long offset
 ) noexcept nogil
+@cython.locals(sending=cython.longlong)
 cdef long long cycles_of_copy(Option* option, long long size, long long scale) noexcept nogil
+cdef long long busy_for(Resource* engine, long long cycles, long long latency) noexcept nogil
 cdef long long cycles_on_idle_hardware(
     State* state, long long source, long long target, long long size
 ) noexcept nogil
@@ -82,7 +85,7 @@ cdef long long transfer(
 ) noexcept nogil
 cdef (long long, long long) write_down(
     State* state, long long slice_, long long source, long long destination, long long engine,
-    long long start, long long end
+    long long start, long long sent, long long end
 ) noexcept nogil
 cdef void fill(State* state, long long residency, long long move) noexcept nogil
 

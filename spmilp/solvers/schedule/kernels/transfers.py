@@ -1,4 +1,4 @@
-"""Transfers: engine, cycles and what they hold on the links; one for several memories. Compiled.
+"""Transfers: engine, cycles and what they hold when; one for several memories. Compiled.
 
 What an engine can copy, and in how many cycles, is decided here for all kernels. Further memories,
 those of other tasks that will read a slice, get it by the same transfer only where bytes are free
@@ -19,7 +19,8 @@ class _Multicast(NamedTuple):
     """A transfer over the first ``links`` of ``state.cast_links``; all cycles without a rate."""
 
     engine: int
-    fixed: int
+    setup: int
+    latency: int
     rate: int
     links: int
     start: int
@@ -79,8 +80,13 @@ def can_copy(engine: Any, size: int, shape: int, offset: int) -> bool:
 
 def cycles_of_copy(option: Any, size: int, scale: int) -> int:
     """Return the cycles of a copy by a transfer option, a row of the table of options."""
-    cycles: int = option.fixed + (size * scale + option.rate - 1) // option.rate
-    return cycles
+    sending: int = (size * scale + option.rate - 1) // option.rate
+    return option.setup + sending + option.latency
+
+
+def busy_for(engine: Any, cycles: int, latency: int) -> int:
+    """Return for how long a transfer keeps a channel of an engine, its row, busy."""
+    return cycles - latency if engine.pipelined else cycles
 
 
 def cycles_on_idle_hardware(state: ScheduleState, source: int, target: int, size: int) -> int:
@@ -162,15 +168,17 @@ def _first_start(
     timeline = timeline_in(state.timeline)
     taken, route = option_at(state.options, option), pair_row_at(state.pairs, pair)
     resources = route.links_to - route.links_from + 1
+    busy = busy_for(resource_at(state.resources, taken.engine), cycles, taken.latency)
+    setup, sending = taken.setup, cycles - taken.setup - taken.latency
     start, asked, agreed = ready, 0, 0
     while agreed < resources and start < too_late:
         if asked == 0:
-            resource = taken.engine
-            spare = state.resources[resource].capacity - 1
+            spare = state.resources[taken.engine].capacity - 1
+            found = earliest_gap(timeline, taken.engine, start, busy, spare)
         else:
             resource = state.links[route.links_from + asked - 1]
             spare = state.resources[resource].capacity - taken.rate
-        found = earliest_gap(timeline, resource, start, cycles, spare)
+            found = earliest_gap(timeline, resource, start + setup, sending, spare) - setup
         agreed = agreed + 1 if found == start else 1
         start = found
         asked = asked + 1 if asked + 1 < resources else 0
@@ -190,11 +198,12 @@ def transfer(
     there, here = state.residencies[source].memory, state.residencies[destination].memory
     route = pair_row_at(state.pairs, _pair(state, there, here))
     taken = option_at(state.options, option)
-    _, stop = write_down(state, slice_, source, destination, taken.engine, start, end)
+    begin, sent = start + taken.setup, end - taken.latency
+    _, stop = write_down(state, slice_, source, destination, taken.engine, start, sent, end)
     if stop != DONE:
         return stop
     for entry in range(route.links_from, route.links_to):
-        if not occupy(timeline_in(state.timeline), state.links[entry], start, end, taken.rate):
+        if not occupy(timeline_in(state.timeline), state.links[entry], begin, sent, taken.rate):
             return TIMELINE_FULL
     return DONE
 
@@ -206,6 +215,7 @@ def write_down(
     destination: int,
     engine: int,
     start: int,
+    sent: int,
     end: int,
 ) -> tuple[int, int]:
     """Write a transfer down, but not what it holds on the links; return it, and why it stopped."""
@@ -213,7 +223,8 @@ def write_down(
     if new == state.rows.transfers:
         return NONE, TRANSFERS_FULL
     state.counts[COUNT_TRANSFERS] = new + 1
-    if not occupy(timeline_in(state.timeline), engine, start, end, 1):
+    busy = busy_for(resource_at(state.resources, engine), end - start, end - sent)
+    if not occupy(timeline_in(state.timeline), engine, start, start + busy, 1):
         return NONE, TIMELINE_FULL
     moved = transfer_at(state.transfers, new)
     moved.slice = slice_
@@ -221,10 +232,11 @@ def write_down(
     moved.destination = destination
     moved.engine = engine
     moved.start = start
+    moved.sent = sent
     moved.end = end
     fill(state, destination, new)
     came_from = residency_at(state.residencies, source)
-    came_from.end = max(came_from.end, end)
+    came_from.end = max(came_from.end, sent)
     return new, DONE
 
 
@@ -314,7 +326,7 @@ def earliest_finish_core(state: ScheduleState, task: int) -> int:
             if option.rate != rate:
                 rate = option.rate
                 moving = _cycles_of_all_reads(state, task, rate)
-            loads = reads * option.fixed + moving - memory.loads_saved
+            loads = reads * (option.setup + option.latency) + moving - memory.loads_saved
         end = max(max(ready, there.free), ready + loads) + cycles
         if best == NONE or end < best_end:
             best, best_end = core, end
@@ -405,7 +417,7 @@ def _found(
     there, here = state.residencies[source].memory, state.residencies[destination].memory
     ready = max(state.residencies[destination].start, state.residencies[source].valid)
     taken = option_at(state.options, option)
-    alone = CMulticast(taken.engine, taken.fixed, taken.rate, 0, ready, ready)
+    alone = CMulticast(taken.engine, taken.setup, taken.latency, taken.rate, 0, ready, ready)
     found = _with_route(state, slice_, alone, _pair(state, there, here), option)
     latest = end + (found.end - found.start) // LATER
     if found.end > latest:
@@ -475,33 +487,36 @@ def _with_route(
         if is_new:
             state.cast_links[links] = link
             links += 1
-    fixed = max(before.fixed, state.options[option].fixed)
+    setup, latency = before.setup, max(before.latency, state.options[option].latency)
     rate = min(before.rate, state.options[option].rate)
-    cycles = fixed + (state.slices[slice_].bytes * state.scale + rate - 1) // rate
-    channels = state.resources[before.engine].capacity
+    sending = (state.slices[slice_].bytes * state.scale + rate - 1) // rate
+    cycles = setup + sending + latency
+    engine = resource_at(state.resources, before.engine)
+    busy = busy_for(engine, cycles, latency)
     start = before.start
     while True:
         asked = start
-        start = earliest_gap(timeline, before.engine, start, cycles, channels - 1)
+        start = earliest_gap(timeline, before.engine, start, busy, engine.capacity - 1)
         for i in range(links):
             link = state.cast_links[i]
-            start = earliest_gap(
-                timeline, link, start, cycles, state.resources[link].capacity - rate
-            )
+            spare = state.resources[link].capacity - rate
+            start = earliest_gap(timeline, link, start + setup, sending, spare) - setup
         if start == asked:
-            return CMulticast(before.engine, fixed, rate, links, start, start + cycles)
+            end = start + cycles
+            return CMulticast(before.engine, setup, latency, rate, links, start, end)
 
 
 def _write(
     state: ScheduleState, slice_: int, source: int, destination: int, first: int, found: _Multicast
 ) -> int:
     """Write down a multicast to a residency and to those made since ``first``."""
-    new, stop = write_down(state, slice_, source, destination, found.engine, found.start, found.end)
+    start, sent, end = found.start, found.end - found.latency, found.end
+    new, stop = write_down(state, slice_, source, destination, found.engine, start, sent, end)
     if stop != DONE:
         return stop
+    begin, timeline = start + found.setup, timeline_in(state.timeline)
     for i in range(found.links):
-        link = state.cast_links[i]
-        if not occupy(timeline_in(state.timeline), link, found.start, found.end, found.rate):
+        if not occupy(timeline, state.cast_links[i], begin, sent, found.rate):
             return TIMELINE_FULL
     for one in range(first, state.counts[COUNT_RESIDENCIES]):
         fill(state, one, new)
