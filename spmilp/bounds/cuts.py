@@ -340,8 +340,7 @@ def _port(known: Known, t: int, port: int, found: int) -> int:
         buffer = known.heap.items[size]
         total += known.ports.use[buffer]
         sent = -(-total * known.ports.over[port] // known.ports.rate[port])
-        sent += known.ports.apart[port]
-        best = max(best, sent + known.latest[buffer])
+        best = max(best, sent + known.ports.apart[port] + known.latest[buffer])
         known.latest[buffer] = -1
     return best
 

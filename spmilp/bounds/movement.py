@@ -14,12 +14,7 @@ from numpy.typing import NDArray
 
 from spmilp.cached import Cache, cached
 from spmilp.machine.machine import Link, Machine, MemoryKind
-from spmilp.machine.routes import (
-    dram_transfers,
-    routes_of,
-    transfer_rate,
-    usable_rates,
-)
+from spmilp.machine.routes import dram_transfers, routes_of, transfer_rate, usable_rates
 from spmilp.problem.loads import Load, Share, least_loads
 from spmilp.problem.problem import Buffer, Problem, Task
 from spmilp.units import BufferIdx, Bytes, Cycles, Femtojoules, LinkIdx, MemoryIdx
@@ -40,7 +35,7 @@ class Option(NamedTuple):
     Parameters
     ----------
     setup, latency
-        Cycles before its first byte is on the links, and from its last one until that has arrived.
+        Cycles before its first byte is on the links, and from its last one to its arrival.
     rate
         Bytes per cycle.
     energy
@@ -297,11 +292,8 @@ def least_rate(
 START, END = "before all routes", "behind all routes"
 
 
-class Use(NamedTuple):
-    """What moving some bytes holds at least: rate times cycles of links, and cycles of channels."""
-
-    links: Fraction
-    channels: Fraction
+Uses: TypeAlias = tuple[Fraction, Fraction]
+"""What moving some bytes holds at least: rate times cycles of links, and cycles of channels."""
 
 
 class Store(NamedTuple):
@@ -309,50 +301,39 @@ class Store(NamedTuple):
 
     task: Task
     buffer: Buffer
-    use: Use
+    uses: Uses
 
 
-class DramPassages(NamedTuple):
-    """What all transfers out of a DRAM, into it, or both must pass."""
+class DramTransfers:
+    """All transfers out of a DRAM, into it, or both; each of ``ways`` says whether it leads out.
 
-    out: Passage
-    into: Passage
-    both_ways: Passage
+    Attributes
+    ----------
+    passages
+        Links of which each of them crosses one, and the channels of their engines. A channel is
+        held from the start on, so that only the latency of pipelined ones is apart.
+    """
 
-
-Ways: TypeAlias = tuple[bool, ...]
-"""For each way of transfers, whether it leads out of a DRAM."""
-
-OUT, INTO, BOTH_WAYS = (True,), (False,), (True, False)
-
-
-class _DramTransfers:
-    """All transfers from a DRAM to other memories, to it, or both."""
-
-    def __init__(self, machine: Machine, dram: MemoryIdx, ways: Ways) -> None:
-        self._machine, routes = machine, routes_of(machine)
-        others = [memory.index for memory in machine.memories if memory.index != dram]
+    def __init__(self, machine: Machine, dram: MemoryIdx, ways: Sequence[bool]) -> None:
+        routes, others = routes_of(machine), {m.index for m in machine.memories} - {dram}
         pairs = [(dram, other) if out else (other, dram) for out in ways for other in others]
-        engines = {index for pair in pairs for index in routes.engines_for(*pair)}
-        self._alike = [one for out in ways for one in dram_transfers(routes, dram, outwards=out)]
-        self._engines = [machine.engines[index] for index in sorted(engines)]
-        self._setup = min((engine.setup for engine in self._engines), default=0)
-        self._latency = min((one.route.latency for one in self._alike), default=0)
+        serving = sorted({index for pair in pairs for index in routes.engines_for(*pair)})
+        engines = [machine.engines[index] for index in serving]
+        alike = [one for out in ways for one in dram_transfers(routes, dram, outwards=out)]
+        setup = min((engine.setup for engine in engines), default=0)
+        latency = min((one.route.latency for one in alike), default=0)
+        links = [one.route.links for one in alike]
+        rate = least_rate(machine.links, usable_rates(machine, alike), links)
+        pipelined = {engine.pipelined for engine in engines}
+        channels = Fraction(sum(engine.channels for engine in engines))
+        behind = 0 if False in pipelined else latency
+        self.passages = Passage(rate, setup + latency), Passage(channels, behind)
+        self._beside = setup + (0 if True in pipelined else latency)
+        self._rates = {one.rate for one in alike}
         self.cache = Cache()
 
-    def links(self) -> Passage:
-        """Return links of which each of them crosses one."""
-        routes = [one.route.links for one in self._alike]
-        rate = least_rate(self._machine.links, usable_rates(self._machine, self._alike), routes)
-        return Passage(rate, self._setup + self._latency)
-
-    def channels(self) -> Passage:
-        """Return the channels of their engines; those of pipelined ones are free before arrival."""
-        behind = self._latency if all(engine.pipelined for engine in self._engines) else 0
-        return Passage(Fraction(sum(engine.channels for engine in self._engines)), behind)
-
     @cached
-    def use(self, size: Bytes, share: Share) -> Use:
+    def uses(self, size: Bytes, share: Share) -> Uses:
         """Return what they hold at least to move some bytes.
 
         A transfer of n bytes sends them in ``ceil(n / rate)`` cycles, in which it holds its rate on
@@ -360,32 +341,28 @@ class _DramTransfers:
         these cycles, its set-up and, where its engine is not pipelined, its latency. A multicast
         holds no less of either than a transfer to its slowest destination.
         """
-        if not self._alike:
-            return Use(Fraction(size), Fraction(0))
-        sending = min(Fraction(size) / one.rate for one in self._alike)
-        if share is Share.REST:
-            return Use(Fraction(size), sending)
-        behind = 0 if any(engine.pipelined for engine in self._engines) else self._latency
-        if share is Share.BEGUN:
-            return Use(Fraction(size), self._setup + sending + behind)
-        links = min(one.rate * ceil(size / one.rate) for one in self._alike)
-        return Use(links, Fraction(self._setup + ceil(sending) + behind))
+        sending = min((Fraction(size) / rate for rate in self._rates), default=Fraction(0))
+        whole = min((rate * ceil(size / rate) for rate in self._rates), default=Fraction(size))
+        beside = 0 if share is Share.REST else self._beside
+        return whole if share is Share.ONE else Fraction(size), beside + sending
+
+
+class Gates(NamedTuple):
+    """The transfers out of a DRAM, into it, and both."""
+
+    out: DramTransfers
+    into: DramTransfers
+    both_ways: DramTransfers
 
 
 @cached
-def _transfers(machine: Machine, dram: MemoryIdx, ways: Ways) -> _DramTransfers:
-    return _DramTransfers(machine, dram, ways)
-
-
-@cached
-def passages_of_drams(machine: Machine) -> dict[MemoryIdx, tuple[DramPassages, DramPassages]]:
-    """Return the links of each DRAM of a machine, and the channels of the engines that serve it."""
-    found = {}
-    for dram in machine.drams:
-        some = [_transfers(machine, dram.index, ways) for ways in (OUT, INTO, BOTH_WAYS)]
-        links, channels = ([one.links() for one in some], [one.channels() for one in some])
-        found[dram.index] = DramPassages(*links), DramPassages(*channels)
-    return found
+def gates_of_drams(machine: Machine) -> dict[MemoryIdx, Gates]:
+    """Return the transfers from and to each DRAM of a machine."""
+    ways = (True,), (False,), (True, False)
+    return {
+        dram.index: Gates(*(DramTransfers(machine, dram.index, some) for some in ways))
+        for dram in machine.drams
+    }
 
 
 class Movement:
@@ -393,22 +370,21 @@ class Movement:
 
     Attributes
     ----------
-    passages
-        Of each DRAM: its links, and the channels of the engines that serve it.
+    gates
+        Of each DRAM.
     """
 
     def __init__(self, problem: Problem) -> None:
         self.cache = Cache()
         self._problem = problem
-        self._machine = problem.machine
         self.distances = Distances(problem)
-        self.passages = passages_of_drams(problem.machine)
+        self.gates = gates_of_drams(problem.machine)
 
     @cached_property
-    def loads(self) -> tuple[tuple[Load, Use], ...]:
+    def loads(self) -> tuple[tuple[Load, Uses], ...]:
         """What must leave DRAMs in which no core works, and what that holds."""
         return tuple(
-            (load, _transfers(self._machine, dram, OUT).use(load.bytes, load.share))
+            (load, self.gates[dram].out.uses(load.bytes, load.share))
             for load in least_loads(self._problem)
             if (dram := load.buffer.starts_in) is not None
             and self.distances.starts_in_dram(load.buffer.index)
@@ -419,13 +395,8 @@ class Movement:
         """What must get to DRAMs in which no core works."""
         buffers = self._problem.buffers
         return tuple(
-            Store(task, one, _transfers(self._machine, end, INTO).use(one.bytes, Share.ONE))
+            Store(task, one, self.gates[end].into.uses(one.bytes, Share.ONE))
             for task in self._problem.tasks
             for one in map(buffers.__getitem__, task.writes)
             if (end := one.ends_in) is not None and self.distances.ends_in_dram(one.index)
         )
-
-
-def cycles_at(use: Fraction, rate: Fraction) -> Cycles:
-    """Return the whole cycles that ``use`` needs at ``rate``."""
-    return ceil(use / rate)

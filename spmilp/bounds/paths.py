@@ -195,7 +195,7 @@ LARGEST = 1 << 61
 
 
 Job: TypeAlias = tuple[TaskIdx, SliceIdx | BufferIdx, Bytes]
-"""A task, a slice that moves for it, and its use of a passage (:class:`.Use`), rounded down."""
+"""A task, a slice that moves for it, and its use of links or channels, rounded down."""
 
 
 def paths_of(problem: Problem, movement: Movement, graph: PrecedenceGraph | None = None) -> Paths:
@@ -206,9 +206,8 @@ def paths_of(problem: Problem, movement: Movement, graph: PrecedenceGraph | None
     cores, of which at most ``c`` work in ``m``.
 
     *Lags.* From the end of ``j`` to ``T`` pass at least ``lag(j)`` cycles: those of the least
-    transfers over an edge, each with its set-up, bytes and latency, since what they move cannot
-    start before it is written and counts only when it has arrived; and ``lag(j, x) + p(x) +
-    lag(x)`` over a task ``x`` between the two.
+    transfers over an edge, set-up and latency included, and ``lag(j, x) + p(x) + lag(x)`` over a
+    task ``x`` between the two.
 
     *Cut.* Let Q be some of A, run at ``h`` at the soonest. A core has ``T - h - lag`` cycles for Q,
     with the least ``lag`` in Q. So
@@ -312,11 +311,10 @@ class _Side:
         empty = np.zeros(0, np.int64)
         firsts, buffers, uses, rates, apart = [empty], [], [], [], []
         begin = total = 0
-        for dram, number in product(movement.passages, range(2)):
-            passages = movement.passages[dram][number]
-            one_way = passages.into if reverse else passages.out
-            rate = min(one_way.rate, passages.both_ways.rate)
-            jobs = (_stores if reverse else _loads)(movement, dram, number)
+        for (dram, gates), which in product(movement.gates.items(), range(2)):
+            one_way = (gates.into if reverse else gates.out).passages[which]
+            rate = min(one_way.rate, gates.both_ways.passages[which].rate)
+            jobs = (_stores if reverse else _loads)(movement, dram, which)
             if rate == 0 or not jobs:
                 continue
             task, buffer, use = _columns(jobs)
@@ -349,20 +347,20 @@ def _columns(jobs: Sequence[Job]) -> tuple[Ints, Ints, Ints]:
     )
 
 
-def _loads(movement: Movement, dram: MemoryIdx, number: int) -> list[Job]:
-    """Return what must have left a DRAM before its readers start."""
+def _loads(movement: Movement, dram: MemoryIdx, which: int) -> list[Job]:
+    """Return what must have come from a DRAM before its readers start."""
     return [
-        (reader, load.moved, int(use[number]))
-        for load, use in movement.loads
+        (reader, load.moved, int(uses[which]))
+        for load, uses in movement.loads
         if load.buffer.starts_in == dram and load.share is not Share.REST
         for reader in load.readers
     ]
 
 
-def _stores(movement: Movement, dram: MemoryIdx, number: int) -> list[Job]:
+def _stores(movement: Movement, dram: MemoryIdx, which: int) -> list[Job]:
     """Return what must get to a DRAM after its writer has ended."""
     return [
-        (store.task.index, store.buffer.index, int(store.use[number]))
+        (store.task.index, store.buffer.index, int(store.uses[which]))
         for store in movement.stores
         if store.buffer.ends_in == dram
     ]

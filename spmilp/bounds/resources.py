@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
+from math import ceil
 
-from spmilp.bounds.movement import FAR, Distances, Movement, Passage, cycles_at
+from spmilp.bounds.movement import FAR, Distances, Movement, Passage
 from spmilp.bounds.paths import Paths
 from spmilp.machine.machine import Memory, MemoryKind
 from spmilp.problem.loads import Load, Share, bytes_read_of_buffers
@@ -149,38 +150,35 @@ def lowest_end(memory: Memory, pieces: Sequence[Bytes]) -> Bytes:
 def traffic_bound(problem: Problem, movement: Movement, paths: Paths) -> Cycles:
     """Return the best bound from loads and stores that no plan can avoid.
 
-    What :func:`~spmilp.problem.loads.least_loads` says leaves a DRAM by transfers
-    (:attr:`.Movement.loads`), each of which holds its rate on one link of a cut while it sends its
-    bytes. What tasks with tails of at least q read must have arrived q cycles before the end, so
-    with the cycles that pass in any case before the first byte leaves and until the last one has
-    arrived (:class:`.Passage`), for each q
+    What :func:`~spmilp.problem.loads.least_loads` says leaves a DRAM by transfers, each of which
+    holds its rate on a link out of the DRAM while it sends (:attr:`.Movement.loads`). What tasks
+    with tails of at least q read must have arrived q cycles before the end, so for each q, with
+    :class:`.Passage`,
 
-        makespan >= ceil(sum of uses / rate of the cut) + least set-up + least latency + q.
+        makespan >= ceil(sum of uses / rate of a cut that all transfers out cross)
+                    + least set-up + least latency + q.
 
     Both presume that no core works in that DRAM itself. Stores likewise, after the head and the
     cycles of the task that writes them (Jackson's one machine bound, Carlier, EJOR 11, 1982). Loads
     and stores together cross a cut of both (a port that serves one direction at a time), where all
-    their uses add up. The channels of all engines that move data out of the DRAM, or into it, are
-    such a cut, too; each transfer holds one of them for its set-up as well, and longer where the
-    engine is not pipelined.
+    their uses add up. All transfers cross the channels of their engines, too; each one holds a
+    channel from its start until it has sent all, or until it has arrived.
     """
     bounds = [0]
-    for dram, either in movement.passages.items():
-        for number, passages in enumerate(either):
-            loads = [
-                (use[number], _tail(load, paths))
-                for load, use in movement.loads
-                if load.buffer.starts_in == dram
-            ]
-            stores = [
-                (store.use[number], paths.head[store.task.index] + paths.cycles[store.task.index])
-                for store in movement.stores
-                if store.buffer.ends_in == dram
-            ]
-            bounds.append(_one_machine(loads, passages.out))
-            bounds.append(_one_machine(stores, passages.into))
-            total = sum((use for use, _ in loads + stores), Fraction(0))
-            bounds.append(_one_machine([(total, 0)], passages.both_ways))
+    for (dram, gates), number in product(movement.gates.items(), range(2)):
+        loads = [
+            (uses[number], _tail(load, paths))
+            for load, uses in movement.loads
+            if load.buffer.starts_in == dram
+        ]
+        stores = [
+            (store.uses[number], paths.head[store.task.index] + paths.cycles[store.task.index])
+            for store in movement.stores
+            if store.buffer.ends_in == dram
+        ]
+        total = [(sum((use for use, _ in loads + stores), Fraction(0)), 0)]
+        for jobs, gate in zip((loads, stores, total), gates, strict=True):
+            bounds.append(_one_machine(jobs, gate.passages[number]))
     return max(bounds)
 
 
@@ -201,7 +199,8 @@ def _one_machine(jobs: Iterable[tuple[Fraction, Cycles]], passage: Passage) -> C
         return best
     for use, rest in sorted(jobs, key=lambda job: -job[1]):
         total += use
-        best = max(best, cycles_at(total, passage.rate) + passage.apart + rest)
+        if total > 0:
+            best = max(best, ceil(total / passage.rate) + passage.apart + rest)
     return best
 
 
