@@ -70,7 +70,10 @@ def _filler(residency: Residency) -> str | None:
 
 
 def transfer_frame(problem: Problem, plan: Plan) -> "pd.DataFrame":
-    """Return the transfers; ``destinations`` counts them, and names join those of a multicast."""
+    """Return the transfers; ``destinations`` counts them, and names join those of a multicast.
+
+    The last byte has left the source at cycle ``sent``, and has arrived at the ``end``.
+    """
     machine, rows = problem.machine, plan.transfers
     parts = [problem.slices[move.slice] for move in rows]
     ends = [
@@ -91,6 +94,7 @@ def transfer_frame(problem: Problem, plan: Plan) -> "pd.DataFrame":
         destinations=[len(move.destinations) for move in rows],
         bytes=[part.bytes for part in parts],
         start=[move.start for move in rows],
+        sent=[move.sent for move in rows],
         end=[move.end for move in rows],
         cycles=[move.end - move.start for move in rows],
         hops=[len(move.route) for move in rows],

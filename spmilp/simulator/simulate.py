@@ -1,8 +1,8 @@
 """A plan's command lists, run without its times: when everything happens then, and why so late.
 
 Tasks take the cycles of the problem. Transfers take their engine's set-up, send their bytes as fast
-as the engine and the links that they share with others allow, and have arrived a latency later; a
-channel takes its next transfer then.
+as the engine and the links that they share with others allow, and have arrived a latency later. A
+channel takes its next transfer then or, if its engine is pipelined, as soon as all is sent.
 """
 
 from collections.abc import Sequence
@@ -51,16 +51,17 @@ class Simulation:
         with others, and ``latency``.
         """
         found = dict.fromkeys(("tasks", "set-up", "bytes", "sharing", "latency"), 0.0)
+        until = self.makespan
         for number in self.chain:
             one = self.activities[number]
-            step, taken = one.step, one.end - one.start
+            step, sending = one.step, one.sent - one.start
+            parts = {"tasks": sending}
             if isinstance(step, Send):
-                alone = step.setup + step.alone + step.latency
-                parts = (0.0, step.setup, step.alone, taken - alone, step.latency)
-            else:
-                parts = (taken, 0.0, 0.0, 0.0, 0.0)
-            for name, cycles in zip(found, parts, strict=True):
+                parts = {"set-up": step.setup, "bytes": step.alone}
+                parts |= {"sharing": sending - step.setup - step.alone, "latency": until - one.sent}
+            for name, cycles in parts.items():
                 found[name] += cycles
+            until = one.start
         return found
 
 
@@ -131,23 +132,27 @@ class Simulations:
     def timed_plan(self) -> Plan:
         """Return the plan with the cycles of the run without jitter, rounded, for figures.
 
-        A residency lasts from the start of what fills it to the end of the last that uses it.
+        A residency lasts from the start of what fills it to the last that uses it.
         """
         plan, tasks, timed = self.plan, len(self.plan.placements), list[Any]()
         first, last = dict[int, int](), dict[int, int]()
         for number, one in enumerate(self.exact.activities):
-            planned, start, end = self._planned(number), round(one.start), round(one.end)
+            planned = self._planned(number)
+            start, sent, end = map(round, (one.start, one.sent, one.end))
             filled, used = _residencies(planned)
-            for residency in (*filled, *used):
-                last[residency] = max(last.get(residency, 0), end)
+            for residencies, until in ((filled, end), (used, sent)):
+                for residency in residencies:
+                    last[residency] = max(last.get(residency, 0), until)
             first.update(dict.fromkeys(filled, start))
-            timed.append(replace(planned, start=start, end=end))
-        residencies = tuple(
+            times: dict[str, Any] = {"start": start, "end": end}
+            times |= {"sent": sent} if isinstance(planned, Transfer) else {}
+            timed.append(replace(planned, **times))
+        stays = tuple(
             replace(each, start=first.get(each.index, 0), end=max(1, last.get(each.index, 0)))
             for each in plan.residencies
         )
         placements, transfers = tuple(timed[:tasks]), tuple(timed[tasks:])
-        return replace(plan, placements=placements, residencies=residencies, transfers=transfers)
+        return replace(plan, placements=placements, residencies=stays, transfers=transfers)
 
     def _row(self, number: int) -> dict[str, Any]:
         machine = self.problem.machine
@@ -247,6 +252,7 @@ def _run(
             rate=float(transfer_rate(engine, route)) / factor,
             links=route.links,
             latency=factor * route.latency,
+            pipelined=engine.pipelined,
         )
 
     ways = [[*map(step, one.commands)] for one in lists.lists]

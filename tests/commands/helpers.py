@@ -31,7 +31,10 @@ def planned(problem: Problem, solver: str = "list") -> Plan | None:
 
 @cache
 def ten_plans() -> tuple[Mapped, ...]:
-    """Return plans of ten small problems: strips with halos, and what the format allows."""
+    """Return plans of ten small problems: strips with halos, and what the format allows.
+
+    The machines of half of them are pipelined.
+    """
     found = []
     for cores, spm, strips in ((2, 900, 3), (3, 1200, 4)):
         problem = chain(star(cores, spm), layers=2, strips=strips)
@@ -40,6 +43,7 @@ def ten_plans() -> tuple[Mapped, ...]:
         found.append((problem, plan))
     for number in range(100):
         problem = tiny_problem(number, most_tasks=8)
+        problem = with_latency(problem, pipelined=True, channels=1) if number % 2 else problem
         plan = planned(problem)
         if plan is not None and len(plan.transfers) > 6:
             found.append((problem, plan))
@@ -53,6 +57,17 @@ def with_events(problem: Problem, events: int | None, maximum: int | None) -> Pr
     """Return the problem on a machine with so many events, which count so far."""
     machine = replace(problem.machine, events=events, event_maximum=maximum)
     return replace(problem, machine=machine)
+
+
+def with_latency(problem: Problem, *, pipelined: bool, channels: int | None = None) -> Problem:
+    """Return the problem with set-ups, latencies, and engines that are pipelined or not."""
+    machine = problem.machine
+    links = tuple(replace(link, latency=3 + 4 * (link.index % 3)) for link in machine.links)
+    engines = tuple(
+        replace(each, pipelined=pipelined, setup=2, channels=channels or each.channels)
+        for each in machine.engines
+    )
+    return replace(problem, machine=replace(machine, links=links, engines=engines))
 
 
 def numbered(lists: CommandLists) -> Iterator[tuple[int, int, Command]]:
@@ -117,12 +132,12 @@ def stay(
 
 def move(
     index: int, slice_: int, source: int, target: int, start: int, end: int, engine: int = 0,
-    channel: int = 0,
+    channel: int = 0, latency: int = 0,
 ) -> Transfer:  # fmt: skip
-    """Return a transfer during ``[start, end)``."""
+    """Return a transfer during ``[start, end)``, of which the latency is the end."""
     return Transfer(
         index=index, slice=slice_, source=source, destinations=(target,), engine=engine,
-        channel=channel, start=start, end=end, route=(),
+        channel=channel, start=start, sent=end - latency, end=end, route=(),
     )  # fmt: skip
 
 
