@@ -87,6 +87,18 @@ SLOWED: dict[str, tuple[Problem, Binding]] = {
         independent_tasks(Made(channels=1, engine_rate=4, reserved=ALONE), cycles=500, read=3072),
         Binding(ENGINE, 0, Reason.CHANNELS),
     ),
+    "set-up": (
+        independent_tasks(Made(setup=300, channels=9), cycles=10, read=64),
+        Binding(ENGINE, 1, Reason.SETUP),
+    ),
+    "latency": (
+        independent_tasks(Made(latency=300, setup=9, pipelined=True), cycles=10, read=64),
+        Binding(ENGINE, 1, Reason.LATENCY),
+    ),
+    "latency of channels that are not pipelined": (
+        independent_tasks(Made(latency=300, channels=1), cycles=10, read=64),
+        Binding(ENGINE, 0, Reason.CHANNELS),
+    ),
     "the link of the DRAM at a sixteenth of its rate": (
         independent_tasks(Made(dram_rate=2, channels=1), cycles=10, read=4096),
         Binding(LINK, 0, Reason.TAKEN),
