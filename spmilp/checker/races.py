@@ -229,17 +229,11 @@ class _Execution:
                     self._clocks[index, index] = self._next[index]
 
     def precedes(self, point: _Point, now: _Point) -> bool:
-        """Say whether a command has completed for certain when ``now`` is begun, the current one.
-
-        A transfer has then arrived.
-        """
+        """Say whether a command has completed for certain when the current one, ``now``, begins."""
         return bool(self._clocks[now.list, point.list] > point.position)
 
     def is_behind(self, point: _Point, now: _Point) -> bool:
-        """Say the same of a wait, of a signal, and of the reading of a transfer's source.
-
-        For these the order in one list is enough.
-        """
+        """Say it of a wait, a signal, or what is read, for which the order in a list is enough."""
         return point.list == now.list or self.precedes(point, now)
 
     def stuck(self) -> Iterator[tuple[_Point, Wait, int]]:

@@ -172,10 +172,7 @@ class Intervals:
             self._readers[at][of_list] = activity
 
     def write(self, activity: int, but: int, low: Bytes, high: Bytes) -> Iterator[int]:
-        """Note a write; yield the readers that it must come after, or the writer where none is.
-
-        Readers in the list ``but`` are left out.
-        """
+        """Note a write; yield readers to come after, but those of a list, or the writer."""
         first, end = self._cut(low), self._cut(high)
         for at in range(first, end):
             if self._readers[at]:
@@ -224,7 +221,7 @@ class Boxes:
         self._readers[box][of_list] = activity
 
     def write(self, activity: int, but: int, box: Box) -> Iterator[int]:
-        """Note a write; yield the readers, but those of a list, and writers to come after."""
+        """Note a write; yield readers, but those of a list, and writers that it must come after."""
         for other in self._overlapping[box]:
             yield from (each for mine, each in self._readers[other].items() if mine != but)
             if self._writer[other] != NOBODY:
@@ -244,9 +241,8 @@ def predecessors(
 
     Two activities conflict when they touch the same bytes and at least one writes them. The pairs
     returned, together with the order inside each list, imply the order of every conflicting pair;
-    they need not be the least. Who overwrites what a transfer reads has to wait for its sent bytes
-    alone, but is told of its end only. In one list the order is enough for that, be it pipelined:
-    such pairs are added for who asks for ``own_readers``.
+    they need not be the least. Whatever comes later in the list of a reader may overwrite what that
+    has read, be the list pipelined: such pairs are there only if ``own_readers`` says so.
     """
     found: list[set[Activity]] = [set() for _ in activities.order]
     for task, placement in zip(problem.tasks, plan.placements, strict=True):
@@ -294,10 +290,10 @@ def transitive_reduction(
     ``before`` has for each activity some that must have ended before it, and that start before it
     in the plan. The reduction of an acyclic order is unique (Aho, Garey and Ullman, The transitive
     reduction of a directed graph, SIAM Journal on Computing 1(2), 1972). The order inside a list
-    costs nothing and is taken for granted; that of a pipelined one does not say that something has
-    ended, so that some wait for their own list. An activity looks at its predecessors from the last
-    to start to the first: only one that starts later can imply another, so that each is implied by
-    what is already waited for, or by nothing. ``instead`` has what to wait for in place of each.
+    costs nothing and is taken for granted; that of a pipelined one does not say that anything has
+    ended. An activity looks at its predecessors from the last to start to the first: only one that
+    starts later can imply another, so that each is either implied by what is already waited for, or
+    by nothing. ``instead`` has what to wait for in place of each.
     """
     instead = before if instead is None else instead
     clocks = Clocks(activities, instead)
@@ -311,7 +307,7 @@ def transitive_reduction(
                 waits.append(other)
                 clocks.wait_for(clock, other)
         kept[activity] = tuple(waits)
-        clocks.note(activity, clock)
+        clocks.end(activity, clock)
     return tuple(kept)
 
 
@@ -350,12 +346,10 @@ Clock: TypeAlias = NDArray[np.int32]
 
 
 class Clocks:
-    """The clocks at the starts of the activities that are still asked for.
+    """The clocks of the activities that are still asked for.
 
-    When an activity ends, so have those before it in its list: its clock then differs from that at
-    its start by the number of its own list alone. A clock has a number for each list, so that those
-    of all activities would fill a machine of thousands of cores; each is dropped after its last
-    use.
+    A clock has a number for each list, so that those of all activities would fill a machine of
+    thousands of cores; each is dropped after its last use.
     """
 
     def __init__(self, activities: Activities, before: Sequence[Collection[Activity]]) -> None:
@@ -371,6 +365,7 @@ class Clocks:
             for earlier in predecessors:
                 self._uses[earlier] += 1
         self._clocks: dict[Activity, Clock] = {}
+        self._at_last_start: dict[ListIdx, int] = {}  # what a list knew of its own ends
 
     def before_start(self, activity: Activity) -> Clock:
         """Return what the order of its list alone says when an activity starts."""
@@ -380,8 +375,8 @@ class Clocks:
         own = self._activities.list_of[activity]
         previous = self._activities.lists[own][position - 1]
         clock = self._clocks[previous].copy()
-        if own not in self._activities.pipelined:
-            clock[self._column[own]] = position
+        if own in self._activities.pipelined:
+            clock[self._column[own]] = self._at_last_start[own]
         self._release(previous)
         return clock
 
@@ -393,10 +388,12 @@ class Clocks:
     def wait_for(self, clock: Clock, earlier: Activity) -> None:
         """Add to a clock what is known once an activity has ended."""
         np.maximum(clock, self._clocks[earlier], out=clock)
-        self._count(clock, earlier)
 
-    def note(self, activity: Activity, clock: Clock) -> None:
-        """Note the clock of an activity at its start; what it came after is not asked for again."""
+    def end(self, activity: Activity, clock: Clock) -> None:
+        """Note the clock of an activity at its end; what it came after is not asked for again."""
+        own = self._activities.list_of[activity]
+        self._at_last_start[own] = clock[self._column[own]]
+        clock[self._column[own]] = self._activities.position[activity] + 1
         if self._uses[activity]:
             self._clocks[activity] = clock
         for earlier in self._before[activity]:
@@ -408,14 +405,8 @@ class Clocks:
             clock = self.before_start(activity)
             for earlier in self._before[activity]:
                 self.wait_for(clock, earlier)
-            self.note(activity, clock)
-            clock = clock.copy()
-            self._count(clock, activity)
+            self.end(activity, clock)
             yield activity, clock
-
-    def _count(self, clock: Clock, ended: Activity) -> None:
-        column = self._column[self._activities.list_of[ended]]
-        clock[column] = max(clock[column], self._activities.position[ended] + 1)
 
     def _release(self, activity: Activity) -> None:
         self._uses[activity] -= 1

@@ -303,12 +303,11 @@ def _share_bytes(one: Residency, other: Residency) -> bool:
 
 
 class ChainLink(NamedTuple):
-    """The cycles ``[start, end)`` of an activity that are those of a chain.
+    """The cycles ``[start, end)`` of an activity in a chain: not what goes on beside the next link.
 
-    What waits for a transfer may do so only until all is sent; what waits for a link has its set-up
-    meanwhile. The ``cause`` is that of the chain's link before, ``None`` for the first. Between
-    that and its start nothing kept the activity waiting for ``unused`` cycles: a plan that starts
-    it earlier is valid as far as it goes.
+    The ``cause`` is that of the link before, ``None`` for the first. Between that and its start
+    nothing kept it waiting for ``unused`` cycles: a plan that starts it earlier is valid as far as
+    this activity goes.
     """
 
     activity: Activity
@@ -327,11 +326,9 @@ def chain_to(subject: AnalysedPlan, activity: Activity, since: Cycles = 0) -> tu
     while following is not None:
         causes, start = subject.causes[following], subject.starts[following]
         cause = causes[0] if causes and causes[0].until > since else None
-        until, ahead, move = since, 0, subject.transfer(following)
-        if cause is not None:
-            until = cause.until
-            if cause.wait is Wait.LINK and move is not None:
-                ahead = subject.sends[move.index][0] - start
+        until, move, ahead = since if cause is None else cause.until, subject.transfer(following), 0
+        if cause is not None and cause.wait is Wait.LINK and move is not None:
+            ahead = subject.sends[move.index][0] - start
         unused, part = max(0, start - until), subject.parts[following]
         links.append(ChainLink(following, start + ahead, end, part, cause, unused))
         following, end = None if cause is None else cause.activity, until + ahead
@@ -471,10 +468,7 @@ def times_of_cores(subject: AnalysedPlan) -> tuple[CoreTime, ...]:
 def _steps(
     subject: AnalysedPlan, link: ChainLink, following: ChainLink | None
 ) -> Iterator[ChainStep]:
-    """Yield the steps of one activity, given the one that had to wait for it.
-
-    A link is taken for the bytes alone: one more channel could set up the next transfer meanwhile.
-    """
+    """Yield the steps of one activity, given the one that had to wait for it."""
     cause, move = following and following.cause, subject.transfer(link.activity)
     binding = None if following is None else _waited_for(subject, following)
     if move is None:
@@ -495,7 +489,7 @@ def _steps(
         rate = binding
         if binding.reason is not Reason.TAKEN:
             setup = latency = binding
-        elif cause is not None and cause.wait is Wait.CHANNEL:
+        elif cause is not None and cause.wait is Wait.CHANNEL:  # the link is taken for bytes alone
             setup = latency = Binding(*engine, Reason.CHANNELS)
     spans = (move.start, on_links, setup), (on_links, sent, rate), (sent, move.end, latency)
     for start, end, of in spans:

@@ -75,7 +75,6 @@ def _work(subject: Subject, tracks: Tracks) -> Iterator[Event]:
             "from": _place(subject, move.source),
             "to": [_place(subject, end) for end in move.destinations],
             "setup": subject.problem.machine.engines[move.engine].setup,
-            "latency": move.end - move.sent,
         }
         track = {"cat": "transfer", "pid": CHANNELS, "tid": tracks[move.engine, move.channel]}
         name = subject.name(plan.residencies[move.source])

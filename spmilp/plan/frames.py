@@ -70,10 +70,7 @@ def _filler(residency: Residency) -> str | None:
 
 
 def transfer_frame(problem: Problem, plan: Plan) -> "pd.DataFrame":
-    """Return the transfers; ``destinations`` counts them, and names join those of a multicast.
-
-    The last byte has left the source at cycle ``sent``, and has arrived at the ``end``.
-    """
+    """Return the transfers; ``destinations`` counts them, and names join those of a multicast."""
     machine, rows = problem.machine, plan.transfers
     parts = [problem.slices[move.slice] for move in rows]
     ends = [

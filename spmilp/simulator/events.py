@@ -67,12 +67,9 @@ class Activity:
     list: ListIdx
     start: float
     after: "Activity | None"
+    first_byte: float = inf
     sent: float = inf
     end: float = inf
-
-
-Released: TypeAlias = tuple[ListIdx, Activity | None]
-"""A list that may go on, and what has let it."""
 
 
 class Blocked(NamedTuple):
@@ -113,22 +110,22 @@ class Events:
     def run(self) -> list[Blocked]:
         """Run all lists to their end, or to where they wait for ever; return those that do."""
         now = last = 0.0
-        self._go_on([(who, None) for who in reversed(range(len(self._lists)))], now)
+        self._go_on([*range(len(self._lists))], now, None)
         ends = self._sharing.shared()
         while self._queue or ends < inf:
             now = min(self._queue[0][0] if self._queue else inf, last + ends)
             changed = self._sharing.after(now - last)
             ends, last = ends - (now - last), now
             for place in changed:
-                self._has_sent(self.activities[self._sends[place].number], now)
+                self._has_sent(self._sends[place], now)
             is_new = bool(changed)
             while self._queue and self._queue[0][0] <= now + AT_ONCE:
                 _, _, activity, ended = heappop(self._queue)
                 if ended:
                     self._has_ended(activity, now)
                 else:
+                    activity.first_byte, is_new = now, True
                     self._sharing.begin(self._place[activity.step.number])
-                    is_new = True
             if is_new:
                 ends = self._sharing.shared()
         stuck = [who for who, at in enumerate(self._next) if at < len(self._lists[who])]
@@ -143,42 +140,38 @@ class Events:
         heappush(self._queue, (time, self._pushed, activity, ended))
         self._pushed += 1
 
-    def _has_sent(self, activity: Activity, now: float) -> None:
-        step = activity.step
+    def _has_sent(self, step: Send, now: float) -> None:
+        activity = self.activities[step.number]
         activity.sent = now
-        if isinstance(step, Send):
-            self._push(now + step.latency, activity, ended=True)
-            if step.pipelined:
-                self._next[activity.list] += 1
-                self._go_on([(activity.list, activity)], now)
+        self._push(now + step.latency, activity, ended=True)
+        if step.pipelined:
+            self._next[activity.list] += 1
+            self._go_on([activity.list], now, activity)
 
     def _has_ended(self, activity: Activity, now: float) -> None:
         """Note an end, send the signals behind it, and let its list go on if that stands there."""
-        activity.end, step = now, activity.step
-        is_ahead = isinstance(step, Send) and step.pipelined
-        ready: list[Released] = [] if is_ahead else [(activity.list, activity)]
-        if isinstance(step, Work):
-            activity.sent = now
-        self._next[activity.list] += not is_ahead
-        behind = self._open[activity.list]
-        while behind:
-            first = behind[0]
-            if isinstance(first, int):
-                ready += self._signal(first, activity)
-            elif first.end > now:
-                break
-            behind.popleft()
-        self._go_on(ready, now)
+        activity.sent, activity.end = min(activity.sent, now), now
+        ready, behind = list[ListIdx](), self._open[activity.list]
+        if not (isinstance(activity.step, Send) and activity.step.pipelined):
+            self._next[activity.list] += 1
+            ready.append(activity.list)
+        while behind and (isinstance(behind[0], int) or behind[0].end <= now):
+            first = behind.popleft()
+            ready += self._signal(first) if isinstance(first, int) else ()
+        self._go_on(ready, now, activity)
 
-    def _signal(self, event: int, cause: Activity | None) -> list[Released]:
+    def _signal(self, event: int) -> list[ListIdx]:
         """Raise a counter; return the lists that wait for it."""
         self._reached[event] += 1
-        return [(each, cause) for each in self._waiting.pop(event, [])]
+        return self._waiting.pop(event, [])
 
-    def _go_on(self, ready: list[Released], now: float) -> None:
-        """Take the steps of lists, and of all whom their signals wake, up to what takes time."""
+    def _go_on(self, ready: list[ListIdx], now: float, cause: Activity | None) -> None:
+        """Take the steps of lists, and of all that their signals wake, up to those that take time.
+
+        ``cause`` is what ended, or was sent, just now.
+        """
         while ready:
-            who, cause = ready.pop()
+            who = ready.pop()
             steps, behind = self._lists[who], self._open[who]
             while self._next[who] < len(steps):
                 step = steps[self._next[who]]
@@ -188,8 +181,7 @@ class Events:
                         break
                     self._reached[step.event] -= step.count * self._takes
                 elif not isinstance(step, Signal):
-                    activity = Activity(step, who, now, cause)
-                    self.activities[step.number] = activity
+                    activity = self.activities[step.number] = Activity(step, who, now, cause)
                     behind.append(activity)
                     first = step.cycles if isinstance(step, Work) else step.setup
                     self._push(now + first, activity, ended=isinstance(step, Work))
@@ -197,5 +189,5 @@ class Events:
                 elif behind:
                     behind.append(step.event)
                 else:
-                    ready += self._signal(step.event, cause)
+                    ready += self._signal(step.event)
                 self._next[who] += 1
