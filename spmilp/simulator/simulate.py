@@ -142,7 +142,7 @@ class Simulations:
         plan, tasks, timed = self.plan, len(self.plan.placements), list[Any]()
         first, last = dict[int, int](), dict[int, int]()
         for number, one in enumerate(self.exact.activities):
-            start, sent, end = map(round, (one.start, one.sent, one.end))
+            start, sent, end = (int(cycle + 0.5) for cycle in (one.start, one.sent, one.end))
             filled, used = _residencies(planned := self._planned(number))
             for residencies, until in ((filled, end), (used, sent)):
                 for residency in residencies:

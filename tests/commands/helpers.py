@@ -1,8 +1,9 @@
 """Plans for the tests of command lists, and ways to break the lists."""
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import astuple, replace
 from functools import cache
+from typing import Any
 
 from solvers.chains import chain, star
 from solvers.tiny_problems import tiny_problem
@@ -31,10 +32,7 @@ def planned(problem: Problem, solver: str = "list") -> Plan | None:
 
 @cache
 def ten_plans() -> tuple[Mapped, ...]:
-    """Return plans of ten small problems: strips with halos, and what the format allows.
-
-    The machines of half of them are pipelined.
-    """
+    """Return plans of ten small problems, some pipelined: strips with halos, all that may be."""
     found = []
     for cores, spm, strips in ((2, 900, 3), (3, 1200, 4)):
         problem = chain(star(cores, spm), layers=2, strips=strips)
@@ -59,15 +57,12 @@ def with_events(problem: Problem, events: int | None, maximum: int | None) -> Pr
     return replace(problem, machine=machine)
 
 
-def with_latency(problem: Problem, *, pipelined: bool, channels: int | None = None) -> Problem:
-    """Return the problem with set-ups, latencies, and engines that are pipelined or not."""
-    machine = problem.machine
-    links = tuple(replace(link, latency=3 + 4 * (link.index % 3)) for link in machine.links)
-    engines = tuple(
-        replace(each, pipelined=pipelined, setup=2, channels=channels or each.channels)
-        for each in machine.engines
-    )
-    return replace(problem, machine=replace(machine, links=links, engines=engines))
+def with_latency(problem: Problem, latency: int = 4, setup: int = 2, **engine: Any) -> Problem:
+    """Return the problem with links of up to three latencies, and engines of other fields."""
+    links, engines = problem.machine.links, problem.machine.engines
+    links = tuple(replace(link, latency=latency * (1 + link.index % 3)) for link in links)
+    engines = tuple(replace(each, setup=setup, **engine) for each in engines)
+    return replace(problem, machine=replace(problem.machine, links=links, engines=engines))
 
 
 def numbered(lists: CommandLists) -> Iterator[tuple[int, int, Command]]:
@@ -96,27 +91,14 @@ def without(lists: CommandLists, number: int, position: int) -> CommandLists:
 
 def text(lists: CommandLists) -> dict[str, str]:
     """Return the lists that are not empty as text: ``w0>=1 run2 s1``."""
-    found = {}
-    for one in lists.cores:
-        found[f"core{one.core}"] = _words(one.commands)
-    for channel in lists.channels:
-        found[f"dma{channel.engine}.{channel.channel}"] = _words(channel.commands)
+    found = {f"core{one.core}": _words(one.commands) for one in lists.cores}
+    found |= {f"dma{one.engine}.{one.channel}": _words(one.commands) for one in lists.channels}
     return {name: words for name, words in found.items() if words}
 
 
 def _words(commands: tuple[Command, ...]) -> str:
-    words = {
-        "Wait": "w{event}>={count}",
-        "Signal": "s{event}",
-        "Run": "run{task}",
-        "Move": "move{transfer}",
-    }
-    return " ".join(
-        words[type(one).__name__].format(
-            **{name: getattr(one, name) for name in type(one).__slots__}
-        )
-        for one in commands
-    )
+    words = {"Wait": "w{}>={}", "Signal": "s{}", "Run": "run{}", "Move": "move{}"}
+    return " ".join(words[type(one).__name__].format(*astuple(one)) for one in commands)
 
 
 def stay(
@@ -132,12 +114,12 @@ def stay(
 
 def move(
     index: int, slice_: int, source: int, target: int, start: int, end: int, engine: int = 0,
-    channel: int = 0, latency: int = 0,
+    channel: int = 0,
 ) -> Transfer:  # fmt: skip
-    """Return a transfer during ``[start, end)``, of which the latency is the end."""
+    """Return a transfer during ``[start, end)``."""
     return Transfer(
         index=index, slice=slice_, source=source, destinations=(target,), engine=engine,
-        channel=channel, start=start, sent=end - latency, end=end, route=(),
+        channel=channel, start=start, sent=end, end=end, route=(),
     )  # fmt: skip
 
 

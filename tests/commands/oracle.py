@@ -72,10 +72,8 @@ def waits_of(lists: CommandLists) -> tuple[list[list[Name]], list[tuple[Name, Na
         sequences.append([])
         for command in one.commands:
             match command:
-                case Run(task):
-                    sequences[-1].append(("run", task))
-                case Move(transfer):
-                    sequences[-1].append(("move", transfer))
+                case Run(index) | Move(index):
+                    sequences[-1].append((type(command).__name__.lower(), index))
                 case Signal(event):
                     signals.setdefault(event, []).append(sequences[-1][-1])
     waits = []
@@ -85,10 +83,8 @@ def waits_of(lists: CommandLists) -> tuple[list[list[Name]], list[tuple[Name, Na
             match command:
                 case Wait(event, count):
                     pending.append(signals[event][count - 1])
-                case Run(task):
-                    waits += [(earlier, ("run", task)) for earlier in pending]
-                    pending = []
-                case Move(transfer):
-                    waits += [(earlier, ("move", transfer)) for earlier in pending]
+                case Run(index) | Move(index):
+                    name = type(command).__name__.lower(), index
+                    waits += [(earlier, name) for earlier in pending]
                     pending = []
     return sequences, waits

@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from commands.helpers import move, plan_of, stay, with_latency
+from commands.helpers import move, plan_of, stay
 from spmilp.machine.machine import Core, CoreKind, Engine, Link, Machine, Memory, MemoryKind
 from spmilp.plan.plan import Placement, Plan
 from spmilp.problem.problem import Buffer, BufferKind, DramTensor, Place, Problem, Slice, Task
@@ -53,37 +53,6 @@ def load_run_store() -> tuple[Problem, Plan]:
             move(1, 1, 4, 5, 0, 10, channel=1),
             move(2, 2, 2, 3, 20, 30),
             move(3, 3, 6, 7, 30, 40),
-        ),
-        tensors=(0, 64),
-    )
-    return problem, plan
-
-
-def load_copy_reuse() -> tuple[Problem, Plan]:
-    """Return three transfers by one pipelined channel, and a task that reads of each data.
-
-    One loads x0 into [0, 8), one copies that to [32, 40), and one loads x1 into [0, 8): the second
-    needs what the first has brought, the third that the second has read it.
-    """
-    problem = with_latency(halves(), pipelined=True, channels=1)
-    plan = plan_of(
-        placements=(
-            Placement(task=0, core=0, start=20, end=30, reads=(2,), writes=(4,)),
-            Placement(task=1, core=1, start=30, end=40, reads=(3,), writes=(5,)),
-        ),
-        residencies=(
-            stay(0, 0, DRAM, 0, 8, 0, 3),
-            stay(1, 0, SPM, 0, 8, 0, 13, transfer=0),
-            stay(2, 0, SPM, 32, 40, 10, 30, transfer=1),
-            stay(3, 1, SPM, 0, 8, 13, 40, transfer=2),
-            stay(4, 2, SPM, 16, 24, 20, 30, task=0),
-            stay(5, 3, SPM, 16, 24, 30, 40, task=1),
-            stay(6, 1, DRAM, 8, 16, 0, 40),
-        ),
-        transfers=(
-            move(0, 0, 0, 1, 0, 10, latency=7),
-            move(1, 0, 1, 2, 10, 20, latency=7),
-            move(2, 1, 6, 3, 13, 23, latency=7),
         ),
         tensors=(0, 64),
     )

@@ -26,9 +26,6 @@ class Made:
 
     channels: int = 2
     engine_rate: int = 8
-    setup: int = 0
-    latency: int = 0
-    pipelined: bool = False
     dram_rate: int = 32
     spm: int = SPM
     reserved: tuple[int, int] = (0, 0)
@@ -53,13 +50,7 @@ class Made:
             kinds=(CoreKind(index=0, name="plain"),),
             cores=tuple(Core(index=c, name=f"core{c}", kind=0, memory=1 + c) for c in range(2)),
             links=tuple(
-                Link(
-                    index=index,
-                    source=source,
-                    target=target,
-                    rate=Fraction(rate),
-                    latency=self.latency,
-                )
+                Link(index=index, source=source, target=target, rate=Fraction(rate))
                 for index, (source, target, rate) in enumerate(ways)
             ),
             engines=tuple(
@@ -68,8 +59,6 @@ class Made:
                     name=f"dma{core}",
                     owner=1 + core,
                     channels=self.channels,
-                    setup=self.setup,
-                    pipelined=self.pipelined,
                     rate=Fraction(self.engine_rate),
                 )
                 for core in range(2)

@@ -20,11 +20,9 @@ def times(events: Events) -> dict[int, tuple[float, float]]:
     return {number: (one.start, one.end) for number, one in events.activities.items()}
 
 
-def send(
-    number: int, size: int, setup: float = 0.0, latency: float = 0.0, pipelined: bool = False
-) -> Send:
+def send(number: int, size: int, setup: float = 0.0, latency: float = 0.0) -> Send:
     """Return a transfer over link 0, at up to 8 bytes per cycle."""
-    return Send(number, setup, size, 8.0, (0,), latency, pipelined)
+    return Send(number, setup, size, 8.0, (0,), latency)
 
 
 def test_a_transfer_is_set_up_sends_and_arrives() -> None:
@@ -34,16 +32,11 @@ def test_a_transfer_is_set_up_sends_and_arrives() -> None:
 
 
 def test_a_pipelined_list_goes_on_when_all_is_sent_and_its_signals_come_in_order() -> None:
-    events = run_of(
-        [
-            *(send(0, 80, setup=5.0, latency=7.0, pipelined=True), Signal(0)),
-            *(send(1, 8, setup=1.0, latency=1.0, pipelined=True), Signal(0)),
-            *(Wait(0, 1), send(2, 8, pipelined=True)),
-        ],
-        [Wait(0, 2), Work(3, 4.0)],
-    )
-
-    # The second arrives before the first, for which its signal waits; the third waits for the list.
+    sends = send(0, 80, 5.0, 7.0), send(1, 8, 1.0, 1.0), send(2, 8)
+    first, second, third = (each._replace(pipelined=True) for each in sends)
+    channel = [first, Signal(0), second, Signal(0), Wait(0, 1), third]
+    events = run_of(channel, [Wait(0, 2), Work(3, 4.0)])
+    # The second arrives before the first, for which its signal waits.
     assert times(events) == {0: (0.0, 22.0), 1: (15.0, 18.0), 2: (22.0, 23.0), 3: (22.0, 26.0)}
     assert events.activities[3].after is events.activities[2].after is events.activities[0]
 
