@@ -111,12 +111,13 @@ def test_a_source_that_is_overwritten_during_its_transfer_is_caught() -> None:
     store = next(one for one in PLAN.transfers if one.slice == 5)
     rows = next(one for one in PLAN.transfers if one.slice == 1)
     transfers = list(PLAN.transfers)
-    transfers[store.index] = replace(store, end=rows.end)
-    plan = changed(
-        replace(PLAN, transfers=tuple(transfers)),
-        PLAN.residencies[rows.destinations[0]],
-        offset=PLAN.residencies[store.source].offset,
+    late = changed(
+        PLAN, PLAN.residencies[rows.destinations[0]], offset=PLAN.residencies[store.source].offset
     )
+    transfers[store.index] = replace(store, end=rows.end)
+    assert outputs(plan=replace(late, transfers=tuple(transfers))) is not None, "all is sent"
+    transfers[store.index] = replace(store, sent=rows.end, end=rows.end)
+    plan = replace(late, transfers=tuple(transfers))
     with pytest.raises(ReplayError, match=r"transfer 3 of z5 reads .* 48 of 48 B changed while"):
         outputs(plan=plan)
 
