@@ -15,9 +15,9 @@ import onnx_ir.passes.common as passes
 from numpy.typing import NDArray
 
 from spmilp.errors import UnsupportedOperatorError
+from spmilp.frontend.cleanup.bodies import ROUNDS_WITH_ZERO
 from spmilp.frontend.cleanup.constants import MOST_ELEMENTS, elements_of, fill_of, is_shape_only
 from spmilp.frontend.cleanup.nodes import MALFORMED, first_line, name_of, origin_of, reason_of
-from spmilp.frontend.cleanup.quantisation import ROUNDS_WITH_ZERO
 from spmilp.frontend.graph import Attribute, Attributed, Operator, Quantisation, Scale, Tensor
 from spmilp.frontend.operators.reductions import EACH as REDUCTIONS
 from spmilp.frontend.operators.registry import family_of, known_kinds
@@ -547,6 +547,6 @@ def _quantisation(node: Node) -> Quantisation:
         zero_point=zero.reshape(-1).astype(np.int32),
         axis=None if scale.size == 1 else axis % rank,
         dtype=dtype,
-        rounds_with_zero=node.rounds_with_zero,
+        rounds_with_zero=quantises and node.rounds_with_zero,
     )
     return Quantisation(inputs=(None if quantises else found,), output=found if quantises else None)

@@ -2,14 +2,19 @@
 
 Among them are those that onnxruntime's optimiser writes, of its own domain (operator specification:
 onnxruntime, ``docs/ContribOperators.md``), and one that it writes as ONNX's.
+
+Quantised operators become DequantizeLinear, plain operators, QuantizeLinear; where scales are
+computed at run time, these become arithmetic on reals.
 """
 
 import re
 from collections.abc import Callable, Mapping
 from importlib.resources import files
+from math import prod
 from string import Template
 from typing import TypeAlias
 
+import numpy as np
 import onnx
 import onnx_ir as ir
 from onnx import parser
@@ -23,21 +28,33 @@ BODIES = files(__package__).joinpath("bodies.onnxtxt").read_text("utf-8").strip(
 """Functions. The syntax is ONNX's, but that ``#`` stands before a number, or an attribute that is
 one, of the first operand's type, ``<*>`` for the attributes of the node that the operator has, too,
 and ``$`` before what follows from the node. What reads an operand that is left out is left out,
-too; a sum, product or Concat goes on without it.
+too; a sum, product or Concat goes on without it, and a result is not quantised without a scale.
+What gives ``p``, or all, has the name of the node.
 """
+
+ROUNDS_WITH_ZERO = "spmilp.rounds_with_zero"
+"""Mark of a QuantizeLinear that adds the zero point before it rounds: those of onnxruntime's
+QLinearAdd, QLinearMul and QLinearAveragePool."""
+
+WEIGHTED = frozenset({"Conv", "MatMul", "QGemm"})
+"""Quantised operators whose second operand may have a scale for each channel."""
 
 _TEXTS = {text.split(maxsplit=1)[0]: text.split(maxsplit=1)[1] for text in BODIES}
 
 
-def written_body(node: ir.Node) -> onnx.FunctionProto | None:
+def written_body(node: ir.Node, *, is_folded: bool) -> onnx.FunctionProto | None:
     """Return the body of a node's operator; ``None`` if there is none, or a shape is not known.
+
+    Quantised operators have none before constants are folded: their scales must be constants.
 
     Raises a ``RefusedError`` with the reason if the node asks for what the body does not do.
     """
     text = _TEXTS.get(f"{node.domain}.{node.op_type}".removeprefix("."))
-    find = _PARTS.get(node.op_type) if text is not None else None
+    if text is None or (node.op_type in _SCALED and not is_folded):
+        return None
+    find = _PARTS.get(node.op_type) or _SCALED.get(node.op_type)
     parts: Parts = {} if find is None else find(node)
-    if text is None or parts is None:
+    if parts is None:
         return None
     text = re.sub(r"(\w+)<\*>", _passed_on, Template(text).substitute(parts))
     first = re.findall(r"\((\w+)", text)[0]
@@ -57,7 +74,8 @@ def written_body(node: ir.Node) -> onnx.FunctionProto | None:
     made = {n for at, n in enumerate(function.input) if at < given and node.inputs[at] is not None}
     _leave_out(function, made)
     for place, inner in enumerate(function.node):
-        inner.name = f"{name_of(node)}/{inner.op_type}_{place}"
+        is_main = inner.output[0] == "p" or len(function.node) == 1
+        inner.name = name_of(node) if is_main else f"{name_of(node)}/{inner.op_type}_{place}"
     for place, result in enumerate(node.outputs):
         if function.output[place] not in made:
             if result.uses() or result.is_graph_output():
@@ -76,7 +94,7 @@ def _leave_out(function: onnx.FunctionProto, made: set[str]) -> None:
     """Take out of a body what reads operands that are not in ``made``; add what the rest gives."""
     for inner in list(function.node):
         given = [name if name in made else "" for name in inner.input]
-        if inner.op_type in ("Add", "Concat", "Mul"):
+        if inner.op_type in ("Add", "Concat", "Mul", "QuantizeLinear", "Sub"):
             given = [*filter(None, given)]
             if len(given) == 1:
                 inner.op_type = "Identity"
@@ -113,9 +131,15 @@ def _infinite(node: ir.Node) -> Parts:
     return None if low and high else {"infinite": 1 if high else -1 if low else 0}
 
 
-def _orders(node: ir.Node) -> Parts:
-    rank = 2 + len(node.attributes["kernel_shape"].as_ints())
-    return {"first": [0, rank - 1, *range(1, rank - 1)], "last": [0, *range(2, rank), 1]}
+def _turned(node: ir.Node) -> Parts:
+    """Return what brings the last axis behind the first one, and what brings it back."""
+    shape = _shape(node, 0)
+    if node.op_type != "NhwcMaxPool" and not node.attributes.get_int("channels_last", 0):
+        return {"into": "Identity", "out": "Identity"}
+    if shape is None:
+        return None
+    into, out = [0, len(shape) - 1, *range(1, len(shape) - 1)], [0, *range(2, len(shape)), 1]
+    return {"into": f"Transpose<perm = {into}>", "out": f"Transpose<perm = {out}>"}
 
 
 def _activation(node: ir.Node) -> Parts:
@@ -170,6 +194,66 @@ def _attention(node: ir.Node) -> Parts:
     return {"attention": Template(_TEXTS["attention"]).substitute(given)}
 
 
+def _extremes(node: ir.Node) -> Parts:
+    """Return how to find the least and greatest element: along the longest axis last, in tiles."""
+    shape = _shape(node, 0)
+    if shape is None or not shape.is_static():
+        return None
+    lengths = shape.numpy() or (1,)
+    others = [axis for axis in range(len(lengths)) if axis != lengths.index(max(lengths))]
+    how = "{}<keepdims = 0>(x, others)" if others else "Identity(x)"
+    most = how.format("ReduceMax")
+    return {"others": others or [0], "least": how.format("ReduceMin"), "most": most}
+
+
+def _computed(node: ir.Node) -> Parts:
+    """Return the limits of integers whose scale is computed; ``None`` where it is constant."""
+    if node.domain:
+        return {}
+    if all(value is None or value.const_value is not None for value in node.inputs[1:3]):
+        return None
+    shape = _shape(node, 1)
+    if shape is None or not shape.is_static() or prod(shape.numpy()) != 1:
+        raise RefusedError("several scales that are computed at run time are not supported")
+    zero = node.inputs[2] if len(node.inputs) > 2 else None
+    dtype = ir.DataType.UINT8 if zero is None else zero.dtype
+    if dtype is None:
+        return None
+    limits = np.iinfo(dtype.numpy())
+    return {"low": limits.min, "high": limits.max, "type": dtype.value}
+
+
+def _plain(node: ir.Node) -> Parts:
+    """Return what is around the plain operator of a quantised one, whose scales are constants."""
+    kind, given = node.op_type.removeprefix("QLinear"), len(node.inputs)
+    places = (1, 4, 6) if given > 5 else (1, 3)
+    if kind in ("Concat", "QGemm"):
+        places = (1, 4, 7) if kind == "QGemm" else (*range(3, given, 3), 0)
+    for place in places:
+        value = node.inputs[place] if place < given else None
+        scale = None if value is None else value.const_value
+        if scale is None and (value is not None or place != places[-1]):
+            raise RefusedError("its scales are not constants; quantise the model statically")
+        if scale is not None and scale.size > 1 and not (kind in WEIGHTED and place == 4):
+            raise RefusedError("several scales of anything but its weights are not supported")
+    if kind == "Softmax" and node.attributes.get_int("opset", 13) < 13:
+        raise RefusedError(
+            "Softmax of operator sets before 13 is not supported; convert the model to 13"
+        )
+    if kind == "Softmax" and scale is not None and scale.numpy() > 1:
+        raise RefusedError("its result has a scale greater than 1, so that all of it would be zero")
+    if kind in ("Add", "AveragePool", "Mul"):
+        node.metadata_props[ROUNDS_WITH_ZERO] = "1"
+    numbers, turned = range(len(places) - 1), _turned(node)
+    return turned and {
+        **turned,
+        "axis": 1 - node.attributes.get_int("transB", 0),
+        "operands": ", ".join(f"x{n}, s{n}, z{n}" for n in numbers),
+        "reals": " ".join(f"r{n} = DequantizeLinear(x{n}, s{n}, z{n})" for n in numbers),
+        "names": ", ".join(f"r{n}" for n in numbers),
+    }
+
+
 _PARTS: Mapping[str, Callable[[ir.Node], Parts]] = {
     "Attention": _attention,
     "EmbedLayerNormalization": lambda node: {"place": f"p{int(any(node.inputs[8:]))}"},
@@ -179,15 +263,23 @@ _PARTS: Mapping[str, Callable[[ir.Node], Parts]] = {
     "IsInf": _infinite,
     "LpNormalization": lambda node: {"p": node.attributes.get_int("p", 2)},
     "MultiHeadAttention": _attention,
-    "NhwcMaxPool": _orders,
+    "NhwcMaxPool": _turned,
     "OneHot": _positions,
+}
+
+_SCALED: Mapping[str, Callable[[ir.Node], Parts]] = {
+    **dict.fromkeys(("DequantizeLinear", "QuantizeLinear"), _computed),
+    **{name.rpartition(".")[2]: _plain for name in _TEXTS if "QLinear" in name},
+    "DynamicQuantizeLinear": _extremes,
+    "QGemm": _plain,
 }
 
 _READ = frozenset(
     {
         *("activation", "activation_alpha", "activation_beta", "activation_gamma"),
-        *("activation_params", "axis", "detect_negative", "detect_positive", "num_heads", "p"),
-        *("qkv_hidden_sizes", "scale", "transA", "transB", "unidirectional"),
+        *("activation_params", "axis", "channels_last", "detect_negative", "detect_positive"),
+        *("num_heads", "opset", "p", "qkv_hidden_sizes", "scale", "transA", "transB"),
+        "unidirectional",
     }
 )
 """Attributes that these functions read."""

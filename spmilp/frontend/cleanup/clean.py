@@ -27,6 +27,7 @@ from spmilp.frontend.cleanup.constants import (
     mark_shape_only,
 )
 from spmilp.frontend.cleanup.control import refuse_unknown_control_flow, unroll_loops
+from spmilp.frontend.cleanup.few_bits import expand_few_bits, widen_four_bits
 from spmilp.frontend.cleanup.nodes import (
     MALFORMED,
     Builder,
@@ -35,11 +36,6 @@ from spmilp.frontend.cleanup.nodes import (
     noting_what_is_malformed,
     quiet_libraries,
     set_reason,
-)
-from spmilp.frontend.cleanup.quantisation import (
-    expand_qlinear,
-    expand_run_time_scales,
-    widen_four_bits,
 )
 from spmilp.frontend.cleanup.recurrent import unroll_recurrences
 from spmilp.frontend.operators.elementwise import Elementwise, Quantise
@@ -53,12 +49,15 @@ BODIES = "spmilp.bodies"
 """The domain of ONNX's own function bodies until they are in their nodes' places."""
 
 
-def expand_functions(model: ir.Model, known: Collection[str] | None = None) -> bool:
+def expand_functions(
+    model: ir.Model, known: Collection[str] | None = None, *, is_folded: bool = True
+) -> bool:
     """Put bodies in place of operators that have one; say whether there were any.
 
-    These are the bodies of :mod:`~spmilp.frontend.cleanup.bodies` and, with ``known``, ONNX's own
-    of operators that are not in it. Shapes must have been inferred: some bodies depend on them.
-    What a body consists of may have one itself, but often can be folded first.
+    These are the bodies of :mod:`~spmilp.frontend.cleanup.bodies` (those of quantised operators
+    once constants are folded) and, with ``known``, ONNX's own of operators that are not in it.
+    Shapes must have been inferred: some bodies depend on them. What a body consists of may have one
+    itself, but often can be folded first.
     """
     foreign = [
         node
@@ -73,7 +72,7 @@ def expand_functions(model: ir.Model, known: Collection[str] | None = None) -> b
         passes.AddDefaultAttributesPass()(model)
     for node in list(model.graph):
         with noting_what_is_malformed(node):
-            body = written_body(node)
+            body = written_body(node, is_folded=is_folded)
             if body is None and node in foreign:
                 body = _own_body(node, model.graph.opset_imports[""])
             if body is not None:
@@ -117,7 +116,7 @@ def _call(model: ir.Model, node: ir.Node, body: onnx.FunctionProto) -> None:
     del body.output[len(node.outputs) :]
     function: ir.Function = ir.from_proto(body)  # type: ignore[assignment]
     model.functions[function.identifier()] = function
-    node.domain, node.op_type = BODIES, body.name
+    node.domain, node.op_type, node.name = BODIES, body.name, None
     model.graph.opset_imports[BODIES] = 1
 
 
@@ -197,7 +196,7 @@ def clean_up(
             declared = forget_types(model)
             infer_shapes(model)
             refuse_other_types(model, declared)
-            while expand_functions(model):
+            while expand_functions(model, is_folded=False):
                 infer_shapes(model)
             mark_filled_weights(model)
             fold_shapes(model)
@@ -207,10 +206,8 @@ def clean_up(
                 infer_shapes(model)
                 fold_constants(model, chosen)
                 fold_shapes(model)
-            if expand_qlinear(model):
-                infer_shapes(model)
             widen_four_bits(model)
-            if expand_run_time_scales(model):
+            if expand_few_bits(model):
                 infer_shapes(model)
             unroll_recurrences(model)
             is_expanded = True

@@ -127,10 +127,6 @@ class Builder:
         """Add a constant of one axis."""
         return self.constant(np.array(values, dtype=np.int64), "integers")
 
-    def number(self, value: float) -> ir.Value:
-        """Add a constant of type float."""
-        return self.constant(np.array(value, dtype=np.float32), "number")
-
     def part(self, value: ir.Value, axis: int, start: int, stop: int) -> ir.Value:
         """Return the elements ``[start, stop)`` along one axis."""
         bounds = [self.integers(start), self.integers(stop), self.integers(axis)]
