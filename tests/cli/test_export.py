@@ -1,6 +1,5 @@
 """``spmilp export`` as a user runs it."""
 
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,7 +7,6 @@ import pytest
 
 from checker.worked_example import PLAN, PROBLEM, with_machine
 from spmilp.errors import ExitCode
-from spmilp.export.formats import FORMATS
 from spmilp.plan.file import plan_bytes
 from spmilp.problem.file import write_problem
 from spmilp.problem.problem import Problem
@@ -73,13 +71,6 @@ def test_the_model_must_be_the_plans(run: Run, plan: Path) -> None:
     ended = run("export", plan, "-f", "c", "--model", model, "-o", "out")
     assert ended.code == ExitCode.INVALID_INPUT
     assert "is not the model of this problem" in ended.err
-
-
-def test_every_format_is_documented() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "exports.md").read_text()
-    rows = re.findall(r"^\| (`[^|]*) \|", page, flags=re.MULTILINE)
-    documented = {name for row in rows for name in re.findall(r"`([\w-]+)`", row)}
-    assert set(FORMATS) <= documented
 
 
 def test_what_the_tables_take_is_printed(run: Run, tmp_path: Path) -> None:
