@@ -14,10 +14,7 @@ from spmilp.errors import ExitCode
 from spmilp.export.formats import FORMATS
 from spmilp.frontend.operators.registry import known_kinds
 from spmilp.result import checked
-from tests.acceptance.conftest import run
 from tests.acceptance.doors import ROOT, Run
-
-__all__ = ["run"]
 
 
 def page(name: str) -> str:
