@@ -19,7 +19,7 @@ import onnx
 import onnx_ir as ir
 from onnx import parser
 
-from spmilp.frontend.cleanup.nodes import RefusedError, name_of
+from spmilp.frontend.cleanup.nodes import RefusedError, is_used, name_of
 
 FLAT = "spmilp.flat"
 """The domain of operators of old sets that make all axes from their own on one."""
@@ -78,7 +78,7 @@ def written_body(node: ir.Node, *, is_folded: bool) -> onnx.FunctionProto | None
         inner.name = name_of(node) if is_main else f"{name_of(node)}/{inner.op_type}_{place}"
     for place, result in enumerate(node.outputs):
         if function.output[place] not in made:
-            if result.uses() or result.is_graph_output():
+            if is_used(result):
                 raise RefusedError(f"its output {place} does not follow from the inputs given")
             function.output[place] = function.output[0]
     return function

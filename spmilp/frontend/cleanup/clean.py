@@ -32,6 +32,7 @@ from spmilp.frontend.cleanup.nodes import (
     MALFORMED,
     Builder,
     first_line,
+    is_used,
     mark_origins,
     noting_what_is_malformed,
     quiet_libraries,
@@ -65,7 +66,11 @@ def expand_functions(
         if known is not None
         and node.domain == ""
         and node.op_type != "Range"
-        and (node.op_type not in known or PER_GROUP in node.metadata_props or _gives_more(node))
+        and (
+            node.op_type not in known
+            or PER_GROUP in node.metadata_props
+            or any(map(is_used, node.outputs[1:]))
+        )
     ]
     if foreign:
         # A body refers to attributes by name; who puts it in place does not know their defaults.
@@ -78,11 +83,6 @@ def expand_functions(
             if body is not None:
                 _call(model, node, body)
     return bool(passes.InlinePass()(model).modified)
-
-
-def _gives_more(node: ir.Node) -> bool:
-    """Return whether more of a node is used than its first output."""
-    return any(value.uses() or value.is_graph_output() for value in node.outputs[1:])
 
 
 def _own_body(node: ir.Node, version: int) -> onnx.FunctionProto | None:

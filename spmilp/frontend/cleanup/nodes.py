@@ -18,6 +18,11 @@ def name_of(node: ir.Node) -> str:
     return node.name or next((value.name for value in node.outputs if value.name), node.op_type)
 
 
+def is_used(value: ir.Value) -> bool:
+    """Return whether anything reads a value."""
+    return bool(value.uses()) or value.is_graph_output()
+
+
 KEY = "spmilp.reason"
 
 
