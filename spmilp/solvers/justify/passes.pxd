@@ -24,6 +24,7 @@ ctypedef struct Pass:
     long long* limit
     CTimeline usage
     CTimeline occupancy
+    unsigned char* stays_held
     long long* old
     long long* earliest
     long long* found
@@ -41,6 +42,7 @@ cdef extern from *:
 cdef bint _place(
     Pass* state, long long* sequence, long long count, long long* due
 ) noexcept nogil
+cdef void _hold_as_before(Pass* state, long long act, long long sign) noexcept nogil
 cdef void _count(
     Pass* state, long long residency, long long first, long long until, long long sign
 ) noexcept nogil

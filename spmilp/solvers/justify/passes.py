@@ -16,6 +16,12 @@ held from one activity to another. They are respected in one of two ways, see :c
 
 Both passes are the same kernel: a backward pass is a forward pass in mirrored time, in which the
 makespan comes first. Only what activities do to residencies is exchanged, see :class:`_Direction`.
+
+No pass lengthens a schedule, because each activity still finds its old cycles free: those placed
+before it had what it needs before it, and only move away from it. Where activities hold a resource
+from unequal times after that by which they are in order (engines of unequal setup on a link, routes
+of unequal latency on a channel), that is not so: such a resource stays held at the old cycles until
+an activity has its new ones.
 """
 
 from typing import NamedTuple
@@ -73,9 +79,9 @@ def forward_pass_by(before: TimedSchedule, memories: Memories, due: Ints) -> Tim
         is_open=schedule.filler == NONE,
         stays=schedule.lasting != 0,
     )
-    earliest = np.zeros(due.size, np.int64)
-    state = _state(schedule, direction, memories, before.start, before.lifetimes()[1], earliest)
-    is_in_time = _place_all(state, np.argsort(before.start, kind="stable"), due)
+    earliest, start = np.zeros(due.size, np.int64), before.start
+    state = _state(schedule, direction, memories, start, before.lifetimes()[1], earliest, earliest)
+    is_in_time = _place_all(state, np.argsort(start, kind="stable"), due)
     return timed(schedule, state.found) if is_in_time else None
 
 
@@ -109,8 +115,9 @@ def backward_pass(
     begins, _ = before.lifetimes()
     earliest = np.zeros(end.size, np.int64) if due is None else last - due
     mirrored = schedule._replace(demands=schedule.demands.mirrored())
-    state = _state(mirrored, direction, memories, last - end, last - begins, earliest)
-    _place_all(state, np.argsort(-end, kind="stable"), np.full(end.size, NEVER))
+    sent, until = end - schedule.latency, last - begins
+    state = _state(mirrored, direction, memories, last - end, until, earliest, schedule.latency)
+    _place_all(state, np.argsort(-sent, kind="stable"), np.full(end.size, NEVER))
     return TimedSchedule(schedule, last - state.found - schedule.cycles, last)
 
 
@@ -170,6 +177,8 @@ class _State(NamedTuple):
         Of each memory, see :class:`Memories`.
     usage, occupancy
         What resources carry, and the bytes in use.
+    stays_held
+        The resources that activities hold at their old cycles until they are placed.
     old, earliest, found
         Of each activity the start before, the earliest start allowed, and the new one.
     opened, released
@@ -187,6 +196,7 @@ class _State(NamedTuple):
     limit: Ints
     usage: Timeline
     occupancy: Timeline
+    stays_held: Flags
     old: Ints
     earliest: Ints
     found: Ints
@@ -205,14 +215,22 @@ def _state(
     old: Ints,
     until: Ints,
     earliest: Ints,
+    behind: Ints,
 ) -> _State:
-    count = schedule.filler.size
+    """Return a pass before its first activity; their order is by ``behind`` after their start."""
+    count, demands = schedule.filler.size, schedule.demands
+    after = demands.late - behind[owners_of(demands.rows)]
+    least = np.full(schedule.capacity.size, NEVER)
+    np.minimum.at(least, demands.items, after)
+    stays_held = np.zeros(least.size, np.bool_)
+    stays_held[demands.items[after > least[demands.items]]] = True
     return _State(
         schedule=schedule,
         direction=direction,
         limit=memories.limit,
         usage=profiles_of_resources(schedule),
         occupancy=profiles_of_memories(schedule, memories.limit.size),
+        stays_held=stays_held,
         old=old,
         earliest=earliest,
         found=np.zeros(old.size, np.int64),
@@ -243,10 +261,13 @@ def _place(state: _State, sequence: Ints, count: int, due: Ints) -> bool:
             state.since[residency] = 0
             _count(state, residency, 0, state.until[residency], 1)
     for place in range(count):
+        _hold_as_before(state, sequence[place], 1)
+    for place in range(count):
         act = sequence[place]
         cycles = schedule.cycles[act]
         if cycles == 0:
             continue
+        _hold_as_before(state, act, -1)
         ready = _capacity_ready(state, act, _precedence_ready(state, act))
         usage = timeline_in(state.usage)
         start = earliest_start(schedule.demands, schedule.capacity, usage, act, cycles, ready)
@@ -260,6 +281,18 @@ def _place(state: _State, sequence: Ints, count: int, due: Ints) -> bool:
         for i in range(direction.closes.begin[act], direction.closes.begin[act + 1]):
             _close(state, direction.closes.items[i], end - direction.early[i])
     return True
+
+
+def _hold_as_before(state: _State, act: int, sign: int) -> None:
+    """Take what stays held at an activity's old cycles, or give it back with ``sign`` -1."""
+    schedule, demands = schedule_in(state.schedule), state.schedule.demands
+    if schedule.cycles[act] > 0:
+        for i in range(demands.begin[act], demands.begin[act + 1]):
+            if state.stays_held[demands.items[i]]:
+                first = state.old[act] + demands.late[i]
+                until = state.old[act] + schedule.cycles[act] - demands.early[i]
+                amount = sign * demands.amounts[i]
+                occupy(timeline_in(state.usage), demands.items[i], first, until, amount)
 
 
 def _count(state: _State, residency: int, first: int, until: int, sign: int) -> None:

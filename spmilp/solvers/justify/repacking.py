@@ -106,7 +106,7 @@ def with_transfers_late(context: ScheduleContext, before: TimedSchedule) -> Time
     """Return a schedule in which what comes to scratchpads comes as late as it can.
 
     All else keeps its times: tasks, and what is stored in a DRAM. A copy of what another scratchpad
-    holds ends no later than that is held anyway. So nothing is in a scratchpad for longer than
+    holds is sent no later than that is held anyway. So nothing is in a scratchpad for longer than
     before, and offsets are found more often.
     """
     schedule = before.schedule
@@ -116,7 +116,8 @@ def with_transfers_late(context: ScheduleContext, before: TimedSchedule) -> Time
     source = schedule.reads.items[schedule.reads.begin[moves]]
     due = before.start + schedule.cycles
     is_load = context.is_dram[schedule.memory[source]]
-    due[moves] = np.where(is_load, before.makespan, before.lifetimes()[1][source])
+    held_until = before.lifetimes()[1][source] + schedule.latency[moves]
+    due[moves] = np.where(is_load, before.makespan, held_until)
     due = np.minimum(due, before.makespan)
     # As nothing takes more bytes at any time, the capacity is no matter of times.
     unlimited = context.with_capacity(np.full(context.usable.size, NEVER))
