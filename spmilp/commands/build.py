@@ -55,8 +55,8 @@ def with_semaphores(
     new pair takes the semaphore that its list has used last among those that allow it, or a new
     one. This is a heuristic: fewer semaphores may suffice.
 
-    ``before`` has for each activity those in other lists that it waits for, as few as possible. A
-    semaphore may hold ``maximum`` signals unanswered; ``None`` without limit.
+    ``before`` has for each activity those that it waits for, as few as possible. A semaphore may
+    hold ``maximum`` signals unanswered; ``None`` without limit.
     """
     after: list[list[Activity]] = [[] for _ in activities.order]
     for later in activities.order:
@@ -107,9 +107,8 @@ def with_counters(
 ) -> CommandLists:
     """Return lists in which each list counts, in events of its own, what others wait for.
 
-    An activity that nobody in another list waits for sends no signal. A list goes on to a new event
-    when one is full, having counted to ``maximum``. ``before`` has for each activity those in other
-    lists that it waits for.
+    An activity that nobody waits for sends no signal. A list goes on to a new event when one is
+    full, having counted to ``maximum``. ``before`` has for each activity those that it waits for.
     """
     awaited = {earlier for mine in before for earlier in mine}
     reached: dict[Activity, Wait] = {}
