@@ -43,7 +43,7 @@ WORDS = {
     "level": ("dram", "shared", "spm"),
     "content": ("input", "weight", "intermediate", "partial", "output"),
     "quantity": QUANTITIES,
-    "routing": ("shortest", "xy"),
+    "routing": ("round_trip", "shortest", "xy"),
     "controller": ("axi_dma_sg", "edma_tcd", "mchan", "mchan_v6", "epiphany", "aie_bd"),
     "a_problem": ("spmilp-problem",),
     "a_plan": ("spmilp-plan",),
@@ -73,7 +73,7 @@ OBJECTS = {
     "link": "index amount, source name, target name, rate rate, latency amount, "
     "energy_per_byte amount|null",
     "engine": "index amount, name name, owner amount|null, reaches amount[]|null, loads flag, "
-    "stores flag, channels count, setup amount, rate rate, longest count|null, "
+    "stores flag, channels count, setup amount, pipelined flag, rate rate, longest count|null, "
     "dimensions count|null, congruence count, multicast flag, descriptors count|null, "
     "controller? controller",
     "remote": "cycles_per_byte_hop ratio, longest_route count|null",
@@ -106,8 +106,8 @@ OBJECTS = {
     "writes? amount[], scratch? amount",
     "residency": "index amount, slice? amount, memory amount, offset amount, bytes count, "
     "start amount, end count, filled_by_task? amount, filled_by_transfer? amount",
-    "transfer": "index amount, slice amount, engine amount, channel amount, start amount, "
-    "cycles count, source amount, destinations amount[], route amount[]",
+    "transfer": "index amount, slice amount, source amount, destinations amount[], engine amount, "
+    "channel amount, start amount, sent count, end count, route amount[]",
     "plan": "format a_plan, format_version text, meta meta, solve solve, tensors address[], "
     "tasks run[], residencies residency[], transfers transfer[]",
 }
@@ -206,7 +206,7 @@ def _rate(value: Any, where: str, may_be_0: bool) -> Fraction:
 
 
 def read_document(data: bytes, kind: str) -> Row:
-    """Return the content of a file of format version 1."""
+    """Return the content of a file of format version 2."""
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
@@ -222,11 +222,9 @@ def read_document(data: bytes, kind: str) -> Row:
         raise RefusedError(f"no JSON: {error}") from error
     _need(isinstance(document, dict), "expected an object")
     version = document.get("format_version")
-    known = isinstance(version, str) and re.fullmatch(r"1\.(0|[1-9][0-9]{0,5})", version)
-    _need(known, f"format_version: expected 1.x, got {ascii(version)[:60]}")
-    minor = int(version[2:])
-    tolerant = minor > 1 or (kind == "plan" and minor < 1)
-    content: Row = read_value(kind, document, "", tolerant)
+    known = isinstance(version, str) and re.fullmatch(r"2\.(0|[1-9][0-9]{0,5})", version)
+    _need(known, f"format_version: expected 2.x, got {ascii(version)[:60]}")
+    content: Row = read_value(kind, document, "", tolerant=version != "2.0")
     return content
 
 
@@ -247,7 +245,7 @@ def read_problem(data: bytes) -> Row:
         one.fields["bytes"] = size
         one.silent.discard("bytes")
     _pins_are_consistent(problem)
-    problem.fields["format_version"] = "1.0" if problem.pins is None else "1.1"
+    problem.fields["format_version"] = "2.0"
     # The text is that of the file: without the slices that are whole buffers.
     problem.fields["sha256"] = hashlib.sha256(canonical_text(problem).encode()).hexdigest()
     wholes = [
@@ -374,7 +372,6 @@ def _pins_are_consistent(problem: Row) -> None:
     pins, machine = problem.pins, problem.machine
     if pins is None:
         return
-    _need(problem.format_version != "1.0", "pins: from version 1.1 on")
 
     def ascends(who: str, numbers: list[int], count: int) -> None:
         _need(numbers == sorted(set(numbers)), f"{who}: expected each once, in ascending order")
@@ -427,8 +424,8 @@ def read_plan(data: bytes, problem: Row) -> Row:
     _numbered(plan.tensors)
     named = plan.meta.problem_sha256
     _need(named in ("", problem.sha256), f"made for problem {named[:64]}, not {problem.sha256}")
-    for one in (*plan.tasks, *plan.transfers):
-        one.fields["end"] = one.start + one.cycles
+    for run in plan.tasks:
+        run.fields["end"] = run.start + run.cycles
     return plan
 
 
@@ -472,7 +469,12 @@ class Routes:
         pair = source, target
         if pair not in self._found:
             names = [self._machine.memories[memory].name for memory in pair]
-            self._found[pair] = (0, 0, ()) if source == target else self._way(*names)
+            found = (0, 0, ()) if source == target else self._way(*names)
+            if found and self._machine.routing == "round_trip" and len(found[2]) > 1:
+                first, last = (self._machine.links[found[2][place]] for place in (0, -1))
+                around = self._tree(last.source, off_grid=False).get(first.target, (0,))
+                found = found[0] + around[0], *found[1:]
+            self._found[pair] = found
         return self._found[pair]
 
     def to_all(self, source: int, targets: Iterable[int]) -> Way | None:
@@ -650,7 +652,7 @@ class Case:
                 yield Use(who, kept, part, run.start, run.end, "operands_served")
         for move in self.plan.transfers:
             who = f"transfer {move.index}"
-            yield Use(who, move.source, move.slice, move.start, move.end, "transfer_data")
+            yield Use(who, move.source, move.slice, move.start, move.sent, "transfer_data")
 
     def makespan(self) -> int:
         return max((one.end for one in (*self.plan.tasks, *self.plan.transfers)), default=0)
@@ -677,7 +679,11 @@ def violations(problem: Row, plan: Row) -> list[Finding]:
     return found or [finding for rule in RULES for finding in rule(case)]
 
 
-def meeting(rows: Sequence[Row], key: Callable[[Row], Any]) -> Iterator[tuple[Row, Row]]:
+def meeting(
+    rows: Sequence[Row],
+    key: Callable[[Row], Any],
+    end: Callable[[Row], int] = lambda one: int(one.end),
+) -> Iterator[tuple[Row, Row]]:
     """Yield pairs of rows that have one key and overlap in time."""
     groups: dict[Any, list[Row]] = {}
     for one in sorted(rows, key=lambda one: int(one.start)):
@@ -685,7 +691,7 @@ def meeting(rows: Sequence[Row], key: Callable[[Row], Any]) -> Iterator[tuple[Ro
     for group in groups.values():
         for number, a in enumerate(group):
             for b in group[number + 1 :]:
-                if b.start >= a.end:
+                if b.start >= end(a):
                     break
                 yield a, b
 
@@ -732,6 +738,8 @@ def structure(case: Case) -> Iterator[Finding]:
         yield from exists(who, "link", move.route, len(machine.links))
         if not move.destinations:
             yield "structure", f"{who}: has no destination"
+        if not move.start < move.sent <= move.end:
+            yield "structure", f"{who}: {move.start}, sent at {move.sent}, ends at {move.end}"
 
 
 def tasks_run(case: Case) -> Iterator[Finding]:
@@ -963,20 +971,26 @@ def transfers(case: Case) -> Iterator[Finding]:
         if way is None or list(way[2]) != move.route:
             yield "transfer_route", f"{who} takes {move.route}, the route is {way and way[2]}"
         if way is not None:
-            moving = -int(-part.bytes // case.rate(move, way[2]))
-            if move.cycles != engine.setup + way[0] + moving:
-                expected = engine.setup + way[0] + moving
-                yield "transfer_route", f"{who} lasts {move.cycles} cycles, expected {expected}"
+            sent = move.start + engine.setup - int(-part.bytes // case.rate(move, way[2]))
+            if [move.sent, move.end] != [sent, sent + way[0]]:
+                expected = f"expected {sent} and {sent + way[0]}"
+                yield "transfer_route", f"{who}: sent {move.sent}, end {move.end}; {expected}"
         yield from _limits(case, move)
         if move.channel >= engine.channels:
             yield "channels", f"{who}: channel {move.channel} of {engine.channels}"
-    for a, b in meeting(plan.transfers, lambda move: (move.engine, move.channel)):
+
+
+    def busy_until(move: Row) -> int:
+        return int(move.sent if machine.engines[move.engine].pipelined else move.end)
+
+    for a, b in meeting(plan.transfers, lambda move: (move.engine, move.channel), busy_until):
         yield "channels", f"transfers {a.index} and {b.index} on one channel"
     held: dict[int, list[tuple[int, Fraction]]] = {}
     for move in plan.transfers:
         amount = case.rate(move, move.route)
-        for link in move.route:
-            held.setdefault(link, []).extend(((move.end, -amount), (move.start, amount)))
+        begin = move.start + machine.engines[move.engine].setup
+        for link in move.route if begin < move.sent else ():
+            held.setdefault(link, []).extend(((move.sent, -amount), (begin, amount)))
     for link, changes in held.items():
         load = Fraction(0)
         for cycle, change in sorted(changes):

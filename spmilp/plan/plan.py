@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from spmilp.problem.objective import Quantity
 from spmilp.units import (
+    Amount,
     Bytes,
     CoreIdx,
     Count,
@@ -96,10 +97,10 @@ class Transfer:
     source: ResidencyIdx
     destinations: tuple[ResidencyIdx, ...]
     engine: EngineIdx
-    channel: int
+    channel: Amount
     start: Cycles
-    sent: Cycles
-    end: Cycles
+    sent: Count
+    end: Count
     route: tuple[LinkIdx, ...]
 
 

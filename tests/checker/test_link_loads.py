@@ -14,7 +14,7 @@ from spmilp.checker.rules.transfers import link_rates
 pytestmark = pytest.mark.full
 
 INTERVALS = st.lists(
-    st.tuples(st.integers(0, 20), st.integers(1, 6), st.sampled_from([0, 0, 1])),
+    st.tuples(st.integers(0, 20), st.integers(1, 9), st.sampled_from([0, 0, 1])),
     min_size=1,
     max_size=6,
 )
@@ -28,7 +28,7 @@ def test_a_link_is_reported_exactly_when_the_rates_add_up_to_more(
 ) -> None:
     links = (replace(MACHINE.links[0], rate=rate), *MACHINE.links[1:])
     moves = tuple(
-        replace(PLAN.transfers[0], index=index, start=start, end=start + long, engine=engine)
+        replace(PLAN.transfers[0], index=index, start=start, sent=start + long, engine=engine)
         for index, (start, long, engine) in enumerate(intervals)
     )
     held = [min(MACHINE.engines[move.engine].rate, rate) for move in moves]
@@ -36,7 +36,7 @@ def test_a_link_is_reported_exactly_when_the_rates_add_up_to_more(
         sum(
             amount
             for move, amount in zip(moves, held, strict=True)
-            if move.start <= cycle < move.end
+            if move.start + MACHINE.engines[move.engine].setup <= cycle < move.sent
         )
         for cycle in range(30)
     ]

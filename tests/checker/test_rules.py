@@ -113,9 +113,18 @@ def weight_comes_back() -> Plan:
     weight = replace(PLAN.residencies[7], index=23, start=120, end=150, filled_by_transfer=13)
     return replace(
         more(weight),
-        transfers=(*PLAN.transfers, replace(move, start=120, end=139)),
+        transfers=(*PLAN.transfers, replace(move, start=120, sent=137, end=139)),
         claim=replace(PLAN.claim, energy=PLAN.claim.energy + 64 * 4),
     )
+
+
+def second_load(start: int) -> tuple[Plan, Problem]:
+    """Return the plan in which x1 is loaded from some cycle on, on a channel of its own."""
+    plan = changed(
+        transfers={2: {"start": start, "sent": start + 6, "end": start + 10, "channel": 1}},
+        residencies={5: {"start": start}},
+    )
+    return plan, with_engine(DRAM_DMA, channels=2)
 
 
 def nothing() -> tuple[Plan, Problem]:
@@ -134,6 +143,7 @@ VALID: dict[str, Plan | tuple[Plan, Problem]] = {
     "a weight may come back to where it was at cycle 0": weight_comes_back(),
     "a slice of what lies in DRAM may be there at cycle 0": there(X0_LEFT, DRAM, 0, 32, 0, 9),
     "exact thirds fill a link": (PLAN, with_link(2, rate=Fraction(4, 3) * 3)),
+    "a transfer sets up while another one is on the link": second_load(8),
     "a spill may end where a tensor begins": replace(
         changed(residencies={18: {"offset": 256}, 21: {"offset": 264}}), tensors=(0, 256)
     ),
@@ -234,7 +244,7 @@ BROKEN: dict[str, Plan | tuple[Plan, Problem]] = {
     "a weight kept in a scratchpad takes its bytes": kept(2, offset=128),
     "those that only touch in time or bytes share none": there(None, SPM0, 64, 64, 69, 70),
     "two copies of one slice share no bytes either": kept(12, offset=64),
-    "spills share no bytes": more(replace(PLAN.residencies[14], index=23, start=121, end=130)),
+    "spills share no bytes": more(replace(PLAN.residencies[14], index=23, start=117, end=130)),
     "a residency lies at its place in the tensor": kept(21, offset=144),
     "a slice lies at its own place in the tensor": there(X1_TOP, DRAM, 0, 32, 0, 9),
     "tensors share no bytes": replace(
@@ -264,9 +274,12 @@ BROKEN: dict[str, Plan | tuple[Plan, Problem]] = {
         with_task(2, reads=(X0, A)),
     ),
     "in place forbids that a transfer reads the old value": moved(
-        12, source=8, slice=A, start=60, end=71
+        12, source=8, slice=A, start=61, sent=70, end=72
     ),
-    "also one that has the number of the task": moved(1, source=8, slice=A, start=60, end=71),
+    "but not that its bytes arrive later": moved(12, source=8, slice=A, start=60, sent=69, end=71),
+    "also one that has the number of the task": moved(
+        1, source=8, slice=A, start=60, sent=70, end=71
+    ),
     "in place forbids that the task reads another slice there": (
         placed(1, reads=(8, 8)),
         with_task(1, (HALF,), reads=(A, 10)),
@@ -280,18 +293,18 @@ BROKEN: dict[str, Plan | tuple[Plan, Problem]] = {
     "a part of the slice is no source": kept(12, slice=X0_LEFT),
     "scratch is no source": moved(12, source=9),
     "the source is valid when the transfer starts": changed(
-        transfers={5: {"start": 93, "end": 107}}, residencies={14: {"start": 93}}
+        transfers={5: {"start": 93, "sent": 103, "end": 107}}, residencies={14: {"start": 93}}
     ),
-    "the source stays until the transfer ends": changed(
-        residencies={1: {"end": 40}, 0: {"end": 49}}
-    ),
+    "the source stays until all is sent": changed(residencies={1: {"end": 46}, 0: {"end": 49}}),
     "a source that ends while a copy lives is no lost value": changed(
         residencies={13: {"end": 100}, 12: {"end": 109}}
     ),
     "the destination is of the slice": kept(6, slice=X0_LEFT),
     "the destination exists until the transfer ends": kept(22, end=60),
     "two destinations lie in different memories": kept(2, memory=SPM1, offset=320),
-    "an engine moves data only where it reaches": moved(12, engine=L2_DMA, channel=1, end=84),
+    "an engine moves data only where it reaches": moved(
+        12, engine=L2_DMA, channel=1, sent=82, end=84
+    ),
     "an engine that does not store stores not": (PLAN, with_engine(CORE_DMA, stores=False)),
     "a transfer takes the machine's route": moved(12, route=(6, 5)),
     "a multicast takes each link once": moved(1, route=(2, 4, 2, 6)),
@@ -301,6 +314,7 @@ BROKEN: dict[str, Plan | tuple[Plan, Problem]] = {
         with_engine(L2_DMA, multicast=False),
     ),
     "a transfer lasts as long as the machine says": moved(12, end=67),
+    "a transfer sends as long as the machine says": moved(12, sent=67),
     "a transfer is no longer than its engine can": (PLAN, with_engine(CORE_DMA, longest=63)),
     "a copy has no more nested strides than a descriptor": (
         PLAN,
@@ -336,7 +350,12 @@ BROKEN: dict[str, Plan | tuple[Plan, Problem]] = {
     ),
     **{f"channel {n} is none of its engine": moved(12, channel=n) for n in (-1, 1, 2, 7)},
     "a channel carries one transfer at a time": moved(3, channel=0),
+    "a channel that is not pipelined is taken until all has arrived": (
+        PLAN,
+        with_engine(DRAM_DMA, pipelined=False),
+    ),
     "a link carries no more than its rate": (PLAN, with_link(2, rate=Fraction(7, 2))),
+    "a link carries a transfer until all is sent": second_load(7),
 }
 
 LOST: tuple[Plan, ...] = (
@@ -369,7 +388,7 @@ LOST: tuple[Plan, ...] = (
     *(moved(2, destinations=ends) for ends in ((), (5, -2))),
     moved(2, engine=3),
     *(moved(2, route=route) for route in ((0, -1), (8,))),
-    moved(2, end=14),
+    *(moved(2, sent=sent) for sent in (10, 21)),
     *(replace(PLAN, tensors=tensors) for tensors in ((0,), (0, -1), (0, -128), (0, 128, 256))),
 )
 """Plans whose references lead nowhere, and whose tables are not complete."""

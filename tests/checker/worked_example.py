@@ -2,7 +2,8 @@
 
 Two scratchpads behind an L2: core c0 works in spm0, cores c1 and c2 share spm1. Loads from DRAM
 stop in the L2; x0 is multicast to both scratchpads; b replaces a in place; c1 reads b remotely; c
-is spilled to DRAM and loaded again; y0 and y1 are the left and right half of the output y.
+is spilled to DRAM and loaded again; y0 and y1 are the left and right half of the output y. Sources
+end when all is sent; the DMA at DRAM, which is pipelined, takes x1 while x0 is on its way.
 """
 
 from dataclasses import replace
@@ -76,7 +77,7 @@ MACHINE = Machine(
     engines=(
         Engine(
             index=DRAM_DMA, name="dram_dma", owner=L2, reaches=(DRAM,), setup=2, rate=Fraction(8),
-            dimensions=2,
+            pipelined=True, dimensions=2,
         ),
         Engine(
             index=L2_DMA, name="l2_dma", owner=L2, reaches=(SPM0, SPM1), channels=2, setup=1,
@@ -174,12 +175,13 @@ def _move(
     engine: int,
     channel: int,
     start: int,
+    sent: int,
     end: int,
     route: tuple[int, ...],
 ) -> Transfer:
     return Transfer(
         index=index, slice=slice_, source=source, destinations=destinations, engine=engine,
-        channel=channel, start=start, end=end, route=route,
+        channel=channel, start=start, sent=sent, end=end, route=route,
     )  # fmt: skip
 
 
@@ -193,44 +195,44 @@ PLAN = Plan(
         Placement(task=4, core=1, start=157, end=167, reads=(16, 22), writes=(19,)),
     ),
     residencies=(
-        _stay(0, X0, DRAM, 0, 0, 14),
-        _stay(1, X0, L2, 0, 0, 49, transfer=0),
+        _stay(0, X0, DRAM, 0, 0, 10),
+        _stay(1, X0, L2, 0, 0, 47, transfer=0),
         _stay(2, X0, SPM0, 64, 14, 69, transfer=1),
         _stay(3, X0, SPM1, 64, 14, 97, transfer=1),
-        _stay(4, X1, DRAM, 64, 0, 24),
-        _stay(5, X1_TOP, L2, 64, 14, 43, transfer=2),
+        _stay(4, X1, DRAM, 64, 0, 16),
+        _stay(5, X1_TOP, L2, 64, 10, 41, transfer=2),
         _stay(6, X1_TOP, SPM1, 128, 24, 59, transfer=3),
         _stay(7, W, SPM0, 128, 0, 69),
         _stay(8, A, SPM0, 192, 49, 79, task=0),
         _stay(9, None, SPM0, 224, 49, 69),
         _stay(10, B, SPM0, 192, 69, 97, task=1),
-        _stay(11, Y0, SPM1, 128, 79, 116, task=2),
-        _stay(12, C, SPM1, 192, 49, 94, task=3),
-        _stay(13, C, L2, 128, 59, 108, transfer=4),
-        _stay(14, C, DRAM, 192, 94, 122, transfer=5),
-        _stay(15, C, L2, 192, 108, 157, transfer=6),
+        _stay(11, Y0, SPM1, 128, 79, 114, task=2),
+        _stay(12, C, SPM1, 192, 49, 92, task=3),
+        _stay(13, C, L2, 128, 59, 104, transfer=4),
+        _stay(14, C, DRAM, 192, 94, 118, transfer=5),
+        _stay(15, C, L2, 192, 108, 155, transfer=6),
         _stay(16, C, SPM1, 64, 122, 167, transfer=7),
-        _stay(17, Y0, L2, 0, 97, 132, transfer=8),
+        _stay(17, Y0, L2, 0, 97, 128, transfer=8),
         _stay(18, Y0, DRAM, 128, 122, 196, transfer=9),
-        _stay(19, Y1, SPM1, 128, 157, 186, task=4),
-        _stay(20, Y1, L2, 0, 167, 196, transfer=10),
+        _stay(19, Y1, SPM1, 128, 157, 184, task=4),
+        _stay(20, Y1, L2, 0, 167, 192, transfer=10),
         _stay(21, Y1, DRAM, 136, 186, 196, transfer=11),
         _stay(22, W, SPM1, 256, 49, 167, transfer=12),
     ),
     transfers=(
-        _move(0, X0, 0, (1,), DRAM_DMA, 0, 0, 14, (0,)),
-        _move(1, X0, 1, (2, 3), L2_DMA, 0, 14, 49, (2, 4, 6)),
-        _move(2, X1_TOP, 4, (5,), DRAM_DMA, 0, 14, 24, (0,)),
-        _move(3, X1_TOP, 5, (6,), L2_DMA, 1, 24, 43, (2, 6)),
-        _move(4, C, 12, (13,), L2_DMA, 0, 59, 94, (7, 3)),
-        _move(5, C, 13, (14,), DRAM_DMA, 0, 94, 108, (1,)),
-        _move(6, C, 14, (15,), DRAM_DMA, 0, 108, 122, (0,)),
-        _move(7, C, 15, (16,), L2_DMA, 0, 122, 157, (2, 6)),
-        _move(8, Y0, 11, (17,), L2_DMA, 0, 97, 116, (7, 3)),
-        _move(9, Y0, 17, (18,), DRAM_DMA, 0, 122, 132, (1,)),
-        _move(10, Y1, 19, (20,), L2_DMA, 0, 167, 186, (7, 3)),
-        _move(11, Y1, 20, (21,), DRAM_DMA, 0, 186, 196, (1,)),
-        _move(12, W, 7, (22,), CORE_DMA, 0, 49, 68, (5, 6)),
+        _move(0, X0, 0, (1,), DRAM_DMA, 0, 0, 10, 14, (0,)),
+        _move(1, X0, 1, (2, 3), L2_DMA, 0, 14, 47, 49, (2, 4, 6)),
+        _move(2, X1_TOP, 4, (5,), DRAM_DMA, 0, 10, 16, 20, (0,)),
+        _move(3, X1_TOP, 5, (6,), L2_DMA, 1, 24, 41, 43, (2, 6)),
+        _move(4, C, 12, (13,), L2_DMA, 0, 59, 92, 94, (7, 3)),
+        _move(5, C, 13, (14,), DRAM_DMA, 0, 94, 104, 108, (1,)),
+        _move(6, C, 14, (15,), DRAM_DMA, 0, 108, 118, 122, (0,)),
+        _move(7, C, 15, (16,), L2_DMA, 0, 122, 155, 157, (2, 6)),
+        _move(8, Y0, 11, (17,), L2_DMA, 0, 97, 114, 116, (7, 3)),
+        _move(9, Y0, 17, (18,), DRAM_DMA, 0, 122, 128, 132, (1,)),
+        _move(10, Y1, 19, (20,), L2_DMA, 0, 167, 184, 186, (7, 3)),
+        _move(11, Y1, 20, (21,), DRAM_DMA, 0, 186, 192, 196, (1,)),
+        _move(12, W, 7, (22,), CORE_DMA, 0, 49, 66, 68, (5, 6)),
     ),
     tensors=(0, 128),
     claim=Claim(

@@ -11,12 +11,21 @@ a place in a DRAM tensor.
 
 **The candidates are finitely many, and an optimum is among them.**
 
-*Starts.* Take a valid plan in which no residency lasts longer than its last use. If a task or
-transfer starts at a cycle ``s > 0`` at which no other one ends, it may start at ``s - 1``: whatever
-runs or lies in a memory at ``s - 1`` does so at ``s`` too, so that cores, channels, links and bytes
-suffice; and what has ended at ``s`` has ended at ``s - 1``. Neither makespan nor traffic, energy or
-peak rises. Among the best plans, one with the least sum of starts therefore starts everything at 0
-or at the end of something. So waiting for the next end is the only delay that the search tries.
+*Starts.* Take a valid plan in which no residency lasts longer than its last use. A task or transfer
+that starts at ``s > 0`` may start at ``s - 1``, unless something blocks it: a task that ends at
+``s``, a transfer that has sent or arrived at ``s``, or one that has sent at ``s`` plus the set-up,
+if both are on a link. For whatever else runs or lies in a memory at ``s - 1`` does so at ``s`` too,
+so that cores, channels, links and bytes suffice; and what is valid at ``s`` is so at ``s - 1``.
+Neither makespan nor traffic, energy or peak rises. So among the best plans, in one with the least
+sum of starts something blocks whatever starts after 0. What started before ``s`` and blocks says
+when that may be: these are the moments for which the search waits.
+
+Let all transfers take ``q`` cycles at the least until they have sent. One that starts at ``s`` or
+later blocks only if it sends while the other sets up. Take what starts at ``s``, what blocks that
+and starts at ``s`` or later, and so on. Not all of it may start a cycle sooner, so one of these is
+blocked by what started before ``s``. From one to what blocks it ``start + set-up - q`` never rises
+(``start``, if that is more). So that moment is at most the set-up less ``q`` after ``s``: the
+search tries starts so soon before one.
 
 *Transfers.* Among those plans, take one with the fewest transfers. Each of its transfers then
 brings something that is used, to each of its destinations; and of two valid copies of a slice in

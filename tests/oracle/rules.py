@@ -40,13 +40,19 @@ class CoreGroup:
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """A transfer that an engine can make: ``rate`` in bytes per cycle on each of its links."""
+    """A transfer that an engine can make: ``rate`` in bytes per cycle on each of its links.
+
+    Cycles from its start: it holds the links in ``[setup, sent)`` and the channel until ``busy``.
+    """
 
     engine: int
     destinations: tuple[MemoryIdx, ...]
     links: tuple[LinkIdx, ...]
     rate: Fraction
-    cycles: Cycles
+    setup: Cycles
+    sent: Cycles
+    busy: Cycles
+    arrived: Cycles
     traffic: Bytes
     energy: Femtojoules
 
@@ -229,6 +235,8 @@ class Rules:
         routes = [r for end in ends if (r := self.routes.between(source, end)) is not None]
         links = tuple(dict.fromkeys(link for route in routes for link in route.links))
         rate = min([engine.rate, *(machine.links[link].rate for link in links)])
+        sent = engine.setup + ceil(size / rate)
+        arrived = sent + max(route.latency for route in routes)
         memories = [machine.memories[memory] for memory in (source, *ends)]
         parts = (*memories, *(machine.links[link] for link in links))
         return Transfer(
@@ -236,7 +244,10 @@ class Rules:
             destinations=ends,
             links=links,
             rate=rate,
-            cycles=engine.setup + max(route.latency for route in routes) + ceil(size / rate),
+            setup=engine.setup,
+            sent=sent,
+            busy=sent if engine.pipelined else arrived,
+            arrived=arrived,
             traffic=size * sum(memory.kind is MemoryKind.DRAM for memory in memories),
             energy=size * sum(part.energy_per_byte or 0 for part in parts),
         )

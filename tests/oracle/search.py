@@ -9,8 +9,10 @@ Science and Cybernetics 4(2), 1968).
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from heapq import heappop, heappush
 from itertools import count, product
+from math import ceil
 from typing import NamedTuple, TypeAlias
 
 from spmilp.problem.objective import Quantity
@@ -76,11 +78,14 @@ class Contents(NamedTuple):
 
 
 class RunningTransfer(NamedTuple):
-    """A transfer that is under way, with the cycles that are left of it."""
+    """A transfer that is under way, with the cycles until each of its moments, 0 once past."""
 
     engine: int
     links: tuple[int, ...]
-    rate: object
+    rate: Fraction
+    setup: Cycles
+    sent: Cycles
+    busy: Cycles
     left: Cycles
 
 
@@ -93,17 +98,20 @@ class State(NamedTuple):
         ``WAITING``, ``DONE`` or the cycles left of each task; and its group of cores.
     tensors
         The address of each tensor modulo the engines' congruences.
+    able
+        The engines whose transfers may start now; ``None`` for all, and tasks.
     """
 
     tasks: tuple[tuple[Cycles, int], ...]
     transfers: tuple[RunningTransfer, ...]
     memories: tuple[Contents, ...]
     tensors: tuple[int, ...]
+    able: frozenset[int] | None = None
 
     def key(self) -> object:
         """Return what tells states apart: not the names."""
         memories = tuple((tuple(one[:-1] for one in m.lives), m.layouts) for m in self.memories)
-        return self.tasks, self.transfers, memories, self.tensors
+        return self.tasks, self.transfers, memories, self.tensors, self.able
 
 
 class TaskStart(NamedTuple):
@@ -166,6 +174,10 @@ class Search:
             min((c for g in rules.groups if (c := rules.cycles(t, g)) is not None), default=0)
             for t in range(len(self._problem.tasks))
         ]
+        least = min((part.bytes for part in self._problem.slices), default=1)
+        self._soonest_sent = min(
+            (e.setup + ceil(least / e.rate) for e in rules.machine.engines), default=0
+        )
         self._tensors = [
             [t.index for t in self._problem.tensors if t.memory == memory.index]
             for memory in rules.machine.memories
@@ -310,13 +322,15 @@ class Search:
         memory while something runs also lay there when that started in the plan.
         """
         state, cost = path.state, path.cost
-        left = [n for n, _ in state.tasks if n > 0] + [one.left for one in state.transfers]
-        if left:
-            later = self._later(state, min(left))
+        is_idle = state.able is not None and path.step is None
+        waits = {} if is_idle else self._waits(state)
+        for wait, able in waits.items():
+            later = self._later(state, wait)
             if later is not None:
-                yield Path(later, cost._replace(makespan=cost.makespan + min(left)), None, path)
-            if not self._is_timed:
-                return
+                later = later._replace(able=able)
+                yield Path(later, cost._replace(makespan=cost.makespan + wait), None, path)
+        if waits and not self._is_timed:
+            return
         for after, start in self._task_starts(state):
             end = cost.makespan + start.cycles
             if end <= self._rules.not_after.get(start.task, end):
@@ -329,14 +343,39 @@ class Search:
 
     # Time passes.
 
+    def _waits(self, state: State) -> dict[Cycles, frozenset[int] | None]:
+        """Return how long to wait, and the engines that may start then (``None``: and tasks)."""
+        ends = [n for n, _ in state.tasks] + [n for one in state.transfers for n in one[4:]]
+        ends = sorted(n for n in ends if n > 0)
+        waits: dict[Cycles, frozenset[int] | None] = dict.fromkeys(ends[:1])
+        engines = self._rules.machine.engines if self._is_timed else ()
+        for engine in engines:
+            spare = engine.setup - self._soonest_sent
+            setups = {e.setup for e in engines if spare >= 0 or e is engine}
+            moments = ends + [one.sent - setup for one in state.transfers for setup in setups]
+            leads = range(1 + max(0, spare))
+            for wait in {moment - lead for moment in moments for lead in leads}:
+                if 0 < wait < ends[0]:
+                    waits[wait] = waits.get(wait, frozenset()) | {engine.index}
+        return waits
+
     def _later(self, state: State, cycles: Cycles) -> State | None:
-        """Return the state at the next end; ``None`` if a transfer turns out to be redundant."""
+        """Return the state some cycles on; ``None`` if a transfer turns out to be redundant."""
         tasks = tuple(
             (left - cycles, group if left > cycles else -1) if left > 0 else (left, group)
             for left, group in state.tasks
         )
         transfers = tuple(
-            one._replace(left=one.left - cycles) for one in state.transfers if one.left > cycles
+            sorted(
+                RunningTransfer(
+                    one.engine,
+                    one.links if one.sent > cycles else (),
+                    one.rate,
+                    *(max(0, n - cycles) for n in one[3:]),
+                )
+                for one in state.transfers
+                if one.left > cycles
+            )
         )
         later = state._replace(tasks=tasks, transfers=transfers)
         memories = []
@@ -402,7 +441,7 @@ class Search:
     # A task starts.
 
     def _task_starts(self, state: State) -> Iterator[tuple[State, TaskStart]]:
-        for task in self._problem.tasks:
+        for task in self._problem.tasks if state.able is None else ():
             before = self._rules.predecessors[task.index]
             if state.tasks[task.index][0] != WAITING or any(state.tasks[b][0] for b in before):
                 continue
@@ -524,23 +563,31 @@ class Search:
         )
 
     def _is_free(self, state: State, transfer: Transfer) -> bool:
-        """Say whether a channel of the engine and the rate on every link are free."""
-        machine, engine = self._rules.machine, transfer.engine
-        busy = sum(one.engine == engine for one in state.transfers)
-        return busy < machine.engines[engine].channels and all(
-            transfer.rate + sum(one.rate for one in state.transfers if link in one.links)
-            <= machine.links[link].rate
-            for link in transfer.links
+        """Say whether a channel of the engine is free, and the rate on links once they are due."""
+        machine, engine, others = self._rules.machine, transfer.engine, state.transfers
+        busy = sum(one.engine == engine and one.busy > 0 for one in others)
+        is_able = state.able is None or engine in state.able
+        return (
+            is_able
+            and busy < machine.engines[engine].channels
+            and all(
+                sum(one.rate for one in others if link in one.links and one.setup <= now < one.sent)
+                <= machine.links[link].rate - transfer.rate
+                for now in {max(transfer.setup, one.setup) for one in others}
+                if now < transfer.sent
+                for link in transfer.links
+            )
         )
 
     def _moved(
         self, state: State, slice_: SliceIdx, source: MemoryIdx, one: Live, transfer: Transfer
     ) -> Iterator[tuple[State, TransferStart]]:
-        cycles = transfer.cycles
-        running = RunningTransfer(transfer.engine, transfer.links, transfer.rate, cycles)
+        cycles = transfer.arrived
+        times = transfer.setup, transfer.sent, transfer.busy, cycles
+        running = RunningTransfer(transfer.engine, transfer.links, transfer.rate, *times)
         transfers = tuple(sorted((*state.transfers, running)))
         used = [
-            self._in_use(memory, contents, {one.name}, set(), cycles)
+            self._in_use(memory, contents, {one.name}, set(), transfer.sent)
             for memory, contents in enumerate(state.memories)
         ]
         ends = transfer.destinations

@@ -2,8 +2,9 @@
 
 Scratchpads and DRAM hang on a hub. Their links carry ``rate`` bytes per cycle; the one out of DRAM
 and the one into it take a cycle more. Each scratchpad has an engine of 4 bytes per cycle that needs
-2 cycles to set up. So at the usual rates 16 bytes take 2 + 1 + 4 = 7 cycles from or to DRAM, and
-2 + 4 = 6 from one scratchpad to another.
+2 cycles to set up. So at the usual rates 16 bytes hold links in [2, 6); from or to DRAM they have
+arrived at 7 and hold the channel until then (until 6 if it is pipelined), from one scratchpad to
+another at 6.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,6 +37,7 @@ def machine(
     rate: int = 4,
     kinds: int = 1,
     channels: int = 1,
+    pipelined: bool = False,
     between: bool = True,
     alignment: int = 1,
     reserved: tuple[ByteRange, ...] = (),
@@ -57,7 +59,7 @@ def machine(
     engines = [
         Engine(
             index=n, name=f"dma{n}", owner=1 + n, channels=channels, setup=2, rate=Fraction(4),
-            reaches=(DRAM, *(m for m in others if m != 1 + n)),
+            pipelined=pipelined, reaches=(DRAM, *(m for m in others if m != 1 + n)),
         )
         for n in range(len(sizes))
     ]  # fmt: skip

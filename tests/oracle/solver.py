@@ -150,8 +150,9 @@ class _PlanOfPath:
         self._filled |= dict.fromkeys(start.writes, (start.task, None))
 
     def _note_transfer(self, index: int, start: TransferStart, now: Cycles) -> None:
-        for name in (start.source, *start.destinations):
-            self._until[name] = max(self._until[name], now + start.transfer.cycles)
+        self._until[start.source] = max(self._until[start.source], now + start.transfer.sent)
+        for name in start.destinations:
+            self._until[name] = max(self._until[name], now + start.transfer.arrived)
         self._filled |= dict.fromkeys(start.destinations, (None, index))
 
     def _keep_outputs(self, state: State, end: Cycles) -> None:
@@ -209,7 +210,7 @@ class _PlanOfPath:
             if isinstance(start, TransferStart):
                 move = start.transfer
                 channel = next(c for c in count() if free[move.engine, c] <= now)
-                free[move.engine, channel] = now + move.cycles
+                free[move.engine, channel] = now + move.busy
                 found.append(
                     Transfer(
                         index=index,
@@ -219,7 +220,8 @@ class _PlanOfPath:
                         engine=move.engine,
                         channel=channel,
                         start=now,
-                        end=now + move.cycles,
+                        sent=now + move.sent,
+                        end=now + move.arrived,
                         route=move.links,
                     )
                 )

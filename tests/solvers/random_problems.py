@@ -48,6 +48,7 @@ def machines(draw: st.DrawFn) -> Machine:
     rate = Fraction(draw(st.sampled_from([4, 8, 16])), draw(st.sampled_from([1, 3])))
     links = [(a, b) for memory in memories for a, b in ((memory.name, "hub"), ("hub", memory.name))]
     setup, channels = draw(st.integers(0, 3)), draw(st.integers(1, 2))
+    pipelined = draw(st.integers(0, 3))
     above = 1 + spms if staged else DRAM
     spm_indices = tuple(range(1, 1 + spms))
     engines = [
@@ -57,7 +58,8 @@ def machines(draw: st.DrawFn) -> Machine:
             owner=1 + n,
             reaches=(above, *spm_indices),
             channels=channels,
-            setup=setup,
+            setup=setup * (n % 2 + 1),
+            pipelined=pipelined > n,
             rate=rate / draw(st.sampled_from([1, 2])),
         )
         for n in range(spms)
@@ -79,7 +81,7 @@ def machines(draw: st.DrawFn) -> Machine:
             for c in range(cores)
         ),
         links=tuple(
-            Link(index=i, source=a, target=b, rate=rate, latency=i % 2)
+            Link(index=i, source=a, target=b, rate=rate, latency=i % 3)
             for i, (a, b) in enumerate(links)
         ),
         engines=tuple(engines),

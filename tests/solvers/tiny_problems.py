@@ -3,8 +3,9 @@
 Among the first few hundred numbers everything that the format allows occurs: cores with scratchpads
 of their own or shared, a shared memory on the way to DRAM, tight and ample memories, reserved
 bytes, alignment, one and two kinds of cores, rates below one byte per cycle, links in common,
-remote reads, multicast, pairs in place, slices, scratch, precedences without data, weights that
-start in a scratchpad, engines with few dimensions, short transfers or congruent addresses.
+pipelined engines, remote reads, multicast, pairs in place, slices, scratch, precedences without
+data, weights that start in a scratchpad, engines with few dimensions, short transfers or congruent
+addresses.
 """
 
 from fractions import Fraction
@@ -71,6 +72,7 @@ def tiny_machine(random: Random) -> Machine:
             reaches=(above, *(m for m in range(1, 1 + spms) if between and (m != 1 + n or copies))),
             channels=random.choice([1, 1, 2]),
             setup=random.choice([0, 1, 3]),
+            pipelined=(size // 8 + n) % 2 == 0,
             rate=rate * random.choice([1, 1, 2]),
             dimensions=random.choice([None, None, None, 1]),
             congruence=random.choice([1] * 19 + [4]),
@@ -100,7 +102,7 @@ def tiny_machine(random: Random) -> Machine:
             for c in range(cores)
         ),
         links=tuple(
-            Link(index=i, source=a, target=b, rate=rate, latency=i % 2, energy_per_byte=1)
+            Link(index=i, source=a, target=b, rate=rate, latency=i % 3, energy_per_byte=1)
             for i, (a, b) in enumerate(hub)
         ),
         engines=tuple(engines),

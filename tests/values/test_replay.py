@@ -12,7 +12,7 @@ from spmilp.errors import ExitCode
 from spmilp.frontend.graph import Network
 from spmilp.plan.plan import Plan, Residency
 from spmilp.problem.problem import BufferKind, Problem
-from tests.values.whole_networks import compute_network
+from tests.frontend.running import network_values
 from values.sequential import SPM, Script
 from values.small_network import (
     NETWORK,
@@ -32,7 +32,7 @@ from values.small_network import (
 PROBLEM = two_strips()
 PLAN = script_of_two_strips(PROBLEM).plan()
 INPUTS = some_inputs()
-EXPECTED = compute_network(NETWORK, INPUTS)["z"]
+EXPECTED = network_values(NETWORK, INPUTS)["z"]
 
 
 def outputs(problem: Problem = PROBLEM, plan: Plan = PLAN, network: Network = NETWORK) -> Any:
@@ -165,7 +165,7 @@ def test_partial_sums_are_added_in_place() -> None:
     (result,) = script.run(1, reads, {5: script.residencies[first].offset})
     script.store(5, result)
     found = replay(problem, script.plan(), network, INPUTS)["y"]
-    np.testing.assert_allclose(found, compute_network(network, INPUTS)["y"], rtol=1e-5)
+    np.testing.assert_allclose(found, network_values(network, INPUTS)["y"], rtol=1e-5)
 
 
 def test_buffers_may_lie_in_another_order_of_axes() -> None:

@@ -147,7 +147,8 @@ class Case:
         if valid > use.start:
             yield f"which is valid from cycle {valid} > {use.start}, the {use.kind}'s start"
         if end < use.end and not self.is_lost(use):
-            yield f"which ends at cycle {end} < {use.end}, the {use.kind}'s end"
+            last = "the task's end" if use.kind == "task" else "when all is sent"
+            yield f"which ends at cycle {end} < {use.end}, {last}"
 
     def task(self, index: int) -> str:
         """Return the name of a task for messages."""

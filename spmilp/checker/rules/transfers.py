@@ -128,8 +128,8 @@ def channels(case: Case) -> Iterator[Finding]:
                 f"{name} uses channel {move.channel} of {where}, which has {engine.channels}, "
                 "numbered from 0",
             )
-        busy = move.start, engine.busy_until(move.sent, move.end)
-        per_channel[move.engine, move.channel].append((*busy, move.index))
+        free = engine.busy_until(move.sent, move.end)
+        per_channel[move.engine, move.channel].append((move.start, free, move.index))
     for (index, channel), moves in sorted(per_channel.items()):
         for (_, end, busy), (start, _, later) in clashes(moves):
             where = f"engine {case.machine.engines[index].name}"
@@ -159,8 +159,8 @@ def link_rates(case: Case) -> Iterator[Finding]:
     events: defaultdict[LinkIdx, list[tuple[Cycles, int, TransferIdx]]] = defaultdict(list)
     for move in case.plan.transfers:
         amount = held(move.engine, move.route)
-        for link in move.route:
-            begin = move.start + engines[move.engine].setup
+        begin = move.start + engines[move.engine].setup
+        for link in move.route if begin < move.sent else ():
             events[link] += (begin, amount, move.index), (move.sent, -amount, move.index)
     for index, changes in sorted(events.items()):
         yield from _overloads(links[index], changes, parts)

@@ -13,8 +13,18 @@ def memory_of(mutant: Mutant, row: Fields) -> Fields:
     return found
 
 
-def end_of(row: Fields) -> int:
-    return int(row["start"] + row["cycles"])
+def comes(row: Fields, step: int) -> None:
+    """Let a task, a residency or a transfer come so much later, as it is."""
+    for field in ("start", "sent", "end"):
+        if field in row:
+            row[field] += step
+
+
+def comes_with_targets(mutant: Mutant, row: Fields, step: int) -> None:
+    """Let a transfer come so much later, and its destinations begin so much later."""
+    comes(row, step)
+    for index in row["destinations"]:
+        mutant.residency(index)["start"] += step
 
 
 def always(row: Fields) -> bool:
@@ -196,8 +206,15 @@ residency(
 )
 transfer("a_transfer_starts_a_cycle_earlier", above(start=0), start=-1)
 transfer("a_transfer_starts_a_cycle_later", start=1)
-transfer("a_transfer_takes_a_cycle_more", cycles=1)
-transfer("a_transfer_takes_a_cycle_less", above(cycles=1), cycles=-1)
+transfer("a_transfer_is_sent_a_cycle_earlier", sent=-1)
+transfer("a_transfer_is_sent_a_cycle_later", sent=1)
+transfer("a_transfer_is_sent_when_it_starts", sent=lambda m, r: r["start"])
+transfer("a_transfer_is_sent_when_it_arrives", sent=lambda m, r: r["end"])
+transfer("a_transfer_is_sent_after_it_arrives", sent=lambda m, r: r["end"] + 1)
+transfer("a_transfer_arrives_a_cycle_earlier", end=-1)
+transfer("a_transfer_arrives_a_cycle_later", end=1)
+transfer("a_transfer_comes_a_cycle_earlier", above(start=0), start=-1, sent=-1, end=-1)
+transfer("a_transfer_comes_a_cycle_later", start=1, sent=1, end=1)
 transfer(
     "a_transfer_goes_through_another_engine",
     engine=lambda m, r: m.other(machine(m, "engines"), r["engine"]),
@@ -229,7 +246,42 @@ def a_task_starts_at_any_cycle(mutant: Mutant) -> None:
 
 @kind
 def a_transfer_starts_at_any_cycle(mutant: Mutant) -> None:
-    mutant.row("transfers")["start"] = mutant.cycle()
+    row = mutant.row("transfers")
+    comes(row, mutant.cycle() - row["start"])
+
+
+def _starts(name: str, moment: Callable[[Mutant, Fields], int]) -> None:
+    """Add a kind: a transfer starts at a moment of another one of its engine."""
+
+    def change(mutant: Mutant) -> None:
+        one, other = mutant.two("transfers", lambda row: row["engine"])
+        comes_with_targets(mutant, one, moment(mutant, other) - one["start"])
+
+    KINDS[f"a_transfer_starts_when_another_one_{name}"] = change
+
+
+_starts("does", lambda m, other: int(other["start"]))
+_starts("is_sent", lambda m, other: int(other["sent"]))
+_starts("has_arrived", lambda m, other: int(other["end"]))
+_starts(
+    "is_sent_after_its_set_up",
+    lambda m, other: other["sent"] - m.subject.machine["engines"][other["engine"]]["setup"],
+)
+
+
+@kind
+def a_source_ends_when_all_is_sent(mutant: Mutant) -> None:
+    move = mutant.row("transfers")
+    mutant.residency(move["source"])["end"] = move["sent"] - mutant.random.choice((0, 0, 1))
+
+
+@kind
+def a_task_starts_when_its_operand_is_sent(mutant: Mutant) -> None:
+    move = mutant.row("transfers")
+    run = mutant.row("tasks", lambda r: set(move["destinations"]) & set(r.get("reads", ())))
+    run["start"] = move["sent"]
+    for index in run.get("writes", ()):
+        mutant.residency(index)["start"] = move["sent"]
 
 
 task(
@@ -245,7 +297,7 @@ task(
 residency(
     "a_residency_starts_when_its_filler_ends",
     lambda r: "filled_by_transfer" in r,
-    start=lambda m, r: end_of(m.plan["transfers"][r["filled_by_transfer"]]),
+    start=lambda m, r: m.plan["transfers"][r["filled_by_transfer"]]["end"],
 )
 two("two_tasks_of_a_core_swap_their_starts", "tasks", "start", alike=lambda r: r["core"])
 two("a_task_takes_what_another_one_takes", "tasks", "cycles", swap=False)
@@ -267,7 +319,6 @@ two(
 )
 two("a_tensor_lies_where_another_one_lies", "tensors", "address", swap=False)
 two("two_residencies_stand_in_another_order", "residencies", "index")
-two("a_transfer_starts_when_another_one_does", "transfers", "start", swap=False)
 two("two_transfers_swap_their_destinations", "transfers", "destinations")
 two(
     "two_transfers_of_a_slice_swap_their_destinations",
@@ -467,9 +518,7 @@ def an_operand_ends_early_and_a_copy_with_its_reader(mutant: Mutant) -> None:
 @kind
 def a_residency_comes_at_another_time(mutant: Mutant) -> None:
     row = mutant.row("residencies")
-    long = row["end"] - row["start"]
-    row["start"] = mutant.cycle()
-    row["end"] = row["start"] + long
+    comes(row, mutant.cycle() - row["start"])
 
 
 @kind
@@ -576,10 +625,7 @@ def _in_place(mutant: Mutant) -> list[tuple[Fields, Fields]]:
 
 @kind
 def a_transfer_comes_later_with_what_it_fills(mutant: Mutant) -> None:
-    row = mutant.row("transfers")
-    row["start"] += 1
-    for index in row["destinations"]:
-        mutant.residency(index)["start"] += 1
+    comes_with_targets(mutant, mutant.row("transfers"), 1)
 
 
 @kind
@@ -686,13 +732,14 @@ def an_output_is_stored_again(mutant: Mutant) -> None:
             r["slice"] < len(homes) and homes[r["slice"]] == kept[r["destinations"][0]]["memory"]
         ),
     )
+    moves.append(dict(row, index=len(moves), destinations=[len(kept)]))
+    comes(moves[-1], end - row["start"])
+    solve["makespan"] = moves[-1]["end"]
     for one in kept:
         if one["end"] >= end or one["index"] == row["source"]:
-            one["end"] = end + row["cycles"]
-    again = dict(kept[row["destinations"][0]], index=len(kept), start=end, end=end + row["cycles"])
-    kept.append(again | {"filled_by_transfer": len(moves)})
-    moves.append(dict(row, index=len(moves), start=end, destinations=[len(kept) - 1]))
-    solve["makespan"] += row["cycles"]
+            one["end"] = solve["makespan"]
+    again = dict(kept[row["destinations"][0]], index=len(kept), start=end, end=solve["makespan"])
+    kept.append(again | {"filled_by_transfer": moves[-1]["index"]})
     solve["dram_traffic"] += again["bytes"]
 
 
@@ -714,7 +761,7 @@ def everything_comes_later(mutant: Mutant) -> None:
     """What is there at cycle 0 stays there; the claim follows."""
     step = mutant.random.randint(1, 5)
     for row in (*mutant.plan["tasks"], *mutant.plan["transfers"]):
-        row["start"] += step
+        comes(row, step)
     for kept in mutant.plan["residencies"]:
         kept["end"] += step
         if kept["start"] > 0 or "filled_by_transfer" in kept or "filled_by_task" in kept:
@@ -726,7 +773,7 @@ def everything_comes_later(mutant: Mutant) -> None:
 def everything_from_a_cycle_on_comes_later(mutant: Mutant) -> None:
     cycle, step = mutant.cycle(), mutant.random.randint(1, 5)
     for row in (*mutant.plan["tasks"], *mutant.plan["transfers"]):
-        row["start"] += step if row["start"] >= cycle else 0
+        comes(row, step if row["start"] >= cycle else 0)
     for kept in mutant.plan["residencies"]:
         kept["start"] += step if kept["start"] >= cycle > 0 else 0
         kept["end"] += step
@@ -739,7 +786,7 @@ def the_plan_starts_again_where_it_ends(mutant: Mutant) -> None:
         mutant.plan[table] += [dict(row) for row in mutant.plan[table]]
 
 
-VERSIONS = ("2.0", "0.9", "1", "", "1.x", "1.0.0")
+VERSIONS = ("3.0", "1.1", "2", "", "2.x", "2.0.0")
 TABLES = ("solve", "meta", "tensors", "tasks", "transfers")
 KINDS |= {
     "the_plan_names_another_problem": lambda m: m.plan["meta"].update(problem_sha256="0" * 64),
@@ -780,7 +827,7 @@ def several_numbers_are_any_others(mutant: Mutant) -> None:
 
 @kind
 def a_newer_minor_version_has_a_field_more(mutant: Mutant) -> None:
-    mutant.plan["format_version"] = "1.9"
+    mutant.plan["format_version"] = "2.9"
     mutant.row("residencies")["colour"] = 1
 
 

@@ -60,7 +60,7 @@ def small_network(machine: Machine) -> Problem:
 
 
 def tightened(machine: Machine) -> Machine:
-    """Return a machine whose scratchpads hold few rows of the small network, and DRAM 1024."""
+    """Return a machine of small scratchpads and DRAM; every second engine is pipelined."""
 
     def small(memory: Memory) -> Memory:
         if memory.kind is MemoryKind.DRAM:
@@ -70,7 +70,8 @@ def tightened(machine: Machine) -> Machine:
         reserved = max((taken.end for taken in memory.reserved), default=0)
         return replace(memory, size=min(memory.size, reserved + 12 * ROW))
 
-    return replace(machine, memories=tuple(map(small, machine.memories)))
+    engines = tuple(replace(one, pipelined=one.index % 2 == 0) for one in machine.engines)
+    return replace(machine, memories=tuple(map(small, machine.memories)), engines=engines)
 
 
 def planned(problem: Problem, solver: str, seconds: float | None = None) -> Plan:
