@@ -73,15 +73,25 @@ def written_body(node: ir.Node, *, is_folded: bool) -> onnx.FunctionProto | None
         raise RefusedError(f"its inputs from {len(function.input)} on are not supported")
     made = {n for at, n in enumerate(function.input) if at < given and node.inputs[at] is not None}
     _leave_out(function, made)
-    for place, inner in enumerate(function.node):
-        is_main = inner.output[0] == "p" or len(function.node) == 1
-        inner.name = name_of(node) if is_main else f"{name_of(node)}/{inner.op_type}_{place}"
     for place, result in enumerate(node.outputs):
         if function.output[place] not in made:
             if is_used(result):
                 raise RefusedError(f"its output {place} does not follow from the inputs given")
             function.output[place] = function.output[0]
+    _begin_names(function, name_of(node), is_scaled=node.op_type in _SCALED)
     return function
+
+
+def _begin_names(function: onnx.FunctionProto, name: str, *, is_scaled: bool) -> None:
+    """Let names begin with a node's, values of quantised operators too; others are in old plans."""
+    inner_values = (value for inner in function.node for value in inner.output)
+    own = {value: f"{name}/{value}" for value in inner_values if is_scaled}
+    for place, inner in enumerate(function.node):
+        is_main = inner.output[0] == "p" or len(function.node) == 1
+        inner.name = name if is_main else f"{name}/{inner.op_type}_{place}"
+        for values in (inner.input, inner.output):
+            values[:] = [own.get(value, value) for value in values]
+    function.output[:] = [own.get(value, value) for value in function.output]
 
 
 def _passed_on(kind: re.Match[str]) -> str:
