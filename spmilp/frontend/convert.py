@@ -146,6 +146,8 @@ def _is_lowerable(node: ir.Node) -> None:
         if node.op_type in ("ConstantOfShape", "Range"):  # Of constants they are computed once.
             for position in range(len(node.inputs)):
                 Node(node).constant(position)
+        if node.op_type in ("GRU", "LSTM"):
+            static_shape(Node(node).input(0))
         raise ValueError(
             "the operator is not supported; export the model with others, or cut this one off"
         )

@@ -8,8 +8,9 @@ computed at run time, these become arithmetic on reals.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib.resources import files
+from itertools import chain
 from math import prod
 from string import Template
 from typing import TypeAlias
@@ -28,9 +29,11 @@ BODIES = files(__package__).joinpath("bodies.onnxtxt").read_text("utf-8").strip(
 """Functions. The syntax is ONNX's, but that ``#`` stands before a number, or an attribute that is
 one, of the first operand's type, ``<*>`` for the attributes of the node that the operator has, too,
 and ``$`` before what follows from the node. What reads an operand that is left out is left out,
-too; a sum, product or Concat goes on without it, and a result is not quantised without a scale.
-What gives ``p``, or all, has the name of the node.
+too; a sum or Concat goes on without it, and a result is not quantised without a scale.
 """
+
+ACTIVATIONS = frozenset({"Relu", "Sigmoid", "Softplus", "Softsign", "Tanh"})
+"""Those of LSTM and GRU that are operators without parameters of their own."""
 
 ROUNDS_WITH_ZERO = "spmilp.rounds_with_zero"
 """Mark of a QuantizeLinear that adds the zero point before it rounds: those of onnxruntime's
@@ -45,18 +48,18 @@ _TEXTS = {text.split(maxsplit=1)[0]: text.split(maxsplit=1)[1] for text in BODIE
 def written_body(node: ir.Node, *, is_folded: bool) -> onnx.FunctionProto | None:
     """Return the body of a node's operator; ``None`` if there is none, or a shape is not known.
 
-    Quantised operators have none before constants are folded: their scales must be constants.
+    Quantised and recurrent operators have none before constants are folded: theirs decide.
 
     Raises a ``RefusedError`` with the reason if the node asks for what the body does not do.
     """
-    text = _TEXTS.get(f"{node.domain}.{node.op_type}".removeprefix("."))
-    if text is None or (node.op_type in _SCALED and not is_folded):
+    kind = f"{node.domain}.{node.op_type}".removeprefix(".")
+    if kind not in _TEXTS or (node.op_type in _LATE and not is_folded):
         return None
-    find = _PARTS.get(node.op_type) or _SCALED.get(node.op_type)
+    find = _PARTS.get(node.op_type) or _LATE.get(node.op_type)
     parts: Parts = {} if find is None else find(node)
     if parts is None:
         return None
-    text = re.sub(r"(\w+)<\*>", _passed_on, Template(text).substitute(parts))
+    text = re.sub(r"(\w+)<\*>", _passed_on, _text(kind, **parts))
     first = re.findall(r"\((\w+)", text)[0]
     for place, number in enumerate(sorted({*re.findall(r"#([\w.-]+)", text)}, reverse=True)):
         value = f": float = @{number}" if number.isidentifier() else f" = {float(number)}"
@@ -78,19 +81,18 @@ def written_body(node: ir.Node, *, is_folded: bool) -> onnx.FunctionProto | None
             if is_used(result):
                 raise RefusedError(f"its output {place} does not follow from the inputs given")
             function.output[place] = function.output[0]
-    _begin_names(function, name_of(node), is_scaled=node.op_type in _SCALED)
+    _begin_names(function, name_of(node))
     return function
 
 
-def _begin_names(function: onnx.FunctionProto, name: str, *, is_scaled: bool) -> None:
-    """Let names begin with a node's, values of quantised operators too; others are in old plans."""
-    inner_values = (value for inner in function.node for value in inner.output)
-    own = {value: f"{name}/{value}" for value in inner_values if is_scaled}
+def _begin_names(function: onnx.FunctionProto, name: str) -> None:
+    """Let names of nodes and values begin with a node's, which what gives ``p``, or all, has."""
+    own = {value: f"{name}/{value}" for inner in function.node for value in inner.output}
     for place, inner in enumerate(function.node):
         is_main = inner.output[0] == "p" or len(function.node) == 1
         inner.name = name if is_main else f"{name}/{inner.op_type}_{place}"
-        for values in (inner.input, inner.output):
-            values[:] = [own.get(value, value) for value in values]
+        inner.input[:] = [own.get(value, value) for value in inner.input]
+        inner.output[:] = [own[value] for value in inner.output]
     function.output[:] = [own.get(value, value) for value in function.output]
 
 
@@ -104,12 +106,13 @@ def _leave_out(function: onnx.FunctionProto, made: set[str]) -> None:
     """Take out of a body what reads operands that are not in ``made``; add what the rest gives."""
     for inner in list(function.node):
         given = [name if name in made else "" for name in inner.input]
-        if inner.op_type in ("Add", "Concat", "Mul", "QuantizeLinear", "Sub"):
+        if inner.op_type in ("Add", "Concat", "QuantizeLinear", "Sub"):
             given = [*filter(None, given)]
             if len(given) == 1:
                 inner.op_type = "Identity"
                 del inner.attribute[:]
-        if inner.input and (not any(given[:1]) or (inner.op_type == "Gather" and "" in given)):
+        needs_all = inner.op_type in ("Gather", "Mul")
+        if inner.input and (not any(given[:1]) or (needs_all and "" in given)):
             function.node.remove(inner)
         else:
             inner.input[:] = given
@@ -118,6 +121,10 @@ def _leave_out(function: onnx.FunctionProto, made: set[str]) -> None:
 
 Parts: TypeAlias = Mapping[str, object] | None
 """What ``$`` stands before; ``None`` as long as a shape is not known."""
+
+
+def _text(name: str, **given: object) -> str:
+    return Template(_TEXTS[name]).substitute(given)
 
 
 def _shape(node: ir.Node, position: int) -> ir.Shape | None:
@@ -200,8 +207,8 @@ def _attention(node: ir.Node) -> Parts:
     how += f", is_causal = {causal.as_int()}" if causal else ""
     how += f", scale = {scale.as_float()}" if scale and scale.as_float() else ""
     around = [1] if rank == 3 else [1, 2]
-    given = {"around": around, "mask": "below" if rank == 1 else "other", "how": how}
-    return {"attention": Template(_TEXTS["attention"]).substitute(given)}
+    taken = "below" if rank == 1 else "other"
+    return {"attention": _text("attention", around=around, mask=taken, how=how)}
 
 
 def _extremes(node: ir.Node) -> Parts:
@@ -264,6 +271,64 @@ def _plain(node: ir.Node) -> Parts:
     }
 
 
+def _recurrence(node: ir.Node) -> Parts:
+    """Return the steps of an LSTM or GRU, one direction after the other.
+
+    The products with the input do not depend on the state: there is one for all steps. Initial
+    states that are zero are left out.
+    """
+    x, r, kind = _shape(node, 0), _shape(node, 2), node.op_type
+    if x is None or r is None or not (x.is_static() and r.is_static()):
+        return None
+    axis = node.attributes.get_int("layout", 0)
+    steps, hidden = x.numpy()[axis], r.numpy()[2]
+    for place, value in enumerate(node.inputs):
+        known = None if value is None else value.const_value
+        if place == 4 and value and (known is None or np.any(known.numpy() != steps)):
+            raise RefusedError(f"sequence_lens must be constant, {steps} for every sequence")
+        if place in (5, 6) and known is not None and not known.numpy().any():
+            node.replace_input_with(place, None)
+    if any(node.inputs[7:]):
+        raise RefusedError("peephole weights (input P) are not supported")
+    way = node.attributes.get_string("direction", "forward")
+    ways = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}[way]
+    default = ("Sigmoid", "Tanh", "Tanh") if kind == "LSTM" else ("Sigmoid", "Tanh")
+    chosen = node.attributes.get_strings("activations", len(ways) * default)
+    if len(chosen) < len(ways) * len(default) or not {*chosen} <= ACTIVATIONS:
+        raise RefusedError(f"activations {', '.join(chosen)} are not supported")
+    linear = "_linear" * node.attributes.get_int("linear_before_reset", 0)
+    gates = 4 if kind == "LSTM" else 3
+    numbers = {**{f"n{k}": k for k in range(3)}, "at": axis, "last": -1}
+    numbers |= {f"p{k}": k * hidden for k in range(2 * gates + 1)}
+    made = [f"{name} = Constant<value_ints = [{n}]>()" for name, n in numbers.items()]
+    ends, times = [], range(steps)
+    for d, is_backwards in enumerate(ways):
+        given = {"d": d, "next": d + 1, "gates": gates, "both": 2 * gates, "axis": axis}
+        total = f"Add(with{d}, rb{d})" if kind == "LSTM" else f"Identity(with{d})"
+        parts = ", ".join(f"part{d}_{t}" for t in times)
+        made.append(_text("recurrence", **given, steps=steps, sum=total, parts=parts))
+        used = dict(zip(("outer", "inner", "of_cell"), chosen[d * len(default) :], strict=False))
+        before = str(d)
+        for t in reversed(times) if is_backwards else times:
+            states = {"h": f"state{before}", "c": f"cell{before}"}
+            before = f"{d}_{t}"
+            made.append(_text(f"{kind}{linear}_step", d=d, t=before, **states, **used))
+        ends.append(before)
+
+    def side_by_side(names: Iterable[str]) -> str:
+        return f"Concat<axis = {axis}>({', '.join(f'wide_{name}' for name in names)})"
+
+    rows = [[f"state{d}_{t}" for d in range(len(ways))] for t in times]
+    wide = [*chain(*rows), *(f"cell{end}" for end in ends)]
+    made += [f"wide_{name} = Unsqueeze({name}, at)" for name in wide]
+    for t, row in enumerate(rows):
+        made += [f"row{t} = {side_by_side(row)}", f"wide_row{t} = Unsqueeze(row{t}, at)"]
+    made += [f"y = {side_by_side(f'row{t}' for t in times)}"]
+    made += [f"yh = {side_by_side(f'state{end}' for end in ends)}"]
+    made += [f"yc = {side_by_side(f'cell{end}' for end in ends)}"]
+    return {"steps": " ".join(made)}
+
+
 _PARTS: Mapping[str, Callable[[ir.Node], Parts]] = {
     "Attention": _attention,
     "EmbedLayerNormalization": lambda node: {"place": f"p{int(any(node.inputs[8:]))}"},
@@ -277,9 +342,10 @@ _PARTS: Mapping[str, Callable[[ir.Node], Parts]] = {
     "OneHot": _positions,
 }
 
-_SCALED: Mapping[str, Callable[[ir.Node], Parts]] = {
+_LATE: Mapping[str, Callable[[ir.Node], Parts]] = {
     **dict.fromkeys(("DequantizeLinear", "QuantizeLinear"), _computed),
     **{name.rpartition(".")[2]: _plain for name in _TEXTS if "QLinear" in name},
+    **dict.fromkeys(("GRU", "LSTM"), _recurrence),
     "DynamicQuantizeLinear": _extremes,
     "QGemm": _plain,
 }
@@ -287,7 +353,8 @@ _SCALED: Mapping[str, Callable[[ir.Node], Parts]] = {
 _READ = frozenset(
     {
         *("activation", "activation_alpha", "activation_beta", "activation_gamma"),
-        *("activation_params", "axis", "channels_last", "detect_negative", "detect_positive"),
+        *("activation_params", "activations", "axis", "channels_last", "detect_negative"),
+        *("detect_positive", "direction", "hidden_size", "layout", "linear_before_reset"),
         *("num_heads", "opset", "p", "qkv_hidden_sizes", "scale", "transA", "transB"),
         "unidirectional",
     }

@@ -38,7 +38,6 @@ from spmilp.frontend.cleanup.nodes import (
     quiet_libraries,
     set_reason,
 )
-from spmilp.frontend.cleanup.recurrent import unroll_recurrences
 from spmilp.frontend.operators.elementwise import Elementwise, Quantise
 from spmilp.frontend.operators.resize import SIMPLE
 from spmilp.frontend.passes import DEFAULT_PASSES, Passes
@@ -55,8 +54,8 @@ def expand_functions(
 ) -> bool:
     """Put bodies in place of operators that have one; say whether there were any.
 
-    These are the bodies of :mod:`~spmilp.frontend.cleanup.bodies` (those of quantised operators
-    once constants are folded) and, with ``known``, ONNX's own of operators that are not in it.
+    These are the bodies of :mod:`~spmilp.frontend.cleanup.bodies` (some only once
+    constants are folded) and, with ``known``, ONNX's own of operators that are not in it.
     Shapes must have been inferred: some bodies depend on them. What a body consists of may have one
     itself, but often can be folded first.
     """
@@ -209,7 +208,6 @@ def clean_up(
             widen_four_bits(model)
             if expand_few_bits(model):
                 infer_shapes(model)
-            unroll_recurrences(model)
             is_expanded = True
             while is_expanded:
                 is_expanded = unroll_loops(model) or expand_functions(model, known)

@@ -45,7 +45,8 @@ def _product_of_few_bits(build: Builder, node: ir.Node) -> ir.Value:
     weights = reals.astype(_constant(node, 2).dtype).reshape(columns, -1).T
     weights = weights[: node.attributes["K"].as_int()]
     product = build.main("MatMul", [node.inputs[0], build.constant(np.ascontiguousarray(weights))])
-    return build.add(product, _input(node, 5))
+    bias = _input(node, 5)
+    return product if bias is None else build.op("Add", [product, bias])
 
 
 def _rows_of_few_bits(build: Builder, node: ir.Node) -> ir.Value:
