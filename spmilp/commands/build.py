@@ -29,6 +29,7 @@ from spmilp.commands.order import (
     transitive_reduction,
     with_fewer_signals,
 )
+from spmilp.commands.pacing import with_pacing
 from spmilp.errors import ExitCode, SpmilpError
 from spmilp.machine.machine import Machine
 from spmilp.plan.plan import Plan
@@ -169,18 +170,21 @@ def build_commands(problem: Problem, plan: Plan) -> CommandLists:
     """Return the command lists of a valid plan, with as few waits as its order allows.
 
     The waits, together with the order inside each list, order whatever conflicts in the plan, in
-    the plan's order, and nothing else. Events are counters if the machine has enough of them. If
-    not, fewer ends are signalled, and who waits may wait for a little more, which has ended in the
-    plan by then; if that is still too much, events are semaphores.
+    the plan's order, and pace transfers that would be far too early. Events are counters if the
+    machine has enough of them. If not, nothing is paced; then fewer ends are signalled, and who
+    waits may wait for a little more, which has ended in the plan by then; if that is still too
+    much, events are semaphores.
 
     Raises a ``TooManyEventsError`` if none of these keeps within the machine's events.
     """
     machine = problem.machine
     activities = activities_of(problem, plan)
-    least = transitive_reduction(activities, predecessors(problem, plan, activities))
-    counters = with_counters(machine, activities, least, machine.event_maximum)
-    if machine.events is None or counters.events <= machine.events:
-        return counters
+    order = predecessors(problem, plan, activities)
+    for before in (with_pacing(problem, plan, activities, order), order):
+        least = transitive_reduction(activities, before)
+        counters = with_counters(machine, activities, least, machine.event_maximum)
+        if machine.events is None or counters.events <= machine.events:
+            return counters
     joined = with_fewer_signals(plan, activities, least)
     fewer = with_counters(machine, activities, joined, machine.event_maximum)
     if fewer.events <= machine.events:
