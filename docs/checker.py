@@ -43,7 +43,7 @@ WORDS = {
     "level": ("dram", "shared", "spm"),
     "content": ("input", "weight", "intermediate", "partial", "output"),
     "quantity": QUANTITIES,
-    "routing": ("shortest", "xy"),
+    "routing": ("round_trip", "shortest", "xy"),
     "controller": ("axi_dma_sg", "edma_tcd", "mchan", "mchan_v6", "epiphany", "aie_bd"),
     "a_problem": ("spmilp-problem",),
     "a_plan": ("spmilp-plan",),
@@ -469,7 +469,12 @@ class Routes:
         pair = source, target
         if pair not in self._found:
             names = [self._machine.memories[memory].name for memory in pair]
-            self._found[pair] = (0, 0, ()) if source == target else self._way(*names)
+            found = (0, 0, ()) if source == target else self._way(*names)
+            if found and self._machine.routing == "round_trip" and len(found[2]) > 1:
+                first, last = (self._machine.links[found[2][place]] for place in (0, -1))
+                around = self._tree(last.source, off_grid=False).get(first.target, (0,))
+                found = found[0] + around[0], *found[1:]
+            self._found[pair] = found
         return self._found[pair]
 
     def to_all(self, source: int, targets: Iterable[int]) -> Way | None:
@@ -973,7 +978,6 @@ def transfers(case: Case) -> Iterator[Finding]:
         yield from _limits(case, move)
         if move.channel >= engine.channels:
             yield "channels", f"{who}: channel {move.channel} of {engine.channels}"
-
 
     def busy_until(move: Row) -> int:
         return int(move.sent if machine.engines[move.engine].pipelined else move.end)

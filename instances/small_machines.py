@@ -1,10 +1,9 @@
 """Small machines of many shapes, as the YAML files that the package reads."""
 
+import json
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
-
-import yaml
 
 from spmilp.machine.read import MachineFile, read_machine
 from spmilp.units import Bytes
@@ -81,7 +80,7 @@ class Shape:
 
 def machine_of(shape: Shape, spm: Bytes, dram_rate: Fraction, link_rate: Fraction) -> MachineFile:
     """Return the machine of a shape with scratchpads of ``spm`` bytes; rates in bytes per cycle."""
-    text = yaml.safe_dump(_description(shape, spm, dram_rate, link_rate), sort_keys=False)
+    text = json.dumps(_description(shape, spm, dram_rate, link_rate))
     return read_machine(text.encode(), shape.name)
 
 
@@ -94,6 +93,7 @@ def _description(
         "reaches": [above, "spm*"] if shape.links else [above],
         "channels": shape.channels,
         "setup_cycles": 12,
+        "pipelined": shape.topology != "bus",
         "rate_bytes_per_cycle": str(link_rate),
     }
     made: dict[str, Any] = {

@@ -42,10 +42,8 @@ _said: set[str] = set()
 def warn_if_slow(warn: Callable[[str], None]) -> None:
     """Say, once in a process, that kernels are not compiled, unless that is wanted.
 
-    Raises
-    ------
-    SpmilpError
-        If they are older than their sources: they might read tables as these were once.
+    Raises a ``SpmilpError`` if they are older than their sources: they might read tables as these
+    were once.
     """
     if IS_COMPILED and (PACKAGE.parent / "setup.py").exists():
         require_current(PACKAGE)
@@ -55,13 +53,7 @@ def warn_if_slow(warn: Callable[[str], None]) -> None:
 
 
 def require_current(package: Path) -> None:
-    """Refuse machine code in a checkout that is older than its source or than any struct.
-
-    Raises
-    ------
-    SpmilpError
-        For the first such file.
-    """
+    """Raise a ``SpmilpError`` for machine code that is older than its source or any struct."""
     structs = max(file.stat().st_mtime for file in package.rglob("*.pxd"))
     for code in sorted(package.rglob("*.so")):
         source = code.with_name(f"{code.name.partition('.')[0]}.py").stat().st_mtime
@@ -94,10 +86,7 @@ def _add_words(words: list[int], value: Any) -> None:
 def address(array: Any) -> Any:
     """Return where the items of an array begin, for C; the array itself, for Python.
 
-    Raises
-    ------
-    ValueError
-        If its items do not lie one behind the other.
+    Raises a ``ValueError`` if its items do not lie one behind the other.
     """
     if not IS_COMPILED:
         return array

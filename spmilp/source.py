@@ -45,10 +45,7 @@ class ProblemSource:
     """A problem with its objective and all pins."""
 
     problem: Problem
-
-    @property
-    def origin(self) -> None:
-        """No network."""
+    origin: None = None
 
     def start(self, options: Options, watch: Watch) -> TiledProblem:
         """Return the problem, with the hint's plan unless that breaks a pin."""

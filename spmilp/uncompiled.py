@@ -13,10 +13,7 @@ PACKAGE = Path(__file__).parent
 def sources_in(folder: str) -> FileFinder:
     """Return what finds modules in a folder of the package, which are Python.
 
-    Raises
-    ------
-    ImportError
-        If it is another folder: it is left to others.
+    An ``ImportError`` leaves any other folder to others.
     """
     if not Path(folder).is_relative_to(PACKAGE):
         raise ImportError(folder)

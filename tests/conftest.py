@@ -6,6 +6,9 @@ import signal
 import pytest
 
 from spmilp.options import WORKERS
+from tests.acceptance.conftest import run
+
+__all__ = ["run"]
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spmilp.bounds.movement import Distances
+from spmilp.bounds.movement import Distances, gates_of_drams
 from spmilp.bounds.resources import lowest_end
 from spmilp.bounds.roofline import MARGIN, able_kinds, compulsory_bytes, least_core_cycles
 from spmilp.cached import Cache, cached
@@ -271,10 +271,10 @@ class Chains:
     other memories, and where not all groups can run in the same ones, since a path may then have
     its transfer in ``t``.
 
-    *Loads.* What the boxes of some groups need of a weight or network input has left DRAM, at the
-    rate of its links at most, before the tasks start that read it. So ``T`` is not below the bytes
-    that groups with ``t(q) >= r`` need, of each tensor what one of them needs, divided by that
-    rate, and ``r`` and a cycle behind them.
+    *Loads.* What the boxes of some groups need of a weight or network input has come from DRAM, at
+    the rate of its links at most, before the tasks start that read it. So ``T`` is not below the
+    bytes that groups with ``t(q) >= r`` need, of each tensor what one of them needs, divided by
+    that rate, with the least set-up before them, and the least latency, a cycle and ``r`` behind.
 
     *End.* All tiles of the network outputs are needed, and each moves to DRAM after its last task:
     the makespan is a ``T`` for them together, with ``L`` of 0.
@@ -288,6 +288,8 @@ class Chains:
         self._machine = machine
         self._writer = {group.output: group.index for group in network.groups}
         self._dram_rate = dram_rate(machine, outgoing=True)
+        ways_out = [gates.out.passages[0].apart for gates in gates_of_drams(machine).values()]
+        self._beside_loads = min(ways_out, default=0)
         self._able = [
             frozenset(memory.index for memory in _memories(group, machine))
             for group in network.groups
@@ -436,7 +438,8 @@ class Chains:
             for name, size in self._loaded(group, needed[group].box).items():
                 total += max(0, size - loads.get(name, 0))
                 loads[name] = max(size, loads.get(name, 0))
-            found = max(found, total / self._dram_rate * (1 - MARGIN) + needed[group].after + 1)
+            behind = needed[group].after + 1 + self._beside_loads * (total > 0)
+            found = max(found, total / self._dram_rate * (1 - MARGIN) + behind)
         return int(found)
 
     @cached

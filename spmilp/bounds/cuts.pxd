@@ -7,6 +7,7 @@ ctypedef struct CTasks:
     long long* use
     long long* rate
     long long* over
+    long long* apart
 
 ctypedef struct CEdges:
     long long* first
@@ -20,6 +21,7 @@ ctypedef struct CPorts:
     long long* use
     long long* rate
     long long* over
+    long long* apart
 
 ctypedef struct CWindow:
     long long* seen

@@ -34,8 +34,8 @@ class Edges(NamedTuple):
     lag
         Cycles between the two.
     use
-        Bytes that what the later one reads of the earlier one's results holds on the links into its
-        memory if it comes from another one; 0 if it need not come.
+        Bytes that the later one reads of the earlier one's results, and that pass the links into
+        its memory if they come from another one; 0 if they need not come.
     """
 
     first: Ints
@@ -56,9 +56,11 @@ class Tasks(NamedTuple):
     sharing
         The most cores that work in a memory in which it can run.
     use
-        Bytes that what comes to it from DRAM holds on the links into its memory.
+        Bytes that come to it from DRAM over the links into its memory.
     rate, over
         Numerator and denominator of the rate of the links into its memory.
+    apart
+        Cycles in which transfers into its memory hold nothing of these links.
     """
 
     alone: Ints
@@ -67,10 +69,11 @@ class Tasks(NamedTuple):
     use: Ints
     rate: Ints
     over: Ints
+    apart: Ints
 
 
 class Ports(NamedTuple):
-    """What tasks load from DRAMs.
+    """What tasks load from DRAMs: each port is the links out of one, or the channels.
 
     Parameters
     ----------
@@ -79,9 +82,11 @@ class Ports(NamedTuple):
     buffer
         Of each job; jobs of one buffer are the same bytes.
     use
-        For each buffer, what it holds on the port's links.
+        For each buffer, what it holds of the port.
     rate, over
         Numerator and denominator of the rate of each port.
+    apart
+        Cycles in which loads hold nothing of a port.
     """
 
     first: Ints
@@ -89,6 +94,7 @@ class Ports(NamedTuple):
     use: Ints
     rate: Ints
     over: Ints
+    apart: Ints
 
 
 class Window(NamedTuple):
@@ -273,20 +279,21 @@ def _until_arrived(
     """Return the least T at which all can have come that has to come to a task's memory.
 
     Some tasks run in it, from ``begin`` on and for ``shortest`` cycles each, and what they write
-    need not come: ``most`` each of ``total`` bytes. The rest comes from ``release`` on.
+    need not come: ``most`` each of ``total`` bytes. The rest is on its way from ``release`` on.
     """
     rate, over = known.tasks.rate[t], known.tasks.over[t]
+    first = release + known.tasks.apart[t]
     if total <= 0 or rate <= 0 or shortest <= 0:
         return 0
     # Of more of them nothing comes; products with ``most`` could leave 64 bits.
     enough = total // most if most > 0 else NEVER
     low = 0
-    high = max(0, release) + -(-total * over // rate)
+    high = first + -(-total * over // rate)
     while low < high:
         middle = (low + high) >> 1
         local = known.tasks.sharing[t] * max(0, (middle - begin) // shortest)
         rest = 0 if local > enough else total - local * most
-        if rest == 0 or rest * over <= rate * (middle - release):
+        if rest == 0 or rest * over <= rate * (middle - first):
             high = middle
         else:
             low = middle + 1
@@ -333,7 +340,7 @@ def _port(known: Known, t: int, port: int, found: int) -> int:
         buffer = known.heap.items[size]
         total += known.ports.use[buffer]
         sent = -(-total * known.ports.over[port] // known.ports.rate[port])
-        best = max(best, sent + known.latest[buffer])
+        best = max(best, sent + known.ports.apart[port] + known.latest[buffer])
         known.latest[buffer] = -1
     return best
 

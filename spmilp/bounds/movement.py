@@ -14,14 +14,7 @@ from numpy.typing import NDArray
 
 from spmilp.cached import Cache, cached
 from spmilp.machine.machine import Link, Machine, MemoryKind
-from spmilp.machine.routes import (
-    DramTransfer,
-    dram_transfers,
-    routes_of,
-    transfer_cycles,
-    transfer_rate,
-    usable_rates,
-)
+from spmilp.machine.routes import dram_transfers, routes_of, transfer_rate, usable_rates
 from spmilp.problem.loads import Load, Share, least_loads
 from spmilp.problem.problem import Buffer, Problem, Task
 from spmilp.units import BufferIdx, Bytes, Cycles, Femtojoules, LinkIdx, MemoryIdx
@@ -41,46 +34,53 @@ class Option(NamedTuple):
 
     Parameters
     ----------
-    fixed
-        Cycles before the first byte arrives.
+    setup, latency
+        Cycles before its first byte is on the links, and from its last one to its arrival.
     rate
         Bytes per cycle.
     energy
         Of a byte.
     """
 
-    fixed: Cycles
+    setup: Cycles
+    latency: Cycles
     rate: Fraction
     energy: Femtojoules
 
     def cycles(self, size: Bytes) -> Cycles:
         """Return the cycles of a transfer."""
-        return self.fixed + ceil(Fraction(size) / self.rate)
+        return self.setup + ceil(Fraction(size) / self.rate) + self.latency
 
 
 class Passage(NamedTuple):
-    """The links into some memories, at their best.
+    """What some transfers must pass: links, or channels of engines.
+
+    Those that start at ``a`` or later and have arrived by ``b`` together hold rate times cycles of
+    at most ``rate * (b - a - apart)`` if there are any. Of links they hold nothing in the least
+    set-up of them all after ``a``, and nothing in the least latency before ``b``. (Each counts
+    once: set-ups on different channels overlap, and so do latencies.)
 
     Parameters
     ----------
     rate
-        Bytes per cycle that the links of none of the memories exceed; 0 if nothing is known.
-    overhead
-        Bytes that each transfer holds on them beside its own, at least.
+        Bytes per cycle, or channels; 0 if nothing is known.
+    apart
+        Cycles.
     """
 
     rate: Fraction
-    overhead: Bytes
+    apart: Cycles
 
 
 class Distances:
     """Least cycles and energy of chains of transfers on one machine.
 
     A value gets from one memory to another by transfers that follow one another (the next one
-    starts when its source is valid), each of which lasts at least as long as the fastest engine
-    takes alone. A multicast lasts no less than a transfer to each of its destinations alone, for
-    its latency is the greatest of theirs, and its rate the least. A value may go in parts, so
-    cycles are those of the bytes asked for, as a slice that is moved as a whole.
+    starts when its source is valid: when the one before it has arrived), each of which lasts at
+    least as long as the fastest engine takes alone. A multicast lasts no less than a transfer to
+    each of its destinations alone, for its latency is the greatest of theirs, and its rate the
+    least. A value may go in parts, so cycles are those of the bytes asked for, as a slice that is
+    moved as a whole.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -137,15 +137,8 @@ class Distances:
         """Return the passage into the memory in which a task runs.
 
         All routes into a memory end with one of the links that lead there, so the transfers into it
-        hold their rates on these links together. One of ``n`` bytes, with ``fixed`` cycles of
-        set-up and latency, holds
-
-            rate * (fixed + ceil(n / rate))  >=  rate * fixed + n
-
-        for all its cycles together. A multicast has the greatest latency of its destinations and no
-        greater rate than the least of theirs, so with ``d`` the slowest destination, it holds at
-        least ``rate(d) * fixed(d) + n``; where engines can multicast, the least overhead is that of
-        any transfer.
+        hold their rates on these links together, each for ``ceil(n / rate)`` cycles, which is ``n``
+        bytes or more. A multicast has the greatest latency of its destinations.
         """
         return self._passage(self.writable(task))
 
@@ -154,7 +147,7 @@ class Distances:
         names = [self._machine.memories[memory].name for memory in memories]
         return Passage(
             max((self._rates_in[name] for name in names), default=Fraction(0)),
-            min((self._overheads.get(memory, 0) for memory in memories), default=0),
+            min((self._apart.get(memory, 0) for memory in memories), default=0),
         )
 
     @cached_property
@@ -170,15 +163,15 @@ class Distances:
         return found
 
     @cached_property
-    def _overheads(self) -> dict[MemoryIdx, Bytes]:
-        """The whole bytes of the least overhead of a transfer into each memory."""
-        found: dict[MemoryIdx, Bytes] = {}
+    def _apart(self) -> dict[MemoryIdx, Cycles]:
+        """The least set-up and the least latency of the transfers into each memory."""
+        found: dict[MemoryIdx, list[Option]] = defaultdict(list)
         for (_, target), options in self._options.items() if self._is_small else ():
-            least = min(int(option.rate * option.fixed) for option in options)
-            found[target] = min(least, found.get(target, least))
-        if found and any(engine.multicast for engine in self._machine.engines):
-            return dict.fromkeys(found, min(found.values()))
-        return found
+            found[target].extend(options)
+        return {
+            target: min(one.setup for one in some) + min(one.latency for one in some)
+            for target, some in found.items()
+        }
 
     def starts_in_dram(self, buffer: BufferIdx) -> bool:
         """Return whether a buffer lies in a DRAM at first in which no core works itself."""
@@ -206,7 +199,7 @@ class Distances:
             energy = (source.energy_per_byte or 0) + (target.energy_per_byte or 0)
             energy += sum(machine.links[n].energy_per_byte or 0 for n in route.links)
             found[pair] = frozenset(
-                Option(engine.setup + route.latency, transfer_rate(engine, route), energy)
+                Option(engine.setup, route.latency, transfer_rate(engine, route), energy)
                 for engine in (machine.engines[index] for index in engines)
             )
         return found
@@ -299,75 +292,102 @@ def least_rate(
 START, END = "before all routes", "behind all routes"
 
 
-class Store(NamedTuple):
-    """A buffer that a task writes and that must end in a DRAM in which no core works.
+Uses: TypeAlias = tuple[Fraction, Fraction]
+"""What moving some bytes holds at least: rate times cycles of links, and cycles of channels."""
 
-    Parameters
-    ----------
-    use
-        Rate times cycles that moving it holds at least on the links into that DRAM.
-    """
+
+class Store(NamedTuple):
+    """A buffer that a task writes and that must end in a DRAM in which no core works."""
 
     task: Task
     buffer: Buffer
-    use: Fraction
+    uses: Uses
 
 
-class DramRates(NamedTuple):
-    """Bytes per cycle that all transfers out of a DRAM, into it, or both cannot exceed."""
-
-    out: Fraction
-    into: Fraction
-    both_ways: Fraction
-
-
-@cached
-def rates_of_drams(machine: Machine) -> dict[MemoryIdx, DramRates]:
-    """Return the rates of each DRAM of a machine."""
-
-    def rate(transfers: Sequence[DramTransfer]) -> Fraction:
-        routes = [one.route.links for one in transfers]
-        return least_rate(machine.links, usable_rates(machine, transfers), routes)
-
-    found = {}
-    for dram in machine.drams:
-        out, into = _transfers(machine, dram.index, True), _transfers(machine, dram.index, False)
-        found[dram.index] = DramRates(rate(out), rate(into), rate((*out, *into)))
-    return found
-
-
-@cached
-def _transfers(machine: Machine, dram: MemoryIdx, outwards: bool) -> tuple[DramTransfer, ...]:
-    return tuple(dram_transfers(routes_of(machine), dram, outwards=outwards))
-
-
-class Movement:
-    """Least cycles and least link use of the transfers of one problem.
+class DramTransfers:
+    """All transfers out of a DRAM, into it, or both; each of ``ways`` says whether it leads out.
 
     Attributes
     ----------
-    rates
-        Of the links of each DRAM.
+    passages
+        Links of which each of them crosses one, and the channels of their engines. A channel is
+        held from the start on, so that only the latency of pipelined ones is apart.
+    """
+
+    def __init__(self, machine: Machine, dram: MemoryIdx, ways: Sequence[bool]) -> None:
+        routes, others = routes_of(machine), {m.index for m in machine.memories} - {dram}
+        pairs = [(dram, other) if out else (other, dram) for out in ways for other in others]
+        serving = sorted({index for pair in pairs for index in routes.engines_for(*pair)})
+        engines = [machine.engines[index] for index in serving]
+        alike = [one for out in ways for one in dram_transfers(routes, dram, outwards=out)]
+        setup = min((engine.setup for engine in engines), default=0)
+        latency = min((one.route.latency for one in alike), default=0)
+        links = [one.route.links for one in alike]
+        rate = least_rate(machine.links, usable_rates(machine, alike), links)
+        pipelined = {engine.pipelined for engine in engines}
+        channels = Fraction(sum(engine.channels for engine in engines))
+        behind = 0 if False in pipelined else latency
+        self.passages = Passage(rate, setup + latency), Passage(channels, behind)
+        self._beside = setup + (0 if True in pipelined else latency)
+        self._rates = {one.rate for one in alike}
+        self.cache = Cache()
+
+    @cached
+    def uses(self, size: Bytes, share: Share) -> Uses:
+        """Return what they hold at least to move some bytes.
+
+        A transfer of n bytes sends them in ``ceil(n / rate)`` cycles, in which it holds its rate on
+        its links: n bytes or more, of which some may be of another load. It holds a channel for
+        these cycles, its set-up and, where its engine is not pipelined, its latency. A multicast
+        holds no less of either than a transfer to its slowest destination.
+        """
+        sending = min((Fraction(size) / rate for rate in self._rates), default=Fraction(0))
+        whole = min((rate * ceil(size / rate) for rate in self._rates), default=Fraction(size))
+        beside = 0 if share is Share.REST else self._beside
+        return whole if share is Share.ONE else Fraction(size), beside + sending
+
+
+class Gates(NamedTuple):
+    """The transfers out of a DRAM, into it, and both."""
+
+    out: DramTransfers
+    into: DramTransfers
+    both_ways: DramTransfers
+
+
+@cached
+def gates_of_drams(machine: Machine) -> dict[MemoryIdx, Gates]:
+    """Return the transfers from and to each DRAM of a machine."""
+    ways = (True,), (False,), (True, False)
+    return {
+        dram.index: Gates(*(DramTransfers(machine, dram.index, some) for some in ways))
+        for dram in machine.drams
+    }
+
+
+class Movement:
+    """Least cycles and least use of links and channels of the transfers of one problem.
+
+    Attributes
+    ----------
+    gates
+        Of each DRAM.
     """
 
     def __init__(self, problem: Problem) -> None:
         self.cache = Cache()
         self._problem = problem
-        self._machine = problem.machine
         self.distances = Distances(problem)
-        self.rates = rates_of_drams(problem.machine)
+        self.gates = gates_of_drams(problem.machine)
 
     @cached_property
-    def loads(self) -> tuple[tuple[Load, Fraction], ...]:
-        """What must leave DRAMs in which no core works, and rate times cycles that it holds.
-
-        A transfer of n bytes holds ``rate * (fixed + ceil(n / rate))``, which is at least
-        ``rate * fixed + n``, of which the n may be of several loads.
-        """
+    def loads(self) -> tuple[tuple[Load, Uses], ...]:
+        """What must leave DRAMs in which no core works, and what that holds."""
         return tuple(
-            (load, self._use_of(load))
+            (load, self.gates[dram].out.uses(load.bytes, load.share))
             for load in least_loads(self._problem)
-            if self.distances.starts_in_dram(load.buffer.index)
+            if (dram := load.buffer.starts_in) is not None
+            and self.distances.starts_in_dram(load.buffer.index)
         )
 
     @cached_property
@@ -375,32 +395,8 @@ class Movement:
         """What must get to DRAMs in which no core works."""
         buffers = self._problem.buffers
         return tuple(
-            Store(task, buffers[one], self._least_use(end, buffers[one].bytes, False))
+            Store(task, one, self.gates[end].into.uses(one.bytes, Share.ONE))
             for task in self._problem.tasks
-            for one in task.writes
-            if (end := buffers[one].ends_in) is not None and self.distances.ends_in_dram(one)
+            for one in map(buffers.__getitem__, task.writes)
+            if (end := one.ends_in) is not None and self.distances.ends_in_dram(one.index)
         )
-
-    def _use_of(self, load: Load) -> Fraction:
-        dram = load.buffer.starts_in
-        if dram is None or load.share is Share.REST:
-            return Fraction(load.bytes)
-        if load.share is Share.ONE:
-            return self._least_use(dram, load.bytes, True)
-        return Fraction(load.bytes)
-
-    @cached
-    def _least_use(self, dram: MemoryIdx, size: Bytes, outwards: bool) -> Fraction:
-        """Return the least rate times cycles of the transfers; many buffers are of one size."""
-        engines = self._machine.engines
-        uses = (
-            one.rate * (takes.sent - takes.on_links)
-            for one in _transfers(self._machine, dram, outwards)
-            for takes in [transfer_cycles(engines[one.engine], one.route, size)]
-        )
-        return min(uses, default=Fraction(size))
-
-
-def cycles_at(use: Fraction, rate: Fraction) -> Cycles:
-    """Return the whole cycles that ``use`` (bytes) needs at ``rate`` (bytes per cycle)."""
-    return ceil(use / rate)

@@ -9,6 +9,7 @@ a whole, the bounds of the layers add up.
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -52,8 +53,8 @@ class Edge(NamedTuple):
     lag
         Cycles, at least.
     use
-        Bytes that the data between them holds at least on the links into the later one's memory, if
-        the earlier one runs in another.
+        Bytes of the data between them, which pass the links into the later one's memory if the
+        earlier one runs in another.
     """
 
     lag: Cycles
@@ -73,14 +74,14 @@ class PrecedenceGraph:
     its task has ended. Each of these takes at least the cycles of its fastest option.
 
     What comes to the memory in which a task runs passes the links that lead there
-    (:meth:`.Distances.into`), and for each buffer it is a transfer of its own at the least.
+    (:meth:`.Distances.into`).
 
     Attributes
     ----------
     loads, stores
         Of each task, least cycles before its start and after its end.
     load_use
-        Of each task, bytes that its loads hold on the links into its memory.
+        Of each task, bytes of its loads, which pass the links into its memory.
     into
         Of each task, the links into its memory.
     sharing
@@ -134,7 +135,7 @@ class PrecedenceGraph:
         known = self.edge(writer, task.index)
         lag, use = max(known.lag, self._distances.cycles(sources, targets, size)), known.use
         if self._reads_are_local:
-            use += size + self.into[task.index].overhead
+            use += size
         self._edges[writer, task.index] = Edge(lag, use)
 
     def _load(self, task: Task, largest: dict[BufferIdx, Bytes]) -> Cycles:
@@ -151,9 +152,8 @@ class PrecedenceGraph:
     def _load_use(self, task: Task, largest: dict[BufferIdx, Bytes]) -> Bytes:
         if not self._reads_are_local:
             return 0
-        overhead = self.into[task.index].overhead
         starts_in_dram = self._distances.starts_in_dram
-        return sum(size + overhead for one, size in largest.items() if starts_in_dram(one))
+        return sum(size for one, size in largest.items() if starts_in_dram(one))
 
     def _store(self, task: Task) -> Cycles:
         """Return the least cycles of what goes to DRAM."""
@@ -195,8 +195,7 @@ LARGEST = 1 << 61
 
 
 Job: TypeAlias = tuple[TaskIdx, SliceIdx | BufferIdx, Bytes]
-"""A task, a slice that moves for it, and its use of a DRAM's links: rate times cycles, rounded
-down."""
+"""A task, a slice that moves for it, and its use of links or channels, rounded down."""
 
 
 def paths_of(problem: Problem, movement: Movement, graph: PrecedenceGraph | None = None) -> Paths:
@@ -207,7 +206,8 @@ def paths_of(problem: Problem, movement: Movement, graph: PrecedenceGraph | None
     cores, of which at most ``c`` work in ``m``.
 
     *Lags.* From the end of ``j`` to ``T`` pass at least ``lag(j)`` cycles: those of the least
-    transfers over an edge, and ``lag(j, x) + p(x) + lag(x)`` over a task ``x`` between the two.
+    transfers over an edge, set-up and latency included, and ``lag(j, x) + p(x) + lag(x)`` over a
+    task ``x`` between the two.
 
     *Cut.* Let Q be some of A, run at ``h`` at the soonest. A core has ``T - h - lag`` cycles for Q,
     with the least ``lag`` in Q. So
@@ -222,19 +222,20 @@ def paths_of(problem: Problem, movement: Movement, graph: PrecedenceGraph | None
     *Arrivals.* Where tasks read in their core's memory alone, what ``t`` reads of the results of
     ``j`` comes into ``m`` from outside unless ``j`` runs in ``m``: of each buffer by a transfer of
     its own, since a transfer moves one slice; a multicast may serve other memories beside ``m``,
-    but none of them brings two buffers. It begins after ``E(j)`` and holds its bytes, set-up and
-    latency on the links into ``m`` until ``T`` (:meth:`.Distances.into`). Let Q be some tasks
-    before ``t`` that have ended at ``r`` at the soonest and begun at ``h``. At most
-    ``c floor((T - h) / min p(Q))`` of them run in ``m``; the rest must come in ``T - r``. What
-    ``t`` reads of buffers that come from DRAM comes in ``T``. (Not so for results that leave a
-    memory: one of several readers can pass them on.)
+    but none of them brings two buffers. It starts after ``E(j)`` and has arrived by ``T``. Let Q be
+    some tasks before ``t`` that have ended at ``r`` at the soonest and begun at ``h``. At most
+    ``c floor((T - h) / min p(Q))`` of them run in ``m``; the bytes of the rest must pass the links
+    into ``m`` in ``T - r``, less the least set-up and the least latency of transfers to ``m``
+    (:class:`.Passage`). What ``t`` reads of buffers that come from DRAM comes in ``T``. (Not so for
+    results that leave a memory: one of several readers can pass them on.)
 
-    *Ports.* What tasks of A and ``t`` itself read from DRAM has left it before; with R the loads of
+    *Ports.* What tasks of A and ``t`` itself read from DRAM has arrived before; with R the loads of
     which the readers start at least q cycles before ``t``,
 
-        T >= ceil(sum uses(R) / rate out of DRAM) + q
+        T >= ceil(sum uses(R) / rate out of DRAM) + least set-up + least latency + q
 
-    (Jackson's one-machine bound, Carlier, EJOR 11, 1982).
+    for the links out of DRAM, and likewise for the channels of the engines that move data out of it
+    (:func:`.traffic_bound`; Jackson's one-machine bound, Carlier, EJOR 11, 1982).
 
     Tails are the same, seen from the end, but for arrivals. Heads of A are improved before that of
     ``t``.
@@ -265,7 +266,8 @@ class _Side:
         alone = graph.stores if reverse else graph.loads
         over, under = zip(*(links.rate.as_integer_ratio() for links in graph.into), strict=True)
         use = [0] * len(self._order) if reverse else graph.load_use
-        columns = (alone, graph.cycles, graph.sharing, use, over, under)
+        apart = [links.apart for links in graph.into]
+        columns = (alone, graph.cycles, graph.sharing, use, over, under, apart)
         order = list(self._order)
         self._tasks = Tasks(*(np.array(column, np.int64)[order] for column in columns))
         self._ports = self._ports_of(problem, movement, reverse=reverse)
@@ -273,6 +275,7 @@ class _Side:
     def is_countable(self, found: Paths) -> bool:
         """Say whether no sum or product leaves 64 bits."""
         cycles = sum(found.cycles) + found.longest + int(self._edges.lag.sum())
+        cycles += int(self._tasks.apart.max()) + int(self._ports.apart.max(initial=0))
         use = sum(int(each.use.sum()) for each in (self._tasks, self._edges, self._ports))
         scales = (self._tasks.rate, self._tasks.over, self._ports.rate, self._ports.over)
         scale = max(self._cores, *(int(each.max(initial=1)) for each in scales))
@@ -304,14 +307,14 @@ class _Side:
         return Edges(first.astype(np.int64), *(each[order] for each in columns))
 
     def _ports_of(self, problem: Problem, movement: Movement, *, reverse: bool) -> Ports:
-        """Return the links between DRAMs and all else, in one direction."""
+        """Return links and channels between DRAMs and all else, in one direction."""
         empty = np.zeros(0, np.int64)
-        firsts, buffers, uses, rates = [empty], [], [], []
+        firsts, buffers, uses, rates, apart = [empty], [], [], [], []
         begin = total = 0
-        for dram in problem.machine.drams:
-            of_dram = movement.rates[dram.index]
-            rate = min(of_dram.into if reverse else of_dram.out, of_dram.both_ways)
-            jobs = (_stores if reverse else _loads)(movement, dram.index)
+        for (dram, gates), which in product(movement.gates.items(), range(2)):
+            one_way = (gates.into if reverse else gates.out).passages[which]
+            rate = min(one_way.rate, gates.both_ways.passages[which].rate)
+            jobs = (_stores if reverse else _loads)(movement, dram, which)
             if rate == 0 or not jobs:
                 continue
             task, buffer, use = _columns(jobs)
@@ -321,6 +324,7 @@ class _Side:
             buffers.append(total + buffer[order])
             uses.append(use)
             rates.append(rate)
+            apart.append(one_way.apart)
             begin, total = begin + task.size, total + use.size
         return Ports(
             np.concatenate(firsts).astype(np.int64),
@@ -328,6 +332,7 @@ class _Side:
             np.concatenate([empty, *uses]),
             np.array([rate.numerator for rate in rates], np.int64),
             np.array([rate.denominator for rate in rates], np.int64),
+            np.array(apart, np.int64),
         )
 
 
@@ -342,20 +347,20 @@ def _columns(jobs: Sequence[Job]) -> tuple[Ints, Ints, Ints]:
     )
 
 
-def _loads(movement: Movement, dram: MemoryIdx) -> list[Job]:
-    """Return what must have left a DRAM before its readers start."""
+def _loads(movement: Movement, dram: MemoryIdx, which: int) -> list[Job]:
+    """Return what must have come from a DRAM before its readers start."""
     return [
-        (reader, load.moved, int(use))
-        for load, use in movement.loads
+        (reader, load.moved, int(uses[which]))
+        for load, uses in movement.loads
         if load.buffer.starts_in == dram and load.share is not Share.REST
         for reader in load.readers
     ]
 
 
-def _stores(movement: Movement, dram: MemoryIdx) -> list[Job]:
+def _stores(movement: Movement, dram: MemoryIdx, which: int) -> list[Job]:
     """Return what must get to a DRAM after its writer has ended."""
     return [
-        (store.task.index, store.buffer.index, int(store.use))
+        (store.task.index, store.buffer.index, int(store.uses[which]))
         for store in movement.stores
         if store.buffer.ends_in == dram
     ]

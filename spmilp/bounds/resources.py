@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
+from math import ceil
 
-from spmilp.bounds.movement import FAR, Distances, Movement, cycles_at
+from spmilp.bounds.movement import FAR, Distances, Movement, Passage
 from spmilp.bounds.paths import Paths
 from spmilp.machine.machine import Memory, MemoryKind
 from spmilp.problem.loads import Load, Share, bytes_read_of_buffers
@@ -150,33 +151,34 @@ def traffic_bound(problem: Problem, movement: Movement, paths: Paths) -> Cycles:
     """Return the best bound from loads and stores that no plan can avoid.
 
     What :func:`~spmilp.problem.loads.least_loads` says leaves a DRAM by transfers, each of which
-    holds its rate on a link out of the DRAM for all its cycles (:attr:`.Movement.loads`). What
-    tasks with tails of at least q read must be out q cycles before the end, so for each q
+    holds its rate on a link out of the DRAM while it sends (:attr:`.Movement.loads`). What tasks
+    with tails of at least q read must have arrived q cycles before the end, so for each q, with
+    :class:`.Passage`,
 
-        makespan >= ceil(sum of uses / rate of a cut that all transfers out cross) + q.
+        makespan >= ceil(sum of uses / rate of a cut that all transfers out cross)
+                    + least set-up + least latency + q.
 
     Both presume that no core works in that DRAM itself. Stores likewise, after the head and the
     cycles of the task that writes them (Jackson's one machine bound, Carlier, EJOR 11, 1982). Loads
     and stores together cross a cut of both (a port that serves one direction at a time), where all
-    their uses add up.
+    their uses add up. All transfers cross the channels of their engines, too; each one holds a
+    channel from its start until it has sent all, or until it has arrived.
     """
     bounds = [0]
-    for dram in problem.machine.drams:
+    for (dram, gates), number in product(movement.gates.items(), range(2)):
         loads = [
-            (use, _tail(load, paths))
-            for load, use in movement.loads
-            if load.buffer.starts_in == dram.index
+            (uses[number], _tail(load, paths))
+            for load, uses in movement.loads
+            if load.buffer.starts_in == dram
         ]
         stores = [
-            (store.use, paths.head[store.task.index] + paths.cycles[store.task.index])
+            (store.uses[number], paths.head[store.task.index] + paths.cycles[store.task.index])
             for store in movement.stores
-            if store.buffer.ends_in == dram.index
+            if store.buffer.ends_in == dram
         ]
-        rates = movement.rates[dram.index]
-        bounds.append(_one_machine(loads, rates.out))
-        bounds.append(_one_machine(stores, rates.into))
-        total = sum((use for use, _ in loads + stores), Fraction(0))
-        bounds.append(_one_machine([(total, 0)], rates.both_ways))
+        total = [(sum((use for use, _ in loads + stores), Fraction(0)), 0)]
+        for jobs, gate in zip((loads, stores, total), gates, strict=True):
+            bounds.append(_one_machine(jobs, gate.passages[number]))
     return max(bounds)
 
 
@@ -189,15 +191,16 @@ def _tail(load: Load, paths: Paths) -> Cycles:
     return min(tails) if load.share is Share.REST else max(tails)
 
 
-def _one_machine(jobs: Iterable[tuple[Fraction, Cycles]], rate: Fraction) -> Cycles:
+def _one_machine(jobs: Iterable[tuple[Fraction, Cycles]], passage: Passage) -> Cycles:
     """Return the best bound over the jobs whose head (or tail) is at least that of each job."""
     best = 0
     total = Fraction(0)
-    if rate == 0:
+    if passage.rate == 0:
         return best
-    for use, apart in sorted(jobs, key=lambda job: -job[1]):
+    for use, rest in sorted(jobs, key=lambda job: -job[1]):
         total += use
-        best = max(best, cycles_at(total, rate) + apart)
+        if total > 0:
+            best = max(best, ceil(total / passage.rate) + passage.apart + rest)
     return best
 
 

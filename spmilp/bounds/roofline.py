@@ -12,9 +12,8 @@ from spmilp.frontend.regions import group_regions, group_work
 from spmilp.lowering.cost import can_run, cannot_run, lanes_of
 from spmilp.lowering.groups import class_of
 from spmilp.lowering.rates import dram_rate, shared_dram_rate
-from spmilp.lowering.tiling import Interval
 from spmilp.machine.machine import CoreKind, Machine
-from spmilp.units import Box, Bytes, Cycles
+from spmilp.units import Box, Bytes, Cycles, Interval
 
 
 def compulsory_bytes(

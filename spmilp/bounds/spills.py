@@ -26,8 +26,9 @@ def spill_bound(problem: Problem) -> Bytes:
     While task ``t`` runs, its working set lies on the chip. So does, or else lies in DRAM only,
     what tasks before ``t`` have written and tasks after ``t`` read (of each such buffer ``b`` the
     largest slice that one of them reads, of ``w[t, b]`` bytes), and what tasks on both sides read
-    of a buffer that comes from DRAM. With all memories on the chip taken as one, what lies in DRAM
-    only when ``t`` starts has in total at least
+    of a buffer that comes from DRAM. (What is on its way lies in the destination of its transfer
+    already.) With all memories on the chip taken as one, what lies in DRAM only when ``t`` starts
+    has in total at least
 
         excess(t) = working set(t) + sum of w[t, b] over the buffers live at t - capacity
 

@@ -215,24 +215,24 @@ def _loads(stages: Stages, movement: Movement) -> Iterable[tuple[Load, Bytes, Fr
     What is for each of its readers has come before the first of them ends; where the parts may
     come one by one, all have come by the end of the last one.
     """
-    for load, use in movement.loads:
+    for load, uses in movement.loads:
         dram = load.buffer.starts_in
         if dram is not None:
             ends = [stages.last[task] for task in load.readers]
             begins = min(stages.first[task] for task in load.readers)
             last = max(ends) if load.share is Share.REST else min(ends)
-            yield Load(dram, last, begins), load.bytes, use
+            yield Load(dram, last, begins), load.bytes, uses[0]
 
 
 def _stores(
     stages: Stages, movement: Movement, readers: Readers
 ) -> Iterable[tuple[Store, Bytes, Fraction]]:
     """Yield what must get to a DRAM after its writer has ended."""
-    for task, buffer, use in movement.stores:
+    for task, buffer, uses in movement.stores:
         if buffer.ends_in is not None:
             reads = (stages.first[one] for one, _ in readers.get(buffer.index, ()))
             last = max(stages.last[task.index], *reads, 0)
-            yield Store(buffer.ends_in, stages.first[task.index], last), buffer.bytes, use
+            yield Store(buffer.ends_in, stages.first[task.index], last), buffer.bytes, uses[0]
 
 
 def _kept(problem: Problem, stages: Stages, readers: Readers) -> dict[Kept, Bytes]:
@@ -294,15 +294,15 @@ def stages_bound(problem: Problem, movement: Movement, paths: Paths) -> Cycles:
     ``s``. What it does in each stage satisfies:
 
     - the tasks that only some kinds of core can run take from those cores at most ``x_s`` each;
-    - what moves to and from DRAM holds rate times cycles of the cuts around it (as in the traffic
-      bound), at most ``rate * x_s``; a transfer counts in each stage by the part of its cycles;
+    - what moves to and from DRAM holds rate times cycles of the links around it (as in the traffic
+      bound), at most ``rate * x_s``; a transfer counts in each stage by what it sends in it;
     - a stage lasts at least as long as the part of the path between its milestones, all stages
       until a milestone as its head and its cycles, and those behind it as its tail without them;
     - at the end of stage ``s`` the memories on the chip hold side by side: what has been loaded and
-      is only read later (a slice has its bytes from the start of its transfer), outputs that have
-      been written and not been stored, and what tasks have written and others read later, unless
-      it has been stored to DRAM, which costs its bytes twice; but once if it has to end there, and
-      it counts as an output only when it is read no more.
+      is only read later (a slice has its bytes from the start of its transfer, its source until it
+      has sent them), outputs that have been written and not been sent, and what tasks have written
+      and others read later, unless it has been sent to DRAM, which costs its bytes twice; but once
+      if it has to end there, and it counts as an output only when it is read no more.
 
     So the least sum of ``x_s`` under these conditions, a linear program, is a bound. Unlike the
     bounds on work and traffic alone it sees that a network may be bound by its work first and by
@@ -324,8 +324,9 @@ class _Program:
         self._problem = problem
         self._stages = stages
         self._demands = demands
-        self._movement = movement
         self._program = LinearProgram()
+        gates = movement.gates.items()
+        self._rates = {dram: [one.passages[0].rate for one in some] for dram, some in gates}
         horizon = rounded_up(self._everything_after_everything())
         self._length = [self._program.variable(horizon, 1.0) for _ in stages.shortest]
         # For each boundary, behind stage s: (variable, factor) of what lies on the chip, in bytes.
@@ -363,7 +364,7 @@ class _Program:
 
     def _everything_after_everything(self) -> Fraction:
         """Return cycles that no stage needs more of: all paths, work and traffic in turn."""
-        demands, rates = self._demands, self._movement.rates
+        demands, rates = self._demands, self._rates
         uses = [use for _, use in (*demands.loads.values(), *demands.stores.values())]
         uses += [Fraction(2 * size) for size in demands.kept.values()]
         slowest = min(
@@ -447,7 +448,7 @@ class _Program:
         return moved
 
     def _traffic_takes_the_links(self) -> None:
-        rates: dict[int, Sequence[Fraction]] = {**self._movement.rates}
+        rates = {**self._rates}
         if not rates:
             return
         rates[ANY_DRAM] = [sum(some, Fraction(0)) for some in zip(*rates.values(), strict=True)]

@@ -64,7 +64,7 @@ def _violations(case: Case, lists: CommandLists) -> Iterator[Violation]:
     name, limit, maximum = case.machine.name, case.machine.events, case.machine.event_maximum
     if limit is not None and lists.events > limit:
         yield Violation("event_limits", (name,), f"{lists.events} events > {limit} of {name}")
-    execution = _Execution(lists, maximum)
+    execution = _Execution(case, lists)
     conflicts = _Conflicts(case, execution)
     for point, command in execution.run():
         yield from conflicts.at_start(point, command)
@@ -189,13 +189,18 @@ class _Event:
 class _Execution:
     """One run of the lists; what it notices about events is in ``unordered`` and ``overfull``.
 
-    An event can count to ``maximum``; ``None`` without limit.
+    A channel of a pipelined engine goes on before what it has sent has arrived: it knows of that
+    only by a wait for a signal behind it.
     """
 
-    def __init__(self, lists: CommandLists, maximum: int | None) -> None:
+    def __init__(self, case: Case, lists: CommandLists) -> None:
         self._commands = [one.commands for one in lists.lists]
+        self._is_ahead = [
+            isinstance(one, ChannelCommands) and case.machine.engines[one.engine].pipelined
+            for one in lists.lists
+        ]
         self._takes = lists.scheme is EventScheme.SEMAPHORES
-        self._maximum = maximum
+        self._maximum = case.machine.event_maximum
         self._events = [_Event() for _ in range(lists.events)]
         self._next = [0] * len(self._commands)
         self._clocks = np.zeros((len(self._next), len(self._next)), dtype=np.int64)
@@ -220,11 +225,16 @@ class _Execution:
                 elif not self._wait(point, command):
                     break
                 self._next[index] += 1
-                self._clocks[index, index] = self._next[index]
+                if not self._is_ahead[index]:
+                    self._clocks[index, index] = self._next[index]
 
     def precedes(self, point: _Point, now: _Point) -> bool:
-        """Say whether a command has been executed for certain when ``now`` is, the current one."""
+        """Say whether a command has completed for certain when the current one, ``now``, begins."""
         return bool(self._clocks[now.list, point.list] > point.position)
+
+    def is_behind(self, point: _Point, now: _Point) -> bool:
+        """Say it of a wait, a signal, or what is read, for which the order in a list is enough."""
+        return point.list == now.list or self.precedes(point, now)
 
     def stuck(self) -> Iterator[tuple[_Point, Wait, int]]:
         """Yield the waits at which lists stopped for ever, and what their events had come to."""
@@ -238,14 +248,14 @@ class _Execution:
     def _signal(self, point: _Point, command: Signal) -> list[int]:
         """Let an event be signalled; return the lists that may go on."""
         event = self._events[command.event]
-        if event.signals and not self.precedes(event.signals[-1], point):
+        if event.signals and not self.is_behind(event.signals[-1], point):
             self.unordered.append((command.event, event.signals[-1], point))
         event.signals.append(point)
         number = len(event.signals)
         if self._maximum is not None and number > self._maximum:
             answered = number - self._maximum
             taken = self._takes and len(event.waits) >= answered
-            if not (taken and self.precedes(event.waits[answered - 1], point)):
+            if not (taken and self.is_behind(event.waits[answered - 1], point)):
                 self.overfull.append((command.event, point))
         if self._takes or self._asked[command.event, number]:
             clock = self._clocks[point.list].copy()
@@ -265,10 +275,8 @@ class _Execution:
         if len(event.signals) < number:
             event.blocked.setdefault(number, []).append(point.list)
             return False
-        if self._takes and event.waits:
-            earlier = event.waits[-1]
-            if earlier.list != point.list and not self.precedes(earlier, point):
-                self.unordered.append((command.event, earlier, point))
+        if self._takes and event.waits and not self.is_behind(event.waits[-1], point):
+            self.unordered.append((command.event, event.waits[-1], point))
         event.waits += [point] * (command.count if self._takes else 0)
         clock = self._clocks[point.list]
         np.maximum(clock, event.clocks[number], out=clock)
@@ -282,8 +290,9 @@ class _Execution:
 class _Touch:
     """A read or a write of bytes, or of a box of a tensor where there is one.
 
-    The point is where the command stands in the lists; in the plan it takes the cycles
-    ``[start, end)``. It touches bytes ``[low, high)``; of a box, from its first to its last.
+    The point is where the command stands in the lists; in the plan the access takes the cycles
+    ``[start, end)``, that of a transfer's source until all is sent. It touches bytes
+    ``[low, high)``; of a box, from its first to its last.
     """
 
     command: Run | Move
@@ -303,16 +312,16 @@ def _touches(case: Case, point: _Point, command: Run | Move) -> Iterator[_Touch]
     touched: list[tuple[SliceIdx | None, ResidencyIdx, bool]]
     if isinstance(command, Run):
         placement, task = case.plan.placements[command.task], case.problem.tasks[command.task]
-        when = placement.start, placement.end
+        start, sent, end = placement.start, placement.end, placement.end
         touched = [(s, at, False) for s, at in zip(task.reads, placement.reads, strict=True)]
         touched += [(s, at, True) for s, at in zip(task.writes, placement.writes, strict=True)]
         if placement.scratch is not None:
             touched.append((None, placement.scratch, True))
     else:
         move = case.plan.transfers[command.transfer]
-        when = move.start, move.end
+        start, sent, end = move.start, move.sent, move.end
         touched = [(move.slice, move.source, False)]
-        touched += [(move.slice, end, True) for end in move.destinations]
+        touched += [(move.slice, target, True) for target in move.destinations]
     for slice_, index, writes in touched:
         residency, home, box = case.plan.residencies[index], case.home[index], Box()
         low = residency.offset
@@ -323,7 +332,8 @@ def _touches(case: Case, point: _Point, command: Run | Move) -> Iterator[_Touch]
             item = case.problem.buffers[part.buffer].item
             high = low + footprint(part.extent, item, Layout(0, strides))
             box = () if home is None else case.box(slice_)
-        yield _Touch(command, point, *when, residency.memory, low, high, home, box, writes)
+        span = start, end if writes else sent
+        yield _Touch(command, point, *span, residency.memory, low, high, home, box, writes)
 
 
 @dataclass(slots=True)
@@ -442,7 +452,8 @@ class _Conflicts:
         for other in others:
             if other.point == touch.point:
                 continue
-            if not self._execution.precedes(other.point, touch.point):
+            is_over = self._execution.precedes if other.writes else self._execution.is_behind
+            if not is_over(other.point, touch.point):
                 yield self._violation(other, touch, "and neither waits for the other")
             elif other.end > touch.start:
                 why = (

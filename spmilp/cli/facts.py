@@ -213,6 +213,6 @@ def _parts(machine: "Machine") -> Iterator[tuple[str, str]]:
         yield "memory", f"{memory.kind}: {size}, aligned to {memory.alignment} B"
     for engine in machine.engines:
         rate = f"{engine.rate} B/cycle, set-up {engine.setup} cycles"
-        yield "engine", f"{engine.channels} channels, {rate}"
+        yield "engine", f"{engine.channels} channels, {rate}{', pipelined' * engine.pipelined}"
     for link in machine.links:
         yield "link", f"{link.rate} B/cycle, latency {link.latency}"

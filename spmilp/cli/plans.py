@@ -195,6 +195,7 @@ def simulate(
         write_atomically(output, content)
     delays = found.delays()
     formats = {"what": "", "place": "", "planned_start": ",d", "late": ",.0f", "longer": ",.0f"}
+    formats |= {"link": "", "others": ",d"}
     lines: list[RenderableType] = [*found.lines()]
     if delays:
         lines += ["", out.styled("Longest beyond their planned cycles", "bold")]

@@ -6,6 +6,7 @@ events count only to a small number. A semaphore is used again for later pairs o
 """
 
 from collections.abc import Sequence
+from math import inf
 from typing import NamedTuple
 
 from spmilp.commands.commands import (
@@ -29,6 +30,7 @@ from spmilp.commands.order import (
     transitive_reduction,
     with_fewer_signals,
 )
+from spmilp.commands.pacing import with_pacing
 from spmilp.errors import ExitCode, SpmilpError
 from spmilp.machine.machine import Machine
 from spmilp.plan.plan import Plan
@@ -55,8 +57,8 @@ def with_semaphores(
     new pair takes the semaphore that its list has used last among those that allow it, or a new
     one. This is a heuristic: fewer semaphores may suffice.
 
-    ``before`` has for each activity those in other lists that it waits for, as few as possible. A
-    semaphore may hold ``maximum`` signals unanswered; ``None`` without limit.
+    ``before`` has for each activity those that it waits for, as few as possible. A semaphore may
+    hold ``maximum`` signals unanswered; ``None`` without limit.
     """
     after: list[list[Activity]] = [[] for _ in activities.order]
     for later in activities.order:
@@ -107,9 +109,8 @@ def with_counters(
 ) -> CommandLists:
     """Return lists in which each list counts, in events of its own, what others wait for.
 
-    An activity that nobody in another list waits for sends no signal. A list goes on to a new event
-    when one is full, having counted to ``maximum``. ``before`` has for each activity those in other
-    lists that it waits for.
+    An activity that nobody waits for sends no signal. A list goes on to a new event when one is
+    full, having counted to ``maximum``. ``before`` has for each activity those that it waits for.
     """
     awaited = {earlier for mine in before for earlier in mine}
     reached: dict[Activity, Wait] = {}
@@ -170,24 +171,27 @@ def build_commands(problem: Problem, plan: Plan) -> CommandLists:
     """Return the command lists of a valid plan, with as few waits as its order allows.
 
     The waits, together with the order inside each list, order whatever conflicts in the plan, in
-    the plan's order, and nothing else. Events are counters if the machine has enough of them. If
-    not, fewer ends are signalled, and who waits may wait for a little more, which has ended in the
-    plan by then; if that is still too much, events are semaphores.
+    the plan's order, and pace transfers that would be far too early. Events are counters if the
+    machine has enough of them. If not, nothing is paced; then fewer ends are signalled, and who
+    waits may wait for a little more, which has ended in the plan by then; if that is still too
+    much, events are semaphores.
 
     Raises a ``TooManyEventsError`` if none of these keeps within the machine's events.
     """
-    machine = problem.machine
+    machine, most = problem.machine, problem.machine.events or inf
     activities = activities_of(problem, plan)
-    least = transitive_reduction(activities, predecessors(problem, plan, activities))
-    counters = with_counters(machine, activities, least, machine.event_maximum)
-    if machine.events is None or counters.events <= machine.events:
-        return counters
+    order = predecessors(problem, plan, activities)
+    for before in (with_pacing(problem, plan, activities, order), order):
+        least = transitive_reduction(activities, before)
+        counters = with_counters(machine, activities, least, machine.event_maximum)
+        if counters.events <= most:
+            return counters
     joined = with_fewer_signals(plan, activities, least)
     fewer = with_counters(machine, activities, joined, machine.event_maximum)
-    if fewer.events <= machine.events:
+    if fewer.events <= most:
         return fewer
     semaphores = with_semaphores(machine, activities, least, machine.event_maximum)
-    if semaphores.events <= machine.events:
+    if semaphores.events <= most:
         return semaphores
     limit = "" if machine.event_maximum is None else f" that count to {machine.event_maximum}"
     raise TooManyEventsError(

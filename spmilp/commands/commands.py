@@ -74,8 +74,8 @@ class ChannelCommands:
 
     Whoever drives the channel (its descriptor queue, a core for data movement, an interrupt
     handler) starts each transfer when the waits before it are over and the transfer before it has
-    completed, or has been queued in front of it. A signal takes effect when the transfer before it
-    has completed.
+    arrived or, if the engine is pipelined, has sent its bytes; or queues it behind that one. A
+    signal takes effect when all transfers before it have arrived.
     """
 
     engine: EngineIdx

@@ -34,9 +34,10 @@ class Activities:
     """The tasks of a plan, counted by ``tasks``, and behind them its transfers.
 
     ``order`` has all by their start in the plan, and ``lists`` those of each list in this order. In
-    a valid plan whatever must precede an activity ends before it starts, so that this is one of the
-    orders that the command lists will allow. ``list_of`` and ``position`` have the list of each
-    activity and its place in it, ``rank`` its place in ``order``.
+    a valid plan whatever must precede an activity starts before it, so that this is one of the
+    orders in which command lists can start them. ``list_of`` and ``position`` have the list of each
+    activity and its place in it, ``rank`` its place in ``order``. ``pipelined`` are the lists in
+    which an activity starts when the one before it has sent all, not when that has arrived.
     """
 
     tasks: int
@@ -45,6 +46,7 @@ class Activities:
     list_of: tuple[ListIdx, ...]
     position: tuple[int, ...]
     rank: tuple[int, ...]
+    pipelined: frozenset[ListIdx]
 
 
 def activities_of(problem: Problem, plan: Plan) -> Activities:
@@ -69,6 +71,11 @@ def activities_of(problem: Problem, plan: Plan) -> Activities:
         list_of=tuple(list_of),
         position=tuple(position),
         rank=tuple(rank),
+        pipelined=frozenset(
+            first_list[engine.index] + channel
+            for engine in problem.machine.engines
+            for channel in range(engine.channels * engine.pipelined)
+        ),
     )
 
 
@@ -147,9 +154,9 @@ class Intervals:
     """The bytes of a memory in disjoint intervals, each with its last writer and later readers.
 
     Activities come in an order in which each precedes whatever must follow it. Of the readers in
-    one list only the last is kept: the list puts the others before it. A write makes one interval
-    of all that it covers, so that the number of intervals grows with what lies in the memory at
-    one time and not with the length of the plan.
+    one list only the last is kept: the others have read before it starts. A write makes one
+    interval of all that it covers, so that the number of intervals grows with what lies in the
+    memory at one time and not with the length of the plan.
     """
 
     def __init__(self) -> None:
@@ -164,12 +171,12 @@ class Intervals:
                 yield self._writers[at]
             self._readers[at][of_list] = activity
 
-    def write(self, activity: int, low: Bytes, high: Bytes) -> Iterator[int]:
-        """Note a write; yield the readers that it must come after, or the writer where none is."""
+    def write(self, activity: int, but: int, low: Bytes, high: Bytes) -> Iterator[int]:
+        """Note a write; yield readers to come after, but those of a list, or the writer."""
         first, end = self._cut(low), self._cut(high)
         for at in range(first, end):
             if self._readers[at]:
-                yield from self._readers[at].values()
+                yield from (each for mine, each in self._readers[at].items() if mine != but)
             elif self._writers[at] != NOBODY:
                 yield self._writers[at]
         self._lows[first:end] = [low]
@@ -213,10 +220,10 @@ class Boxes:
                 yield self._writer[other]
         self._readers[box][of_list] = activity
 
-    def write(self, activity: int, box: Box) -> Iterator[int]:
-        """Note a write; yield the readers and writers that it must come after."""
+    def write(self, activity: int, but: int, box: Box) -> Iterator[int]:
+        """Note a write; yield readers, but those of a list, and writers that it must come after."""
         for other in self._overlapping[box]:
-            yield from self._readers[other].values()
+            yield from (each for mine, each in self._readers[other].items() if mine != but)
             if self._writer[other] != NOBODY:
                 yield self._writer[other]
         self._writer[box] = activity
@@ -224,15 +231,18 @@ class Boxes:
 
 
 Before: TypeAlias = tuple[frozenset[Activity], ...]
-"""For each activity, others that must have ended before it starts."""
+"""For each activity, others that must have ended, or only read, before it starts."""
 
 
-def predecessors(problem: Problem, plan: Plan, activities: Activities) -> Before:
+def predecessors(
+    problem: Problem, plan: Plan, activities: Activities, *, own_readers: bool = False
+) -> Before:
     """For each activity, others that must have ended before it starts.
 
     Two activities conflict when they touch the same bytes and at least one writes them. The pairs
     returned, together with the order inside each list, imply the order of every conflicting pair;
-    they need not be the least.
+    they need not be the least. Whatever comes later in the list of a reader may overwrite what that
+    has read, be the list pipelined: such pairs are there only if ``own_readers`` says so.
     """
     found: list[set[Activity]] = [set() for _ in activities.order]
     for task, placement in zip(problem.tasks, plan.placements, strict=True):
@@ -242,6 +252,7 @@ def predecessors(problem: Problem, plan: Plan, activities: Activities) -> Before
     boxes = {tensor: Boxes(where) for tensor, where in _boxes_of_written_tensors(accesses).items()}
     for activity, reads, writes in accesses:
         own, mine = activities.list_of[activity], found[activity]
+        but = NOBODY if own_readers else own
         for region in reads:
             if isinstance(region, Packed):
                 known = intervals[region.memory]
@@ -250,9 +261,9 @@ def predecessors(problem: Problem, plan: Plan, activities: Activities) -> Before
                 mine.update(boxes[region.tensor].read(activity, own, region.box))
         for region in writes:
             if isinstance(region, Packed):
-                mine.update(intervals[region.memory].write(activity, region.low, region.high))
+                mine.update(intervals[region.memory].write(activity, but, region.low, region.high))
             else:
-                mine.update(boxes[region.tensor].write(activity, region.box))
+                mine.update(boxes[region.tensor].write(activity, but, region.box))
         mine.discard(activity)
     return tuple(map(frozenset, found))
 
@@ -274,14 +285,15 @@ def transitive_reduction(
     before: Sequence[Collection[Activity]],
     instead: Sequence[Collection[Activity]] | None = None,
 ) -> tuple[tuple[Activity, ...], ...]:
-    """For each activity, those in other lists that it has to wait for; no fewer would do.
+    """For each activity, those that it has to wait for; no fewer would do.
 
-    ``before`` has for each activity some that must precede it: each ends before it starts in the
-    plan. The reduction of an acyclic order is unique (Aho, Garey and Ullman, The transitive
+    ``before`` has for each activity some that must have ended before it, and that start before it
+    in the plan. The reduction of an acyclic order is unique (Aho, Garey and Ullman, The transitive
     reduction of a directed graph, SIAM Journal on Computing 1(2), 1972). The order inside a list
-    costs nothing and is taken for granted. An activity looks at its predecessors from the last to
-    start to the first: only one that starts later can imply another, so that each is either implied
-    by what is already waited for, or by nothing. ``instead`` has what to wait for in place of each.
+    costs nothing and is taken for granted; that of a pipelined one does not say that anything has
+    ended. An activity looks at its predecessors from the last to start to the first: only one that
+    starts later can imply another, so that each is either implied by what is already waited for, or
+    by nothing. ``instead`` has what to wait for in place of each.
     """
     instead = before if instead is None else instead
     clocks = Clocks(activities, instead)
@@ -304,20 +316,20 @@ def with_fewer_signals(
 ) -> tuple[tuple[Activity, ...], ...]:
     """For each activity, those to wait for so that fewer have to signal their end.
 
-    Instead of waiting for an activity one may wait for a later one of the same list, if that has
-    ended in the plan by then. So each wait is an interval of activities of a list, of which one has
-    to signal. The fewest are chosen by the greedy algorithm for stabbing intervals: of the interval
-    that closes first take the last activity, drop all intervals that contain it, and repeat. In the
-    plan all that is waited for has ended before, so waits cannot form a cycle.
+    Instead of waiting for an activity one may wait for a later one of the same list, if all up to
+    that have ended in the plan by then. So each wait is an interval of activities of a list, of
+    which one has to signal. The fewest are chosen by the greedy algorithm for stabbing intervals:
+    of the interval that closes first take the last activity, drop all intervals that contain it,
+    and repeat. In the plan all that is waited for has started before, so waits cannot form a cycle.
     """
     work: tuple[Placement | Transfer, ...] = (*plan.placements, *plan.transfers)
-    of_list = [[work[activity].end for activity in mine] for mine in activities.lists]
+    ended = [[*accumulate((work[each].end for each in mine), max)] for mine in activities.lists]
     intervals: list[list[tuple[int, int, Activity]]] = [[] for _ in activities.lists]
     for later, mine in enumerate(waits):
         for earlier in mine:
-            number = activities.list_of[earlier]
-            last = bisect_right(of_list[number], work[later].start) - 1
-            intervals[number].append((last, activities.position[earlier], later))
+            number, first = activities.list_of[earlier], activities.position[earlier]
+            last = max(first, bisect_right(ended[number], work[later].start) - 1)
+            intervals[number].append((last, first, later))
     instead: dict[tuple[Activity, Activity], Activity] = {}
     for mine, some in zip(activities.lists, intervals, strict=True):
         chosen = -1
@@ -353,14 +365,18 @@ class Clocks:
             for earlier in predecessors:
                 self._uses[earlier] += 1
         self._clocks: dict[Activity, Clock] = {}
+        self._at_last_start: dict[ListIdx, int] = {}  # what a list knew of its own ends
 
     def before_start(self, activity: Activity) -> Clock:
         """Return what the order of its list alone says when an activity starts."""
         position = self._activities.position[activity]
         if position == 0:
             return np.zeros(len(self._column), dtype=np.int32)
-        previous = self._activities.lists[self._activities.list_of[activity]][position - 1]
+        own = self._activities.list_of[activity]
+        previous = self._activities.lists[own][position - 1]
         clock = self._clocks[previous].copy()
+        if own in self._activities.pipelined:
+            clock[self._column[own]] = self._at_last_start[own]
         self._release(previous)
         return clock
 
@@ -375,8 +391,9 @@ class Clocks:
 
     def end(self, activity: Activity, clock: Clock) -> None:
         """Note the clock of an activity at its end; what it came after is not asked for again."""
-        column = self._column[self._activities.list_of[activity]]
-        clock[column] = self._activities.position[activity] + 1
+        own = self._activities.list_of[activity]
+        self._at_last_start[own] = clock[self._column[own]]
+        clock[self._column[own]] = self._activities.position[activity] + 1
         if self._uses[activity]:
             self._clocks[activity] = clock
         for earlier in self._before[activity]:

@@ -18,7 +18,6 @@ from typing import NamedTuple, TypeAlias
 from spmilp.commands.order import Activities, Activity, Before, activities_of, predecessors
 from spmilp.explaining.text import Worded
 from spmilp.machine.machine import MemoryKind
-from spmilp.machine.routes import multicast_route, routes_of
 from spmilp.plan.plan import Plan, Residency, Transfer
 from spmilp.problem.problem import Problem
 from spmilp.units import BufferIdx, CoreIdx, Cycles, LinkIdx, ResidencyIdx
@@ -53,8 +52,8 @@ class AnalysedPlan:
 
     @cached_property
     def before(self) -> Before:
-        """For each activity, others that must have ended before it starts."""
-        return predecessors(self.problem, self.plan, self.activities)
+        """For each activity, others that must have ended, or only read, before it starts."""
+        return predecessors(self.problem, self.plan, self.activities, own_readers=True)
 
     @cached_property
     def starts(self) -> tuple[Cycles, ...]:
@@ -67,10 +66,16 @@ class AnalysedPlan:
         return (*(e.end for e in self.plan.placements), *(e.end for e in self.plan.transfers))
 
     @cached_property
+    def sends(self) -> tuple[tuple[Cycles, Cycles], ...]:
+        """The cycles in which each transfer holds its links, from its set-up to its last byte."""
+        engines = self.problem.machine.engines
+        return tuple((e.start + engines[e.engine].setup, e.sent) for e in self.plan.transfers)
+
+    @cached_property
     def causes(self) -> tuple[tuple["Cause", ...], ...]:
         """For each activity, the causes that ended last; the first of them is the binding one.
 
-        An activity that starts later than its binding cause ends could have started earlier; one
+        An activity that starts later than its binding cause says could have started earlier; one
         without causes could have started at cycle 0.
         """
         return tuple(_causes_of(self))
@@ -109,9 +114,10 @@ class AnalysedPlan:
     def use_of_links(self) -> dict[LinkIdx, Fraction]:
         """Bytes per cycle, times cycles, that all transfers together hold of each link."""
         found: defaultdict[LinkIdx, Fraction] = defaultdict(Fraction)
-        for move, held in zip(self.plan.transfers, self.held_rates, strict=True):
+        every = zip(self.plan.transfers, self.held_rates, self.sends, strict=True)
+        for move, held, (first, sent) in every:
             for link in move.route:
-                found[link] += held * (move.end - move.start)
+                found[link] += held * (sent - first)
         return found
 
     def transfer(self, activity: Activity) -> Transfer | None:
@@ -165,8 +171,8 @@ class Wait(Worded):
     WRITER = "writer", "{activity} had not computed {residency}"
     ARRIVAL = "arrival", "{residency} was on its way by {activity}"
     STORED = "stored", "{residency} was not in DRAM before {activity}"
-    CHANNEL = "channel", "all channels of its DMA engine were busy, until {activity} ended"
-    LINK = "link", "link {link} was taken, until {activity} ended"
+    CHANNEL = "channel", "all channels of its DMA engine were busy, until {activity} let one go"
+    LINK = "link", "link {link} was taken for its bytes, until {activity} had sent its own"
     ROOM = "room", "{activity} used the bytes it writes to, those of {residency}"
     ORDER = "order", "it may only run after {activity}"
 
@@ -178,10 +184,11 @@ MOST = 4
 
 
 class Cause(NamedTuple):
-    """Something that kept an activity from starting earlier: an ``activity`` that had to end.
+    """What kept an activity from starting before ``until``: an ``activity`` that had to end.
 
-    The ``residency`` is for operands the one that it fills, for ``ROOM`` the one whose bytes it
-    used; ``None`` where no single one can be named.
+    Of a transfer it may be enough that it had sent all, and its link is needed only behind the
+    set-up of the one that waits. The ``residency`` is for operands the one that it fills, for
+    ``ROOM`` the one whose bytes it used; ``None`` where no single one can be named.
     """
 
     wait: Wait
@@ -231,29 +238,31 @@ def _causes_of(subject: AnalysedPlan) -> Iterator[tuple[Cause, ...]]:
     first = len(subject.plan.placements)
     uses_of_engines: list[_Uses] = [[] for _ in machine.engines]
     uses_of_links: list[_Uses] = [[] for _ in machine.links]
-    for move, held in zip(subject.plan.transfers, subject.held_rates, strict=True):
-        uses_of_engines[move.engine].append((first + move.index, move.start, move.end, 1))
+    every = zip(subject.plan.transfers, subject.held_rates, subject.sends, strict=True)
+    for move, held, sends in every:
+        busy = machine.engines[move.engine].busy_until(move.sent, move.end)
+        uses_of_engines[move.engine].append((first + move.index, move.start, busy, 1))
         for link in move.route:
-            uses_of_links[link].append((first + move.index, move.start, move.end, held))
+            uses_of_links[link].append((first + move.index, *sends, held))
     engines, links = list(map(_Load, uses_of_engines)), list(map(_Load, uses_of_links))
 
     def on_its_way(move: Transfer) -> Iterator[Cause]:
         """Yield what a transfer waited for; of the links that another freed the first is named."""
-        others = machine.engines[move.engine].channels - 1
+        others, on_links = machine.engines[move.engine].channels - 1, subject.sends[move.index][0]
         freed = engines[move.engine].free_since(move.start, others)
         if freed is not None:
             yield Cause(Wait.CHANNEL, *freed)
         named = set()
         for link in move.route:
             most = machine.links[link].rate - subject.held_rates[move.index]
-            freed = links[link].free_since(move.start, most)
+            freed = links[link].free_since(on_links, most)
             if freed is not None and freed[1] not in named:
                 named.add(freed[1])
-                yield Cause(Wait.LINK, *freed, link=link)
+                until = freed[0] - (on_links - move.start)
+                yield Cause(Wait.LINK, until, freed[1], link=link)
 
     for activity, earlier in enumerate(subject.before):
-        last = sorted(earlier, key=lambda each: (-subject.ends[each], each))[:MOST]
-        causes = [_of_bytes_or_order(subject, activity, each) for each in last]
+        causes = [_of_bytes_or_order(subject, activity, each) for each in earlier]
         waiting, position = subject.transfer(activity), activities.position[activity]
         if waiting is not None:
             causes += on_its_way(waiting)
@@ -276,11 +285,13 @@ def _of_bytes_or_order(subject: AnalysedPlan, activity: Activity, earlier: Activ
         return Cause(Wait.ORDER, end, earlier)
     residencies = subject.plan.residencies
     taken = [residencies[index] for index in subject.writes(activity)]
-    used = (*subject.reads(earlier), *subject.writes(earlier))
-    freed = (
-        each for each in used if any(_share_bytes(residencies[each], other) for other in taken)
+    freed, overwritten = (
+        [each for each in used if any(_share_bytes(residencies[each], other) for other in taken)]
+        for used in (subject.reads(earlier), subject.writes(earlier))
     )
-    return Cause(Wait.ROOM, end, earlier, next(freed, None))
+    move = subject.transfer(earlier)
+    until = move.sent if move is not None and freed and not overwritten else end
+    return Cause(Wait.ROOM, until, earlier, next(iter(freed + overwritten), None))
 
 
 def _share_bytes(one: Residency, other: Residency) -> bool:
@@ -292,10 +303,11 @@ def _share_bytes(one: Residency, other: Residency) -> bool:
 
 
 class ChainLink(NamedTuple):
-    """An activity of a chain, whose ``cause`` is that of the link before; ``None`` for the first.
+    """The cycles ``[start, end)`` of an activity in a chain: not what goes on beside the next link.
 
-    Between that and its start nothing kept it waiting for ``unused`` cycles: a plan that starts it
-    earlier is valid as far as this activity goes.
+    The ``cause`` is that of the link before, ``None`` for the first. Between that and its start
+    nothing kept it waiting for ``unused`` cycles: a plan that starts it earlier is valid as far as
+    this activity goes.
     """
 
     activity: Activity
@@ -310,13 +322,16 @@ def chain_to(subject: AnalysedPlan, activity: Activity, since: Cycles = 0) -> tu
     """Return an activity and, before it, what it had to wait for after a cycle, one by one."""
     links = list[ChainLink]()
     following: Activity | None = activity
+    end = subject.ends[activity]
     while following is not None:
         causes, start = subject.causes[following], subject.starts[following]
         cause = causes[0] if causes and causes[0].until > since else None
-        unused = max(0, start - (since if cause is None else cause.until))
-        part, end = subject.parts[following], subject.ends[following]
-        links.append(ChainLink(following, start, end, part, cause, unused))
-        following = None if cause is None else cause.activity
+        until, move, ahead = since if cause is None else cause.until, subject.transfer(following), 0
+        if cause is not None and cause.wait is Wait.LINK and move is not None:
+            ahead = subject.sends[move.index][0] - start
+        unused, part = max(0, start - until), subject.parts[following]
+        links.append(ChainLink(following, start + ahead, end, part, cause, unused))
+        following, end = None if cause is None else cause.activity, until + ahead
     return tuple(reversed(links))
 
 
@@ -349,7 +364,8 @@ class Reason(Worded):
     WRITER = "writer", "{name} computes operands that others wait for"
     ORDER = "order", "{name} runs tasks that must come before others"
     RATE = "rate", "bytes wait for the rate of {name}"
-    SETUP = "setup", "transfers of {name} start: set-up and latency"
+    SETUP = "setup", "transfers of {name} are set up"
+    LATENCY = "latency", "what {name} has sent is on its way: latency"
     CHANNELS = "channels", "{name} has no channel free"
     TAKEN = "taken", "{name} is taken by other transfers"
     ROOM = "room", "{name} has no room: bytes are in use"
@@ -365,6 +381,7 @@ class Reason(Worded):
 _ANY = {
     Reason.RATE: "a link or DMA engine",
     Reason.SETUP: "a DMA engine",
+    Reason.LATENCY: "a DMA engine",
     Reason.CHANNELS: "a DMA engine",
     Reason.TAKEN: "a link",
     Reason.ROOM: "a memory",
@@ -454,7 +471,7 @@ def _steps(
     """Yield the steps of one activity, given the one that had to wait for it."""
     cause, move = following and following.cause, subject.transfer(link.activity)
     binding = None if following is None else _waited_for(subject, following)
-    if binding is not None or move is None:
+    if move is None:
         if binding is None:
             core = subject.plan.placements[link.activity].core
             reasons = {Wait.WRITER: Reason.WRITER, Wait.ORDER: Reason.ORDER}
@@ -462,18 +479,21 @@ def _steps(
             binding = Binding(Holder.CORE, core, reason)
         yield ChainStep(link.start, link.end, binding)
         return
-    residencies, machine = subject.plan.residencies, subject.problem.machine
-    ends = [residencies[end].memory for end in move.destinations]
-    route = multicast_route(routes_of(machine), residencies[move.source].memory, ends)
-    before_bytes = machine.engines[move.engine].setup + (0 if route is None else route.latency)
-    flowing = min(link.end, link.start + before_bytes)
-    setup = Binding(Holder.ENGINE, move.engine, Reason.SETUP)
-    yield ChainStep(link.start, flowing, setup)
-    slowest = _slowest(subject, move.route)
-    if slowest is None or machine.engines[move.engine].rate < machine.links[slowest].rate:
-        yield ChainStep(flowing, link.end, Binding(Holder.ENGINE, move.engine, Reason.RATE))
-    else:
-        yield ChainStep(flowing, link.end, Binding(Holder.LINK, slowest, Reason.RATE))
+    machine, engine = subject.problem.machine, (Holder.ENGINE, move.engine)
+    slowest, (on_links, sent) = _slowest(subject, move.route), subject.sends[move.index]
+    rate = Binding(*engine, Reason.RATE)
+    if slowest is not None and machine.engines[move.engine].rate >= machine.links[slowest].rate:
+        rate = Binding(Holder.LINK, slowest, Reason.RATE)
+    setup, latency = Binding(*engine, Reason.SETUP), Binding(*engine, Reason.LATENCY)
+    if binding is not None:
+        rate = binding
+        if binding.reason is not Reason.TAKEN:
+            setup = latency = binding
+        elif cause is not None and cause.wait is Wait.CHANNEL:  # the link is taken for bytes alone
+            setup = latency = Binding(*engine, Reason.CHANNELS)
+    spans = (move.start, on_links, setup), (on_links, sent, rate), (sent, move.end, latency)
+    for start, end, of in spans:
+        yield ChainStep(max(start, link.start), min(end, link.end), of)
 
 
 def _waited_for(subject: AnalysedPlan, following: ChainLink) -> Binding | None:

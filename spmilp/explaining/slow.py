@@ -2,8 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 
 from spmilp import quantities
+from spmilp.commands.build import TooManyEventsError
 from spmilp.explaining.chain import (
     AnalysedPlan,
     Binding,
@@ -21,13 +23,14 @@ from spmilp.explaining.usage import Excess, excess_of
 from spmilp.machine.machine import Core, Engine, Machine, Memory
 from spmilp.plan.measures import compulsory_dram_traffic
 from spmilp.problem.objective import Quantity
+from spmilp.simulator.simulate import Simulations, simulate
 from spmilp.units import Bytes, Cycles
 
 MOST_BINDINGS = 6
 """Lines of what binds the plan; the rest is added up."""
 
-MOST_EXCESS = 5
-"""Lines of DRAM traffic beyond the compulsory; the rest is added up."""
+MOST_ROWS = 5
+"""Lines of DRAM traffic beyond the compulsory, and of transfers that share links."""
 
 
 def why_slow(subject: AnalysedPlan) -> Explanation:
@@ -35,6 +38,9 @@ def why_slow(subject: AnalysedPlan) -> Explanation:
     machine, makespan = subject.problem.machine, subject.plan.claim.makespan
     bindings = cycles_by_binding(steps_of(subject, subject.chain))
     cores, excess = times_of_cores(subject), excess_of(subject)
+    found = None
+    with suppress(TooManyEventsError):
+        found = simulate(subject.problem, subject.plan)
     parts = [
         _title(subject),
         section("The critical chain", _chain(subject)),
@@ -44,6 +50,8 @@ def why_slow(subject: AnalysedPlan) -> Explanation:
     if excess:
         least = compulsory_dram_traffic(subject.problem)
         parts.append(section("DRAM traffic beyond what is compulsory", _beyond(excess, least)))
+    if found is not None:
+        parts.append(section("As hardware runs it", _simulated(found)))
     data = {
         "problem": subject.problem.name,
         "machine": machine.name,
@@ -68,6 +76,8 @@ def why_slow(subject: AnalysedPlan) -> Explanation:
             | {"bytes": row.bytes}
             for row in excess
         ],
+        "simulated": found and found.exact.makespan,
+        "delays": found and found.delays(),
     }
     return Explanation(text="\n\n".join(parts), data=data)
 
@@ -190,15 +200,31 @@ def _idle(machine: Machine, cores: Sequence[CoreTime], makespan: Cycles) -> Iter
         )
 
 
+def _simulated(found: Simulations) -> Iterator[str]:
+    """Yield when all ends where links are shared, and which transfers of the chain lose by that."""
+    delays = found.delays()[:MOST_ROWS]
+    yield from paragraph(
+        f"Command lists without times, on links that are shared fairly, end at cycle "
+        f"{round(found.exact.makespan):,}, {found.ratio:.3f} of the makespan"
+        f"{'. On the chain to the end take most cycles more than planned:' if delays else '.'}"
+    )
+    for row in delays:
+        others = quantities.count(row["others"], "other")
+        said = (
+            f"{row['what']} ({row['place']}), begun {round(row['late']):,} late, on {row['link']}"
+        )
+        yield from paragraph(f"{said} with {others}", f"{row['longer']:>11,.0f}  ")
+
+
 def _beyond(excess: Sequence[Excess], least: Bytes) -> Iterator[str]:
     """Yield the bytes beyond the compulsory ones by what they are moved for."""
     yield from paragraph(
         f"{sum(row.bytes for row in excess):,} bytes beyond the {least:,} that no plan avoids:"
     )
-    for row in excess[:MOST_EXCESS]:
+    for row in excess[:MOST_ROWS]:
         who = f" ({row.operator})" if row.operator else ""
         yield from paragraph(f"{row.data} {row.kind.words}{who}", f"{row.bytes:>11,}  ")
-    rest = excess[MOST_EXCESS:]
+    rest = excess[MOST_ROWS:]
     if rest:
         said = f"{quantities.count(len(rest), 'other')}, none more"
         yield from paragraph(said, f"{sum(row.bytes for row in rest):>11,}  ")

@@ -1,8 +1,9 @@
 """``trace.json``: the plan as a Chrome trace, which ui.perfetto.dev and chrome://tracing open.
 
 One microsecond of the trace is one cycle. Each core and each DMA channel is a thread of its own, so
-that nothing overlaps on a track; the live bytes of each memory are a counter. The arguments of a
-slice are what it reads and writes, where and how much.
+that nothing overlaps on a track: a transfer is there until all is sent, and its latency, in which
+the channel may have begun the next, is an asynchronous slice. The live bytes of each memory are a
+counter. The arguments of a slice are what it reads and writes, where and how much.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,10 +13,9 @@ import msgspec
 
 from spmilp.export.subject import Subject
 from spmilp.plan.memory import live_bytes
-from spmilp.plan.plan import Placement, Transfer
-from spmilp.units import ResidencyIdx
+from spmilp.units import Cycles, ResidencyIdx
 
-TITLE = ("chrome-trace", "1.2")
+TITLE = ("chrome-trace", "2.0")
 
 CORES, CHANNELS, MEMORIES = 1, 2, 3
 """Numbers of the processes that group the tracks."""
@@ -56,7 +56,7 @@ def _meta(what: str, pid: int, tid: int, name: str) -> Event:
 
 
 def _work(subject: Subject, tracks: Tracks) -> Iterator[Event]:
-    """Yield a slice for each task and each transfer."""
+    """Yield a slice for each task and each transfer, and for the latency of a transfer."""
     plan = subject.plan
     for placement in plan.placements:
         task = subject.problem.tasks[placement.task]
@@ -67,21 +67,25 @@ def _work(subject: Subject, tracks: Tracks) -> Iterator[Event]:
             "writes": [_place(subject, write) for write in placement.writes],
         }
         track = {"cat": "task", "pid": CORES, "tid": placement.core}
-        yield _slice(task.name, track, placement, says)
+        yield _slice(task.name, track, placement.start, placement.end, says)
     for move in plan.transfers:
         says = {
             "transfer": move.index,
             "bytes": subject.problem.slices[move.slice].bytes,
             "from": _place(subject, move.source),
             "to": [_place(subject, end) for end in move.destinations],
+            "setup": subject.problem.machine.engines[move.engine].setup,
         }
         track = {"cat": "transfer", "pid": CHANNELS, "tid": tracks[move.engine, move.channel]}
-        yield _slice(subject.name(plan.residencies[move.source]), track, move, says)
+        name = subject.name(plan.residencies[move.source])
+        yield _slice(name, track, move.start, move.sent, says)
+        if move.end > move.sent:
+            way = {**track, "cat": "latency", "id": move.index, "name": f"{name} on its way"}
+            yield from ({"ph": "b", **way, "ts": move.sent}, {"ph": "e", **way, "ts": move.end})
 
 
-def _slice(name: str, track: Event, during: Placement | Transfer, says: Event) -> Event:
-    times = {"ts": during.start, "dur": during.end - during.start}
-    return {"ph": "X", "name": name, **track, **times, "args": says}
+def _slice(name: str, track: Event, start: Cycles, end: Cycles, says: Event) -> Event:
+    return {"ph": "X", "name": name, **track, "ts": start, "dur": end - start, "args": says}
 
 
 def _place(subject: Subject, index: ResidencyIdx) -> str:

@@ -15,9 +15,16 @@ import onnx_ir.passes.common as passes
 from numpy.typing import NDArray
 
 from spmilp.errors import UnsupportedOperatorError
+from spmilp.frontend.cleanup.bodies import ROUNDS_WITH_ZERO
 from spmilp.frontend.cleanup.constants import MOST_ELEMENTS, elements_of, fill_of, is_shape_only
-from spmilp.frontend.cleanup.nodes import MALFORMED, first_line, name_of, origin_of, reason_of
-from spmilp.frontend.cleanup.quantisation import ROUNDS_WITH_ZERO
+from spmilp.frontend.cleanup.nodes import (
+    MALFORMED,
+    first_line,
+    is_used,
+    name_of,
+    origin_of,
+    reason_of,
+)
 from spmilp.frontend.graph import Attribute, Attributed, Operator, Quantisation, Scale, Tensor
 from spmilp.frontend.operators.reductions import EACH as REDUCTIONS
 from spmilp.frontend.operators.registry import family_of, known_kinds
@@ -88,7 +95,7 @@ class _Conversion:
     def _lower(self, node: ir.Node) -> None:
         results = {str(value.name): value for value in node.outputs}
         for value in node.outputs:
-            if _is_used(value) and value.shape and value.shape.is_static():
+            if is_used(value) and value.shape and value.shape.is_static():
                 static_shape(value)
         for operator in normalise(Node(node)):
             inputs = [self.tensors[name] if name else None for name in operator.inputs]
@@ -139,6 +146,8 @@ def _is_lowerable(node: ir.Node) -> None:
         if node.op_type in ("ConstantOfShape", "Range"):  # Of constants they are computed once.
             for position in range(len(node.inputs)):
                 Node(node).constant(position)
+        if node.op_type in ("GRU", "LSTM"):
+            static_shape(Node(node).input(0))
         raise ValueError(
             "the operator is not supported; export the model with others, or cut this one off"
         )
@@ -342,15 +351,6 @@ def _must_be(reason: str, **wanted: Attribute) -> Callable[[Node], Changes]:
     return rule
 
 
-def _dropout(node: Node) -> Changes:
-    raise ValueError("it is in training mode")
-
-
-def _clip(node: Node) -> Changes:
-    limits = {1: "min", 2: "max"}
-    return {name: node.reals(at)[0] for at, name in limits.items() if node.has(at)}
-
-
 def _squeeze(node: Node) -> Changes:
     shape = node.shape(0)
     ones = tuple(axis for axis, length in enumerate(shape) if length == 1)
@@ -419,6 +419,9 @@ def _position(node: Node) -> Changes:
     return {**_axes((node.integer("axis"),), node.rank), "axis": None}
 
 
+LIMITS = {1: "min", 2: "max"}
+"""Attributes of Clip that are inputs in ONNX."""
+
 RULES: Mapping[str, Callable[[Node], Changes]] = {
     **dict.fromkeys(REDUCTIONS, _reduce),
     **dict.fromkeys(("ArgMax", "ArgMin"), _position),
@@ -427,10 +430,9 @@ RULES: Mapping[str, Callable[[Node], Changes]] = {
     **dict.fromkeys(("LayerNormalization", "RMSNormalization", "ScatterElements"), _own_axis),
     **dict.fromkeys(("Reshape", "Expand"), lambda node: {"shape": static_shape(node.outputs[0])}),
     "BatchNormalization": _must_be("it is in training mode", training_mode=0),
-    "Clip": _clip,
+    "Clip": lambda node: {n: node.reals(at)[0] for at, n in LIMITS.items() if node.has(at)},
     "ConvTranspose": _window,
     "CumSum": lambda node: {"axis": positive_axis(node.constants(1)[0], node.rank)},
-    "Dropout": _dropout,
     "Einsum": lambda node: {"equation": explicit_equation(node.text("equation"))},
     "Flatten": lambda node: {"axis": node.integer("axis") + node.rank * (node.integer("axis") < 0)},
     "Gather": _gather,
@@ -476,7 +478,7 @@ def normalise(node: Node) -> tuple[Operator, ...]:
         }
         return _by_output(node, "TopK", [{**given, "positions": position} for position in (0, 1)])
     for position, value in enumerate(node.outputs):
-        if position > 0 and _is_used(value):
+        if position > 0 and is_used(value):
             raise ValueError(f"its output {position} is used; only the first is supported")
     changes = RULES[node.kind](node) if node.kind in RULES else {}
     merged = {**node.attributes, **changes}
@@ -497,10 +499,6 @@ def normalise(node: Node) -> tuple[Operator, ...]:
     )
 
 
-def _is_used(value: ir.Value) -> bool:
-    return bool(value.uses()) or value.is_graph_output()
-
-
 def _by_output(
     node: Node, kind: str, attributes: Sequence[Mapping[str, Attribute]]
 ) -> tuple[Operator, ...]:
@@ -514,7 +512,7 @@ def _by_output(
             attributes=given,
         )
         for position, (output, given) in enumerate(zip(node.outputs, attributes, strict=False))
-        if _is_used(output)
+        if is_used(output)
     )
 
 
@@ -547,6 +545,6 @@ def _quantisation(node: Node) -> Quantisation:
         zero_point=zero.reshape(-1).astype(np.int32),
         axis=None if scale.size == 1 else axis % rank,
         dtype=dtype,
-        rounds_with_zero=node.rounds_with_zero,
+        rounds_with_zero=quantises and node.rounds_with_zero,
     )
     return Quantisation(inputs=(None if quantises else found,), output=found if quantises else None)

@@ -41,8 +41,7 @@ def fuse(
     Operators are only fused if one of the ``kinds`` of core, where any are given, can run all of
     them, and into groups of which ``fits`` is true.
     """
-    fuser = _Fuser(network, kinds)
-    fuser.fits = fits
+    fuser = _Fuser(network, kinds, fits)
     if how is not Fuse.NONE:
         fuser.fuse(by_classes=how is Fuse.TVM)
     return fuser.groups()
@@ -88,9 +87,13 @@ class _Fuser:
         For each, the first operator that all paths from its result go through; ``None`` if none.
     """
 
-    def __init__(self, network: UnfusedNetwork, kinds: Sequence[CoreKind]) -> None:
-        self._kinds = kinds
-        self.fits: Callable[[Group], bool] | None = None
+    def __init__(
+        self,
+        network: UnfusedNetwork,
+        kinds: Sequence[CoreKind],
+        fits: Callable[[Group], bool] | None,
+    ) -> None:
+        self._kinds, self._fits = kinds, fits
         self._producers = network.producers()
         self._order = {name: at for at, name in enumerate(self._producers)}
         self.operators = [operator for operator in network.operators if not is_view(operator)]
@@ -219,7 +222,7 @@ class _Fuser:
         able = (kind.operators is None or needed <= kind.operators for kind in self._kinds)
         if self._kinds and not any(able):
             return False
-        if self.fits and not self.fits(self._group(0, members)):
+        if self._fits and not self._fits(self._group(0, members)):
             return False
         for position in members:
             self._members[position] = members

@@ -98,9 +98,9 @@ def splittable_axes(network: Network, group: Group) -> tuple[bool, ...]:
     for operator in group.operators[group.anchor :]:
         if network.tensors[operator.output].shape == () or not shape:
             continue
-        axes = geometries(network)[operator].tiled_axes
-        for distance in range(1, min(len(axes), len(shape)) + 1):
-            allowed[-distance] &= axes[-distance]
+        own = geometries(network)[operator]
+        for distance in range(1, min(len(own.shape), len(shape)) + 1):
+            allowed[-distance] &= len(own.shape) - distance not in own.untiled
     return tuple(allowed)
 
 

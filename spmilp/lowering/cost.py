@@ -7,7 +7,7 @@ from spmilp.errors import SpmilpError
 from spmilp.frontend.graph import Group
 from spmilp.frontend.operators.geometry import Work
 from spmilp.frontend.regions import kinds_to_run
-from spmilp.machine.machine import CoreKind, MacArray
+from spmilp.machine.machine import CoreKind
 from spmilp.units import Cycles, Femtojoules
 
 
@@ -34,7 +34,10 @@ def mac_cycles(work: Work, kind: CoreKind) -> Cycles | None:
         return 0
     arrays = [array for array in kind.arrays if array.dtype == work.dtype]
     if arrays:
-        return min(_array_steps(work, array) for array in arrays)
+        unrolled = (dict(array.unroll) for array in arrays)
+        return min(
+            prod(-(-n // sizes.get(loop, 1)) for loop, n in work.loops) for sizes in unrolled
+        )
     lanes = lanes_of(kind, work.dtype)
     return -(-work.macs // lanes) if lanes else None
 
@@ -109,8 +112,3 @@ def _bits(dtype: str) -> int:
     """Return the bits of a data type, which its name ends with: ``float16``; 8 for others."""
     digits = dtype[len(dtype.rstrip("0123456789")) :]
     return int(digits) if digits else 8
-
-
-def _array_steps(work: Work, array: MacArray) -> Cycles:
-    sizes = dict(array.unroll)
-    return prod(-(-trip // sizes.get(loop, 1)) for loop, trip in work.loops)

@@ -18,8 +18,7 @@ from spmilp.frontend.regions import (
     work_of_regions,
 )
 from spmilp.frontend.workspace import Workspace, workspace_of
-from spmilp.lowering.tiling import Interval
-from spmilp.units import Box
+from spmilp.units import Box, Interval
 
 MOST_REGIONS_KEPT = 1 << 12
 """Regions of a group that a cache keeps."""

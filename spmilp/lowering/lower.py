@@ -128,11 +128,8 @@ def lower(
     go_on
         Called with each group and task; what it raises ends the lowering.
 
-    Raises
-    ------
-    SpmilpError
-        If the machine has no DRAM, a tiling does not fit its group, or no kind of core can run a
-        group.
+    Raises a ``SpmilpError`` if the machine has no DRAM, a tiling does not fit its group, or no kind
+    of core can run a group.
     """
     groups = []
     for one in network.groups:

@@ -10,11 +10,11 @@ from spmilp.errors import DoesNotFitError, Shortage, SpmilpError
 from spmilp.frontend.operators.boxes import volume
 from spmilp.lowering.limits import DmaLimits
 from spmilp.lowering.rates import MachineRates, usable_bytes
-from spmilp.lowering.tiling import Grid, Interval, box_name, covered_by, grid_of_reads, split
+from spmilp.lowering.tiling import Grid, box_name, covered_by, grid_of_reads, split
 from spmilp.machine.machine import Machine
 from spmilp.problem.problem import Buffer, BufferKind, DramTensor, Place, Slice, Tile, whole_slice
 from spmilp.problem.strides import row_major_strides
-from spmilp.units import Box, BufferIdx, Bytes, Extents, MemoryIdx, SliceIdx, TensorIdx
+from spmilp.units import Box, BufferIdx, Bytes, Extents, Interval, MemoryIdx, SliceIdx, TensorIdx
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,9 +8,8 @@ from itertools import product
 from math import prod
 from operator import itemgetter
 
-from spmilp.units import Box, Extents
+from spmilp.units import Box, Extents, Interval
 
-Interval = tuple[int, int]
 _start, _stop = itemgetter(0), itemgetter(1)
 
 
@@ -212,7 +211,7 @@ def grid_of_reads(boxes: Iterable[Box], covered: Grid) -> Grid:
 
 def covered_by(boxes: Iterable[Box]) -> Grid:
     """Return the union of boxes' intervals along each axis."""
-    return Grid(tuple(_union(sorted(set(axis))) for axis in zip(*boxes, strict=True)))
+    return Grid(tuple(_union(axis) for axis in zip(*boxes, strict=True)))
 
 
 def _cut(axis: tuple[Interval, ...], count: int) -> tuple[Interval, ...]:
@@ -245,9 +244,9 @@ def _cut_at(segments: tuple[Interval, ...], cuts: list[int]) -> tuple[Interval, 
     return tuple(found)
 
 
-def _union(intervals: list[Interval]) -> tuple[Interval, ...]:
+def _union(intervals: Iterable[Interval]) -> tuple[Interval, ...]:
     merged: list[Interval] = []
-    for start, stop in intervals:
+    for start, stop in sorted(set(intervals)):
         if merged and start <= merged[-1][1]:
             merged[-1] = (merged[-1][0], max(stop, merged[-1][1]))
         else:

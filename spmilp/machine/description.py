@@ -158,7 +158,8 @@ class OpposedTori(Wire, frozen=True, kw_only=True, tag_field="type", tag="oppose
 
         In the first (routers ``n0_x_y``) data goes in increasing direction along x, then along y;
         in the second (``n1_x_y``) in decreasing direction along y, then along x. The order of the
-        links makes the shortest routes turn in this way.
+        links makes the shortest routes turn in this way. The request of a read, or the answer to a
+        write, takes the rest of each ring.
         """
         spots = _spots(self.columns, self.rows)
         along_x = [((x, y), ((x + 1) % self.columns, y)) for x, y in spots if self.columns > 1]
@@ -169,7 +170,8 @@ class OpposedTori(Wire, frozen=True, kw_only=True, tag_field="type", tag="oppose
         for spot in spots:
             nodes = (_router("n0", *spot), _router("n1", *spot))
             sites.append(Site(_router("r", *spot), _label(*spot), nodes, nodes, spot))
-        return _at_full_rate(sites, [Connection(a, b, self) for a, b in (*ahead, *back)], self)
+        links = [Connection(a, b, self) for a, b in (*ahead, *back)]
+        return _at_full_rate(sites, links, self)._replace(routing=Routing.ROUND_TRIP)
 
 
 class Ring(Wire, frozen=True, kw_only=True, tag_field="type", tag="ring"):

@@ -37,6 +37,7 @@ class Routing(StrEnum):
 
     SHORTEST = "shortest"
     XY = "xy"
+    ROUND_TRIP = "round_trip"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Routes between memories, found once for each pair, and what transfers take and hold.
 
-Two rules, named by :class:`~spmilp.machine.machine.Routing`. In both, a path passes through routers
-only; memories are its ends.
+Three rules, named by :class:`~spmilp.machine.machine.Routing`. In each, a path passes through
+routers only; memories are its ends.
 
 ``shortest``
     Least latency, then fewest links, then the least sequence of link indices.
@@ -12,6 +12,9 @@ only; memories are its ends.
     included, the increasing one when both are equally long. Where a memory has several ways to the
     grid (a DRAM with several ports), and for a path beside the grid, the least path in the sense
     of ``shortest`` is taken. A pair without any such path has the ``shortest`` one.
+``round_trip``
+    The path of ``shortest``. Its latency is also that of the shortest way from its last router to
+    its first, which the request of a read or the answer to a write takes.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -202,6 +205,8 @@ class Routes:
         if path is None:
             return None
         latency, _, links = _preference(path)
+        if self.machine.routing is Routing.ROUND_TRIP and len(path) > 1:
+            latency += _preference(self._shortest.between(path[-1].source, path[0].target) or ())[0]
         rate = min((link.rate for link in path), default=None)
         return Route(links=links, latency=latency, rate=rate)
 

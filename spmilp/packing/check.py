@@ -20,10 +20,7 @@ class PackingViolation:
 def check_packing(problem: PackingProblem, offsets: Sequence[int]) -> list[PackingViolation]:
     """Return every violation; an empty list says that the offsets are valid.
 
-    Raises
-    ------
-    ValueError
-        If there is not one offset for each item.
+    Raises a ``ValueError`` if there is not one offset for each item.
     """
     if len(offsets) != len(problem.items):
         raise ValueError(f"{len(offsets)} offsets for {len(problem.items)} items")

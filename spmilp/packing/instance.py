@@ -151,10 +151,6 @@ class Instance:
         highest = (capacity - self.bytes) // self.alignment_bytes * self.alignment_bytes
         return highest // self.unit
 
-    def capacity_units(self, capacity: int) -> int:
-        """Return the capacity in units, rounded so that the topmost item's padding fits."""
-        return -(-capacity // self.grain) * self.grain // self.unit
-
     def height(self, offsets: Ints) -> int:
         """Return the highest byte in use plus one, fixed items included, of offsets in units."""
         fixed = max((o.end for o in self.obstacles if o.group >= 0), default=0)

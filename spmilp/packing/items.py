@@ -26,10 +26,7 @@ class Item:
     offset
         Where the item has to lie; ``None`` when the packing decides.
 
-    Raises
-    ------
-    ValueError
-        If a number is out of its range, or a lifetime is empty or out of order.
+    Raises a ``ValueError`` if a number is out of its range, or a lifetime empty or out of order.
     """
 
     size: Bytes
@@ -72,10 +69,7 @@ class PackingProblem:
         Pairs of items, by position, that must have the same offset and may share bytes while both
         live (an update in place).
 
-    Raises
-    ------
-    ValueError
-        If a pair or a range is malformed.
+    Raises a ``ValueError`` if a pair or a range is malformed.
     """
 
     items: tuple[Item, ...]

@@ -21,10 +21,7 @@ DEFAULT_OPTIONS = PackingOptions()
 def pack(problem: PackingProblem, options: PackingOptions = DEFAULT_OPTIONS) -> Packing:
     """Find offsets inside ``problem.capacity``, or prove that there are none.
 
-    Raises
-    ------
-    ValueError
-        If there is no capacity, or :func:`instance_of` refuses the problem.
+    Raises a ``ValueError`` if there is no capacity, or :func:`instance_of` refuses the problem.
     """
     if problem.capacity is None:
         raise ValueError("the problem has no capacity to pack into; give one, or minimise")
@@ -48,10 +45,7 @@ def minimise(problem: PackingProblem, options: PackingOptions = DEFAULT_OPTIONS)
     The answer is ``optimal`` when its height equals the proven bound. A ``KeyboardInterrupt`` ends
     the search early; what was found until then is returned.
 
-    Raises
-    ------
-    ValueError
-        If :func:`instance_of` refuses the problem.
+    Raises a ``ValueError`` if :func:`instance_of` refuses the problem.
     """
     call = _Call(problem, options)
     if call.is_refused:
@@ -86,19 +80,10 @@ def minimise(problem: PackingProblem, options: PackingOptions = DEFAULT_OPTIONS)
 def pack_by(
     name: str, problem: PackingProblem, options: PackingOptions = DEFAULT_OPTIONS
 ) -> Packing:
-    """Return what one published heuristic makes of a problem, without any other search.
+    """Return what one of the published :data:`HEURISTICS` makes of a problem, by itself.
 
-    Parameters
-    ----------
-    name
-        One of :data:`HEURISTICS`.
-    options
-        Seed and limit of ``usmp:hill_climb``.
-
-    Raises
-    ------
-    ValueError
-        If there is no such heuristic, or there are too many items for it.
+    ``options`` are seed and limit of ``usmp:hill_climb``. Raises a ``ValueError`` if there is no
+    such heuristic, or there are too many items for it.
     """
     if name not in HEURISTICS:
         raise ValueError(f"heuristic {name}: there are {', '.join(HEURISTICS)}")

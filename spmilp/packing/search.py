@@ -14,6 +14,7 @@ from spmilp.packing.instance import Instance, conflicts_of, obstacles_by_section
 from spmilp.packing.kernel import move_states, search
 from spmilp.packing.outlines import lowest_offsets
 from spmilp.packing.result import LIMITS
+from spmilp.units import align_up
 
 SLOTS_PER_NODE = 8
 """Slots of the table of failed states for each node, at least, until it may not grow any more."""
@@ -155,7 +156,9 @@ def questions_of(instance: Instance, tables: Tables, capacity: int) -> Iterator[
     number = np.searchsorted(cuts, tables.hull_from, side="right")
     bounds = [0, *cuts.tolist(), sections]
     failed = FailedStates()
-    latest, units = instance.latest(capacity), instance.capacity_units(capacity)
+    latest = instance.latest(capacity)
+    # Rounded so that the topmost item's padding fits.
+    units = align_up(capacity, instance.grain) // instance.unit
     # Exchanging two items could leave the upper one above its latest offset.
     is_short = latest != units - tables.outline.units
     kept_as_they_are = tables._replace(exchange_class=np.full(instance.count, -1, dtype=np.int64))

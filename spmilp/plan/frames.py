@@ -91,6 +91,7 @@ def transfer_frame(problem: Problem, plan: Plan) -> "pd.DataFrame":
         destinations=[len(move.destinations) for move in rows],
         bytes=[part.bytes for part in parts],
         start=[move.start for move in rows],
+        sent=[move.sent for move in rows],
         end=[move.end for move in rows],
         cycles=[move.end - move.start for move in rows],
         hops=[len(move.route) for move in rows],

@@ -68,8 +68,8 @@ class Load(NamedTuple):
     """Bytes of one buffer that leave the DRAM in which it starts, of all transfers together.
 
     What is ``moved`` is a slice, or the buffer as a whole. None of the tasks whose reads the bytes
-    serve ends before they have left; for ``Share.REST`` that is certain only of the one that ends
-    last.
+    serve starts before they have arrived in another memory; for ``Share.REST`` that is certain only
+    of the one that starts last.
     """
 
     buffer: Buffer
@@ -91,8 +91,8 @@ def least_loads(problem: Problem) -> Iterator[Load]:
     - Of a buffer that no other memory or no transfer can take as a whole, and of one with a single
       slice, each slice that is read leaves on its own, even where slices overlap.
     - Of any other buffer, at least the smaller of two amounts leaves: the sum of its slices, or the
-      whole. The bytes of the largest slice (``Share.BEGUN``) have left before any task that reads a
-      slice of this size ends; the remaining bytes are ``Share.REST``.
+      whole. The bytes of the largest slice (``Share.BEGUN``) have arrived before any task starts
+      that reads a slice of this size; the remaining bytes are ``Share.REST``.
     """
     for index, readers in sorted(_readers(problem).items()):
         buffer = problem.buffers[index]

@@ -266,14 +266,19 @@ def _draw_rows(
             style = PART_COLOURS[subject.parts[activity]], ""
             if subject.parts[activity] is Part.COMPUTE:
                 style = operators[subject.operators[activity]]
-            span = subject.starts[activity], subject.ends[activity]
-            box = *span, height - 0.4, height + 0.4
+            box = (subject.starts[activity], subject.ends[activity], height - 0.4, height + 0.4)
+            if activity in framed:
+                _add(frames, box, NARROW * makespan)
+            move = subject.transfer(activity)
+            if move is not None:
+                # Paler below, what is no bytes: set-up and latency.
+                _add(boxes[f"{style[0]}55", ""], box, -1)
+                box = (*subject.sends[move.index], *box[2:])
             # A narrow task alone would have no hatching.
             is_narrow = style[1] and box[1] - box[0] <= NARROW * makespan
             _add(boxes[style], box, NARROW * makespan / 4 if is_narrow else -1)
-            if activity in framed:
-                _add(frames, box, NARROW * makespan)
-    for (colour, hatch), mine in boxes.items():
+    # Overlapped latencies first: the longer names of colours are the transparent ones.
+    for (colour, hatch), mine in sorted(boxes.items(), key=lambda each: -len(each[0][0])):
         draw_boxes(axis, mine, [colour] * len(mine), makespan, hatch)
     if frames:
         corners = list(map(corners_of, frames))

@@ -76,6 +76,7 @@ def contents(subject: AnalysedPlan) -> dict[str, Any]:
             **_columns(plan.transfers, "slice", "source", "engine", "channel", "start", "end"),
             **_columns(plan.transfers, "route"),
             "ends": [each.destinations for each in plan.transfers],
+            "sends": subject.sends,
             "held": list(map(float, subject.held_rates)),
             "part": [parts.index(part) for part in subject.parts[len(plan.placements) :]],
         },

@@ -1,14 +1,17 @@
 """A plan's command lists, run without its times: when everything happens then, and why so late.
 
 Tasks take the cycles of the problem. Transfers take their engine's set-up, send their bytes as fast
-as the engine and the links that they share with others allow, and have arrived a latency later; a
-channel takes its next transfer then.
+as the engine and the links that they share with others allow, and have arrived a latency later. A
+channel takes its next transfer then or, if its engine is pipelined, as soon as all is sent.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from spmilp.commands.build import build_commands
 from spmilp.commands.commands import Command, CommandLists, EventScheme, Move, Run
@@ -24,8 +27,8 @@ if TYPE_CHECKING:
 MOST_DELAYS = 10
 """Activities that are listed with what they took beyond their planned cycles."""
 
-QUANTILES = (0.0, 0.5, 0.9, 1.0)
-"""Of the makespans with jitter, which are said."""
+BINS, COLUMNS = 10, 100
+"""Rows of the histogram of makespans, and the length of one of all runs."""
 
 
 class Simulation:
@@ -51,16 +54,17 @@ class Simulation:
         with others, and ``latency``.
         """
         found = dict.fromkeys(("tasks", "set-up", "bytes", "sharing", "latency"), 0.0)
+        until = self.makespan
         for number in self.chain:
             one = self.activities[number]
-            step, taken = one.step, one.end - one.start
+            step, sending = one.step, one.sent - one.start
+            parts = (sending, 0.0, 0.0, 0.0, 0.0)
             if isinstance(step, Send):
-                alone = step.setup + step.alone + step.latency
-                parts = (0.0, step.setup, step.alone, taken - alone, step.latency)
-            else:
-                parts = (taken, 0.0, 0.0, 0.0, 0.0)
+                sharing = sending - step.setup - step.alone
+                parts = (0.0, step.setup, step.alone, sharing, until - one.sent)
             for name, cycles in zip(found, parts, strict=True):
                 found[name] += cycles
+            until = one.start
         return found
 
 
@@ -99,13 +103,13 @@ class Simulations:
             f"on the chain to the end: {', '.join(spent)}",
         ]
         if self.makespans:
-            runs = len(self.makespans)
-            some = [self.makespans[int(part * (runs - 1))] for part in QUANTILES]
-            least, half, most, last = (f"{round(cycles):,}" for cycles in some)
+            least, most, seeds = self.makespans[0], self.makespans[-1], len(self.makespans)
             lines.append(
-                f"with durations that vary by {self.jitter:.3g} up and down, {runs} runs: from "
-                f"{least} to {last}, half of them up to {half}, nine of ten up to {most}"
+                f"with durations that vary by {self.jitter:.3g} up and down, {seeds} runs: from "
+                f"{round(least):,} to {round(most):,}"
             )
+            for runs, cycles in zip(*np.histogram(self.makespans, BINS), strict=False):
+                lines.append(f"{round(cycles):>13,}  {'#' * (COLUMNS * runs // seeds)} {runs}")
         return lines
 
     def activities(self) -> "pd.DataFrame":
@@ -123,31 +127,49 @@ class Simulations:
     def delays(self) -> list[dict[str, Any]]:
         """Return the rows of what took longest beyond its planned cycles, on the chain to the end.
 
-        There is nothing where no transfer of the chain shared a link.
+        There is nothing where no transfer of the chain shared a link. ``link`` is the one that it
+        shared most, ``others`` how many transfers it met there, the rest as in :meth:`activities`.
         """
-        rows = sorted(map(self._row, self.exact.chain), key=lambda row: -row["longer"])
-        return [row for row in rows[:MOST_DELAYS] if row["longer"] >= 1]
+        rows = [(self._row(number), number) for number in self.exact.chain]
+        rows.sort(key=lambda each: -each[0]["longer"])
+        return [row | self._met(n) for row, n in rows[:MOST_DELAYS] if row["longer"] >= 1]
 
     def timed_plan(self) -> Plan:
         """Return the plan with the cycles of the run without jitter, rounded, for figures.
 
-        A residency lasts from the start of what fills it to the end of the last that uses it.
+        A residency lasts from the start of what fills it to the last that uses it.
         """
         plan, tasks, timed = self.plan, len(self.plan.placements), list[Any]()
         first, last = dict[int, int](), dict[int, int]()
         for number, one in enumerate(self.exact.activities):
-            planned, start, end = self._planned(number), round(one.start), round(one.end)
-            filled, used = _residencies(planned)
-            for residency in (*filled, *used):
-                last[residency] = max(last.get(residency, 0), end)
+            start, sent, end = (int(cycle + 0.5) for cycle in (one.start, one.sent, one.end))
+            filled, used = _residencies(planned := self._planned(number))
+            for residencies, until in ((filled, end), (used, sent)):
+                for residency in residencies:
+                    last[residency] = max(last.get(residency, 0), until)
             first.update(dict.fromkeys(filled, start))
-            timed.append(replace(planned, start=start, end=end))
-        residencies = tuple(
+            more: dict[str, Any] = {"sent": sent} if isinstance(planned, Transfer) else {}
+            timed.append(replace(planned, start=start, end=end, **more))
+        stays = tuple(
             replace(each, start=first.get(each.index, 0), end=max(1, last.get(each.index, 0)))
             for each in plan.residencies
         )
         placements, transfers = tuple(timed[:tasks]), tuple(timed[tasks:])
-        return replace(plan, placements=placements, residencies=residencies, transfers=transfers)
+        return replace(plan, placements=placements, residencies=stays, transfers=transfers)
+
+    def _met(self, number: int) -> dict[str, Any]:
+        """Return the link that a transfer shared most while it sent, and with how many others."""
+        moves, tasks = self.plan.transfers, len(self.plan.placements)
+        mine, route = self.exact.activities[number], set(moves[number - tasks].route)
+        met: defaultdict[int, list[float]] = defaultdict(list)
+        for move, other in zip(moves, self.exact.activities[tasks:], strict=True):
+            both = min(mine.sent, other.sent) - max(mine.first_byte, other.first_byte)
+            if both > 0 and other is not mine:
+                for link in route.intersection(move.route):
+                    met[link].append(both)
+        links = self.problem.machine.links
+        most = links[max(met, key=lambda each: (sum(met[each]) / links[each].rate, -each))]
+        return {"link": f"{most.source} → {most.target}", "others": len(met[most.index])}
 
     def _row(self, number: int) -> dict[str, Any]:
         machine = self.problem.machine
@@ -239,7 +261,7 @@ def _run(
         ends = [plan.residencies[one].memory for one in (move.source, *move.destinations)]
         route, engine = multicast_route(routes, ends[0], ends[1:]), machine.engines[move.engine]
         if route is None:
-            raise ValueError(f"transfer {move.index} has no route")
+            raise ArgumentError(f"transfer {move.index} has no route")
         return Send(
             number=number,
             setup=factor * engine.setup,
@@ -247,6 +269,7 @@ def _run(
             rate=float(transfer_rate(engine, route)) / factor,
             links=route.links,
             latency=factor * route.latency,
+            pipelined=engine.pipelined,
         )
 
     ways = [[*map(step, one.commands)] for one in lists.lists]

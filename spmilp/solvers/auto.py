@@ -14,6 +14,7 @@ from spmilp.solvers.common.clock import Step
 from spmilp.solvers.common.context import SearchContext, rows_of
 from spmilp.solvers.common.solver import NARROWING, Solver
 from spmilp.solvers.improve.solver import LnsSolver
+from spmilp.solvers.justify.shortening import bending_well
 from spmilp.solvers.peak import PeakBisection
 from spmilp.solvers.schedule.kernels.extract import can_be_open
 from spmilp.solvers.schedule.restarts import PerturbedRestarts
@@ -206,7 +207,7 @@ class Auto(Solver):
             raise failures[0][1] if failures else RuntimeError("a portfolio without members")
         for member, failure in failures:
             context.options.on_warning(_without(member, failure))
-        return _or_the_hint(context, result)
+        return _bending_well(context, _or_the_hint(context, result))
 
     def _members(self, problem: Problem) -> tuple[Member, ...]:
         members = members_for(problem)
@@ -270,6 +271,17 @@ def is_over(context: SearchContext, result: SolverResult) -> bool:
     return result.plan is not None and context.is_enough(
         context.values(result.plan)[0], result.bound
     )
+
+
+def _bending_well(context: SearchContext, result: SolverResult) -> SolverResult:
+    """Return the plan with the times that hardware keeps best."""
+    if result.plan is None or context.problem.objective.first is not Quantity.MAKESPAN:
+        return result
+    plan = bending_well(context, result.plan)
+    if plan is result.plan:
+        return result
+    bound = Bound(result.bound_source, context.problem.objective.first, result.bound)
+    return replace(context.found(plan, bound), interrupted=result.interrupted)
 
 
 def _or_the_hint(context: SearchContext, result: SolverResult) -> SolverResult:

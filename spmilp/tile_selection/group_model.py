@@ -20,10 +20,10 @@ from spmilp.lowering.cost import can_run, cycles_by_kind
 from spmilp.lowering.groups import class_of, computation_of, reduction_length
 from spmilp.lowering.rates import machine_rates
 from spmilp.lowering.storage import whole_below
-from spmilp.lowering.tiling import Interval, TileGrid, Tiling, tile_grid
+from spmilp.lowering.tiling import TileGrid, Tiling, tile_grid
 from spmilp.machine.machine import Machine
 from spmilp.solvers.schedule.kernels.records import numbered
-from spmilp.units import Box, Bytes, Cycles, Extents, align_up
+from spmilp.units import Box, Bytes, Cycles, Extents, Interval, align_up
 
 Boxes: TypeAlias = NDArray[np.int64]
 """Boxes of one tensor, one per tile: ``[tile, axis, (start, stop)]``."""

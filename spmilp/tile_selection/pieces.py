@@ -13,11 +13,11 @@ from spmilp.frontend.workspace import lies_in_one_run
 from spmilp.lowering.limits import dma_limits
 from spmilp.lowering.rates import usable_bytes
 from spmilp.lowering.storage import whole_below
-from spmilp.lowering.tiling import Grid, Interval, Tiling, covered_by, grid_of_reads, split
+from spmilp.lowering.tiling import Grid, Tiling, covered_by, grid_of_reads, split
 from spmilp.machine.machine import Core, Machine
 from spmilp.problem.strides import row_major_strides
 from spmilp.tile_selection.group_model import GroupModels, Parts, total_of
-from spmilp.units import Box, Bytes, Extents
+from spmilp.units import Box, Bytes, Extents, Interval
 
 INTERVALS_ASKED = 16
 """Along one axis of the output; what is read for others in between is much the same."""

@@ -24,8 +24,9 @@ YARDSTICKS = json.loads((Path(__file__).parent / "yardsticks.json").read_text())
 """What a revision before this suite found: bounds, lengths of the list scheduler, packings."""
 
 MACHINES = (
-    *("cell_be", "coolidge", "edge16", "epiphany3", "epiphany4", "gap8", "gap9", "ipu_mk2"),
-    *("mesh4x4", "occamy", "set_8x8", "stream_quad", "sw26010_cg", "vdla", "wormhole", "xdna1"),
+    *("blackhole", "cell_be", "coolidge", "edge16", "epiphany3", "epiphany4", "gap8", "gap9"),
+    *("ipu_mk2", "mesh4x4", "occamy", "set_8x8", "stream_quad", "sw26010_cg", "vdla", "wormhole"),
+    "xdna1",
 )
 
 

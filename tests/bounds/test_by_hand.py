@@ -40,15 +40,36 @@ def test_the_cuts_between_layers_add_up() -> None:
     assert best_plan(layers(cores=2, count=2, width=3)).claim.makespan == 40
 
 
-def test_the_loads_of_all_that_comes_before_a_task_pass_one_link() -> None:
-    # Two operands of 16 bytes come one after the other over the link out of DRAM: both hold it for
-    # at least 4 + 3 cycles. Then 5 cycles.
-    sketch = ProblemSketch(machine(64, channels=2)).buffer("a", 16, starts=DRAM)
-    problem = sketch.buffer("b", 16, starts=DRAM).task("t", 5, reads=["a", "b"]).problem()
-    found = bounds(problem)
+@pytest.mark.parametrize(
+    ("channels", "pipelined", "least"),
+    [(2, False, 2 + 4 + 4 + 1), (1, True, 6 + 6 + 1), (1, False, 7 + 7)],
+)
+def test_what_a_task_loads_and_stores_passes_one_link_and_the_channels(
+    channels: int, pipelined: bool, least: int
+) -> None:
+    # 16 bytes take 2 cycles to set up, hold the link of DRAM for 4 and have arrived one later. Two
+    # channels set up at once; a single one does so when all is sent, or when it has arrived.
+    sketch = ProblemSketch(machine(64, channels=channels, pipelined=pipelined))
+    for name in "ab":
+        sketch.buffer(name, 16, starts=DRAM)
+    loading = sketch.task("t", 5, reads=["a", "b"]).problem()
 
-    assert found["critical path"] == 7 + 5
-    assert found["cuts"] == best_plan(problem).claim.makespan == 7 + 7 + 5
+    assert bounds(loading)["critical path"] == 7 + 5
+    for argument in ("traffic", "cuts"):
+        assert bounds(loading)[argument] == best_plan(loading).claim.makespan == least + 5
+
+    sketch = ProblemSketch(loading.machine)
+    for name in "ab":
+        sketch.buffer(name, 16, ends=DRAM)
+    storing = sketch.task("t", 5, writes=["a", "b"]).problem()
+    for argument in ("traffic", "cuts"):
+        assert bounds(storing)[argument] == best_plan(storing).claim.makespan == 5 + least
+
+
+def test_where_nothing_moves_no_set_up_and_no_latency_counts() -> None:
+    problem = ProblemSketch(machine(64)).task("t", 1).problem()
+
+    assert {bound.value for bound in all_bounds(problem) if bound.quantity == "makespan"} <= {0, 1}
 
 
 @pytest.mark.parametrize(("size", "least"), [(24, 16 + 24), (32, 32)])

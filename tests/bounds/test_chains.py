@@ -32,9 +32,13 @@ LANES = CoreKind(index=0, name="lanes", lanes=(("float32", 1),), launch=5)
 
 @st.composite
 def cases_on_machines(draw: st.DrawFn) -> Case:
-    """Tilings on machines with remote reads, shared scratchpads, and two kinds of core."""
+    """Tilings on machines with latency, remote reads, shared scratchpads, and two kinds of core."""
     case = draw(cases())
     machine = case.machine
+    if draw(st.booleans()):
+        links = tuple(replace(link, latency=20) for link in machine.links)
+        engines = tuple(replace(engine, pipelined=True) for engine in machine.engines)
+        machine = replace(machine, links=links, engines=engines)
     if draw(st.booleans()):
         machine = replace(machine, kinds=(WITH_AN_ARRAY,))
     if draw(st.booleans()):

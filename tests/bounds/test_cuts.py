@@ -1,5 +1,7 @@
 """Heads and tails by what is before and after a task: by hand, and against plans."""
 
+from dataclasses import replace
+
 import pytest
 
 from spmilp.bounds.best import all_bounds
@@ -7,6 +9,7 @@ from spmilp.bounds.movement import Movement
 from spmilp.bounds.paths import Paths, paths_of
 from spmilp.machine.machine import RemoteReads
 from spmilp.plan.plan import Plan
+from spmilp.problem.pins import Pins, TaskPin
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.schedule.solver import ListScheduler
@@ -28,14 +31,14 @@ def join(cores: int, producers: int, cycles: int, size: int) -> Problem:
 
 
 def test_what_is_not_local_arrives_one_after_another() -> None:
-    # 40 bytes hold the link for 2 + 10 cycles. Until 33 three tasks run in the memory; the other
-    # two arrive from 10 to 34.
+    # 40 bytes hold the link for 10 cycles, after 2 to set up. Until 32 three tasks run in the
+    # memory; the other two are on the link from 12 to 32.
     problem = join(cores=5, producers=5, cycles=10, size=40)
 
-    assert paths_in(problem).head[-1] == 34
+    assert paths_in(problem).head[-1] == 32
     plan = ListScheduler().solve(problem, SolveOptions()).plan
     assert plan is not None
-    assert plan.placements[-1].start >= 34
+    assert plan.placements[-1].start >= 32
 
 
 def test_what_is_read_remotely_need_not_arrive() -> None:
@@ -44,22 +47,25 @@ def test_what_is_read_remotely_need_not_arrive() -> None:
     for name in (names := [f"b{n}" for n in range(5)]):
         near.buffer(name, 40).task(f"to {name}", 10, writes=[name])
 
-    assert paths_in(problem).head[-1] == 34
+    assert paths_in(problem).head[-1] == 32
     assert paths_in(near.task("join", 5, reads=names).problem()).head[-1] == 10
 
 
 @pytest.mark.full
 def test_several_readers_elsewhere_do_not_need_several_transfers_from_the_writer() -> None:
     """One of them passes the data on: three readers elsewhere start before three transfers could
-    have left the writer one after another, each of which holds its link for 12 cycles."""
-    sketch = ProblemSketch(machine(*[64] * 4)).buffer("a", 40).task("a", 10, writes=["a"])
+    have left the writer one after another, each of which holds its link for 10 cycles."""
+    cores = machine(*[64] * 4)
+    engines = tuple(replace(one, reaches=(one.reaches or ())[1:]) for one in cores.engines)
+    sketch = ProblemSketch(replace(cores, engines=engines)).buffer("a", 40)
+    sketch.task("a", 10, writes=["a"])
     for n in range(4):
         sketch.task(f"reader {n}", 100, reads=["a"])
-    problem = sketch.problem()
+    pinned = (TaskPin(task=task, cores=(core,)) for task, core in enumerate((0, 0, 1, 2, 3)))
+    problem = replace(sketch.problem(), pins=Pins(tasks=tuple(pinned)))
     plan = best_plan(problem)
 
-    assert len({placement.core for placement in plan.placements}) == 4
-    assert plan.claim.makespan == 10 + 2 * 12 + 100 < 10 + 3 * 12 + 100
+    assert plan.claim.makespan == 10 + 2 * 12 + 100 < 10 + 2 + 3 * 10 + 100
     assert paths_in(problem).tail[0] <= plan.claim.makespan
 
 

@@ -57,6 +57,8 @@ def test_tasks_of_plans_keep_to_their_heads_and_tails() -> None:
         for placement, head, tail in zip(plan.placements, paths.head, paths.tail, strict=True):
             assert head <= placement.start
             assert placement.start + tail <= plan.claim.makespan
+        measures = measure(problem, plan.placements, plan.residencies, plan.transfers)
+        assert all(bound.value <= measures.of(bound.quantity) for bound in all_bounds(problem))
 
     keep()
     assert planned >= 50

@@ -43,13 +43,3 @@ def test_json_gives_the_error_as_an_object_that_lists_the_nodes(run: Run, tmp_pa
     assert (ended.code, ended.json["status"], ended.json["exit_code"]) == (3, "error", 3)
     (node,) = ended.json["error"]["nodes"]
     assert node["operator"] == "Det"
-
-
-@pytest.mark.parametrize("arguments", [("--workers", "0"), ("--dim", "batch"), ("--input", "x")])
-def test_a_value_that_an_option_cannot_have_is_wrong_usage(
-    arguments: tuple[str, ...], run: Run, tmp_path: Path
-) -> None:
-    ended = run("solve", MODEL, *arguments, "-o", tmp_path / "out")
-    assert (ended.code, ended.out) == (2, "")
-    assert arguments[0].rstrip("=") in ended.err
-    assert not (tmp_path / "out").exists()

@@ -1,6 +1,5 @@
 """``spmilp export`` as a user runs it."""
 
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,7 +7,6 @@ import pytest
 
 from checker.worked_example import PLAN, PROBLEM, with_machine
 from spmilp.errors import ExitCode
-from spmilp.export.formats import FORMATS
 from spmilp.plan.file import plan_bytes
 from spmilp.problem.file import write_problem
 from spmilp.problem.problem import Problem
@@ -43,43 +41,12 @@ def test_without_a_format_all_that_can_take_the_plan_are_written_beside_it(
     assert str(folder / "trace.json") in ended.json["files"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("--format", "elf"), "--format elf: there are c, player, c-code, "),
-        (("--format", ","), "--format: there are c, "),
-        (("--format", "c"), "c needs the model: add --model"),
-        (("--prefix", "1x"), "--prefix '1x': expected a letter"),
-    ],
-)
-def test_wrong_usage_is_exit_code_2(
-    run: Run, plan: Path, arguments: tuple[str, ...], said: str
-) -> None:
-    ended = run("export", plan, *arguments)
-    assert ended.code == ExitCode.USAGE
-    assert said in " ".join(ended.err.replace("│", " ").split())
-
-
 def test_a_format_that_was_asked_for_and_cannot_take_the_plan_is_said(
     run: Run, plan_of_few_events: Path
 ) -> None:
     ended = run("export", plan_of_few_events, "-f", "csv,commands", "-o", "out")
     assert ended.code == ExitCode.EXPORT_IMPOSSIBLE
     assert "the plan needs 15 events" in ended.err
-
-
-def test_the_model_must_be_the_plans(run: Run, plan: Path) -> None:
-    model = MODELS / "ds_cnn_int8.onnx"
-    ended = run("export", plan, "-f", "c", "--model", model, "-o", "out")
-    assert ended.code == ExitCode.INVALID_INPUT
-    assert "is not the model of this problem" in ended.err
-
-
-def test_every_format_is_documented() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "exports.md").read_text()
-    rows = re.findall(r"^\| (`[^|]*) \|", page, flags=re.MULTILINE)
-    documented = {name for row in rows for name in re.findall(r"`([\w-]+)`", row)}
-    assert set(FORMATS) <= documented
 
 
 def test_what_the_tables_take_is_printed(run: Run, tmp_path: Path) -> None:

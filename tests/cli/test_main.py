@@ -1,35 +1,39 @@
-"""The command as a whole: help, version, exit codes, and what it loads."""
+"""What imports and commands load."""
 
 import subprocess
 import sys
 
 import pytest
 
-HEAVY = ("numpy", "onnx", "onnx_ir", "ortools", "pandas", "matplotlib", "pulp")
+HEAVY = {"numpy", "onnx", "onnx_ir", "ortools", "pandas", "matplotlib", "pulp"}
+HELP = """
+from spmilp.cli.main import app
+try:
+    app(['solve', '--help'])
+except SystemExit:
+    pass
+"""
+LIST = """
+import spmilp
+spmilp.solve('models/resnet8_int8.onnx', 'edge16', solver='list', time_limit=20)
+"""
+SOLVERS = {"highspy", "ortools.sat", "pandas", "pulp", "scipy"}
 
 
 @pytest.mark.full
-def test_help_loads_nothing_heavy() -> None:
-    script = (
-        "import sys\n"
-        "from spmilp.cli.main import app\n"
-        "try:\n    app(['solve', '--help'])\nexcept SystemExit:\n    pass\n"
-        f"print([name for name in {HEAVY} if name in sys.modules], file=sys.stderr)"
-    )
+@pytest.mark.parametrize(
+    ("script", "without", "seconds"),
+    [(HELP, HEAVY, 60.0), ("import spmilp", HEAVY | {"pydantic"}, 0.3), (LIST, SOLVERS, 60.0)],
+    ids=["help", "import", "list scheduler"],
+)
+def test_libraries_are_loaded_where_they_are_used(
+    script: str, without: set[str], seconds: float
+) -> None:
+    ends = f"print(time.process_time() - began, *sorted({without} & {{*sys.modules}}))"
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
-    )
-    assert done.stderr.strip() == "[]"
-
-
-@pytest.mark.full
-def test_the_list_scheduler_loads_no_library_of_others() -> None:
-    script = (
-        "import sys, spmilp\n"
-        "spmilp.solve('models/resnet8_int8.onnx', 'edge16', solver='list', time_limit=20)\n"
-        "print({'highspy', 'ortools.sat', 'pandas', 'pulp', 'scipy'} & {*sys.modules})"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
-    )
-    assert done.stdout.strip() == "set()"
+        [sys.executable, "-c", f"import sys, time; began = time.process_time()\n{script}\n{ends}"],
+        capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    took, *loaded = done.stdout.splitlines()[-1].split()
+    assert loaded == []
+    assert float(took) < seconds

@@ -138,28 +138,3 @@ def test_a_target_that_cannot_be_written_is_an_error(run: Run, file: Path, tmp_p
     os.mkfifo(tmp_path / "pipe")
     assert run("pack", file, "-c", "12", "-o", tmp_path / "pipe").code == 3
     assert not (tmp_path / "pipe").is_file()
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        (),
-        ("--capacity", "0"),
-        ("--capacity", "-1"),
-        ("--capacity", "1kB"),
-        ("--capacity", "lots"),
-        ("--minimise", "--time-limit", "soon"),
-        ("--minimise", "--node-limit", "0"),
-    ],
-)
-def test_wrong_usage_is_said_before_the_file_is_read(arguments: tuple[str, ...], run: Run) -> None:
-    ended = run("pack", "absent.csv", *arguments)
-    assert (ended.code, ended.out) == (2, "")
-    assert "absent.csv" not in ended.err
-
-
-@pytest.mark.parametrize("given", ["16", "16-8", "8-8", "a-b", "0-"])
-def test_a_range_that_is_none_is_refused_by_name(run: Run, file: Path, given: str) -> None:
-    ended = run("pack", file, "-c", "64", "--reserve", given)
-    assert ended.code == 2
-    assert f"--reserve {given}" in ended.err

@@ -1,5 +1,6 @@
-"""``spmilp solve`` on a problem file, whatever the solver answers."""
+"""``spmilp solve`` on a problem file, whatever the solver answers; its log, and its programs."""
 
+import json
 import signal
 from collections.abc import Callable
 from itertools import count
@@ -14,9 +15,10 @@ from spmilp.cli import output
 from spmilp.cli import solve as command
 from spmilp.cli.interrupts import WHAT_REMAINS
 from spmilp.problem.file import write_problem
-from spmilp.report.search_log import LogEntry
+from spmilp.report.search_log import HEADING, LogEntry
 from spmilp.solvers.base import SolverResult, SolveStatus
 from tests.acceptance.doors import MODELS, Run
+from tests.solvers.tiny_problems import tiny_problem
 
 Answering: TypeAlias = Callable[[FakeSolver], Path]
 
@@ -266,3 +268,66 @@ def test_memory_that_cannot_be_had_is_no_internal_error(
 
     assert ended.code == 5
     assert ended.err == f"error: out of memory ({error}); {WHAT_REMAINS}\n"
+
+
+@pytest.fixture
+def problem(answering: Answering) -> Path:
+    """Let the solver be one that answers at once; return a problem's file."""
+    return answering(FakeSolver(answer()))
+
+
+def test_stages_and_what_gets_better_are_rows_on_stderr(run: Run, problem: Path) -> None:
+    ended = run("solve", problem, "-o", "out")
+    lines = ended.err.splitlines()
+    assert ended.code == 0
+    assert lines[0] == HEADING
+    assert [line.split("s  ", 1)[1] for line in lines[1:4]] == [
+        f"reading {problem}",
+        "solving",
+        "checking the plan",
+    ]
+    assert lines[-2].split()[-3:] == ["196", "150", "23.5%"]
+    assert lines[-1].endswith("s  feasible")
+
+
+@pytest.mark.parametrize("option", ["--quiet", "-q", "--json"])
+def test_nothing_is_logged_where_it_is_not_wanted(run: Run, problem: Path, option: str) -> None:
+    ended = run("solve", problem, "-o", "out", option)
+    assert (ended.code, ended.err) == (0, "")
+
+
+def test_the_log_is_kept_beside_the_plan_as_lines_of_json(run: Run, problem: Path) -> None:
+    assert run("solve", problem, "-o", "out", "-q").code == 0
+    found = [json.loads(line) for line in Path("out/log.jsonl").read_text().splitlines()]
+    assert [each["event"] for each in found] == ["stage", "stage", "stage", "progress", "end"]
+    assert [found[-2][name] for name in ("incumbent", "bound")] == [196, 150]
+    assert found[-1]["status"] == "feasible"
+
+
+def test_names_from_files_command_no_terminal(run: Run, problem: Path) -> None:
+    strange = problem.with_name("\x1b[31mred.json")
+    problem.rename(strange)
+    ended = run("solve", strange, "-o", "out")
+    assert "\x1b" not in ended.err
+    assert "\\u001b[31mred.json" in ended.err
+
+
+def test_the_model_is_written_beside_the_plan(run: Run) -> None:
+    write_problem(tiny_problem(4), Path("problem.json"))
+
+    ended = run("solve", "problem.json", "--solver", "milp", "--write-model", "model.mps", "--json")
+
+    assert ended.code == 0
+    assert (ended.json["status"], ended.json["solver"]) == ("optimal", "milp")
+    assert "model.mps" in ended.json["files"]
+    assert Path("model.mps").read_text().splitlines()[-1] == "ENDATA"
+
+
+def test_a_suffix_of_no_model_ends_the_command_before_it_solves(run: Run) -> None:
+    write_problem(tiny_problem(4), Path("problem.json"))
+
+    ended = run("solve", "problem.json", "--write-model", "model.xml")
+
+    assert ended.code == 3
+    assert "model.xml: a model is written as .mps or .lp" in ended.err
+    assert not Path("out").exists()

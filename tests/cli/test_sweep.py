@@ -51,31 +51,6 @@ def test_pins_hold_in_every_row_and_a_row_without_what_they_name_says_so(
     assert json.loads((folder / "problem.json").read_text())["pins"] == {"forbidden": [1]}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "said"),
-    [
-        (("chain.onnx", "--spm", "lots"), 2, "spm=lots: 'lots' is no size in bytes"),
-        (("chain.onnx", "--set", "topology"), 2, "expected FIELD=VALUES"),
-        (("chain.onnx", "--set", "a=1", "--set", "a=2"), 2, "--set a is given twice"),
-        (("chain.onnx", "-m", "pair.yaml", "--set", "drams.x=1"), 2, "no such field; did you mean"),
-        (("chain.onnx", "--solver", "nobody"), 2, "nobody: no solver of this name"),
-        (("chain.onnx", "-m", "nowhere"), 3, "machine 'nowhere': no preset of this name"),
-        (("absent.onnx",), 3, "no model file absent.onnx"),
-        (("problem.json",), 2, "problem.json is a problem, which carries its machine"),
-        (("chain.onnx", "--target", "speed=3"), 2, "target speed=3: there are makespan"),
-        (("chain.onnx", "--target", "makespan=3"), 2, "give one field a range"),
-        (("chain.onnx", "--scheduler", "tcp://x:1", "--jobs", "2"), 2, "leave jobs out"),
-    ],
-)
-def test_wrong_usage_is_explained_and_nothing_is_solved(
-    run: Run, model: Path, arguments: tuple[str, ...], code: int, said: str
-) -> None:
-    ended = run("sweep", *arguments)
-    assert ended.code == code
-    assert said in ended.err.replace("\n", " ")
-    assert not list(Path().glob("out/*/rows"))
-
-
 def test_without_dask_the_message_says_what_to_install(
     run: Run, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,8 +1,9 @@
 """Plans for the tests of command lists, and ways to break the lists."""
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import astuple, replace
 from functools import cache
+from typing import Any
 
 from solvers.chains import chain, star
 from solvers.tiny_problems import tiny_problem
@@ -31,7 +32,7 @@ def planned(problem: Problem, solver: str = "list") -> Plan | None:
 
 @cache
 def ten_plans() -> tuple[Mapped, ...]:
-    """Return plans of ten small problems: strips with halos, and what the format allows."""
+    """Return plans of ten small problems, some pipelined: strips with halos, all that may be."""
     found = []
     for cores, spm, strips in ((2, 900, 3), (3, 1200, 4)):
         problem = chain(star(cores, spm), layers=2, strips=strips)
@@ -40,6 +41,7 @@ def ten_plans() -> tuple[Mapped, ...]:
         found.append((problem, plan))
     for number in range(100):
         problem = tiny_problem(number, most_tasks=8)
+        problem = with_latency(problem, pipelined=True, channels=1) if number % 2 else problem
         plan = planned(problem)
         if plan is not None and len(plan.transfers) > 6:
             found.append((problem, plan))
@@ -53,6 +55,14 @@ def with_events(problem: Problem, events: int | None, maximum: int | None) -> Pr
     """Return the problem on a machine with so many events, which count so far."""
     machine = replace(problem.machine, events=events, event_maximum=maximum)
     return replace(problem, machine=machine)
+
+
+def with_latency(problem: Problem, latency: int = 4, setup: int = 2, **engine: Any) -> Problem:
+    """Return the problem with links of up to three latencies, and engines of other fields."""
+    links, engines = problem.machine.links, problem.machine.engines
+    links = tuple(replace(link, latency=latency * (1 + link.index % 3)) for link in links)
+    engines = tuple(replace(each, setup=setup, **engine) for each in engines)
+    return replace(problem, machine=replace(problem.machine, links=links, engines=engines))
 
 
 def numbered(lists: CommandLists) -> Iterator[tuple[int, int, Command]]:
@@ -81,27 +91,14 @@ def without(lists: CommandLists, number: int, position: int) -> CommandLists:
 
 def text(lists: CommandLists) -> dict[str, str]:
     """Return the lists that are not empty as text: ``w0>=1 run2 s1``."""
-    found = {}
-    for one in lists.cores:
-        found[f"core{one.core}"] = _words(one.commands)
-    for channel in lists.channels:
-        found[f"dma{channel.engine}.{channel.channel}"] = _words(channel.commands)
+    found = {f"core{one.core}": _words(one.commands) for one in lists.cores}
+    found |= {f"dma{one.engine}.{one.channel}": _words(one.commands) for one in lists.channels}
     return {name: words for name, words in found.items() if words}
 
 
 def _words(commands: tuple[Command, ...]) -> str:
-    words = {
-        "Wait": "w{event}>={count}",
-        "Signal": "s{event}",
-        "Run": "run{task}",
-        "Move": "move{transfer}",
-    }
-    return " ".join(
-        words[type(one).__name__].format(
-            **{name: getattr(one, name) for name in type(one).__slots__}
-        )
-        for one in commands
-    )
+    words = {"Wait": "w{}>={}", "Signal": "s{}", "Run": "run{}", "Move": "move{}"}
+    return " ".join(words[type(one).__name__].format(*astuple(one)) for one in commands)
 
 
 def stay(
@@ -122,7 +119,7 @@ def move(
     """Return a transfer during ``[start, end)``."""
     return Transfer(
         index=index, slice=slice_, source=source, destinations=(target,), engine=engine,
-        channel=channel, start=start, end=end, route=(),
+        channel=channel, start=start, sent=end, end=end, route=(),
     )  # fmt: skip
 
 

@@ -11,18 +11,22 @@ Name = tuple[str, int]
 Bytes = set[tuple[int, int]]
 
 
-def conflicting_pairs(problem: Problem, plan: Plan) -> list[tuple[Name, Name]]:
-    """Return each two tasks and transfers that conflict or follow each other, in plan order."""
-    ends = {("run", each.task): (each.start, each.end) for each in plan.placements}
-    ends |= {("move", each.index): (each.start, each.end) for each in plan.transfers}
-    touched = {name: _touched(problem, plan, name) for name in ends}
-    pairs = [(("run", e), ("run", t.index)) for t in problem.tasks for e in t.after]
-    for one, other in combinations(ends, 2):
-        (reads, writes), (other_reads, other_writes) = touched[one], touched[other]
-        if writes & (other_reads | other_writes) or reads & other_writes:
-            first, second = sorted((one, other), key=lambda name: ends[name])
-            assert ends[first][1] <= ends[second][0]
-            pairs.append((first, second))
+def conflicting_pairs(problem: Problem, plan: Plan) -> list[tuple[Name, Name, bool]]:
+    """Return each two tasks and transfers that conflict or follow each other, in plan order.
+
+    With them comes whether the first only reads what the second writes.
+    """
+    times = {("run", each.task): (each.start, each.end, each.end) for each in plan.placements}
+    times |= {("move", each.index): (each.start, each.sent, each.end) for each in plan.transfers}
+    touched = {name: _touched(problem, plan, name) for name in times}
+    pairs = [(("run", e), ("run", t.index), False) for t in problem.tasks for e in t.after]
+    for two in combinations(times, 2):
+        first, second = sorted(two, key=lambda name: times[name])
+        (reads, writes), (later_reads, later_writes) = touched[first], touched[second]
+        only_reads = not writes & (later_reads | later_writes)
+        if not only_reads or reads & later_writes:
+            assert times[first][1 if only_reads else 2] <= times[second][0]
+            pairs.append((first, second, only_reads))
     return pairs
 
 
@@ -68,10 +72,8 @@ def waits_of(lists: CommandLists) -> tuple[list[list[Name]], list[tuple[Name, Na
         sequences.append([])
         for command in one.commands:
             match command:
-                case Run(task):
-                    sequences[-1].append(("run", task))
-                case Move(transfer):
-                    sequences[-1].append(("move", transfer))
+                case Run(index) | Move(index):
+                    sequences[-1].append((type(command).__name__.lower(), index))
                 case Signal(event):
                     signals.setdefault(event, []).append(sequences[-1][-1])
     waits = []
@@ -81,10 +83,8 @@ def waits_of(lists: CommandLists) -> tuple[list[list[Name]], list[tuple[Name, Na
             match command:
                 case Wait(event, count):
                     pending.append(signals[event][count - 1])
-                case Run(task):
-                    waits += [(earlier, ("run", task)) for earlier in pending]
-                    pending = []
-                case Move(transfer):
-                    waits += [(earlier, ("move", transfer)) for earlier in pending]
+                case Run(index) | Move(index):
+                    name = type(command).__name__.lower(), index
+                    waits += [(earlier, name) for earlier in pending]
                     pending = []
     return sequences, waits

@@ -1,27 +1,17 @@
 """What README and docs show is what their commands print."""
 
-import importlib.util
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 import spmilp
+from tests.docs.scripts import script
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("examples", ROOT / "docs" / "examples.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-EXAMPLES = script()
+EXAMPLES = script(ROOT / "docs" / "examples.py")
 CASES = {
     page: list(EXAMPLES.examples((ROOT / page).read_text(encoding="utf-8")))
     for page in EXAMPLES.PAGES

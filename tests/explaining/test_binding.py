@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 import spmilp
+from commands.helpers import with_latency
 from explaining.slowed import Made, independent_tasks, listed
 from spmilp.explaining.chain import (
     AnalysedPlan,
@@ -74,6 +75,7 @@ def buffers_pinned_badly() -> Problem:
 
 
 CORE, ENGINE, LINK, MEMORY = Holder.CORE, Holder.ENGINE, Holder.LINK, Holder.MEMORY
+EIGHT = independent_tasks(Made(channels=1), cycles=10, read=64)
 SLOWED: dict[str, tuple[Problem, Binding]] = {
     "long tasks": (
         independent_tasks(Made(), cycles=5000, read=64, tasks=7),
@@ -87,6 +89,9 @@ SLOWED: dict[str, tuple[Problem, Binding]] = {
         independent_tasks(Made(channels=1, engine_rate=4, reserved=ALONE), cycles=500, read=3072),
         Binding(ENGINE, 0, Reason.CHANNELS),
     ),
+    "set-up": (with_latency(EIGHT, 0, 300, channels=9), Binding(ENGINE, 1, Reason.SETUP)),
+    "latency": (with_latency(EIGHT, 99, pipelined=True), Binding(ENGINE, 0, Reason.LATENCY)),
+    "latency of channels": (with_latency(EIGHT, 99), Binding(ENGINE, 1, Reason.CHANNELS)),
     "the link of the DRAM at a sixteenth of its rate": (
         independent_tasks(Made(dram_rate=2, channels=1), cycles=10, read=4096),
         Binding(LINK, 0, Reason.TAKEN),

@@ -21,6 +21,8 @@ def test_nothing_overlaps_on_a_track(hostile: bool) -> None:
     for spans in tracks.values():
         spans.sort()
         assert all(a[1] <= b[0] for a, b in pairwise(spans))
+    on_its_way = {e["id"]: e["ts"] for e in trace["traceEvents"] if e["ph"] == "b"}
+    assert on_its_way == {move.index: move.sent for move in given.plan.transfers}
     assert sum(len(spans) for (pid, _), spans in tracks.items() if pid == CORES) == 5
     assert sum(len(spans) for (pid, _), spans in tracks.items() if pid == CHANNELS) == 13
 

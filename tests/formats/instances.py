@@ -7,16 +7,7 @@ from hypothesis import strategies as st
 
 from checker.worked_example import MACHINE
 from spmilp.problem.objective import Objective, Quantity
-from spmilp.problem.problem import (
-    Buffer,
-    BufferKind,
-    DramTensor,
-    Place,
-    Problem,
-    Slice,
-    Task,
-    Tile,
-)
+from spmilp.problem.problem import Buffer, BufferKind, DramTensor, Place, Problem, Slice, Task, Tile
 
 NAMES = st.text(max_size=8)
 SMALL = st.integers(0, 9)

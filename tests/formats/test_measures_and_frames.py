@@ -10,10 +10,7 @@ from hypothesis import strategies as st
 from checker.worked_example import MACHINE, PLAN, PROBLEM, SPM0, X0, with_task
 from spmilp.machine.machine import MemoryKind
 from spmilp.plan.frames import residency_frame, task_frame, transfer_frame
-from spmilp.plan.measures import (
-    compulsory_dram_traffic,
-    measure,
-)
+from spmilp.plan.measures import compulsory_dram_traffic, measure
 from spmilp.plan.plan import Measures, Plan
 from spmilp.problem.loads import bytes_read_of_buffers
 from spmilp.problem.objective import Quantity

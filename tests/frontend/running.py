@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 from numpy.typing import NDArray
-from onnx import parser
+from onnx import numpy_helper, parser
 
 import spmilp
 from spmilp.checker.values.kernels.call import Call
@@ -32,6 +32,21 @@ Array = NDArray[Any]
 def model_of(graph: str, opset: int = 18) -> onnx.ModelProto:
     """Return a model whose graph is given in ONNX's text syntax."""
     return parser.parse_model(f'<ir_version: 10, opset_import: ["" : {opset}]>\n{graph}')
+
+
+def model_with(
+    declared: str, result: str, body: str, constants: Mapping[str, Any], opset: int = 18
+) -> onnx.ModelProto:
+    """Return a model that gives ``y``, with those constants that its nodes read."""
+    model = model_of(f"agraph ({declared}) => ({result}[?] y) {{ {body} }}", opset)
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    read = {name for node in model.graph.node for name in node.input}
+    model.graph.initializer.extend(
+        numpy_helper.from_array(np.asarray(array), name)
+        for name, array in constants.items()
+        if name in read
+    )
+    return model
 
 
 def saved(folder: Path, model: onnx.ModelProto) -> Path:

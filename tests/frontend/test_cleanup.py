@@ -127,17 +127,6 @@ def test_a_constant_that_would_take_gigabytes_is_not_computed(tmp_path: Path) ->
     assert "Expand" in kinds(cleaned(tmp_path, model_of(graph)))
 
 
-def test_a_model_of_opset_9_is_upgraded(tmp_path: Path) -> None:
-    graph = """
-    agraph (float[2,3,4] x) => (float[2,12] y)
-    { a = Softmax<axis=1>(x) b = Unsqueeze<axes=[0]>(a) c = Squeeze<axes=[0]>(b) y = Flatten(c) }
-    """
-    model = model_of(graph, opset=9)
-    model.ir_version = 3
-    assert cleaned(tmp_path, model).graph.opset_imports[""] == 23
-    cleaned_to(tmp_path, model)
-
-
 def test_inputs_that_are_initialisers_are_no_inputs(tmp_path: Path) -> None:
     constants = "<float[2] c = {1.0, 2.0}>"
     model = model_of(
@@ -171,20 +160,6 @@ def test_operators_that_onnx_defines_by_others_are_expanded(tmp_path: Path, call
     if "s, s" not in call:
         del model.graph.input[1]
     assert call.split("<")[0] not in cleaned_to(tmp_path, model)
-
-
-def test_a_branch_on_a_constant_is_taken(tmp_path: Path) -> None:
-    graph = """
-    agraph (float[2] x) => (float[2] y)
-    <bool yes = {1}>
-    {
-        y = If (yes) <
-            then_branch = yes_graph () => (float[2] a) { a = Relu(x) },
-            else_branch = no_graph () => (float[2] b) { b = Sqrt(x) }
-        >
-    }
-    """
-    assert kinds(cleaned(tmp_path, model_of(graph))) == {"Relu": 1}
 
 
 def test_weights_in_a_file_of_their_own_are_read(tmp_path: Path) -> None:

@@ -5,10 +5,7 @@ from pathlib import Path
 import pytest
 
 from spmilp.errors import SpmilpError, UnsupportedOperatorError
-from tests.frontend.running import (
-    loaded,
-    model_of,
-)
+from tests.frontend.running import loaded, model_of
 
 
 def test_split_becomes_slices_and_unused_parts_vanish(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from onnx import numpy_helper
 
 import spmilp
 from benchmarks.player import programs
@@ -16,7 +15,7 @@ from spmilp.frontend.load import load_network, load_network_of
 from spmilp.frontend.passes import passes_from
 from spmilp.machine.machine import Machine
 from spmilp.machine.read import load_machine
-from tests.frontend.running import kinds_of, model_of, saved
+from tests.frontend.running import kinds_of, model_with, saved
 from tests.player.test_player import needs_gcc
 
 NUMBERS = np.random.default_rng(5)
@@ -84,15 +83,7 @@ def file_of(folder: Path, declared: str, body: str) -> Path:
     """Write a model with those constants that its nodes read."""
     kind = "int8" if body.endswith("z)") else declared.partition("[")[0]
     kind = "int64" if "Arg" in body else kind
-    model = model_of(f"agraph ({declared}) => ({kind}[?] y) {{ {body} }}", opset=23)
-    model.graph.output[0].type.tensor_type.ClearField("shape")
-    read = {name for node in model.graph.node for name in node.input}
-    model.graph.initializer.extend(
-        numpy_helper.from_array(np.asarray(CONSTANTS[name]), name)
-        for name in CONSTANTS
-        if name in read
-    )
-    return saved(folder, model)
+    return saved(folder, model_with(declared, kind, body, CONSTANTS, opset=23))
 
 
 @pytest.mark.parametrize("case", CASES, ids=list(CASES))

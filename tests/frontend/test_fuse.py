@@ -243,7 +243,7 @@ def elements_computed(network: Network, group: Group) -> Counter[str]:
     """Add up the elements of every tensor that the tiles of a group's rows need."""
     total: Counter[str] = Counter()
     last, shape = group.operators[-1], network.tensors[group.output].shape
-    tiled = len(shape) == 4 and geometries(network)[last].tiled_axes[2]
+    tiled = len(shape) == 4 and 2 not in geometries(network)[last].untiled
     for row in range(shape[2]) if tiled else [None]:
         whole = [(0, length) for length in shape]
         if row is not None:

@@ -11,6 +11,7 @@ from spmilp.checker.values.compare import compare
 from spmilp.checker.values.inputs import random_inputs
 from spmilp.errors import UnsupportedOperatorError
 from spmilp.frontend.load import load_network
+from tests.frontend import running
 from tests.frontend.running import (
     loaded,
     model_of,
@@ -80,13 +81,7 @@ CASES = {
 def model_with(declared: str, result: str, body: str) -> onnx.ModelProto:
     """Return a model with those constants that its nodes read."""
     opset = 23 if "Rotary" in body else 18
-    model = model_of(f"agraph ({declared}) => ({result}[?] y) {{ {body} }}", opset)
-    model.graph.output[0].type.tensor_type.ClearField("shape")
-    read = {name for node in model.graph.node for name in node.input}
-    for name, array in CONSTANTS.items():
-        if name in read:
-            model.graph.initializer.append(numpy_helper.from_array(np.asarray(array), name))
-    return model
+    return running.model_with(declared, result, body, CONSTANTS, opset)
 
 
 @pytest.mark.parametrize("case", CASES, ids=list(CASES))

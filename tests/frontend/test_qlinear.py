@@ -5,15 +5,14 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from onnx import numpy_helper
 
 from spmilp.checker.values.inputs import random_inputs
 from spmilp.errors import UnsupportedOperatorError
 from spmilp.frontend.load import load_network
+from tests.frontend import running
 from tests.frontend.running import (
     Array,
     given,
-    model_of,
     network_outputs,
     onnxruntime_outputs,
     planned_outputs,
@@ -75,14 +74,9 @@ def constants(dtype: np.dtype[np.generic], coarse: bool) -> dict[str, Array]:
 def model_with(call: str, dtype: np.dtype[np.generic], coarse: bool) -> onnx.ModelProto:
     declared = "[16,96] m" if "QGemm" in call else "[1,8,12,10] x"
     result = "float" if call.endswith("k, d)") else dtype.name
-    graph = f"agraph ({dtype.name}{declared}) => ({result}[?] y) {{ {call} }}"
-    model = model_of(graph if "y =" in call else graph.replace(call, f"y = {call}"))
+    body, known = call if "y =" in call else f"y = {call}", constants(dtype, coarse)
+    model = running.model_with(f"{dtype.name}{declared}", result, body, known)
     model.opset_import.add(domain="com.microsoft", version=1)
-    model.graph.output[0].type.tensor_type.ClearField("shape")
-    read = {name for node in model.graph.node for name in node.input}
-    for name, array in constants(dtype, coarse).items():
-        if name in read:
-            model.graph.initializer.append(numpy_helper.from_array(np.asarray(array), name))
     return model
 
 

@@ -5,9 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, numpy_helper
 
 import spmilp
 from spmilp.errors import FileError
@@ -72,23 +71,14 @@ def test_what_is_no_model_is_refused(tmp_path: Path, content: bytes, reason: str
 
 
 def test_a_cycle_is_refused(tmp_path: Path) -> None:
-    nodes = [
-        helper.make_node("Add", ["x", "c"], ["a"], name="first"),
-        helper.make_node("Relu", ["a"], ["b"], name="second"),
-        helper.make_node("Sqrt", ["b"], ["c"], name="third"),
-    ]
-    value = [helper.make_tensor_value_info(name, 1, [2]) for name in ("x", "c")]
-    model = helper.make_model(helper.make_graph(nodes, "g", value[:1], value[1:]))
+    graph = "g (float[2] x) => (float[2] c) { a = Add(x, c) b = Relu(a) c = Sqrt(b) }"
+    model = model_of(graph)
     with pytest.raises(FileError, match="contains a cycle"):
         read_model(saved(tmp_path, model))
 
 
 def test_nodes_in_any_order_are_sorted(tmp_path: Path) -> None:
-    model = model_of("agraph (float[2] x) => (float[2] y) { a = Relu(x) y = Sqrt(a) }")
-    first = onnx.NodeProto()
-    first.CopyFrom(model.graph.node[0])
-    del model.graph.node[0]
-    model.graph.node.append(first)
+    model = model_of("agraph (float[2] x) => (float[2] y) { y = Sqrt(a) a = Relu(x) }")
 
     read, _ = read_model(saved(tmp_path, model))
 

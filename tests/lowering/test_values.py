@@ -10,8 +10,8 @@ from spmilp.checker.values.state import Addresses, raw
 from spmilp.frontend.graph import Network
 from spmilp.plan.plan import Claim, Plan
 from spmilp.problem.problem import Problem
+from tests.frontend.running import network_values
 from tests.lowering.test_lower import Case, cases
-from tests.values.whole_networks import compute_network
 
 NO_PLAN = Plan(
     placements=(),
@@ -30,7 +30,7 @@ def test_tile_by_tile_gives_the_same_numbers(case: Case) -> None:
         name: generator.integers(-3, 4, network.tensors[name].shape).astype(np.float32)
         for name in network.inputs
     }
-    expected = compute_network(network, inputs)
+    expected = network_values(network, inputs)
     for buffer, values in zip(problem.buffers, run(problem, network, inputs), strict=True):
         assert buffer.tile is not None
         if buffer.tile.of in expected:

@@ -157,7 +157,7 @@ def test_files_are_found_by_path_and_presets_by_name(tmp_path: Path) -> None:
         load_machine(str(tmp_path / "nowhere.yaml"))
     with pytest.raises(FileError, match=r"'mesh44'.*did you mean mesh4x4"):
         load_machine("mesh44")
-    with pytest.raises(FileError, match=r"there are cell_be, coolidge, .*xdna1"):
+    with pytest.raises(FileError, match=r"there are blackhole, cell_be, .*xdna1"):
         load_machine("zzz")
     (tmp_path / "big.yaml").write_text("name: big\n" + "# x\n" * (1 << 19))
     with pytest.raises(FileError, match=r"big\.yaml: 2,097,162 B, expected at most 1,048,576 B"):

@@ -231,7 +231,7 @@ def networks(draw: st.DrawFn) -> Machine:
 @QUICK
 @given(networks())
 def test_no_path_is_better_than_the_shortest_route(machine: Machine) -> None:
-    if machine.routing is not Routing.SHORTEST:
+    if machine.routing is Routing.XY:
         return
     routes, graph = Routes(machine), as_graph(machine)
     names = [memory.name for memory in machine.memories]
@@ -242,7 +242,14 @@ def test_no_path_is_better_than_the_shortest_route(machine: Machine) -> None:
         edges = [kept.edges[pair] for pair in nx.utils.pairwise(way)]
         links = tuple(edge["link"] for edge in edges)
         ways.append((sum(edge["latency"] for edge in edges), len(links), links))
-    assert min(ways, default=None) == (route and (route.latency, route.hops, route.links))
+    best = min(ways, default=None)
+    if best and machine.routing is Routing.ROUND_TRIP and best[1] > 1:
+        last, first = machine.links[best[2][-1]].source, machine.links[best[2][0]].target
+        onwards = nx.single_source_dijkstra_path_length(
+            graph.subgraph([n for n in graph if n not in names]), last, weight="latency"
+        )
+        best = best[0] + onwards.get(first, 0), *best[1:]
+    assert best == (route and (route.latency, route.hops, route.links))
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)
@@ -264,12 +271,12 @@ def test_no_transfers_side_by_side_use_more(capacity: int, rates: set[int], unit
 
 @pytest.mark.parametrize(
     ("name", "ports", "used"),
-    [("wormhole", 6 * 48, 6 * 32), ("ipu_mk2", 15, 12), ("mesh4x4", 128, 128)],
+    [("wormhole", 267.6, 267.6), ("ipu_mk2", 15, 12), ("mesh4x4", 128, 128)],
 )
-def test_a_port_of_dram_carries_whole_transfers(name: str, ports: int, used: int) -> None:
+def test_a_port_of_dram_carries_whole_transfers(name: str, ports: float, used: float) -> None:
     machine = load_machine(name).machine
     drams = {memory.name for memory in machine.drams}
 
-    assert sum(link.rate for link in machine.links if link.source in drams) == ports
+    assert float(sum(link.rate for link in machine.links if link.source in drams)) == ports
     assert dram_rate(machine, outgoing=True) == used
     assert shared_dram_rate(machine) == used

@@ -1,12 +1,13 @@
 """The notebooks are current and run from the first cell to the last."""
 
-import importlib.util
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+
+from tests.docs.scripts import script
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 
@@ -18,12 +19,7 @@ def cells(notebook: Any) -> list[tuple[str, str]]:
 @cache
 def builder() -> ModuleType:
     """Return the script; importing it, and what it needs, takes longer than collecting tests."""
-    spec = importlib.util.spec_from_file_location("build", FOLDER / "build.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script(FOLDER / "build.py")
 
 
 SOURCES = sorted(FOLDER.glob("[0-9]*.py"))

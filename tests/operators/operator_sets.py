@@ -48,12 +48,10 @@ def versions(kind: str) -> tuple[int, ...]:
     return tuple(sorted(later | ({7} if before is not None else set())))
 
 
-def cases(part: int = 0, of: int = 1, *, older_sets: bool = True) -> Iterator[Case]:
-    """Yield every part of so many of the cases: as they are, and in older operator sets.
-
-    All inputs are given at run time; where there are several, all but the first are constants in
-    another model.
-    """
+def onnx_s_own(
+    part: int = 0, of: int = 1
+) -> Iterator[tuple[Any, dict[str, Array], dict[str, Array]]]:
+    """Yield ONNX's own cases of tensors, with inputs and outputs by name."""
     from onnx.backend.test.loader import load_model_tests
 
     with warnings.catch_warnings():
@@ -61,13 +59,29 @@ def cases(part: int = 0, of: int = 1, *, older_sets: bool = True) -> Iterator[Ca
         found = sorted(load_model_tests(kind="node"), key=lambda case: case.name)
     for case in found[part::of]:
         inputs, outputs = case.data_sets[0]
-        if not all(isinstance(value, np.ndarray | np.generic) for value in (*inputs, *outputs)):
-            continue
-        names = [value.name for value in case.model.graph.input]
-        given = {name: np.asarray(value) for name, value in zip(names, inputs, strict=True)}
-        said = {
-            v.name: np.asarray(a) for v, a in zip(case.model.graph.output, outputs, strict=True)
-        }
+        if all(isinstance(value, np.ndarray | np.generic) for value in (*inputs, *outputs)):
+            graph = case.model.graph
+            ends = ((graph.input, inputs), (graph.output, outputs))
+            yield (
+                case,
+                *(
+                    {
+                        one.name: np.asarray(value)
+                        for one, value in zip(declared, values, strict=True)
+                    }
+                    for declared, values in ends
+                ),
+            )
+
+
+def cases(part: int = 0, of: int = 1, *, older_sets: bool = True) -> Iterator[Case]:
+    """Yield every part of so many of the cases: as they are, and in older operator sets.
+
+    All inputs are given at run time; where there are several, all but the first are constants in
+    another model.
+    """
+    for case, given, said in onnx_s_own(part, of):
+        names = list(given)
         own = case.model.opset_import[0].version
         (node, *more) = case.model.graph.node
         is_plain = (

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks.player import programs
-from commands.helpers import commands_as
+from commands.helpers import commands_as, with_latency
 from export.subjects import replayed, subject, two_strips_subject
 from lowering.unet import write_int8_unet
 from player.kernel_network import integer_network, kernel_names, onnx_network
@@ -94,7 +94,8 @@ def test_threads_and_one_loop_give_the_bits_of_the_value_replay(
     form: Form, kind: str, scheme: EventScheme, tmp_path: Path
 ) -> None:
     given = planned("ds_cnn_int8", "cell_be")
-    lists = commands_as(scheme, given.subject.problem, given.subject.plan)
+    pipelined = with_latency(given.subject.problem, pipelined=True)  # lists wait for themselves
+    lists = commands_as(scheme, pipelined, given.subject.plan)
     form.write(given.with_lists(lists), tmp_path)
     program = programs.build(tmp_path, form.host, kind)
     for option in ([], ["--loop"]):

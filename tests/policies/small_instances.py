@@ -19,7 +19,7 @@ def tasks_in(path: Path) -> int:
 
 SMALL = tuple(path.stem for path in sorted(INSTANCES.glob("*.json")) if tasks_in(path) <= 30)
 QUICK = (
-    "attention-22t-2c-crossbar-verytight-balanced-dramtraffic",
+    "attention-24t-2c-crossbar-verytight-balanced-dramtraffic",
     "branch-15t-4c-mesh2x2-remote-tight-balanced",
     "lstm-27t-3c-crossbar-tight-compute",
     "mlp-8t-4c-bus-shared4-tight-compute",

@@ -78,7 +78,7 @@ def duo_plan() -> Plan:
         transfers=tuple(
             Transfer(
                 index=index, slice=part, source=source, destinations=(end,), engine=0,
-                channel=channel, start=start, end=last, route=(),
+                channel=channel, start=start, sent=last, end=last, route=(),
             )
             for index, (part, source, end, channel, start, last) in enumerate(transfers)
         ),

@@ -14,14 +14,7 @@ from spmilp.runs.frames import swept_frame
 from spmilp.runs.jobs import Store
 from spmilp.runs.points import points_of, settings_of, values_of
 from spmilp.runs.sweep import Rows
-from spmilp.runs.target import (
-    MEETS,
-    NOT_FOUND,
-    PROVEN,
-    Target,
-    conclusions,
-    look_for_smallest,
-)
+from spmilp.runs.target import MEETS, NOT_FOUND, PROVEN, Target, conclusions, look_for_smallest
 
 KIB = 1024
 

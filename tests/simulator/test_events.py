@@ -31,6 +31,16 @@ def test_a_transfer_is_set_up_sends_and_arrives() -> None:
     assert times(events) == {0: (0.0, 22.0), 1: (22.0, 23.0)}
 
 
+def test_a_pipelined_list_goes_on_when_all_is_sent_and_its_signals_come_in_order() -> None:
+    sends = send(0, 80, 5.0, 7.0), send(1, 8, 1.0, 1.0), send(2, 8)
+    first, second, third = (each._replace(pipelined=True) for each in sends)
+    channel = [first, Signal(0), second, Signal(0), Wait(0, 1), third]
+    events = run_of(channel, [Wait(0, 2), Work(3, 4.0)])
+    # The second arrives before the first, for which its signal waits.
+    assert times(events) == {0: (0.0, 22.0), 1: (15.0, 18.0), 2: (22.0, 23.0), 3: (22.0, 26.0)}
+    assert events.activities[3].after is events.activities[2].after is events.activities[0]
+
+
 def test_latency_and_set_up_hold_no_link() -> None:
     # The second has the link for itself while the first is set up, and after it has sent all.
     events = run_of([send(0, 80, setup=10.0, latency=100.0)], [send(1, 160)])

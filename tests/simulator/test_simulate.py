@@ -1,11 +1,15 @@
 """Plans simulated: in their own order, as soon as they may, on links that are shared."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from commands.helpers import with_latency
 from commands.small import load_run_store
+from spmilp.checker.values.replay import replay
 from spmilp.errors import ArgumentError
 from spmilp.pipeline import solve
 from spmilp.result import Result, read
@@ -34,14 +38,29 @@ def test_everything_starts_as_soon_as_what_it_waits_for_has_ended() -> None:
     assert [*rows["late"]] == [-8.0, -8.0, 0.0, 0.0, -8.0, -8.0]
 
 
-def test_the_chain_accounts_for_every_cycle(result: Result) -> None:
-    exact = result.simulate().exact
+@pytest.mark.parametrize("pipelined", [False, True])
+def test_nobody_idles_and_numbers_do_not_depend_on_how_long_anything_takes(
+    result: Result, pipelined: bool
+) -> None:
+    assert result.plan is not None
+    assert result.origin is not None
+    problem = with_latency(result.problem, latency=40, pipelined=pipelined)
+    tasks = [
+        replace(each, end=each.start + 1 + 37 * each.task % 900) for each in result.plan.placements
+    ]
+    found = simulate(problem, replace(result.plan, placements=tuple(tasks)))
+    cycles = found.exact.cycles()
+    assert sum(cycles.values()) == pytest.approx(found.exact.makespan)
+    assert min(cycles.values()) >= 0
+    for one in found.exact.activities:
+        assert one.after is None or one.start in (one.after.sent, one.after.end)
 
-    assert sum(exact.cycles().values()) == pytest.approx(exact.makespan)
-    assert exact.cycles()["sharing"] >= 0
-    ends = [one.after.end for one in exact.activities if one.after is not None]
-    starts = [one.start for one in exact.activities if one.after is not None]
-    assert starts == pytest.approx(ends), "nobody idles behind what it waits for"
+    network = result.origin.network
+    shapes = {name: network.tensors[name].shape for name in network.inputs}
+    inputs = {name: np.ones(shape, np.float32) for name, shape in shapes.items()}
+    expected = replay(problem, result.plan, network, inputs)
+    for name, values in replay(problem, found.timed_plan(), network, inputs).items():
+        np.testing.assert_array_equal(values, expected[name])
 
 
 def test_jitter_varies_makespans_and_is_the_same_each_time(result: Result) -> None:
@@ -49,12 +68,16 @@ def test_jitter_varies_makespans_and_is_the_same_each_time(result: Result) -> No
 
     assert found.makespans == again.makespans
     assert len(set(found.makespans)) == 5
+    assert sum(int(line.split()[-1]) for line in found.lines()[-10:]) == 5, "the histogram"
     assert 0.85 * found.exact.makespan < found.makespans[0]
     assert found.makespans[-1] < 1.25 * found.exact.makespan
 
 
 def test_no_seed_without_jitter_and_no_jitter_of_all(result: Result) -> None:
     assert result.simulate(seeds=2).makespans == (result.simulate().exact.makespan,) * 2
+    assert f"{round(result.simulate().exact.makespan):,} cycles" in str(result)
+    delays = result.explain().data["delays"]
+    assert delays == result.simulate().delays() != []
     with pytest.raises(ArgumentError, match=r"jitter: 1, expected at least 0 and less than 1"):
         result.simulate(jitter=1.0)
 
@@ -68,8 +91,7 @@ def test_the_command_says_by_when_all_has_ended(run: Run, tiny: Path, tmp_path: 
     assert found.json["planned"] == read(tiny).makespan
     assert found.json["simulated"] == pytest.approx(sum(found.json["chain"].values()))
     assert len(found.json["makespans"]) == 3
-    slices = [
-        e for e in json.loads((tmp_path / "t.json").read_text())["traceEvents"] if e["ph"] == "X"
-    ]
-    assert max(e["ts"] + e["dur"] for e in slices) == round(found.json["simulated"])
+    events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+    last = max(e["ts"] + e.get("dur", 0) for e in events if e["ph"] in "Xe")
+    assert last == round(found.json["simulated"])
     assert f"planned {found.json['planned']:,}" in run("simulate", tiny).out

@@ -110,7 +110,8 @@ class Script:
         self.transfers.append(
             Transfer(
                 index=len(self.transfers), slice=slice_, source=source, destinations=(target,),
-                engine=0, channel=0, start=self.now, end=self.now + 10, route=(0,),
+                engine=0, channel=0, start=self.now, sent=self.now + 8, end=self.now + 10,
+                route=(0,),
             )
         )  # fmt: skip
         self.now += 10

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper, parser, save
 
 from spmilp.checker.values.compare import compare, reference_outputs
 from spmilp.checker.values.inputs import random_inputs, read_values
@@ -16,6 +15,7 @@ from spmilp.checker.values.nodes import compare_nodes
 from spmilp.checker.values.state import ValuesError
 from spmilp.errors import FileError
 from spmilp.frontend.graph import Group, Network, Operator, Quantisation, Scale, Tensor
+from tests.frontend.running import model_of, saved
 from values.small_network import NETWORK
 
 
@@ -175,7 +175,7 @@ def test_no_random_divisor_is_zero_and_no_index_out_of_range() -> None:
 
 def shares(text: str, inputs: dict[str, Any], computed: dict[str, Any]) -> list[float]:
     """Return of each result how far it is from its node's, as a share of what is allowed."""
-    model = parser.parse_model(f'<ir_version: 9, opset_import: ["": 18]> few {text}')
+    model = model_of(f"few {text}")
     given = {name: (array, np.ones(array.shape, np.bool_)) for name, array in computed.items()}
     return [one.share for one in compare_nodes(model, inputs, given)]
 
@@ -278,30 +278,24 @@ def test_a_damaged_file_is_refused_or_holds_what_its_checksum_says(
             read_values(tmp_path / "in.npz", NETWORK)
 
 
+def written(text: str, folder: Path, opset: int = 18) -> Path:
+    model = model_of(f"few {text}", opset)
+    model.ir_version = 3 if opset < 7 else 9
+    return saved(folder, model)
+
+
 def test_the_reference_is_the_models_own_output(tmp_path: Path) -> None:
-    graph = helper.make_graph(
-        [helper.make_node("Add", ["x", "x"], ["z"])],
-        "twice",
-        [
-            helper.make_tensor_value_info("x", TensorProto.FLOAT, [3]),
-            helper.make_tensor_value_info("unused", TensorProto.INT64, ["n"]),
-        ],
-        [helper.make_tensor_value_info("z", TensorProto.FLOAT, [3])],
-    )
-    opset = helper.make_opsetid("", 20)
-    save(helper.make_model(graph, opset_imports=[opset], ir_version=9), tmp_path / "twice.onnx")
-    found = reference_outputs(tmp_path / "twice.onnx", {"x": np.ones(3, dtype=np.float32)})
+    text = "(float[3] x, int64[n] unused) => (float[3] z) { z = Add(x, x) }"
+    found = reference_outputs(written(text, tmp_path), {"x": np.ones(3, dtype=np.float32)})
     np.testing.assert_array_equal(found["z"], [2, 2, 2])
 
 
 def test_where_onnxruntime_has_no_kernel_onnx_s_reference_takes_its_place(tmp_path: Path) -> None:
-    text = (
-        '<ir_version: 3, opset_import: ["" : 6]> g (float[1,2,3] x, float[2] a) => (float[1,2,3] y)'
-    )
-    save(parser.parse_model(f"{text} {{ y = PRelu(x, a) }}"), tmp_path / "old.onnx")
+    text = "(float[1,2,3] x, float[2] a) => (float[1,2,3] y) { y = PRelu(x, a) }"
+    old = written(text, tmp_path, opset=6)
     given = {"x": np.full((1, 2, 3), -1, np.float32), "a": np.array([2, 3], np.float32)}
     with pytest.warns(UserWarning, match="ONNX's reference instead of onnxruntime"):
-        found = reference_outputs(tmp_path / "old.onnx", given)
+        found = reference_outputs(old, given)
     np.testing.assert_array_equal(found["y"], [[[-2] * 3, [-3] * 3]])
 
 
@@ -313,14 +307,8 @@ def test_a_model_that_cannot_be_run_is_an_error_of_the_file(tmp_path: Path) -> N
 
 def test_sums_of_the_largest_products_of_bytes_are_not_cut_off(tmp_path: Path) -> None:
     """Not even on x86 processors without an instruction for them."""
-    graph = helper.make_graph(
-        [helper.make_node("MatMulInteger", ["x", "w"], ["y"])],
-        "product",
-        [helper.make_tensor_value_info("x", TensorProto.UINT8, [1, 8])],
-        [helper.make_tensor_value_info("y", TensorProto.INT32, [1, 2])],
-        [helper.make_tensor("w", TensorProto.INT8, [8, 2], [127] * 16)],
-    )
-    opset = helper.make_opsetid("", 17)
-    save(helper.make_model(graph, opset_imports=[opset], ir_version=8), tmp_path / "product.onnx")
-    found = reference_outputs(tmp_path / "product.onnx", {"x": np.full((1, 8), 255, np.uint8)})
+    weights = ", ".join(["127"] * 16)
+    text = f"(uint8[1,8] x) => (int32[1,2] y) <int8[8,2] w = {{{weights}}}>"
+    product = written(f"{text} {{ y = MatMulInteger(x, w) }}", tmp_path)
+    found = reference_outputs(product, {"x": np.full((1, 8), 255, np.uint8)})
     assert found["y"].tolist() == [[8 * 255 * 127] * 2]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import onnx
@@ -27,6 +27,9 @@ from tests.values.test_lowered_networks import cut
 from values.sequential import MACHINE, sequential_plan
 
 pytestmark = pytest.mark.full
+
+
+RandomNetwork: TypeAlias = Callable[[int], onnx.ModelProto]
 
 
 class Maker:
@@ -203,9 +206,7 @@ def replayed(one: Planned, seed: int = 0) -> tuple[Difference, ...]:
 
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("network", [cancelling, tying])
-def test_a_sound_plan_raises_no_alarm(
-    network: Callable[[int], onnx.ModelProto], seed: int, tmp_path: Path
-) -> None:
+def test_a_sound_plan_raises_no_alarm(network: RandomNetwork, seed: int, tmp_path: Path) -> None:
     for one in replayed(planned(tmp_path, network(seed), seed), seed):
         assert one.within, one.why
         assert one.allowed is None
@@ -298,7 +299,7 @@ def moved_up(operator: Operator) -> Operator:
     return replace(operator, attributes={**operator.attributes, "pads": pads})
 
 
-ERRORS: dict[str, tuple[Callable[[int], onnx.ModelProto], Plant]] = {
+ERRORS: dict[str, tuple[RandomNetwork, Plant]] = {
     "scale of the neighbour channel, integers": (tying, planting(["Conv"], neighbours_scale)),
     "scale of the neighbour channel, floats": (cancelling, neighbours_weights),
     "zero point": (tying, planting(["Add", "Mul", "MaxPool"], zero_point_off_by_one)),
@@ -329,10 +330,7 @@ def test_an_error_of_an_operator_is_found_by_its_name(
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("network", [cancelling, tying, equal])
 def test_an_argmax_that_is_off_by_one_is_found(
-    network: Callable[[int], onnx.ModelProto],
-    seed: int,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    network: RandomNetwork, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def off_by_one(call: Call) -> Any:
         values = registry.compute(call)
@@ -364,7 +362,7 @@ def found(one: Planned) -> str:
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("network", [cancelling, tying])
 def test_a_halo_that_is_short_by_one_is_found_by_the_tasks_name(
-    network: Callable[[int], onnx.ModelProto], seed: int, tmp_path: Path
+    network: RandomNetwork, seed: int, tmp_path: Path
 ) -> None:
     sound, task, read, axis = next(
         (sound, task, read, axis)
@@ -387,10 +385,7 @@ def test_a_halo_that_is_short_by_one_is_found_by_the_tasks_name(
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("network", [cancelling, tying])
 def test_an_address_that_is_off_by_one_alignment_is_found_by_the_tasks_name(
-    network: Callable[[int], onnx.ModelProto],
-    seed: int,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    network: RandomNetwork, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sound = planned(tmp_path, network(seed), seed)
     problem, random = sound.problem, np.random.default_rng(seed)
@@ -417,10 +412,7 @@ def test_an_address_that_is_off_by_one_alignment_is_found_by_the_tasks_name(
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("network", [cancelling, tying])
 def test_a_stale_tile_is_found_by_the_name_of_a_task(
-    network: Callable[[int], onnx.ModelProto],
-    seed: int,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    network: RandomNetwork, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where a tile should be written, the one of the same size before it is left."""
     sound = planned(tmp_path, network(seed), seed)

@@ -14,7 +14,7 @@ from spmilp.frontend.regions import splittable_axes
 from spmilp.lowering.groups import reduction_length
 from spmilp.lowering.lower import lower
 from spmilp.lowering.tiling import Tiling
-from tests.values.whole_networks import compute_network
+from tests.frontend.running import network_values
 from values.sequential import MACHINE, channels_last, sequential_plan
 
 pytestmark = pytest.mark.full
@@ -69,7 +69,7 @@ def test_a_lowered_model_replays_to_what_onnxruntime_computes(
 def test_tiles_of_integer_networks_change_no_bit(model: str) -> None:
     network = load_network(MODELS / f"{model}.onnx")
     inputs = random_inputs(network, seed=0)
-    whole = compute_network(network, inputs)
+    whole = network_values(network, inputs)
     problem = lower(network, MACHINE, cut(network, 4, 2))
     outputs = replay(problem, sequential_plan(problem), network, inputs)
     for name, values in outputs.items():

@@ -12,7 +12,7 @@ from spmilp.errors import ExitCode
 from spmilp.frontend.graph import Network
 from spmilp.plan.plan import Plan, Residency
 from spmilp.problem.problem import BufferKind, Problem
-from tests.values.whole_networks import compute_network
+from tests.frontend.running import network_values
 from values.sequential import SPM, Script
 from values.small_network import (
     NETWORK,
@@ -32,7 +32,7 @@ from values.small_network import (
 PROBLEM = two_strips()
 PLAN = script_of_two_strips(PROBLEM).plan()
 INPUTS = some_inputs()
-EXPECTED = compute_network(NETWORK, INPUTS)["z"]
+EXPECTED = network_values(NETWORK, INPUTS)["z"]
 
 
 def outputs(problem: Problem = PROBLEM, plan: Plan = PLAN, network: Network = NETWORK) -> Any:
@@ -111,12 +111,13 @@ def test_a_source_that_is_overwritten_during_its_transfer_is_caught() -> None:
     store = next(one for one in PLAN.transfers if one.slice == 5)
     rows = next(one for one in PLAN.transfers if one.slice == 1)
     transfers = list(PLAN.transfers)
-    transfers[store.index] = replace(store, end=rows.end)
-    plan = changed(
-        replace(PLAN, transfers=tuple(transfers)),
-        PLAN.residencies[rows.destinations[0]],
-        offset=PLAN.residencies[store.source].offset,
+    late = changed(
+        PLAN, PLAN.residencies[rows.destinations[0]], offset=PLAN.residencies[store.source].offset
     )
+    transfers[store.index] = replace(store, end=rows.end)
+    assert outputs(plan=replace(late, transfers=tuple(transfers))) is not None, "all is sent"
+    transfers[store.index] = replace(store, sent=rows.end, end=rows.end)
+    plan = replace(late, transfers=tuple(transfers))
     with pytest.raises(ReplayError, match=r"transfer 3 of z5 reads .* 48 of 48 B changed while"):
         outputs(plan=plan)
 
@@ -164,7 +165,7 @@ def test_partial_sums_are_added_in_place() -> None:
     (result,) = script.run(1, reads, {5: script.residencies[first].offset})
     script.store(5, result)
     found = replay(problem, script.plan(), network, INPUTS)["y"]
-    np.testing.assert_allclose(found, compute_network(network, INPUTS)["y"], rtol=1e-5)
+    np.testing.assert_allclose(found, network_values(network, INPUTS)["y"], rtol=1e-5)
 
 
 def test_buffers_may_lie_in_another_order_of_axes() -> None:

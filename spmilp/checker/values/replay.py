@@ -6,7 +6,8 @@ given for that tile: an overlap, a too-early read, a stale or lost value is an e
 rules overlook it.
 
 While a task or transfer runs, the bytes that it fills are destroyed (unless they may be those of an
-operand) and the bytes that it reads must not change. A residency's bytes are destroyed at its end.
+operand); what it reads must not change, of a transfer until all is sent. A residency's bytes are
+destroyed at its end.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -175,13 +176,14 @@ class Step(IntEnum):
 class _Activity:
     """A task, or a transfer, which has no ``task``.
 
-    Sources are the slices that it reads, and where; targets the residencies that it fills.
-    ``kept`` are positions of the sources whose bytes may be, and are, those of a target;
-    ``values`` are those of its sources while it runs, then of its targets.
+    Sources are the slices that it reads until cycle ``sent``, and where; targets the residencies
+    that it fills. ``kept`` are positions of the sources whose bytes may be, and are, those of a
+    target; ``values`` are those of its sources while it runs, then of its targets.
     """
 
     name: str
     start: Cycles
+    sent: Cycles
     end: Cycles
     sources: list[tuple[SliceIdx, ResidencyIdx]]
     targets: tuple[ResidencyIdx, ...]
@@ -196,6 +198,7 @@ def _activities(problem: Problem, plan: Plan) -> Iterator[_Activity]:
         yield _Activity(
             name=f"task {task.name}",
             start=placement.start,
+            sent=placement.end,
             end=placement.end,
             sources=list(zip(task.reads, placement.reads, strict=True)),
             targets=placement.writes,
@@ -208,6 +211,7 @@ def _activities(problem: Problem, plan: Plan) -> Iterator[_Activity]:
         yield _Activity(
             name=f"transfer {move.index} of {buffer.name}",
             start=move.start,
+            sent=move.sent,
             end=move.end,
             sources=[(move.slice, move.source)],
             targets=move.destinations,
@@ -273,7 +277,7 @@ class _Run:
         found = [(each.end, Step.RELEASE, each.index) for each in self.plan.residencies]
         for number, each in enumerate(self._activities):
             found.append((each.start, Step.START, number))
-            found += [(each.end, step, number) for step in (Step.FINISH, Step.DELIVER)]
+            found += [(each.sent, Step.FINISH, number), (each.end, Step.DELIVER, number)]
         return sorted(found)
 
     def happen(self, cycle: Cycles, step: Step, index: int) -> None:

@@ -27,21 +27,17 @@ from spmilp.frontend.cleanup.constants import (
     mark_shape_only,
 )
 from spmilp.frontend.cleanup.control import refuse_unknown_control_flow, unroll_loops
+from spmilp.frontend.cleanup.few_bits import expand_few_bits, widen_four_bits
 from spmilp.frontend.cleanup.nodes import (
     MALFORMED,
     Builder,
     first_line,
+    is_used,
     mark_origins,
     noting_what_is_malformed,
     quiet_libraries,
     set_reason,
 )
-from spmilp.frontend.cleanup.quantisation import (
-    expand_qlinear,
-    expand_run_time_scales,
-    widen_four_bits,
-)
-from spmilp.frontend.cleanup.recurrent import unroll_recurrences
 from spmilp.frontend.operators.elementwise import Elementwise, Quantise
 from spmilp.frontend.operators.resize import SIMPLE
 from spmilp.frontend.passes import DEFAULT_PASSES, Passes
@@ -53,12 +49,15 @@ BODIES = "spmilp.bodies"
 """The domain of ONNX's own function bodies until they are in their nodes' places."""
 
 
-def expand_functions(model: ir.Model, known: Collection[str] | None = None) -> bool:
+def expand_functions(
+    model: ir.Model, known: Collection[str] | None = None, *, is_folded: bool = True
+) -> bool:
     """Put bodies in place of operators that have one; say whether there were any.
 
-    These are the bodies of :mod:`~spmilp.frontend.cleanup.bodies` and, with ``known``, ONNX's own
-    of operators that are not in it. Shapes must have been inferred: some bodies depend on them.
-    What a body consists of may have one itself, but often can be folded first.
+    These are the bodies of :mod:`~spmilp.frontend.cleanup.bodies` (some only once
+    constants are folded) and, with ``known``, ONNX's own of operators that are not in it.
+    Shapes must have been inferred: some bodies depend on them. What a body consists of may have one
+    itself, but often can be folded first.
     """
     foreign = [
         node
@@ -66,24 +65,23 @@ def expand_functions(model: ir.Model, known: Collection[str] | None = None) -> b
         if known is not None
         and node.domain == ""
         and node.op_type != "Range"
-        and (node.op_type not in known or PER_GROUP in node.metadata_props or _gives_more(node))
+        and (
+            node.op_type not in known
+            or PER_GROUP in node.metadata_props
+            or any(map(is_used, node.outputs[1:]))
+        )
     ]
     if foreign:
         # A body refers to attributes by name; who puts it in place does not know their defaults.
         passes.AddDefaultAttributesPass()(model)
     for node in list(model.graph):
         with noting_what_is_malformed(node):
-            body = written_body(node)
+            body = written_body(node, is_folded=is_folded)
             if body is None and node in foreign:
                 body = _own_body(node, model.graph.opset_imports[""])
             if body is not None:
                 _call(model, node, body)
     return bool(passes.InlinePass()(model).modified)
-
-
-def _gives_more(node: ir.Node) -> bool:
-    """Return whether more of a node is used than its first output."""
-    return any(value.uses() or value.is_graph_output() for value in node.outputs[1:])
 
 
 def _own_body(node: ir.Node, version: int) -> onnx.FunctionProto | None:
@@ -117,7 +115,7 @@ def _call(model: ir.Model, node: ir.Node, body: onnx.FunctionProto) -> None:
     del body.output[len(node.outputs) :]
     function: ir.Function = ir.from_proto(body)  # type: ignore[assignment]
     model.functions[function.identifier()] = function
-    node.domain, node.op_type = BODIES, body.name
+    node.domain, node.op_type, node.name = BODIES, body.name, None
     model.graph.opset_imports[BODIES] = 1
 
 
@@ -197,7 +195,7 @@ def clean_up(
             declared = forget_types(model)
             infer_shapes(model)
             refuse_other_types(model, declared)
-            while expand_functions(model):
+            while expand_functions(model, is_folded=False):
                 infer_shapes(model)
             mark_filled_weights(model)
             fold_shapes(model)
@@ -207,12 +205,9 @@ def clean_up(
                 infer_shapes(model)
                 fold_constants(model, chosen)
                 fold_shapes(model)
-            if expand_qlinear(model):
-                infer_shapes(model)
             widen_four_bits(model)
-            if expand_run_time_scales(model):
+            if expand_few_bits(model):
                 infer_shapes(model)
-            unroll_recurrences(model)
             is_expanded = True
             while is_expanded:
                 is_expanded = unroll_loops(model) or expand_functions(model, known)

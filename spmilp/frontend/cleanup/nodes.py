@@ -18,6 +18,11 @@ def name_of(node: ir.Node) -> str:
     return node.name or next((value.name for value in node.outputs if value.name), node.op_type)
 
 
+def is_used(value: ir.Value) -> bool:
+    """Return whether anything reads a value."""
+    return bool(value.uses()) or value.is_graph_output()
+
+
 KEY = "spmilp.reason"
 
 
@@ -127,26 +132,11 @@ class Builder:
         """Add a constant of one axis."""
         return self.constant(np.array(values, dtype=np.int64), "integers")
 
-    def number(self, value: float) -> ir.Value:
-        """Add a constant of type float."""
-        return self.constant(np.array(value, dtype=np.float32), "number")
-
-    def part(self, value: ir.Value, axis: int, start: int, stop: int) -> ir.Value:
-        """Return the elements ``[start, stop)`` along one axis."""
-        bounds = [self.integers(start), self.integers(stop), self.integers(axis)]
-        return self.op("Slice", [value, *bounds])
-
     def at(self, value: ir.Value, axis: int, index: int) -> ir.Value:
         """Return one position along an axis, without the axis."""
-        part = self.part(value, axis, index, index + 1)
-        return self.op("Squeeze", [part, self.integers(axis)])
-
-    def add(self, value: ir.Value, *others: ir.Value | None) -> ir.Value:
-        """Add what is there of ``others``."""
-        for other in others:
-            if other is not None:
-                value = self.op("Add", [value, other])
-        return value
+        along = self.integers(axis)
+        part = self.op("Slice", [value, self.integers(index), self.integers(index + 1), along])
+        return self.op("Squeeze", [part, along])
 
 
 @contextmanager

@@ -65,16 +65,12 @@ BINARY: Mapping[str, int] = {
 }
 """Kinds with two inputs: element operations per output element."""
 
-TERNARY: Mapping[str, int] = {"Where": 2}
-"""Kinds with three inputs: element operations per output element."""
-
 VARIADIC = frozenset({"Max", "Mean", "Min", "Sum"})
 """Kinds with any number of inputs: one operation per output element and further input."""
 
+INPUTS = {**dict.fromkeys(UNARY, 1), **dict.fromkeys(BINARY, 2), "Where": 3}
 
-INPUTS = {kind: n for n, kinds in enumerate((UNARY, BINARY, TERNARY), start=1) for kind in kinds}
-
-EACH: Mapping[str, int] = {**UNARY, **BINARY, **TERNARY}
+EACH: Mapping[str, int] = {**UNARY, **BINARY, "Where": 2}
 """Element operations per output element of kinds with one to three inputs."""
 
 

@@ -95,10 +95,7 @@ class Geometry(ABC):
     reduction
         Length of the reduction that tasks may split into partial sums; 1 if there is none.
 
-    Raises
-    ------
-    ValueError
-        If the operator cannot be lowered with these inputs; the message is the reason.
+    A ``ValueError`` says why the operator cannot be lowered with these inputs.
     """
 
     kinds: ClassVar[frozenset[str]]
@@ -116,11 +113,6 @@ class Geometry(ABC):
         self.dtypes = tuple(None if tensor is None else tensor.dtype for tensor in inputs)
         self.inputs = tuple(None if tensor is None else tensor.shape for tensor in inputs)
         self.shape = self.prepare(*self.inputs[: self.needs])
-
-    @property
-    def tiled_axes(self) -> tuple[bool, ...]:
-        """For each axis of the output, whether tiles may split it."""
-        return tuple(axis not in self.untiled for axis in range(len(self.shape)))
 
     @abstractmethod
     def reads(self, box: Box, part: Part = None) -> Reads:

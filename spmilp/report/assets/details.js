@@ -29,9 +29,9 @@ class Details {
   }
 
   ofActivity(activity) {
-    const {model} = this, start = model.start(activity), end = model.end(activity);
+    const {model} = this, start = model.start(activity);
     const facts = model.isTask(activity) ? this.factsOfTask(activity) : this.factsOfTransfer(activity - model.count);
-    facts.push(["cycles", `[${exact(start)}, ${exact(end)}): ${exact(end - start)}`]);
+    facts.push(["cycles", model.cycles(activity)]);
     return [...this.steps(activity), element("h3", {}, model.name(activity)), this.facts(facts),
       element("h4", {}, `Why it starts at ${exact(start)}`), this.why(activity),
       ...this.placed(model.isTask(activity) ? "Reads" : "From", model.reads(activity)),

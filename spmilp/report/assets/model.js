@@ -33,6 +33,15 @@ class Model {
   end(activity) {
     return this.isTask(activity) ? this.tasks.end[activity] : this.transfers.end[activity - this.count];
   }
+  // The cycles of a transfer's bytes, between its set-up and its latency; all those of a task.
+  sends(activity) {
+    return this.isTask(activity) ? [this.start(activity), this.end(activity)] : this.transfers.sends[activity - this.count];
+  }
+  cycles(activity) {
+    const start = this.start(activity), end = this.end(activity), [from, until] = this.sends(activity);
+    const parts = `: ${exact(from - start)} set-up, ${exact(until - from)} bytes, ${exact(end - until)} latency`;
+    return `[${exact(start)}, ${exact(end)}): ${exact(end - start)} cycles${this.isTask(activity) ? "" : parts}`;
+  }
   part(activity) { return this.isTask(activity) ? 0 : this.transfers.part[activity - this.count]; }
   reads(activity) {
     return this.isTask(activity) ? this.tasks.reads[activity] : [this.transfers.source[activity - this.count]];
@@ -135,9 +144,9 @@ class Model {
     if (row.levels) return row.levels;
     const changes = new Map(), full = this.link_rates[row.link];
     for (const activity of row.items) {
-      const held = this.transfers.held[activity - this.count];
-      changes.set(this.start(activity), (changes.get(this.start(activity)) ?? 0) + held);
-      changes.set(this.end(activity), (changes.get(this.end(activity)) ?? 0) - held);
+      const held = this.transfers.held[activity - this.count], [from, until] = this.sends(activity);
+      changes.set(from, (changes.get(from) ?? 0) + held);
+      changes.set(until, (changes.get(until) ?? 0) - held);
     }
     let level = 0;
     row.levels = [...changes].sort((a, b) => a[0] - b[0])

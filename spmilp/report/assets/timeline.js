@@ -80,12 +80,13 @@ class Timeline {
     else this.drawBars(to, row, top);
   }
 
-  // The first item of a row that may end after a cycle; starts and ends have the same order.
+  // The first item of a row that may end after a cycle; of latencies a later one may end earlier.
   first(row, cycle) {
-    let low = 0, high = row.items.length;
+    let low = 0, high = row.items.length, latest = 0;
+    row.ended ??= row.items.map(each => latest = Math.max(latest, this.model.end(each)));
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (this.model.end(row.items[middle]) <= cycle) low = middle + 1; else high = middle;
+      if (row.ended[middle] <= cycle) low = middle + 1; else high = middle;
     }
     return low;
   }
@@ -96,23 +97,28 @@ class Timeline {
     for (let place = this.first(row, view.from); place < row.items.length; place++) {
       const activity = row.items[place], start = model.start(activity);
       if (start >= view.to) break;
-      const left = Math.max(view.x(start, width), GUTTER), right = view.x(model.end(activity), width);
-      if (right < painted + 0.4) continue;
-      const wide = Math.max(right - left, 0.8);
+      const [left, from, until, right] = [start, ...model.sends(activity), model.end(activity)]
+        .map(cycle => Math.max(view.x(cycle, width), GUTTER));
+      if (right < Math.max(painted + 0.4, GUTTER + 0.01)) continue;
+      const wide = Math.max(until - left, 0.8), dim = this.isDim(activity) ? 0.18 : 1;
       painted = left + wide;
-      to.globalAlpha = this.isDim(activity) ? 0.18 : 1;
       to.fillStyle = model.isTask(activity) ? filling(to, model, model.tasks.operator[activity])
         : model.colours.parts[model.part(activity)];
-      to.fillRect(left, top + 1, wide, high);
+      // Set-up and latency are paler than bytes.
+      to.globalAlpha = 0.35 * dim;
+      to.fillRect(left, top + 1, from - left, high);
+      to.fillRect(until, top + 1, right - until, high);
+      to.globalAlpha = dim;
+      to.fillRect(from, top + 1, until > GUTTER ? Math.max(until - from, 0.8) : 0, high);
       if (wide > 4) {
         to.fillStyle = "rgba(0,0,0,.45)";
         to.fillRect(left, top + 1, 0.7, high);
       }
-      if (wide > 34 && high >= 11) {
+      if (until - from > 34 && high >= 11) {
         to.fillStyle = model.isTask(activity) || model.part(activity) === 3 ? "#000" : "#fff";
         to.textAlign = "left";
         const text = model.isTask(activity) ? model.name(activity) : model.sliceName(model.transfers.slice[activity - model.count]);
-        to.fillText(cut(to, text, wide - 8), left + 4, top + this.tall / 2 + 0.5);
+        to.fillText(cut(to, text, until - from - 8), from + 4, top + this.tall / 2 + 0.5);
       }
     }
     to.globalAlpha = 1;
@@ -213,18 +219,18 @@ class Timeline {
       const activity = line.row.items[place], start = model.start(activity), end = model.end(activity);
       if (start > cycle + near) break;
       const off = cycle < start ? start - cycle : cycle >= end ? cycle - end : 0;
-      if (off <= near && off < distance) { best = activity; distance = off; }
+      if (off <= near && off <= distance) { best = activity; distance = off; }
     }
     return best === null ? null : {activity: best, row: line.row};
   }
 
   describe(found) {
     if (!found) return null;
-    const {model} = this, {activity} = found, start = model.start(activity), end = model.end(activity);
+    const {model} = this, {activity} = found;
     const lines = [model.name(activity)];
     if (model.isTask(activity)) lines.push(`${model.operators[model.tasks.operator[activity]]} on ${model.where(activity)}`);
     else lines.push(`${model.words.parts[model.part(activity)]}: ${bytes(model.slices.bytes[model.transfers.slice[activity - model.count]])} by ${model.where(activity)}`);
-    lines.push(`[${exact(start)}, ${exact(end)}): ${exact(end - start)} cycles`);
+    lines.push(model.cycles(activity));
     if (model.placeInChain.has(activity)) lines.push("on the critical chain");
     return lines;
   }

@@ -155,7 +155,7 @@ MORE: dict[str, Callable[[], Pair]] = {
             "mlp-8t-4c-bus-shared4-tight-compute",
             "residual-8t-2c-crossbar-verytight-balanced",
             "residual-6t-1c-tight-balanced",
-            "attention-28t-4c-crossbar-vector-ample-compute",
+            "attention-32t-4c-crossbar-vector-ample-compute",
             "mlp-24t-4c-ring-tight-balanced",
             "layers-36t-4c-2kinds",
         )

@@ -26,7 +26,8 @@ int spmilp_wait(uint32_t event, uint32_t count);
 /* Add 1 to the event. */
 void spmilp_signal(uint32_t event);
 
-/* Queue a transfer behind those before it on the channel; `shape` is constant. */
+/* Queue a transfer behind those before it on the channel: it begins when these have arrived or, if
+   the engine is pipelined, have been read. `shape` is constant. */
 void spmilp_dma_start(uint32_t channel, uint8_t *to, const uint8_t *from,
                       const spmilp_shape *shape);
 

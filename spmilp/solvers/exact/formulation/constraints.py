@@ -26,8 +26,8 @@ class _Branch(NamedTuple):
     """The part of a multicast to one of its members, if that joins."""
 
     joins: Literal
+    sent: Cycles
     latency: Cycles
-    moving: Cycles
     links: tuple[LinkIdx, ...]
     rate: Fraction
 
@@ -36,11 +36,11 @@ def _add_multicasts(variables: Variables) -> None:
     """Tie members to their roots, and lengthen the roots' transfers.
 
     A transfer with several destinations belongs to the residency in the lowest memory among these,
-    the *root*; the others are its *members*. It lasts ``set-up + greatest latency + most cycles of
-    moving``, for the rate of a multicast is the least of its routes' rates; it holds one channel,
-    and each link of the union of the routes once. Where the routes of one engine have different
-    rates, a multicast holds more than it needs in a model of plans: the root's own rate. In a
-    relaxation it holds the least.
+    the *root*; the others are its *members*. All is sent after ``set-up + most cycles of moving``,
+    for the rate of a multicast is the least of its routes' rates, and has arrived when the greatest
+    latency is over, too. It holds one channel, and each link of the union of the routes once. Where
+    the routes of one engine have different rates, a multicast holds more than it needs in a model
+    of plans: the root's own rate. In a relaxation it holds the least.
     """
     roots: dict[CandidateResidency, list[ResidencyVars]] = defaultdict(list)
     for member in variables.residencies.values():
@@ -88,28 +88,24 @@ def _lengthen(
     option: TransferOption,
     members: list[ResidencyVars],
 ) -> None:
-    """Let the transfer last as long as its longest part, and hold the links of all parts."""
+    """Let the transfer last as long as its longest part, and hold the links of all parts.
+
+    At least: what takes longer than it has to is shorter in the plan, which does no harm.
+    """
     model, key, taken = variables.model, root.key, root.options[option]
     branches = [
         _branch(variables.tables, option, member, member.roots[key])
         for member in members
         if option in dict(member.lifecycle.roots)[key]
     ]
-    if not branches:
-        model.add(root.valid == root.start + option.cycles).only_enforce_if(taken)
-        return
-    setup = option.cycles - option.latency - option.moving
-    longest = max(option.latency, *(one.latency for one in branches))
-    latency = model.new_int_var(option.latency, longest, f"{key} latency")
-    longest = max(option.moving, *(one.moving for one in branches))
-    moving = model.new_int_var(option.moving, longest, f"{key} moving")
-    model.add(root.valid == root.start + setup + latency + moving).only_enforce_if(taken)
-    if variables.structure.scope.relaxed:
+    model.add(root.sending >= option.sent).only_enforce_if(taken)
+    model.add(root.valid - root.sent >= option.cycles - option.sent).only_enforce_if(taken)
+    if branches and variables.structure.scope.relaxed:
         variables.least_rates[key, option] = min(option.rate, *(one.rate for one in branches))
     links: dict[LinkIdx, list[Literal]] = defaultdict(list)
     for one in branches:
-        model.add(latency >= one.latency).only_enforce_if(one.joins)
-        model.add(moving >= one.moving).only_enforce_if(one.joins)
+        model.add(root.sending >= one.sent).only_enforce_if(taken, one.joins)
+        model.add(root.valid - root.sent >= one.latency).only_enforce_if(taken, one.joins)
         for link in one.links:
             if link not in option.links:
                 links[link].append(one.joins)
@@ -135,9 +131,8 @@ def _branch(
     if route is None:
         return _Branch(joins, 0, 0, (), option.rate)
     engine = tables.machine.engines[option.engine]
-    cycles = transfer_cycles(engine, route, tables.problem.slices[member.key.slice].bytes)
-    moving = cycles - engine.setup - route.latency
-    return _Branch(joins, route.latency, moving, route.links, transfer_rate(engine, route))
+    takes = transfer_cycles(engine, route, tables.problem.slices[member.key.slice].bytes)
+    return _Branch(joins, takes.sent, route.latency, route.links, transfer_rate(engine, route))
 
 
 class _Held(NamedTuple):
@@ -161,6 +156,7 @@ def _cores_run_one_task_at_a_time(variables: Variables) -> None:
 def _add_engines_and_links(variables: Variables) -> None:
     """Never more transfers of an engine than channels, nor more on a link than its rate.
 
+    Links are held from the end of the set-up until all is sent, within the time of the channel.
     Channels are alike, so that their number is enough: intervals of which at most ``c`` overlap can
     be coloured with ``c`` colours.
     """
@@ -170,22 +166,21 @@ def _add_engines_and_links(variables: Variables) -> None:
     for key, residency in variables.residencies.items():
         by_engine = _grouped((option.engine, option) for option in residency.options)
         for engine, some in by_engine.items():
-            on_engine[engine].append(variables.transfer_by(key, some))
-        # Of each link, and how much of it they hold.
+            on_engine[engine].append(variables.on_channel(key, some))
+        # Of each link, how much of it they hold, and from when on.
         by_link = _grouped(
-            ((link, variables.rate(key, option)), option)
+            ((link, variables.rate(key, option), option.on_links), option)
             for option in residency.options
             for link in option.links
         )
-        for (link, rate), some in by_link.items():
+        for (link, rate, _), some in by_link.items():
             engines = frozenset(option.engine for option in some)
-            on_link[link].append(_Held(engines, variables.transfer_by(key, some), rate))
+            on_link[link].append(_Held(engines, variables.on_links(key, some), rate))
         for option in residency.options:
             rate = variables.rate(key, option)
             for link, literal in variables.extra_links.get((key, option), {}).items():
-                branch = model.new_optional_interval_var(
-                    residency.start, residency.cycles, residency.valid, literal, ""
-                )
+                begin, size = residency.start + option.on_links, residency.sending - option.on_links
+                branch = model.new_optional_interval_var(begin, size, residency.sent, literal, "")
                 on_link[link].append(_Held(frozenset([option.engine]), branch, rate))
     for engine, intervals in sorted(on_engine.items()):
         channels = tables.machine.engines[engine].channels
@@ -336,7 +331,7 @@ class Constraints:
     def _transfers_read_what_is_there(self) -> None:
         for residency in self._vars.residencies.values():
             for source, literal in residency.sources.items():
-                self._is_used(source, literal, residency.start, residency.valid)
+                self._is_used(source, literal, residency.start, residency.sent)
             for source, literal in residency.late_sources.items():
                 self._is_used(source, literal, residency.start, None)
 

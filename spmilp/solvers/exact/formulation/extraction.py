@@ -151,6 +151,8 @@ class _Move:
     source: CandidateResidency
     engine: EngineIdx
     start: Cycles
+    sent: Cycles
+    busy: Cycles
     end: Cycles
     route: tuple[LinkIdx, ...]
 
@@ -244,13 +246,15 @@ class _Extraction:
             if route is None:
                 continue
             size = self._problem.slices[root.slice].bytes
-            cycles = transfer_cycles(self._tables.machine.engines[engine], route, size)
+            takes = transfer_cycles(self._tables.machine.engines[engine], route, size)
             yield _Move(
                 targets=targets,
                 source=source,
                 engine=engine,
                 start=fill.start,
-                end=fill.start + cycles,
+                sent=fill.start + takes.sent,
+                busy=fill.start + takes.busy,
+                end=fill.start + takes.arrived,
                 route=route.links,
             )
 
@@ -268,7 +272,8 @@ class _Extraction:
             ends = (runs[task].end for task in self._tables.readers_of_any(key.slice))
             until[key] = max(until[key], *ends)
         for move in self._moves:
-            for key in (*move.targets, move.source):
+            until[move.source] = max(until[move.source], move.sent)
+            for key in move.targets:
                 until[key] = max(until[key], move.end)
         makespan = max([0, *(run.end for run in runs), *(move.end for move in self._moves)])
         for key in (*self._decisions.outputs, *self._decisions.lasting):
@@ -323,7 +328,7 @@ class _Extraction:
             )
 
     def _transfers(self) -> Iterator[Transfer]:
-        channels = least_free_numbers((move.engine, move.start, move.end) for move in self._moves)
+        channels = least_free_numbers((move.engine, move.start, move.busy) for move in self._moves)
         for index, (move, channel) in enumerate(zip(self._moves, channels, strict=True)):
             yield Transfer(
                 index=index,
@@ -333,6 +338,7 @@ class _Extraction:
                 engine=move.engine,
                 channel=channel,
                 start=move.start,
+                sent=move.sent,
                 end=move.end,
                 route=move.route,
             )

@@ -92,9 +92,9 @@ class TransferOption:
 
     Parameters
     ----------
-    latency, moving
-        Cycles of the route, and those in which bytes move; with the engine's set-up they add up to
-        ``cycles``.
+    on_links, sent, cycles
+        Cycles from its start: it holds its links from ``on_links`` until all is sent, and has
+        arrived after ``cycles``.
     rate
         Bytes per cycle that it holds on each of its links.
     traffic
@@ -106,13 +106,18 @@ class TransferOption:
     engine: EngineIdx
     source: MemoryIdx
     destination: MemoryIdx
+    on_links: Cycles
+    sent: Cycles
     cycles: Cycles
-    latency: Cycles
-    moving: Cycles
     links: tuple[LinkIdx, ...]
     rate: Fraction
     traffic: Bytes
     energy: Femtojoules
+
+    @property
+    def moving(self) -> Cycles:
+        """The cycles in which bytes move."""
+        return self.sent - self.on_links
 
 
 class TransferOptions:
@@ -196,7 +201,7 @@ class TransferOptions:
     ) -> TransferOption:
         machine = self._problem.machine
         engine = machine.engines[index]
-        cycles = transfer_cycles(engine, route, size)
+        takes = transfer_cycles(engine, route, size)
         memories = [machine.memories[memory] for memory in ends]
         drams = sum(memory.kind is MemoryKind.DRAM for memory in memories)
         per_byte = sum(memory.energy_per_byte or 0 for memory in memories)
@@ -205,9 +210,9 @@ class TransferOptions:
             engine=index,
             source=ends[0],
             destination=ends[1],
-            cycles=cycles,
-            latency=route.latency,
-            moving=cycles - engine.setup - route.latency,
+            on_links=takes.on_links,
+            sent=takes.sent,
+            cycles=takes.arrived,
             links=route.links,
             rate=transfer_rate(engine, route),
             traffic=size * drams,

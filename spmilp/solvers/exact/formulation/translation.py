@@ -162,10 +162,10 @@ class Hints:
         for (task, _), key in decisions.served.items():
             run, own = decisions.runs[task], self._own(key)
             ends[own] = max(ends[own], run.start if (task, key) in over else run.end)
-        for index, one in reading.key.items():
-            source = decisions.fills[one].source
-            if source is not None:
-                ends[self._own(source)] = max(ends[self._own(source)], reading.valid(index))
+        for move in self._plan.transfers:
+            if any(end in reading.key for end in move.destinations):
+                own = self._own(reading.key[move.source])
+                ends[own] = max(ends[own], move.sent)
         for key in decisions.outputs:
             ends[self._own(key)] = self._plan.claim.makespan
         return ends
@@ -182,6 +182,10 @@ class Hints:
             cycles = valid - start
         end = max(self._ends[key], valid)
         moved = root == key
+        sending = min((option.sent for option in variables.options), default=0)
+        filler = self._residencies[key].filled_by_transfer if fill is not None else None
+        if filler is not None:
+            sending = self._plan.transfers[filler].sent - start
         self._hint(variables.present, fill is not None)
         self._hint(variables.start, start)
         self._hint(variables.valid, valid)
@@ -190,6 +194,8 @@ class Hints:
             self._hint(self._vars.lengths.get(key, 0), end - start)
         self._hint(variables.moved, moved)
         self._hint(variables.cycles, cycles)
+        self._hint(variables.sending, sending)
+        self._hint(variables.sent, start + sending)
         self._hint_choice(variables.sources, source if moved else None)
         for option, literal in variables.options.items():
             way = None if fill is None or source is None else (source.memory, fill.engine)

@@ -23,6 +23,9 @@ Interval: TypeAlias = Any
 Choice: TypeAlias = tuple[CandidateResidency, TransferOption]
 """A residency with a transfer that may fill it."""
 
+Options: TypeAlias = frozenset[TransferOption]
+"""Some of the transfers that may fill a residency."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskVars:
@@ -66,7 +69,9 @@ class ResidencyVars:
     cycles
         How long it takes.
     transfer
-        Its interval, whichever it is; ``None`` without any.
+        Its interval until it has arrived, whichever it is; ``None`` without any.
+    sending, sent
+        The cycles from its start until all is sent, and when that is.
     roots
         The multicasts that fill it instead, by the residency to which their transfer belongs.
     """
@@ -82,6 +87,8 @@ class ResidencyVars:
     options: dict[TransferOption, Literal]
     cycles: Number
     transfer: Interval | None
+    sending: Number
+    sent: Number
     roots: dict[CandidateResidency, Literal]
 
     @property
@@ -153,8 +160,8 @@ class Variables:
         self.reads: dict[tuple[TaskIdx, int], ReadVars] = {
             key: self._read(key, servers) for key, servers in structure.servers.items()
         }
-        self._transfers: dict[tuple[CandidateResidency, frozenset[TransferOption]], Interval] = {}
-        self.unions: dict[tuple[CandidateResidency, frozenset[TransferOption]], Literal] = {}
+        self._intervals: dict[tuple[CandidateResidency, Options, Cycles, bool], Interval] = {}
+        self.unions: dict[tuple[CandidateResidency, Options], Literal] = {}
         self.lengths: dict[CandidateResidency, Number] = {}
         self.in_place: dict[tuple[TaskIdx, CandidateResidency, CandidateResidency], Literal] = {}
         self.offsets: dict[tuple[MemoryIdx, Item], Number] = {}
@@ -173,25 +180,52 @@ class Variables:
         """Return the bytes per cycle that a transfer holds on its links for certain."""
         return self.least_rates.get((key, option), option.rate)
 
-    def transfer_by(self, key: CandidateResidency, options: frozenset[TransferOption]) -> Interval:
-        """Return the interval of a residency's transfer, there if it is one of some options."""
+    def on_channel(self, key: CandidateResidency, options: Options) -> Interval:
+        """Return when a transfer holds its channel, if it is one of some options of an engine."""
+        engine = self.tables.machine.engines[next(iter(options)).engine]
+        return self._interval(key, options, 0, until_sent=engine.pipelined)
+
+    def on_links(self, key: CandidateResidency, options: Options) -> Interval:
+        """Return when a transfer holds a link, if it is one of some options of one rate on it."""
+        return self._interval(key, options, next(iter(options)).on_links, until_sent=True)
+
+    def _interval(
+        self, key: CandidateResidency, options: Options, begin: Cycles, *, until_sent: bool
+    ) -> Interval:
+        """Return an interval from some cycles after a transfer's start, there if it is an option.
+
+        Until all is sent, or until it has arrived.
+        """
+        residency = self.residencies[key]
+        until_sent = until_sent and residency.sent is not residency.valid
+        if not (begin or until_sent) and len(options) == len(residency.options):
+            return residency.transfer
+        named = key, options, begin, until_sent
+        if named not in self._intervals:
+            length, end = residency.cycles, residency.valid
+            if until_sent:
+                length, end = residency.sending, residency.sent
+            lengths = {option.sent if until_sent else option.cycles for option in options}
+            if len(lengths) == 1 and key not in self._roots:
+                length = lengths.pop()
+            begins, either = residency.start + begin, self._either(key, options)
+            self._intervals[named] = self.model.new_optional_interval_var(
+                begins, length - begin, end, either, f"{key} by {len(options)}"
+            )
+        return self._intervals[named]
+
+    def _either(self, key: CandidateResidency, options: Options) -> Literal:
+        """Return a literal that says whether a transfer is one of some options."""
         residency = self.residencies[key]
         if len(options) == len(residency.options):
-            return residency.transfer
-        if (key, options) not in self._transfers:
-            able = [taken for option, taken in residency.options.items() if option in options]
-            either = able[0]
-            if len(able) > 1:
-                either = self.literal(f"{key} by one of {len(options)}")
-                self.model.add(sum(able) == either)
-                self.unions[key, options] = either
-            lengths = {option.cycles for option in options}
-            is_fixed = len(lengths) == 1 and key not in self._roots
-            cycles = lengths.pop() if is_fixed else residency.cycles
-            self._transfers[key, options] = self.model.new_optional_interval_var(
-                residency.start, cycles, residency.valid, either, f"{key} by {len(options)}"
-            )
-        return self._transfers[key, options]
+            return residency.moved
+        able = [taken for option, taken in residency.options.items() if option in options]
+        if len(able) == 1:
+            return able[0]
+        if (key, options) not in self.unions:
+            either = self.unions[key, options] = self.literal(f"{key} by one of {len(options)}")
+            self.model.add(sum(able) == either)
+        return self.unions[key, options]
 
     def _task(self, task: TaskIdx) -> TaskVars:
         model, tables, name = self.model, self.tables, f"task{task}"
@@ -264,10 +298,15 @@ class Variables:
             option: moved if len(one.options) == 1 else self.literal(f"{name} by {option.engine}")
             for option in one.options
         }
-        cycles = self._cycles(name, one, is_root)
-        for option, literal in options.items():
-            if not is_root and not isinstance(cycles, int):
-                self.model.add(cycles == option.cycles).only_enforce_if(literal)
+        taken = options.items()
+        cycles = self._length(f"{name} cycles", [(o.cycles, t) for o, t in taken], is_root)
+        sending, sent = cycles, valid
+        if is_root or any(option.sent < option.cycles for option in options):
+            sending = self._length(f"{name} sending", [(o.sent, t) for o, t in taken], is_root)
+            sent = start + sending
+            if not isinstance(sending, int):
+                sent = self.cycle(f"{name} sent")
+                self.model.add(sent == start + sending).only_enforce_if(moved)
         return ResidencyVars(
             lifecycle=one,
             present=present,
@@ -282,6 +321,8 @@ class Variables:
             transfer=self.model.new_optional_interval_var(start, cycles, valid, moved, name)
             if options
             else None,
+            sending=sending,
+            sent=sent,
             roots={root: self.literal(f"{name} with {root}") for root, _ in one.roots},
         )
 
@@ -292,13 +333,16 @@ class Variables:
             return start + cycles.pop()
         return self.cycle(f"{name} valid")
 
-    def _cycles(self, name: str, one: Lifecycle, is_root: bool) -> Number:
+    def _length(self, name: str, taken: list[tuple[Cycles, Literal]], is_root: bool) -> Number:
         """Return how long a transfer takes; a multicast takes as long as all its members need."""
-        found = {option.cycles for option in one.options}
-        if len(found) <= 1 and not is_root:
-            return max(found, default=0)
-        longest = self.horizon if is_root else max(found)
-        return self.model.new_int_var(min(found, default=0), longest, f"{name} cycles")
+        lengths = {cycles for cycles, _ in taken}
+        if len(lengths) <= 1 and not is_root:
+            return max(lengths, default=0)
+        longest = max(self.horizon, *lengths) if is_root else max(lengths)
+        length = self.model.new_int_var(min(lengths), longest, name)
+        for cycles, literal in taken if not is_root else ():
+            self.model.add(length == cycles).only_enforce_if(literal)
+        return length
 
     def _read(self, key: tuple[TaskIdx, int], servers: tuple[CandidateResidency, ...]) -> ReadVars:
         name = f"task{key[0]} read{key[1]}"

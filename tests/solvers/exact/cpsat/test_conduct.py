@@ -11,20 +11,32 @@ from spmilp.problem.objective import Objective, Quantity
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.common.clock import Pace
 from spmilp.solvers.common.context import SearchContext
+from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.exact.cpsat.solver import CpSatOptions, CpSatSolver
+from spmilp.solvers.exact.milp.solver import MilpSolver
 from tests.solvers.chains import chain, star
 from tests.solvers.tiny_problems import tiny_problem
 
 JOB_SHOPS = Path(__file__).resolve().parents[5] / "shared" / "data" / "fjsp"
 
 
-def test_one_task_takes_its_loads_its_cycles_and_its_store() -> None:
+@pytest.mark.parametrize("solver", [CpSatSolver(), MilpSolver()], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    ("channels", "pipelined", "loads"),
+    [(1, False, 38 + 38), (1, True, 36 + 38), (2, False, 4 + 32 + 32 + 2)],
+)
+def test_one_task_takes_its_loads_its_cycles_and_its_store(
+    solver: Solver, channels: int, pipelined: bool, loads: int
+) -> None:
     problem = chain(star(1, 2048), 1, 1)
-    result = CpSatSolver().solve(problem, SolveOptions())
+    (engine,) = problem.machine.engines
+    engine = replace(engine, channels=channels, pipelined=pipelined)
+    problem = replace(problem, machine=replace(problem.machine, engines=(engine,)))
+    result = solver.solve(problem, SolveOptions())
 
-    # The map and the weights come over one link, 256 B at 8 B a cycle with 6 cycles ahead: 38 each.
-    # The task takes 50, the store of its result 38.
-    assert (result.status, result.bound) == (SolveStatus.OPTIMAL, 38 + 38 + 50 + 38)
+    # The map and the weights come over one link, 256 B at 8 B a cycle each, after 4 cycles to set
+    # up and with a latency of 2. The task takes 50, the store of its result 38.
+    assert (result.status, result.bound) == (SolveStatus.OPTIMAL, loads + 50 + 38)
     assert result.plan is not None
     assert not check(problem, result.plan)
 

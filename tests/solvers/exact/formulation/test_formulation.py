@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from benchmarks.exact.cosma.setting import compulsory_bytes, problem_of
 from spmilp.bounds.best import Bound
 from spmilp.checker.check import check
@@ -92,6 +94,27 @@ def test_decisions_become_a_plan_that_the_checker_accepts() -> None:
     assert check(problem, plan) == ()
     assert plan.claim.dram_traffic == compulsory_bytes(COPY)
     assert tables.pools_of_plan(plan) == (0,)
+
+
+@pytest.mark.parametrize("pipelined", [False, True])
+def test_a_plan_gives_up_sources_once_all_is_sent_and_channels_once_they_are_free(
+    pipelined: bool,
+) -> None:
+    problem = problem_of(COPY, 40)
+    machine = problem.machine
+    links = tuple(replace(link, latency=5) for link in machine.links)
+    engines = tuple(replace(e, setup=2, channels=2, pipelined=pipelined) for e in machine.engines)
+    problem = replace(problem, machine=replace(machine, links=links, engines=engines))
+    plan, made = timed(problem), decided(problem)
+    load, store = plan.transfers
+    (written,) = (one for one in plan.residencies if (one.slice, one.memory) == (OUTPUT, SPM))
+    # The same, but the store begins when the load has sent all.
+    early = {k: replace(one, start=min(one.start, load.sent)) for k, one in made.fills.items()}
+    both = extract(ProblemTables(problem), replace(made, fills=early)).transfers
+
+    assert load.end - load.sent == 5 == store.end - store.sent
+    assert (written.start, written.end) == (load.end, store.sent)
+    assert [move.channel for move in both] == [0, 0 if pipelined else 1]
 
 
 def test_residencies_without_addresses_are_named() -> None:
