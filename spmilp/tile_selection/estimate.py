@@ -186,9 +186,9 @@ class Estimator:
         for number in profile.reads:
             source, traffic = sources[number], self._traffic
             if not source.kept:
-                one = traffic.from_dram(profile, number)
-                sent = min(one.from_dram, source.most_sent)
-                found = [one._replace(from_dram=sent)] * len(source.producers)
+                loaded = (traffic.from_dram(profile, number, one) for one in source.producers)
+                sent = source.most_sent
+                found = [one._replace(from_dram=min(sent, one.from_dram)) for one in loaded]
             else:
                 found = [
                     traffic.from_cores(profile, number, one)
