@@ -20,12 +20,7 @@ import numpy as np
 from spmilp.problem.problem import Problem, Slice
 from spmilp.solvers.improve.shortest_transfers import TransferOption, TransferOptions
 from spmilp.solvers.justify.context import ScheduleContext
-from spmilp.solvers.justify.schedule import (
-    Demands,
-    PartialOrderSchedule,
-    TimedSchedule,
-    pools_of,
-)
+from spmilp.solvers.justify.schedule import Demands, PartialOrderSchedule, TimedSchedule, pools_of
 from spmilp.solvers.schedule.kernels.records import NONE, Rows, ranges_of
 from spmilp.units import Cycles, KindIdx, MemoryIdx, ResidencyIdx, SliceIdx, TaskIdx
 

@@ -7,13 +7,7 @@ from typing import NamedTuple
 from spmilp.machine.routes import multicast_route, routes_of, transfer_rate
 from spmilp.problem.problem import Problem
 from spmilp.solvers.justify.profiles import cycles_by
-from spmilp.solvers.justify.transfer_options import (
-    AT_PLACE,
-    PART,
-    WHOLE,
-    EngineUse,
-    OptionTables,
-)
+from spmilp.solvers.justify.transfer_options import AT_PLACE, PART, WHOLE, EngineUse, OptionTables
 from spmilp.units import Cycles, MemoryIdx, SliceIdx
 
 

@@ -16,12 +16,7 @@ import numpy as np
 from spmilp.compiled import address, in_c
 from spmilp.solvers.justify.context import ScheduleContext
 from spmilp.solvers.justify.profiles import profiles_of_memories, profiles_of_resources
-from spmilp.solvers.justify.schedule import (
-    Demands,
-    Flags,
-    PartialOrderSchedule,
-    TimedSchedule,
-)
+from spmilp.solvers.justify.schedule import Demands, Flags, PartialOrderSchedule, TimedSchedule
 from spmilp.solvers.justify.transfer_options import Booking, Copy, OptionTables
 from spmilp.solvers.schedule.kernels.records import (
     Ints,

@@ -17,10 +17,7 @@ from spmilp.machine.machine import Machine, Memory
 from spmilp.packing import Item, PackingOptions, PackingProblem, PackingStatus, pack
 from spmilp.solvers.common.clock import Clock, Step
 from spmilp.solvers.justify.context import ScheduleContext
-from spmilp.solvers.justify.fewer_transfers import (
-    with_dram_bypassed,
-    without_redundant_transfers,
-)
+from spmilp.solvers.justify.fewer_transfers import with_dram_bypassed, without_redundant_transfers
 from spmilp.solvers.justify.passes import backward_pass, forward_pass
 from spmilp.solvers.justify.schedule import Memories, TimedSchedule
 from spmilp.solvers.schedule.kernels.records import NEVER, NONE, Ints

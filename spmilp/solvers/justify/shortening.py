@@ -10,12 +10,7 @@ from spmilp.problem.problem import Problem
 from spmilp.simulator.simulate import simulate
 from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.common.context import SearchContext
-from spmilp.solvers.justify.context import (
-    ScheduleContext,
-    columns_at,
-    context_of,
-    plan_of,
-)
+from spmilp.solvers.justify.context import ScheduleContext, columns_at, context_of, plan_of
 from spmilp.solvers.justify.passes import backward_pass
 from spmilp.solvers.justify.repacking import AT_ONCE, Repacking, justified
 from spmilp.solvers.justify.schedule import TimedSchedule

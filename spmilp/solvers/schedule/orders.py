@@ -15,13 +15,7 @@ from numpy.typing import NDArray
 
 from spmilp.cached import cached
 from spmilp.problem.problem import Problem, Task
-from spmilp.solvers.schedule.kernels.records import (
-    NONE,
-    Ints,
-    numbered,
-    numbers,
-    rows_from_pairs,
-)
+from spmilp.solvers.schedule.kernels.records import NONE, Ints, numbered, numbers, rows_from_pairs
 from spmilp.solvers.schedule.kernels.tables import (
     precedence,
     problem_tables,

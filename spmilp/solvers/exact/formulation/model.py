@@ -21,12 +21,7 @@ from spmilp.solvers.exact.formulation.capacity import Addressed, CapacityModel
 from spmilp.solvers.exact.formulation.constraints import Constraints
 from spmilp.solvers.exact.formulation.tables import ProblemTables, SliceInMemory
 from spmilp.solvers.exact.formulation.translation import Hints
-from spmilp.solvers.exact.formulation.variables import (
-    Literal,
-    Number,
-    ResidencyVars,
-    Variables,
-)
+from spmilp.solvers.exact.formulation.variables import Literal, Number, ResidencyVars, Variables
 from spmilp.units import Cycles, MemoryIdx
 
 

@@ -21,12 +21,7 @@ from spmilp.machine.routes import Route, Routes, routes_of, transfer_cycles, tra
 from spmilp.plan.plan import Plan
 from spmilp.problem.contradictions import may_lie
 from spmilp.problem.problem import Problem, Task
-from spmilp.problem.strides import (
-    layout_at_place,
-    layout_in_slice,
-    packed_layout,
-    strided_copy,
-)
+from spmilp.problem.strides import layout_at_place, layout_in_slice, packed_layout, strided_copy
 from spmilp.units import (
     Box,
     BufferIdx,

@@ -15,19 +15,10 @@ from spmilp.machine.controllers import CONTROLLERS, defects_of
 from spmilp.machine.machine import Machine, MemoryKind
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem, Slice, Task
-from spmilp.problem.strides import (
-    layout_at_place,
-    layout_in_slice,
-    packed_layout,
-    strided_copy,
-)
+from spmilp.problem.strides import layout_at_place, layout_in_slice, packed_layout, strided_copy
 from spmilp.processes import interruptibly
 from spmilp.solvers.common.fit import least_bytes, parts_of
-from spmilp.solvers.schedule.kernels.addresses import (
-    are_packed,
-    machines_for_spills,
-    packed,
-)
+from spmilp.solvers.schedule.kernels.addresses import are_packed, machines_for_spills, packed
 from spmilp.solvers.schedule.kernels.extract import columns_of
 from spmilp.solvers.schedule.kernels.generate import generate_schedule
 from spmilp.solvers.schedule.kernels.memories import new_address_space
