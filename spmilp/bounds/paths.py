@@ -25,14 +25,8 @@ from spmilp.units import BufferIdx, Bytes, Cycles, MemoryIdx, SliceIdx, TaskIdx
 class Paths:
     """For each task, in order, cycles that no plan can do without.
 
-    Parameters
-    ----------
-    head
-        Before its start.
-    cycles
-        Its own, on the fastest kind of core.
-    tail
-        After its start, its own cycles included.
+    ``head`` is before its start, ``cycles`` its own on the fastest kind of core, ``tail`` after its
+    start, its own cycles included.
     """
 
     head: tuple[Cycles, ...]
@@ -48,13 +42,8 @@ class Paths:
 class Edge(NamedTuple):
     """What lies between the end of a task and the start of one that follows it.
 
-    Parameters
-    ----------
-    lag
-        Cycles, at least.
-    use
-        Bytes of the data between them, which pass the links into the later one's memory if the
-        earlier one runs in another.
+    That is ``lag`` cycles, at least, and ``use`` bytes of the data between them, which pass the
+    links into the later one's memory if the earlier one runs in another.
     """
 
     lag: Cycles

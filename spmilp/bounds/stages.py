@@ -117,13 +117,8 @@ Key = TypeVar("Key")
 class Load:
     """Buffers that come from a DRAM, alike but for their bytes.
 
-    Parameters
-    ----------
-    last
-        The stage by whose end all of it has been loaded.
-    read_from
-        The first stage in which any of it is read: what is loaded before lies on the chip until
-        then.
+    All of it has been loaded by the end of the stage ``last``, and any of it is first read in the
+    stage ``read_from``: what is loaded before lies on the chip until then.
     """
 
     dram: MemoryIdx
@@ -135,13 +130,9 @@ class Load:
 class Store:
     """Buffers that end in a DRAM.
 
-    Parameters
-    ----------
-    first
-        The stage in which they are written, or later.
-    last
-        The first stage at whose end they lie on the chip for nothing else than to be stored: they
-        have been written, and all tasks that read them may have begun (:class:`Kept`).
+    They are written in the stage ``first`` or later. ``last`` is the first stage at whose end they
+    lie on the chip for nothing else than to be stored: they have been written, and all tasks that
+    read them may have begun (:class:`Kept`).
     """
 
     dram: MemoryIdx
@@ -166,16 +157,9 @@ class Kept:
 class Demands:
     """Sums over all that is alike.
 
-    Parameters
-    ----------
-    work
-        Least cycles by the kinds of core that are able, and by window.
-    loads, stores
-        Bytes, and the rate times cycles that moving them holds at least.
-    kept
-        Bytes.
-    on_chip
-        Bytes of all memories that are no DRAM; ``None`` without limit.
+    ``work`` is the least cycles by the kinds of core that are able, and by window; ``loads`` and
+    ``stores`` bytes, and the rate times cycles that moving them holds at least; ``kept`` bytes.
+    ``on_chip`` is the bytes of all memories that are no DRAM; ``None`` without limit.
     """
 
     work: dict[tuple[frozenset[KindIdx], int, int], Cycles]

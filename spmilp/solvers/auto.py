@@ -77,12 +77,7 @@ large.
 class Member:
     """A solver of the portfolio.
 
-    Parameters
-    ----------
-    until
-        Share of the time limit by which it has ended.
-    make
-        Makes it for some options.
+    It has ended by the share ``until`` of the time limit; ``make`` makes it for some options.
     """
 
     name: str
@@ -148,16 +143,11 @@ class Auto(Solver):
     """Lets several solvers work on one problem, each from the best plan of those before it.
 
     It returns the best of their plans, and the best of their bounds, so it is never worse than any
-    of them, nor than a valid hint. A time limit is shared out
-    (:func:`members_for`); what a member leaves of its share goes to the next ones.
-    Without one each works to its own end. All share one context, so that none computes again what
-    another has found out about the problem. The others go on without a member that fails; a
-    warning says so in the end.
-
-    Parameters
-    ----------
-    starts
-        Members that only bring plans to begin with, behind the first one (:func:`is_for_starts`).
+    of them, nor than a valid hint. A time limit is shared out (:func:`members_for`); what a member
+    leaves of its share goes to the next ones. Without one each works to its own end. All share one
+    context, so that none computes again what another has found out about the problem. The others go
+    on without a member that fails; a warning says so in the end. ``starts`` are members that only
+    bring plans to begin with, behind the first one (:func:`is_for_starts`).
     """
 
     name = "auto"
@@ -169,12 +159,8 @@ class Auto(Solver):
     def search(self, context: SearchContext) -> SolverResult:
         """Return the best plan found.
 
-        Raises
-        ------
-        Exception
-            If all members have failed and no valid hint is the answer: what the first one raised.
-        RuntimeError
-            If the portfolio has no members.
+        Raises what the first member raised if all have failed and no valid hint is the answer, and
+        a ``RuntimeError`` without members.
         """
         hint = context.hint
         if hint is not None and not _has_time(context, hint) and context.valid_hint is hint:

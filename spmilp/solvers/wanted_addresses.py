@@ -35,10 +35,7 @@ LIMITS = PackingOptions(node_limit=30_000, cliques=False, conflict=False)
 class WithAddresses:
     """A plan with wanted addresses.
 
-    Parameters
-    ----------
-    why_not
-        For each thing whose wanted address it does not have: why.
+    ``why_not`` says it for each thing whose wanted address it does not have.
     """
 
     plan: Plan
@@ -50,10 +47,7 @@ def with_addresses(
 ) -> WithAddresses:
     """Return a valid plan with as many of the wanted addresses as are found at its times.
 
-    Parameters
-    ----------
-    wanted
-        The ones that matter most come first.
+    Of those ``wanted`` the ones that matter most come first.
     """
     tables = ProblemTables(problem)
     timed = TimedPlan(

@@ -70,12 +70,8 @@ class Pace:
     """Seconds that steps will take, from how long they have taken in this very run.
 
     A step that was not taken yet is expected to be as much slower than usual as the last one was
-    that does the same work for each unit.
-
-    Parameters
-    ----------
-    now
-        Tells the seconds of limits: wall time as a rule, so that on a busy machine steps take long.
+    that does the same work for each unit. ``now`` tells the seconds of limits: wall time as a rule,
+    so that on a busy machine steps take long.
     """
 
     counts_work = False
@@ -152,17 +148,9 @@ CALL = 3e-4
 class Work(Pace):
     """Counts work instead of time: the seconds that steps usually take.
 
-    So limits mean the same on every machine and under every load, and so do forecasts.
-
-    Parameters
-    ----------
-    time_limit
-        Seconds from now on after which everything is over all the same; ``None`` for no limit.
-
-    Attributes
-    ----------
-    was_late
-        Whether the time limit has ended something before its work was done.
+    So limits mean the same on every machine and under every load, and so do forecasts. After
+    ``time_limit`` seconds from now on everything is over all the same; it ``was_late`` if that has
+    ended something before its work was done.
     """
 
     counts_work = True

@@ -37,12 +37,8 @@ class TransferOptions:
     ) -> TransferOption | None:
         """Return the option of the fewest cycles for a slice; ``None`` if no engine can send it.
 
-        Parameters
-        ----------
-        targets
-            Several for a multicast; no DRAM is one of them then.
-        is_part
-            Whether it is copied out of the whole buffer.
+        Of a multicast there are several ``targets``, none of them a DRAM. It ``is_part`` if it is
+        copied out of the whole buffer.
         """
         options = self._options(what, source, targets, is_part)
         return min(options, key=lambda one: one.cycles, default=None)

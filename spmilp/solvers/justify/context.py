@@ -131,12 +131,8 @@ def context_of(
 ) -> tuple[ScheduleContext, TimedSchedule]:
     """Return the context and the schedule of a valid plan.
 
-    Parameters
-    ----------
-    plan
-        Or only its columns: they suffice if only times are asked for and no DRAM has a limit.
-    changes_cores
-        Whether tasks may change cores; the schedule then has free slots for more transfers.
+    Of the ``plan`` its columns suffice if only times are asked for and no DRAM has a limit. If it
+    ``changes_cores``, the schedule has free slots for more transfers.
     """
     columns = plan if isinstance(plan, PlanColumns) else columns_of_plan(plan)
     memories = problem.machine.memories
@@ -315,12 +311,8 @@ def reuse_order_of(
 ) -> ReuseOrder:
     """Return which residencies have the same bytes one after the other, in a valid plan's times.
 
-    Parameters
-    ----------
-    where
-        The residencies whose addresses count; the others follow nothing.
-    extra
-        Further residencies, and for each another one that comes after it.
+    Only residencies ``where`` addresses count follow others. ``extra`` are further ones, and for
+    each another one that comes after it.
     """
     count = schedule.filler.size
     begins = np.where(schedule.filler == NONE, -1, start[schedule.filler])
@@ -366,12 +358,8 @@ def _box_of(problem: Problem, what: SliceIdx) -> Box:
 def plan_of(context: ScheduleContext, timed: TimedSchedule) -> Plan:
     """Return the plan of a schedule; addresses in DRAMs without limit are given out anew.
 
-    Its solver, options and bound are those of the context's plan.
-
-    Raises
-    ------
-    DoesNotFitError
-        If a DRAM with a limit is too small.
+    Its solver, options and bound are those of the context's plan. Raises a ``DoesNotFitError`` if a
+    DRAM with a limit is too small.
     """
     problem, plan = context.problem, context.plan
     columns = columns_at(problem, timed)

@@ -68,10 +68,7 @@ class JustifiedPlan:
     def of(cls, problem: Problem, decisions: Plan | PlanColumns) -> "JustifiedPlan":
         """Justify a valid plan: it ends no later.
 
-        Parameters
-        ----------
-        decisions
-            The plan, or its columns where no DRAM has a limit.
+        Of the plan its columns suffice where no DRAM has a limit.
         """
         context, first = context_of(problem, decisions, changes_cores=False)
         return cls(context, justified(context, first))
@@ -88,18 +85,10 @@ class JustifiedPlan:
 class OpenSchedule:
     """A schedule with open addresses, justified by the capacity of memories; and its plan.
 
-    Parameters
-    ----------
-    decisions
-        A plan, or its columns where no DRAM has a limit. Offsets mean nothing, but for what
-        overwrites an operand in place.
-    clock
-        When it is over, what was found by then is the answer.
-
-    Attributes
-    ----------
-    makespan
-        At most that of the decisions. What the plan takes is seldom more by a percent.
+    The ``decisions`` are a plan, or its columns where no DRAM has a limit. Offsets mean nothing,
+    but for what overwrites an operand in place. When the ``clock`` is over, what was found by then
+    is the answer. The ``makespan`` is at most that of the decisions; what the plan takes is seldom
+    more by a percent.
     """
 
     def __init__(self, problem: Problem, decisions: Plan | PlanColumns, clock: Clock) -> None:
@@ -110,10 +99,7 @@ class OpenSchedule:
     def packed(self, clock: Clock) -> JustifiedPlan | None:
         """Find addresses, for memories that are filled less where need be; ``None`` without any.
 
-        Parameters
-        ----------
-        clock
-            When it is over, memories are left without.
+        When the ``clock`` is over, memories are left without.
         """
         work = Repacking(self._context, clock, AT_ONCE)
         found = work.first_packed(self._first, self._opened)
@@ -125,12 +111,8 @@ def repacked_plan(
 ) -> Plan:
     """Return a plan with the same decisions, whose addresses are chosen anew for shorter times.
 
-    Parameters
-    ----------
-    share
-        Of the time limit, by which it has ended.
-    keeps_transfers
-        Whether transfers stay that are not needed, or that could bypass DRAM.
+    It has ended by a ``share`` of the time limit. If it ``keeps_transfers``, those stay that are
+    not needed, or that could bypass DRAM.
     """
     clock = Clock(context.clock.seconds_left(share), context.clock.pace)
     common, best = context_of(

@@ -16,13 +16,8 @@ class ListScheduler(Solver):
     """Schedules by every rule of the portfolio and returns the best plan.
 
     The number of trials depends on the number of tasks, not on the clock; a time limit or an
-    interrupt only cuts it short. A hint is of no use to it.
-
-    Parameters
-    ----------
-    greedy
-        Schedule in one pass by this assignment and this order alone, the baseline of comparisons;
-        without it, by all of them.
+    interrupt only cuts it short. A hint is of no use to it. A ``greedy`` one schedules in one pass
+    by this assignment and this order alone, the baseline of comparisons.
     """
 
     keeps = frozenset(PinKind)

@@ -117,10 +117,7 @@ class CpSatSolver(Solver):
 class CpSatSearch(ExactSearch[CpSatOptions]):
     """The search of one solve.
 
-    Attributes
-    ----------
-    note
-        Why no model was solved; empty where one was.
+    The ``note`` says why no model was solved; it is empty where one was.
     """
 
     name = CpSatSolver.name

@@ -79,12 +79,8 @@ def contents_of(
     """Return what is to be packed into a memory; what lies at its place in a tensor is left out.
 
     A residency and the one that takes its bytes over have one offset and share bytes for as long as
-    both live, which is what the packing calls *together*.
-
-    Parameters
-    ----------
-    residues
-        Bytes that are left free before a thing, of those whose addresses have to be congruent.
+    both live, which is what the packing calls *together*. ``residues`` are the bytes left free
+    before each thing whose address has to be congruent.
     """
     last = max((one.end for one in timed.residencies), default=0) + 1
     modulus = _modulus(tables)
@@ -184,12 +180,8 @@ def find_addresses(
 ) -> Addresses | ConflictSet:
     """Return addresses, or items of one memory for which none were found.
 
-    Parameters
-    ----------
-    low
-        Whether scratchpads are packed as low as can be shown within the time of one packing.
-    clock
-        When it is over, no more addresses are looked for.
+    ``low``: scratchpads are packed as low as can be shown within the time of one packing. When the
+    ``clock`` is over, no more addresses are looked for.
     """
     found: dict[Placeable, Bytes] = {}
     residues = _residues(tables, timed)

@@ -325,12 +325,7 @@ def scope_around(
     """Return the scope in which each task keeps to some pools.
 
     Slices lie only where some task reads or writes them, where they begin and end, and outside of
-    the scratchpads.
-
-    Parameters
-    ----------
-    kept
-        A plan whose residencies alone there are.
+    the scratchpads. ``kept`` is a plan whose residencies alone there are.
     """
     able = [{tables.pools[pool].memory for pool in some} for some in pools]
     slices = dict.fromkeys(key.slice for key in whole.candidates)
@@ -452,11 +447,8 @@ class Structure:
 class StructureFinder:
     """Finds for each candidate of a scope what can fill it, and for each read what can serve it.
 
-    Parameters
-    ----------
-    addressed
-        Memories whose addresses the model knows: there a copy of a slice to another address of the
-        same memory may be of use.
+    ``addressed`` are the memories whose addresses the model knows: there a copy of a slice to
+    another address of the same memory may be of use.
     """
 
     def __init__(

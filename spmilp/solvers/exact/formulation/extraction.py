@@ -87,12 +87,8 @@ Item: TypeAlias = CandidateResidency | TaskIdx
 class TimedPlan:
     """The parts of a plan; all offsets are still 0.
 
-    Parameters
-    ----------
-    items
-        What of the model each residency is.
-    pairs
-        ``(task, operand, result)`` that share bytes.
+    ``items`` say what of the model each residency is; ``pairs`` are ``(task, operand, result)``
+    that share bytes.
     """
 
     placements: tuple[Placement, ...]

@@ -135,11 +135,8 @@ SMALL = 12
 class StructureBuilder:
     """Makes the structures of one problem; the numbers of candidates only ever grow.
 
-    Attributes
-    ----------
-    ample
-        Whether slices may last in memories with space for everything at once. Given up where a
-        packing shows that reserved ranges or the peak stand against it.
+    ``ample``: slices may last in memories with space for everything at once. It is given up where a
+    packing shows that reserved ranges or the peak stand against it.
     """
 
     def __init__(self, tables: ProblemTables, settings: ModelOptions) -> None:

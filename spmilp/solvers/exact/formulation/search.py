@@ -155,17 +155,8 @@ Options = TypeVar("Options", bound=ModelOptions)
 class ExactSearch(ABC, Generic[Options]):
     """One search: its steps, and what they read and change.
 
-    Parameters
-    ----------
-    start
-        The list scheduler's answer: its bound, and the reason if it has no plan.
-    name
-        Of the solver.
-
-    Attributes
-    ----------
-    infeasible
-        Why no plan exists, once that is proven; empty before.
+    It begins with the list scheduler's answer, ``start``: its bound, and the reason if it has no
+    plan. ``name`` is the solver's; ``infeasible`` says why no plan exists, once that is proven.
     """
 
     name = ""
@@ -192,15 +183,9 @@ class ExactSearch(ABC, Generic[Options]):
     ) -> Found:
         """Run a model within a budget.
 
-        Parameters
-        ----------
-        finds, proves
-            Whether it may find values of the first quantity, or prove bounds on it.
-
-        Raises
-        ------
-        KeyboardInterrupt
-            When the user asks to stop; solutions found by then are taken before.
+        It may find values of the first quantity (``finds``), or prove bounds on it. A
+        ``KeyboardInterrupt`` is raised when the user asks to stop; solutions found by then are
+        taken before.
         """
 
     @abstractmethod
@@ -245,10 +230,8 @@ class ExactSearch(ABC, Generic[Options]):
     ) -> Found | None:
         """Improve one of the quantities within a structure, by default the whole problem's.
 
-        Returns
-        -------
-        Found or None
-            The last run; ``None`` if its best solution has no addresses, or time was out before.
+        Returns the last run; ``None`` if its best solution has no addresses, or time was out
+        before.
         """
         for _ in range(ROUNDS):
             if self.clock.is_over(budget.share):

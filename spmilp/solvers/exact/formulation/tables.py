@@ -85,17 +85,10 @@ def _box(problem: Problem, slice_: SliceIdx) -> Box:
 class TransferOption:
     """A transfer of one slice from one memory to another by one engine.
 
-    Parameters
-    ----------
-    on_links, sent, cycles
-        Cycles from its start: it holds its links from ``on_links`` until all is sent, and has
-        arrived after ``cycles``.
-    rate
-        Bytes per cycle that it holds on each of its links.
-    traffic
-        Bytes read from a DRAM and written to one, both counted.
-    energy
-        Femtojoules, as far as the machine states them.
+    It holds its links from the cycle ``on_links`` after its start, at ``rate`` bytes per cycle
+    each, until all is ``sent``, and has arrived after ``cycles``. ``traffic`` counts bytes read
+    from a DRAM and those written to one; ``energy`` is in femtojoules, as far as the machine states
+    them.
     """
 
     engine: EngineIdx

@@ -31,14 +31,8 @@ Options: TypeAlias = frozenset[TransferOption]
 class TaskVars:
     """When a task runs and in which pool.
 
-    Parameters
-    ----------
-    size
-        Cycles, those of remote reads included.
-    pools, memories
-        Whether it runs in each of them.
-    runs
-        Its interval in each pool, present when it runs there.
+    ``size`` is its cycles, those of remote reads included. ``pools`` and ``memories`` say whether
+    it runs in each of them; ``runs`` is its interval in each pool, present when it runs there.
     """
 
     start: Number

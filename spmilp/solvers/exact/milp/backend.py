@@ -209,11 +209,8 @@ def _run_other(
 def _how_it_ended(problem: Any, answer: Any) -> tuple[bool, bool, bool]:
     """Return whether a run has found the optimum, whether a solution, and whether none exists.
 
-    Parameters
-    ----------
-    answer
-        What PuLP returns of the run: PuLP 3 a number, PuLP 4 a record. An optimum within the gap
-        that was asked for has a status of its own in PuLP 4.
+    ``answer`` is what PuLP returns of the run: PuLP 3 a number, PuLP 4 a record. An optimum within
+    the gap that was asked for has a status of its own in PuLP 4.
     """
     if isinstance(answer, int):
         state = problem.sol_status

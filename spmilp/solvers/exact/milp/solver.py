@@ -33,12 +33,8 @@ PLANS = Budget(0.5)
 class MilpOptions(ModelOptions):
     """Settings beside :class:`~spmilp.solvers.base.SolveOptions`.
 
-    Parameters
-    ----------
-    backend
-        The name of a solver in PuLP: ``HiGHS``, ``CBC``, ``GUROBI``, ``CPLEX_PY`` ...
-    most_whole
-        The largest model that is tried, in variables that have to be integers.
+    ``backend`` is a solver's name in PuLP: ``HiGHS``, ``CBC``, ``GUROBI``, ``CPLEX_PY`` ... A model
+    is tried if it has at most ``most_whole`` variables that have to be integers.
     """
 
     addresses_in_model: bool | None = False
@@ -68,12 +64,8 @@ class MilpSolver(Solver):
         """Return the best plan found, never worse than the list scheduler's or a valid hint.
 
         A problem whose model would be too large is refused: the status is ``unknown``, and the
-        reason says how large it would be.
-
-        Raises
-        ------
-        SpmilpError
-            If PuLP does not know the backend, or it is not installed, or its work has no limit.
+        reason says how large it would be. Raises a ``SpmilpError`` if PuLP does not know the
+        backend, or it is not installed, or its work has no limit.
         """
         backend = backend_name(self._settings.backend)
         if context.clock.pace.counts_work and backend != DEFAULTS.backend:
@@ -110,12 +102,7 @@ class MilpSolver(Solver):
 class MilpSearch(ExactSearch[MilpOptions]):
     """The search of one solve.
 
-    Attributes
-    ----------
-    backend
-        The name that PuLP has for the solver.
-    has_run
-        Whether any model was small enough.
+    ``backend`` is PuLP's name of the solver. It ``has_run`` if any model was small enough.
     """
 
     name = MilpSolver.name
@@ -125,10 +112,7 @@ class MilpSearch(ExactSearch[MilpOptions]):
     def run(self) -> None:
         """Minimise one quantity after the other.
 
-        Raises
-        ------
-        TooLargeError
-            If a model is too large.
+        Raises a ``TooLargeError`` if a model is too large.
         """
         if not all(self.tables.pools_of(task.index) for task in self.problem.tasks):
             self.conclude_infeasible()
@@ -179,11 +163,8 @@ class MilpSearch(ExactSearch[MilpOptions]):
 def refuse_problem(problem: Problem, settings: MilpOptions) -> None:
     """Refuse a problem by its tasks and memories alone.
 
-    Raises
-    ------
-    TooLargeError
-        If every model of it would be too large: each task has a variable for each slice that it
-        reads and each memory in which it may run, at the least.
+    Raises a ``TooLargeError`` if every model of it would be too large: each task has a variable for
+    each slice that it reads and each memory in which it may run, at the least.
     """
     reads = sum(1 + len(task.reads) for task in problem.tasks)
     count = reads * len({core.memory for core in problem.machine.cores})

@@ -203,12 +203,8 @@ def lists_in(rows: Rows) -> Iterator[tuple[int, ...]]:
 class BufferColumns(NamedTuple):
     """What is fixed of buffers; -1 stands for none, and at the end of each column for no buffer.
 
-    Attributes
-    ----------
-    starts_in, ends_in, tensor
-        Of each buffer the memory that it starts in and ends in, and the tensor of its place.
-    of_slices
-        Of each slice its buffer.
+    Of each buffer there are the memory that it ``starts_in`` and ``ends_in``, and the ``tensor`` of
+    its place; ``of_slices`` has the buffer of each slice.
     """
 
     starts_in: Ints

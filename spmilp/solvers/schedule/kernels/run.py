@@ -182,12 +182,8 @@ class Runner:
         """Return what a run with open addresses has decided, with addresses outside DRAM.
 
         All bytes fit at all times, and nearly always they can be packed. Where no addresses are
-        found, tasks are scheduled anew in the same order on the same cores, with addresses.
-
-        Raises
-        ------
-        DoesNotFitError
-            If there is no room for some task then.
+        found, tasks are scheduled anew in the same order on the same cores, with addresses. Raises
+        a ``DoesNotFitError`` if there is no room for some task then.
         """
         found = packed(self.problem, columns)
         if found is not None:
