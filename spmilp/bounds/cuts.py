@@ -41,20 +41,10 @@ class Edges(NamedTuple):
 class Tasks(NamedTuple):
     """Of each task.
 
-    Parameters
-    ----------
-    alone
-        Cycles before its start for what it needs by itself.
-    cycles
-        Its own, at least.
-    sharing
-        The most cores that work in a memory in which it can run.
-    use
-        Bytes that come to it from DRAM over the links into its memory.
-    rate, over
-        Numerator and denominator of the rate of the links into its memory.
-    apart
-        Cycles in which transfers into its memory hold nothing of these links.
+    ``alone`` is in cycles before its start for what it needs by itself, ``cycles`` its own, at
+    least. At most ``sharing`` cores work in a memory in which it can run. ``use`` bytes come to it
+    from DRAM over the links into its memory, whose rate is ``rate`` over ``over``; for the cycles
+    ``apart`` transfers into its memory hold nothing of these links.
     """
 
     alone: Ints

@@ -63,18 +63,9 @@ class PrecedenceGraph:
     its task has ended. Each of these takes at least the cycles of its fastest option.
 
     What comes to the memory in which a task runs passes the links that lead there
-    (:meth:`.Distances.into`).
-
-    Attributes
-    ----------
-    loads, stores
-        Of each task, least cycles before its start and after its end.
-    load_use
-        Of each task, bytes of its loads, which pass the links into its memory.
-    into
-        Of each task, the links into its memory.
-    sharing
-        Of each task, the most cores that work in a memory in which it can run.
+    (:meth:`.Distances.into`). ``loads`` and ``stores`` are least cycles before the start of each
+    task and after its end, ``load_use`` the bytes of its loads, which pass the links into its
+    memory: those of ``into``. At most ``sharing`` cores work in a memory in which it can run.
     """
 
     def __init__(self, problem: Problem, movement: Movement) -> None:

@@ -198,15 +198,10 @@ def roofline(network: Network, machine: Machine) -> Roofline:
     ``T >= sum_g sum_k x[g, k] y[k] c[g, k] >= sum_g min_k y[k] c[g, k]`` (weak duality). The
     largest value over some natural prices is taken.
 
-    *Traffic.* DRAM sends at least :func:`compulsory_bytes` over links
-    whose rates are never exceeded, nor what whole transfers can use of them
-    (:mod:`spmilp.machine.routes`), and takes the outputs over others, or over the same ones
-    where its ports read and write in turn.
-
-    Raises
-    ------
-    SpmilpError
-        If no kind of core can run a group.
+    *Traffic.* DRAM sends at least :func:`compulsory_bytes` over links whose rates are never
+    exceeded, nor what whole transfers can use of them (:mod:`spmilp.machine.routes`), and takes the
+    outputs over others, or over the same ones where its ports read and write in turn. Raises a
+    ``SpmilpError`` if no kind of core can run a group.
     """
     bound, groups, of_groups = _Arithmetic(network, machine), [], needed_by_groups(network)
     outgoing, incoming = (dram_rate(machine, outgoing=out) for out in (True, False))

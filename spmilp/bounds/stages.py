@@ -25,17 +25,11 @@ class Stages:
     """The stages between tasks of which each follows the one before.
 
     Stage ``s`` lasts from the end of milestone ``s - 1`` (cycle 0 for the first) to the end of
-    milestone ``s`` (the makespan for the last).
-
-    Parameters
-    ----------
-    shortest
-        Cycles below which no plan has each stage: heads, chains and tails.
-    soonest, rest
-        For each milestone, cycles before its end and after it.
-    first, last
-        For each task the first stage in which it can start, and the last in which it can end: it
-        starts after the milestones that it follows, and ends before those that follow it.
+    milestone ``s`` (the makespan for the last). No plan has a stage below its ``shortest`` cycles:
+    heads, chains and tails. ``soonest`` and ``rest`` are for each milestone the cycles before its
+    end and after it. ``first`` and ``last`` are for each task the stage in which it can start at
+    the soonest and end at the latest: it starts after the milestones that it follows, and ends
+    before those that follow it.
     """
 
     milestones: tuple[TaskIdx, ...]

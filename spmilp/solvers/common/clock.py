@@ -187,23 +187,10 @@ class Work(Pace):
 class Clock:
     """Counts down from limits; shares of the limit say when each step of a solver has to end.
 
-    Parameters
-    ----------
-    seconds
-        Limit of the whole solve; ``None`` for none.
-    pace
-        What is known of the pace of steps; it tells the seconds, too.
-    deterministic
-        Limit of CP-SAT's own deterministic time, all its runs together; ``None`` for none.
-    gone
-        Seconds that were over before it begins to count.
-
-    Attributes
-    ----------
-    limit
-        Seconds of the whole solve; ``None`` without limit.
-    spent
-        Deterministic time of all runs so far.
+    ``seconds`` is the limit of the whole solve, ``deterministic`` that of CP-SAT's own
+    deterministic time in all its runs; ``None`` for none. ``pace`` is what is known of the pace of
+    steps; it tells the seconds, too, of which so many were ``gone`` before it begins to count.
+    ``limit`` is in seconds; ``spent`` is the deterministic time of all runs so far.
     """
 
     def __init__(

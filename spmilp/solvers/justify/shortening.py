@@ -53,10 +53,7 @@ def _simulated(context: SearchContext, plan: Plan) -> Cycles:
 class JustifiedPlan:
     """Decisions and addresses, and times as short as they allow.
 
-    Attributes
-    ----------
-    makespan
-        In cycles.
+    ``makespan`` is in cycles.
     """
 
     def __init__(self, context: ScheduleContext, timed: TimedSchedule) -> None:

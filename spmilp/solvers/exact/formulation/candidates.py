@@ -119,16 +119,9 @@ class CandidateMemories:
 class Reading:
     """The residencies of a plan that something needs, numbered as candidates.
 
-    Attributes
-    ----------
-    key
-        The candidate that each needed residency is. What is there at cycle 0 is part of the whole
-        buffer's.
-    kept
-        The residencies of buffers that lie where they have to be at the end, or to which they are
-        pinned.
-    counts
-        How many residencies a slice has in a memory.
+    ``key`` is the candidate that each needed residency is; what is there at cycle 0 is part of the
+    whole buffer's. ``kept`` are the residencies of buffers that lie where they have to be at the
+    end, or to which they are pinned. ``counts`` says how many residencies a slice has in a memory.
     """
 
     def __init__(self, problem: Problem, plan: Plan) -> None:

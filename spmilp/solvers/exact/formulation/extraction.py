@@ -30,15 +30,9 @@ class TaskRun:
 class Fill:
     """How a candidate residency that exists comes about.
 
-    Parameters
-    ----------
-    start
-        When it begins, with what fills it.
-    source, engine
-        Of the transfer that fills it; ``None`` where it is there at cycle 0 or a task writes it.
-    root
-        The residency to which that transfer belongs: itself, or another destination of the
-        same multicast; ``None`` without a transfer.
+    It begins at ``start``, with what fills it. ``source`` and ``engine`` are those of the transfer
+    that fills it, ``None`` where it is there at cycle 0 or a task writes it. That transfer belongs
+    to the residency ``root``: itself, or another destination of the same multicast.
     """
 
     start: Cycles

@@ -110,17 +110,11 @@ def weighted(terms: list[tuple[Literal, int]]) -> Number:
 class ModelOptions:
     """What a model has: addresses, and how many residencies.
 
-    Parameters
-    ----------
-    addresses_in_model
-        Whether the model knows every address (``no_overlap_2d``) rather than only what a packing
-        has shown to be needed. The peak is always made small with addresses. ``None``: where
-        traffic or energy is to be small and all tasks work in one memory, for there much of a plan
-        is its packing.
-    residencies
-        Of a slice in a memory whose space is short, to begin with.
-    most_residencies
-        The number up to which that is raised where the proof needs it.
+    With ``addresses_in_model`` the model knows every address (``no_overlap_2d``) rather than only
+    what a packing has shown to be needed; the peak is always made small with addresses. ``None``:
+    where traffic or energy is to be small and all tasks work in one memory, for there much of a
+    plan is its packing. A slice has so many ``residencies`` in a memory whose space is short, to
+    begin with; that is raised up to ``most_residencies`` where the proof needs it.
     """
 
     addresses_in_model: bool | None = None

@@ -98,18 +98,10 @@ def _bytes_short(
 class Found:
     """What a run has found.
 
-    Parameters
-    ----------
-    infeasible
-        It is proven that the model has no solution.
-    complete
-        The search has come to its end: the best solution is the model's best.
-    bound
-        Proven on the model's objective; ``None`` when nothing is known.
-    solutions
-        The last few, the best one last.
-    interrupted
-        The user has asked to stop.
+    It is ``infeasible`` if the model is proven to have no solution, ``complete`` if the best
+    solution is the model's best. ``bound`` is proven on the model's objective, ``None`` when
+    nothing is known. ``solutions`` are the last few, the best one last. ``interrupted``: the user
+    has asked to stop.
     """
 
     infeasible: bool = False
@@ -123,16 +115,9 @@ class Found:
 class Budget(NamedTuple):
     """What a step may spend.
 
-    Parameters
-    ----------
-    share
-        Of the time limit, by which it has ended.
-    deterministic
-        CP-SAT's deterministic time of each of its runs; ``None`` for no limit of its own.
-    neighbourhoods
-        Whether CP-SAT's own large-neighbourhood search works alone, from the best plan.
-    turn
-        Others than those of an earlier turn may be found.
+    It has ended by a ``share`` of the time limit; each run of CP-SAT has so much ``deterministic``
+    time, ``None`` for no limit of its own. With ``neighbourhoods`` CP-SAT's own large-neighbourhood
+    search works alone, from the best plan. Another ``turn`` may find others than an earlier one.
     """
 
     share: float

@@ -226,19 +226,12 @@ class ProblemTables:
     """A problem with its pools of cores, its transfer options and its memories in blocks.
 
     A *block* of a memory is as long as its alignment. A residency begins with a block, so no other
-    can use the rest of its last one, and counting whole blocks loses nothing.
-
-    Attributes
-    ----------
-    capacity
-        Of each memory in blocks, tensors taken off; ``None`` without limit.
-    readers
-        For each slice, the tasks that read it, each with the read's position.
-    parts
-        For each buffer, the slices of it that some task reads, itself left out.
-    pins, not_after
-        Where buffers are pinned to lie, and when tasks are pinned to have ended; what else is
-        pinned, kinds of cores and tasks say.
+    can use the rest of its last one, and counting whole blocks loses nothing. ``capacity`` is that
+    of each memory in blocks, tensors taken off; ``None`` without limit. ``readers`` are for each
+    slice the tasks that read it, each with the read's position; ``parts`` for each buffer the
+    slices of it that some task reads, itself left out. ``pins`` and ``not_after`` say where buffers
+    are pinned to lie, and when tasks are pinned to have ended; what else is pinned, kinds of cores
+    and tasks say.
     """
 
     def __init__(self, problem: Problem) -> None:

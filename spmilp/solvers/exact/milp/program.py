@@ -45,20 +45,10 @@ class Limits:
 class Outcome:
     """The result of a run.
 
-    Parameters
-    ----------
-    values
-        Of each variable, as the solver gives them; ``None`` without a solution.
-    bound
-        Proven on the objective; ``None`` when nothing is.
-    infeasible
-        It is proven that there is no solution.
-    complete
-        The run has ended by itself.
-    interrupted
-        The user has asked to stop.
-    nodes
-        Of HiGHS's search.
+    ``values`` are those of each variable as the solver gives them, ``None`` without a solution;
+    ``bound`` is proven on the objective, ``None`` when nothing is. It is ``infeasible`` if there is
+    proven to be no solution, ``complete`` if it has ended by itself, and ``interrupted`` if the
+    user has asked to stop. ``nodes`` are those of HiGHS's search.
     """
 
     values: list[float] | None = None

@@ -182,23 +182,11 @@ def write_model(
 
     Every solution of it is a plan. The list scheduler's plan, if it has one, gives the horizon and
     the greatest value allowed of the objective, which are part of the model. The same problem gives
-    the same bytes.
-
-    Parameters
-    ----------
-    path
-        Its suffix says in what format: ``.mps`` or ``.lp``.
-    candidates
-        How often a slice may lie in one memory that is not large enough for all.
-        The optimum of the file is that of the problem unless the best plans all need more.
-
-    Raises
-    ------
-    SpmilpError
-        If the suffix is another one, the model would be too large, or it is known to have no
-        solution.
-    FileError
-        If the file cannot be written.
+    the same bytes. The suffix of ``path`` says in what format: ``.mps`` or ``.lp``. A slice may lie
+    ``candidates`` times in one memory that is not large enough for all. The optimum of the file is
+    that of the problem unless the best plans all need more. Raises a ``SpmilpError`` if the suffix
+    is another one, the model would be too large, or it is known to have no solution; and a
+    ``FileError`` if the file cannot be written.
     """
     if path.suffix.lower() not in SUFFIXES:
         raise SpmilpError(f"{path}: a model is written as {' or '.join(SUFFIXES)}")

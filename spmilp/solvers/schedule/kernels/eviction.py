@@ -18,18 +18,11 @@ from spmilp.solvers.schedule.kernels.schedule_state import AddressSpace, Schedul
 class Request(NamedTuple):
     """Bytes wanted in a memory while a task is being placed.
 
-    Parameters
-    ----------
-    need
-        Cycle at which the task could start but for these bytes.
-    lead
-        Cycles from the moment the bytes are free until the task can use them.
-    ready
-        Cycle from which a load into them could run: its source is valid, engine and links have a
-        gap. ``NEVER`` for bytes that the task itself writes, which prefer addresses that have not
-        been idle for long (others are left for loads).
-    compact
-        Take the lowest addresses that can be cleared, whatever that costs.
+    Without these bytes the task could start at the cycle ``need``; they must be free ``lead``
+    cycles before it can use them. A load into them could run from the cycle ``ready`` on: its
+    source is valid, engine and links have a gap. That is ``NEVER`` for bytes that the task itself
+    writes, which prefer addresses that have not been idle for long (others are left for loads). A
+    ``compact`` request takes the lowest addresses that can be cleared, whatever that costs.
     """
 
     memory: int

@@ -94,24 +94,10 @@ def _given_up_after(seconds: float | None, state: ScheduleState) -> Iterator[Non
 class Runner:
     """Runs the scheduler on one problem as often as asked, by any number of threads.
 
-    Parameters
-    ----------
-    problem
-        What to schedule.
-    multicasts
-        Whether transfers may fill several memories, where engines can and the makespan counts.
-
-    Attributes
-    ----------
-    can_multicast
-        Whether they do, unless a run is told otherwise.
-    growth
-        By which tables are larger than at first: it doubles where they were too small.
-
-    Raises
-    ------
-    SpmilpError
-        From ``run``, if more than one memory lies between a core's memory and DRAM.
+    With ``multicasts`` transfers may fill several memories, where engines can and the makespan
+    counts; they do (``can_multicast``), unless a run is told otherwise. Tables are ``growth`` times
+    as large as at first: it doubles where they were too small. ``run`` raises a ``SpmilpError`` if
+    more than one memory lies between a core's memory and DRAM.
     """
 
     def __init__(self, problem: Problem, *, multicasts: bool = True) -> None:
