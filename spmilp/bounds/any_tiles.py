@@ -389,11 +389,7 @@ class Chains:
         return max(self._when_computed(needed, lag), self._when_loaded(needed))
 
     def _need(
-        self,
-        needed: dict[int, _Needed],
-        group: int,
-        after: Cycles,
-        read: Iterable[tuple[str, Box]],
+        self, needed: dict[int, _Needed], group: int, after: Cycles, read: Iterable[tuple[str, Box]]
     ) -> None:
         """Add what a group needs; of several boxes of one group's result the largest counts."""
         for name, box in read:

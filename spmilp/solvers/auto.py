@@ -123,7 +123,6 @@ def _residency(options: SolveOptions) -> Solver:
 
 
 def _cpsat(options: SolveOptions) -> Solver:
-
     from spmilp.solvers.exact.cpsat.solver import CpSatOptions, CpSatSolver
 
     limit = STRATEGY.without_limit if options.time_limit is None else None
@@ -266,8 +265,7 @@ def _bending_well(context: SearchContext, result: SolverResult) -> SolverResult:
     plan = bending_well(context, result.plan)
     if plan is result.plan:
         return result
-    bound = Bound(result.bound_source, context.problem.objective.first, result.bound)
-    return replace(context.found(plan, bound), interrupted=result.interrupted)
+    return _with_plan(context, result, plan)
 
 
 def _or_the_hint(context: SearchContext, result: SolverResult) -> SolverResult:
@@ -277,7 +275,10 @@ def _or_the_hint(context: SearchContext, result: SolverResult) -> SolverResult:
         result.plan is not None and context.values(result.plan) <= context.values(hint)
     ):
         return result
-    if context.valid_hint is None:
-        return result
+    return result if context.valid_hint is None else _with_plan(context, result, hint)
+
+
+def _with_plan(context: SearchContext, result: SolverResult, plan: Plan) -> SolverResult:
+    """Return a result with another plan."""
     bound = Bound(result.bound_source, context.problem.objective.first, result.bound)
-    return replace(context.found(hint, bound), interrupted=result.interrupted)
+    return replace(context.found(plan, bound), interrupted=result.interrupted)

@@ -147,12 +147,7 @@ class SearchContext:
     ``interrupted`` says whether a ``KeyboardInterrupt`` has cut the search short.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        options: SolveOptions,
-        hint: Plan | None = None,
-    ) -> None:
+    def __init__(self, problem: Problem, options: SolveOptions, hint: Plan | None = None) -> None:
         self.problem = problem
         self.options = options
         self.clock = Clock(options.time_limit, options.pace)

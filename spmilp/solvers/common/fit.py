@@ -264,15 +264,9 @@ def _with_a_core_that_waits(machine: Machine) -> Machine:
     name = _new("waits", names)
     return replace(
         machine,
-        memories=(
-            *machine.memories,
-            Memory(index=memory, name=name, kind=MemoryKind.SPM, size=1),
-        ),
+        memories=(*machine.memories, Memory(index=memory, name=name, kind=MemoryKind.SPM, size=1)),
         kinds=(*machine.kinds, CoreKind(index=kind, name=name)),
-        cores=(
-            *machine.cores,
-            Core(index=len(machine.cores), name=name, kind=kind, memory=memory),
-        ),
+        cores=(*machine.cores, Core(index=len(machine.cores), name=name, kind=kind, memory=memory)),
     )
 
 

@@ -39,10 +39,7 @@ class Solver(ABC):
         """
 
     def solve(
-        self,
-        problem: Problem,
-        options: SolveOptions,
-        hint: Plan | None = None,
+        self, problem: Problem, options: SolveOptions, hint: Plan | None = None
     ) -> SolverResult:
         """Search one problem by itself, in a context of its own.
 

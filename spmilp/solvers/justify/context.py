@@ -4,12 +4,12 @@ What stays the same while times and addresses change is a :class:`ScheduleContex
 """
 
 from dataclasses import dataclass, replace
-from operator import add
 
 import numpy as np
 
 from spmilp.machine.machine import MemoryKind
 from spmilp.plan.measures import claim_of, measure
+from spmilp.plan.memory import box_at_place
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.justify.profiles import successions
@@ -49,7 +49,6 @@ from spmilp.solvers.schedule.kernels.records import (
     rows_of,
 )
 from spmilp.solvers.schedule.kernels.tables import alignment_of
-from spmilp.units import Box, SliceIdx
 
 MOST_FREE_SLOTS = 1000
 """Most free slots of a schedule; slots whose transfer was dropped are used again."""
@@ -337,7 +336,8 @@ def _followers_at_places(
     is_filled = schedule.filler != NONE
     for tensor in np.unique(homes[is_filled & (homes != NONE)]).tolist():
         there = np.flatnonzero(homes == tensor)
-        boxes = [_box_of(problem, what) for what in schedule.slice[there].tolist()]
+        # The last axis makes a box of a single element, too.
+        boxes = [(*box_at_place(problem, what), (0, 1)) for what in schedule.slice[there].tolist()]
         low, high = np.moveaxis(np.array(boxes).reshape(there.size, -1, 2), 2, 0)
         for one in np.flatnonzero(is_filled[there]).tolist():
             meets = ((low < high[one]) & (low[one] < high)).all(axis=1)
@@ -345,14 +345,6 @@ def _followers_at_places(
             before.append(ended)
             after.append(np.full(ended.size, there[one]))
     return np.concatenate(before), np.concatenate(after)
-
-
-def _box_of(problem: Problem, what: SliceIdx) -> Box:
-    slice_ = problem.slices[what]
-    place = problem.buffers[slice_.buffer].place
-    start = slice_.start if place is None else tuple(map(add, place.start, slice_.start))
-    # The last axis makes a box of a single element, too.
-    return (*((a, a + n) for a, n in zip(start, slice_.extent, strict=True)), (0, 1))
 
 
 def plan_of(context: ScheduleContext, timed: TimedSchedule) -> Plan:

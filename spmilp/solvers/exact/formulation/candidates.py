@@ -146,18 +146,6 @@ class Reading:
             return self.plan.transfers[one.filled_by_transfer].end
         return one.start
 
-    def pairs_in_place(self) -> Iterator[tuple[TaskIdx, ResidencyIdx, ResidencyIdx]]:
-        """Yield the task, operand and result of each pair that shares bytes."""
-        for placement in self.plan.placements:
-            task = self.problem.tasks[placement.task]
-            for read, written in task.in_place:
-                old = placement.reads[task.reads.index(read)]
-                new = placement.writes[task.writes.index(written)]
-                one, other = self.plan.residencies[old], self.plan.residencies[new]
-                same = (one.memory, one.offset, one.slice) == (other.memory, other.offset, read)
-                if same and one.end > other.start:
-                    yield task.index, old, new
-
     def _needed(self) -> set[ResidencyIdx]:
         waiting = [r for p in self.plan.placements for r in (*p.reads, *p.writes)]
         waiting += self.kept

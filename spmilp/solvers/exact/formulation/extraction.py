@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from spmilp.machine.routes import multicast_route, transfer_cycles
+from spmilp.plan.memory import pairs_in_place
 from spmilp.plan.plan import Placement, Residency, Transfer
 from spmilp.solvers.exact.formulation.candidates import CandidateResidency, Reading
 from spmilp.solvers.exact.formulation.tables import ProblemTables
@@ -95,7 +96,6 @@ class TimedPlan:
 def decisions_of(tables: ProblemTables, reading: Reading) -> Decisions:
     """Return what a plan decides; what nothing needs is left out."""
     problem, plan, key = tables.problem, reading.plan, reading.key
-    pool_of = {core: pool.index for pool in tables.pools for core in pool.cores}
     fills: dict[CandidateResidency, Fill] = {}
     for index in reading.in_time():
         one = plan.residencies[index]
@@ -115,8 +115,8 @@ def decisions_of(tables: ProblemTables, reading: Reading) -> Decisions:
         fills.setdefault(key[index], fill)
     return Decisions(
         runs=tuple(
-            TaskRun(pool=pool_of[placement.core], start=placement.start, end=placement.end)
-            for placement in plan.placements
+            TaskRun(pool=pool, start=placement.start, end=placement.end)
+            for pool, placement in zip(tables.pools_of_plan(plan), plan.placements, strict=True)
         ),
         fills=fills,
         served={
@@ -129,7 +129,7 @@ def decisions_of(tables: ProblemTables, reading: Reading) -> Decisions:
             for one in dict.fromkeys(key[residency] for residency in reading.kept)
             if one.slice < len(problem.buffers) and problem.buffers[one.slice].ends_in == one.memory
         ),
-        in_place=tuple((task, key[old], key[new]) for task, old, new in reading.pairs_in_place()),
+        in_place=tuple((task, key[a], key[b]) for task, a, b in pairs_in_place(problem, plan)),
     )
 
 

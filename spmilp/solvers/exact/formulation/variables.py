@@ -131,11 +131,7 @@ class Variables:
     """
 
     def __init__(
-        self,
-        model: cp_model.CpModel,
-        tables: ProblemTables,
-        structure: Structure,
-        horizon: Cycles,
+        self, model: cp_model.CpModel, tables: ProblemTables, structure: Structure, horizon: Cycles
     ) -> None:
         self.model = model
         self.tables = tables

@@ -199,10 +199,7 @@ def _run_other(
         value = objective.constant + sum(c * values[index] for index, c in objective.terms.items())
         bound = _whole(value - limits.gap * abs(value))
     return Outcome(
-        values=values,
-        bound=bound,
-        infeasible=infeasible and not found,
-        complete=complete,
+        values=values, bound=bound, infeasible=infeasible and not found, complete=complete
     )
 
 
@@ -227,12 +224,7 @@ def _settings(backend: str, limits: Limits) -> dict[str, Any]:
     seconds = limits.seconds
     if backend == "GLPK_CMD" and seconds is not None:
         seconds = ceil(seconds)  # glpsol reads whole numbers alone
-    wanted = {
-        "msg": False,
-        "timeLimit": seconds,
-        "gapRel": limits.gap,
-        "threads": limits.threads,
-    }
+    wanted = {"msg": False, "timeLimit": seconds, "gapRel": limits.gap, "threads": limits.threads}
     known = signature(type(pulp.getSolver(backend))).parameters
     return {name: value for name, value in wanted.items() if name in known}
 
