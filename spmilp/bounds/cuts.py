@@ -59,18 +59,9 @@ class Tasks(NamedTuple):
 class Ports(NamedTuple):
     """What tasks load from DRAMs: each port is the links out of one, or the channels.
 
-    Parameters
-    ----------
-    first
-        The jobs of port ``p`` and the ``t``-th of ``n`` tasks begin at ``first[p * (n + 1) + t]``.
-    buffer
-        Of each job; jobs of one buffer are the same bytes.
-    use
-        For each buffer, what it holds of the port.
-    rate, over
-        Numerator and denominator of the rate of each port.
-    apart
-        Cycles in which loads hold nothing of a port.
+    The jobs of port ``p`` and the ``t``-th of ``n`` tasks begin at ``first[p * (n + 1) + t]``. Jobs
+    of one ``buffer`` are the same bytes; ``use`` is what each buffer holds of the port, whose rate
+    is ``rate`` over ``over``. For the cycles ``apart`` loads hold nothing of a port.
     """
 
     first: Ints

@@ -194,15 +194,10 @@ class Clock:
     """
 
     def __init__(
-        self,
-        seconds: float | None,
-        pace: Pace | None = None,
-        *,
-        deterministic: float | None = None,
-        gone: float = 0.0,
+        self, seconds: float | None, pace: Pace | None = None, *, gone: float = 0.0
     ) -> None:
         self.pace = Pace() if pace is None else pace
-        self.deterministic = deterministic
+        self.deterministic: float | None = None
         self._began = self.pace.now() - gone
         self.limit = self._seconds = seconds
         self.spent = self._reserved = 0.0

@@ -227,20 +227,13 @@ def whole_scope(
 ) -> Scope:
     """Return the scope of the whole problem.
 
-    Parameters
-    ----------
-    counts
-        Residencies of a slice in a memory whose space is short; 1 where nothing is said.
-    ample
-        Whether slices may last in memories that have space for everything at once.
-
-    Notes
-    -----
-    Where a memory has space for all that could ever lie in it, and in a DRAM without limit, one
-    lasting residency is enough: replace those of a slice in such a memory by one, filled by
-    whichever of the fills ends first; nothing else has to give way. The same holds at a place in a
-    DRAM tensor whose elements no other buffer uses. Parts of a buffer at the place of a buffer that
-    a task writes exist in the relaxation only.
+    ``counts`` are residencies of a slice in a memory whose space is short; 1 where nothing is said.
+    If it is ``ample``, slices may last in memories that have space for everything at once. Where a
+    memory has space for all that could ever lie in it, and in a DRAM without limit, one lasting
+    residency is enough: replace those of a slice in such a memory by one, filled by whichever of
+    the fills ends first; nothing else has to give way. The same holds at a place in a DRAM tensor
+    whose elements no other buffer uses. Parts of a buffer at the place of a buffer that a task
+    writes exist in the relaxation only.
     """
     unconstrained = _unconstrained(tables, memories) if ample else set[MemoryIdx]()
     candidates: list[CandidateResidency] = []

@@ -215,18 +215,9 @@ class StructureBuilder:
 class Model:
     """A model with its variables and an objective.
 
-    Parameters
-    ----------
-    quantity
-        What is made small.
-    horizon
-        A cycle by which the plans that are looked for have ended.
-    low, high
-        A lower bound on the quantity, and its value in the best plan.
-    ceilings
-        Largest values allowed of other quantities.
-    reading
-        The best plan, to start from.
+    The ``quantity`` is made small. Plans that are looked for have ended by the cycle ``horizon``.
+    ``low`` is a lower bound on the quantity, ``high`` its value in the best plan, which ``reading``
+    is, to start from; ``ceilings`` are the largest values allowed of other quantities.
     """
 
     def __init__(

@@ -110,24 +110,12 @@ class ReadVars:
 class Variables:
     """All variables of a structure, with domains from 0 to a horizon.
 
-    Parameters
-    ----------
-    horizon
-        A cycle by which the plans that are looked for have ended.
-
-    Attributes
-    ----------
-    lengths
-        How long residencies have bytes of their own, where the model asks.
-    unions
-        Whether a transfer is one of several options.
-    in_place
-        Whether a task writes a result over an operand.
-    offsets
-        The first block of what has an address in the model.
-    least_rates, extra_links
-        Of multicasts: the rate that a root's transfer holds at the least, and the links that its
-        further branches hold.
+    Plans that are looked for have ended by the ``horizon``. ``lengths`` say how long residencies
+    have bytes of their own, where the model asks; ``unions`` whether a transfer is one of several
+    options; ``in_place`` whether a task writes a result over an operand. ``offsets`` are the first
+    block of what has an address in the model. Of multicasts, ``least_rates`` are those that a
+    root's transfer holds at the least, and ``extra_links`` the links that its further branches
+    hold.
     """
 
     def __init__(

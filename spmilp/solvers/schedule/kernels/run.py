@@ -128,21 +128,12 @@ class Runner:
     ) -> tuple[Stop, ScheduleState]:
         """Schedule the tasks; return why the scheduler stopped, and its tables.
 
-        Parameters
-        ----------
-        order
-            Every task once, each after all that it follows.
-        cores
-            For each task its core, or -1 to let the scheduler choose.
-        latest
-            Stop with ``TOO_LATE`` when the makespan is sure to exceed this.
-        multicasts
-            Whether transfers may fill several memories, where ``can_multicast``.
-        seconds
-            Stop with ``TOO_LATE`` after so many seconds; ``None`` for no limit.
-        is_open
-            Whether addresses stay open. All bytes fit at all times then, and offsets are yet to be
-            found. Only where they :func:`can_be_open`.
+        ``order`` has every task once, each after all that it follows; ``cores`` the core of each
+        task, or -1 to let the scheduler choose. It stops with ``TOO_LATE`` when the makespan is
+        sure to exceed ``latest``, or after so many ``seconds``; ``None`` for no limit. With
+        ``multicasts`` transfers may fill several memories, where ``can_multicast``. If it
+        ``is_open``, addresses stay open: all bytes fit at all times then, and offsets are yet to be
+        found. Only where they :func:`can_be_open`.
         """
         room, beside_tensors = machines_for_spills(self.problem)
         while True:
