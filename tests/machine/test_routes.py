@@ -20,15 +20,7 @@ from spmilp.machine.routes import (
     transfer_cycles,
     transfer_rate,
 )
-from tests.machine.small import (
-    as_graph,
-    content,
-    described,
-    index_of,
-    linked,
-    nodes_between,
-    small,
-)
+from tests.machine.small import as_graph, content, described, index_of, linked, nodes_between, small
 
 
 def path(machine: Machine, source: str, destination: str) -> list[str]:
