@@ -64,8 +64,8 @@ def test_a_format_that_cannot_take_the_plan_says_so_and_the_others_are_made() ->
     given = subject(problem, replace(PLAN, problem_sha256=""))
     reasons = dict(export(given, ["csv"], WITHOUT_MODEL).left_out)
     assert set(reasons) >= {"commands"}
-    assert "the plan needs 15 events" in reasons["commands"]
+    assert "the plan needs 16 events" in reasons["commands"]
     named = export(given, ["csv", "commands"])
     assert "allocation.csv" in named.files
-    with pytest.raises(ExportError, match=r"15 events .* \(the other formats are written\)"):
+    with pytest.raises(ExportError, match=r"16 events .* \(the other formats are written\)"):
         named.require_all()

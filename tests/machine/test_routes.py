@@ -126,12 +126,13 @@ def engine(**changes: object) -> Engine:
     return Engine(**{**usual, **changes})
 
 
-def test_a_transfer_takes_setup_latency_and_its_bytes_rounded_up() -> None:
+def test_a_transfer_takes_setup_its_bytes_rounded_up_and_then_the_latency() -> None:
     route = Route(links=(0, 1), latency=7, rate=Fraction(8))
-    assert transfer_cycles(engine(), route, 100) == 10 + 7 + 25
-    assert transfer_cycles(engine(), route, 101) == 10 + 7 + 26
-    assert transfer_cycles(engine(rate=Fraction(3, 2)), route, 10) == 10 + 7 + 7
-    assert transfer_cycles(engine(rate=Fraction(100)), route, 100) == 10 + 7 + 13
+    for count, rate, sending in ((100, 4, 25), (101, 4, 26), (10, Fraction(3, 2), 7), (100, 9, 13)):
+        for pipelined in (False, True):
+            taken = transfer_cycles(engine(rate=rate, pipelined=pipelined), route, count)
+            sent, arrived = 10 + sending, 10 + sending + 7
+            assert taken == (10, sent, sent if pipelined else arrived, arrived)
     rates = [transfer_rate(engine(), replace(route, rate=rate)) for rate in (3, 5, None)]
     assert rates == [3, 4, 4]
 
