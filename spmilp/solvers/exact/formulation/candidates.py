@@ -194,20 +194,13 @@ def _is_initial(one: Residency) -> bool:
 class Scope:
     """The decisions of one model.
 
-    Parameters
-    ----------
-    pools
-        For each task the pools of cores that it may run in.
-    candidates
-        The candidate residencies; the numbers of a slice in a memory count from 0.
-    lasting
-        Slices in memories where nothing is gained by ever giving them up: their one residency
-        lasts from its filling to the end.
-    conflicts
-        Pairs of candidates whose elements of a DRAM tensor overlap: never both at one time.
-    relaxed
-        Whether the last candidate of a slice in a memory stands for all further ones too, which
-        makes the model a relaxation of the problem; see :class:`Lifecycle`.
+    ``pools`` has for each task the pools of cores that it may run in. ``candidates`` are the
+    candidate residencies; the numbers of a slice in a memory count from 0. For slices in memories
+    that are ``lasting`` nothing is gained by ever giving them up: their one residency lasts from
+    its filling to the end. ``conflicts`` are pairs of candidates whose elements of a DRAM tensor
+    overlap: never both at one time. If it is ``relaxed``, the last candidate of a slice in a memory
+    stands for all further ones too, which makes the model a relaxation of the problem; see
+    :class:`Lifecycle`.
     """
 
     pools: tuple[tuple[int, ...], ...]

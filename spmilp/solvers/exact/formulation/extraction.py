@@ -46,23 +46,12 @@ class Fill:
 class Decisions:
     """A solution.
 
-    Parameters
-    ----------
-    runs
-        Of each task, by index.
-    fills
-        The candidate residencies that exist.
-    served
-        The residency that serves each ``(task, position)`` of a read.
-    outputs
-        The residencies in which buffers lie that have to be somewhere at the end.
-    lasting
-        Others that are kept until the end of the plan if anything uses them.
-    in_place
-        ``(task, operand, result)`` that share bytes.
-    late
-        The residencies that are used *late*: as a later one of the slice, which the model does not
-        have. With any the solution is no plan.
+    ``runs`` are those of the tasks, by index; ``fills`` the candidate residencies that exist;
+    ``served`` has the one that serves each ``(task, position)`` of a read. ``outputs`` are the
+    residencies in which buffers lie that have to be somewhere at the end, ``lasting`` others that
+    are kept until the end of the plan if anything uses them. ``in_place`` are ``(task, operand,
+    result)`` that share bytes. ``late`` residencies are used *late*: as a later one of the slice,
+    which the model does not have. With any the solution is no plan.
     """
 
     runs: tuple[TaskRun, ...]
