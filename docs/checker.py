@@ -979,7 +979,6 @@ def transfers(case: Case) -> Iterator[Finding]:
         if move.channel >= engine.channels:
             yield "channels", f"{who}: channel {move.channel} of {engine.channels}"
 
-
     def busy_until(move: Row) -> int:
         return int(move.sent if machine.engines[move.engine].pipelined else move.end)
 

@@ -30,6 +30,7 @@ scratchpads:
       - reaches: [dram, "spm*"]
         channels: 2
         setup_cycles: 3
+        pipelined: true
         rate_bytes_per_cycle: 4
         dimensions: 3
 dram:
@@ -58,7 +59,7 @@ shared:
     size_bytes: 4096
     alignment_bytes: 16
     energy_fj_per_byte: 5
-    dma: [{name: top, reaches: [dram], channels: 2, setup_cycles: 6, rate_bytes_per_cycle: 8}]
+    dma: [{name: top, reaches: [dram], setup_cycles: 6, pipelined: true, rate_bytes_per_cycle: 8}]
 dram:
   - sites: [xbar]
     rate_bytes_per_cycle: 4
@@ -179,11 +180,12 @@ BASES: dict[str, tuple[str, Callable[[], Pair]]] = {
     "worked-example": (
         "by hand: staging through a shared memory, multicast, a remote read, a sum in place, a "
         "spill and its reload, a weight in a scratchpad that is copied to another one, scratch, "
-        "two kinds of core of which one shares a scratchpad",
+        "two kinds of core of which one shares a scratchpad, sources that end when all is sent, "
+        "and a pipelined channel that takes the next transfer then",
         lambda: pair(worked_example.PROBLEM, worked_example.PLAN),
     ),
-    "multicast": ("one transfer to two scratchpads; in place; two kinds", partial(_tiny, 112)),
-    "remote": ("an operand is read in another scratchpad, another in place", partial(_tiny, 170)),
+    "multicast": ("one transfer to two scratchpads", partial(_tiny, 225)),
+    "remote": ("an operand is read in another scratchpad, another in place", partial(_tiny, 351)),
     "staged": ("everything stops in a shared memory; two kinds", partial(_tiny, 56)),
     "spill": ("a result goes to DRAM and comes back; objective DRAM traffic", _spill),
     "chain": ("strips with halo rows that are copied between scratchpads", _chain),

@@ -74,8 +74,6 @@ def cases() -> Iterator[Case]:
     with TemporaryDirectory() as folder:
         for row in (*listed["varied"], *refused):
             yield _varied(bases[row["base"]], row, Path(folder) / "problem.json")
-    for row in listed["planned"]:
-        yield _planned(bases[row["base"]], row)
     subject = bases["remote"].subject
     for row in listed["written"]:
         before, _, after = as_text(subject.plan).rpartition(row["text"])
@@ -103,9 +101,12 @@ def _valid(name: str, base: Pair, about: str) -> Case:
 
 
 def _varied(base: Pair, row: dict[str, Any], file: Path) -> Case:
-    """Return a plan for a problem in which a field has another value."""
+    """Return a case in which a field of the problem, or fields of the plan, have other values."""
     problem, plan = deepcopy(base.subject.problem), deepcopy(base.subject.plan)
-    _put(problem, row["field"].split("."), row["value"])
+    if "field" in row:
+        _put(problem, row["field"].split("."), row["value"])
+    for field, value in row.get("plan", {}).items():
+        _put(plan, field.split("."), value)
     plan["meta"]["problem_sha256"] = ""
     if row["rules"] != "refused":
         file.write_text(json.dumps(problem))
@@ -113,16 +114,6 @@ def _varied(base: Pair, row: dict[str, Any], file: Path) -> Case:
     return Case(
         base=row["base"], problem=problem, plan=as_text(plan), rules=tuple(row["rules"].split()),
         about=row["about"],
-    )  # fmt: skip
-
-
-def _planned(base: Pair, row: dict[str, Any]) -> Case:
-    """Return a plan in which a field has another value."""
-    plan = deepcopy(base.subject.plan)
-    _put(plan, row["field"].split("."), row["value"])
-    return Case(
-        base=row["base"], problem=base.subject.problem, plan=as_text(plan),
-        rules=tuple(row["rules"].split()), about=row["about"],
     )  # fmt: skip
 
 

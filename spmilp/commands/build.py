@@ -6,6 +6,7 @@ events count only to a small number. A semaphore is used again for later pairs o
 """
 
 from collections.abc import Sequence
+from math import inf
 from typing import NamedTuple
 
 from spmilp.commands.commands import (
@@ -177,20 +178,20 @@ def build_commands(problem: Problem, plan: Plan) -> CommandLists:
 
     Raises a ``TooManyEventsError`` if none of these keeps within the machine's events.
     """
-    machine = problem.machine
+    machine, most = problem.machine, problem.machine.events or inf
     activities = activities_of(problem, plan)
     order = predecessors(problem, plan, activities)
     for before in (with_pacing(problem, plan, activities, order), order):
         least = transitive_reduction(activities, before)
         counters = with_counters(machine, activities, least, machine.event_maximum)
-        if machine.events is None or counters.events <= machine.events:
+        if counters.events <= most:
             return counters
     joined = with_fewer_signals(plan, activities, least)
     fewer = with_counters(machine, activities, joined, machine.event_maximum)
-    if fewer.events <= machine.events:
+    if fewer.events <= most:
         return fewer
     semaphores = with_semaphores(machine, activities, least, machine.event_maximum)
-    if semaphores.events <= machine.events:
+    if semaphores.events <= most:
         return semaphores
     limit = "" if machine.event_maximum is None else f" that count to {machine.event_maximum}"
     raise TooManyEventsError(

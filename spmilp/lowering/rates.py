@@ -7,7 +7,7 @@ from math import isfinite
 from typing import NamedTuple
 
 from spmilp.cached import cached
-from spmilp.machine.machine import Core, Engine, Link, Machine
+from spmilp.machine.machine import Core, Engine, Link, Machine, MemoryKind
 from spmilp.machine.routes import Routes, dram_transfers, routes_of, usable_rates
 from spmilp.units import Bytes, CoreIdx, Cycles, LinkIdx, MemoryIdx
 
@@ -50,6 +50,8 @@ class MachineRates:
         Cores that share each core's memory, by core.
     aggregate
         Usable bytes of all memories in which cores work.
+    staging
+        Usable bytes of the shared memories in which data stops between DRAM and the cores' memories.
     """
 
     dram_out: float
@@ -65,6 +67,7 @@ class MachineRates:
     alignment: Bytes
     sharers: tuple[int, ...]
     aggregate: Bytes
+    staging: Bytes
 
     def share_of(self, core: CoreIdx) -> Bytes:
         """Return a core's share of the memory in which it works."""
@@ -108,7 +111,15 @@ def machine_rates(machine: Machine) -> MachineRates:
         alignment=max(machine.memories[home].alignment for home in homes),
         sharers=tuple(sharers[core.memory] for core in machine.cores),
         aggregate=sum(machine.memories[home].usable or NO_LIMIT for home in homes),
+        staging=_staging(machine, routes, homes),
     )
+
+
+def _staging(machine: Machine, routes: Routes, homes: tuple[MemoryIdx, ...]) -> Bytes:
+    """Return the bytes of the shared memories on the way from DRAM to those in which cores work."""
+    paths = (routes.staging_path(dram.index, home) for dram in machine.drams for home in homes)
+    passed = {machine.memories[memory] for path in paths for memory in (path or ())[1:-1]}
+    return sum(one.usable or NO_LIMIT for one in passed if one.kind is MemoryKind.SHARED)
 
 
 def usable_bytes(machine: Machine, core: Core) -> Bytes:

@@ -27,19 +27,19 @@ before it, and each stage runs its own in that order.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from math import lcm
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from spmilp.plan.plan import Plan
 from spmilp.policies.one_after_another import NotTakenError, OneAfterAnother, Policy, Setting
 from spmilp.solvers.base import SolverResult
+from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.exact.formulation.addresses import ConflictSet
 from spmilp.solvers.exact.formulation.candidates import CandidateResidency
-from spmilp.solvers.exact.formulation.tables import TransferOption
 from spmilp.units import CoreIdx, Cycles, SliceIdx, TaskIdx
 
 Resource: TypeAlias = Hashable
@@ -51,31 +51,32 @@ class Instruction:
     """One step of a stage, a part of what it is ``about``.
 
     It waits for so much of each resource as it ``takes`` away, and for tokens that it ``needs`` and
-    leaves: data that several instructions read. It ``gives`` more resources once it has ended.
+    leaves: data that several instructions read. It ``gives`` more resources some cycles ``late``,
+    counted from its end.
     """
 
     cycles: Cycles = 0
     about: Hashable = None
-    takes: Mapping[Resource, int] = field(default_factory=dict)
+    takes: Mapping[Any, int] = field(default_factory=dict)
     needs: tuple[Resource, ...] = ()
-    gives: Mapping[Resource, int] = field(default_factory=dict)
+    gives: Mapping[Any, int] = field(default_factory=dict)
+    late: Cycles = 0
 
 
 def replayed(
-    queues: Sequence[Sequence[Instruction]],
-    free: Mapping[Resource, int],
-    go_on: Callable[[], None] = lambda: None,
+    queues: Sequence[Sequence[Instruction]], free: Mapping[Resource, int], clock: Clock
 ) -> list[list[Cycles]]:
     """Return when each instruction of each queue starts.
 
     At each cycle at which something ends, the first instruction of every queue is tried, queue by
     queue. One that cannot start waits for one resource that it lacks, and is tried again when there
-    is more of that. At the start so much of each resource is ``free``. ``go_on`` is called whenever
-    something has ended; what it raises passes on.
+    is more of that. At the start so much of each resource is ``free``.
+
+    Raises a ``NotTakenError`` if the time limit comes before.
     """
     left = Counter(free)
     starts: list[list[Cycles]] = [[] for _ in queues]
-    running: list[tuple[Cycles, int]] = []
+    running: list[tuple[Cycles, int, int, bool]] = []
     waiting: dict[Resource, set[int]] = defaultdict(set)
     now, awake = 0, set(range(len(queues)))
     while True:
@@ -91,16 +92,22 @@ def replayed(
                 continue
             left.subtract(one.takes)
             starts[number].append(now)
-            heappush(running, (now + one.cycles, number))
+            end = now + one.cycles
+            heappush(running, (end, number, done, False))
+            heappush(running, (end + one.late, number, done, True))
         if not running:
             return starts
-        go_on()
+        if clock.is_over():
+            raise NotTakenError("the time limit came before tvm's instructions were replayed")
         now, awake = running[0][0], set()
         while running and running[0][0] == now:
-            number = heappop(running)[1]
-            ended = queues[number][len(starts[number]) - 1]
-            left.update(ended.gives)
-            awake |= {number}.union(*(waiting.pop(one, ()) for one in ended.gives))
+            _, number, done, is_given = heappop(running)
+            if is_given:
+                gives = queues[number][done].gives
+                left.update(gives)
+                awake = awake.union(*(waiting.pop(one, ()) for one in gives))
+            else:
+                awake.add(number)
 
 
 THREADS = 2
@@ -120,19 +127,15 @@ class Tvm(Policy):
     def find(self, context: SearchContext) -> SolverResult:
         """Return the one plan of the policy."""
         setting = Setting(context.problem, "tvm")
-        if self._hides:
-            stages = _Stages(context, setting, hides=True)
-            for threads in range(THREADS, 0, -1):
-                if isinstance(plan := stages.plan(threads), Plan):
-                    return self._answer(context, plan, str(threads))
-        stages = _Stages(context, setting, hides=False)
-        found = stages.plan(1)
-        if isinstance(found, ConflictSet):
-            return context.unknown(_no_room(setting, found))
-        return self._answer(context, found, "1, one after another")
-
-    def _answer(self, context: SearchContext, plan: Plan, how: str) -> SolverResult:
-        return self.answer(context, plan, (("virtual threads", how),), is_short=True)
+        for hides in (True, False) if self._hides else (False,):
+            stages = _Stages(context, setting, hides=hides)
+            for threads in range(THREADS if hides else 1, 0, -1):
+                found = stages.plan(threads)
+                if isinstance(found, Plan):
+                    how = str(threads) if hides else "1, one after another"
+                    return self.answer(context, found, (("virtual threads", how),), is_short=True)
+                reason = _no_room(setting, found)
+        return context.unknown(reason)
 
 
 def _no_room(setting: Setting, found: ConflictSet) -> str:
@@ -151,8 +154,8 @@ class _Stages:
     """Writes the instructions of all stages, and makes a plan of them.
 
     Each core has a queue that loads, one that computes and one that stores. Tokens say that a
-    virtual thread has room for operands or for results, that operands are loaded and results
-    computed, that data lies in DRAM, and that a task has ended.
+    virtual thread has room for operands or for results, that data is there, and that a task has
+    ended.
     """
 
     def __init__(self, context: SearchContext, setting: Setting, *, hides: bool) -> None:
@@ -171,9 +174,11 @@ class _Stages:
         self._free: dict[Resource, int] = {
             ("engine", one.index): one.channels for one in machine.engines
         }
-        self._free.update(
-            (("link", one.index), int(one.rate * self._unit)) for one in machine.links
-        )
+        for link in machine.links:
+            self._free["link", link.index] = int(link.rate * self._unit)
+        for buffer in self._problem.buffers:
+            if buffer.starts_in == self._dram:
+                self._free[self._written.in_dram(buffer.index)] = 1
         self._loads, self._computations, self._stores = (
             [list[Instruction]() for _ in machine.cores] for _ in range(3)
         )
@@ -193,7 +198,7 @@ class _Stages:
             for room in ("operands", "results")
             for core in range(len(self._problem.machine.cores))
         }
-        starts = replayed(queues, {**self._free, **rooms}, self._within_the_limit)
+        starts = replayed(queues, {**self._free, **rooms}, self._clock)
         begun = {
             one.about: start
             for queue, times in zip(queues, starts, strict=True)
@@ -205,20 +210,19 @@ class _Stages:
         )
         fills = {}
         for residency, fill in self._decisions.fills.items():
-            if fill.source is not None:
-                fill = replace(fill, start=begun[residency])
+            if fill.engine is not None:
+                setup = self._problem.machine.engines[fill.engine].setup
+                fill = replace(fill, start=begun[residency] - setup)
             elif (writer := self._setting.tables.writers[residency.slice]) is not None:
                 fill = replace(fill, start=begun[writer])
             fills[residency] = fill
         return self._setting.addressed(replace(self._decisions, runs=runs, fills=fills))
 
-    def _within_the_limit(self) -> None:
-        if self._clock.is_over():
-            raise NotTakenError("the time limit came before tvm's instructions were replayed")
-
     def _write(self, task: TaskIdx, core: CoreIdx) -> None:
         """Write the instructions of the next task."""
         wanted, memory = self._problem.tasks[task], self._setting.memories[task]
+        operands_free, results_free = {("operands", core): 1}, {("results", core): 1}
+        self._loads[core].append(Instruction(takes=operands_free))
         held: dict[SliceIdx, CandidateResidency] = {}
         operands = []
         for read in wanted.reads:
@@ -226,66 +230,40 @@ class _Stages:
             source = read if self._setting.way(read, buffer, self._dram, memory) else buffer
             if source not in held:
                 held[source] = self._written.load(source, memory)
+                place = self._written.in_dram(buffer)
+                self._loads[core] += self._transfer(place, held[source])
             operands.append(held[source])
         results = self._written.run(task, operands)
-        loads = [self._load(residency) for residency in held.values()]
-        stores = [
-            self._store(result) for buffer, result in results.items() if buffer in self._stored
-        ]
-        run = Instruction(
-            cycles=self._setting.cycles(task),
-            about=task,
-            needs=tuple(("ended", other) for other in wanted.after),
-            gives={("ended", task): 1},
-        )
-        operands_free, results_free = ("operands", core), ("results", core)
-        loaded, computed = ("loaded", core), ("computed", core)
+        ended = dict.fromkeys((task, *results.values()), 1)
         # Without hiding, the room of operands is free only once the results are stored.
-        computed_gives = (computed, operands_free) if self._hides else (computed,)
-        stored_gives = (results_free,) if self._hides else (results_free, operands_free)
-        self._loads[core] += _tied(loads, (operands_free,), (loaded,))
-        self._computations[core] += _tied([run], (loaded, results_free), computed_gives)
-        self._stores[core] += _tied(stores, (computed,), stored_gives)
-
-    def _load(self, residency: CandidateResidency) -> Instruction:
-        buffer = self._problem.buffers[self._setting.buffer_of(residency.slice)]
-        option = self._setting.transfer(residency.slice, buffer.index, self._dram, residency.memory)
-        needs = () if buffer.starts_in == self._dram else (("data", buffer.index),)
-        return self._transfer(residency, option, needs=needs)
-
-    def _store(self, result: CandidateResidency) -> Instruction:
-        self._written.store(result)
-        buffer = self._problem.buffers[result.slice]
-        option = self._setting.transfer(buffer.index, buffer.index, result.memory, self._dram)
-        about = self._written.in_dram(buffer.index)
-        gives = (("data", buffer.index),)
-        return self._transfer(about, option, gives=gives)
+        self._computations[core].append(
+            Instruction(
+                cycles=self._setting.cycles(task),
+                about=task,
+                takes=results_free,
+                needs=(*wanted.after, *operands),
+                gives=ended | operands_free if self._hides else ended,
+            )
+        )
+        self._stores[core].append(Instruction(needs=(task,)))
+        for buffer, result in results.items():
+            if buffer in self._stored:
+                self._written.store(result)
+                self._stores[core] += self._transfer(result, self._written.in_dram(buffer))
+        stored_gives = results_free if self._hides else results_free | operands_free
+        self._stores[core].append(Instruction(gives=stored_gives))
 
     def _transfer(
-        self,
-        about: CandidateResidency,
-        option: TransferOption,
-        needs: tuple[Resource, ...] = (),
-        gives: tuple[Resource, ...] = (),
-    ) -> Instruction:
-        """Return a transfer, which holds a channel of its engine and a part of its links."""
-        rate = int(option.rate * self._unit)
-        held: dict[Resource, int] = dict.fromkeys((("link", link) for link in option.links), rate)
-        held["engine", option.engine] = 1
-        return Instruction(
-            cycles=option.cycles,
-            about=about,
-            takes=held,
-            needs=needs,
-            gives={**held, **dict.fromkeys(gives, 1)},
-        )
-
-
-def _tied(
-    steps: list[Instruction], takes: tuple[Resource, ...], gives: tuple[Resource, ...]
-) -> list[Instruction]:
-    """Return what a stage does for a task: the first step takes tokens, the last gives some."""
-    steps = steps or [Instruction()]
-    steps[0] = replace(steps[0], takes={**steps[0].takes, **dict.fromkeys(takes, 1)})
-    steps[-1] = replace(steps[-1], gives={**steps[-1].gives, **dict.fromkeys(gives, 1)})
-    return steps
+        self, source: CandidateResidency, target: CandidateResidency
+    ) -> Iterator[Instruction]:
+        """Yield the steps of a transfer: it sets up, sends, frees its channel, and arrives."""
+        ends = source.memory, target.memory
+        option = self._setting.transfer(target.slice, source.slice, *ends)
+        engine = self._problem.machine.engines[option.engine]
+        busy = engine.busy_until(option.sent, option.cycles)
+        channel, rate = {("engine", engine.index): 1}, int(option.rate * self._unit)
+        links = {("link", link): rate for link in option.links}
+        yield Instruction(cycles=engine.setup, takes=channel, needs=(source,))
+        yield Instruction(cycles=option.moving, about=target, takes=links, gives=links)
+        yield Instruction(cycles=busy - option.sent, gives=channel)
+        yield Instruction(late=option.cycles - busy, gives={target: 1})

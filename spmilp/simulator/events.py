@@ -166,10 +166,7 @@ class Events:
         return self._waiting.pop(event, [])
 
     def _go_on(self, ready: list[ListIdx], now: float, cause: Activity | None) -> None:
-        """Take the steps of lists, and of all that their signals wake, up to those that take time.
-
-        ``cause`` is what ended, or was sent, just now.
-        """
+        """Take steps of lists, and of those that they wake, until all work; ``cause`` lets them."""
         while ready:
             who = ready.pop()
             steps, behind = self._lists[who], self._open[who]

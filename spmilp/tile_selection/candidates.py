@@ -121,8 +121,7 @@ class CandidateMaker:
         DoesNotFitError
             If even the smallest tile exceeds the memory of every core that can run the group.
         """
-        machine = self._machine
-        able = tuple(core.index for core in machine.cores if model.able_kinds[core.kind])
+        machine, able = self._machine, self._able(model)
         if not able:
             raise cannot_run(model.group, model.dtype, machine.kinds)
         sizes = sorted({self._usable(core) for core in able})
@@ -150,10 +149,14 @@ class CandidateMaker:
             fitting[largest] = None
         by_grid: dict[TileGrid, Candidate] = {}
         for tiling in fitting:
-            candidate = self._candidate(model, tiling, able)
+            candidate = self.candidate(model, tiling)
             by_grid.setdefault(candidate.grid, candidate)
         movable = self._movable(model, tuple(by_grid.values()))
         return self._sensible(movable, len(able), sizes[-1] // self._sharers)
+
+    def _able(self, model: GroupModel) -> tuple[CoreIdx, ...]:
+        """Return the cores that can run a group."""
+        return tuple(core.index for core in self._machine.cores if model.able_kinds[core.kind])
 
     def _usable(self, core: CoreIdx) -> Bytes:
         return usable_bytes(self._machine, self._machine.cores[core])
@@ -214,11 +217,13 @@ class CandidateMaker:
             limits.add((2 * less_padding(share // 2), True))
         return sorted(limits, reverse=True)
 
-    def _candidate(self, model: GroupModel, tiling: Tiling, able: Sequence[CoreIdx]) -> Candidate:
+    def candidate(self, model: GroupModel, tiling: Tiling) -> Candidate:
+        """Return a tiling as a candidate, on all cores that can run it where it fits none."""
         key = model, tiling
         if key not in self._known:
             grid, footprint = model.grid(tiling), model.footprint(tiling)
-            for size in (footprint.bytes, model.least_bytes(tiling)):
+            able = self._able(model)
+            for size in (footprint.bytes, model.least_bytes(tiling), 0):
                 cores = tuple(core for core in able if size <= self._usable(core))
                 if cores:
                     break

@@ -1,9 +1,10 @@
 """How tile sizes are chosen: at first sight, by a search, as SMAUG does; and what time allows."""
 
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 
 from spmilp.errors import DoesNotFitError, SpmilpError
 from spmilp.lowering.limits import groups_that_do_not_fit
@@ -83,17 +84,22 @@ def choose_tiles(
     try:
         if searches and known is None and len({*quickest.counts.classes}) > SEARCH.soon_compared:
             with suppress(SpmilpError):
-                known = coarse_problem(subject, quickest, options)
+                known = coarse_problem(subject, quickest.counts, quickest, options)
         first = first_choice_in_time(subject, clock, quickest, has_plan=known is not None)
+        starts = [] if start is None else [start]
+        if first is None or not clock.has_seconds(seconds_of(first.tilings, quickest, clock)):
+            promising = quickest if first is None else promising_first(first, quickest, clock)
+            if first is None or not searches:
+                known = known or coarse_problem(subject, quickest.counts, promising, options)
+                return replace(known, is_fallback=True)
+            starts += promising
     except KeyboardInterrupt:
         if known is None:
             raise
         return replace(known, interrupted=True)
-    if first is None:
-        return replace(known or coarse_problem(subject, quickest, options), is_fallback=True)
     if searches or has_hint:
         limits = options if searches else TileOptions(problems=1 if start is None else 2)
-        found = search_tilings(first, limits, known, clock, start, helpers)
+        found = search_tilings(first, limits, known, clock, starts, helpers)
         is_quick = known is not None and found.problem is known.problem
         return replace(found, is_fallback=is_quick and not has_hint)
     return TiledProblem(problem=first.lower(first.tilings))
@@ -112,16 +118,9 @@ def first_choice_in_time(
     has_plan
         There is a plan already that takes less time.
     """
-    counts = quickest.counts
-
-    def seconds(tilings: Tilings) -> float:
-        return clock.pace.seconds_from_scratch(tasks_of(tilings), counts.of_all(tilings))
-
-    needed, has_quicker = 0.0, has_plan
+    needed = 0.0
     if not has_plan and clock.is_limited:
-        coarse = next(iter(quickest), None)
-        has_quicker = coarse is not None
-        needed = 0.0 if coarse is None else seconds(coarse)
+        needed = min((seconds_of(one, quickest, clock) for one in islice(quickest, 1)), default=0.0)
 
     def go_on() -> None:
         clock.go_on(SEARCH.share_at_most)
@@ -135,15 +134,30 @@ def first_choice_in_time(
         return None
     # What follows is not cut by the deadline of the choice.
     found = replace(found, subject=subject)
-    refuse_too_many_pieces(counts, found.tilings, MOST_PIECES_EVER)
-    takes = seconds(found.tilings)
-    return found if clock.has_seconds(takes) or not has_quicker or takes <= needed else None
+    refuse_too_many_pieces(quickest.counts, found.tilings, MOST_PIECES_EVER)
+    return found
+
+
+def seconds_of(tilings: Tilings, quickest: CoarseTilings, clock: Clock) -> float:
+    """Return how long it will take until a plan of some tilings is written."""
+    return clock.pace.seconds_from_scratch(tasks_of(tilings), quickest.counts.of_all(tilings))
+
+
+def promising_first(first: FirstChoice, quickest: CoarseTilings, clock: Clock) -> list[Tilings]:
+    """Return the first choice and quicker ones: those for which there is time, the best first."""
+
+    def worth(tilings: Tilings) -> tuple[float, float]:
+        seconds = seconds_of(tilings, quickest, clock)
+        is_in_time = clock.has_seconds(seconds)
+        return (0.0, first.cycles_of(tilings)) if is_in_time else (seconds, 0.0)
+
+    return sorted([first.tilings, *quickest], key=worth)
 
 
 def coarse_problem(
-    subject: NetworkOnMachine, quickest: CoarseTilings, options: TileOptions
+    subject: NetworkOnMachine, counts: PieceCounts, tilings: Iterable[Tilings], options: TileOptions
 ) -> TiledProblem:
-    """Return a problem of few tasks, and a schedule of it: the quickest plan.
+    """Return a problem of the first tilings that fit, and a schedule of it: the quickest plan.
 
     Raises
     ------
@@ -152,7 +166,7 @@ def coarse_problem(
     SpmilpError
         If even these tiles read too many pieces.
     """
-    for problem in _coarse_problems(subject, quickest):
+    for problem in _coarse_problems(subject, counts, tilings):
         for rule in EVALUATION_RULES:
             for schedule in schedules_by(problem, [rule]):
                 if options.how is Tiles.SEARCH:
@@ -164,17 +178,17 @@ def coarse_problem(
     )
 
 
-def _coarse_problems(subject: NetworkOnMachine, quickest: CoarseTilings) -> Iterator[Problem]:
+def _coarse_problems(
+    subject: NetworkOnMachine, counts: PieceCounts, tilings: Iterable[Tilings]
+) -> Iterator[Problem]:
     """Yield problems whose tasks fit; where none do as they come, one of which they do."""
     tried = []
-    for tilings in quickest:
-        refuse_too_many_pieces(
-            quickest.counts, tilings, remedy="give more time (--time-limit), or "
-        )
-        problem = subject.lower(tilings)
+    for one in tilings:
+        refuse_too_many_pieces(counts, one, remedy="give more time (--time-limit), or ")
+        problem = subject.lower(one)
         if not groups_that_do_not_fit(problem):
             yield problem
-        tried.append(tilings)
+        tried.append(one)
     if tried:
         yield tilings_that_fit(subject.network, subject.machine, tried, subject.lower)[1]
 
@@ -184,7 +198,7 @@ def search_tilings(
     options: TileOptions,
     known: TiledProblem | None = None,
     clock: Clock | None = None,
-    start: Tilings | None = None,
+    starts: Sequence[Tilings] = (),
     helpers: Helpers | None = None,
 ) -> TiledProblem:
     """Return a problem with tilings that are evaluated to be at least as good as the first ones.
@@ -208,7 +222,7 @@ def search_tilings(
         ahead,
     )
     try:
-        tilings = refine_tilings(first, trials, start, evaluation.delays)
+        tilings = refine_tilings(first, trials, starts, evaluation.delays)
     except (OutOfTimeError, MemoryError):
         tilings = first.tilings
     except KeyboardInterrupt:

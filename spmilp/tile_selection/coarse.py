@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
 from math import prod
 
 from spmilp.errors import DoesNotFitError, Shortage, SpmilpError
 from spmilp.frontend.graph import Group, Network
 from spmilp.lowering.limits import groups_that_do_not_fit
-from spmilp.lowering.rates import machine_rates
+from spmilp.lowering.rates import NO_LIMIT, machine_rates
 from spmilp.lowering.tiling import Tiling, Tilings
 from spmilp.machine.machine import Machine
 from spmilp.problem.problem import Problem
@@ -90,6 +91,9 @@ def _smaller(network: Network) -> str:
 MOST_PRODUCERS = 4
 """Whose tiles those of one group are made to match; a concatenation may have a hundred."""
 
+HALVINGS = 4
+"""Tiles are cut to fit a limit, a half of it, and so on, so many times."""
+
 READS_OF_A_TASK = 2
 """A task takes about as long as so many reads, besides its own."""
 
@@ -97,18 +101,23 @@ READS_OF_A_TASK = 2
 class CoarseChoice:
     """Chooses for one group after another the tiling that costs least, its neighbours as they are.
 
-    The cost is about how many reads the group has and the groups that read it.
+    Bytes that the group and its readers need beyond their limits cost most, with the pieces as they
+    lie; then about how many reads the group has and its readers.
 
     Parameters
     ----------
     limits
         Bytes that the largest task of each group may need.
+    wanted
+        Bytes that it is to need at most while its operands lie as usual; its limit by default.
     """
 
-    def __init__(self, counts: PieceCounts, limits: Mapping[int, Bytes]) -> None:
-        self._counts = counts
-        self._network = counts.network
-        self._limits = dict(limits)
+    def __init__(
+        self, sets: WorkingSets, limits: Mapping[int, Bytes], wanted: Bytes = NO_LIMIT
+    ) -> None:
+        self._sets, self._counts = sets, sets.counts
+        self._network = sets.counts.network
+        self._limits, self._wanted = dict(limits), wanted
         self._shrinkers: dict[tuple[int, bool], TileShrinker] = {}
         self._usual: dict[tuple[int, Bytes], list[Tiling]] = {}
         self._with_new_neighbours: set[int] = set()
@@ -127,10 +136,16 @@ class CoarseChoice:
 
     def choose(self, group: Group) -> bool:
         """Choose for a group, its neighbours as they are; ``False`` where it fits in no way."""
-        options = dict.fromkeys(self.options(group))
-        if not options:
+        costs: dict[Tiling, tuple[float, float]] = {}
+        for limit in self.halved(group):
+            for tiling in self.options(group, limit):
+                if tiling not in costs:
+                    costs[tiling] = self.cost(group, tiling)
+            if not min(costs.values(), default=(1.0,))[0]:
+                break
+        if not costs:
             return False
-        best = min(options, key=lambda tiling: self.cost(group, tiling))
+        best = min(costs, key=costs.__getitem__)
         self._with_new_neighbours.discard(group.index)
         if best != self.tilings.get(group.index):
             self.tilings[group.index] = best
@@ -139,22 +154,38 @@ class CoarseChoice:
             self._with_new_neighbours.update(readers, producers)
         return True
 
-    def cost(self, group: Group, tiling: Tiling) -> tuple[float, ...]:
+    def cost(self, group: Group, tiling: Tiling) -> tuple[float, float]:
         """Return what it costs if a group is tiled so."""
         here: Mapping[int, Tiling] = {**self.tilings, group.index: tiling}
         reads = float(READS_OF_A_TASK * prod(tiling.counts) * tiling.parts)
         reads += self._counts.of_group(group, here)
+        over = self.over(group, here)
         for reader, position in self._counts.readers[group.index]:
             if reader in self.tilings:
                 reads += self._counts.of_operand(self._network.groups[reader], position, here)
-        return (reads,)
+        over += sum(self.over(one, here) for one in self.readers(group))
+        return over, reads
 
-    def options(self, group: Group) -> Iterator[Tiling]:
+    def halved(self, group: Group) -> list[Bytes]:
+        """Return the bytes that a group's largest task is to need, half of them, and so on."""
+        most = min(self._wanted, self._limits[group.index])
+        return [most >> halving for halving in range(HALVINGS)]
+
+    def over(self, group: Group, tilings: Tilings) -> Bytes:
+        """Return the bytes that the largest task of a group needs beyond its limit."""
+        return max(0, self._sets.of_group(group, tilings) - self._limits[group.index])
+
+    def readers(self, group: Group) -> list[Group]:
+        """Return the groups that read a group's result, of those that have tilings."""
+        numbers = dict.fromkeys(reader for reader, _ in self._counts.readers[group.index])
+        return [self._network.groups[one] for one in numbers if one in self.tilings]
+
+    def options(self, group: Group, limit: Bytes) -> Iterator[Tiling]:
         """Yield tilings that fit: as now, the usual ones, and those that match its neighbours'."""
         own = self.tilings.get(group.index)
         if own is not None:
             yield own
-        yield from self.fitting(group, self._limits[group.index])
+        yield from self.fitting(group, limit)
 
     def fitting(self, group: Group, limit: Bytes) -> Iterator[Tiling]:
         """Yield the usual and matching tilings, cut further until their tiles fit a limit."""
@@ -219,8 +250,9 @@ def _along(model: GroupModel, cuts: Mapping[int, int]) -> Tiling:
     return Tiling(counts=tuple(counts), parts=min(cuts.get(-1, 1), model.reduction))
 
 
-WORKING_SETS = (0.9, 0.75, 0.5, 0.25)
-"""Parts of a whole memory, however many cores share it."""
+WORKING_SETS, WITHIN_SHARES = (0.9, 0.75, 0.5, 0.25), (1.5, 0.9)
+"""Parts of a whole memory, however many cores share it, then of a core's share where several do: of
+larger sets fewer cores have one at a time."""
 
 SWEEPS = 3
 """Rounds of improvement over all groups."""
@@ -239,26 +271,28 @@ class CoarseTilings:
 
     def __init__(self, network: Network, machine: Machine) -> None:
         self.counts = PieceCounts(network, machine)
-        self._capacity = max(machine_rates(machine).capacity)
-        self._parts = iter(WORKING_SETS)
+        self._sets = WorkingSets(self.counts)
+        rates = machine_rates(machine)
+        capacity, sharers = max(zip(rates.capacity, rates.sharers, strict=True))
+        shares = [part / sharers for part in WITHIN_SHARES if sharers > 1]
+        self._wanted = iter([int(part * capacity) for part in (*WORKING_SETS, *shares)])
+        # In a memory of its own a core has room for more than is wanted.
+        self._least = int(WORKING_SETS[0] * capacity) // sharers
         self._found: list[Tilings] = []
 
     def __iter__(self) -> Iterator[Tilings]:
         """Yield tilings; each is chosen only once."""
         yield from self._found
         groups = range(len(self.counts.network.groups))
-        for part in self._parts:
-            limits = dict.fromkeys(groups, int(part * self._capacity))
-            choice = CoarseChoice(self.counts, limits)
+        for wanted in self._wanted:
+            limits = dict.fromkeys(groups, max(wanted, self._least))
+            choice = CoarseChoice(self._sets, limits, wanted)
             if choice.fits():
                 if self.counts.of_all(choice.tilings) > FEW_READS:
                     choice.improve(SWEEPS)
                 self._found.append(choice.tilings)
                 yield choice.tilings
 
-
-HALVINGS = 4
-"""Tiles are cut to fit a memory, a half of it, and so on, so many times."""
 
 ROUNDS = 8
 """Rounds at most; each chooses tilings and looks at the problem that they make."""
@@ -342,21 +376,18 @@ def nearby(model: GroupModel, own: Tiling) -> Iterator[Tiling]:
 
 
 class _FittingChoice(CoarseChoice):
-    """Chooses tilings for groups that need too many bytes, and for what they read.
-
-    Bytes that a group and its readers need beyond their limits cost most, then reads.
-    """
+    """Chooses tilings for groups that need too many bytes, and for what they read."""
 
     def __init__(self, sets: WorkingSets, start: Tilings, fixed: Collection[int]) -> None:
         groups = sets.counts.network.groups
-        super().__init__(sets.counts, {group.index: sets.capacity(group) for group in groups})
-        self._sets, self._fixed = sets, fixed
+        super().__init__(sets, {group.index: sets.capacity(group) for group in groups})
+        self._fixed = fixed
         self.tilings = dict(start)
 
     def descend(self) -> None:
         """Choose anew for what is too large, until nothing is or no choice helps."""
         for _ in range(FITTING_SWEEPS):
-            worst = [group for group in self._network.groups if self._over(group, self.tilings)]
+            worst = [group for group in self._network.groups if self.over(group, self.tilings)]
             if not sum([self._improves(group) for group in worst]):
                 return
 
@@ -376,12 +407,12 @@ class _FittingChoice(CoarseChoice):
         producers = [one for one in self._counts.producers[group.index] if one is not None]
         producers.reverse()
         for index in (group.index, *producers):
-            if self._over(group, self.tilings):
+            if self.over(group, self.tilings):
                 self.choose(groups[index])
         pairs = [(group.index, one) for one in producers]
         pairs += [(reader, group.index) for reader, _ in self._counts.readers[group.index]]
         for reader, producer in pairs:
-            if self._over(group, self.tilings):
+            if self.over(group, self.tilings):
                 self._choose_both(groups[reader], groups[producer])
         return before != self.tilings
 
@@ -389,12 +420,14 @@ class _FittingChoice(CoarseChoice):
         """Choose for a group and one that it reads where neither alone can be changed."""
 
         def over() -> Bytes:
-            around = {group.index, producer.index, *self._readers(group), *self._readers(producer)}
-            return sum(self._over(self._network.groups[one], self.tilings) for one in around)
+            readers = [*self.readers(group), *self.readers(producer)]
+            around = {one.index: one for one in (group, producer, *readers)}
+            return sum(self.over(one, self.tilings) for one in around.values())
 
         kept = best = dict(self.tilings)
         least = over()
-        for tiling in dict.fromkeys(self.options(producer)):
+        options = (self.options(producer, limit) for limit in self.halved(producer))
+        for tiling in dict.fromkeys(chain.from_iterable(options)):
             self.tilings = {**kept, producer.index: tiling}
             self.choose(group)
             if over() < least:
@@ -403,27 +436,11 @@ class _FittingChoice(CoarseChoice):
                 break
         self.tilings = best
 
-    def cost(self, group: Group, tiling: Tiling) -> tuple[float, ...]:
-        """Return how many bytes are too many; then how many reads there are."""
-        here: Mapping[int, Tiling] = {**self.tilings, group.index: tiling}
-        around = {group.index, *self._readers(group)}
-        over = sum(self._over(self._network.groups[one], here) for one in around)
-        return (over, *super().cost(group, tiling))
-
-    def options(self, group: Group) -> Iterator[Tiling]:
-        """Yield steps from a group's own tiling, and tilings that fit less and less."""
+    def options(self, group: Group, limit: Bytes) -> Iterator[Tiling]:
+        """Yield a group's own tiling, steps from it, and tilings that fit."""
         own = self.tilings[group.index]
         yield own
-        if group.index in self._fixed:
-            return
-        yield from nearby(self._counts.model(group), own)
-        for halving in range(HALVINGS):
-            limit = self._limits[group.index] >> halving
+        if group.index not in self._fixed:
+            yield from nearby(self._counts.model(group), own)
             yield from self.fitting(group, limit)
             yield from self.cut_further(group, [own], limit)
-
-    def _readers(self, group: Group) -> set[int]:
-        return {reader for reader, _ in self._counts.readers[group.index]}
-
-    def _over(self, group: Group, tilings: Mapping[int, Tiling]) -> Bytes:
-        return max(0, self._sets.of_group(group, tilings) - self._limits[group.index])

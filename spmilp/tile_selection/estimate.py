@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 
@@ -26,7 +27,8 @@ EXPOSED = 0.25
 runs, DRAM can send what later groups need."""
 
 OVERFULL = 2.0
-"""Factor by which tasks and transfers take longer where tensors must be moved out first."""
+"""Factor by which tasks and transfers take longer where tensors must be moved out of a core's own
+memory first. Of cores that share one, some wait instead."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,11 +84,15 @@ class Source:
         network input or a constant, and where the producer is not known: an operand that is kept
         is then taken to lie where it is needed.
     kept
-        Whether the operand is expected to be still in scratchpads; otherwise it comes from DRAM.
+        Whether the operand is expected to be still in scratchpads; otherwise it comes from DRAM,
+        through the memories between if there are any.
+    most_sent
+        Bytes that DRAM sends at most, where the operand stays in these.
     """
 
     producers: Sequence[Profile | None]
     kept: bool
+    most_sent: float = inf
 
 
 class Estimator:
@@ -113,7 +119,8 @@ class Estimator:
         The estimate is the longest of the times for which cores, their memories' ports, the links
         between them and DRAM are busy, plus ``hidden`` times the sum of all of them. Where the next
         task's operands do not fit beside a working set, tasks and transfers alternate. Where not
-        even the working set fits, tensors must be moved out first, and cores wait for each other.
+        even the working set fits, tensors must be moved out first; cores that share a memory take
+        turns.
 
         Parameters
         ----------
@@ -133,7 +140,10 @@ class Estimator:
         with_next = footprint.with_next / (left * least_share)
         into, late, given, from_dram, between = self._input_traffic(profile, sources)
         to_dram = stored + profile.tiles * rates.dram_setup if stored else 0.0
-        if occupancy > 1:
+        sharers = max(rates.sharers)
+        longer = max(1.0, sharers / max(1, sharers // occupancy))
+        if sharers == 1 and occupancy > 1:
+            longer = OVERFULL
             moved = (occupancy - 1) * footprint.bytes * len(placement.used)
             from_dram = from_dram + moved
             to_dram += moved
@@ -143,7 +153,7 @@ class Estimator:
             waiting = late[:, placement.homes] / rates.inbound / tasks
             busy = np.maximum(compute + waiting, loading)
         else:
-            busy = (compute + loading) * (1 if occupancy <= 1 else OVERFULL)
+            busy = np.maximum((compute + loading / sharers) * longer, loading)
         sending = from_dram / rates.dram_out
         storing = to_dram / rates.dram_in
         exchange = np.zeros_like(between)
@@ -176,7 +186,9 @@ class Estimator:
         for number in profile.reads:
             source, traffic = sources[number], self._traffic
             if not source.kept:
-                found = [traffic.from_dram(profile, number)] * len(source.producers)
+                loaded = (traffic.from_dram(profile, number, one) for one in source.producers)
+                sent = source.most_sent
+                found = [one._replace(from_dram=min(sent, one.from_dram)) for one in loaded]
             else:
                 found = [
                     traffic.from_cores(profile, number, one)

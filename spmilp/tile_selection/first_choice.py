@@ -4,6 +4,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
+from math import inf
 
 from spmilp.errors import DoesNotFitError, PinnedTilesError
 from spmilp.formats import collector_paused
@@ -17,7 +18,7 @@ from spmilp.machine.read import MachineFile
 from spmilp.problem.objective import DEFAULT_OBJECTIVE, Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.schedule.kernels.records import numbered
-from spmilp.tile_selection.candidates import CandidateMaker, Profile
+from spmilp.tile_selection.candidates import Candidate, CandidateMaker, Profile
 from spmilp.tile_selection.coarse import tilings_that_fit
 from spmilp.tile_selection.estimate import DEFAULT_PARAMETERS, CostParameters, Estimator, Source
 from spmilp.tile_selection.group_model import GroupModel, GroupModels
@@ -61,8 +62,12 @@ class CandidateSpace:
         self._machine = machine
         self._rates = machine_rates(machine)
         self._estimator = Estimator(machine, self._rates)
-        self._residence = expected_residence(network, self._rates.aggregate)
+        # Where data stops on the way to DRAM, results are taken to leave the scratchpads.
+        staging = self._rates.staging
+        self._residence = expected_residence(network, 0 if staging else self._rates.aggregate)
+        self._staged = expected_residence(network, staging).kept
         self.models = GroupModels(network, machine)
+        self._computed = {group.output for group in network.groups}
         self._classes: list[int] = numbered(map(self._class_of, network.groups)).tolist()
         # What all estimates share: candidates by the room and the part of cores they are made for.
         self._maker = CandidateMaker(machine, self._rates)
@@ -134,14 +139,14 @@ class CandidateSpace:
         """Estimate a group for the producers of each input, several of one of them."""
         kept = self._residence.kept
         sources = {
-            number: Source(column, name in kept)
+            number: Source(column, name in kept, self._most_sent(name))
             for number, (name, column) in enumerate(zip(group.inputs, producers, strict=True))
         }
         live = self._residence.live[group.index]
         return self._estimator.cycles(profile, sources, self._stored(group), live)
 
     def _class_of(self, group: Group) -> Hashable:
-        kept = tuple(name in self._residence.kept for name in group.inputs)
+        kept = tuple((name in self._residence.kept, self._most_sent(name)) for name in group.inputs)
         live, stored = self._residence.live[group.index], self._stored(group) > 0
         return self.models.classes[group.index], kept, stored, live
 
@@ -165,19 +170,38 @@ class CandidateSpace:
         key = room, cores, self.class_of(group)
         if key not in self._candidates:
             live = self._residence.live[group.index]
-            profiles = self._profile_of
-            for one in (found := self._maker.candidates(model, live, room, cores, self._go_on)):
-                if (model, one.tiling) not in profiles:
-                    profiles[model, one.tiling] = Profile.of(model, one, self._rates.homes)
-            self._candidates[key] = [profiles[model, one.tiling] for one in found]
+            found = self._maker.candidates(model, live, room, cores, self._go_on)
+            self._candidates[key] = [self._profile(model, one) for one in found]
         return self._candidates[key]
+
+    def profiles_of(self, tilings: Tilings) -> Choice:
+        """Return the profile of each group under some tilings."""
+        models = [(one.index, self.models.model(one)) for one in self.network.groups]
+        return {
+            index: self._profile(model, self._maker.candidate(model, tilings[index]))
+            for index, model in models
+        }
+
+    def _profile(self, model: GroupModel, candidate: Candidate) -> Profile:
+        key = model, candidate.tiling
+        if key not in self._profile_of:
+            self._profile_of[key] = Profile.of(model, candidate, self._rates.homes)
+        return self._profile_of[key]
 
     def _stored(self, group: Group) -> Bytes:
         """Return the bytes of a group's output that go to DRAM."""
         name = group.output
-        if name in self.network.outputs or name not in self._residence.kept:
-            return self.network.tensors[name].bytes
-        return 0
+        is_kept = name in self._residence.kept or name in self._staged
+        if is_kept and name not in self.network.outputs:
+            return 0
+        return self.network.tensors[name].bytes
+
+    def _most_sent(self, name: str) -> float:
+        """Return the bytes of a tensor that DRAM sends at most to one group."""
+        if name in self._staged:
+            return 0.0
+        is_given = name not in self._computed
+        return self.network.tensors[name].bytes if is_given and self._rates.staging else inf
 
 
 def choose(space: CandidateSpace) -> Choice:
@@ -305,6 +329,10 @@ class FirstChoice:
     def lower(self, tilings: Tilings) -> Problem:
         """Return the problem of some tilings, at once where it is that of the chosen ones."""
         return self.problem if tilings == self.tilings else self.subject.lower(tilings)
+
+    def cycles_of(self, tilings: Tilings) -> float:
+        """Return about how many cycles the network takes with some tilings, not in waves."""
+        return sum(cycles_of_groups(self.spaces[1], self.spaces[1].profiles_of(tilings)))
 
     def with_parameters(self, parameters: CostParameters) -> "FirstChoice | None":
         """Return what another estimate chooses; ``None`` where that does not fit."""

@@ -294,7 +294,8 @@ class GroupModel:
         def as_one_piece(name: str, read: Box) -> tuple[Bytes, bool]:
             tensor, elements = self._tensors[name], volume(read)
             everything = prod(tensor.shape)
-            is_packed = name in self._weights or elements in (everything, volume(box))
+            is_alike = read == box or (self.reduction == 1 and elements == volume(box))
+            is_packed = is_alike or name in self._weights or elements == everything
             # What is small is always read whole.
             size = everything if name in self._small else elements
             return self.aligned(size * tensor.dtype.itemsize), is_packed

@@ -32,6 +32,16 @@ def overlaps(boxes: Boxes, grid: TileGrid) -> Floats:
     return result
 
 
+def tiles_overlapped(boxes: Boxes, grid: TileGrid) -> float:
+    """Return the mean number of tiles of a grid that a box overlaps."""
+    found = np.ones(len(boxes))
+    for number, axis in enumerate(grid.axes):
+        starts, stops = np.array(axis, dtype=np.int64).reshape(-1, 2).T
+        first = np.searchsorted(stops, boxes[:, number, 0], side="right")
+        found *= np.searchsorted(starts, boxes[:, number, 1]) - first
+    return float(found.mean())
+
+
 def distinct_rows(rows: Ints) -> tuple[Ints, Ints]:
     """Return the position of one of each set of equal rows, and how many there are of it.
 
@@ -102,17 +112,18 @@ class OperandTraffic:
         self._loads_cache: dict[Hashable, _Loads] = {}
         self._capacities: dict[tuple[CoreIdx, ...], set[tuple[Bytes, int]]] = {}
 
-    def from_dram(self, profile: Profile, number: int) -> Traffic:
-        """Return the traffic of an input that comes from DRAM.
+    def from_dram(self, profile: Profile, number: int, producer: Profile | None) -> Traffic:
+        """Return the traffic of an input that comes from DRAM, in pieces as its producer is cut.
 
         A memory keeps a box from one of its tiles to the next, and loads each of its boxes once if
         all of them fit beside one working set; a box of which tasks read one part after another is
         loaded again for each tile. What one memory has loaded, others take from it, where the
         machine allows.
         """
-        key = _operand_key(profile, number), self._free(profile)
+        tiles = None if producer is None else producer.tiles_key
+        key = _operand_key(profile, number), self._free(profile), tiles
         if key not in self._cache:
-            self._cache[key] = self._from_dram(profile, number)
+            self._cache[key] = self._from_dram(profile, number, producer)
         return self._cache[key]
 
     def from_cores(self, profile: Profile, number: int, producer: Profile) -> Traffic:
@@ -122,15 +133,18 @@ class OperandTraffic:
             self._cache[key] = self._from_cores(profile, number, producer)
         return self._cache[key]
 
-    def _from_dram(self, profile: Profile, number: int) -> Traffic:
+    def _from_dram(self, profile: Profile, number: int, producer: Profile | None) -> Traffic:
         taken = _operand_key(profile, number)
         if taken not in self._loads_cache:
             self._loads_cache[taken] = self._loads(profile, number)
         loads = self._loads_cache[taken]
         keeps = loads.kept_bytes <= self._free(profile)
         into = np.where(keeps, loads.kept_bytes, loads.changing_bytes)
-        parts = profile.pieces_of(number)
-        transfers = parts * np.where(keeps, loads.kept_boxes, loads.changing_boxes)
+        pieces = float(profile.pieces_of(number))
+        if producer is not None:
+            boxes, grid = profile.reads[number].boxes, producer.candidate.grid
+            pieces = max(pieces, tiles_overlapped(boxes, grid))
+        transfers = pieces * np.where(keeps, loads.kept_boxes, loads.changing_boxes)
         part = loads.part if self._is_shared else 1.0
         dram_setup = self._rates.dram_setup * part
         core_setup = self._rates.core_setup * (1 - part)
@@ -179,14 +193,16 @@ class OperandTraffic:
         takers, taker = np.unique(profile.placement.memories[chosen], return_inverse=True)
         scale = len(profile.placement.givers) / len(takers)
         first, times = distinct_rows(np.column_stack([taker, boxes.reshape(len(boxes), -1)]))
-        taken = np.zeros((len(takers), producer.tiles))
-        shared_elements = overlaps(boxes[first], producer.candidate.grid) * times[:, None]
-        np.add.at(taken, taker[first], shared_elements)
+        taken, transfers = np.zeros((2, len(takers), producer.tiles))
+        shared_elements = overlaps(boxes[first], producer.candidate.grid)
+        np.add.at(taken, taker[first], shared_elements * times[:, None])
+        np.add.at(transfers, taker[first], shared_elements > 0)
         if profile.pieces_of(number) == 1:
             taken = np.minimum(taken, producer.volumes[None, :])
         remote = np.where(takers[:, None] == givers[None, :], 0, taken) * profile.items[number]
         shared = self._is_shared
-        remote += (remote > 0) * (self._rates.core_setup if shared else self._rates.dram_setup)
+        setup = self._rates.core_setup if shared else self._rates.dram_setup
+        remote += (remote > 0) * transfers * setup
         into = np.zeros(self._memories)
         into[takers] = remote.sum(axis=1)
         total = float(remote.sum()) * scale

@@ -36,7 +36,7 @@ Changes = Callable[[Group, Tiling], Iterator[Tiling]]
 def refine_tilings(
     first: FirstChoice,
     trials: "Trials",
-    start: Tilings | None = None,
+    starts: Sequence[Tilings] = (),
     delays: Callable[[], Mapping[str, int]] = dict,
 ) -> Tilings:
     """Improve tilings: in bands, by other estimates, then class of groups by class.
@@ -58,8 +58,8 @@ def refine_tilings(
 
     Parameters
     ----------
-    start
-        Tilings to evaluate before those of the first choice.
+    starts
+        Tilings, the first of which with a plan are evaluated before those of the first choice.
     delays
         For the best problem so far, how many cycles longer each group makes the plan, by name;
         groups that it leaves out come last.
@@ -69,9 +69,11 @@ def refine_tilings(
     Tilings
         Tilings whose value is at most that of those to start with.
     """
-    trials.best = first.tilings if start is None else start
+    trials.best = first.tilings
     try:
-        trials.is_better(trials.best)
+        for tilings in starts or [first.tilings]:
+            if trials.least is None:
+                trials.is_better(tilings)
         if not trials.are_over:
             _Search(first, trials, delays).run()
     except (OutOfTimeError, MemoryError):
@@ -264,7 +266,8 @@ class _Search:
         trials.is_better(self._first.tilings)
         trials.try_all(self._chosen(self._first.in_equal_waves()))
         first = trials.best
-        coarse = trials.try_all(CoarseTilings(self._network, self._machine))
+        quickest = CoarseTilings(self._network, self._machine)
+        coarse = trials.try_all(sorted(quickest, key=self._first.cycles_of))
         fused = self._fused_on(first)
         others = filter(None, map(self._first.with_parameters, ALTERNATIVES))
         chosen = trials.try_all(self._chosen(others))

@@ -111,56 +111,10 @@ def assert_valid(folder: Path) -> None:
     assert second_verdict(problem.read_bytes(), plan.read_bytes()) == frozenset()
 
 
-PLAN_FIELDS: Mapping[str, frozenset[str]] = {
-    "tensors": frozenset({"index", "address"}),
-    "tasks": frozenset({"index", "core", "start", "cycles", "reads", "writes", "scratch"}),
-    "residencies": frozenset(
-        [
-            "index",
-            "slice",
-            "memory",
-            "offset",
-            "bytes",
-            "start",
-            "end",
-            "filled_by_task",
-            "filled_by_transfer",
-        ]
-    ),
-    "transfers": frozenset(
-        [
-            "index",
-            "slice",
-            "engine",
-            "channel",
-            "start",
-            "cycles",
-            "source",
-            "destinations",
-            "route",
-        ]
-    ),
-}
-"""Fields of a plan's rows that do not follow from others (docs/format.md, section 4)."""
-
-
-def bare_plan(content: bytes) -> dict[str, Any]:
-    """Return the content of a plan's file without what follows from the rest."""
-    plan: dict[str, Any] = json.loads(content)
-    plan.pop("cores", None)
-    derived = ("objective", "value", "gap")
-    plan["solve"] = {k: v for k, v in plan["solve"].items() if k not in derived}
-    sha = plan["meta"].get("problem_sha256")
-    plan["meta"] = {} if sha is None else {"problem_sha256": sha}
-    for table, fields in PLAN_FIELDS.items():
-        plan[table] = [{k: v for k, v in row.items() if k in fields} for row in plan[table]]
-    return plan
-
-
 def numbers_of(plan: Mapping[str, Any]) -> list[tuple[str, int, str, int | None]]:
     """Return where a plan has numbers: table, row, field, and the place in a list."""
     found: list[tuple[str, int, str, int | None]] = []
-    for table in PLAN_FIELDS:
+    for table in ("tensors", "tasks", "residencies", "transfers"):
         for number, row in enumerate(plan[table]):
             for field, value in row.items():
                 if isinstance(value, list):

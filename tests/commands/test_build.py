@@ -147,3 +147,26 @@ def on_one_core() -> Mapped:
     problem, plan = load_run_store()
     right = replace(plan.placements[1], core=0)
     return problem, replace(plan, placements=(plan.placements[0], right))
+
+
+@pytest.mark.parametrize(
+    ("start", "links", "waits"),
+    [
+        (10, (0,), True),  # when the one before on the link has arrived
+        (9, (0,), True),  # a little sooner
+        (8, (0,), False),  # as soon as all is sent: to wait would cost more than to share
+        (10, (1,), False),  # another link
+    ],
+)
+def test_a_transfer_waits_for_what_sends_before_it_on_its_link(
+    start: int, links: tuple[int, ...], waits: bool
+) -> None:
+    problem, plan = load_run_store()
+    stays, moves = list(plan.residencies), list(plan.transfers)
+    stays[5] = replace(stays[5], start=start)
+    moves[0] = replace(moves[0], route=(0,), sent=8)
+    moves[1] = replace(moves[1], start=start, sent=start + 10, end=start + 10, route=links)
+    plan = replace(plan, residencies=tuple(stays), transfers=tuple(moves))
+    lists = build_commands(problem, plan)
+    assert text(lists)["dma0.1"] == f"{'w2>=1 ' * waits}move1 s3"
+    assert check_commands(problem, plan, lists) == ()

@@ -45,6 +45,19 @@ def test_hiding_runs_a_task_beside_the_loads_of_the_next() -> None:
     assert dict(hidden.options)["virtual threads"] == "2"
 
 
+def test_a_pipelined_engine_sends_while_other_bytes_are_on_their_way() -> None:
+    problem = chain(star(1, 1 << 16), layers=1, strips=6)
+    links = tuple(replace(link, latency=40) for link in problem.machine.links)
+    spans = []
+    for pipelined in (False, True):
+        engine = replace(problem.machine.engines[0], channels=1, pipelined=pipelined)
+        machine = replace(problem.machine, links=links, engines=(engine,))
+        spans.append(planned(replace(problem, machine=machine)).claim.makespan)
+
+    # Each later load and store that waits for the channel alone comes 80 cycles sooner.
+    assert spans[0] - spans[1] > 5 * 80
+
+
 def test_without_room_for_two_threads_there_is_one() -> None:
     plan = planned(chain(star(1, 1 << 16), layers=1, strips=4))
     most = max(one.offset + one.bytes for one in plan.residencies if one.memory != 0)

@@ -20,13 +20,6 @@ def comes(row: Fields, step: int) -> None:
             row[field] += step
 
 
-def comes_with_targets(mutant: Mutant, row: Fields, step: int) -> None:
-    """Let a transfer come so much later, and its destinations begin so much later."""
-    comes(row, step)
-    for index in row["destinations"]:
-        mutant.residency(index)["start"] += step
-
-
 def always(row: Fields) -> bool:
     return True
 
@@ -255,7 +248,9 @@ def _starts(name: str, moment: Callable[[Mutant, Fields], int]) -> None:
 
     def change(mutant: Mutant) -> None:
         one, other = mutant.two("transfers", lambda row: row["engine"])
-        comes_with_targets(mutant, one, moment(mutant, other) - one["start"])
+        comes(one, moment(mutant, other) - one["start"])
+        for kept in map(mutant.residency, one["destinations"]):
+            kept["start"] = min(kept["start"], one["start"])
 
     KINDS[f"a_transfer_starts_when_another_one_{name}"] = change
 
@@ -625,7 +620,10 @@ def _in_place(mutant: Mutant) -> list[tuple[Fields, Fields]]:
 
 @kind
 def a_transfer_comes_later_with_what_it_fills(mutant: Mutant) -> None:
-    comes_with_targets(mutant, mutant.row("transfers"), 1)
+    row = mutant.row("transfers")
+    comes(row, 1)
+    for index in row["destinations"]:
+        mutant.residency(index)["start"] += 1
 
 
 @kind
