@@ -4,16 +4,14 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from random import Random
 from typing import Any, NoReturn, TypeAlias
 
 import pytest
 
-from docs import checker as second
+from tests.checker.mutations.verdicts import REFUSED, Verdict, of_second
 
 ROOT = Path(__file__).parents[2]
 MODELS = ROOT / "models"
@@ -75,26 +73,7 @@ def run_main(arguments: Iterable[object], patch: pytest.MonkeyPatch) -> int:
     return 0
 
 
-Rules: TypeAlias = frozenset[str]
-REFUSED: Rules = frozenset({"refused"})
-"""The file cannot be read."""
-
-
-@cache
-def _second_problem(content: bytes) -> Any:
-    return second.read_problem(content)
-
-
-def second_verdict(problem: bytes, plan: bytes) -> Rules:
-    """Return the rules that a plan breaks as ``docs/checker.py`` sees it."""
-    try:
-        read = _second_problem(problem)
-        return frozenset(rule for rule, _ in second.violations(read, second.read_plan(plan, read)))
-    except second.RefusedError:
-        return REFUSED
-
-
-def verdict(problem: Path, plan: Path) -> Rules:
+def verdict(problem: Path, plan: Path) -> Verdict:
     """Return the rules that a plan breaks as the package sees it."""
     import spmilp
 
@@ -108,38 +87,4 @@ def assert_valid(folder: Path) -> None:
     """Ask both checkers about a folder with a problem and its plan."""
     problem, plan = folder / "problem.json", folder / "plan.json"
     assert verdict(problem, plan) == frozenset()
-    assert second_verdict(problem.read_bytes(), plan.read_bytes()) == frozenset()
-
-
-def numbers_of(plan: Mapping[str, Any]) -> list[tuple[str, int, str, int | None]]:
-    """Return where a plan has numbers: table, row, field, and the place in a list."""
-    found: list[tuple[str, int, str, int | None]] = []
-    for table in ("tensors", "tasks", "residencies", "transfers"):
-        for number, row in enumerate(plan[table]):
-            for field, value in row.items():
-                if isinstance(value, list):
-                    found += [(table, number, field, place) for place in range(len(value))]
-                elif isinstance(value, int):
-                    found.append((table, number, field, None))
-    return found + [("solve", 0, field, None) for field in ("makespan", "dram_traffic", "bound")]
-
-
-def mutant(plan: Mapping[str, Any], random: Random) -> tuple[str, bytes]:
-    """Return a plan's file in which one or two numbers are others, and what was changed."""
-    changed = json.loads(json.dumps(plan))
-    places = numbers_of(plan)
-    said = []
-    for table, number, field, place in random.sample(places, random.choice((1, 1, 1, 2))):
-        row = changed[table] if table == "solve" else changed[table][number]
-        old = row[field] if place is None else row[field][place]
-        other = random.choice(places)
-        row_of_other = plan[other[0]] if other[0] == "solve" else plan[other[0]][other[1]]
-        value = row_of_other[other[2]]
-        taken = value if other[3] is None else value[other[3]]
-        new = random.choice((old + 1, old - 1, 0, old * 2, old + 64, taken))
-        said.append(f"{table}[{number}].{field}: {old} -> {new}")
-        if place is None:
-            row[field] = new
-        else:
-            row[field][place] = new
-    return ", ".join(said), json.dumps(changed).encode()
+    assert of_second(problem.read_bytes(), plan.read_bytes()) == frozenset()

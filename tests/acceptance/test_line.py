@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 import spmilp
-from tests.acceptance.doors import MACHINES, MODELS, second_verdict
+from tests.acceptance.doors import MACHINES, MODELS
+from tests.checker.mutations.verdicts import of_second
 
 QUICK = {"batch": 1, "sequence": 16}
 LINES: list[tuple[str, str, dict[str, int] | None]] = [
@@ -55,7 +56,7 @@ def assert_the_line_holds(
     assert spmilp.check(again.problem, again.plan) == ()
     if twin:
         problem, plan = folder / "problem.json", folder / "plan.json"
-        assert second_verdict(problem.read_bytes(), plan.read_bytes()) == frozenset()
+        assert of_second(problem.read_bytes(), plan.read_bytes()) == frozenset()
 
     before = {path.name: path.read_bytes() for path in written}
     again.save(folder / "again")

@@ -803,6 +803,8 @@ KINDS |= {
 READ_WITH_PROBLEM.update({"the_plan_names_another_problem", "the_plan_names_no_problem"})
 numbers("a_number_is_negative", lambda m, old: -1)
 numbers("a_number_is_0", lambda m, old: 0)
+numbers("a_number_is_a_little_other", lambda m, old: old + m.one_of((-1, 1, 64)))
+numbers("a_number_is_any_other_one", lambda m, old: m.one_of(any_row(m).values()))
 numbers("a_number_is_huge", lambda m, old: m.one_of((2**48, 2**48 + 1, 2**64)))
 numbers(
     "a_number_is_of_another_type", lambda m, old: m.one_of((float(old), str(old), old > 0, [old]))

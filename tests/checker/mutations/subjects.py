@@ -137,7 +137,7 @@ SUBJECTS: dict[str, Callable[[], Pair]] = {
     "chain by lns": partial(of_chain, "lns"),
     "chain by auto": partial(of_chain, "auto"),
     "chain by residency": partial(of_chain, "residency"),
-    "multicast by cpsat": partial(of_tiny, "cpsat", 35),
+    "multicast by cpsat": partial(of_tiny, "cpsat", 199),
     "remote reads by cpsat": partial(of_tiny, "cpsat", 41),
     "in place by cpsat": partial(of_tiny, "cpsat", 121),
     "spill by milp": partial(of_tiny, "milp", 43),
@@ -145,7 +145,7 @@ SUBJECTS: dict[str, Callable[[], Pair]] = {
     "pins by hand": pinned_by_hand,
 }
 MORE: dict[str, Callable[[], Pair]] = {
-    "multicast, remote reads and spill by cpsat": partial(of_tiny, "cpsat", 95, 5.0),
+    "multicast of four tasks by cpsat": partial(of_tiny, "cpsat", 656, 5.0),
     **{
         name: partial(of_instance, name)
         for name in (
