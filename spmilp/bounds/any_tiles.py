@@ -56,13 +56,9 @@ RESHAPED = (DepthToSpace, Reshape)
 class Facts(NamedTuple):
     """What holds of a group however it is tiled.
 
-    Parameters
-    ----------
-    first, reads
-        Operands of which the first task of every chain of partial sums reads something; operands of
-        which every chain as a whole does.
-    chain, last
-        Least cycles of all tasks of one tile together, and of the task that finishes a tile.
+    ``first`` are operands of which the first task of every chain of partial sums reads something,
+    ``reads`` those of which every chain as a whole does. ``chain`` is the least cycles of all tasks
+    of one tile together, ``last`` those of the task that finishes a tile.
     """
 
     first: frozenset[str]
@@ -203,10 +199,7 @@ def _costs_the_same_anywhere(own: Geometry) -> bool:
 def _reads_without_gaps(own: Geometry, box: Box, reads: Reads, one: Reads) -> bool:
     """Return whether each element of what a box reads is read by an element of the box.
 
-    Parameters
-    ----------
-    one
-        What the first element of the box reads.
+    ``one`` is what the first element of the box reads.
     """
     if isinstance(own, Pool) or (isinstance(own, Convolution) and not own.transposed):
         return all(each.dilation == 1 and each.stride <= each.kernel for each in own.windows)
@@ -227,10 +220,8 @@ to this one, is at most this; it bounds the time."""
 class _Needed(NamedTuple):
     """A box of a group's output that a tile needs.
 
-    Parameters
-    ----------
-    after
-        Least cycles from the end of the last task for the box to the end of that tile's last task.
+    ``after`` is the least cycles from the end of the last task for the box to the end of that
+    tile's last task.
     """
 
     volume: int
@@ -398,11 +389,7 @@ class Chains:
         return max(self._when_computed(needed, lag), self._when_loaded(needed))
 
     def _need(
-        self,
-        needed: dict[int, _Needed],
-        group: int,
-        after: Cycles,
-        read: Iterable[tuple[str, Box]],
+        self, needed: dict[int, _Needed], group: int, after: Cycles, read: Iterable[tuple[str, Box]]
     ) -> None:
         """Add what a group needs; of several boxes of one group's result the largest counts."""
         for name, box in read:

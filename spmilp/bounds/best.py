@@ -18,12 +18,7 @@ from spmilp.problem.problem import Problem
 class Bound:
     """No valid plan has less.
 
-    Parameters
-    ----------
-    name
-        Of the argument that proves it.
-    quantity
-        What is bounded, in its own unit.
+    ``name`` is that of the argument that proves it; ``quantity`` is bounded, in its own unit.
     """
 
     name: str
@@ -100,13 +95,8 @@ def bounds_in_turn(problem: Problem, quantity: Quantity) -> Iterator[Bound]:
 class Proof:
     """A bound that has not been computed yet.
 
-    Parameters
-    ----------
-    value
-        Computes it.
-    is_slow
-        It takes some ten times as long as others: heads and tails that see joins of several
-        producers are found first, which those behind it share.
+    ``value`` computes it. One that ``is_slow`` takes some ten times as long as others: heads and
+    tails that see joins of several producers are found first, which those behind it share.
     """
 
     name: str

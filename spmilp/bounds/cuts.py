@@ -27,15 +27,9 @@ Ints: TypeAlias = NDArray[np.int64]
 class Edges(NamedTuple):
     """The edges to each task from those before it: ``first[t]`` to ``first[t + 1]``.
 
-    Parameters
-    ----------
-    earlier
-        The task that each begins at.
-    lag
-        Cycles between the two.
-    use
-        Bytes that the later one reads of the earlier one's results, and that pass the links into
-        its memory if they come from another one; 0 if they need not come.
+    Each begins at the task ``earlier``, with ``lag`` cycles between the two. ``use`` is the bytes
+    that the later one reads of the earlier one's results, and that pass the links into its memory
+    if they come from another one; 0 if they need not come.
     """
 
     first: Ints
@@ -47,20 +41,10 @@ class Edges(NamedTuple):
 class Tasks(NamedTuple):
     """Of each task.
 
-    Parameters
-    ----------
-    alone
-        Cycles before its start for what it needs by itself.
-    cycles
-        Its own, at least.
-    sharing
-        The most cores that work in a memory in which it can run.
-    use
-        Bytes that come to it from DRAM over the links into its memory.
-    rate, over
-        Numerator and denominator of the rate of the links into its memory.
-    apart
-        Cycles in which transfers into its memory hold nothing of these links.
+    ``alone`` is in cycles before its start for what it needs by itself, ``cycles`` its own, at
+    least. At most ``sharing`` cores work in a memory in which it can run. ``use`` bytes come to it
+    from DRAM over the links into its memory, whose rate is ``rate`` over ``over``; for the cycles
+    ``apart`` transfers into its memory hold nothing of these links.
     """
 
     alone: Ints
@@ -75,18 +59,9 @@ class Tasks(NamedTuple):
 class Ports(NamedTuple):
     """What tasks load from DRAMs: each port is the links out of one, or the channels.
 
-    Parameters
-    ----------
-    first
-        The jobs of port ``p`` and the ``t``-th of ``n`` tasks begin at ``first[p * (n + 1) + t]``.
-    buffer
-        Of each job; jobs of one buffer are the same bytes.
-    use
-        For each buffer, what it holds of the port.
-    rate, over
-        Numerator and denominator of the rate of each port.
-    apart
-        Cycles in which loads hold nothing of a port.
+    The jobs of port ``p`` and the ``t``-th of ``n`` tasks begin at ``first[p * (n + 1) + t]``. Jobs
+    of one ``buffer`` are the same bytes; ``use`` is what each buffer holds of the port, whose rate
+    is ``rate`` over ``over``. For the cycles ``apart`` loads hold nothing of a port.
     """
 
     first: Ints
@@ -115,14 +90,8 @@ class Heap(NamedTuple):
 class Known(NamedTuple):
     """What is given and what has been found.
 
-    Parameters
-    ----------
-    latest
-        For each buffer, the longest wait of a job for it; -1 for none.
-    wanted
-        Buffers with such a job.
-    task_count, port_count, cores
-        How many tasks, ports and cores there are.
+    ``latest`` has for each buffer the longest wait of a job for it, -1 for none; ``wanted`` the
+    buffers with such a job. The counts are of tasks, ports and cores.
     """
 
     tasks: Tasks
@@ -143,14 +112,8 @@ def raised_heads(
 ) -> Ints:
     """Return the head of each task.
 
-    Parameters
-    ----------
-    cores
-        Of the machine.
-    width
-        How many tasks before each are looked at; the nearest ones in the order.
-    every
-        From the last task on backwards, for every so many all tasks before it are looked at.
+    The machine has so many ``cores``. Of the tasks before each the nearest ``width`` in the order
+    are looked at; before every so many (``every``), from the last task on backwards, all are.
     """
     count, buffers = tasks.cycles.size, ports.use.size
     room = max(count, buffers, edges.lag.size) + 1

@@ -64,12 +64,8 @@ def proven_minimum(program: LinearProgram, iterations: int) -> int:
 
     is at most the minimum (weak duality). Every rounding error of that sum is bounded and taken off
     (A. Neumaier, O. Shcherbina, "Safe bounds in linear and mixed-integer linear programming",
-    Mathematical Programming 99, 2004).
-
-    Parameters
-    ----------
-    iterations
-        Of the simplex at most; past them there is no bound.
+    Mathematical Programming 99, 2004). The simplex makes at most so many ``iterations``; past them
+    there is no bound.
     """
     prices = _prices(program, iterations)
     return 0 if prices is None else max(0, ceil(_value_of(program, prices)))

@@ -32,14 +32,8 @@ Ends: TypeAlias = frozenset[MemoryIdx]
 class Option(NamedTuple):
     """A way to move data straight from one memory to another.
 
-    Parameters
-    ----------
-    setup, latency
-        Cycles before its first byte is on the links, and from its last one to its arrival.
-    rate
-        Bytes per cycle.
-    energy
-        Of a byte.
+    ``setup`` cycles pass before its first byte is on the links, ``latency`` from its last one to
+    its arrival. ``rate`` is in bytes per cycle, ``energy`` that of a byte.
     """
 
     setup: Cycles
@@ -58,14 +52,8 @@ class Passage(NamedTuple):
     Those that start at ``a`` or later and have arrived by ``b`` together hold rate times cycles of
     at most ``rate * (b - a - apart)`` if there are any. Of links they hold nothing in the least
     set-up of them all after ``a``, and nothing in the least latency before ``b``. (Each counts
-    once: set-ups on different channels overlap, and so do latencies.)
-
-    Parameters
-    ----------
-    rate
-        Bytes per cycle, or channels; 0 if nothing is known.
-    apart
-        Cycles.
+    once: set-ups on different channels overlap, and so do latencies.) ``rate`` is in bytes per
+    cycle, or channels; 0 if nothing is known. ``apart`` is in cycles.
     """
 
     rate: Fraction
@@ -257,14 +245,8 @@ def least_rate(
     That is the sum of the rates of any set of links that every route crosses: of the slowest link
     of each; of the link of most routes, then that of most routes without it, and so on; or of a
     least cut between where routes begin and where they end, along any links of theirs (Ford and
-    Fulkerson, Canadian Journal of Mathematics 8, 1956).
-
-    Parameters
-    ----------
-    rates
-        Bytes per cycle that the transfers can use of each link at most.
-    routes
-        Links of each, in the order of the path; none empty.
+    Fulkerson, Canadian Journal of Mathematics 8, 1956). Transfers can use ``rates`` bytes per cycle
+    of each link at most; ``routes`` have their links in the order of the path, none is empty.
     """
     if not routes:
         return Fraction(0)
@@ -307,11 +289,8 @@ class Store(NamedTuple):
 class DramTransfers:
     """All transfers out of a DRAM, into it, or both; each of ``ways`` says whether it leads out.
 
-    Attributes
-    ----------
-    passages
-        Links of which each of them crosses one, and the channels of their engines. A channel is
-        held from the start on, so that only the latency of pipelined ones is apart.
+    Its ``passages`` are links of which each transfer crosses one, and the channels of their
+    engines. A channel is held from the start on: only the latency of pipelined ones is apart.
     """
 
     def __init__(self, machine: Machine, dram: MemoryIdx, ways: Sequence[bool]) -> None:
@@ -368,10 +347,7 @@ def gates_of_drams(machine: Machine) -> dict[MemoryIdx, Gates]:
 class Movement:
     """Least cycles and least use of links and channels of the transfers of one problem.
 
-    Attributes
-    ----------
-    gates
-        Of each DRAM.
+    It has the ``gates`` of each DRAM.
     """
 
     def __init__(self, problem: Problem) -> None:

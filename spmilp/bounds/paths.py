@@ -25,14 +25,8 @@ from spmilp.units import BufferIdx, Bytes, Cycles, MemoryIdx, SliceIdx, TaskIdx
 class Paths:
     """For each task, in order, cycles that no plan can do without.
 
-    Parameters
-    ----------
-    head
-        Before its start.
-    cycles
-        Its own, on the fastest kind of core.
-    tail
-        After its start, its own cycles included.
+    ``head`` is before its start, ``cycles`` its own on the fastest kind of core, ``tail`` after its
+    start, its own cycles included.
     """
 
     head: tuple[Cycles, ...]
@@ -48,13 +42,8 @@ class Paths:
 class Edge(NamedTuple):
     """What lies between the end of a task and the start of one that follows it.
 
-    Parameters
-    ----------
-    lag
-        Cycles, at least.
-    use
-        Bytes of the data between them, which pass the links into the later one's memory if the
-        earlier one runs in another.
+    That is ``lag`` cycles, at least, and ``use`` bytes of the data between them, which pass the
+    links into the later one's memory if the earlier one runs in another.
     """
 
     lag: Cycles
@@ -74,18 +63,9 @@ class PrecedenceGraph:
     its task has ended. Each of these takes at least the cycles of its fastest option.
 
     What comes to the memory in which a task runs passes the links that lead there
-    (:meth:`.Distances.into`).
-
-    Attributes
-    ----------
-    loads, stores
-        Of each task, least cycles before its start and after its end.
-    load_use
-        Of each task, bytes of its loads, which pass the links into its memory.
-    into
-        Of each task, the links into its memory.
-    sharing
-        Of each task, the most cores that work in a memory in which it can run.
+    (:meth:`.Distances.into`). ``loads`` and ``stores`` are least cycles before the start of each
+    task and after its end, ``load_use`` the bytes of its loads, which pass the links into its
+    memory: those of ``into``. At most ``sharing`` cores work in a memory in which it can run.
     """
 
     def __init__(self, problem: Problem, movement: Movement) -> None:

@@ -23,11 +23,7 @@ def compulsory_bytes(
 
     They bound every tiling: a tile reads at least what each single element of it reads. An input or
     constant that several groups read counts once, with what one of them needs at least.
-
-    Parameters
-    ----------
-    of_groups
-        What :func:`needed_by_groups` returns, if it is known.
+    ``of_groups`` is what :func:`needed_by_groups` returns, if it is known.
     """
     loads: dict[str, Bytes] = {}
     for needed in needed_by_groups(network) if of_groups is None else of_groups:
@@ -137,12 +133,9 @@ MARGIN = 1e-9
 class GroupRoofline:
     """The bound of one group alone.
 
-    Parameters
-    ----------
-    compute
-        Cycles of its arithmetic on all cores together, with the best use of the arrays.
-    dram
-        Cycles of its weights and network inputs from DRAM, and of a network output to it.
+    ``compute`` is the cycles of its arithmetic on all cores together, with the best use of the
+    arrays; ``dram`` those of its weights and network inputs from DRAM, and of a network output to
+    it.
     """
 
     name: str
@@ -160,12 +153,8 @@ class GroupRoofline:
 class Roofline:
     """The bound of a network on a machine.
 
-    Parameters
-    ----------
-    compute, dram
-        Cycles, before rounding up.
-    loads, stores
-        Compulsory bytes from DRAM and to it.
+    ``compute`` and ``dram`` are cycles, before rounding up; ``loads`` and ``stores`` compulsory
+    bytes from DRAM and to it.
     """
 
     compute: float
@@ -209,15 +198,10 @@ def roofline(network: Network, machine: Machine) -> Roofline:
     ``T >= sum_g sum_k x[g, k] y[k] c[g, k] >= sum_g min_k y[k] c[g, k]`` (weak duality). The
     largest value over some natural prices is taken.
 
-    *Traffic.* DRAM sends at least :func:`compulsory_bytes` over links
-    whose rates are never exceeded, nor what whole transfers can use of them
-    (:mod:`spmilp.machine.routes`), and takes the outputs over others, or over the same ones
-    where its ports read and write in turn.
-
-    Raises
-    ------
-    SpmilpError
-        If no kind of core can run a group.
+    *Traffic.* DRAM sends at least :func:`compulsory_bytes` over links whose rates are never
+    exceeded, nor what whole transfers can use of them (:mod:`spmilp.machine.routes`), and takes the
+    outputs over others, or over the same ones where its ports read and write in turn. Raises a
+    ``SpmilpError`` if no kind of core can run a group.
     """
     bound, groups, of_groups = _Arithmetic(network, machine), [], needed_by_groups(network)
     outgoing, incoming = (dram_rate(machine, outgoing=out) for out in (True, False))
@@ -316,10 +300,7 @@ def able_kinds(group: Group, work: Work, kinds: Sequence[CoreKind]) -> list[Core
 def least_core_cycles(work: Work, kinds: Sequence[CoreKind]) -> float:
     """Return the least core cycles of all tiles of some work, with one launch.
 
-    Parameters
-    ----------
-    kinds
-        Those on which the tiles may run, some on one and some on another.
+    The tiles may run on all of the ``kinds``, some on one and some on another.
     """
     launch = min(kind.launch for kind in kinds)
     if _are_alike(kinds):

@@ -25,17 +25,11 @@ class Stages:
     """The stages between tasks of which each follows the one before.
 
     Stage ``s`` lasts from the end of milestone ``s - 1`` (cycle 0 for the first) to the end of
-    milestone ``s`` (the makespan for the last).
-
-    Parameters
-    ----------
-    shortest
-        Cycles below which no plan has each stage: heads, chains and tails.
-    soonest, rest
-        For each milestone, cycles before its end and after it.
-    first, last
-        For each task the first stage in which it can start, and the last in which it can end: it
-        starts after the milestones that it follows, and ends before those that follow it.
+    milestone ``s`` (the makespan for the last). No plan has a stage below its ``shortest`` cycles:
+    heads, chains and tails. ``soonest`` and ``rest`` are for each milestone the cycles before its
+    end and after it. ``first`` and ``last`` are for each task the stage in which it can start at
+    the soonest and end at the latest: it starts after the milestones that it follows, and ends
+    before those that follow it.
     """
 
     milestones: tuple[TaskIdx, ...]
@@ -117,13 +111,8 @@ Key = TypeVar("Key")
 class Load:
     """Buffers that come from a DRAM, alike but for their bytes.
 
-    Parameters
-    ----------
-    last
-        The stage by whose end all of it has been loaded.
-    read_from
-        The first stage in which any of it is read: what is loaded before lies on the chip until
-        then.
+    All of it has been loaded by the end of the stage ``last``, and any of it is first read in the
+    stage ``read_from``: what is loaded before lies on the chip until then.
     """
 
     dram: MemoryIdx
@@ -135,13 +124,9 @@ class Load:
 class Store:
     """Buffers that end in a DRAM.
 
-    Parameters
-    ----------
-    first
-        The stage in which they are written, or later.
-    last
-        The first stage at whose end they lie on the chip for nothing else than to be stored: they
-        have been written, and all tasks that read them may have begun (:class:`Kept`).
+    They are written in the stage ``first`` or later. ``last`` is the first stage at whose end they
+    lie on the chip for nothing else than to be stored: they have been written, and all tasks that
+    read them may have begun (:class:`Kept`).
     """
 
     dram: MemoryIdx
@@ -166,16 +151,9 @@ class Kept:
 class Demands:
     """Sums over all that is alike.
 
-    Parameters
-    ----------
-    work
-        Least cycles by the kinds of core that are able, and by window.
-    loads, stores
-        Bytes, and the rate times cycles that moving them holds at least.
-    kept
-        Bytes.
-    on_chip
-        Bytes of all memories that are no DRAM; ``None`` without limit.
+    ``work`` is the least cycles by the kinds of core that are able, and by window; ``loads`` and
+    ``stores`` bytes, and the rate times cycles that moving them holds at least; ``kept`` bytes.
+    ``on_chip`` is the bytes of all memories that are no DRAM; ``None`` without limit.
     """
 
     work: dict[tuple[frozenset[KindIdx], int, int], Cycles]

@@ -34,6 +34,7 @@ from spmilp.commands.commands import (
     Signal,
     Wait,
 )
+from spmilp.plan.memory import box_at_place
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.problem.strides import Layout, footprint
@@ -331,7 +332,7 @@ def _touches(case: Case, point: _Point, command: Run | Move) -> Iterator[_Touch]
             low, strides = case.where(slice_, index)
             item = case.problem.buffers[part.buffer].item
             high = low + footprint(part.extent, item, Layout(0, strides))
-            box = () if home is None else case.box(slice_)
+            box = () if home is None else box_at_place(case.problem, slice_)
         span = start, end if writes else sent
         yield _Touch(command, point, *span, residency.memory, low, high, home, box, writes)
 

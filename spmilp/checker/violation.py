@@ -7,14 +7,9 @@ from dataclasses import dataclass
 class Violation:
     """A plan breaks a rule.
 
-    Parameters
-    ----------
-    rule
-        Name of the rule; ``docs/format.md`` describes each.
-    objects
-        The tasks, residencies, transfers and hardware concerned, most important first.
-    message
-        One line that names the objects and both numbers.
+    ``rule`` is its name; ``docs/format.md`` describes each. ``objects`` are the tasks, residencies,
+    transfers and hardware concerned, most important first; ``message`` is one line that names them
+    and both numbers.
     """
 
     rule: str

@@ -4,7 +4,7 @@
     slow        why a plan takes its cycles, in words
     chain       a plan as activities (tasks and transfers), what each waited for, the critical
                 chain, what binds each cycle of it, and idle cores
-    usage       results in place of operands, DRAM traffic beyond the compulsory
+    usage       DRAM traffic of each tensor, and what is beyond the compulsory
     infeasible  what of a problem cannot be on its machine, proven without solving
     remedies    changes that make it fit, each tried by solving
     groups      a model before anything is solved: operators, groups, tiles, roofline

@@ -108,10 +108,7 @@ class Trials:
 
 
 def remedies_for(
-    machine: Machine,
-    why: Infeasibility,
-    trials: Trials,
-    solved: Callable[[Machine], Cycles | None],
+    machine: Machine, why: Infeasibility, trials: Trials, solved: Callable[[Machine], Cycles | None]
 ) -> Iterator[Remedy]:
     """Yield more bytes, if they make it fit, of all memories like one, and of that one alone."""
     if why.cause in (Obstacle.CORE, Obstacle.ROUTE):

@@ -1,4 +1,4 @@
-"""How a plan uses memories and DRAM: results in place, and traffic beyond the compulsory."""
+"""How a plan uses DRAM: the traffic of each tensor, and what is beyond the compulsory."""
 
 from collections import Counter, defaultdict
 from typing import Any, NamedTuple
@@ -9,20 +9,6 @@ from spmilp.plan.measures import compulsory_loads_and_stores
 from spmilp.plan.plan import Transfer
 from spmilp.problem.problem import BufferKind
 from spmilp.units import BufferIdx, Bytes, ResidencyIdx, SliceIdx
-
-
-def in_place_pairs(subject: AnalysedPlan) -> tuple[tuple[ResidencyIdx, ResidencyIdx], ...]:
-    """Return ``(operand, result)`` where a task has written a result over an operand's bytes."""
-    found = []
-    residencies = subject.plan.residencies
-    for placement in subject.plan.placements:
-        task = subject.problem.tasks[placement.task]
-        for read, written in task.in_place:
-            old = residencies[placement.reads[task.reads.index(read)]]
-            new = residencies[placement.writes[task.writes.index(written)]]
-            if old.memory == new.memory and old.offset == new.offset and new.start < old.end:
-                found.append((old.index, new.index))
-    return tuple(found)
 
 
 def traffic_of(subject: AnalysedPlan) -> list[dict[str, Any]]:

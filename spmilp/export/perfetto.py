@@ -32,11 +32,7 @@ def perfetto(subject: Subject) -> dict[str, bytes]:
     trace = {
         "displayTimeUnit": "ms",
         "otherData": {**subject.fields(TITLE), "unit": "1 us is 1 cycle"},
-        "traceEvents": [
-            *_names(subject, tracks),
-            *_work(subject, tracks),
-            *_counters(subject),
-        ],
+        "traceEvents": [*_names(subject, tracks), *_work(subject, tracks), *_counters(subject)],
     }
     return {"trace.json": msgspec.json.encode(trace)}
 

@@ -7,16 +7,7 @@ from functools import cache
 from importlib.resources import files
 
 from spmilp.commands.commands import ChannelCommands, CoreCommands, Move, Run, Signal, Wait
-from spmilp.export.actions import (
-    Actions,
-    Call,
-    Copy,
-    Described,
-    Operand,
-    OperatorCode,
-    Pool,
-    Scale,
-)
+from spmilp.export.actions import Actions, Call, Copy, Described, Operand, OperatorCode, Pool, Scale
 from spmilp.export.codes import ATTRIBUTES, OPERATORS, RANK, AttributeType, Elements, Part
 from spmilp.export.names import comment
 from spmilp.export.places import FIRST_SPACE, WORKSPACE_SPACE, Address

@@ -107,15 +107,11 @@ class Memory:
 class MacArray:
     """One way in which a core's multipliers work side by side for one data type.
 
-    Parameters
-    ----------
-    dtype
-        ONNX data type of the operands, in lower case: ``float32``, ``float16``, ``int8``.
-    unroll
-        ``(loop, size)`` for each loop spread over the array. Loops: ``B`` batch, ``G`` groups,
-        ``K`` output channels or columns, ``C`` input channels or reduction, ``Y``/``X`` output
-        rows and columns, ``R``/``S`` kernel rows and columns. A tile whose loop does not divide by
-        ``size`` leaves multipliers idle; an empty tuple is one MAC per cycle.
+    ``dtype`` is the ONNX data type of the operands, in lower case: ``float32``, ``float16``,
+    ``int8``. ``unroll`` has ``(loop, size)`` for each loop spread over the array. Loops: ``B``
+    batch, ``G`` groups, ``K`` output channels or columns, ``C`` input channels or reduction,
+    ``Y``/``X`` output rows and columns, ``R``/``S`` kernel rows and columns. A tile whose loop does
+    not divide by ``size`` leaves multipliers idle; an empty tuple is one MAC per cycle.
     """
 
     dtype: Name
@@ -186,14 +182,9 @@ class Core:
 class Link:
     """A directed connection between two nodes (memories or routers).
 
-    Parameters
-    ----------
-    rate
-        Bytes per cycle, exact; the transfers that use the link at one time reserve parts of it.
-    latency
-        Cycles for the first byte.
-    energy_per_byte
-        For one byte over this hop; ``None`` where unknown.
+    ``rate`` is in bytes per cycle, exact; the transfers that use the link at one time reserve parts
+    of it. ``latency`` is in cycles for the first byte, ``energy_per_byte`` for one byte over this
+    hop; ``None`` where unknown.
     """
 
     index: LinkIdx
@@ -294,13 +285,9 @@ class Engine:
 class RemoteReads:
     """A core may read an operand in another scratchpad while its task runs.
 
-    Parameters
-    ----------
-    cycles_per_byte_hop
-        Extra cycles for each byte and each link of the route from the operand's memory to the
-        core's; a task's extra is the sum over its remote operands, each rounded up.
-    longest_route
-        Links of the route at most; ``None`` without limit.
+    Each byte and each link of the route from the operand's memory to the core's take
+    ``cycles_per_byte_hop`` extra; a task's extra is the sum over its remote operands, each rounded
+    up. A route has at most ``longest_route`` links; ``None`` without limit.
     """
 
     cycles_per_byte_hop: Fraction

@@ -13,12 +13,7 @@ from spmilp.formats import collector_paused, decoded, encoded, plain, read_docum
 from spmilp.plan.plan import Claim, Placement, Plan, Residency, Transfer
 from spmilp.problem.file import problem_bytes, problem_sha256, read_problem
 from spmilp.problem.problem import Problem
-from spmilp.units import (
-    Amount,
-    Count,
-    Cycles,
-    ResidencyIdx,
-)
+from spmilp.units import Amount, Count, Cycles, ResidencyIdx
 from spmilp.version import __version__
 
 PROBLEM_FILE = "problem.json"

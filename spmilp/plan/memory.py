@@ -1,22 +1,50 @@
 """Addresses of slices in memory, and the bytes that are occupied over time."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from operator import add
 
 from spmilp.plan.plan import Plan, Residency
 from spmilp.problem.problem import Problem
 from spmilp.problem.strides import Layout, layout_at_place, layout_in_slice
-from spmilp.units import Bytes, Cycles, ResidencyIdx, SliceIdx, TensorIdx
+from spmilp.units import Box, Bytes, Cycles, MemoryIdx, ResidencyIdx, SliceIdx, TaskIdx, TensorIdx
+
+
+def home(problem: Problem, slice_: SliceIdx, memory: MemoryIdx) -> TensorIdx | None:
+    """Return the tensor at whose place a slice lies in a memory; ``None`` if it lies by itself."""
+    place = problem.buffers[problem.slices[slice_].buffer].place
+    if place is None or problem.tensors[place.tensor].memory != memory:
+        return None
+    return place.tensor
 
 
 def home_of(problem: Problem, residency: Residency) -> TensorIdx | None:
     """Return the DRAM tensor in which a residency lies, at its buffer's place, if any."""
-    if residency.slice is None:
-        return None
-    place = problem.buffers[problem.slices[residency.slice].buffer].place
-    if place is None or problem.tensors[place.tensor].memory != residency.memory:
-        return None
-    return place.tensor
+    what = residency.slice
+    return None if what is None else home(problem, what, residency.memory)
+
+
+def box_at_place(problem: Problem, slice_: SliceIdx) -> Box:
+    """Return the elements of its tensor at which a slice of a placed buffer lies."""
+    part = problem.slices[slice_]
+    place = problem.buffers[part.buffer].place
+    start = part.start if place is None else tuple(map(add, place.start, part.start))
+    return tuple((first, first + n) for first, n in zip(start, part.extent, strict=True))
+
+
+def pairs_in_place(
+    problem: Problem, plan: Plan
+) -> Iterator[tuple[TaskIdx, ResidencyIdx, ResidencyIdx]]:
+    """Yield the task, operand and result of each pair that shares bytes."""
+    for placement in plan.placements:
+        task = problem.tasks[placement.task]
+        for read, written in task.in_place:
+            old = placement.reads[task.reads.index(read)]
+            new = placement.writes[task.writes.index(written)]
+            one, other = plan.residencies[old], plan.residencies[new]
+            same = (one.memory, one.offset, one.slice) == (other.memory, other.offset, read)
+            if same and one.end > other.start:
+                yield task.index, old, new
 
 
 def layout_in_memory(problem: Problem, plan: Plan, slice_: SliceIdx, index: ResidencyIdx) -> Layout:

@@ -27,10 +27,10 @@ from spmilp.explaining.chain import (
     times_of_cores,
 )
 from spmilp.explaining.slow import said_of
-from spmilp.explaining.usage import Beyond, excess_of, in_place_pairs, traffic_of
+from spmilp.explaining.usage import Beyond, excess_of, traffic_of
 from spmilp.files import write_atomically
 from spmilp.machine.machine import MemoryKind
-from spmilp.plan.memory import live_bytes
+from spmilp.plan.memory import live_bytes, pairs_in_place
 from spmilp.plan.plan import Plan, Residency
 from spmilp.problem.problem import BufferKind, Problem
 from spmilp.report.figures import KIND_COLOURS, OPERATOR_COLOURS, PART_COLOURS
@@ -49,7 +49,7 @@ def contents(subject: AnalysedPlan) -> dict[str, Any]:
     """Return everything that the page shows of a plan that the checker has accepted."""
     problem, plan, machine = subject.problem, subject.plan, subject.problem.machine
     causes = [cause for some in subject.causes for cause in some]
-    below = {new: old for old, new in in_place_pairs(subject)}
+    below = {new: old for _, old, new in pairs_in_place(problem, plan)}
     parts, kinds = list(Part), list(BufferKind)
     numbers = {name: number for number, name in enumerate(dict.fromkeys(subject.operators))}
     return {

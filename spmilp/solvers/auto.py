@@ -77,12 +77,7 @@ large.
 class Member:
     """A solver of the portfolio.
 
-    Parameters
-    ----------
-    until
-        Share of the time limit by which it has ended.
-    make
-        Makes it for some options.
+    It has ended by the share ``until`` of the time limit; ``make`` makes it for some options.
     """
 
     name: str
@@ -128,7 +123,6 @@ def _residency(options: SolveOptions) -> Solver:
 
 
 def _cpsat(options: SolveOptions) -> Solver:
-
     from spmilp.solvers.exact.cpsat.solver import CpSatOptions, CpSatSolver
 
     limit = STRATEGY.without_limit if options.time_limit is None else None
@@ -148,16 +142,11 @@ class Auto(Solver):
     """Lets several solvers work on one problem, each from the best plan of those before it.
 
     It returns the best of their plans, and the best of their bounds, so it is never worse than any
-    of them, nor than a valid hint. A time limit is shared out
-    (:func:`members_for`); what a member leaves of its share goes to the next ones.
-    Without one each works to its own end. All share one context, so that none computes again what
-    another has found out about the problem. The others go on without a member that fails; a
-    warning says so in the end.
-
-    Parameters
-    ----------
-    starts
-        Members that only bring plans to begin with, behind the first one (:func:`is_for_starts`).
+    of them, nor than a valid hint. A time limit is shared out (:func:`members_for`); what a member
+    leaves of its share goes to the next ones. Without one each works to its own end. All share one
+    context, so that none computes again what another has found out about the problem. The others go
+    on without a member that fails; a warning says so in the end. ``starts`` are members that only
+    bring plans to begin with, behind the first one (:func:`is_for_starts`).
     """
 
     name = "auto"
@@ -169,12 +158,8 @@ class Auto(Solver):
     def search(self, context: SearchContext) -> SolverResult:
         """Return the best plan found.
 
-        Raises
-        ------
-        Exception
-            If all members have failed and no valid hint is the answer: what the first one raised.
-        RuntimeError
-            If the portfolio has no members.
+        Raises what the first member raised if all have failed and no valid hint is the answer, and
+        a ``RuntimeError`` without members.
         """
         hint = context.hint
         if hint is not None and not _has_time(context, hint) and context.valid_hint is hint:
@@ -280,8 +265,7 @@ def _bending_well(context: SearchContext, result: SolverResult) -> SolverResult:
     plan = bending_well(context, result.plan)
     if plan is result.plan:
         return result
-    bound = Bound(result.bound_source, context.problem.objective.first, result.bound)
-    return replace(context.found(plan, bound), interrupted=result.interrupted)
+    return _with_plan(context, result, plan)
 
 
 def _or_the_hint(context: SearchContext, result: SolverResult) -> SolverResult:
@@ -291,7 +275,10 @@ def _or_the_hint(context: SearchContext, result: SolverResult) -> SolverResult:
         result.plan is not None and context.values(result.plan) <= context.values(hint)
     ):
         return result
-    if context.valid_hint is None:
-        return result
+    return result if context.valid_hint is None else _with_plan(context, result, hint)
+
+
+def _with_plan(context: SearchContext, result: SolverResult, plan: Plan) -> SolverResult:
+    """Return a result with another plan."""
     bound = Bound(result.bound_source, context.problem.objective.first, result.bound)
-    return replace(context.found(hint, bound), interrupted=result.interrupted)
+    return replace(context.found(plan, bound), interrupted=result.interrupted)

@@ -78,16 +78,9 @@ class SolveOptions:
 class SolverResult:
     """A solver's answer; what it does not have is ``None``, never 0.
 
-    Parameters
-    ----------
-    bound
-        Proven lower bound on the problem's first quantity.
-    reason
-        Why there is no plan, with the object and both numbers; empty when there is one.
-    interrupted
-        Whether a ``KeyboardInterrupt`` has cut the search short.
-    verdict
-        The checker's on this very plan; ``None`` where it was not asked.
+    ``bound`` is proven for the problem's first quantity. ``reason`` says why there is no plan, with
+    the object and both numbers. ``interrupted`` says whether a ``KeyboardInterrupt`` has cut the
+    search short; ``verdict`` is the checker's on this very plan, ``None`` where it was not asked.
     """
 
     status: SolveStatus

@@ -115,11 +115,7 @@ def _settled(context: SearchContext, plan: Plan) -> Plan | str:
 
 
 def _as_a_whole(
-    tables: ProblemTables,
-    reading: Reading,
-    decisions: Decisions,
-    pin: BufferPin,
-    memory: MemoryIdx,
+    tables: ProblemTables, reading: Reading, decisions: Decisions, pin: BufferPin, memory: MemoryIdx
 ) -> Decisions | None:
     """Let the first residency of the whole buffer serve all, where others may not be."""
     slices, fills = tables.problem.slices, decisions.fills

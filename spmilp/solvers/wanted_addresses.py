@@ -11,6 +11,7 @@ from spmilp.bounds.best import Bound
 from spmilp.checker.check import check
 from spmilp.packing import PackingOptions, check_packing, pack
 from spmilp.packing.instance import first_of_each_set
+from spmilp.plan.memory import pairs_in_place
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.exact.formulation.addresses import (
@@ -19,7 +20,6 @@ from spmilp.solvers.exact.formulation.addresses import (
     contents_of,
     with_offsets,
 )
-from spmilp.solvers.exact.formulation.candidates import Reading
 from spmilp.solvers.exact.formulation.extraction import TimedPlan
 from spmilp.solvers.exact.formulation.tables import ProblemTables
 from spmilp.units import Bytes
@@ -35,10 +35,7 @@ LIMITS = PackingOptions(node_limit=30_000, cliques=False, conflict=False)
 class WithAddresses:
     """A plan with wanted addresses.
 
-    Parameters
-    ----------
-    why_not
-        For each thing whose wanted address it does not have: why.
+    ``why_not`` says it for each thing whose wanted address it does not have.
     """
 
     plan: Plan
@@ -50,10 +47,7 @@ def with_addresses(
 ) -> WithAddresses:
     """Return a valid plan with as many of the wanted addresses as are found at its times.
 
-    Parameters
-    ----------
-    wanted
-        The ones that matter most come first.
+    Of those ``wanted`` the ones that matter most come first.
     """
     tables = ProblemTables(problem)
     timed = TimedPlan(
@@ -61,7 +55,7 @@ def with_addresses(
         residencies=plan.residencies,
         transfers=plan.transfers,
         items=tuple(range(len(plan.residencies))),
-        pairs=tuple(Reading(problem, plan).pairs_in_place()),
+        pairs=tuple(pairs_in_place(problem, plan)),
     )
     now: dict[Placeable, Bytes] = {("residency", one.index): one.offset for one in plan.residencies}
     now |= {("tensor", index): address for index, address in enumerate(plan.tensors)}

@@ -45,7 +45,6 @@ def test_smallest_tiles_of_an_addition_reach_the_bounds() -> None:
     objective = Objective.of(Quantity.PEAK_SPM)
     problem = lower(network, machine, {0: Tiling(counts=(4,))}, objective=objective)
     plan = find_solver("cpsat").solve(problem, SolveOptions(time_limit=20.0)).plan
-    assert plan is not None
     assert (plan.claim.peak_spm, plan.claim.dram_traffic) == (8, 48)
 
 

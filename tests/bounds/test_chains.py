@@ -60,14 +60,12 @@ def test_no_plan_starts_or_ends_a_group_earlier(case: Case) -> None:
     chains = Chains(case.network, case.machine)
     problem = case.problem()
     plan = find_solver("list").solve(problem, SolveOptions(time_limit=5.0)).plan
-    assert plan is not None
     assert chains.cycles() <= plan.claim.makespan
     starts, ends = defaultdict(list), defaultdict(list)
     groups = {group.name: group.index for group in case.network.groups}
     outputs = {group.output for group in case.network.groups}
     for placement in plan.placements:
         task = problem.tasks[placement.task]
-        assert task.tile is not None
         group = groups[task.tile.of]
         starts[group].append(placement.start)
         tile = problem.buffers[task.writes[0]].tile

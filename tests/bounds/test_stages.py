@@ -46,7 +46,6 @@ def test_what_does_not_fit_beside_is_loaded_after_the_work_that_it_cannot_hide_b
     assert bounds["work"] < bounds["stages"]
     assert bounds["traffic"] < bounds["stages"]
     plan = ListScheduler().solve(problem, SolveOptions()).plan
-    assert plan is not None
     assert bounds["stages"] <= plan.claim.makespan
 
 
@@ -60,7 +59,6 @@ def test_an_output_that_is_read_lies_on_the_chip_once_and_is_stored_once(spm: in
     problem = written_first_and_read_last(spm)
     plan = ListScheduler().solve(problem, SolveOptions()).plan
 
-    assert plan is not None
     assert bounds_of(problem)["stages"] <= plan.claim.makespan
 
 

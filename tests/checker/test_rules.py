@@ -362,8 +362,7 @@ LOST: tuple[Plan, ...] = (
     replace(PLAN, placements=PLAN.placements[:4]),
     replace(PLAN, placements=(*PLAN.placements, PLAN.placements[0])),
     replace(
-        PLAN,
-        placements=(*PLAN.placements, *(replace(PLAN.placements[0], task=n) for n in (5, 6))),
+        PLAN, placements=(*PLAN.placements, *(replace(PLAN.placements[0], task=n) for n in (5, 6)))
     ),
     replace(PLAN, residencies=PLAN.residencies[:21], transfers=PLAN.transfers[:11]),
     *(placed(n, task=1 - n) for n in (0, 1)),

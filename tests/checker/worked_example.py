@@ -23,16 +23,7 @@ from spmilp.machine.machine import (
     RemoteReads,
 )
 from spmilp.plan.plan import Claim, Placement, Plan, Residency, Transfer
-from spmilp.problem.problem import (
-    Buffer,
-    BufferKind,
-    DramTensor,
-    Place,
-    Problem,
-    Slice,
-    Task,
-    Tile,
-)
+from spmilp.problem.problem import Buffer, BufferKind, DramTensor, Place, Problem, Slice, Task, Tile
 
 DRAM, L2, SPM0, SPM1 = range(4)
 DRAM_DMA, L2_DMA, CORE_DMA = range(3)

@@ -40,7 +40,6 @@ def test_the_manifest_lists_every_file_with_format_version_and_hash() -> None:
 
 def test_constants_without_values_keep_only_the_formats_out_that_need_them() -> None:
     given = lowered("ds_cnn_int8", 5, 1)
-    assert given.network is not None
     tensors = {
         name: replace(each, data=None, fill=None) for name, each in given.network.tensors.items()
     }

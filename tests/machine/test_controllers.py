@@ -47,10 +47,7 @@ def test_blocks_are_within_the_limits_and_move_every_byte(name: str, block: Stri
     [
         (StridedCopy(source=2, destination=0, run=8), "its source address 2 B is 2 modulo 4 B"),
         (StridedCopy(run=15), "its run 15 B is 3 modulo 4 B"),
-        (
-            StridedCopy(run=8, loops=((2, 18, 8),)),
-            "its source stride 18 B is 2 modulo 4 B",
-        ),
+        (StridedCopy(run=8, loops=((2, 18, 8),)), "its source stride 18 B is 2 modulo 4 B"),
         (
             StridedCopy(run=2048, loops=((17, 4096, 2048),)),
             "it needs 17 descriptors > 16 of aie_bd",

@@ -20,15 +20,7 @@ from spmilp.machine.routes import (
     transfer_cycles,
     transfer_rate,
 )
-from tests.machine.small import (
-    as_graph,
-    content,
-    described,
-    index_of,
-    linked,
-    nodes_between,
-    small,
-)
+from tests.machine.small import as_graph, content, described, index_of, linked, nodes_between, small
 
 
 def path(machine: Machine, source: str, destination: str) -> list[str]:
@@ -68,7 +60,6 @@ def test_a_route_takes_its_topologys_way(
 def test_a_route_adds_latencies_and_has_the_rate_of_its_slowest_link() -> None:
     machine = small()
     route = Routes(machine).between(index_of(machine, "dram"), index_of(machine, "spm_2_0"))
-    assert route is not None
     assert (route.latency, route.rate, route.hops) == (30 + 2 + 2, 6, 6)
 
 
@@ -84,8 +75,6 @@ def test_a_bus_is_shared_by_all_and_a_crossbar_by_none(
     fields["dram"][0]["sites"] = [site]
     routes = Routes(described(fields))
     one, other = routes.between(1, 2), routes.between(3, 4)
-    assert one is not None
-    assert other is not None
     assert (one.latency, one.hops, one.rate) == (latency, hops, 8)
     assert bool(set(one.links) & set(other.links)) == (kind == "bus")
 
@@ -97,8 +86,6 @@ def test_reads_and_writes_of_a_dram_share_its_port_unless_it_is_full_duplex() ->
         machine = described(fields)
         routes, dram, spm = Routes(machine), index_of(machine, "dram"), index_of(machine, "spm_1_1")
         read, write = routes.between(dram, spm), routes.between(spm, dram)
-        assert read is not None
-        assert write is not None
         assert len(set(read.links) & set(write.links)) == expected
 
 
@@ -139,12 +126,13 @@ def engine(**changes: object) -> Engine:
     return Engine(**{**usual, **changes})
 
 
-def test_a_transfer_takes_setup_latency_and_its_bytes_rounded_up() -> None:
+def test_a_transfer_takes_setup_its_bytes_rounded_up_and_then_the_latency() -> None:
     route = Route(links=(0, 1), latency=7, rate=Fraction(8))
-    assert transfer_cycles(engine(), route, 100) == 10 + 7 + 25
-    assert transfer_cycles(engine(), route, 101) == 10 + 7 + 26
-    assert transfer_cycles(engine(rate=Fraction(3, 2)), route, 10) == 10 + 7 + 7
-    assert transfer_cycles(engine(rate=Fraction(100)), route, 100) == 10 + 7 + 13
+    for count, rate, sending in ((100, 4, 25), (101, 4, 26), (10, Fraction(3, 2), 7), (100, 9, 13)):
+        for pipelined in (False, True):
+            taken = transfer_cycles(engine(rate=rate, pipelined=pipelined), route, count)
+            sent, arrived = 10 + sending, 10 + sending + 7
+            assert taken == (10, sent, sent if pipelined else arrived, arrived)
     rates = [transfer_rate(engine(), replace(route, rate=rate)) for rate in (3, 5, None)]
     assert rates == [3, 4, 4]
 
@@ -156,7 +144,6 @@ def test_a_multicast_holds_each_link_of_its_tree_once() -> None:
     near, far = index_of(machine, "spm_2_0"), index_of(machine, "spm_2_1")
     both = multicast_route(routes, source, (near, far))
     single = [routes.between(source, near), routes.between(source, far)]
-    assert both is not None
     assert single[0] is not None
     assert single[1] is not None
     assert both.links[: single[0].hops] == single[0].links

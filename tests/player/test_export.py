@@ -15,13 +15,7 @@ from export.subjects import lowered, with_hostile_names
 from player.kernel_network import KernelNetwork, kernel_names, resized, scale_of
 from player.test_player import MODELS, needs_gcc, planned
 from spmilp.export.bits import HOLES, MOST_GROUPS, PrefixCode, number
-from spmilp.export.codes import (
-    ATTRIBUTES,
-    OPERATORS,
-    RANK,
-    WINDOW_AXES,
-    require_kernels,
-)
+from spmilp.export.codes import ATTRIBUTES, OPERATORS, RANK, WINDOW_AXES, require_kernels
 from spmilp.export.errors import ExportError
 from spmilp.export.formats import export
 from spmilp.export.packed import footprint

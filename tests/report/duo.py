@@ -7,15 +7,7 @@ gets it by DMA and computes ``y`` in place during [40, 60); a transfer stores it
 from dataclasses import replace
 from fractions import Fraction
 
-from spmilp.machine.machine import (
-    ByteRange,
-    Core,
-    CoreKind,
-    Engine,
-    Machine,
-    Memory,
-    MemoryKind,
-)
+from spmilp.machine.machine import ByteRange, Core, CoreKind, Engine, Machine, Memory, MemoryKind
 from spmilp.plan.plan import Claim, Placement, Plan, Residency, Transfer
 from spmilp.problem.builder import ProblemBuilder
 from spmilp.problem.problem import Problem, Tile

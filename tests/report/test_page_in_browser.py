@@ -76,7 +76,6 @@ def test_what_binds_the_plan_takes_all_of_its_cycles(report: Any, planned: Resul
 
 
 def test_a_click_shows_operands_and_why_a_task_starts(report: Any, planned: Result) -> None:
-    assert planned.plan is not None
     report.evaluate("document.getElementById('rows').scrollIntoView({block: 'center'})")
     x, y = report.evaluate(
         "() => { const timeline = report.timeline, box = timeline.boxOf(40);"

@@ -81,10 +81,7 @@ def scheduler() -> Iterator[str]:
 
 
 def test_workers_of_a_scheduler_are_used_and_a_killed_one_loses_and_repeats_nothing(
-    serial: pd.DataFrame,
-    files: tuple[Path, Path],
-    scheduler: str,
-    tmp_path: Path,
+    serial: pd.DataFrame, files: tuple[Path, Path], scheduler: str, tmp_path: Path
 ) -> None:
     from distributed import Client
 

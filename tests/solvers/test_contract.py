@@ -49,6 +49,7 @@ SLOW = tiny_problem(80)
 
 WITHOUT_LIMITS = SolveOptions()
 WITHOUT_END = SolveOptions(time_limit=60.0)
+SHORTLY, AT_ONCE = SolveOptions(time_limit=0.1), SolveOptions(time_limit=0.01)
 
 
 def largest_fits(tasks: int, seed: int) -> Problem:
@@ -75,7 +76,6 @@ def named(*cases: Case) -> pytest.MarkDecorator:
 
 def value(problem: Problem, plan: Plan | None) -> int:
     """Return the first quantity of a plan that the checker accepts."""
-    assert plan is not None
     assert check(problem, plan) == ()
     return plan.claim.of(problem.objective.first)
 
@@ -174,26 +174,14 @@ def good(case: Case) -> Plan:
 
 
 HINTED = named(
-    Case(solver=LnsSolver(), problem=lambda: CHAIN, options=SolveOptions(time_limit=0.1)),
+    Case(solver=LnsSolver(), problem=lambda: CHAIN, options=SHORTLY),
     Case(
         solver=CpSatSolver(CpSatOptions(deterministic_limit=0.0)),
         problem=lambda: chain(star(2, 1536), layers=2, strips=3),
     ),
-    Case(
-        solver=MilpSolver(),
-        problem=lambda: tiny_problem(16),
-        options=SolveOptions(time_limit=0.01),
-    ),
-    Case(
-        solver=Residency(),
-        problem=lambda: largest_fits(25, 3),
-        options=SolveOptions(time_limit=0.1),
-    ),
-    Case(
-        solver=PeakBisection(),
-        problem=lambda: PEAK_OF_CHAIN,
-        options=SolveOptions(time_limit=0.1),
-    ),
+    Case(solver=MilpSolver(), problem=lambda: tiny_problem(16), options=AT_ONCE),
+    Case(solver=Residency(), problem=lambda: largest_fits(25, 3), options=SHORTLY),
+    Case(solver=PeakBisection(), problem=lambda: PEAK_OF_CHAIN, options=SHORTLY),
 )
 
 

@@ -24,8 +24,6 @@ def test_a_peak_as_low_as_its_bound_is_proven_and_shorter_than_the_first_one_fou
     by_list = ListScheduler().solve(CHAIN, SolveOptions()).plan
     result = PeakBisection().solve(CHAIN, SolveOptions())
 
-    assert by_list is not None
-    assert result.plan is not None
     assert check(CHAIN, result.plan) == ()
     assert result.status is SolveStatus.OPTIMAL
     assert result.plan.claim.peak_spm == best_bound(CHAIN).value < by_list.claim.peak_spm
@@ -38,8 +36,6 @@ def test_behind_the_peak_the_makespan_is_made_small() -> None:
     quick = ListScheduler().solve(within, SolveOptions()).plan
     plan = PeakBisection().solve(CHAIN, SolveOptions()).plan
 
-    assert quick is not None
-    assert plan is not None
     assert plan.claim.makespan <= quick.claim.makespan
 
 

@@ -133,11 +133,7 @@ def test_random_inputs_are_the_same_for_the_same_seed() -> None:
 def test_random_indices_lie_in_the_table_that_they_index() -> None:
     cast = Operator(name="cast", kind="Cast", inputs=("ids",), output="wide")
     gather = Operator(
-        name="gather",
-        kind="Gather",
-        inputs=("table", "wide"),
-        output="z",
-        attributes={"axis": 0},
+        name="gather", kind="Gather", inputs=("table", "wide"), output="z", attributes={"axis": 0}
     )
     tensors = {
         "ids": ((400,), "int32"),

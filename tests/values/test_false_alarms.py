@@ -252,9 +252,7 @@ def planting(kinds: Sequence[str], change: Callable[[Operator], Operator]) -> Pl
 
 def neighbours_scale(operator: Operator) -> Operator:
     """Give each output channel of a convolution its neighbour's scale."""
-    assert operator.quantisation is not None
     data, weight = operator.quantisation.inputs[:2]
-    assert weight is not None
     rolled = replace(weight, scale=np.roll(weight.scale, 1))
     if np.array_equal(rolled.scale, weight.scale):
         return operator

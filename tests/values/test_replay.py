@@ -76,9 +76,7 @@ BROKEN: dict[str, dict[str, Any]] = {
             PROBLEM, tasks=tuple(replace(task, in_place=()) for task in PROBLEM.tasks)
         )
     },
-    r"task relu2 reads .*48 of 48 B are not there": {
-        "plan": changed(PLAN, SUMS, end=RELU.start),
-    },
+    r"task relu2 reads .*48 of 48 B are not there": {"plan": changed(PLAN, SUMS, end=RELU.start)},
     r"task conv0 needs 32 elements of x, .* only 24 of them": {
         "problem": replace(PROBLEM, slices=(*PROBLEM.slices[:8], WRONG_ROW))
     },
@@ -146,10 +144,7 @@ def test_partial_sums_are_added_in_place() -> None:
     problem = Problem(
         name="two parts",
         machine=PROBLEM.machine,
-        tensors=(
-            *PROBLEM.tensors[:2],
-            tensor(2, "y", BufferKind.OUTPUT, (1, 1, 6, 4)),
-        ),
+        tensors=(*PROBLEM.tensors[:2], tensor(2, "y", BufferKind.OUTPUT, (1, 1, 6, 4))),
         buffers=buffers,
         slices=whole_slices(buffers),
         tasks=(
@@ -177,9 +172,7 @@ def test_buffers_may_lie_in_another_order_of_axes() -> None:
         assert tile is not None
         buffers[index] = replace(buffers[index], shape=(1, 3, 4, 1), tile=replace(tile, axes=axes))
     problem = replace(
-        PROBLEM,
-        buffers=tuple(buffers),
-        slices=(*whole_slices(tuple(buffers)), *PROBLEM.slices[7:]),
+        PROBLEM, buffers=tuple(buffers), slices=(*whole_slices(tuple(buffers)), *PROBLEM.slices[7:])
     )
     plan = script_of_two_strips(problem, in_place=False).plan()
     np.testing.assert_array_equal(outputs(problem, plan), outputs())

@@ -4,16 +4,15 @@ from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache, cached_property, partial
 from itertools import chain, islice
-from operator import add
 from typing import NamedTuple, TypeAlias
 
 from spmilp.checker.rules.sweeps import Rectangle, overlapping_pairs
 from spmilp.machine.routes import Routes, multicast_route
-from spmilp.plan.memory import home_of, layout_in_memory
+from spmilp.plan.memory import box_at_place, home_of, layout_in_memory
 from spmilp.plan.plan import Plan, Residency
 from spmilp.problem.problem import Problem
 from spmilp.problem.strides import footprint
-from spmilp.units import Box, BufferIdx, Cycles, MemoryIdx, ResidencyIdx, SliceIdx, TensorIdx
+from spmilp.units import BufferIdx, Cycles, MemoryIdx, ResidencyIdx, SliceIdx, TensorIdx
 
 Finding: TypeAlias = tuple[tuple[str, ...], str]
 """What a rule yields: the objects concerned, most important first, and a message about them."""
@@ -108,15 +107,8 @@ class Case:
         one, other = (self.plan.residencies[index] for index in pair)
         if one.slice is None or other.slice is None or not (is_filled(one) or is_filled(other)):
             return False
-        sides = zip(self.box(one.slice), self.box(other.slice), strict=True)
+        sides = zip(*(box_at_place(self.problem, s) for s in (one.slice, other.slice)), strict=True)
         return all(a < d and c < b for (a, b), (c, d) in sides)
-
-    def box(self, slice_: SliceIdx) -> Box:
-        """Return the elements of its tensor at which a slice of a placed buffer lies."""
-        part = self.problem.slices[slice_]
-        place = self.problem.buffers[part.buffer].place
-        start = part.start if place is None else tuple(map(add, place.start, part.start))
-        return tuple((first, first + n) for first, n in zip(start, part.extent, strict=True))
 
     def holds(self, residency: ResidencyIdx, slice_: SliceIdx) -> bool:
         """Say whether a residency is of the slice or of its whole parent."""

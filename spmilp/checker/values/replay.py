@@ -23,15 +23,7 @@ from spmilp.checker.rules.structure import structure
 from spmilp.checker.values.inputs import given_values, values_at_start
 from spmilp.checker.values.kernels.call import Array, Call
 from spmilp.checker.values.kernels.registry import complete, compute, partial
-from spmilp.checker.values.state import (
-    Addresses,
-    Piece,
-    ReplayError,
-    State,
-    gather,
-    inverse,
-    raw,
-)
+from spmilp.checker.values.state import Addresses, Piece, ReplayError, State, gather, inverse, raw
 from spmilp.frontend.graph import Group, Network
 from spmilp.frontend.operators.boxes import extents, intersect, slices, starts
 from spmilp.frontend.operators.registry import geometries

@@ -70,12 +70,8 @@ class Pace:
     """Seconds that steps will take, from how long they have taken in this very run.
 
     A step that was not taken yet is expected to be as much slower than usual as the last one was
-    that does the same work for each unit.
-
-    Parameters
-    ----------
-    now
-        Tells the seconds of limits: wall time as a rule, so that on a busy machine steps take long.
+    that does the same work for each unit. ``now`` tells the seconds of limits: wall time as a rule,
+    so that on a busy machine steps take long.
     """
 
     counts_work = False
@@ -152,17 +148,9 @@ CALL = 3e-4
 class Work(Pace):
     """Counts work instead of time: the seconds that steps usually take.
 
-    So limits mean the same on every machine and under every load, and so do forecasts.
-
-    Parameters
-    ----------
-    time_limit
-        Seconds from now on after which everything is over all the same; ``None`` for no limit.
-
-    Attributes
-    ----------
-    was_late
-        Whether the time limit has ended something before its work was done.
+    So limits mean the same on every machine and under every load, and so do forecasts. After
+    ``time_limit`` seconds from now on everything is over all the same; it ``was_late`` if that has
+    ended something before its work was done.
     """
 
     counts_work = True
@@ -199,35 +187,17 @@ class Work(Pace):
 class Clock:
     """Counts down from limits; shares of the limit say when each step of a solver has to end.
 
-    Parameters
-    ----------
-    seconds
-        Limit of the whole solve; ``None`` for none.
-    pace
-        What is known of the pace of steps; it tells the seconds, too.
-    deterministic
-        Limit of CP-SAT's own deterministic time, all its runs together; ``None`` for none.
-    gone
-        Seconds that were over before it begins to count.
-
-    Attributes
-    ----------
-    limit
-        Seconds of the whole solve; ``None`` without limit.
-    spent
-        Deterministic time of all runs so far.
+    ``seconds`` is the limit of the whole solve, ``deterministic`` that of CP-SAT's own
+    deterministic time in all its runs; ``None`` for none. ``pace`` is what is known of the pace of
+    steps; it tells the seconds, too, of which so many were ``gone`` before it begins to count.
+    ``limit`` is in seconds; ``spent`` is the deterministic time of all runs so far.
     """
 
     def __init__(
-        self,
-        seconds: float | None,
-        pace: Pace | None = None,
-        *,
-        deterministic: float | None = None,
-        gone: float = 0.0,
+        self, seconds: float | None, pace: Pace | None = None, *, gone: float = 0.0
     ) -> None:
         self.pace = Pace() if pace is None else pace
-        self.deterministic = deterministic
+        self.deterministic: float | None = None
         self._began = self.pace.now() - gone
         self.limit = self._seconds = seconds
         self.spent = self._reserved = 0.0

@@ -30,12 +30,8 @@ class Reports:
     """Passes on each better value and each better bound, together with the best of the other.
 
     A value or bound that is no better than before is dropped. What other threads report waits until
-    the thread that began the solve attends to it.
-
-    Attributes
-    ----------
-    listener_failed
-        Whether the one who is told has raised an exception, which is to end the solve.
+    the thread that began the solve attends to it. ``listener_failed`` says that the one who is told
+    has raised an exception, which is to end the solve.
     """
 
     listener_failed = False
@@ -68,10 +64,7 @@ class Reports:
     def finish(self, work: Callable[[], R], stop: Callable[[], None]) -> tuple[R, bool]:
         """Do some work in another thread and pass on its reports; an interrupt asks it to stop.
 
-        Returns
-        -------
-        tuple[R, bool]
-            What the work returns, and whether an interrupt came.
+        Returns what the work returns, and whether an interrupt came.
         """
 
         def pass_on(seconds: float = HEARTBEAT) -> None:
@@ -147,31 +140,14 @@ VERDICTS_KEPT = 6
 class SearchContext:
     """What a solver works with: the problem, its limits, a hint, and what is known already.
 
-    Bounds, the fit test, the list scheduler's schedules and the checker's verdicts belong
-    to the problem: they are computed when they are first asked for, and the contexts of all members
-    of a portfolio (:meth:`member`) share them.
-
-    Parameters
-    ----------
-    hint
-        A plan that is known before, valid or not.
-
-    Attributes
-    ----------
-    clock
-        Time of this solver.
-    reports
-        What is told to the user.
-    interrupted
-        Whether a ``KeyboardInterrupt`` has cut the search short.
+    Bounds, the fit test, the list scheduler's schedules and the checker's verdicts belong to the
+    problem: they are computed when they are first asked for, and the contexts of all members of a
+    portfolio (:meth:`member`) share them. The ``hint`` is a plan that is known before, valid or
+    not. The ``clock`` is of this solver; ``reports`` are what is told to the user, and
+    ``interrupted`` says whether a ``KeyboardInterrupt`` has cut the search short.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        options: SolveOptions,
-        hint: Plan | None = None,
-    ) -> None:
+    def __init__(self, problem: Problem, options: SolveOptions, hint: Plan | None = None) -> None:
         self.problem = problem
         self.options = options
         self.clock = Clock(options.time_limit, options.pace)
@@ -302,11 +278,8 @@ class SearchContext:
         """Return a plan with the claim of a bound, by default the best one without search.
 
         A plan that has all this already stays the same object, and need not be checked again.
-
-        Parameters
-        ----------
-        solver, options
-            What the plan is to say of how it was made; without a name it stays as it is.
+        ``solver`` and ``options`` are what it is to say of how it was made; without a name it stays
+        as it is.
         """
         bound = bound or self.bound
         if (plan.claim.bound, plan.claim.bound_source) != (bound.value, bound.name):

@@ -99,12 +99,8 @@ def parts_of(problem: Problem, task: Task) -> Iterator[tuple[str, Bytes]]:
 def least_bytes(problem: Problem, task: Task, alignment: Bytes = 1, unpadded: int = 0) -> Bytes:
     """Return bytes that must lie in a task's memory at one time, each part at an aligned address.
 
-    What may overwrite an operand counts with it once.
-
-    Parameters
-    ----------
-    unpadded
-        How many parts need no padding behind them; those with the most padding are assumed.
+    What may overwrite an operand counts with it once. So many parts are ``unpadded``, those with
+    the most padding: they need none behind them.
     """
     sizes = [*(problem.buffers[buffer].bytes for buffer in task.writes), task.scratch]
     saved: list[Bytes] = []
@@ -150,12 +146,8 @@ def _explain(machine: Machine, short: Shortage) -> str:
 class Narrowed:
     """A problem that expresses some pins itself, and how its plans are translated.
 
-    Parameters
-    ----------
-    tasks, cores
-        Numbers of tasks and cores of the problem with pins; added ones come behind them.
-    waits
-        The cycles at which the added tasks end, in their order.
+    Its first ``tasks`` and ``cores`` are those of the problem with pins; added ones come behind
+    them. ``waits`` are the cycles at which the added tasks end, in their order.
     """
 
     problem: Problem
@@ -272,15 +264,9 @@ def _with_a_core_that_waits(machine: Machine) -> Machine:
     name = _new("waits", names)
     return replace(
         machine,
-        memories=(
-            *machine.memories,
-            Memory(index=memory, name=name, kind=MemoryKind.SPM, size=1),
-        ),
+        memories=(*machine.memories, Memory(index=memory, name=name, kind=MemoryKind.SPM, size=1)),
         kinds=(*machine.kinds, CoreKind(index=kind, name=name)),
-        cores=(
-            *machine.cores,
-            Core(index=len(machine.cores), name=name, kind=kind, memory=memory),
-        ),
+        cores=(*machine.cores, Core(index=len(machine.cores), name=name, kind=kind, memory=memory)),
     )
 
 

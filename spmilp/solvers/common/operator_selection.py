@@ -24,11 +24,7 @@ class OperatorSelection(Generic[K]):
     """What the operators of a search have gained.
 
     Each use gives all operators credit by their rates; the one that was used pays for all.
-
-    Parameters
-    ----------
-    rates
-        What each operator is expected to gain for each use.
+    ``rates`` are what each operator is expected to gain for each use.
     """
 
     def __init__(self, rates: Mapping[K, float]) -> None:

@@ -21,13 +21,9 @@ NARROWING = frozenset({PinKind.CORES, PinKind.NOT_BEFORE, PinKind.MEMORIES})
 class Solver(ABC):
     """Finds plans for problems.
 
-    Attributes
-    ----------
-    keeps
-        The kinds of pins that its plans keep to.
-    settles
-        Whether :mod:`spmilp.solvers.settling` changes its plans so that they keep to the pins that
-        the search knows nothing of.
+    Its plans keep to the kinds of pins that it ``keeps``. If it ``settles``,
+    :mod:`spmilp.solvers.settling` changes them so that they keep to the pins that the search knows
+    nothing of.
     """
 
     name: str
@@ -43,17 +39,11 @@ class Solver(ABC):
         """
 
     def solve(
-        self,
-        problem: Problem,
-        options: SolveOptions,
-        hint: Plan | None = None,
+        self, problem: Problem, options: SolveOptions, hint: Plan | None = None
     ) -> SolverResult:
         """Search one problem by itself, in a context of its own.
 
-        Raises
-        ------
-        PinError
-            If pins contradict each other.
+        Raises a ``PinError`` if pins contradict each other.
         """
         refuse_contradictions(problem)
         within = narrowed(problem)
@@ -90,12 +80,8 @@ class Solver(ABC):
 class Incumbent:
     """The best plan so far, with its quantities in the objective's order, and the best bound.
 
-    Parameters
-    ----------
-    bound
-        A bound on the first quantity to begin with.
-    source
-        The solver's name in reports and bounds.
+    ``bound``, on the first quantity, is the one to begin with; ``source`` the solver's name in
+    reports and bounds.
     """
 
     def __init__(self, context: SearchContext, bound: Bound, source: str) -> None:

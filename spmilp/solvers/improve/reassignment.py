@@ -20,12 +20,7 @@ import numpy as np
 from spmilp.problem.problem import Problem, Slice
 from spmilp.solvers.improve.shortest_transfers import TransferOption, TransferOptions
 from spmilp.solvers.justify.context import ScheduleContext
-from spmilp.solvers.justify.schedule import (
-    Demands,
-    PartialOrderSchedule,
-    TimedSchedule,
-    pools_of,
-)
+from spmilp.solvers.justify.schedule import Demands, PartialOrderSchedule, TimedSchedule, pools_of
 from spmilp.solvers.schedule.kernels.records import NONE, Rows, ranges_of
 from spmilp.units import Cycles, KindIdx, MemoryIdx, ResidencyIdx, SliceIdx, TaskIdx
 
@@ -56,10 +51,7 @@ class Lists:
 class ScheduleEdit:
     """The columns of a schedule that a reassignment reads or changes, with its changes.
 
-    Parameters
-    ----------
-    first_free_slot
-        The first of the transfers that are free slots; those that are in use are passed over.
+    Transfers from the ``first_free_slot`` on are free slots; those that are in use are passed over.
     """
 
     def __init__(self, schedule: PartialOrderSchedule, first_free_slot: int) -> None:
@@ -159,14 +151,10 @@ class ScheduleEdit:
 class Reassigned(NamedTuple):
     """A schedule with another assignment.
 
-    Attributes
-    ----------
-    unplaced
-        The activities that need new times, as rows ``(cycle, 0 or 1, activity)`` in the order in
-        which to place them: the cycle is its old start, or for a new transfer (0) the start of its
-        first reader.
-    memories
-        Memories that may hold more bytes than before: the task's old one, and the new one.
+    The activities that need new times are ``unplaced``, as rows ``(cycle, 0 or 1, activity)`` in
+    the order in which to place them: the cycle is its old start, or for a new transfer (0) the
+    start of its first reader. ``memories`` may hold more bytes than before: the task's old one, and
+    the new one.
     """
 
     schedule: PartialOrderSchedule
@@ -177,12 +165,8 @@ class Reassigned(NamedTuple):
 class Reassigner:
     """Moves tasks of a plan's schedules to other pools of cores.
 
-    Attributes
-    ----------
-    pools
-        The kind and the memory of each pool of cores.
-    options
-        Transfers between any two memories.
+    ``pools`` are the kind and the memory of each pool of cores, ``options`` transfers between any
+    two memories.
     """
 
     def __init__(self, context: ScheduleContext) -> None:

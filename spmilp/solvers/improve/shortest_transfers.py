@@ -7,13 +7,7 @@ from typing import NamedTuple
 from spmilp.machine.routes import multicast_route, routes_of, transfer_rate
 from spmilp.problem.problem import Problem
 from spmilp.solvers.justify.profiles import cycles_by
-from spmilp.solvers.justify.transfer_options import (
-    AT_PLACE,
-    PART,
-    WHOLE,
-    EngineUse,
-    OptionTables,
-)
+from spmilp.solvers.justify.transfer_options import AT_PLACE, PART, WHOLE, EngineUse, OptionTables
 from spmilp.units import Cycles, MemoryIdx, SliceIdx
 
 
@@ -43,12 +37,8 @@ class TransferOptions:
     ) -> TransferOption | None:
         """Return the option of the fewest cycles for a slice; ``None`` if no engine can send it.
 
-        Parameters
-        ----------
-        targets
-            Several for a multicast; no DRAM is one of them then.
-        is_part
-            Whether it is copied out of the whole buffer.
+        Of a multicast there are several ``targets``, none of them a DRAM. It ``is_part`` if it is
+        copied out of the whole buffer.
         """
         options = self._options(what, source, targets, is_part)
         return min(options, key=lambda one: one.cycles, default=None)

@@ -124,13 +124,9 @@ def with_unplaced(before: PartialOrderSchedule, found: Reassigned, start: Ints) 
 
     At the cycle given for each, nothing begins any more until all has ended that runs; then comes
     the activity, and all that began at that cycle or later comes after it, as late as it came
-    before. So what waits for another still begins when that has ended, and of the others only
-    those hold something at the same time that did so before.
-
-    Parameters
-    ----------
-    start
-        Cycles of the schedule before, to which those of ``found.unplaced`` refer.
+    before. So what waits for another still begins when that has ended, and of the others only those
+    hold something at the same time that did so before. ``start`` has the cycles of the schedule
+    before, to which those of ``found.unplaced`` refer.
     """
     cycles = found.schedule.cycles
     stays = (cycles > 0) & (before.cycles > 0)
@@ -161,10 +157,7 @@ def overfull(
 ) -> dict[MemoryIdx, Bytes]:
     """Return the most bytes at any cycle in those of some memories that hold more than ``limit``.
 
-    Parameters
-    ----------
-    limit
-        Bytes of each memory; ``NEVER`` for no limit.
+    ``limit`` is in bytes of each memory; ``NEVER`` for no limit.
     """
     most = {memory: _most_bytes(now, memory) for memory in memories if limit[memory] != NEVER}
     return {memory: count for memory, count in most.items() if count > limit[memory]}

@@ -4,12 +4,12 @@ What stays the same while times and addresses change is a :class:`ScheduleContex
 """
 
 from dataclasses import dataclass, replace
-from operator import add
 
 import numpy as np
 
 from spmilp.machine.machine import MemoryKind
 from spmilp.plan.measures import claim_of, measure
+from spmilp.plan.memory import box_at_place
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.justify.profiles import successions
@@ -49,7 +49,6 @@ from spmilp.solvers.schedule.kernels.records import (
     rows_of,
 )
 from spmilp.solvers.schedule.kernels.tables import alignment_of
-from spmilp.units import Box, SliceIdx
 
 MOST_FREE_SLOTS = 1000
 """Most free slots of a schedule; slots whose transfer was dropped are used again."""
@@ -131,12 +130,8 @@ def context_of(
 ) -> tuple[ScheduleContext, TimedSchedule]:
     """Return the context and the schedule of a valid plan.
 
-    Parameters
-    ----------
-    plan
-        Or only its columns: they suffice if only times are asked for and no DRAM has a limit.
-    changes_cores
-        Whether tasks may change cores; the schedule then has free slots for more transfers.
+    Of the ``plan`` its columns suffice if only times are asked for and no DRAM has a limit. If it
+    ``changes_cores``, the schedule has free slots for more transfers.
     """
     columns = plan if isinstance(plan, PlanColumns) else columns_of_plan(plan)
     memories = problem.machine.memories
@@ -315,12 +310,8 @@ def reuse_order_of(
 ) -> ReuseOrder:
     """Return which residencies have the same bytes one after the other, in a valid plan's times.
 
-    Parameters
-    ----------
-    where
-        The residencies whose addresses count; the others follow nothing.
-    extra
-        Further residencies, and for each another one that comes after it.
+    Only residencies ``where`` addresses count follow others. ``extra`` are further ones, and for
+    each another one that comes after it.
     """
     count = schedule.filler.size
     begins = np.where(schedule.filler == NONE, -1, start[schedule.filler])
@@ -345,7 +336,8 @@ def _followers_at_places(
     is_filled = schedule.filler != NONE
     for tensor in np.unique(homes[is_filled & (homes != NONE)]).tolist():
         there = np.flatnonzero(homes == tensor)
-        boxes = [_box_of(problem, what) for what in schedule.slice[there].tolist()]
+        # The last axis makes a box of a single element, too.
+        boxes = [(*box_at_place(problem, what), (0, 1)) for what in schedule.slice[there].tolist()]
         low, high = np.moveaxis(np.array(boxes).reshape(there.size, -1, 2), 2, 0)
         for one in np.flatnonzero(is_filled[there]).tolist():
             meets = ((low < high[one]) & (low[one] < high)).all(axis=1)
@@ -355,23 +347,11 @@ def _followers_at_places(
     return np.concatenate(before), np.concatenate(after)
 
 
-def _box_of(problem: Problem, what: SliceIdx) -> Box:
-    slice_ = problem.slices[what]
-    place = problem.buffers[slice_.buffer].place
-    start = slice_.start if place is None else tuple(map(add, place.start, slice_.start))
-    # The last axis makes a box of a single element, too.
-    return (*((a, a + n) for a, n in zip(start, slice_.extent, strict=True)), (0, 1))
-
-
 def plan_of(context: ScheduleContext, timed: TimedSchedule) -> Plan:
     """Return the plan of a schedule; addresses in DRAMs without limit are given out anew.
 
-    Its solver, options and bound are those of the context's plan.
-
-    Raises
-    ------
-    DoesNotFitError
-        If a DRAM with a limit is too small.
+    Its solver, options and bound are those of the context's plan. Raises a ``DoesNotFitError`` if a
+    DRAM with a limit is too small.
     """
     problem, plan = context.problem, context.plan
     columns = columns_at(problem, timed)

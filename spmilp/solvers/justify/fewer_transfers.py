@@ -16,12 +16,7 @@ import numpy as np
 from spmilp.compiled import address, in_c
 from spmilp.solvers.justify.context import ScheduleContext
 from spmilp.solvers.justify.profiles import profiles_of_memories, profiles_of_resources
-from spmilp.solvers.justify.schedule import (
-    Demands,
-    Flags,
-    PartialOrderSchedule,
-    TimedSchedule,
-)
+from spmilp.solvers.justify.schedule import Demands, Flags, PartialOrderSchedule, TimedSchedule
 from spmilp.solvers.justify.transfer_options import Booking, Copy, OptionTables
 from spmilp.solvers.schedule.kernels.records import (
     Ints,
@@ -186,22 +181,11 @@ MOST_CHANGES = 1000
 class _Bypass(NamedTuple):
     """All that a decision looks at, and what has changed by then.
 
-    Attributes
-    ----------
-    limit
-        Bytes of each memory that may be in use; ``NEVER`` for no limit.
-    holders
-        The residencies of each slice.
-    usage, occupancy
-        What resources carry, and the bytes in use.
-    start, cycles
-        Of each activity.
-    source, option
-        What each transfer reads, and its transfer option; -1 where it goes as before.
-    begins, valid, first_use, ends
-        Of each residency.
-    activities, residencies
-        How many there are.
+    At most ``limit`` bytes of each memory may be in use; ``NEVER`` for no limit. ``holders`` are
+    the residencies of each slice; ``usage`` is what resources carry, ``occupancy`` the bytes in
+    use. Of each activity there are ``start`` and ``cycles``; of each transfer its ``source``, what
+    it reads, and its ``option``, -1 where it goes as before; of each residency when it ``begins``,
+    is ``valid``, has its ``first_use``, and ``ends``.
     """
 
     schedule: PartialOrderSchedule

@@ -90,13 +90,8 @@ def backward_pass(
 ) -> TimedSchedule:
     """Return a schedule in which each activity ends as late as it can, all by the makespan.
 
-    None starts earlier than before.
-
-    Parameters
-    ----------
-    due
-        When each activity has to end at the latest, no earlier than it did; by default the
-        makespan.
+    None starts earlier than before. Each has to end by its cycle of ``due``, which is no earlier
+    than it ended before; by default the makespan.
     """
     schedule, last = before.schedule, before.makespan
     opens, late = _with_unread(schedule)

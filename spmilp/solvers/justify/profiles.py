@@ -140,16 +140,8 @@ def successions(residencies: Ints, first: Ints, past: Ints, cells: int) -> tuple
     """Return residencies, and for each another one that next has one of its cells.
 
     Each residency divides the runs of cells with one owner anew, and adds two of them at most: so
-    there are less than three such pairs for each.
-
-    Parameters
-    ----------
-    residencies
-        In the order in which they have their cells.
-    first, past
-        The cells of each, one behind the other.
-    cells
-        How many there are.
+    there are less than three such pairs for each. ``residencies`` come in the order in which they
+    have their cells, of which there are ``cells``: those from ``first`` to ``past`` of each.
     """
     owner = np.full(cells, NONE)
     before = np.zeros(3 * residencies.size + 1, np.int64)

@@ -17,10 +17,7 @@ from spmilp.machine.machine import Machine, Memory
 from spmilp.packing import Item, PackingOptions, PackingProblem, PackingStatus, pack
 from spmilp.solvers.common.clock import Clock, Step
 from spmilp.solvers.justify.context import ScheduleContext
-from spmilp.solvers.justify.fewer_transfers import (
-    with_dram_bypassed,
-    without_redundant_transfers,
-)
+from spmilp.solvers.justify.fewer_transfers import with_dram_bypassed, without_redundant_transfers
 from spmilp.solvers.justify.passes import backward_pass, forward_pass
 from spmilp.solvers.justify.schedule import Memories, TimedSchedule
 from spmilp.solvers.schedule.kernels.records import NEVER, NONE, Ints
@@ -127,16 +124,8 @@ def with_transfers_late(context: ScheduleContext, before: TimedSchedule) -> Time
 class Repacking:
     """Makes schedules of one plan shorter with open addresses, and packs them.
 
-    Parameters
-    ----------
-    clock
-        When it is over, what was found by then is the answer.
-
-    Attributes
-    ----------
-    share
-        Largest share of each memory that may be filled with open addresses. It falls for a memory
-        that cannot be packed.
+    When the ``clock`` is over, what was found by then is the answer. At most a ``share`` of each
+    memory may be filled with open addresses; it falls for a memory that cannot be packed.
     """
 
     def __init__(self, context: ScheduleContext, clock: Clock, effort: Effort = SEARCHED) -> None:
@@ -159,12 +148,7 @@ class Repacking:
         """Return a schedule that ends no later, for whose times there may be no addresses.
 
         After each backward pass, transfers that have become redundant are dropped, and others
-        bypass DRAM.
-
-        Parameters
-        ----------
-        rounds
-            By default as many as the effort has.
+        bypass DRAM. There are at most so many ``rounds``, by default as many as the effort has.
         """
         context, memories, found = self.context, self.memories(), before
         for _ in range(rounds or self.effort.rounds):
@@ -215,10 +199,7 @@ class Repacking:
     ) -> TimedSchedule | None:
         """Return a schedule like :meth:`settled`; if there is none, begin again with more room.
 
-        Parameters
-        ----------
-        before
-            What ``opened`` was made from.
+        ``opened`` was made from ``before``.
         """
         found = self.settled(opened, below)
         if found is None and not self._clock.is_over():
@@ -229,10 +210,7 @@ class Repacking:
     def repacked(self, before: TimedSchedule, below: Cycles) -> Iterator[TimedSchedule]:
         """Yield shorter and shorter schedules with addresses, from one that ends before ``below``.
 
-        Parameters
-        ----------
-        before
-            May have no addresses.
+        ``before`` may have no addresses.
         """
         best = self.first_packed(before, self.opened(before), below)
         while best is not None:

@@ -32,15 +32,9 @@ def pools_of(machine: Machine) -> tuple[tuple[CoreIdx, ...], ...]:
 class Demands(NamedTuple):
     """What each of many activities, or of many ways to send something, holds and when.
 
-    Attributes
-    ----------
-    begin, items
-        Its resources: ``items[begin[i]:begin[i + 1]]``. First come pools of equal cores, then
-        engines, then links.
-    amounts
-        How much of each it holds; rates are in a unit of which all are whole multiples.
-    late, early
-        By how many cycles it holds each later than from its start, and no more before its end.
+    Its resources are ``items[begin[i]:begin[i + 1]]``: first pools of equal cores, then engines,
+    then links. It holds ``amounts`` of each (rates in a unit of which all are whole multiples) from
+    so many cycles ``late`` after its start until so many ``early`` before its end.
     """
 
     begin: Ints
@@ -139,13 +133,9 @@ class ReuseOrder(NamedTuple):
 class Memories(NamedTuple):
     """What memories allow while times change.
 
-    Attributes
-    ----------
-    limit
-        Bytes of each memory that may be in use during the new time of an activity that a pass
-        moves; ``NEVER`` for no limit.
-    reuse
-        The order of residencies on the same bytes, where addresses stay as they are.
+    So many bytes of each memory, its ``limit``, may be in use during the new time of an activity
+    that a pass moves; ``NEVER`` for no limit. ``reuse`` is the order of residencies on the same
+    bytes, where addresses stay as they are.
     """
 
     limit: Ints

@@ -10,12 +10,7 @@ from spmilp.problem.problem import Problem
 from spmilp.simulator.simulate import simulate
 from spmilp.solvers.common.clock import Clock
 from spmilp.solvers.common.context import SearchContext
-from spmilp.solvers.justify.context import (
-    ScheduleContext,
-    columns_at,
-    context_of,
-    plan_of,
-)
+from spmilp.solvers.justify.context import ScheduleContext, columns_at, context_of, plan_of
 from spmilp.solvers.justify.passes import backward_pass
 from spmilp.solvers.justify.repacking import AT_ONCE, Repacking, justified
 from spmilp.solvers.justify.schedule import TimedSchedule
@@ -58,10 +53,7 @@ def _simulated(context: SearchContext, plan: Plan) -> Cycles:
 class JustifiedPlan:
     """Decisions and addresses, and times as short as they allow.
 
-    Attributes
-    ----------
-    makespan
-        In cycles.
+    ``makespan`` is in cycles.
     """
 
     def __init__(self, context: ScheduleContext, timed: TimedSchedule) -> None:
@@ -73,10 +65,7 @@ class JustifiedPlan:
     def of(cls, problem: Problem, decisions: Plan | PlanColumns) -> "JustifiedPlan":
         """Justify a valid plan: it ends no later.
 
-        Parameters
-        ----------
-        decisions
-            The plan, or its columns where no DRAM has a limit.
+        Of the plan its columns suffice where no DRAM has a limit.
         """
         context, first = context_of(problem, decisions, changes_cores=False)
         return cls(context, justified(context, first))
@@ -93,18 +82,10 @@ class JustifiedPlan:
 class OpenSchedule:
     """A schedule with open addresses, justified by the capacity of memories; and its plan.
 
-    Parameters
-    ----------
-    decisions
-        A plan, or its columns where no DRAM has a limit. Offsets mean nothing, but for what
-        overwrites an operand in place.
-    clock
-        When it is over, what was found by then is the answer.
-
-    Attributes
-    ----------
-    makespan
-        At most that of the decisions. What the plan takes is seldom more by a percent.
+    The ``decisions`` are a plan, or its columns where no DRAM has a limit. Offsets mean nothing,
+    but for what overwrites an operand in place. When the ``clock`` is over, what was found by then
+    is the answer. The ``makespan`` is at most that of the decisions; what the plan takes is seldom
+    more by a percent.
     """
 
     def __init__(self, problem: Problem, decisions: Plan | PlanColumns, clock: Clock) -> None:
@@ -115,10 +96,7 @@ class OpenSchedule:
     def packed(self, clock: Clock) -> JustifiedPlan | None:
         """Find addresses, for memories that are filled less where need be; ``None`` without any.
 
-        Parameters
-        ----------
-        clock
-            When it is over, memories are left without.
+        When the ``clock`` is over, memories are left without.
         """
         work = Repacking(self._context, clock, AT_ONCE)
         found = work.first_packed(self._first, self._opened)
@@ -130,12 +108,8 @@ def repacked_plan(
 ) -> Plan:
     """Return a plan with the same decisions, whose addresses are chosen anew for shorter times.
 
-    Parameters
-    ----------
-    share
-        Of the time limit, by which it has ended.
-    keeps_transfers
-        Whether transfers stay that are not needed, or that could bypass DRAM.
+    It has ended by a ``share`` of the time limit. If it ``keeps_transfers``, those stay that are
+    not needed, or that could bypass DRAM.
     """
     clock = Clock(context.clock.seconds_left(share), context.clock.pace)
     common, best = context_of(

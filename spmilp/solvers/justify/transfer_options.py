@@ -122,12 +122,8 @@ WHOLE, PART, AT_PLACE = range(3)
 class Copy(NamedTuple):
     """A slice to be copied between two memories, within the cycles from ``ready`` to ``by``.
 
-    Attributes
-    ----------
-    pair
-        Row of the memories in the tables.
-    form
-        ``WHOLE``, or ``PART`` where it is copied out of the whole buffer.
+    ``pair`` is the row of the memories in the tables; ``form`` is ``WHOLE``, or ``PART`` where it
+    is copied out of the whole buffer.
     """
 
     pair: int

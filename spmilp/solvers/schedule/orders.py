@@ -15,13 +15,7 @@ from numpy.typing import NDArray
 
 from spmilp.cached import cached
 from spmilp.problem.problem import Problem, Task
-from spmilp.solvers.schedule.kernels.records import (
-    NONE,
-    Ints,
-    numbered,
-    numbers,
-    rows_from_pairs,
-)
+from spmilp.solvers.schedule.kernels.records import NONE, Ints, numbered, numbers, rows_from_pairs
 from spmilp.solvers.schedule.kernels.tables import (
     precedence,
     problem_tables,
@@ -51,11 +45,7 @@ def round_robin(problem: Problem, cores: Ints) -> Ints:
 
     Of the cores that share an operand the first one loads it from DRAM, by the port that is nearest
     to it. Where a DRAM has several, each round begins with another core, so that all are used.
-
-    Parameters
-    ----------
-    cores
-        The core of each task; those of which it is open, -1, count as one core.
+    Tasks whose core is open, -1, count as one core.
     """
     operators = _stationary_operators(problem)
     tasks = numbers(chain.from_iterable(operators))
@@ -192,14 +182,10 @@ def fused_bands(problem: Problem, cores: Ints) -> Ints:
 
     Where the results that wait for their readers would fill more than half of the scratchpads, all
     operators in a row of which that is true run together: of the tiles that none of them reads, one
-    for each core at a time, and with these what they wait for. So a band of the results is there
-    at one time, and all cores are at work on it (Alwani et al., "Fused-layer CNN accelerators",
-    MICRO 2016; cores on bands of their own: Mei et al., "DeFiNES", HPCA 2023).
-
-    Parameters
-    ----------
-    cores
-        The core of each task; those of which it is open, -1, count as one core.
+    for each core at a time, and with these what they wait for. So a band of the results is there at
+    one time, and all cores are at work on it (Alwani et al., "Fused-layer CNN accelerators", MICRO
+    2016; cores on bands of their own: Mei et al., "DeFiNES", HPCA 2023). Tasks whose core is open,
+    -1, count as one core.
     """
     turns = round_robin(problem, cores)
     is_tight = tight_operators(problem)

@@ -82,12 +82,7 @@ def advances_of(operators: Ints, columns: PlanColumns) -> Ints:
     """Return the cycles by which each operator advances a schedule.
 
     They are those from the end of the operator that ends before it to its own end: the time that it
-    takes and that no other operator hides.
-
-    Parameters
-    ----------
-    operators
-        Of each task, as a number.
+    takes and that no other operator hides. ``operators`` has a number for that of each task.
     """
     last = np.zeros(int(operators.max(initial=-1)) + 1, operators.dtype)
     np.maximum.at(last, operators, columns.end[: operators.size])
@@ -151,14 +146,8 @@ class Trial:
 class Found:
     """A schedule, and its quantities in the problem's order.
 
-    Parameters
-    ----------
-    order
-        In which the tasks were placed.
-    columns
-        What it decides. All bytes fit at all times.
-    has_addresses
-        Whether it also says where they are, but for what is in DRAM.
+    Tasks were placed in ``order``. ``columns`` are what it decides; all bytes fit at all times. If
+    it ``has_addresses``, it also says where they are, but for what is in DRAM.
     """
 
     score: tuple[int, ...]
@@ -172,10 +161,7 @@ class Found:
     def with_addresses(self) -> "Found":
         """The same with addresses; another one by the same trial where none are found for it.
 
-        Raises
-        ------
-        DoesNotFitError
-            If none were found.
+        Raises a ``DoesNotFitError`` if none were found.
         """
         if self.has_addresses:
             return self
@@ -321,10 +307,7 @@ class Schedules:
     ) -> Found | None:
         """Return the schedule of an order and cores, which is kept if it is good; or ``None``.
 
-        Parameters
-        ----------
-        latest
-            It is given up if it is sure to take more cycles.
+        It is given up if it is sure to take more cycles than ``latest``.
         """
         stop, state = self.runner.run(
             order,
@@ -373,11 +356,7 @@ class Schedules:
 
         Addresses may cost cycles: where none are found, tasks are placed anew with them. So
         schedules get them in order, until the next one is no better even without, or time is over.
-
-        Parameters
-        ----------
-        known
-            A schedule that has addresses, if there is one.
+        ``known`` is a schedule that has addresses, if there is one.
         """
         best: Found | None = None
         plan: Plan | None = None
@@ -400,16 +379,9 @@ def plan_from(
 ) -> Plan:
     """Return a schedule as a plan that says by which rules it was made.
 
-    Parameters
-    ----------
-    columns
-        What was made of it, with addresses, in place of the schedule itself.
-
-    Raises
-    ------
-    DoesNotFitError
-        If no addresses were found, or a bounded DRAM is too small for the tensors and what is
-        spilled to it.
+    ``columns`` are what was made of it, with addresses, in place of the schedule itself. Raises a
+    ``DoesNotFitError`` if no addresses were found, or a bounded DRAM is too small for the tensors
+    and what is spilled to it.
     """
     trial = found.trial
     settings = (("assignment", trial.assignment), ("order", trial.order))
@@ -449,14 +421,8 @@ def schedules_by(
 ) -> Iterator[Found]:
     """Yield what some of the rules find, one after another.
 
-    Parameters
-    ----------
-    latest
-        A schedule that is sure to take more cycles is given up, and no other is made.
-    seconds
-        The same for one that takes longer to make; ``None`` for no limit.
-    pace
-        Counts the trials that are run.
+    A schedule that is sure to take more cycles than ``latest``, or longer to make than so many
+    ``seconds``, is given up, and no other is made. ``pace`` counts the trials that are run.
     """
     schedules = Schedules(problem, rules, latest, seconds, pace=pace)
     for found in schedules:

@@ -106,10 +106,7 @@ class Perturbation:
     def of(self, now: Found, others: Sequence[Found]) -> tuple[Ints, Ints, str]:
         """Return another order and other cores, and in a word what was changed.
 
-        Parameters
-        ----------
-        others
-            From which a part may be taken over.
+        A part of one of the ``others`` may be taken over.
         """
         keys, cores = _positions(now.order).astype(np.float64), now.columns.core.copy()
         # As Generator.choice draws it, which loses an interrupt that comes while it looks at p.
@@ -196,11 +193,8 @@ class PerturbedRestarts(Solver):
 
     It begins with all that the ``list`` solver tries, so it is never worse; but where that takes
     most of a time limit, it leaves the last trials out. A hint gives one more order to begin with.
-
-    Parameters
-    ----------
-    steps
-        Without a time limit; ``None`` for as many as the number of tasks allows.
+    Without a time limit it makes so many ``steps``; ``None`` for as many as the number of tasks
+    allows.
     """
 
     name = "search"

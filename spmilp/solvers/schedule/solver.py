@@ -16,13 +16,8 @@ class ListScheduler(Solver):
     """Schedules by every rule of the portfolio and returns the best plan.
 
     The number of trials depends on the number of tasks, not on the clock; a time limit or an
-    interrupt only cuts it short. A hint is of no use to it.
-
-    Parameters
-    ----------
-    greedy
-        Schedule in one pass by this assignment and this order alone, the baseline of comparisons;
-        without it, by all of them.
+    interrupt only cuts it short. A hint is of no use to it. A ``greedy`` one schedules in one pass
+    by this assignment and this order alone, the baseline of comparisons.
     """
 
     keeps = frozenset(PinKind)
@@ -30,7 +25,7 @@ class ListScheduler(Solver):
 
     def __init__(self, greedy: tuple[str, str] | None = None) -> None:
         self._greedy = greedy
-        self.name = "list" if greedy is None else greedy_name(*greedy)
+        self.name = "list" if greedy is None else f"greedy:{'/'.join(greedy)}"
 
     def search(self, context: SearchContext) -> SolverResult:
         """Return the best plan of the portfolio."""
@@ -42,11 +37,6 @@ class ListScheduler(Solver):
             schedules = Schedules(context.problem, (self._greedy,), multicasts=False, pace=pace)
         bound = Bound("zero", context.problem.objective.first, 0)
         return ScheduleSearch(context, schedules, self.name, bound).result()
-
-
-def greedy_name(assignment: str, order: str) -> str:
-    """Return the solver name of one pass by this assignment and this order."""
-    return f"greedy:{assignment}/{order}"
 
 
 def hint_or_schedule(context: SearchContext, share: float) -> SolverResult:

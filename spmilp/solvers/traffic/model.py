@@ -30,16 +30,10 @@ class Source(NamedTuple):
 class PointVars:
     """The literals of a use point.
 
-    Parameters
-    ----------
-    there
-        Whether the slice is there.
-    kept_before, kept_after
-        Whether it stays there from the use point before to this one, and from this one to the next;
-        ``None`` where there is no such point.
-    loads_before, loads_after
-        Whether it is loaded from each source before the task of the step starts, or when the task
-        has ended.
+    The slice is ``there``; it stays from the use point before to this one (``kept_before``), and
+    from this one to the next (``kept_after``), ``None`` where there is no such point. It is loaded
+    from each source before the task of the step starts (``loads_before``), or when it has ended
+    (``loads_after``).
     """
 
     use: UsePoint
@@ -75,18 +69,9 @@ class InPlaceWrite(NamedTuple):
 class Variables:
     """All literals of one scope.
 
-    Attributes
-    ----------
-    dram
-        Where slices wait that are not on the chip.
-    runs
-        Whether each task takes each of its slots.
-    points
-        Of each location, in order of steps.
-    stored
-        Whether a slice is stored at all.
-    stores, in_place
-        Whether each happens.
+    ``dram`` is where slices wait that are not on the chip. ``runs`` say whether each task takes
+    each of its slots; ``points`` are those of each location, in order of steps. ``stored`` says
+    whether a slice is stored at all, ``stores`` and ``in_place`` whether each happens.
     """
 
     def __init__(self, model: cp_model.CpModel, use_points: UsePoints) -> None:

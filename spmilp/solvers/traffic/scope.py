@@ -16,12 +16,8 @@ from spmilp.units import MemoryIdx, SliceIdx, TaskIdx
 class TaskSequence:
     """Tasks one after another, each in a pool of cores.
 
-    Parameters
-    ----------
-    order
-        Every task, after all that it follows; the *step* of a task is its position.
-    pools
-        For each task, by index.
+    ``order`` has every task after all that it follows; the *step* of a task is its position.
+    ``pools`` has that of each task, by index.
     """
 
     order: tuple[TaskIdx, ...]
@@ -109,10 +105,7 @@ def window(tables: ProblemTables, sequence: TaskSequence, first: int, last: int)
 def _ancestors(tables: ProblemTables, free: tuple[TaskIdx, ...]) -> dict[TaskIdx, set[TaskIdx]]:
     """Return what comes before each of some tasks, among themselves, in any order.
 
-    Parameters
-    ----------
-    free
-        Successive tasks of a sequence: what leads from one to another is among them.
+    The ``free`` ones are successive tasks of a sequence: what leads between them is among them.
     """
     found: dict[TaskIdx, set[TaskIdx]] = {}
     for task in free:
@@ -140,11 +133,8 @@ class Location(NamedTuple):
 class UsePoint:
     """A step at which a slice may be in a memory on the chip.
 
-    Parameters
-    ----------
-    writers, readers
-        Runs at this step that write it, and that read it or a part of it, in this memory. Without
-        any it may only wait there, come from there or go there.
+    ``writers`` are runs at this step that write it, ``readers`` those that read it or a part of it,
+    in this memory. Without any it may only wait there, come from there or go there.
     """
 
     step: int
@@ -155,13 +145,9 @@ class UsePoint:
 class UsePoints:
     """All use points of a scope.
 
-    Attributes
-    ----------
-    of
-        Those of each location, in order of steps; at each step there is one at most.
-    initial, final
-        The locations of slices that are there at the beginning, and of those that have to be at the
-        end.
+    ``of`` has those of each location, in order of steps; at each step there is one at most.
+    ``initial`` and ``final`` are the locations of slices that are there at the beginning, and of
+    those that have to be at the end.
     """
 
     def __init__(self, tables: ProblemTables, scope: Scope) -> None:

@@ -200,12 +200,8 @@ class Residency(Solver):
     It starts from a valid hint, or else from the list scheduler's plan, and returns no plan that is
     worse. It lets no core read a remote scratchpad, and no transfer have several destinations.
     Where neither traffic nor energy is the first objective, or there is not one DRAM, the start is
-    the answer.
-
-    Parameters
-    ----------
-    patience
-        Deterministic time where no time limit ends the search; about seconds.
+    the answer. Where no time limit ends the search, ``patience`` does, in deterministic time: about
+    seconds.
     """
 
     name = NAME
@@ -239,10 +235,7 @@ def _is_in_scope(problem: Problem) -> bool:
 class _Search:
     """Looks for the plan that moves the fewest bytes.
 
-    Parameters
-    ----------
-    start
-        A plan to begin with, if there is one, and the bound.
+    It has a plan to ``start`` with, if there is one, and the bound.
     """
 
     def __init__(self, context: SearchContext, start: SolverResult) -> None:
@@ -313,12 +306,8 @@ class _Search:
         """Find a scope's best residencies that have addresses.
 
         Models know no addresses. Where these are not found afterwards, the memory counts as smaller
-        from then on.
-
-        Returns
-        -------
-        bool or None
-            Whether the search came to its end; ``None`` where the scope is too large for one.
+        from then on. Returns whether the search came to its end; ``None`` where the scope is too
+        large for one.
         """
         use_points = UsePoints(self._tables, scope)
         if use_points.count > MOST_USE_POINTS:
@@ -340,14 +329,8 @@ class _Search:
     ) -> tuple[Solution | None, bool]:
         """Ask CP-SAT for something better than the best plan; say whether it came to an end.
 
-        In another thread, so that a ``KeyboardInterrupt`` ends it at once.
-
-        Parameters
-        ----------
-        deterministic
-            CP-SAT's own time for it.
-        share
-            Of the time limit, by which it has ended.
+        In another thread, so that a ``KeyboardInterrupt`` ends it at once. It has so much
+        ``deterministic`` time of CP-SAT's own, and has ended by a ``share`` of the time limit.
         """
         if self.incumbent.value is not None:
             model.limit(self.incumbent.value - 1)

@@ -71,13 +71,11 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[object]]:
 
 def value_of(result: SolverResult) -> int:
     """Return the makespan that the plan of a result claims."""
-    assert result.plan is not None
     return result.plan.claim.makespan
 
 
 def shortened(result: SolverResult, cycles: int) -> SolverResult:
     """Return a result whose plan claims so many cycles less."""
-    assert result.plan is not None
     claim = replace(result.plan.claim, makespan=result.plan.claim.makespan - cycles)
     return replace(result, plan=replace(result.plan, claim=claim))
 
@@ -86,8 +84,6 @@ def shortened(result: SolverResult, cycles: int) -> SolverResult:
 def test_the_first_problem_is_decided_exactly() -> None:
     result = find_solver("auto").solve(PROBLEM, SolveOptions(time_limit=20.0))
 
-    assert result.plan is not None
-    assert BETTER.plan is not None
     assert not check(PROBLEM, result.plan)
     assert result.plan.claim.makespan <= BETTER.plan.claim.makespan
     assert result.plan.claim.bound == result.bound >= BETTER.bound
@@ -99,7 +95,6 @@ def test_each_member_begins_with_the_best_plan_so_far(play: Callable[..., list[o
     result = Auto().solve(PROBLEM, SolveOptions())
 
     assert good.plan is not None
-    assert result.plan is not None
     assert [hint for _, hint, _ in log] == [None, good.plan, good.plan]
     assert result.plan.claim.makespan == good.plan.claim.makespan
 
@@ -108,13 +103,11 @@ def test_the_best_bound_of_all_is_in_the_claim(play: Callable[..., list[object]]
     play(replace(START, bound=7, bound_source="a"), replace(START, bound=9, bound_source="b"))
     result = Auto().solve(PROBLEM, SolveOptions())
 
-    assert result.plan is not None
     assert (result.bound, result.bound_source, result.plan.claim.bound) == (9, "b", 9)
     assert result.status is SolveStatus.FEASIBLE
 
 
 def test_what_meets_the_bound_of_another_is_optimal(play: Callable[..., list[object]]) -> None:
-    assert START.plan is not None
     value = START.plan.claim.makespan
     log = play(START, replace(START, plan=None, bound=value), START)
     result = Auto().solve(PROBLEM, SolveOptions())
@@ -138,8 +131,6 @@ def test_an_interrupt_without_a_plan_of_the_member_keeps_the_one_before(
     play(START, KeyboardInterrupt(), shortened(START, 5))
     result = Auto().solve(PROBLEM, SolveOptions())
 
-    assert START.plan is not None
-    assert result.plan is not None
     assert result.interrupted
     assert result.plan.claim.makespan == START.plan.claim.makespan
 
@@ -179,7 +170,6 @@ def test_if_all_members_fail_a_valid_hint_is_the_answer(play: Callable[..., list
     with pytest.warns(UserWarning, match="auto went on without m0, which failed: ValueError"):
         result = Auto().solve(PROBLEM, SolveOptions(), START.plan)
 
-    assert result.plan is not None
     assert result.plan.claim.makespan == value_of(START)
 
 
@@ -219,7 +209,6 @@ def test_progress_never_goes_back(play: Callable[..., list[object]]) -> None:
     told: list[Progress] = []
     Auto().solve(PROBLEM, SolveOptions(on_progress=told.append))
 
-    assert good.plan is not None
     best = good.plan.claim.makespan
     assert [(p.incumbent, p.bound, p.source) for p in told] == [(best, 3, "m0"), (best, 4, "m2")]
 
@@ -254,17 +243,14 @@ def test_a_hint_that_beats_all_members_is_the_answer(play: Callable[..., list[ob
     play(replace(shortened(START, -5), bound=3, bound_source="a"))
     result = Auto().solve(PROBLEM, SolveOptions(), START.plan)
 
-    assert result.plan is not None
     assert result.plan.claim.makespan == START.plan.claim.makespan
     assert (result.bound, result.plan.claim.bound) == (3, 3)
 
 
 def test_a_hint_that_the_checker_rejects_is_no_answer(play: Callable[..., list[object]]) -> None:
-    assert START.plan is not None
     play(START)
     result = Auto().solve(PROBLEM, SolveOptions(), shortened(START, 5).plan)
 
-    assert result.plan is not None
     assert result.plan.claim.makespan == START.plan.claim.makespan
 
 
@@ -325,14 +311,12 @@ def test_a_hint_is_the_answer_where_there_is_no_time_for_a_member(
 
     assert log == []
     assert result.violations(PROBLEM) == ()
-    assert result.plan is not None
     assert result.plan.placements is START.plan.placements
 
 
 def test_without_time_and_without_a_hint_there_is_a_plan_all_the_same() -> None:
     result = Auto().solve(PROBLEM, SolveOptions(time_limit=0.001))
 
-    assert result.plan is not None
     assert check(PROBLEM, result.plan) == ()
 
 
@@ -355,5 +339,4 @@ def test_without_a_time_limit_the_portfolio_says_the_same_each_time_on_one_core(
 
     assert first.bound == again.bound
     assert first.plan == again.plan
-    assert first.plan is not None
     assert check(one, first.plan) == ()

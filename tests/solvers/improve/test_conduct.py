@@ -31,8 +31,6 @@ def test_a_network_gets_shorter_than_by_the_list_scheduler_alone(network: Proble
 
     plan = LnsSolver().solve(network, replace(BRIEFLY, pace=Pace(process_time))).plan
 
-    assert start is not None
-    assert plan is not None
     assert check(network, plan) == ()
     assert plan.claim.makespan < start.claim.makespan
 
@@ -43,8 +41,6 @@ def test_another_first_objective_leaves_the_start_as_it_is(network: Problem) -> 
     result = LnsSolver().solve(problem, BRIEFLY)
 
     expected = ListScheduler().solve(problem, BRIEFLY).plan
-    assert result.plan is not None
-    assert expected is not None
     assert result.plan.claim.dram_traffic == expected.claim.dram_traffic
 
 
@@ -52,7 +48,6 @@ def test_a_bad_hint_does_not_stand_in_the_way_of_a_plan_that_is_proven_best() ->
     problem = read_problem(INSTANCES / "layers-20t-3c.json")
     best = LnsSolver().solve(problem, SolveOptions())
     assert best.status is SolveStatus.OPTIMAL
-    assert best.plan is not None
     late = tuple(
         replace(one, start=one.start + 1_000, end=one.end + 1_000) for one in best.plan.placements
     )
@@ -62,5 +57,4 @@ def test_a_bad_hint_does_not_stand_in_the_way_of_a_plan_that_is_proven_best() ->
 
     found = LnsSolver().solve(problem, SolveOptions(), hint)
     assert found.status is SolveStatus.OPTIMAL
-    assert found.plan is not None
     assert found.plan.claim.makespan == best.plan.claim.makespan

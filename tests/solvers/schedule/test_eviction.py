@@ -15,7 +15,6 @@ ROOM = 2 * SIZE + 2 * 4
 
 def in_one_pass(problem: Problem) -> Plan:
     plan = ListScheduler(("contiguous", "layer_by_layer")).solve(problem, SolveOptions()).plan
-    assert plan is not None
     assert check(problem, plan) == ()
     return plan
 

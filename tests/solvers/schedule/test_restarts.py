@@ -18,7 +18,6 @@ PROBLEM = chain(star(4, 1000), layers=4, strips=6)
 
 def searched(problem: Problem, steps: int, seed: int = 0) -> Plan:
     plan = PerturbedRestarts(steps).solve(problem, SolveOptions(seed=seed)).plan
-    assert plan is not None
     assert check(problem, plan) == ()
     return plan
 

@@ -52,7 +52,6 @@ def beside(problem: Problem, kind: MemoryKind, *, core: bool, staged: bool = Fal
 
 def extra(problem: Problem) -> int:
     plan = Residency().solve(problem, SolveOptions()).plan
-    assert plan is not None
     assert check(problem, plan) == ()
     return plan.claim.dram_traffic - compulsory_bytes(WAITING)
 
@@ -88,8 +87,6 @@ def test_what_is_too_large_to_search_is_left_as_it_was(monkeypatch: pytest.Monke
     found = Residency().solve(problem, SolveOptions())
     searched = Residency().solve(problem, SolveOptions(time_limit=5.0), found.plan)
 
-    assert found.plan is not None
-    assert searched.plan is not None
     assert searched.plan.residencies == found.plan.residencies
 
 
@@ -104,7 +101,6 @@ def test_with_all_tasks_on_one_core_nothing_moves_between_cores(name: str) -> No
     problem = read_problem(INSTANCES / f"{name}.json")
     result = Residency().solve(problem, SolveOptions())
 
-    assert result.plan is not None
     assert check(problem, result.plan) == ()
     assert result.status is SolveStatus.OPTIMAL
     assert len({placement.core for placement in result.plan.placements}) == 1

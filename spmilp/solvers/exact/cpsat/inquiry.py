@@ -44,15 +44,9 @@ KEPT = 8
 class Limits:
     """What a run may spend, and when it has done enough.
 
-    Parameters
-    ----------
-    seconds, deterministic
-        Wall time and deterministic time; ``None`` for no limit.
-    enough
-        A solution of at most this value ends the run.
-    neighbourhoods
-        Whether CP-SAT's own large-neighbourhood search works alone, from the hint; it proves
-        nothing.
+    It has so many ``seconds`` of wall time and so much ``deterministic`` time; ``None`` for no
+    limit. A solution of at most ``enough`` ends it. With ``neighbourhoods`` CP-SAT's own
+    large-neighbourhood search works alone, from the hint; it proves nothing.
     """
 
     seconds: float | None
@@ -80,12 +74,8 @@ def run(
     after each answer in time.
 
     The search runs in a thread of its own, so that a ``KeyboardInterrupt`` reaches this one at
-    once; it then stops the search, keeps what was found, and is noted in the result.
-
-    Parameters
-    ----------
-    proves
-        Whether a bound is wanted first of all, or solutions.
+    once; it then stops the search, keeps what was found, and is noted in the result. If it
+    ``proves``, a bound is wanted first of all; else solutions.
     """
     inquiry = _Inquiry(model, limits, on_solution, on_bound)
     reports.finish(inquiry.prove if proves else inquiry.find, inquiry.stop)
@@ -170,14 +160,9 @@ class _Inquiry:
     def _ask(self, target: int | None, each: float, *, refutes: bool = False) -> bool | None:
         """Say whether there is a solution of at most a target; ``None`` if that takes too long.
 
-        Without a target the best solution is looked for, from the hint.
-
-        Parameters
-        ----------
-        each
-            Deterministic time.
-        refutes
-            Whether the answer *no* is hoped for: nothing looks for solutions then.
+        Without a target the best solution is looked for, from the hint. It may take ``each`` of
+        deterministic time. If it ``refutes``, the answer *no* is hoped for: nothing looks for
+        solutions then.
         """
         top = self._known_high if target is None else max(target, self._low)
         domain = self._model.cp.proto.objective.domain

@@ -25,16 +25,10 @@ from spmilp.solvers.schedule.solver import ListScheduler
 class CpSatOptions(ModelOptions):
     """Settings of the search: what it may spend, and a switch for the search around the best plan.
 
-    Parameters
-    ----------
-    neighbourhoods
-        Improve the best plan by CP-SAT's own neighbourhoods.
-    literals
-        The largest model that is tried.
-    deterministic_limit
-        Limit on the solver's own deterministic time, all models together; ``None`` for none.
-    tie_breaks
-        Deterministic time for each objective behind the first.
+    With ``neighbourhoods`` CP-SAT's own improve the best plan. The largest model that is tried has
+    so many ``literals``. All models together have so much of the solver's own deterministic time
+    (``deterministic_limit``; ``None`` for no limit), ``tie_breaks`` of it for each objective behind
+    the first.
     """
 
     neighbourhoods: bool = True
@@ -117,10 +111,7 @@ class CpSatSolver(Solver):
 class CpSatSearch(ExactSearch[CpSatOptions]):
     """The search of one solve.
 
-    Attributes
-    ----------
-    note
-        Why no model was solved; empty where one was.
+    The ``note`` says why no model was solved; it is empty where one was.
     """
 
     name = CpSatSolver.name

@@ -16,12 +16,13 @@ from spmilp.machine.machine import Memory, MemoryKind
 from spmilp.packing import Item as PackingItem
 from spmilp.packing import PackingOptions, PackingProblem, minimise, pack
 from spmilp.plan.measures import claim_of, measure
+from spmilp.plan.memory import home_of
 from spmilp.plan.plan import Plan, Residency
 from spmilp.problem.strides import layout_at_place, layout_in_slice
 from spmilp.solvers.common.clock import Clock, Step
 from spmilp.solvers.exact.formulation.extraction import Item, TimedPlan
 from spmilp.solvers.exact.formulation.tables import WITHOUT_LIMIT, ProblemTables
-from spmilp.units import Bytes, Cycles, MemoryIdx, ResidencyIdx, SliceIdx, TensorIdx
+from spmilp.units import Bytes, Cycles, MemoryIdx, ResidencyIdx, SliceIdx
 
 LIMITS = PackingOptions(node_limit=2_000_000)
 """A few seconds; a limit on nodes gives the same answer everywhere."""
@@ -79,12 +80,8 @@ def contents_of(
     """Return what is to be packed into a memory; what lies at its place in a tensor is left out.
 
     A residency and the one that takes its bytes over have one offset and share bytes for as long as
-    both live, which is what the packing calls *together*.
-
-    Parameters
-    ----------
-    residues
-        Bytes that are left free before a thing, of those whose addresses have to be congruent.
+    both live, which is what the packing calls *together*. ``residues`` are the bytes left free
+    before each thing whose address has to be congruent.
     """
     last = max((one.end for one in timed.residencies), default=0) + 1
     modulus = _modulus(tables)
@@ -108,7 +105,7 @@ def contents_of(
         if tensor.memory == memory.index
     }
     for one in timed.residencies:
-        if one.memory == memory.index and _home(tables, one) is None:
+        if one.memory == memory.index and home_of(tables.problem, one) is None:
             thing, life = ("residency", one.index), (one.start, max(one.end, one.start + 1))
             address = tables.address(one.slice, memory.index)
             items[thing] = item(thing, one.bytes, life, address)
@@ -123,10 +120,6 @@ def contents_of(
             together=tuple((position[a], position[b]) for a, b in pairs if a in position),
         ),
     )
-
-
-def _home(tables: ProblemTables, one: Residency) -> TensorIdx | None:
-    return None if one.slice is None else tables.home(one.slice, one.memory)
 
 
 def _modulus(tables: ProblemTables) -> Bytes:
@@ -144,7 +137,7 @@ def _residues(tables: ProblemTables, timed: TimedPlan) -> dict[Placeable, Bytes]
 
     def end(slice_: SliceIdx, index: ResidencyIdx) -> tuple[Placeable, Bytes]:
         one = timed.residencies[index]
-        home = _home(tables, one)
+        home = home_of(tables.problem, one)
         if home is not None:
             return ("tensor", home), layout_at_place(problem, slice_).offset
         holder = slice_ if one.slice is None else one.slice
@@ -184,12 +177,8 @@ def find_addresses(
 ) -> Addresses | ConflictSet:
     """Return addresses, or items of one memory for which none were found.
 
-    Parameters
-    ----------
-    low
-        Whether scratchpads are packed as low as can be shown within the time of one packing.
-    clock
-        When it is over, no more addresses are looked for.
+    ``low``: scratchpads are packed as low as can be shown within the time of one packing. When the
+    ``clock`` is over, no more addresses are looked for.
     """
     found: dict[Placeable, Bytes] = {}
     residues = _residues(tables, timed)
@@ -232,12 +221,11 @@ def with_offsets(
     tensors = tuple(found.get(("tensor", one.index), 0) for one in problem.tensors)
 
     def offset(one: Residency) -> Bytes:
-        home = _home(tables, one)
+        home = home_of(tables.problem, one)
         if home is None or one.slice is None:
             return found["residency", one.index]
         return tensors[home] + layout_at_place(problem, one.slice).offset
 
     return Addresses(
-        residencies=tuple(replace(one, offset=offset(one)) for one in residencies),
-        tensors=tensors,
+        residencies=tuple(replace(one, offset=offset(one)) for one in residencies), tensors=tensors
     )

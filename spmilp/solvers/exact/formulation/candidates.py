@@ -119,16 +119,9 @@ class CandidateMemories:
 class Reading:
     """The residencies of a plan that something needs, numbered as candidates.
 
-    Attributes
-    ----------
-    key
-        The candidate that each needed residency is. What is there at cycle 0 is part of the whole
-        buffer's.
-    kept
-        The residencies of buffers that lie where they have to be at the end, or to which they are
-        pinned.
-    counts
-        How many residencies a slice has in a memory.
+    ``key`` is the candidate that each needed residency is; what is there at cycle 0 is part of the
+    whole buffer's. ``kept`` are the residencies of buffers that lie where they have to be at the
+    end, or to which they are pinned. ``counts`` says how many residencies a slice has in a memory.
     """
 
     def __init__(self, problem: Problem, plan: Plan) -> None:
@@ -152,18 +145,6 @@ class Reading:
         if one.filled_by_transfer is not None:
             return self.plan.transfers[one.filled_by_transfer].end
         return one.start
-
-    def pairs_in_place(self) -> Iterator[tuple[TaskIdx, ResidencyIdx, ResidencyIdx]]:
-        """Yield the task, operand and result of each pair that shares bytes."""
-        for placement in self.plan.placements:
-            task = self.problem.tasks[placement.task]
-            for read, written in task.in_place:
-                old = placement.reads[task.reads.index(read)]
-                new = placement.writes[task.writes.index(written)]
-                one, other = self.plan.residencies[old], self.plan.residencies[new]
-                same = (one.memory, one.offset, one.slice) == (other.memory, other.offset, read)
-                if same and one.end > other.start:
-                    yield task.index, old, new
 
     def _needed(self) -> set[ResidencyIdx]:
         waiting = [r for p in self.plan.placements for r in (*p.reads, *p.writes)]
@@ -213,20 +194,13 @@ def _is_initial(one: Residency) -> bool:
 class Scope:
     """The decisions of one model.
 
-    Parameters
-    ----------
-    pools
-        For each task the pools of cores that it may run in.
-    candidates
-        The candidate residencies; the numbers of a slice in a memory count from 0.
-    lasting
-        Slices in memories where nothing is gained by ever giving them up: their one residency
-        lasts from its filling to the end.
-    conflicts
-        Pairs of candidates whose elements of a DRAM tensor overlap: never both at one time.
-    relaxed
-        Whether the last candidate of a slice in a memory stands for all further ones too, which
-        makes the model a relaxation of the problem; see :class:`Lifecycle`.
+    ``pools`` has for each task the pools of cores that it may run in. ``candidates`` are the
+    candidate residencies; the numbers of a slice in a memory count from 0. For slices in memories
+    that are ``lasting`` nothing is gained by ever giving them up: their one residency lasts from
+    its filling to the end. ``conflicts`` are pairs of candidates whose elements of a DRAM tensor
+    overlap: never both at one time. If it is ``relaxed``, the last candidate of a slice in a memory
+    stands for all further ones too, which makes the model a relaxation of the problem; see
+    :class:`Lifecycle`.
     """
 
     pools: tuple[tuple[int, ...], ...]
@@ -246,20 +220,13 @@ def whole_scope(
 ) -> Scope:
     """Return the scope of the whole problem.
 
-    Parameters
-    ----------
-    counts
-        Residencies of a slice in a memory whose space is short; 1 where nothing is said.
-    ample
-        Whether slices may last in memories that have space for everything at once.
-
-    Notes
-    -----
-    Where a memory has space for all that could ever lie in it, and in a DRAM without limit, one
-    lasting residency is enough: replace those of a slice in such a memory by one, filled by
-    whichever of the fills ends first; nothing else has to give way. The same holds at a place in a
-    DRAM tensor whose elements no other buffer uses. Parts of a buffer at the place of a buffer that
-    a task writes exist in the relaxation only.
+    ``counts`` are residencies of a slice in a memory whose space is short; 1 where nothing is said.
+    If it is ``ample``, slices may last in memories that have space for everything at once. Where a
+    memory has space for all that could ever lie in it, and in a DRAM without limit, one lasting
+    residency is enough: replace those of a slice in such a memory by one, filled by whichever of
+    the fills ends first; nothing else has to give way. The same holds at a place in a DRAM tensor
+    whose elements no other buffer uses. Parts of a buffer at the place of a buffer that a task
+    writes exist in the relaxation only.
     """
     unconstrained = _unconstrained(tables, memories) if ample else set[MemoryIdx]()
     candidates: list[CandidateResidency] = []
@@ -325,12 +292,7 @@ def scope_around(
     """Return the scope in which each task keeps to some pools.
 
     Slices lie only where some task reads or writes them, where they begin and end, and outside of
-    the scratchpads.
-
-    Parameters
-    ----------
-    kept
-        A plan whose residencies alone there are.
+    the scratchpads. ``kept`` is a plan whose residencies alone there are.
     """
     able = [{tables.pools[pool].memory for pool in some} for some in pools]
     slices = dict.fromkeys(key.slice for key in whole.candidates)
@@ -452,11 +414,8 @@ class Structure:
 class StructureFinder:
     """Finds for each candidate of a scope what can fill it, and for each read what can serve it.
 
-    Parameters
-    ----------
-    addressed
-        Memories whose addresses the model knows: there a copy of a slice to another address of the
-        same memory may be of use.
+    ``addressed`` are the memories whose addresses the model knows: there a copy of a slice to
+    another address of the same memory may be of use.
     """
 
     def __init__(

@@ -28,10 +28,7 @@ ConflictSets: TypeAlias = Mapping[MemoryIdx, tuple[frozenset[Item], ...]]
 class Addressed:
     """What has addresses in the model.
 
-    Parameters
-    ----------
-    everywhere
-        All items of scratchpads, as the peak needs them.
+    ``everywhere``: all items of scratchpads, as the peak needs them.
     """
 
     conflict_sets: ConflictSets = field(default_factory=dict)
@@ -48,10 +45,7 @@ class Occupied(NamedTuple):
 class CapacityModel:
     """Adds the constraints on bytes.
 
-    Parameters
-    ----------
-    may_grow
-        Whether memories may have more blocks than they have: as many as ``growth`` says.
+    If they ``may_grow``, memories have as many more blocks as ``growth`` says.
     """
 
     def __init__(

@@ -83,10 +83,7 @@ def _one_in_each_memory(
 
 
 def _lengthen(
-    variables: Variables,
-    root: ResidencyVars,
-    option: TransferOption,
-    members: list[ResidencyVars],
+    variables: Variables, root: ResidencyVars, option: TransferOption, members: list[ResidencyVars]
 ) -> None:
     """Let the transfer last as long as its longest part, and hold the links of all parts.
 

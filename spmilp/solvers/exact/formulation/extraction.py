@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from spmilp.machine.routes import multicast_route, transfer_cycles
+from spmilp.plan.memory import pairs_in_place
 from spmilp.plan.plan import Placement, Residency, Transfer
 from spmilp.solvers.exact.formulation.candidates import CandidateResidency, Reading
 from spmilp.solvers.exact.formulation.tables import ProblemTables
@@ -30,15 +31,9 @@ class TaskRun:
 class Fill:
     """How a candidate residency that exists comes about.
 
-    Parameters
-    ----------
-    start
-        When it begins, with what fills it.
-    source, engine
-        Of the transfer that fills it; ``None`` where it is there at cycle 0 or a task writes it.
-    root
-        The residency to which that transfer belongs: itself, or another destination of the
-        same multicast; ``None`` without a transfer.
+    It begins at ``start``, with what fills it. ``source`` and ``engine`` are those of the transfer
+    that fills it, ``None`` where it is there at cycle 0 or a task writes it. That transfer belongs
+    to the residency ``root``: itself, or another destination of the same multicast.
     """
 
     start: Cycles
@@ -51,23 +46,12 @@ class Fill:
 class Decisions:
     """A solution.
 
-    Parameters
-    ----------
-    runs
-        Of each task, by index.
-    fills
-        The candidate residencies that exist.
-    served
-        The residency that serves each ``(task, position)`` of a read.
-    outputs
-        The residencies in which buffers lie that have to be somewhere at the end.
-    lasting
-        Others that are kept until the end of the plan if anything uses them.
-    in_place
-        ``(task, operand, result)`` that share bytes.
-    late
-        The residencies that are used *late*: as a later one of the slice, which the model does not
-        have. With any the solution is no plan.
+    ``runs`` are those of the tasks, by index; ``fills`` the candidate residencies that exist;
+    ``served`` has the one that serves each ``(task, position)`` of a read. ``outputs`` are the
+    residencies in which buffers lie that have to be somewhere at the end, ``lasting`` others that
+    are kept until the end of the plan if anything uses them. ``in_place`` are ``(task, operand,
+    result)`` that share bytes. ``late`` residencies are used *late*: as a later one of the slice,
+    which the model does not have. With any the solution is no plan.
     """
 
     runs: tuple[TaskRun, ...]
@@ -87,12 +71,8 @@ Item: TypeAlias = CandidateResidency | TaskIdx
 class TimedPlan:
     """The parts of a plan; all offsets are still 0.
 
-    Parameters
-    ----------
-    items
-        What of the model each residency is.
-    pairs
-        ``(task, operand, result)`` that share bytes.
+    ``items`` say what of the model each residency is; ``pairs`` are ``(task, operand, result)``
+    that share bytes.
     """
 
     placements: tuple[Placement, ...]
@@ -105,7 +85,6 @@ class TimedPlan:
 def decisions_of(tables: ProblemTables, reading: Reading) -> Decisions:
     """Return what a plan decides; what nothing needs is left out."""
     problem, plan, key = tables.problem, reading.plan, reading.key
-    pool_of = {core: pool.index for pool in tables.pools for core in pool.cores}
     fills: dict[CandidateResidency, Fill] = {}
     for index in reading.in_time():
         one = plan.residencies[index]
@@ -125,8 +104,8 @@ def decisions_of(tables: ProblemTables, reading: Reading) -> Decisions:
         fills.setdefault(key[index], fill)
     return Decisions(
         runs=tuple(
-            TaskRun(pool=pool_of[placement.core], start=placement.start, end=placement.end)
-            for placement in plan.placements
+            TaskRun(pool=pool, start=placement.start, end=placement.end)
+            for pool, placement in zip(tables.pools_of_plan(plan), plan.placements, strict=True)
         ),
         fills=fills,
         served={
@@ -139,7 +118,7 @@ def decisions_of(tables: ProblemTables, reading: Reading) -> Decisions:
             for one in dict.fromkeys(key[residency] for residency in reading.kept)
             if one.slice < len(problem.buffers) and problem.buffers[one.slice].ends_in == one.memory
         ),
-        in_place=tuple((task, key[old], key[new]) for task, old, new in reading.pairs_in_place()),
+        in_place=tuple((task, key[a], key[b]) for task, a, b in pairs_in_place(problem, plan)),
     )
 
 

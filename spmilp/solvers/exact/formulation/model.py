@@ -21,12 +21,7 @@ from spmilp.solvers.exact.formulation.capacity import Addressed, CapacityModel
 from spmilp.solvers.exact.formulation.constraints import Constraints
 from spmilp.solvers.exact.formulation.tables import ProblemTables, SliceInMemory
 from spmilp.solvers.exact.formulation.translation import Hints
-from spmilp.solvers.exact.formulation.variables import (
-    Literal,
-    Number,
-    ResidencyVars,
-    Variables,
-)
+from spmilp.solvers.exact.formulation.variables import Literal, Number, ResidencyVars, Variables
 from spmilp.units import Cycles, MemoryIdx
 
 
@@ -115,17 +110,11 @@ def weighted(terms: list[tuple[Literal, int]]) -> Number:
 class ModelOptions:
     """What a model has: addresses, and how many residencies.
 
-    Parameters
-    ----------
-    addresses_in_model
-        Whether the model knows every address (``no_overlap_2d``) rather than only what a packing
-        has shown to be needed. The peak is always made small with addresses. ``None``: where
-        traffic or energy is to be small and all tasks work in one memory, for there much of a plan
-        is its packing.
-    residencies
-        Of a slice in a memory whose space is short, to begin with.
-    most_residencies
-        The number up to which that is raised where the proof needs it.
+    With ``addresses_in_model`` the model knows every address (``no_overlap_2d``) rather than only
+    what a packing has shown to be needed; the peak is always made small with addresses. ``None``:
+    where traffic or energy is to be small and all tasks work in one memory, for there much of a
+    plan is its packing. A slice has so many ``residencies`` in a memory whose space is short, to
+    begin with; that is raised up to ``most_residencies`` where the proof needs it.
     """
 
     addresses_in_model: bool | None = None
@@ -140,11 +129,8 @@ SMALL = 12
 class StructureBuilder:
     """Makes the structures of one problem; the numbers of candidates only ever grow.
 
-    Attributes
-    ----------
-    ample
-        Whether slices may last in memories with space for everything at once. Given up where a
-        packing shows that reserved ranges or the peak stand against it.
+    ``ample``: slices may last in memories with space for everything at once. It is given up where a
+    packing shows that reserved ranges or the peak stand against it.
     """
 
     def __init__(self, tables: ProblemTables, settings: ModelOptions) -> None:
@@ -229,18 +215,9 @@ class StructureBuilder:
 class Model:
     """A model with its variables and an objective.
 
-    Parameters
-    ----------
-    quantity
-        What is made small.
-    horizon
-        A cycle by which the plans that are looked for have ended.
-    low, high
-        A lower bound on the quantity, and its value in the best plan.
-    ceilings
-        Largest values allowed of other quantities.
-    reading
-        The best plan, to start from.
+    The ``quantity`` is made small. Plans that are looked for have ended by the cycle ``horizon``.
+    ``low`` is a lower bound on the quantity, ``high`` its value in the best plan, which ``reading``
+    is, to start from; ``ceilings`` are the largest values allowed of other quantities.
     """
 
     def __init__(

@@ -98,18 +98,10 @@ def _bytes_short(
 class Found:
     """What a run has found.
 
-    Parameters
-    ----------
-    infeasible
-        It is proven that the model has no solution.
-    complete
-        The search has come to its end: the best solution is the model's best.
-    bound
-        Proven on the model's objective; ``None`` when nothing is known.
-    solutions
-        The last few, the best one last.
-    interrupted
-        The user has asked to stop.
+    It is ``infeasible`` if the model is proven to have no solution, ``complete`` if the best
+    solution is the model's best. ``bound`` is proven on the model's objective, ``None`` when
+    nothing is known. ``solutions`` are the last few, the best one last. ``interrupted``: the user
+    has asked to stop.
     """
 
     infeasible: bool = False
@@ -123,16 +115,9 @@ class Found:
 class Budget(NamedTuple):
     """What a step may spend.
 
-    Parameters
-    ----------
-    share
-        Of the time limit, by which it has ended.
-    deterministic
-        CP-SAT's deterministic time of each of its runs; ``None`` for no limit of its own.
-    neighbourhoods
-        Whether CP-SAT's own large-neighbourhood search works alone, from the best plan.
-    turn
-        Others than those of an earlier turn may be found.
+    It has ended by a ``share`` of the time limit; each run of CP-SAT has so much ``deterministic``
+    time, ``None`` for no limit of its own. With ``neighbourhoods`` CP-SAT's own large-neighbourhood
+    search works alone, from the best plan. Another ``turn`` may find others than an earlier one.
     """
 
     share: float
@@ -155,17 +140,8 @@ Options = TypeVar("Options", bound=ModelOptions)
 class ExactSearch(ABC, Generic[Options]):
     """One search: its steps, and what they read and change.
 
-    Parameters
-    ----------
-    start
-        The list scheduler's answer: its bound, and the reason if it has no plan.
-    name
-        Of the solver.
-
-    Attributes
-    ----------
-    infeasible
-        Why no plan exists, once that is proven; empty before.
+    It begins with the list scheduler's answer, ``start``: its bound, and the reason if it has no
+    plan. ``name`` is the solver's; ``infeasible`` says why no plan exists, once that is proven.
     """
 
     name = ""
@@ -192,15 +168,9 @@ class ExactSearch(ABC, Generic[Options]):
     ) -> Found:
         """Run a model within a budget.
 
-        Parameters
-        ----------
-        finds, proves
-            Whether it may find values of the first quantity, or prove bounds on it.
-
-        Raises
-        ------
-        KeyboardInterrupt
-            When the user asks to stop; solutions found by then are taken before.
+        It may find values of the first quantity (``finds``), or prove bounds on it. A
+        ``KeyboardInterrupt`` is raised when the user asks to stop; solutions found by then are
+        taken before.
         """
 
     @abstractmethod
@@ -245,10 +215,8 @@ class ExactSearch(ABC, Generic[Options]):
     ) -> Found | None:
         """Improve one of the quantities within a structure, by default the whole problem's.
 
-        Returns
-        -------
-        Found or None
-            The last run; ``None`` if its best solution has no addresses, or time was out before.
+        Returns the last run; ``None`` if its best solution has no addresses, or time was out
+        before.
         """
         for _ in range(ROUNDS):
             if self.clock.is_over(budget.share):

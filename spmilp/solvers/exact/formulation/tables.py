@@ -18,17 +18,12 @@ from spmilp.machine.controllers import (
 )
 from spmilp.machine.machine import Memory, MemoryKind
 from spmilp.machine.routes import Route, Routes, routes_of, transfer_cycles, transfer_rate
+from spmilp.plan.memory import box_at_place, home
 from spmilp.plan.plan import Plan
 from spmilp.problem.contradictions import may_lie
 from spmilp.problem.problem import Problem, Task
-from spmilp.problem.strides import (
-    layout_at_place,
-    layout_in_slice,
-    packed_layout,
-    strided_copy,
-)
+from spmilp.problem.strides import layout_at_place, layout_in_slice, packed_layout, strided_copy
 from spmilp.units import (
-    Box,
     BufferIdx,
     Bytes,
     CoreIdx,
@@ -40,20 +35,11 @@ from spmilp.units import (
     MemoryIdx,
     SliceIdx,
     TaskIdx,
-    TensorIdx,
     align_up,
 )
 
 SliceInMemory: TypeAlias = tuple[SliceIdx, MemoryIdx]
 """A slice, and a memory in which it may lie."""
-
-
-def home(problem: Problem, slice_: SliceIdx, memory: MemoryIdx) -> TensorIdx | None:
-    """Return the tensor at whose place a slice lies in a memory; ``None`` if it lies by itself."""
-    place = problem.buffers[problem.slices[slice_].buffer].place
-    if place is None or problem.tensors[place.tensor].memory != memory:
-        return None
-    return place.tensor
 
 
 def overlapping_places(
@@ -65,7 +51,7 @@ def overlapping_places(
     """
     found: dict[BufferIdx, set[BufferIdx]] = {}
     placed = [(*pair, at) for pair in pairs if (at := home(problem, *pair)) is not None]
-    boxes = {buffer: _box(problem, buffer) for buffer, _, _ in placed}
+    boxes = {buffer: box_at_place(problem, buffer) for buffer, _, _ in placed}
     for (one, memory, at), (other, _, other_at) in combinations(placed, 2):
         are_initial = all(problem.buffers[b].starts_in == memory for b in (one, other))
         ranges = zip(boxes[one], boxes[other], strict=False)
@@ -76,31 +62,14 @@ def overlapping_places(
     return found
 
 
-def _box(problem: Problem, slice_: SliceIdx) -> Box:
-    """Return the elements of its tensor that a slice is."""
-    part = problem.slices[slice_]
-    place = problem.buffers[part.buffer].place
-    if place is None:
-        return ()
-    starts = [a + b for a, b in zip(place.start, part.start, strict=True)]
-    return tuple((a, a + n) for a, n in zip(starts, part.extent, strict=True))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferOption:
     """A transfer of one slice from one memory to another by one engine.
 
-    Parameters
-    ----------
-    on_links, sent, cycles
-        Cycles from its start: it holds its links from ``on_links`` until all is sent, and has
-        arrived after ``cycles``.
-    rate
-        Bytes per cycle that it holds on each of its links.
-    traffic
-        Bytes read from a DRAM and written to one, both counted.
-    energy
-        Femtojoules, as far as the machine states them.
+    It holds its links from the cycle ``on_links`` after its start, at ``rate`` bytes per cycle
+    each, until all is ``sent``, and has arrived after ``cycles``. ``traffic`` counts bytes read
+    from a DRAM and those written to one; ``energy`` is in femtojoules, as far as the machine states
+    them.
     """
 
     engine: EngineIdx
@@ -238,19 +207,12 @@ class ProblemTables:
     """A problem with its pools of cores, its transfer options and its memories in blocks.
 
     A *block* of a memory is as long as its alignment. A residency begins with a block, so no other
-    can use the rest of its last one, and counting whole blocks loses nothing.
-
-    Attributes
-    ----------
-    capacity
-        Of each memory in blocks, tensors taken off; ``None`` without limit.
-    readers
-        For each slice, the tasks that read it, each with the read's position.
-    parts
-        For each buffer, the slices of it that some task reads, itself left out.
-    pins, not_after
-        Where buffers are pinned to lie, and when tasks are pinned to have ended; what else is
-        pinned, kinds of cores and tasks say.
+    can use the rest of its last one, and counting whole blocks loses nothing. ``capacity`` is that
+    of each memory in blocks, tensors taken off; ``None`` without limit. ``readers`` are for each
+    slice the tasks that read it, each with the read's position; ``parts`` for each buffer the
+    slices of it that some task reads, itself left out. ``pins`` and ``not_after`` say where buffers
+    are pinned to lie, and when tasks are pinned to have ended; what else is pinned, kinds of cores
+    and tasks say.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -282,15 +244,6 @@ class ProblemTables:
         """Critical paths before and after each task."""
         return paths_of(self.problem, Movement(self.problem))
 
-    @cached_property
-    def ancestors(self) -> tuple[frozenset[TaskIdx], ...]:
-        """For each task, all tasks that must have ended before it starts."""
-        found: list[frozenset[TaskIdx]] = [frozenset() for _ in self.problem.tasks]
-        for task in self.problem.topological_order():
-            direct = self.predecessors[task]
-            found[task] = frozenset(direct).union(*(found[earlier] for earlier in direct))
-        return tuple(found)
-
     def pools_of(self, task: TaskIdx) -> tuple[int, ...]:
         """Return the pools that can run a task, each of whose results fits there by itself."""
         return self._pools_of[task]
@@ -316,10 +269,6 @@ class ProblemTables:
     def holders(self, slice_: SliceIdx) -> tuple[SliceIdx, ...]:
         """Return what a slice can be copied out of or read in: itself, and its buffer."""
         return tuple(dict.fromkeys((slice_, self.problem.slices[slice_].buffer)))
-
-    def home(self, slice_: SliceIdx, memory: MemoryIdx) -> TensorIdx | None:
-        """Return the tensor in which a slice lies in a memory; ``None`` if it lies by itself."""
-        return home(self.problem, slice_, memory)
 
     def at_place(self, slice_: SliceIdx, memory: MemoryIdx) -> bool:
         """Say whether a slice lies inside a DRAM tensor when it lies in that memory."""

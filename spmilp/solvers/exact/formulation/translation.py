@@ -8,13 +8,7 @@ from ortools.sat.python import cp_model
 
 from spmilp.plan.plan import Residency
 from spmilp.solvers.exact.formulation.candidates import CandidateResidency, Reading
-from spmilp.solvers.exact.formulation.extraction import (
-    Decisions,
-    Fill,
-    Item,
-    TaskRun,
-    decisions_of,
-)
+from spmilp.solvers.exact.formulation.extraction import Decisions, Fill, Item, TaskRun, decisions_of
 from spmilp.solvers.exact.formulation.variables import (
     Choice,
     Literal,

@@ -31,14 +31,8 @@ Options: TypeAlias = frozenset[TransferOption]
 class TaskVars:
     """When a task runs and in which pool.
 
-    Parameters
-    ----------
-    size
-        Cycles, those of remote reads included.
-    pools, memories
-        Whether it runs in each of them.
-    runs
-        Its interval in each pool, present when it runs there.
+    ``size`` is its cycles, those of remote reads included. ``pools`` and ``memories`` say whether
+    it runs in each of them; ``runs`` is its interval in each pool, present when it runs there.
     """
 
     start: Number
@@ -116,32 +110,16 @@ class ReadVars:
 class Variables:
     """All variables of a structure, with domains from 0 to a horizon.
 
-    Parameters
-    ----------
-    horizon
-        A cycle by which the plans that are looked for have ended.
-
-    Attributes
-    ----------
-    lengths
-        How long residencies have bytes of their own, where the model asks.
-    unions
-        Whether a transfer is one of several options.
-    in_place
-        Whether a task writes a result over an operand.
-    offsets
-        The first block of what has an address in the model.
-    least_rates, extra_links
-        Of multicasts: the rate that a root's transfer holds at the least, and the links that its
-        further branches hold.
+    Plans that are looked for have ended by the ``horizon``. ``lengths`` say how long residencies
+    have bytes of their own, where the model asks; ``unions`` whether a transfer is one of several
+    options; ``in_place`` whether a task writes a result over an operand. ``offsets`` are the first
+    block of what has an address in the model. Of multicasts, ``least_rates`` are those that a
+    root's transfer holds at the least, and ``extra_links`` the links that its further branches
+    hold.
     """
 
     def __init__(
-        self,
-        model: cp_model.CpModel,
-        tables: ProblemTables,
-        structure: Structure,
-        horizon: Cycles,
+        self, model: cp_model.CpModel, tables: ProblemTables, structure: Structure, horizon: Cycles
     ) -> None:
         self.model = model
         self.tables = tables

@@ -199,21 +199,15 @@ def _run_other(
         value = objective.constant + sum(c * values[index] for index, c in objective.terms.items())
         bound = _whole(value - limits.gap * abs(value))
     return Outcome(
-        values=values,
-        bound=bound,
-        infeasible=infeasible and not found,
-        complete=complete,
+        values=values, bound=bound, infeasible=infeasible and not found, complete=complete
     )
 
 
 def _how_it_ended(problem: Any, answer: Any) -> tuple[bool, bool, bool]:
     """Return whether a run has found the optimum, whether a solution, and whether none exists.
 
-    Parameters
-    ----------
-    answer
-        What PuLP returns of the run: PuLP 3 a number, PuLP 4 a record. An optimum within the gap
-        that was asked for has a status of its own in PuLP 4.
+    ``answer`` is what PuLP returns of the run: PuLP 3 a number, PuLP 4 a record. An optimum within
+    the gap that was asked for has a status of its own in PuLP 4.
     """
     if isinstance(answer, int):
         state = problem.sol_status
@@ -230,12 +224,7 @@ def _settings(backend: str, limits: Limits) -> dict[str, Any]:
     seconds = limits.seconds
     if backend == "GLPK_CMD" and seconds is not None:
         seconds = ceil(seconds)  # glpsol reads whole numbers alone
-    wanted = {
-        "msg": False,
-        "timeLimit": seconds,
-        "gapRel": limits.gap,
-        "threads": limits.threads,
-    }
+    wanted = {"msg": False, "timeLimit": seconds, "gapRel": limits.gap, "threads": limits.threads}
     known = signature(type(pulp.getSolver(backend))).parameters
     return {name: value for name, value in wanted.items() if name in known}
 

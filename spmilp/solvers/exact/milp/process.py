@@ -25,14 +25,9 @@ class SolverProcessError(SpmilpError):
 def run(program: Program, backend: str, limits: Limits) -> Outcome:
     """Let a solver minimise the objective of a program.
 
-    After a ``KeyboardInterrupt`` the outcome is the best that the solver had by then.
-
-    Raises
-    ------
-    SolverProcessError
-        If its process dies or does not answer.
-    SpmilpError
-        If the solver fails.
+    After a ``KeyboardInterrupt`` the outcome is the best that the solver had by then. Raises a
+    ``SolverProcessError`` if its process dies or does not answer, and a ``SpmilpError`` if the
+    solver fails.
     """
     limit = limits.seconds
     longest = None if limit is None else limit + max(LEAST_GRACE, SHARE_OF_GRACE * limit)
@@ -44,10 +39,7 @@ def run(program: Program, backend: str, limits: Limits) -> Outcome:
 def backend_name(name: str) -> str:
     """Return the name that PuLP has for a solver that is installed.
 
-    Raises
-    ------
-    SpmilpError
-        If PuLP knows none of that name, or it is not installed.
+    Raises a ``SpmilpError`` if PuLP knows none of that name, or it is not installed.
     """
     return str(_uninterrupted("backend_name", name))
 
@@ -67,10 +59,7 @@ def _uninterrupted(function: str, *arguments: object) -> Any:
 def _call(function: str, *arguments: object, longest: float | None = None) -> tuple[Any, bool]:
     """Call a function in PuLP's process; return its value, and whether an interrupt came.
 
-    Parameters
-    ----------
-    longest
-        Seconds after which the process counts as hanging; ``None`` for never.
+    After ``longest`` seconds the process counts as hanging; ``None`` for never.
     """
     child, interrupted = _child(), False
     try:

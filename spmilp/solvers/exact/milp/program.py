@@ -45,20 +45,10 @@ class Limits:
 class Outcome:
     """The result of a run.
 
-    Parameters
-    ----------
-    values
-        Of each variable, as the solver gives them; ``None`` without a solution.
-    bound
-        Proven on the objective; ``None`` when nothing is.
-    infeasible
-        It is proven that there is no solution.
-    complete
-        The run has ended by itself.
-    interrupted
-        The user has asked to stop.
-    nodes
-        Of HiGHS's search.
+    ``values`` are those of each variable as the solver gives them, ``None`` without a solution;
+    ``bound`` is proven on the objective, ``None`` when nothing is. It is ``infeasible`` if there is
+    proven to be no solution, ``complete`` if it has ended by itself, and ``interrupted`` if the
+    user has asked to stop. ``nodes`` are those of HiGHS's search.
     """
 
     values: list[float] | None = None
@@ -76,10 +66,7 @@ Number: TypeAlias = Union["Linear", int]
 class Linear:
     """A sum of variables times whole numbers, and a constant. Never changed once made.
 
-    Parameters
-    ----------
-    terms
-        The coefficient of each variable, by the variable's index; none of them 0.
+    ``terms`` are the coefficients by the variables' indices; none of them is 0.
     """
 
     __slots__ = ("constant", "terms")
@@ -132,11 +119,8 @@ def total(parts: Iterable[Number]) -> Linear:
 class Variable:
     """A variable with finite bounds.
 
-    Parameters
-    ----------
-    whole
-        Whether it is an integer for the solver. The others (times, offsets) are whole in the plan
-        too; see :mod:`spmilp.solvers.exact.milp.rows`.
+    A ``whole`` one is an integer for the solver. The others (times, offsets) are whole in the plan
+    too; see :mod:`spmilp.solvers.exact.milp.rows`.
     """
 
     index: int
@@ -158,12 +142,8 @@ class Program:
     """Variables, rows and an objective to minimise; independent of any solver.
 
     Every big-M is computed from the bounds of the very expressions that it separates: it is the
-    least number that makes the row say nothing when it is released.
-
-    Parameters
-    ----------
-    most_whole
-        Variables that may have to be integers; ``None`` for no limit.
+    least number that makes the row say nothing when it is released. At most ``most_whole``
+    variables may have to be integers; ``None`` for no limit.
     """
 
     def __init__(self, most_whole: int | None = None) -> None:
@@ -181,10 +161,7 @@ class Program:
     def number(self, name: str, low: int, high: int, *, whole: bool = False) -> Linear:
         """Return a new variable; a constant if its bounds leave no choice.
 
-        Raises
-        ------
-        TooLargeError
-            If it is one more than may have to be integers.
+        Raises a ``TooLargeError`` if it is one more than may have to be integers.
         """
         if low > high:
             self.is_impossible = True

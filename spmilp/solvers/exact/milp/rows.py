@@ -65,16 +65,10 @@ class User(NamedTuple):
 class Rows:
     """The rows of a constraint program.
 
-    Parameters
-    ----------
-    makespan
-        The variable in which the last task and transfer end.
-    low, high
-        Values of the objective between which solutions are looked for; ``None`` for no limit.
-    most_whole
-        Variables that may have to be integers.
-    go_on
-        Called now and then; what it raises ends the writing of rows.
+    The last task and transfer end in the variable ``makespan``. Solutions are looked for whose
+    objective lies between ``low`` and ``high``; ``None`` for no limit. At most ``most_whole``
+    variables may have to be integers. ``go_on`` is called now and then; what it raises ends the
+    writing of rows.
     """
 
     def __init__(

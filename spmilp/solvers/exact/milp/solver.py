@@ -33,12 +33,8 @@ PLANS = Budget(0.5)
 class MilpOptions(ModelOptions):
     """Settings beside :class:`~spmilp.solvers.base.SolveOptions`.
 
-    Parameters
-    ----------
-    backend
-        The name of a solver in PuLP: ``HiGHS``, ``CBC``, ``GUROBI``, ``CPLEX_PY`` ...
-    most_whole
-        The largest model that is tried, in variables that have to be integers.
+    ``backend`` is a solver's name in PuLP: ``HiGHS``, ``CBC``, ``GUROBI``, ``CPLEX_PY`` ... A model
+    is tried if it has at most ``most_whole`` variables that have to be integers.
     """
 
     addresses_in_model: bool | None = False
@@ -68,12 +64,8 @@ class MilpSolver(Solver):
         """Return the best plan found, never worse than the list scheduler's or a valid hint.
 
         A problem whose model would be too large is refused: the status is ``unknown``, and the
-        reason says how large it would be.
-
-        Raises
-        ------
-        SpmilpError
-            If PuLP does not know the backend, or it is not installed, or its work has no limit.
+        reason says how large it would be. Raises a ``SpmilpError`` if PuLP does not know the
+        backend, or it is not installed, or its work has no limit.
         """
         backend = backend_name(self._settings.backend)
         if context.clock.pace.counts_work and backend != DEFAULTS.backend:
@@ -110,12 +102,7 @@ class MilpSolver(Solver):
 class MilpSearch(ExactSearch[MilpOptions]):
     """The search of one solve.
 
-    Attributes
-    ----------
-    backend
-        The name that PuLP has for the solver.
-    has_run
-        Whether any model was small enough.
+    ``backend`` is PuLP's name of the solver. It ``has_run`` if any model was small enough.
     """
 
     name = MilpSolver.name
@@ -125,10 +112,7 @@ class MilpSearch(ExactSearch[MilpOptions]):
     def run(self) -> None:
         """Minimise one quantity after the other.
 
-        Raises
-        ------
-        TooLargeError
-            If a model is too large.
+        Raises a ``TooLargeError`` if a model is too large.
         """
         if not all(self.tables.pools_of(task.index) for task in self.problem.tasks):
             self.conclude_infeasible()
@@ -179,11 +163,8 @@ class MilpSearch(ExactSearch[MilpOptions]):
 def refuse_problem(problem: Problem, settings: MilpOptions) -> None:
     """Refuse a problem by its tasks and memories alone.
 
-    Raises
-    ------
-    TooLargeError
-        If every model of it would be too large: each task has a variable for each slice that it
-        reads and each memory in which it may run, at the least.
+    Raises a ``TooLargeError`` if every model of it would be too large: each task has a variable for
+    each slice that it reads and each memory in which it may run, at the least.
     """
     reads = sum(1 + len(task.reads) for task in problem.tasks)
     count = reads * len({core.memory for core in problem.machine.cores})
@@ -201,23 +182,11 @@ def write_model(
 
     Every solution of it is a plan. The list scheduler's plan, if it has one, gives the horizon and
     the greatest value allowed of the objective, which are part of the model. The same problem gives
-    the same bytes.
-
-    Parameters
-    ----------
-    path
-        Its suffix says in what format: ``.mps`` or ``.lp``.
-    candidates
-        How often a slice may lie in one memory that is not large enough for all.
-        The optimum of the file is that of the problem unless the best plans all need more.
-
-    Raises
-    ------
-    SpmilpError
-        If the suffix is another one, the model would be too large, or it is known to have no
-        solution.
-    FileError
-        If the file cannot be written.
+    the same bytes. The suffix of ``path`` says in what format: ``.mps`` or ``.lp``. A slice may lie
+    ``candidates`` times in one memory that is not large enough for all. The optimum of the file is
+    that of the problem unless the best plans all need more. Raises a ``SpmilpError`` if the suffix
+    is another one, the model would be too large, or it is known to have no solution; and a
+    ``FileError`` if the file cannot be written.
     """
     if path.suffix.lower() not in SUFFIXES:
         raise SpmilpError(f"{path}: a model is written as {' or '.join(SUFFIXES)}")

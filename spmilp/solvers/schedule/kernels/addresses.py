@@ -34,11 +34,8 @@ MOST_ITEMS = 10_000
 def packed(problem: Problem, columns: PlanColumns) -> PlanColumns | None:
     """Return decisions with offsets outside DRAM; ``None`` where none are found for a memory.
 
-    Parameters
-    ----------
-    columns
-        Only what is written over an operand has bytes in common with another residency. Offsets
-        mean nothing else.
+    Offsets in ``columns`` only say that what is written over an operand has bytes in common with
+    it.
     """
     offset = columns.offset.copy()
     find = minimise if problem.objective.first is Quantity.PEAK_SPM else pack
@@ -64,10 +61,8 @@ def _offsets(
 ) -> tuple[Bytes, ...] | None:
     """Return offsets of what lies in a memory; ``None`` where none are found.
 
-    Parameters
-    ----------
-    columns
-        Bytes, start and end of each; and a number that those with bytes in common share.
+    ``columns`` are bytes, start and end of each, and a number that those with bytes in common
+    share.
     """
     *rows, common = (column.tolist() for column in columns)
     first_at: dict[int, int] = {}
@@ -93,10 +88,7 @@ def _offsets(
 class DramAllocator:
     """Gives out addresses of one DRAM from low to high; reuses freed ones for the same size.
 
-    Attributes
-    ----------
-    top
-        The address behind all that were given out.
+    ``top`` is the address behind all that were given out.
     """
 
     def __init__(self, memory: Memory, alignment: int) -> None:
@@ -108,12 +100,8 @@ class DramAllocator:
     def take(self, size: Bytes, start: Cycles, end: Cycles) -> Bytes:
         """Return an address for ``size`` bytes during ``[start, end)``.
 
-        Calls come in order of ``start``.
-
-        Raises
-        ------
-        DoesNotFitError
-            If the memory has a limit and it is reached.
+        Calls come in order of ``start``. Raises a ``DoesNotFitError`` if the memory has a limit and
+        it is reached.
         """
         size = align_up(size, self._alignment)
         waiting = self._returned.setdefault(size, [])
@@ -152,12 +140,8 @@ def dram_addresses(
 ) -> tuple[tuple[Bytes, ...], list[Residency]]:
     """Return the address of each DRAM tensor, and the residencies with addresses in DRAM too.
 
-    What is spilled to a DRAM with a limit keeps its address.
-
-    Raises
-    ------
-    DoesNotFitError
-        If a DRAM with a limit is too small for its tensors.
+    What is spilled to a DRAM with a limit keeps its address. Raises a ``DoesNotFitError`` if a DRAM
+    with a limit is too small for its tensors.
     """
     allocators, tensors = _with_tensors(problem)
     placed = list(residencies)

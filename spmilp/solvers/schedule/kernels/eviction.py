@@ -18,18 +18,11 @@ from spmilp.solvers.schedule.kernels.schedule_state import AddressSpace, Schedul
 class Request(NamedTuple):
     """Bytes wanted in a memory while a task is being placed.
 
-    Parameters
-    ----------
-    need
-        Cycle at which the task could start but for these bytes.
-    lead
-        Cycles from the moment the bytes are free until the task can use them.
-    ready
-        Cycle from which a load into them could run: its source is valid, engine and links have a
-        gap. ``NEVER`` for bytes that the task itself writes, which prefer addresses that have not
-        been idle for long (others are left for loads).
-    compact
-        Take the lowest addresses that can be cleared, whatever that costs.
+    Without these bytes the task could start at the cycle ``need``; they must be free ``lead``
+    cycles before it can use them. A load into them could run from the cycle ``ready`` on: its
+    source is valid, engine and links have a gap. That is ``NEVER`` for bytes that the task itself
+    writes, which prefer addresses that have not been idle for long (others are left for loads). A
+    ``compact`` request takes the lowest addresses that can be cleared, whatever that costs.
     """
 
     memory: int
@@ -82,10 +75,7 @@ else:
 def allocate(state: ScheduleState, slice_: int, request: Request) -> tuple[int, int, int]:
     """Clear the cheapest range of addresses and give it to a new residency of a slice.
 
-    Returns
-    -------
-    tuple
-        The residency, the cycle from which its bytes are free, and why it stopped.
+    Returns the residency, the cycle from which its bytes are free, and why it stopped.
     """
     if state.is_open:
         address, stop = _with_room_made(state, request)
@@ -110,10 +100,7 @@ def allocate(state: ScheduleState, slice_: int, request: Request) -> tuple[int, 
 def _with_room_made(state: ScheduleState, request: Request) -> tuple[int, int]:
     """Clear the cheapest bytes of a memory without addresses; return where they are put together.
 
-    Returns
-    -------
-    tuple
-        The address, and why it stopped.
+    Returns the address, and why it stopped.
     """
     memory = request.memory
     alignment = state.memories[memory].alignment
@@ -139,11 +126,7 @@ def _cheapest_to_evict(state: ScheduleState, request: Request, size: int) -> int
 
     What bytes cost depends on when the last of them is free. So one such cycle after another is
     tried, with the blocks that can be cleared by then, until waiting alone costs more than that.
-
-    Returns
-    -------
-    int
-        Their number in ``state.chosen``; -1 if not enough can be cleared.
+    Returns their number in ``state.chosen``; -1 if not enough can be cleared.
     """
     memory, prices = request.memory, state.prices
     blocks = blocks_of(space_in(state.space), memory)
@@ -357,11 +340,8 @@ def _is_evictable(state: ScheduleState, held: int, task: int) -> bool:
 def _eviction_price(state: ScheduleState, held: int, task: int) -> tuple[int, float, int]:
     """Return what evicting a residency costs.
 
-    Returns
-    -------
-    tuple
-        From when its bytes could be free but for a store; the cost in cycles; ``TO_BE_TIMED`` where
-        it must be stored before, or 0.
+    Returns from when its bytes could be free but for a store; the cost in cycles; and
+    ``TO_BE_TIMED`` where it must be stored before, or 0.
     """
     residency = residency_at(state.residencies, held)
     weights = state.weights

@@ -45,10 +45,8 @@ def plan_of(
 ) -> Plan:
     """Return decisions as a plan, once offsets outside DRAM are known.
 
-    Raises
-    ------
-    DoesNotFitError
-        If a bounded DRAM is too small for the tensors and what is spilled to it.
+    Raises a ``DoesNotFitError`` if a bounded DRAM is too small for the tensors and what is spilled
+    to it.
     """
     tensors, residencies = dram_addresses(problem, residencies_of(columns))
     placements, transfers = placements_of(columns), transfers_of(problem.machine, columns)

@@ -305,10 +305,7 @@ def fetch(
 ) -> tuple[int, int]:
     """Bring a slice into a memory, through DRAM or a shared one where no engine connects them.
 
-    Returns
-    -------
-    tuple
-        The residency in ``memory``, and why it stopped.
+    Returns the residency in ``memory``, and why it stopped.
     """
     here, stop = _fetch_directly(state, slice_, memory, need, task, compact)
     if stop != UNREACHABLE:

@@ -40,13 +40,9 @@ else:
 def new_address_space(machine: Machine, blocks: int, *, is_open: bool) -> AddressSpace:
     """Return empty memories, each with space for so many blocks.
 
-    A memory without limit has none: its addresses are given out in the end.
-
-    Parameters
-    ----------
-    is_open
-        Whether addresses are open: usable bytes are one block then, whatever is reserved between.
-        It ends with a whole unit of alignment: what lies last needs no bytes behind it.
+    A memory without limit has none: its addresses are given out in the end. If it ``is_open``,
+    usable bytes are one block, whatever is reserved between. It ends with a whole unit of
+    alignment: what lies last needs no bytes behind it.
     """
     space = AddressSpace(
         blocks=table(len(machine.memories) * blocks, "start", "holder", "free_from"),
@@ -182,10 +178,7 @@ def free_by(state: ScheduleState, memory: int, size: int) -> int:
 def gathered(state: ScheduleState, memory: int, size: int, limit: int) -> int:
     """Make one block of so many bytes that are free by ``limit``, those that are free last.
 
-    Returns
-    -------
-    int
-        Its address; -1 if there are not so many, or the row is full.
+    Returns its address; -1 if there are not so many, or the row is full.
     """
     space = space_in(state.space)
     if space.length[memory] + 3 > space.most:
@@ -387,10 +380,7 @@ def take(
 ) -> tuple[int, int, int]:
     """Give free bytes to a new residency; return it, from when they are free, and why it stopped.
 
-    Parameters
-    ----------
-    task
-        The task by which it is pinned, or -1.
+    It is pinned by the ``task``, or by none if that is -1.
     """
     new = new_residency(state, slice_, memory, size)
     if new == NONE:

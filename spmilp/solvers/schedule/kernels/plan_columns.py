@@ -42,20 +42,12 @@ def least_free_numbers(intervals: Iterable[tuple[int, Cycles, Cycles]]) -> list[
 class PlanColumns(NamedTuple):
     """What a plan decides. Activities are the tasks, then the transfers; -1 stands for none.
 
-    Attributes
-    ----------
-    core, scratch
-        Of each task, with the residency of its scratch bytes.
-    start, end
-        Of each activity.
-    sent
-        Of each transfer, when its last byte has left the source.
-    reads, fills
-        The residencies that each activity reads, and fills; for a task, its scratch comes last.
-    moved, engine, routes
-        Of each transfer its slice, its engine, and the links of its route.
-    slice, memory, offset, bytes, first, last
-        Of each residency, with its start and its end; there is no slice in scratch.
+    Of each task there are its ``core`` and ``scratch``, the residency of its scratch bytes; of each
+    activity ``start`` and ``end``, and the residencies that it ``reads`` and ``fills``, for a task
+    its scratch last. Of each transfer there are ``sent``, when its last byte has left the source,
+    its slice (``moved``), its ``engine``, and the links of its route (``routes``); of each
+    residency ``slice`` (none in scratch), ``memory``, ``offset`` and ``bytes``, and its start and
+    end, ``first`` and ``last``.
     """
 
     core: Ints
@@ -203,12 +195,8 @@ def lists_in(rows: Rows) -> Iterator[tuple[int, ...]]:
 class BufferColumns(NamedTuple):
     """What is fixed of buffers; -1 stands for none, and at the end of each column for no buffer.
 
-    Attributes
-    ----------
-    starts_in, ends_in, tensor
-        Of each buffer the memory that it starts in and ends in, and the tensor of its place.
-    of_slices
-        Of each slice its buffer.
+    Of each buffer there are the memory that it ``starts_in`` and ``ends_in``, and the ``tensor`` of
+    its place; ``of_slices`` has the buffer of each slice.
     """
 
     starts_in: Ints

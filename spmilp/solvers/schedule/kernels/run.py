@@ -15,19 +15,10 @@ from spmilp.machine.controllers import CONTROLLERS, defects_of
 from spmilp.machine.machine import Machine, MemoryKind
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem, Slice, Task
-from spmilp.problem.strides import (
-    layout_at_place,
-    layout_in_slice,
-    packed_layout,
-    strided_copy,
-)
+from spmilp.problem.strides import layout_at_place, layout_in_slice, packed_layout, strided_copy
 from spmilp.processes import interruptibly
 from spmilp.solvers.common.fit import least_bytes, parts_of
-from spmilp.solvers.schedule.kernels.addresses import (
-    are_packed,
-    machines_for_spills,
-    packed,
-)
+from spmilp.solvers.schedule.kernels.addresses import are_packed, machines_for_spills, packed
 from spmilp.solvers.schedule.kernels.extract import columns_of
 from spmilp.solvers.schedule.kernels.generate import generate_schedule
 from spmilp.solvers.schedule.kernels.memories import new_address_space
@@ -103,24 +94,10 @@ def _given_up_after(seconds: float | None, state: ScheduleState) -> Iterator[Non
 class Runner:
     """Runs the scheduler on one problem as often as asked, by any number of threads.
 
-    Parameters
-    ----------
-    problem
-        What to schedule.
-    multicasts
-        Whether transfers may fill several memories, where engines can and the makespan counts.
-
-    Attributes
-    ----------
-    can_multicast
-        Whether they do, unless a run is told otherwise.
-    growth
-        By which tables are larger than at first: it doubles where they were too small.
-
-    Raises
-    ------
-    SpmilpError
-        From ``run``, if more than one memory lies between a core's memory and DRAM.
+    With ``multicasts`` transfers may fill several memories, where engines can and the makespan
+    counts; they do (``can_multicast``), unless a run is told otherwise. Tables are ``growth`` times
+    as large as at first: it doubles where they were too small. ``run`` raises a ``SpmilpError`` if
+    more than one memory lies between a core's memory and DRAM.
     """
 
     def __init__(self, problem: Problem, *, multicasts: bool = True) -> None:
@@ -151,21 +128,12 @@ class Runner:
     ) -> tuple[Stop, ScheduleState]:
         """Schedule the tasks; return why the scheduler stopped, and its tables.
 
-        Parameters
-        ----------
-        order
-            Every task once, each after all that it follows.
-        cores
-            For each task its core, or -1 to let the scheduler choose.
-        latest
-            Stop with ``TOO_LATE`` when the makespan is sure to exceed this.
-        multicasts
-            Whether transfers may fill several memories, where ``can_multicast``.
-        seconds
-            Stop with ``TOO_LATE`` after so many seconds; ``None`` for no limit.
-        is_open
-            Whether addresses stay open. All bytes fit at all times then, and offsets are yet to be
-            found. Only where they :func:`can_be_open`.
+        ``order`` has every task once, each after all that it follows; ``cores`` the core of each
+        task, or -1 to let the scheduler choose. It stops with ``TOO_LATE`` when the makespan is
+        sure to exceed ``latest``, or after so many ``seconds``; ``None`` for no limit. With
+        ``multicasts`` transfers may fill several memories, where ``can_multicast``. If it
+        ``is_open``, addresses stay open: all bytes fit at all times then, and offsets are yet to be
+        found. Only where they :func:`can_be_open`.
         """
         room, beside_tensors = machines_for_spills(self.problem)
         while True:
@@ -191,12 +159,8 @@ class Runner:
         """Return what a run with open addresses has decided, with addresses outside DRAM.
 
         All bytes fit at all times, and nearly always they can be packed. Where no addresses are
-        found, tasks are scheduled anew in the same order on the same cores, with addresses.
-
-        Raises
-        ------
-        DoesNotFitError
-            If there is no room for some task then.
+        found, tasks are scheduled anew in the same order on the same cores, with addresses. Raises
+        a ``DoesNotFitError`` if there is no room for some task then.
         """
         found = packed(self.problem, columns)
         if found is not None:

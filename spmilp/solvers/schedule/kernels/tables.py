@@ -354,11 +354,8 @@ def _shapes_and_offsets(
 ) -> tuple[Ints, Ints]:
     """Return the shapes of copies out of larger boxes, and the bytes before each copy in these.
 
-    Parameters
-    ----------
-    copies
-        Of each the extents of the box that is copied, those of the larger one, the bytes of an
-        element, and where it begins. Boxes of one shape are looked at once.
+    ``copies`` has of each the extents of the box that is copied, those of the larger one, the bytes
+    of an element, and where it begins. Boxes of one shape are looked at once.
     """
     known: dict[tuple[Extents, Extents, Bytes], tuple[int, Extents]] = {}
     shapes, strides, starts = [], [], []

@@ -60,17 +60,10 @@ else:
 def can_copy(engine: Any, size: int, shape: int, offset: int) -> bool:
     """Say whether an engine can make a copy.
 
-    This is the one place where that is decided for all that works on these tables.
-
-    Parameters
-    ----------
-    engine
-        Its row of the table of resources.
-    size
-        Bytes of the slice.
-    shape, offset
-        Of the slice, as it is copied: packed at both ends (``packed``, 0), out of its parent's
-        residency (``from_parent``), or to or from its place in DRAM (``at_place``).
+    This is the one place where that is decided for all that works on these tables. Of an ``engine``
+    it has the row in the table of resources, of the slice its bytes and, as it is copied, ``shape``
+    and ``offset``: packed at both ends (``packed``, 0), out of its parent's residency
+    (``from_parent``), or to or from its place in DRAM (``at_place``).
     """
     if size > engine.longest or shape & engine.shapes > engine.dimensions:
         return False
@@ -114,16 +107,9 @@ def earliest_transfer(
 ) -> tuple[int, int, int]:
     """Return option, start and end of the transfer that ends first.
 
-    If none ends in time, or no engine can make it, the option is -1, and ``before`` is the end.
-
-    Parameters
-    ----------
-    source
-        The residency that it is copied from.
-    ready
-        Cycle before which it cannot start.
-    before
-        Cycle before which it has to end to be of use.
+    If none ends in time, or no engine can make it, the option is -1, and ``before`` is the end. It
+    is copied from the residency ``source`` from the cycle ``ready`` on, and has to end before the
+    cycle ``before`` to be of use.
     """
     residency = residency_at(state.residencies, source)
     pair = _pair(state, residency.memory, memory)
@@ -272,12 +258,8 @@ def store(state: ScheduleState, held: int, dram: int) -> int:
 def copy_to(state: ScheduleState, held: int, memory: int, before: int) -> tuple[int, int]:
     """Copy a residency to another memory as soon as it is valid; return the copy, and why not.
 
-    In a shared memory the bytes must be free by then; only those of a DRAM are waited for.
-
-    Parameters
-    ----------
-    before
-        Cycle before which it must have been copied, if the bytes are free.
+    In a shared memory the bytes must be free by then; only those of a DRAM are waited for. If the
+    bytes are free, it must have been copied before the cycle ``before``.
     """
     slice_, ready = state.residencies[held].slice, state.residencies[held].valid
     size = state.slices[slice_].bytes
@@ -388,10 +370,7 @@ def transfer_to_all(
 ) -> int:
     """Write a transfer down that fills residencies for other readers, too, where that is possible.
 
-    Parameters
-    ----------
-    option, start, end
-        Of the transfer to ``destination`` alone.
+    Option, start and end are those of the transfer to ``destination`` alone.
     """
     if state.reach > 0:
         there, here = state.residencies[source].memory, state.residencies[destination].memory

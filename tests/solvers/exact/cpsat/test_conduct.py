@@ -14,13 +14,16 @@ from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.exact.cpsat.solver import CpSatOptions, CpSatSolver
 from spmilp.solvers.exact.milp.solver import MilpSolver
+from tests.oracle.small import machine
+from tests.oracle.test_by_hand import spilling
 from tests.solvers.chains import chain, star
 from tests.solvers.tiny_problems import tiny_problem
 
+SOLVERS: list[Solver] = [CpSatSolver(), MilpSolver()]
 JOB_SHOPS = Path(__file__).resolve().parents[5] / "shared" / "data" / "fjsp"
 
 
-@pytest.mark.parametrize("solver", [CpSatSolver(), MilpSolver()], ids=lambda one: one.name)
+@pytest.mark.parametrize("solver", SOLVERS, ids=lambda one: one.name)
 @pytest.mark.parametrize(
     ("channels", "pipelined", "loads"),
     [(1, False, 38 + 38), (1, True, 36 + 38), (2, False, 4 + 32 + 32 + 2)],
@@ -37,8 +40,13 @@ def test_one_task_takes_its_loads_its_cycles_and_its_store(
     # The map and the weights come over one link, 256 B at 8 B a cycle each, after 4 cycles to set
     # up and with a latency of 2. The task takes 50, the store of its result 38.
     assert (result.status, result.bound) == (SolveStatus.OPTIMAL, loads + 50 + 38)
-    assert result.plan is not None
     assert not check(problem, result.plan)
+
+
+@pytest.mark.parametrize(("pipelined", "cycles"), [(False, 43), (True, 41)])
+def test_bytes_are_free_once_all_is_sent(pipelined: bool, cycles: int) -> None:
+    slow = replace(spilling(32, Quantity.MAKESPAN), machine=machine(32, pipelined=pipelined))
+    assert [s.solve(slow, SolveOptions()).bound for s in SOLVERS] == [cycles] * 2
 
 
 def test_a_limit_without_a_plan_is_neither_infeasible_nor_an_error() -> None:
@@ -55,7 +63,6 @@ def test_a_problem_too_large_for_the_model_is_only_repacked_and_says_so() -> Non
     problem = chain(star(2, 1536), 2, 3)
     result = CpSatSolver(CpSatOptions(literals=20)).solve(problem, SolveOptions())
 
-    assert result.plan is not None
     assert not check(problem, result.plan)
     assert any("literals > 20" in value for _, value in result.plan.options)
 
@@ -94,6 +101,5 @@ def test_a_problem_with_too_many_transfers_to_choose_from_keeps_its_plan() -> No
     context = SearchContext(problem, SolveOptions(time_limit=0.01, pace=Pace(lambda: 0.0)))
     result = CpSatSolver().search(context)
 
-    assert result.plan is not None
     assert check(problem, result.plan) == ()
     assert any("transfers to choose from" in value for _, value in result.plan.options)

@@ -24,7 +24,7 @@ from tests.oracle.solver import BruteForce, proven
 from tests.solvers.chains import chain, star
 from tests.solvers.tiny_problems import tiny_problem
 
-SEARCHED = (3, 104, 112, 26, 138, 7, 78)
+SEARCHED = (3, 104, 112, 26, 138, 7, 113)
 """Problems whose list schedule is not known to be optimal by a simple bound."""
 
 SLOW = tiny_problem(80)
@@ -56,7 +56,6 @@ def test_quantities_are_those_of_the_brute_force(number: int) -> None:
 
     result = MilpSolver().solve(problem, SolveOptions())
 
-    assert result.plan is not None
     assert check(problem, result.plan) == ()
     assert result.status is SolveStatus.OPTIMAL
     assert proven(problem, result.plan) == proven(problem, oracle.plan)
@@ -105,7 +104,6 @@ def test_the_published_optimum_of_a_job_shop_is_proven(name: str, backend: str) 
 
     result = MilpSolver(MilpOptions(backend=backend)).solve(problem, SolveOptions())
 
-    assert result.plan is not None
     assert check(problem, result.plan) == ()
     assert result.status is SolveStatus.OPTIMAL
     assert (result.plan.claim.makespan, result.bound) == (optima[name], optima[name])
@@ -127,7 +125,6 @@ def test_at_the_time_limit_there_is_a_checked_plan_and_a_bound_below_it() -> Non
     result = MilpSolver().solve(SLOW, SolveOptions(time_limit=2.0))
 
     assert monotonic() - began < 8.0
-    assert result.plan is not None
     assert check(SLOW, result.plan) == ()
     assert result.status is SolveStatus.FEASIBLE
     assert best_bound(SLOW).value <= result.bound < result.plan.claim.makespan
@@ -140,7 +137,6 @@ def test_rows_are_written_under_the_clock(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(Clock, "go_on", stop)
     result = MilpSolver().solve(SLOW, SolveOptions())
 
-    assert result.plan is not None
     assert (result.status, check(SLOW, result.plan)) == (SolveStatus.FEASIBLE, ())
 
 
@@ -170,13 +166,11 @@ def test_a_solver_that_pulp_does_not_know_is_refused_with_those_that_it_knows() 
 def test_a_hint_that_claims_too_much_does_not_keep_it_from_the_optimum() -> None:
     problem = tiny_problem(16)
     best = MilpSolver().solve(problem, SolveOptions()).plan
-    assert best is not None
     broken = replace(best, claim=replace(best.claim, makespan=1))
 
     result = MilpSolver().solve(problem, SolveOptions(), hint=broken)
 
     assert result.status is SolveStatus.OPTIMAL
-    assert result.plan is not None
     assert result.plan.claim.makespan == result.bound == best.claim.makespan
 
 
@@ -197,7 +191,7 @@ print(highs.getObjectiveValue())
 
 
 @pytest.mark.parametrize("suffix", [".mps", ".lp"])
-@pytest.mark.parametrize("number", some_in_full((112, 109, 78, 3), 1))
+@pytest.mark.parametrize("number", some_in_full((112, 109, 113, 3), 1))
 @pytest.mark.full
 def test_read_back_the_model_has_the_optimum_of_the_problem(
     tmp_path: Path, number: int, suffix: str
