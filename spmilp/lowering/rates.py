@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain
-from math import isfinite
+from math import inf
 from typing import NamedTuple
 
 from spmilp.cached import cached
@@ -22,18 +22,19 @@ NO_LIMIT: Bytes = 1 << 62
 class MachineRates:
     """Capacities and rates of a machine, as floats: for estimates, not for plans.
 
-    A transfer holds its links at its full rate also during set-up and latency. Estimates therefore
-    add ``dram_setup`` or ``core_setup`` bytes to each transfer.
-
     Parameters
     ----------
     dram_out, dram_in
         Bytes per cycle that all DRAMs together can send, and take; infinite without links.
     inbound, outbound
-        Bytes per cycle that a core's memory can take, and give: the least over these memories.
-    dram_setup, core_setup
-        Bytes that could move during the set-up and latency of a transfer from DRAM, and of one
-        from another core's memory.
+        Bytes per cycle over the links into a core's memory, and out of it: the least over these
+        memories.
+    channels, each
+        Transfers at one time into a core's memory, where these are slowest, and bytes per cycle of
+        each.
+    from_dram, from_core
+        Cycles that a transfer from DRAM, or from another core's memory, holds a channel besides
+        those for its bytes.
     start
         Cycles of set-up and latency of a transfer from DRAM.
     on_chip
@@ -51,15 +52,17 @@ class MachineRates:
     aggregate
         Usable bytes of all memories in which cores work.
     staging
-        Usable bytes of the shared memories in which data stops between DRAM and the cores' memories.
+        Usable bytes of the shared memories in which data stops between DRAM and these.
     """
 
     dram_out: float
     dram_in: float
     inbound: float
     outbound: float
-    dram_setup: float
-    core_setup: float
+    channels: float
+    each: float
+    from_dram: float
+    from_core: float
     start: float
     on_chip: float
     homes: tuple[MemoryIdx, ...]
@@ -90,21 +93,23 @@ def machine_rates(machine: Machine) -> MachineRates:
     routes = routes_of(machine)
     homes = tuple(dict.fromkeys(core.memory for core in machine.cores))
     sharers = {home: sum(core.memory == home for core in machine.cores) for home in homes}
-    inbound = {home: _inbound(machine, home, homes) for home in homes}
-    slowest = min(homes, key=lambda home: inbound[home].rate)
-    dma = inbound[slowest]
-    outbound = min(_port(machine, home, outgoing=True) for home in homes)
-    from_drams = (routes.between(dram.index, slowest) for dram in machine.drams)
-    start = dma.setup + max((route.latency for route in from_drams if route is not None), default=0)
+    dma = min((_inbound(machine, home, homes) for home in homes), key=lambda one: one.rate)
+    inbound, outbound = (
+        min(_port(machine, home, outgoing=way) for home in homes) for way in (False, True)
+    )
+    from_drams = (routes.between(dram.index, dma.into) for dram in machine.drams)
+    far = max((route.latency for route in from_drams if route is not None), default=0)
     on_chip, latency = _exchange(machine, routes, homes)
     return MachineRates(
         dram_out=dram_rate(machine, outgoing=True),
         dram_in=dram_rate(machine, outgoing=False),
-        inbound=dma.rate,
+        inbound=inbound,
         outbound=outbound,
-        dram_setup=_finite(dma.each * start),
-        core_setup=_finite(dma.each * (dma.setup + latency)),
-        start=start,
+        channels=dma.channels,
+        each=dma.each,
+        from_dram=dma.setup + (0 if dma.pipelined else far),
+        from_core=dma.setup + (0 if dma.pipelined else latency),
+        start=dma.setup + far,
         on_chip=on_chip,
         homes=tuple(core.memory for core in machine.cores),
         capacity=tuple(usable_bytes(machine, core) for core in machine.cores),
@@ -136,7 +141,7 @@ def dram_rate(machine: Machine, *, outgoing: bool) -> float:
     drams, rates = {memory.name for memory in machine.drams}, _usable_rates(machine)
     ends = (link.source if outgoing else link.target for link in machine.links)
     total = sum((rate for rate, end in zip(rates, ends, strict=True) if end in drams), Fraction(0))
-    return float(total) if total else float("inf")
+    return float(total) if total else inf
 
 
 @cached
@@ -158,7 +163,7 @@ def shared_dram_rate(machine: Machine) -> float:
     """
     outward, inward = (_ports_of_drams(machine, outgoing=outgoing) for outgoing in (True, False))
     if not outward or outward != inward:
-        return float("inf")
+        return inf
     rates = _usable_rates(machine)
     return float(sum((rates[index] for index in outward), start=Fraction(0)))
 
@@ -180,11 +185,18 @@ def _ports_of_drams(machine: Machine, *, outgoing: bool) -> set[LinkIdx]:
 
 
 class _Inbound(NamedTuple):
-    """Transfers into one memory: bytes per cycle of all and of each, set-up cycles."""
+    """Transfers into one memory: how many at one time, and of each bytes per cycle and set-up."""
 
-    rate: float
+    into: MemoryIdx
+    channels: float
     each: float
     setup: Cycles
+    pipelined: bool
+
+    @property
+    def rate(self) -> float:
+        """Bytes per cycle of all."""
+        return self.channels * self.each
 
 
 def _inbound(machine: Machine, home: MemoryIdx, homes: tuple[MemoryIdx, ...]) -> _Inbound:
@@ -198,30 +210,25 @@ def _inbound(machine: Machine, home: MemoryIdx, homes: tuple[MemoryIdx, ...]) ->
         memories = (memory.index for memory in machine.memories if memory.index != into)
         return any(engine.serves(memory, into) for memory in memories)
 
-    rate, each, setup = 0.0, 0.0, 0
+    channels, each, setup, pipelined = 0.0, 0.0, 0, True
     for engine in machine.engines:
         if engine.owner in homes and engine.owner != home:
             continue
         served = [one for one in homes if loads(engine, one)]
         if home in served:
-            share = engine.channels / (1 if engine.owner == home else len(served))
-            rate += float(engine.rate) * share
+            channels += engine.channels / (1 if engine.owner == home else len(served))
             each = max(each, float(engine.rate))
             setup = max(setup, engine.setup)
+            pipelined = pipelined and engine.pipelined
     port = _port(machine, home, outgoing=False)
-    return _Inbound(min(rate or float("inf"), port), min(each or float("inf"), port), setup)
+    return _Inbound(home, channels or inf, min(each or inf, port), setup, pipelined)
 
 
 def _port(machine: Machine, home: MemoryIdx, *, outgoing: bool) -> float:
     """Return the bytes per cycle over all links that leave, or enter, a memory."""
     name = machine.memories[home].name
     ends = ((link.source if outgoing else link.target, link.rate) for link in machine.links)
-    return float(sum(rate for end, rate in ends if end == name)) or float("inf")
-
-
-def _finite(value: float) -> float:
-    """Return a value, 0 for what is infinite or undefined: without links, moving is free."""
-    return value if isfinite(value) else 0.0
+    return float(sum(rate for end, rate in ends if end == name)) or inf
 
 
 def _exchange(

@@ -203,8 +203,7 @@ def initial_grid(
     neighbouring tasks share pieces; or it is one cell, and each task reads its own box in one go.
     Pieces that several tasks need can come from another scratchpad, so that DRAM sends each byte
     once; one cell has the fewest transfers, but DRAM sends the halos again. The grid with the least
-    bytes is taken, where each transfer counts what could move during its set-up and latency; the
-    finest among equal ones.
+    cycles of sending and of setting up is taken; the finest among equal ones.
 
     ``reads`` are, for each group that reads it, the distinct boxes that its tasks read.
     """
@@ -212,10 +211,11 @@ def initial_grid(
     covered = covered_by(all_reads)
 
     def effort(grid: Grid) -> float:
-        """Return the bytes that DRAM sends, and could send instead of setting transfers up."""
+        """Return the cycles for which DRAMs send, and for which channels are held besides."""
         transfers = sum(map(grid.count_overlapping, all_reads))
         sent = grid.boxes() if grid.cells > 1 and rates.pieces_are_shared else all_reads
-        return transfers * rates.dram_setup + sum(map(volume, sent)) * value.item
+        held = transfers * rates.from_dram / (rates.channels * len(set(rates.homes)))
+        return held + sum(map(volume, sent)) * value.item / rates.dram_out
 
     candidates = dict.fromkeys([*(grid_of_reads(boxes, covered) for boxes in reads), covered])
     cut = [storage.cut_to_limits(value, grid) for grid in candidates]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, product
 from math import prod
 
 from spmilp.errors import DoesNotFitError, Shortage, SpmilpError
@@ -118,7 +118,7 @@ class CoarseChoice:
         self._sets, self._counts = sets, sets.counts
         self._network = sets.counts.network
         self._limits, self._wanted = dict(limits), wanted
-        self._shrinkers: dict[tuple[int, bool], TileShrinker] = {}
+        self._shrinkers: dict[int, list[TileShrinker]] = {}
         self._usual: dict[tuple[int, Bytes], list[Tiling]] = {}
         self._with_new_neighbours: set[int] = set()
         self.tilings: Tilings = {}
@@ -156,7 +156,7 @@ class CoarseChoice:
 
     def cost(self, group: Group, tiling: Tiling) -> tuple[float, float]:
         """Return what it costs if a group is tiled so."""
-        here: Mapping[int, Tiling] = {**self.tilings, group.index: tiling}
+        here = dict(self.tilings) | {group.index: tiling}
         reads = float(READS_OF_A_TASK * prod(tiling.counts) * tiling.parts)
         reads += self._counts.of_group(group, here)
         over = self.over(group, here)
@@ -171,7 +171,7 @@ class CoarseChoice:
         most = min(self._wanted, self._limits[group.index])
         return [most >> halving for halving in range(HALVINGS)]
 
-    def over(self, group: Group, tilings: Tilings) -> Bytes:
+    def over(self, group: Group, tilings: Mapping[int, Tiling]) -> Bytes:
         """Return the bytes that the largest task of a group needs beyond its limit."""
         return max(0, self._sets.of_group(group, tilings) - self._limits[group.index])
 
@@ -200,11 +200,12 @@ class CoarseChoice:
     def cut_further(self, group: Group, starts: Iterable[Tiling], limit: Bytes) -> Iterator[Tiling]:
         """Yield what becomes of tilings when they are cut further until their tiles fit."""
         kind, model = self._counts.classes[group.index], self._counts.model(group)
+        if kind not in self._shrinkers:
+            needs = product((False, True), (None, model.packed_bytes))
+            self._shrinkers[kind] = [TileShrinker(model, *one) for one in needs]
         for start in starts:
-            for splits in (False, True):
-                if (kind, splits) not in self._shrinkers:
-                    self._shrinkers[kind, splits] = TileShrinker(model, splits)
-                found = self._shrinkers[kind, splits].until_it_fits(start, limit)
+            for shrinker in self._shrinkers[kind]:
+                found = shrinker.until_it_fits(start, limit)
                 if found is not None:
                     yield found
 
@@ -277,7 +278,7 @@ class CoarseTilings:
         shares = [part / sharers for part in WITHIN_SHARES if sharers > 1]
         self._wanted = iter([int(part * capacity) for part in (*WORKING_SETS, *shares)])
         # In a memory of its own a core has room for more than is wanted.
-        self._least = int(WORKING_SETS[0] * capacity) // sharers
+        self._least = capacity if sharers == 1 else 0
         self._found: list[Tilings] = []
 
     def __iter__(self) -> Iterator[Tilings]:

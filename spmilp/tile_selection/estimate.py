@@ -138,8 +138,8 @@ class Estimator:
         left = 1 - min(0.9, live / rates.aggregate)
         occupancy = footprint.bytes / (left * least_share)
         with_next = footprint.with_next / (left * least_share)
-        into, late, given, from_dram, between = self._input_traffic(profile, sources)
-        to_dram = stored + profile.tiles * rates.dram_setup if stored else 0.0
+        loading, late, given, from_dram, between = self._input_traffic(profile, sources)
+        to_dram = float(stored)
         sharers = max(rates.sharers)
         longer = max(1.0, sharers / max(1, sharers // occupancy))
         if sharers == 1 and occupancy > 1:
@@ -147,10 +147,10 @@ class Estimator:
             moved = (occupancy - 1) * footprint.bytes * len(placement.used)
             from_dram = from_dram + moved
             to_dram += moved
-        loading = into[:, placement.homes] / rates.inbound
+        loading = loading[:, placement.homes]
         if with_next <= 2 * parameters.occupancy:
             tasks = placement.tiles_per_core * profile.parts
-            waiting = late[:, placement.homes] / rates.inbound / tasks
+            waiting = late[:, placement.homes] / tasks
             busy = np.maximum(compute + waiting, loading)
         else:
             busy = np.maximum((compute + loading / sharers) * longer, loading)
@@ -177,11 +177,11 @@ class Estimator:
         Returns
         -------
         tuple
-            Bytes into each memory, and those of them that other groups have just computed; then
-            bytes as in :class:`.Traffic`: most given, from DRAM, between cores.
+            Cycles for which each memory loads, and for which it loads what other groups have just
+            computed; then bytes as in :class:`.Traffic`: most given, from DRAM, between cores.
         """
         wanted = max((len(source.producers) for source in sources.values()), default=1)
-        into, late = np.zeros((2, wanted, max(self._rates.homes) + 1))
+        into, late = np.zeros((2, 2, wanted, max(self._rates.homes) + 1))
         numbers = np.zeros((3, wanted))
         for number in profile.reads:
             source, traffic = sources[number], self._traffic
@@ -196,12 +196,17 @@ class Estimator:
                     if one is not None
                 ]
             if found:
-                brought = np.array([one.into for one in found])
+                brought = np.array([(one.into, one.held) for one in found]).swapaxes(0, 1)
                 into += brought
                 if source.kept:
                     late += brought
-                numbers += np.array([one[1:] for one in found]).T
-        return into, late, numbers[0], numbers[1], numbers[2]
+                numbers += np.array([one[2:] for one in found]).T
+        return self._loading(*into), self._loading(*late), numbers[0], numbers[1], numbers[2]
+
+    def _loading(self, into: Floats, held: Floats) -> Floats:
+        """Return the cycles that bytes take into memories, by the links there and the channels."""
+        rates = self._rates
+        return np.maximum(into / rates.inbound, (into / rates.each + held) / rates.channels)
 
     def _costs_of(self, profile: Profile) -> tuple[Floats, Bytes]:
         """Return the cycles of each used core's tasks, and the least share of a memory.

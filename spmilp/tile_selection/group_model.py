@@ -329,6 +329,10 @@ class GroupModel:
         over = max((sizes.get(name, 0) for name in self._overwritable), default=0)
         return total_of(parts) - min(over, parts[-1][1])
 
+    def packed_bytes(self, tiling: Tiling) -> Bytes:
+        """Return what the largest tile needs if all of its operands lie packed."""
+        return total_of(self.least_parts(tiling))
+
     def least_parts(self, tiling: Tiling) -> Parts:
         """Return the needs of the largest tile if all of its operands lie packed."""
         box = largest_box(self.grid(tiling))

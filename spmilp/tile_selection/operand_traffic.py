@@ -57,12 +57,14 @@ def distinct_rows(rows: Ints) -> tuple[Ints, Ints]:
 
 
 class Traffic(NamedTuple):
-    """Bytes that the cores' memories take in of one operand, set-up of transfers included.
+    """Bytes that the cores' memories take in of one operand.
 
     Parameters
     ----------
     into
         Bytes by memory, without what lies there already.
+    held
+        Cycles by memory for which all its transfers hold channels, besides those for bytes.
     most_given
         The most bytes that one core's memory sends to others. Where a piece is passed on from
         memory to memory, what it could send in that time counts.
@@ -71,6 +73,7 @@ class Traffic(NamedTuple):
     """
 
     into: Floats
+    held: Floats
     most_given: float
     from_dram: float
     between_cores: float
@@ -146,15 +149,13 @@ class OperandTraffic:
             pieces = max(pieces, tiles_overlapped(boxes, grid))
         transfers = pieces * np.where(keeps, loads.kept_boxes, loads.changing_boxes)
         part = loads.part if self._is_shared else 1.0
-        dram_setup = self._rates.dram_setup * part
-        core_setup = self._rates.core_setup * (1 - part)
-        all_bytes, all_transfers = float(into.sum()), float(transfers.sum())
-        from_others = all_bytes * (1 - part) + all_transfers * core_setup
+        all_bytes = float(into.sum())
         return Traffic(
-            into=into + transfers * (dram_setup + core_setup),
-            most_given=from_others / len(profile.placement.givers),
-            from_dram=all_bytes * part + all_transfers * dram_setup,
-            between_cores=from_others,
+            into=into,
+            held=transfers * (self._rates.from_dram * part + self._rates.from_core * (1 - part)),
+            most_given=all_bytes * (1 - part) / len(profile.placement.givers),
+            from_dram=all_bytes * part,
+            between_cores=all_bytes * (1 - part),
         )
 
     def _loads(self, profile: Profile, number: int) -> _Loads:
@@ -201,13 +202,13 @@ class OperandTraffic:
             taken = np.minimum(taken, producer.volumes[None, :])
         remote = np.where(takers[:, None] == givers[None, :], 0, taken) * profile.items[number]
         shared = self._is_shared
-        setup = self._rates.core_setup if shared else self._rates.dram_setup
-        remote += (remote > 0) * transfers * setup
-        into = np.zeros(self._memories)
+        into, held = np.zeros((2, self._memories))
         into[takers] = remote.sum(axis=1)
+        held[takers] = (transfers * (remote > 0)).sum(axis=1)
         total = float(remote.sum()) * scale
         return Traffic(
             into=into,
+            held=held * (self._rates.from_core if shared else self._rates.from_dram),
             most_given=float(self._by_memory(givers, remote.sum(axis=0)).max()) * scale,
             from_dram=0.0 if shared else total,
             between_cores=total if shared else 0.0,

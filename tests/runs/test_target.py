@@ -35,7 +35,7 @@ def sought(
 def test_the_smallest_scratchpad_is_found_with_fewer_rows_than_values(
     files: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    machine = spmilp.load_machine(files[1]).replace(spm="5KiB")
+    machine = spmilp.load_machine(files[1]).replace(spm="8KiB")
     most = spmilp.solve(files[0], machine, solver="list").makespan
     frame, said = sought(files, tmp_path, f"makespan={most}", "2k:16k:1k")
 
