@@ -300,7 +300,7 @@ BROKEN: dict[str, Plan | tuple[Plan, Problem]] = {
         residencies={13: {"end": 100}, 12: {"end": 109}}
     ),
     "the destination is of the slice": kept(6, slice=X0_LEFT),
-    "the destination exists until the transfer ends": kept(22, end=60),
+    "the destination exists until the transfer ends": kept(22, end=67),
     "two destinations lie in different memories": kept(2, memory=SPM1, offset=320),
     "an engine moves data only where it reaches": moved(
         12, engine=L2_DMA, channel=1, sent=82, end=84

@@ -46,7 +46,7 @@ def test_a_format_that_was_asked_for_and_cannot_take_the_plan_is_said(
 ) -> None:
     ended = run("export", plan_of_few_events, "-f", "csv,commands", "-o", "out")
     assert ended.code == ExitCode.EXPORT_IMPOSSIBLE
-    assert "the plan needs 15 events" in ended.err
+    assert "the plan needs 16 events" in ended.err
 
 
 def test_what_the_tables_take_is_printed(run: Run, tmp_path: Path) -> None:

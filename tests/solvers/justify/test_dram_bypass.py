@@ -73,5 +73,5 @@ def test_other_activities_keep_their_times_and_what_is_packed_is_valid() -> None
         packings += is_packed_and_valid(work, found)
         return after < before
 
-    assert on_random_problems(claim, 40, st.one_of(problems(), TIGHT_CHAINS)) >= 15
+    assert on_random_problems(claim, 40, st.one_of(problems(), TIGHT_CHAINS)) >= 12
     assert packings >= 25
