@@ -149,8 +149,7 @@ def features_of(work: Work, rule: Cycles) -> list[float]:
 class FamilyModel(NamedTuple):
     """The model of one family: the natural logarithm of ``cycles / rule`` by regression trees.
 
-    ``least`` and ``most`` of each feature are those among the measurements; outside there is no
-    answer.
+    ``least`` and ``most`` of each feature are those among the measurements; outside is no answer.
     """
 
     regressor: Any

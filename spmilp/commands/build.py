@@ -45,10 +45,7 @@ class _Semaphore(NamedTuple):
 
 
 def with_semaphores(
-    machine: Machine,
-    activities: Activities,
-    before: Sequence[Sequence[Activity]],
-    maximum: int | None,
+    machine: Machine, activities: Activities, before: Sequence[Sequence[Activity]], most: int | None
 ) -> CommandLists:
     """Return lists in which every wait takes one signal that was sent for it alone.
 
@@ -58,7 +55,7 @@ def with_semaphores(
     one. This is a heuristic: fewer semaphores may suffice.
 
     ``before`` has for each activity those that it waits for, as few as possible. A semaphore may
-    hold ``maximum`` signals unanswered; ``None`` without limit.
+    hold ``most`` signals unanswered; ``None`` without limit.
     """
     after: list[list[Activity]] = [[] for _ in activities.order]
     for later in activities.order:
@@ -78,7 +75,7 @@ def with_semaphores(
         for unanswered, (signaller, waiter) in enumerate(reversed(semaphore.pairs)):
             if clocks.covers(clock, waiter):
                 return True
-            if list_of[signaller] != list_of[earlier] or unanswered + 1 == maximum:
+            if list_of[signaller] != list_of[earlier] or unanswered + 1 == most:
                 return False
         return True
 
@@ -102,22 +99,19 @@ def with_semaphores(
 
 
 def with_counters(
-    machine: Machine,
-    activities: Activities,
-    before: Sequence[Sequence[Activity]],
-    maximum: int | None,
+    machine: Machine, activities: Activities, before: Sequence[Sequence[Activity]], most: int | None
 ) -> CommandLists:
     """Return lists in which each list counts, in events of its own, what others wait for.
 
     An activity that nobody waits for sends no signal. A list goes on to a new event when one is
-    full, having counted to ``maximum``. ``before`` has for each activity those that it waits for.
+    full, having counted to ``most``. ``before`` has for each activity those that it waits for.
     """
     awaited = {earlier for mine in before for earlier in mine}
     reached: dict[Activity, Wait] = {}
     events = 0
     for mine in activities.lists:
         signalled = [activity for activity in mine if activity in awaited]
-        full = maximum or max(1, len(signalled))
+        full = most or max(1, len(signalled))
         for number, activity in enumerate(signalled):
             reached[activity] = Wait(events + number // full, 1 + number % full)
         events += -(-len(signalled) // full)

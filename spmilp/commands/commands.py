@@ -87,9 +87,8 @@ class ChannelCommands:
 class CommandLists:
     """A plan without times.
 
-    There is one list for each core of the machine, in order, and one for each channel, in the order
-    of engines and then of channels; those are empty where nothing is to do. Events are numbered
-    from 0.
+    There is one list for each core of the machine, in order, and one for each channel, by engine
+    and then by channel; those are empty where nothing is to do. Events are numbered from 0.
     """
 
     cores: tuple[CoreCommands, ...]

@@ -39,8 +39,7 @@ NCHWC = "com.microsoft.nchwc"
 def convert(model: ir.Model) -> UnfusedNetwork:
     """Return the operators and tensors of a cleaned-up model.
 
-    Raises an ``UnsupportedOperatorError`` if there are nodes that cannot be lowered; it lists all
-    of them.
+    Raises an ``UnsupportedOperatorError`` that lists all nodes that cannot be lowered, if any.
     """
     passes.AddDefaultAttributesPass()(model)
     conversion = _Conversion(model)
@@ -480,8 +479,7 @@ def normalise(node: Node) -> tuple[Operator, ...]:
     for position, value in enumerate(node.outputs):
         if position > 0 and is_used(value):
             raise ValueError(f"its output {position} is used; only the first is supported")
-    changes = RULES[node.kind](node) if node.kind in RULES else {}
-    merged = {**node.attributes, **changes}
+    merged = {**node.attributes, **(RULES[node.kind](node) if node.kind in RULES else {})}
     attributes = {name: value for name, value in merged.items() if value is not None}
     quantisation = None
     alone = node.kind in ONE_INPUT or (node.kind == "Gather" and "indices" in attributes)

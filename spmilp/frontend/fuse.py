@@ -76,15 +76,10 @@ def _dominators(readers: list[tuple[int, ...] | None]) -> tuple[int | None, ...]
 class _Fuser:
     """Grows groups of the operators that compute; their positions in ``operators`` stand for them.
 
-    A result is read directly or through views that only add or drop axes of length 1.
-
-    Attributes
-    ----------
-    readers
-        For each operator, those that read its result; ``None`` when it must be in memory because it
-        is an output or because another view shows it.
-    dominator
-        For each, the first operator that all paths from its result go through; ``None`` if none.
+    A result is read directly or through views that only add or drop axes of length 1. For each
+    operator, ``readers`` are those that read its result, ``None`` when it must be in memory because
+    it is an output or because another view shows it; ``dominator`` is the first operator that all
+    paths from its result go through, ``None`` if none.
     """
 
     def __init__(
@@ -120,8 +115,7 @@ class _Fuser:
         """Fuse as long as no element is computed more than once, except in halos of tiles.
 
         By TVM's classes alone: element-wise operators join the complex one before them, injective
-        ones each other, even where elements are computed more than once, and the reduction behind
-        them.
+        ones each other, even if elements are computed again, and the reduction behind them.
         """
         positions = range(len(self._classes))
         anchors = {Fusion.COMPLEX} if by_classes else ANCHORS

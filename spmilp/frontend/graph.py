@@ -66,15 +66,10 @@ class Tensor:
 class Scale:
     """Affine quantisation, ``real = scale * (integer - zero_point)``.
 
-    Parameters
-    ----------
-    scale, zero_point
-        One value for the tensor, or one for each position along ``axis``.
-    dtype
-        The integer type.
-    rounds_with_zero
-        Whether results are rounded after the zero point has been added (onnxruntime's QLinearAdd,
-        QLinearMul, QLinearAveragePool), so that a half goes to the even integer; else before.
+    ``scale`` and ``zero_point`` have one value for the tensor, or one for each position along
+    ``axis``; ``dtype`` is the integer type. If it ``rounds_with_zero``, results are rounded after
+    the zero point has been added (onnxruntime's QLinearAdd, QLinearMul, QLinearAveragePool), so
+    that a half goes to the even integer; else before.
     """
 
     scale: NDArray[np.float32]
@@ -90,16 +85,9 @@ class Quantisation:
 
     Convolutions and matrix products add products of (integer - zero point) exactly in int32, add
     the int32 bias, multiply by ``input scale * weight scale / output scale`` and round half to
-    even. Every other operator works on the reals in float32 and rounds its result.
-
-    Parameters
-    ----------
-    inputs
-        For each input of the operator; ``None`` for an input that is not quantised (or absent).
-    output
-        Of the operator's output.
-    low, high
-        Limits of the real result before it is rounded (a fused Relu or Clip); ``None`` for none.
+    even. Every other operator works on the reals in float32 and rounds its result. ``inputs`` has
+    ``None`` for an input of the operator that is not quantised (or absent). ``low`` and ``high``
+    are limits of the real result before it is rounded (a fused Relu or Clip); ``None`` for none.
     """
 
     inputs: tuple[Scale | None, ...]
@@ -109,10 +97,7 @@ class Quantisation:
 
 
 class Attributed:
-    """Typed access to attributes.
-
-    Every method raises a ``ValueError`` if the attribute is missing or of another type.
-    """
+    """Typed access to attributes; a ``ValueError`` where one is missing or of another type."""
 
     __slots__ = ()
     kind: str
@@ -166,17 +151,11 @@ class Attributed:
 class Operator(Attributed):
     """A node of the graph; it has one output.
 
-    Parameters
-    ----------
-    kind
-        ONNX operator type. Nodes with several outputs (Split, LSTM) have been replaced by nodes
-        with one.
-    inputs
-        Names of tensors; ``""`` for an optional input that is left out.
-    attributes
-        Normalised by the operator's family: explicit pads, axes not negative, every default
-        present. Integer tensors that only say *how* (axes, sizes, starts, pads) are attributes, not
-        inputs.
+    Its ``kind`` is the ONNX operator type; nodes with several outputs (Split, LSTM) have been
+    replaced by nodes with one. ``inputs`` are names of tensors, ``""`` for an optional input that
+    is left out. The operator's family has normalised the ``attributes``: explicit pads, axes not
+    negative, every default present. Integer tensors that only say *how* (axes, sizes, starts, pads)
+    are attributes, not inputs.
     """
 
     name: str
@@ -194,15 +173,10 @@ class Group:
     Views (Reshape, Slice, ...) have no tasks of their own: each consumer's group begins with the
     views of what it reads, so that a group reads only tensors that lie in memory.
 
-    Parameters
-    ----------
-    operators
-        In topological order; the last one gives ``output``.
-    anchor
-        Position in ``operators`` of the one that carries the work (the convolution, the matrix
-        product, the reduction); where the group is tiled over a reduction, it is the anchor's.
-    inputs
-        Tensors in memory that it reads: network inputs, constants, outputs of other groups.
+    ``operators`` are in topological order; the last one gives ``output``. ``anchor`` is the
+    position of the one that carries the work (the convolution, the matrix product, the reduction);
+    where the group is tiled over a reduction, it is the anchor's. ``inputs`` are the tensors in
+    memory that it reads: network inputs, constants, outputs of other groups.
     """
 
     index: int

@@ -5,14 +5,14 @@ from dataclasses import replace
 
 from spmilp.frontend.graph import Group, Network, Operator
 from spmilp.frontend.operators.boxes import cover
-from spmilp.frontend.operators.geometry import Fusion, Work
+from spmilp.frontend.operators.geometry import Fusion, Part, Work
 from spmilp.frontend.operators.moves import covering_box
 from spmilp.frontend.operators.registry import core_operator, family_of, geometries
 from spmilp.units import Box
 
 
 def group_regions(
-    network: Network, group: Group, box: Box, reduction: tuple[int, int] | None = None
+    network: Network, group: Group, box: Box, reduction: Part = None
 ) -> dict[str, Box]:
     """Return the box of every tensor that a group touches to compute ``box`` of its output.
 
@@ -27,8 +27,7 @@ def group_regions(
         needed = regions.get(operator.output)
         if needed is None:
             continue
-        part = reduction if position == group.anchor else None
-        reads = known[operator].reads(needed, part)
+        reads = known[operator].reads(needed, reduction if position == group.anchor else None)
         for name, read in zip(operator.inputs, reads, strict=True):
             if name and read is not None:
                 regions[name] = cover(regions[name], read) if name in regions else read
@@ -51,18 +50,13 @@ def box_of_anchor(network: Network, group: Group, box: Box) -> Box:
     return covering_box(network.tensors[anchor].shape, network.tensors[group.output].shape, box)
 
 
-def group_work(
-    network: Network, group: Group, box: Box, reduction: tuple[int, int] | None = None
-) -> Work:
+def group_work(network: Network, group: Group, box: Box, reduction: Part = None) -> Work:
     """Return the work of a group for ``box`` of its output: the anchor's MACs, all vector work."""
     return work_of_regions(network, group, group_regions(network, group, box, reduction), reduction)
 
 
 def work_of_regions(
-    network: Network,
-    group: Group,
-    regions: Mapping[str, Box],
-    reduction: tuple[int, int] | None = None,
+    network: Network, group: Group, regions: Mapping[str, Box], reduction: Part = None
 ) -> Work:
     """Return the work of a group for the boxes that :func:`group_regions` has found."""
     vector, anchor = 0, Work()

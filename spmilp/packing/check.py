@@ -74,8 +74,7 @@ def _pairs_that_may_meet(
     start = np.array([items[i].lifetimes[0][0] for i in order], dtype=np.int64)
     end = np.array([items[i].lifetimes[-1][1] for i in order], dtype=np.int64)
     # Offsets may be anything. Cut off far outside all valid ones, those that meet still do.
-    within = [min(max(offsets[i], -LARGEST), 2 * LARGEST) for i in order]
-    low = np.array(within, dtype=np.int64)
+    low = np.array([min(max(offsets[i], -LARGEST), 2 * LARGEST) for i in order], dtype=np.int64)
     high = low + np.array([items[i].size for i in order], dtype=np.int64)
     begun = np.searchsorted(start, end, side="left")
     for k, i in enumerate(order):

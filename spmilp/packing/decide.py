@@ -28,22 +28,13 @@ ORDERS = (
 
 
 def solve_by_cp_sat(
-    question: Question,
-    *,
-    deterministic_time: float,
-    seconds: float | None,
-    seed: int,
+    question: Question, *, deterministic_time: float, seconds: float | None, seed: int
 ) -> tuple[Outcome, Ints | None]:
     """Return the outcome and offsets in units, both as the search does.
 
     One ``no_overlap`` stands for the items, and the obstacles, of each section.
-
-    Parameters
-    ----------
-    deterministic_time
-        OR-Tools' limit that does not depend on the machine's speed; about seconds.
-    seconds
-        Wall seconds; ``None`` for no limit.
+    ``deterministic_time`` is OR-Tools' limit that does not depend on the machine's speed, about
+    seconds; ``seconds`` are on the wall, ``None`` for no limit.
     """
     # Importing OR-Tools takes longer than most packings do.
     from ortools.sat.python import cp_model
@@ -99,14 +90,8 @@ def solve_by_cp_sat(
 class Verdict:
     """What is known about one capacity.
 
-    Parameters
-    ----------
-    offsets
-        In units, of the free items, when packed.
-    part
-        Free items that cannot be packed together, when exhausted.
-    source
-        What decided it.
+    ``offsets`` are in units, of the free items, when packed; ``part`` has free items that cannot be
+    packed together, when exhausted; ``source`` is what decided it.
     """
 
     outcome: Outcome

@@ -54,10 +54,7 @@ def keys_of(instance: Instance) -> Keys:
 
 
 def order_by(
-    keys: Keys,
-    names: Sequence[str],
-    noise: float = 0.0,
-    random: np.random.Generator | None = None,
+    keys: Keys, names: Sequence[str], noise: float = 0.0, random: np.random.Generator | None = None
 ) -> Ints:
     """Return the items by decreasing keys, the first named counting most.
 

@@ -148,8 +148,7 @@ class Instance:
 
     def latest(self, capacity: int) -> Ints:
         """Return the highest offset in units that each item may have; negative when none."""
-        highest = (capacity - self.bytes) // self.alignment_bytes * self.alignment_bytes
-        return highest // self.unit
+        return (capacity - self.bytes) // self.alignment_bytes * self.alignment_bytes // self.unit
 
     def height(self, offsets: Ints) -> int:
         """Return the highest byte in use plus one, fixed items included, of offsets in units."""
@@ -170,8 +169,7 @@ class Instance:
 def instance_of(problem: PackingProblem) -> Instance:
     """Bring a problem into the form that the algorithms share.
 
-    Raises a ``ValueError`` if no offset below 2^60 but 0 has the alignment of items that must lie
-    together.
+    Raises a ``ValueError`` if no offset below 2^60 but 0 is aligned for items that lie together.
     """
     groups = _groups_of(problem)
     section_from, section_until, sections = sections_of(groups.start, groups.end)
@@ -233,11 +231,7 @@ def _pointers(sorted_numbers: Ints, count: int) -> Ints:
 
 
 def _obstacles(
-    problem: PackingProblem,
-    groups: Groups,
-    section_from: Ints,
-    section_until: Ints,
-    sections: int,
+    problem: PackingProblem, groups: Groups, section_from: Ints, section_until: Ints, sections: int
 ) -> tuple[Obstacle, ...]:
     found = [Obstacle(-1, 0, sections, start, end) for start, end in problem.reserved]
     for k in np.flatnonzero(groups.offset[groups.owner] >= 0):
@@ -273,12 +267,10 @@ def sections_of(start: Ints, end: Ints) -> tuple[Ints, Ints, int]:
     exactly the packings.
     """
     count = start.size
-    times = np.concatenate((end, start))
     # At equal times ends come first: lifetimes are half-open.
-    order = np.argsort(times, kind="stable")
+    order = np.argsort(np.concatenate((end, start)), kind="stable")
     is_end = order < count
-    closes = is_end & ~np.concatenate(([True], is_end[:-1]))
-    closed = np.cumsum(closes)
+    closed = np.cumsum(is_end & ~np.concatenate(([True], is_end[:-1])))
     number = np.empty(2 * count, dtype=np.int64)
     number[order] = closed
     return number[count:], number[:count], int(closed[-1]) if count else 0
@@ -375,8 +367,7 @@ def section_bounds(instance: Instance) -> Ints:
 def height_bound(instance: Instance) -> int:
     """Return a proven lower bound on the height in bytes: the worst section, rounded up."""
     worst = int(section_bounds(instance).max(initial=0))
-    largest = int(instance.bytes.max(initial=0))
-    return next_height(instance, max(worst, largest))
+    return next_height(instance, max(worst, int(instance.bytes.max(initial=0))))
 
 
 def next_height(instance: Instance, height: int) -> int:

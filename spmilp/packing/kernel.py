@@ -525,12 +525,7 @@ def take_from_agenda(state: State, frames: Frames, agenda: Agenda) -> None:
 
 
 def place_next(
-    tables: Tables,
-    state: State,
-    frames: Frames,
-    agenda: Agenda,
-    item: int,
-    capacity: int,
+    tables: Tables, state: State, frames: Frames, agenda: Agenda, item: int, capacity: int
 ) -> bool:
     """Place an item in the top frame and set up what follows; False if that cannot succeed."""
     counters = state.counters

@@ -29,12 +29,7 @@ LONGEST_ID = 40
 class Table:
     """The buffers of a file, and the file's cells as they were.
 
-    Parameters
-    ----------
-    header, rows
-        Cells, without rows that are empty.
-    ids, items
-        One for each row.
+    Cells are in ``header`` and ``rows``, empty rows left out; each row has an id and an item.
     """
 
     header: tuple[str, ...]

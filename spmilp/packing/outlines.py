@@ -96,8 +96,7 @@ def extent_over(outline: Outline, lower: int, upper: int) -> int:
 def place_lowest_first(outline: Outline, order: Ints, sections: int) -> Ints:
     """Return offsets in units: always the item that can lie lowest, the first in order of equals.
 
-    No item goes below one that is already there, so one height per section describes what is
-    placed.
+    No item goes below one that is already there, so one height per section is enough.
     """
     rank, heap = np.zeros(order.size, dtype=np.int64), np.arange(order.size, dtype=np.int64)
     rank[order] = np.arange(order.size)

@@ -104,10 +104,7 @@ def pack_by(
 class _Call:
     """A problem with its options, clock and bound, and the answers that there can be.
 
-    Attributes
-    ----------
-    clash
-        Items that cannot be at the offsets at which they are fixed.
+    Its ``clash`` are items that cannot be at the offsets at which they are fixed.
     """
 
     def __init__(self, problem: PackingProblem, options: PackingOptions) -> None:
@@ -204,17 +201,13 @@ class _Call:
         """
         items = self.problem.items
         few = PackingOptions(
-            seed=self.options.seed,
-            node_limit=LIMITS.nodes_per_proof,
-            cliques=False,
-            conflict=False,
+            seed=self.options.seed, node_limit=LIMITS.nodes_per_proof, cliques=False, conflict=False
         )
 
         def conflict(some: Sequence[int]) -> bool:
             return pack(self.problem.part(some), few).status is PackingStatus.INFEASIBLE
 
-        by_time = sorted(suspects, key=lambda i: items[i].lifetimes[0])
-        kept = self._shortened(by_time, conflict)
+        kept = self._shortened(sorted(suspects, key=lambda i: items[i].lifetimes[0]), conflict)
         by_size = sorted(kept, key=lambda i: items[i].size)
         return tuple(sorted(self._shortened(by_size, conflict)))
 

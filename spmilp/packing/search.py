@@ -126,14 +126,9 @@ def _empty_memo(size: int) -> Memo:
 class Question:
     """Whether a part of an instance, which time separates from the rest, fits at one capacity.
 
-    Parameters
-    ----------
-    items, section_from, section_until
-        The items of the part and its sections.
-    latest, capacity
-        Highest offset of each item of the instance, and the capacity, in units.
-    failed
-        Failed states, which the parts of one instance at one capacity share.
+    ``items``, ``section_from`` and ``section_until`` are the items of the part and its sections;
+    ``latest`` and ``capacity`` each highest offset of the instance, and the capacity, in units. The
+    parts of one instance at one capacity share the ``failed`` states.
     """
 
     tables: Tables
@@ -178,12 +173,8 @@ def questions_of(instance: Instance, tables: Tables, capacity: int) -> Iterator[
 class Run:
     """A search with one order of preference that can be continued.
 
-    Parameters
-    ----------
-    order
-        Items of the part, the most preferred first.
-    weight
-        How often each item of the instance was in a section that did not fit; the run adds to it.
+    ``order`` has the items of the part, the most preferred first; ``weight`` how often each item of
+    the instance was in a section that did not fit; the run adds to it.
     """
 
     def __init__(self, question: Question, order: Ints, weight: Ints) -> None:

@@ -98,8 +98,7 @@ def open_pair(path: Path, problem_file: Path | None = None) -> tuple[Problem, Pl
 def read_plan(path: Path | str, problem: Problem | None = None) -> Plan:
     """Read a plan. Whether it is valid, the checker decides.
 
-    Raises a ``FileError`` if the file cannot be read, breaks the format, or answers another
-    problem.
+    Raises a ``FileError`` if the file cannot be read, breaks the format, or is of another problem.
     """
     file, _ = read_document(path, read_bytes(path), PlanFile, FORMAT, VERSION)
     for position, tensor in enumerate(file.tensors):
@@ -153,8 +152,8 @@ def plan_bytes(plan: Plan, problem: Problem) -> bytes:
 
     It names the problem by its SHA-256, whether or not the plan does.
 
-    Raises a ``ValueError`` if the plan names another problem, or has a number that the format
-    cannot hold.
+    Raises a ``ValueError`` if the plan names another problem, or the format cannot hold a number of
+    it.
     """
     sha256 = problem_sha256(problem)
     if plan.problem_sha256 not in ("", sha256):

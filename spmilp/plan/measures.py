@@ -64,8 +64,7 @@ def compulsory_loads_and_stores(problem: Problem) -> list[tuple[Bytes, Bytes]]:
     DRAM in which a core works count 0.
     """
     machine = problem.machine
-    worked_in = {core.memory for core in machine.cores}
-    drams = {memory.index for memory in machine.drams} - worked_in
+    drams = {memory.index for memory in machine.drams} - {core.memory for core in machine.cores}
     least: Counter[BufferIdx] = Counter()
     for load in least_loads(problem):
         least[load.buffer.index] += load.bytes
@@ -74,6 +73,5 @@ def compulsory_loads_and_stores(problem: Problem) -> list[tuple[Bytes, Bytes]]:
         moves_away = buffer.ends_in is not None and buffer.ends_in != buffer.starts_in
         needed = buffer.bytes if moves_away else least[buffer.index]
         loads = needed if buffer.starts_in in drams else 0
-        stores = buffer.bytes if buffer.ends_in in drams and moves_away else 0
-        found.append((loads, stores))
+        found.append((loads, buffer.bytes if buffer.ends_in in drams and moves_away else 0))
     return found

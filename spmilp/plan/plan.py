@@ -25,14 +25,9 @@ from spmilp.units import (
 class Placement:
     """A task on a core during ``[start, end)``.
 
-    Parameters
-    ----------
-    reads
-        The residency that serves each slice of ``Task.reads``, in that order.
-    writes
-        The residency that holds each buffer of ``Task.writes``, in that order.
-    scratch
-        The residency of its scratch bytes; ``None`` when it needs none.
+    ``reads`` and ``writes`` are the residencies that serve each slice of ``Task.reads`` and hold
+    each buffer of ``Task.writes``, in that order; ``scratch`` is that of its scratch bytes,
+    ``None`` when it needs none.
     """
 
     task: TaskIdx
@@ -123,12 +118,7 @@ class Measures:
 class Claim(Measures):
     """Claims of the solver about its plan; the checker computes them again.
 
-    Parameters
-    ----------
-    bound
-        Proven lower bound on the problem's first quantity, in its unit.
-    bound_source
-        The bound's name, for people.
+    ``bound`` is a proven lower bound on the first quantity, in its unit; ``bound_source`` its name.
     """
 
     bound: WideNumber
@@ -139,14 +129,9 @@ class Claim(Measures):
 class Plan:
     """A complete answer to a problem; its validity is defined in ``docs/format.md``.
 
-    Parameters
-    ----------
-    placements
-        One for each task, in order of task.
-    tensors
-        The address of each of the problem's DRAM tensors, in order.
-    solver
-        Name of the solver, and ``options`` its settings as ``(name, value)``, for people.
+    ``placements`` has one for each task, in order of task; ``tensors`` the address of each of the
+    problem's DRAM tensors, in order. ``solver`` is the name of the solver, and ``options`` are its
+    settings as ``(name, value)``, for people.
     """
 
     placements: tuple[Placement, ...]

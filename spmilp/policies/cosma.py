@@ -101,8 +101,7 @@ class Network:
 def network_of(setting: Setting) -> tuple[Network, int]:
     """Return a problem's buffers and tasks, and the blocks of its scratchpad.
 
-    Sizes are in blocks of the scratchpad's alignment; a task that reads a part of a buffer reads
-    the whole.
+    Sizes are in blocks of the scratchpad's alignment; who reads a part of a buffer reads all.
 
     Raises a ``NotTakenError`` unless one core with a limited scratchpad runs tasks that write one
     buffer each, fit as a whole, and DRAM traffic is to be small.

@@ -44,10 +44,7 @@ class Policy(Solver):
 
     @abstractmethod
     def find(self, context: SearchContext) -> SolverResult:
-        """Return the plan of the policy.
-
-        Raises a ``NotTakenError`` if it does not take the problem.
-        """
+        """Return the plan of the policy; a ``NotTakenError`` if it does not take the problem."""
 
     def answer(
         self,

@@ -97,8 +97,7 @@ class Pinning(Policy):
             if isinstance(plan, Plan):
                 break
             items = (item for item in plan.items if isinstance(item, CandidateResidency))
-            found = {_pinned(structures, item.slice, item.memory, pins) for item in items}
-            rivals = found - {None}
+            rivals = {_pinned(structures, item.slice, item.memory, pins) for item in items} - {None}
             if not rivals:
                 name = context.problem.name
                 return context.unknown(f"{name}: no addresses, even with nothing pinned")

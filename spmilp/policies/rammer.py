@@ -29,8 +29,7 @@ class Rammer(Policy):
 
     def find(self, context: SearchContext) -> SolverResult:
         """Return the one plan of the policy."""
-        in_order = Layers(context.problem).in_order
-        schedules = Schedules[list[OnCore]](context, self.name, in_order)
+        schedules = Schedules[list[OnCore]](context, self.name, Layers(context.problem).in_order)
         schedules.make(appended_tasks(context.problem))
         return schedules.result()
 

@@ -63,8 +63,7 @@ class Layers:
         """Return tasks with cores for the part ``[begin, end)`` of a layer's units.
 
         Each core gets a run of neighbouring units. In the order returned the cores take turns. If
-        none of ``cores`` has room for the layer's tasks, all cores of the machine that have it are
-        used instead.
+        none of ``cores`` has room for the layer's tasks, all cores that have it are used.
         """
         units = self._units[layer]
         units = units[round(begin * len(units)) : round(end * len(units))]

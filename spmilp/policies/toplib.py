@@ -59,13 +59,11 @@ class Partition:
 def coloured(ranges: Sequence[Range], sizes: Sequence[int]) -> list[Partition]:
     """Return the partitions of a greedy colouring of the interference graph.
 
-    By decreasing size, each value gets the first colour that no value has which is live at one of
-    its points.
+    By decreasing size, each value gets the first colour that no value live at its points has.
     """
     partitions: list[Partition] = []
     for value in sorted(range(len(sizes)), key=lambda value: (-sizes[value], value)):
-        able = (one for one in partitions if one.points.isdisjoint(ranges[value]))
-        chosen = next(able, None)
+        chosen = next((one for one in partitions if one.points.isdisjoint(ranges[value])), None)
         if chosen is None:
             chosen = Partition()
             partitions.append(chosen)

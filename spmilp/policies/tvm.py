@@ -154,8 +154,7 @@ class _Stages:
     """Writes the instructions of all stages, and makes a plan of them.
 
     Each core has a queue that loads, one that computes and one that stores. Tokens say that a
-    virtual thread has room for operands or for results, that data is there, and that a task has
-    ended.
+    virtual thread has room for operands or for results, that data is there, that a task ended.
     """
 
     def __init__(self, context: SearchContext, setting: Setting, *, hides: bool) -> None:
@@ -257,8 +256,7 @@ class _Stages:
         self, source: CandidateResidency, target: CandidateResidency
     ) -> Iterator[Instruction]:
         """Yield the steps of a transfer: it sets up, sends, frees its channel, and arrives."""
-        ends = source.memory, target.memory
-        option = self._setting.transfer(target.slice, source.slice, *ends)
+        option = self._setting.transfer(target.slice, source.slice, source.memory, target.memory)
         engine = self._problem.machine.engines[option.engine]
         busy = engine.busy_until(option.sent, option.cycles)
         channel, rate = {("engine", engine.index): 1}, int(option.rate * self._unit)

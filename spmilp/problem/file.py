@@ -29,10 +29,7 @@ class SourceFile(Struct, frozen=True):
 
 
 class ProblemFile(Struct, frozen=True, kw_only=True):
-    """The content of ``problem.json``; ``docs/format.md`` explains it.
-
-    ``slices`` are those that are no whole buffers.
-    """
+    """``problem.json`` as in ``docs/format.md``; ``slices`` are those that are no whole buffers."""
 
     format: str
     format_version: str

@@ -25,10 +25,7 @@ class Quantity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """All four quantities, each once, in the order in which plans are compared.
-
-    The first is *the* objective, the others break ties.
-    """
+    """All four quantities, each once, as plans are compared: by the first, then to break ties."""
 
     order: tuple[Quantity, ...] = tuple(Quantity)
 

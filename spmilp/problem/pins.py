@@ -25,13 +25,8 @@ class PinKind(StrEnum):
 class TaskPin:
     """Where and when a task runs.
 
-    Parameters
-    ----------
-    cores
-        It runs on one of these, in ascending order; empty for any.
-    not_before, not_after
-        The cycle at which it starts at the earliest, and the one at which it has ended at the
-        latest; ``None`` for any.
+    It runs on one of the ``cores``, in ascending order; empty for any. It starts at the cycle
+    ``not_before`` at the earliest and has ended at ``not_after`` at the latest; ``None`` for any.
     """
 
     task: TaskIdx
@@ -52,16 +47,11 @@ class TaskPin:
 class BufferPin:
     """Where a buffer lies.
 
-    Parameters
-    ----------
-    memories
-        In ascending order, and no DRAM. The buffer and its slices lie in no other memory whose kind
-        (scratchpad or shared) is that of one of these.
-    address
-        In these memories the buffer lies only as a whole, at this offset; ``None`` for any.
-    resident
-        In each of these memories the buffer has one residency, of the whole, that lasts until the
-        last task that reads any part of it has ended.
+    ``memories`` are in ascending order, and no DRAM: the buffer and its slices lie in no other
+    memory whose kind (scratchpad or shared) is that of one of these. In these memories the buffer
+    lies only as a whole, at the offset ``address``; ``None`` for any. If it is ``resident``, it has
+    in each of them one residency, of the whole, that lasts until the last task that reads any part
+    of it has ended.
     """
 
     buffer: BufferIdx

@@ -68,14 +68,8 @@ class Tile:
 class DramTensor:
     """A whole tensor that lies in DRAM from beginning to end: a network input, output or weight.
 
-    Parameters
-    ----------
-    memory
-        The DRAM; a plan gives the tensor one address in it.
-    shape
-        Elements along each axis in memory order, row major.
-    item
-        Bytes of an element.
+    ``memory`` is the DRAM, in which a plan gives the tensor one address; ``shape`` the elements
+    along each axis in memory order, row major; ``item`` the bytes of an element.
     """
 
     index: TensorIdx
@@ -140,14 +134,8 @@ class Slice:
     """A box of a buffer that some task reads.
 
     In memory it lies packed, in its own row-major order, except inside its parent's residency and
-    at its parent's place in DRAM.
-
-    Parameters
-    ----------
-    start, extent
-        Elements along each axis of the parent's memory order.
-    bytes
-        Size in bytes, packed.
+    at its parent's place in DRAM. ``start`` and ``extent`` are elements along each axis of the
+    parent's memory order; ``bytes`` is its size, packed.
     """
 
     index: SliceIdx

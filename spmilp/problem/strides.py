@@ -17,8 +17,7 @@ SHAPES_KEPT = 4096
 class Layout(NamedTuple):
     """Layout of a slice in a memory, in bytes: its first one, and those between neighbours.
 
-    The offset begins at the address of the residency, or of the DRAM tensor; there is a stride for
-    each axis.
+    The offset begins at the address of the residency or DRAM tensor; each axis has a stride.
     """
 
     offset: Bytes

@@ -36,8 +36,7 @@ SHORT = {"traffic": "dram_traffic", "peak": "peak_spm"}
 def frame_of(runs: Iterable[Run]) -> pd.DataFrame:
     """Return one row for each run, with its fields but for the log as columns."""
     names = [each.name for each in fields(Run) if each.name != "log"]
-    found = [[getattr(run, name) for name in names] for run in runs]
-    frame = pd.DataFrame(found, columns=names)
+    frame = pd.DataFrame([[getattr(run, name) for name in names] for run in runs], columns=names)
     return frame.astype(dict.fromkeys(WHOLE, "Int64") | dict.fromkeys(REAL, "Float64"))
 
 
@@ -151,15 +150,13 @@ def mark_undominated(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFram
     All columns are to be small. Rows without a plan are not marked; of equal rows all are. An
     ``ArgumentError`` names a column that is not there, or is no number of any plan.
     """
-    names = [column_named(frame, name) for name in columns]
-    figures = frame[names].astype("Float64")
+    figures = frame[[column_named(frame, name) for name in columns]].astype("Float64")
     there = frame["makespan"].notna() & figures.notna().all(axis=1)
     marked = pd.Series(False, index=frame.index)
     for _, group in figures[there].groupby([frame["model"], frame["dim"]], sort=False):
         values = group.to_numpy(dtype=float)
         for index, own in zip(group.index, values, strict=True):
-            beaten = (values <= own).all(axis=1) & (values < own).any(axis=1)
-            marked[index] = not beaten.any()
+            marked[index] = not ((values <= own).all(axis=1) & (values < own).any(axis=1)).any()
     return frame.assign(pareto=marked)
 
 

@@ -69,8 +69,7 @@ def look_for_smallest(
 ) -> None:
     """Solve points of ascending values until one meets a target; then look between it and the last.
 
-    Numbers are doubled at first, so that a sweep that doubles finds no smaller one. Then comes a
-    bisection.
+    Numbers are doubled at first, so that a sweep that doubles finds no smaller one, then bisected.
     """
 
     def meets(index: int) -> bool:

@@ -72,15 +72,9 @@ class Simulation:
 class Simulations:
     """Runs of a plan's command lists, one without jitter and some with it.
 
-    Parameters
-    ----------
-    exact
-        All takes what the machine says.
-    makespans
-        Of the runs in which durations vary, sorted.
-    jitter
-        By what share of itself each duration varies, up and down, evenly distributed: tasks, and
-        transfers (set-up, latency, and the engine's cycles for a byte, by one factor).
+    In ``exact`` all takes what the machine says; ``makespans`` are of the runs in which durations
+    vary, sorted. ``jitter`` is by what share of itself each duration varies, up and down, evenly
+    distributed: tasks, and transfers (set-up, latency, and cycles for a byte, by one factor).
     """
 
     problem: Problem
@@ -200,28 +194,12 @@ class Simulations:
         return f"transfer {planned.index} of {moved.name}"
 
 
-def simulate(
-    problem: Problem,
-    plan: Plan,
-    *,
-    jitter: float = 0.0,
-    seeds: int = 0,
-) -> Simulations:
+def simulate(problem: Problem, plan: Plan, *, jitter: float = 0.0, seeds: int = 0) -> Simulations:
     """Run a valid plan's command lists, once as the machine says and then with varying times.
 
-    Parameters
-    ----------
-    jitter
-        Share of each duration by which it varies, at least 0 and below 1.
-    seeds
-        How many runs with varying times there are, each of another seed.
-
-    Raises
-    ------
-    ArgumentError
-        If the jitter or the number of seeds cannot be.
-    TooManyEventsError
-        If the plan has no command lists on its machine.
+    ``jitter`` is the share of each duration by which it varies, at least 0 and below 1; there are
+    ``seeds`` runs with varying times, each of another seed. Raises an ``ArgumentError`` if either
+    cannot be, and a ``TooManyEventsError`` if the plan has no command lists on its machine.
     """
     if not 0 <= jitter < 1:
         raise ArgumentError(f"jitter: {jitter:g}, expected at least 0 and less than 1 (100 %)")

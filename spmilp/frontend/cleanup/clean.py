@@ -178,8 +178,7 @@ def clean_up(
     """Return a model that computes the same with static shapes, few kinds of nodes and no waste.
 
     ``dims`` are lengths of dynamic dimensions by name, ``known`` the kinds of operators to keep
-    whole although ONNX defines them by others, ``chosen`` the passes that are on where one can
-    choose.
+    whole although ONNX defines them by others, ``chosen`` the passes that are on.
 
     Raises a ``SpmilpError`` if a dimension is unknown or stays unbound, or the operator set cannot
     be upgraded.
@@ -270,8 +269,7 @@ def upgrade_opset(model: ir.Model) -> None:
     Nodes of which ONNX knows nothing stay as they are, too, and so do those that contradict what
     their operator set says of them: the reason is noted.
 
-    Raises a ``SpmilpError`` if the model's operator set is none, or the ONNX version converter
-    cannot do it.
+    Raises a ``SpmilpError`` if the model's operator set is none, or ONNX's version converter fails.
     """
     imports = model.graph.opset_imports
     if "ai.onnx" in imports:

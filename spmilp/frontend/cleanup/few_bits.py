@@ -67,10 +67,7 @@ _AXES = ("gather_axis", "quantize_axis")
 
 
 def _in_blocks(node: ir.Node, position: int) -> tuple[NDArray[np.float32], NDArray[Any]]:
-    """Return a constant matrix of few bits less its zero points, and its scales.
-
-    Their axes are rows, blocks, and elements of a block.
-    """
+    """Return a constant matrix less its zero points, and its scales, by rows, blocks, elements."""
     bits, size = node.attributes.get_int("bits", 4), node.attributes.get_int("block_size", 128)
     data, steps = _constant(node, position), _constant(node, 2)
     rows = node.attributes.get_int("N", len(data))

@@ -58,16 +58,10 @@ class Fusion(Enum):
 class Work:
     """Work of a tile, independent of any core.
 
-    Parameters
-    ----------
-    loops
-        ``(loop, trip count)`` of the multiply-accumulates, loops as in ``MacArray.unroll``; the
-        product is the number of MACs. Empty when there are none.
-    vector
-        Element operations for the vector lanes (one addition counts 1; an exponential counts what
-        its family's docstring says).
-    dtype
-        Of the operands: ``float32``, ``float16``, ``int8``.
+    ``loops`` are ``(loop, trip count)`` of the multiply-accumulates, loops as in
+    ``MacArray.unroll``; the product is the number of MACs; empty when there are none. ``vector``
+    counts element operations for the lanes (one addition counts 1; an exponential what its family's
+    docstring says). ``dtype`` is the operands': ``float32``, ``float16``, ``int8``.
     """
 
     loops: tuple[tuple[str, int], ...] = ()
@@ -84,18 +78,11 @@ class Geometry(ABC):
     """How an operator's output depends on its inputs. Boxes are half-open and never empty.
 
     A subclass is a family of operators. Its ``prepare`` gets the shapes of the first ``needs``
-    inputs and returns that of the output; the docstring says which attributes there are.
-
-    Attributes
-    ----------
-    shape, inputs
-        Shape of the output, and those of the inputs; ``None`` for one that is left out.
-    untiled
-        Axes of the output that tiles may not split.
-    reduction
-        Length of the reduction that tasks may split into partial sums; 1 if there is none.
-
-    A ``ValueError`` says why the operator cannot be lowered with these inputs.
+    inputs and returns that of the output; the docstring says which attributes there are. ``shape``
+    and ``inputs`` are the shape of the output, and those of the inputs, ``None`` for one that is
+    left out. Tiles may not split the ``untiled`` axes of the output; ``reduction`` is the length of
+    the one that tasks may split into partial sums, 1 for none. A ``ValueError`` says why the
+    operator cannot be lowered with these inputs.
     """
 
     kinds: ClassVar[frozenset[str]]

@@ -184,9 +184,8 @@ def constant_indices(operator: Operator, box: Box) -> tuple[int, ...]:
 class Pad(Moves):
     """Pad.
 
-    Input: X. Attributes: ``pads`` (of all axes: all beginnings, then all ends; negative ones cut
-    off), ``mode`` (``constant``, ``reflect``, ``edge``, ``wrap``), ``value`` (a number, used by
-    ``constant``).
+    Input: X. Attributes: ``pads`` (of all axes: beginnings, then ends; negative ones cut), ``mode``
+    (``constant``, ``reflect``, ``edge``, ``wrap``), ``value`` (a number, used by ``constant``).
     """
 
     kinds = frozenset({"Pad"})
@@ -313,8 +312,7 @@ class ScatterND(Moves):
         return data
 
     def reads(self, box: Box, part: Part = None) -> Reads:
-        updates = (*whole(self.indices[:-1]), *box[self.indices[-1] :])
-        return box, whole(self.indices), updates
+        return box, whole(self.indices), (*whole(self.indices[:-1]), *box[self.indices[-1] :])
 
     def count(self, box: Box, reads: Reads) -> int:
         return volume(box) + elements(reads[2:])
@@ -515,8 +513,7 @@ class DepthToSpace(Moves):
         return (batch, depth, rows * block, columns * block)
 
     def reads(self, box: Box, part: Part = None) -> Reads:
-        permuted = tuple(self.split[axis] for axis in self.perm)
-        inner = covering_box(permuted, self.shape, box)
+        inner = covering_box(tuple(self.split[axis] for axis in self.perm), self.shape, box)
         before = tuple(inner[self.perm.index(axis)] for axis in range(6))
         return (covering_box(self.data, self.split, before),)
 

@@ -216,8 +216,7 @@ class MatMul(Contraction):
 
     No attributes. The reduction is over the last axis of the first operand. The zero point of
     MatMulInteger may be one per row of A, or per column of B. Loops: ``B`` batch positions that
-    share the second operand, ``G`` those that have one each, ``X`` rows, ``K`` columns, ``C``
-    reduction.
+    share the second operand, ``G`` with one each, ``X`` rows, ``K`` columns, ``C`` reduction.
     """
 
     kinds = frozenset({"MatMul", "MatMulInteger"})

@@ -23,10 +23,7 @@ def core_operator(kind: str) -> str:
 
 
 def family_of(kind: str) -> type[Geometry]:
-    """Return the family of an ONNX operator type.
-
-    Raises a ``ValueError`` if there is none.
-    """
+    """Return the family of an ONNX operator type; a ``ValueError`` if there is none."""
     if kind not in _BY_KIND:
         raise ValueError(f"operator {kind} is not supported")
     return _BY_KIND[kind]
@@ -47,10 +44,7 @@ class Geometries(dict[Operator, Geometry]):
 
 @cached
 def geometries(network: Network) -> Geometries:
-    """Return the geometry of each operator of a network.
-
-    A ``ValueError`` says why an operator cannot be lowered.
-    """
+    """Return the geometry of each operator; a ``ValueError`` says why one cannot be lowered."""
     return Geometries(network.tensors)
 
 
