@@ -79,18 +79,16 @@ def read_measurements(path: Path | str, machine: Machine) -> tuple[Measurement, 
     data = read_bytes(path)
     try:
         text = io.StringIO(data.decode("utf-8-sig"), newline="")
-        reader = csv.DictReader(
-            text, restkey="beyond the header", skipinitialspace=True, strict=True
-        )
-        header = reader.fieldnames or ()
+        rows = csv.DictReader(text, restkey="beyond the header", skipinitialspace=True, strict=True)
+        header = rows.fieldnames or ()
         if len(set(header)) < len(header):
             raise FileError(f"{path}: a column is there twice: {', '.join(header)}")
         found = []
-        for cells in reader:
+        for cells in rows:
             try:
                 found.append(_measurement(cells, machine))
             except ValueError as error:
-                raise FileError(f"{path}, line {reader.line_num}: {error}") from error
+                raise FileError(f"{path}, line {rows.line_num}: {error}") from error
     except (csv.Error, UnicodeDecodeError) as error:
         raise FileError(f"{path}: is no CSV in UTF-8: {error}") from error
     if not found:

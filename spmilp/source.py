@@ -95,8 +95,7 @@ class NetworkSource:
                 within_lock = replace(how, how=Tiles.FIRST) if is_whole else how
                 tiled = choose_tiles(within, within_lock, watch.clock, known=planned, start=start)
             except (DoesNotFitError, PinError) as error:
-                name = options.lock.hint.name
-                warn(f"{name}: its tiles cannot be used on this machine: {error}")
+                warn(f"{options.lock.hint.name}: its tiles cannot be used on this machine: {error}")
         tiled = tiled or choose_tiles(subject, how, watch.clock, known=planned, start=start)
         if options.cost_model is not None:
             given = str(options.cost_model)
@@ -152,9 +151,8 @@ def _network_source(
     if options.cost_model is not None:
         target = replace(target, machine=with_learned_cycles(target.machine, options.cost_model))
     observer.on_stage(Stage.READING)
-    network, target = load(
-        model, target, dim=options.dim, input=options.input, passes=options.passes
-    )
+    given, passes = options.input, options.passes
+    network, target = load(model, target, dim=options.dim, input=given, passes=passes)
     if options.objective is Quantity.ENERGY:
         _refuse_energy_that_is_not_stated(target.machine)
     empty = [one.name for one in network.tensors.values() if one.shape_only and one.values is None]

@@ -230,11 +230,9 @@ def tiles_of(
         reason = f"{hint.name}: not what this version makes of its tiles: {unlike}"
     else:
         try:
-            moved = on_machine(problem, target)
-            moved = replace(
-                moved, objective=subject.objective, pins=NO_PINS, sources=subject.sources
-            )
-            return here, TiledProblem(problem=moved, known=hint.plan_of(moved))
+            same = on_machine(problem, target)
+            same = replace(same, objective=subject.objective, pins=NO_PINS, sources=subject.sources)
+            return here, TiledProblem(problem=same, known=hint.plan_of(same))
         except (FileError, ValueError) as error:
             reason = str(error)
     warn(f"{reason}; its tiles alone are tried")

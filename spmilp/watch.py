@@ -30,18 +30,10 @@ class Stage(StrEnum):
 class Observer:
     """Callbacks that hear how a solve gets on.
 
-    Parameters
-    ----------
-    on_stage
-        Called when a stage begins.
-    on_problem
-        Called with the problem before it is solved.
-    on_log
-        Called with what is better than all before it, be it from the search for tiles or from a
-        solver.
-    on_warning
-        Called with what a user should know of the problem, of the hint, or of a part of the search
-        that has failed.
+    ``on_stage`` is called when a stage begins, ``on_problem`` with the problem before it is solved,
+    ``on_log`` with what is better than all before it, be it from the search for tiles or from a
+    solver, and ``on_warning`` with what a user should know of the problem, of the hint, or of a
+    part of the search that has failed.
     """
 
     on_stage: Callable[[Stage], None] = lambda stage: None

@@ -255,8 +255,7 @@ def predecessors(
         but = NOBODY if own_readers else own
         for region in reads:
             if isinstance(region, Packed):
-                known = intervals[region.memory]
-                mine.update(known.read(activity, own, region.low, region.high))
+                mine.update(intervals[region.memory].read(activity, own, region.low, region.high))
             elif region.tensor in boxes:
                 mine.update(boxes[region.tensor].read(activity, own, region.box))
         for region in writes:

@@ -45,9 +45,7 @@ def convert(model: ir.Model) -> UnfusedNetwork:
     conversion = _Conversion(model)
     if conversion.problems:
         nodes = sorted(conversion.problems.items())
-        raise UnsupportedOperatorError(
-            tuple((name, kind, reason) for (_, name, kind), reason in nodes)
-        )
+        raise UnsupportedOperatorError(tuple((name, kind, why) for (_, name, kind), why in nodes))
     return UnfusedNetwork(
         operators=tuple(conversion.operators),
         tensors=conversion.tensors,

@@ -170,17 +170,15 @@ class Division:
         """Add an operator and return the name of its result."""
         output, given = self._new_name(kind), [self._tensors[name] for name in inputs]
         name = output.replace(self.operator.output, self.operator.name, 1)
-        operator = Operator(
-            name=name, kind=kind, inputs=inputs, output=output, attributes=attributes
-        )
+        made = Operator(name=name, kind=kind, inputs=inputs, output=output, attributes=attributes)
         dtype = TYPES.get(kind) or self.dtype(inputs[-1])
-        if is_view(operator):
+        if is_view(made):
             dtype, self._scales[output] = given[0].dtype, self._scales.get(inputs[0])
         elif any(scales := self._scales_of(inputs)):
-            operator = replace(operator, quantisation=Quantisation(inputs=scales, output=None))
-        shape = family_of(kind)(operator, given).shape
+            made = replace(made, quantisation=Quantisation(inputs=scales, output=None))
+        shape = family_of(kind)(made, given).shape
         self._tensors[output] = Tensor(name=output, shape=shape, dtype=dtype)
-        self.operators.append(operator)
+        self.operators.append(made)
         return output
 
     def reduce(self, kind: str, name: str, axes: Sequence[int], less: str = "") -> str:

@@ -83,32 +83,29 @@ class _Fuser:
     """
 
     def __init__(
-        self,
-        network: UnfusedNetwork,
-        kinds: Sequence[CoreKind],
-        fits: Callable[[Group], bool] | None,
+        self, graph: UnfusedNetwork, kinds: Sequence[CoreKind], fits: Callable[[Group], bool] | None
     ) -> None:
         self._kinds, self._fits = kinds, fits
-        self._producers = network.producers()
+        self._producers = graph.producers()
         self._order = {name: at for at, name in enumerate(self._producers)}
-        self.operators = [operator for operator in network.operators if not is_view(operator)]
+        self.operators = [operator for operator in graph.operators if not is_view(operator)]
         self._classes = [family_of(operator.kind).fusion for operator in self.operators]
-        shapes = (network.tensors[operator.output].shape for operator in self.operators)
+        shapes = (graph.tensors[operator.output].shape for operator in self.operators)
         self._shapes = [*map(without_ones, shapes)]
         # For each operator the members of its group; members share the set.
         self._members = [{position} for position in range(len(self._classes))]
         positions = {operator.output: at for at, operator in enumerate(self.operators)}
-        consumers = network.consumers()
+        consumers = graph.consumers()
         self.readers: list[tuple[int, ...] | None] = []
         for operator in self.operators:
-            found = [*_readers(network, consumers, operator.output)]
+            found = [*_readers(graph, consumers, operator.output)]
             known = {positions[reader.output] for reader in found if reader is not None}
             self.readers.append(None if None in found else tuple(sorted(known)))
         self.dominator = _dominators(self.readers)
         # The operator whose result a tensor is, or shows.
         self._origin = positions
-        for view in filter(is_view, network.operators):
-            if view.inputs[0] in self._origin and keeps_boxes(view, network.tensors):
+        for view in filter(is_view, graph.operators):
+            if view.inputs[0] in self._origin and keeps_boxes(view, graph.tensors):
                 self._origin[view.output] = self._origin[view.inputs[0]]
 
     def fuse(self, *, by_classes: bool) -> None:

@@ -125,12 +125,10 @@ class Attributed:
 
     def numbers(self, name: str, count: int | None = None) -> tuple[float, ...]:
         """Return an attribute that is a tuple of numbers, ``count`` of them where given."""
-        values: tuple[float, ...] = self._value(name, tuple)
-        if count is not None and len(values) != count:
-            raise ValueError(
-                f"attribute {name} of {self.kind} is {values}, expected {count} values"
-            )
-        return values
+        given: tuple[float, ...] = self._value(name, tuple)
+        if count is not None and len(given) != count:
+            raise ValueError(f"attribute {name} of {self.kind} is {given}, expected {count} values")
+        return given
 
     def axis(self, rank: int) -> int:
         """Return the attribute ``axis``, which counts from the front of ``rank`` axes."""

@@ -48,14 +48,9 @@ def load_network(
     values
         Of inputs that are to be constants, with commas between them.
 
-    Raises
-    ------
-    FileError
-        If the file is no sound ONNX model.
-    UnsupportedOperatorError
-        If it has nodes that cannot be lowered; all of them are listed.
-    SpmilpError
-        If a dynamic dimension is unknown or has no length, or values are not an input's.
+    Raises a ``FileError`` if the file is no sound ONNX model, an ``UnsupportedOperatorError`` that
+    lists all nodes that cannot be lowered, and a ``SpmilpError`` if a dynamic dimension is unknown
+    or has no length, or values are not an input's.
     """
     model, sha256 = read_model(path)
     names = tuple(str(value.name) for value in model.graph.outputs)

@@ -53,9 +53,7 @@ class _Patterns:
 
     def integer_operator(self, operator: Operator) -> tuple[Operator, tuple[str, ...]] | None:
         """Return what a pattern that begins with an operator becomes, and what it takes in."""
-        operands: Sequence[Operand] = [
-            self._reals.get(name, (name, None)) for name in operator.inputs
-        ]
+        operands: Sequence[Operand] = [self._reals.get(one, (one, None)) for one in operator.inputs]
         if operator.kind == "DequantizeLinear" or all(scale is None for _, scale in operands):
             return None
         if operator.kind == "QuantizeLinear":
@@ -66,7 +64,7 @@ class _Patterns:
             return _integer_operator(copy, operands, end), ()
         found = self._end(operator)
         if operator.kind not in WEIGHTED:
-            fits = all(scale is not None or self._may_stay(name) for name, scale in operands)
+            fits = all(scale is not None or self._may_stay(one) for one, scale in operands)
             if found is None or not fits:
                 return None
         elif self._products_fit(operator, operands):

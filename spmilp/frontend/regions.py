@@ -11,13 +11,11 @@ from spmilp.frontend.operators.registry import core_operator, family_of, geometr
 from spmilp.units import Box
 
 
-def group_regions(
-    network: Network, group: Group, box: Box, reduction: Part = None
-) -> dict[str, Box]:
+def group_regions(network: Network, group: Group, box: Box, part: Part = None) -> dict[str, Box]:
     """Return the box of every tensor that a group touches to compute ``box`` of its output.
 
     Tensors between its operators are among them. Where several operators read one tensor, the box
-    covers what all of them need; what is not needed at all is missing. ``reduction`` is the part of
+    covers what all of them need; what is not needed at all is missing. ``part`` is that of
     the anchor's reduction; ``None`` for all of it.
     """
     regions: dict[str, Box] = {group.output: box}
@@ -27,7 +25,7 @@ def group_regions(
         needed = regions.get(operator.output)
         if needed is None:
             continue
-        reads = known[operator].reads(needed, reduction if position == group.anchor else None)
+        reads = known[operator].reads(needed, part if position == group.anchor else None)
         for name, read in zip(operator.inputs, reads, strict=True):
             if name and read is not None:
                 regions[name] = cover(regions[name], read) if name in regions else read

@@ -141,10 +141,7 @@ class Agenda(NamedTuple):
 
 
 class Memo(NamedTuple):
-    """Failed states by 128-bit hash, each with the least bound under which it failed.
-
-    There is room for ``size`` of them, a power of 2.
-    """
+    """Failed states by 128-bit hash, each with its least bound; room for ``size``, a power of 2."""
 
     size: int
     key: Hashes

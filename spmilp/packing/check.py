@@ -53,7 +53,7 @@ def _in_pairs(problem: PackingProblem, offsets: Sequence[int]) -> Iterator[Packi
             message = f"items {a} and {b} must lie together: {offsets[a]} and {offsets[b]}"
             yield PackingViolation("together", (a, b), message)
     may_share = _connected(problem)
-    for i, j in _pairs_that_may_meet(problem.items, offsets):
+    for i, j in _possible_meetings(problem.items, offsets):
         one, other = problem.items[i], problem.items[j]
         tops = offsets[i] + one.size, offsets[j] + other.size
         shared, time = min(tops) - max(offsets[i], offsets[j]), _time_together(one, other)
@@ -62,9 +62,7 @@ def _in_pairs(problem: PackingProblem, offsets: Sequence[int]) -> Iterator[Packi
             yield PackingViolation("disjoint", (i, j), message)
 
 
-def _pairs_that_may_meet(
-    items: Sequence[Item], offsets: Sequence[int]
-) -> Iterator[tuple[int, int]]:
+def _possible_meetings(items: Sequence[Item], offsets: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Yield each pair whose bytes meet and whose lifetimes, gaps filled, meet.
 
     All pairs are compared, each item with a whole array of others, for a loop over the pairs of

@@ -110,15 +110,13 @@ class PartSearch:
     after many nodes, as if with another seed. All runs share the states that are known to fail.
     """
 
-    def __init__(
-        self, question: Question, keys: Keys, options: PackingOptions, clock: Clock
-    ) -> None:
-        self._question, self._keys, self._options, self._clock = question, keys, options, clock
+    def __init__(self, asked: Question, keys: Keys, options: PackingOptions, clock: Clock) -> None:
+        self._question, self._keys, self._options, self._clock = asked, keys, options, clock
         self._random = np.random.default_rng(options.seed)
         self._nodes = self._started = 0
         self._slices = self._restarts()
         self._next_cp_sat, self._cp_sat_time = LIMITS.first_nodes, LIMITS.first_time
-        self.items = question.items
+        self.items = asked.items
         self.outcome = Outcome.PAUSED
         self.offsets: Ints | None = None
         self.source = ""
@@ -213,24 +211,22 @@ class Decider:
             )
         searches, spent = self._searches[capacity], 0
         while not self._clock.is_up and (nodes is None or spent < nodes):
-            undecided = [search for search in searches if search.outcome is Outcome.PAUSED]
+            undecided = [one for one in searches if one.outcome is Outcome.PAUSED]
             if not undecided:
                 break
             # Short slices: a part that is impossible ends the matter, however hard another is.
-            for search in undecided:
-                search.advance()
-                if search.outcome is Outcome.EXHAUSTED:
+            for one in undecided:
+                one.advance()
+                if one.outcome is Outcome.EXHAUSTED:
                     del self._searches[capacity]
-                    return Verdict(
-                        outcome=Outcome.EXHAUSTED, part=search.items, source=search.source
-                    )
+                    return Verdict(outcome=Outcome.EXHAUSTED, part=one.items, source=one.source)
             spent += LIMITS.slice
-        if any(search.outcome is Outcome.PAUSED for search in searches):
+        if any(one.outcome is Outcome.PAUSED for one in searches):
             return Verdict(outcome=Outcome.PAUSED)
         del self._searches[capacity]
         offsets = np.zeros(self._instance.count, dtype=np.int64)
-        for search in searches:
-            if search.offsets is not None:
-                offsets[search.items] = search.offsets[search.items]
-        source = "cliques" if any(search.source == "cliques" for search in searches) else "search"
+        for one in searches:
+            if one.offsets is not None:
+                offsets[one.items] = one.offsets[one.items]
+        source = "cliques" if any(one.source == "cliques" for one in searches) else "search"
         return Verdict(outcome=Outcome.PACKED, offsets=offsets, source=source)

@@ -92,8 +92,6 @@ class PackingProblem:
 
     def part(self, items: Sequence[int]) -> "PackingProblem":
         """Return the problem of some of its items; pairs that lose one are dropped."""
-        number = {item: i for i, item in enumerate(items)}
-        both = tuple(
-            (number[a], number[b]) for a, b in self.together if a in number and b in number
-        )
+        place = {item: i for i, item in enumerate(items)}
+        both = tuple((place[a], place[b]) for a, b in self.together if a in place and b in place)
         return replace(self, items=tuple(self.items[item] for item in items), together=both)

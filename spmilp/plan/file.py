@@ -152,8 +152,7 @@ def plan_bytes(plan: Plan, problem: Problem) -> bytes:
 
     It names the problem by its SHA-256, whether or not the plan does.
 
-    Raises a ``ValueError`` if the plan names another problem, or the format cannot hold a number of
-    it.
+    Raises a ``ValueError`` if the plan names another problem, or the format cannot hold a number.
     """
     sha256 = problem_sha256(problem)
     if plan.problem_sha256 not in ("", sha256):

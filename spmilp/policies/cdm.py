@@ -141,9 +141,7 @@ class Accesses:
         reads = enumerate(self.setting.problem.tasks[self.order[step]].reads)
         return [position for position, read in reads if self.setting.buffer_of(read) == buffer]
 
-    def streamed(
-        self, step: int, buffer: BufferIdx, source: MemoryIdx
-    ) -> dict[int, SliceIdx] | None:
+    def streamed(self, step: int, buffer: BufferIdx, at: MemoryIdx) -> dict[int, SliceIdx] | None:
         """Return what is fetched for each read of a buffer at a step: the slice, or all of it.
 
         ``None`` if no engine can.
@@ -152,16 +150,14 @@ class Accesses:
         memory, reads = self.setting.memories[task], self.setting.problem.tasks[task].reads
         for position in self.positions(step, buffer):
             some = (reads[position], buffer)
-            able = next((o for o in some if self._can_move(o, buffer, source, memory)), None)
+            able = next((o for o in some if self._can_move(o, buffer, at, memory)), None)
             if able is None:
                 return None
             found[position] = able
         return found
 
-    def _can_move(
-        self, slice_: SliceIdx, holder: SliceIdx, source: MemoryIdx, to: MemoryIdx
-    ) -> bool:
-        way = self.setting.way(slice_, holder, source, to)
+    def _can_move(self, slice_: SliceIdx, holder: SliceIdx, at: MemoryIdx, to: MemoryIdx) -> bool:
+        way = self.setting.way(slice_, holder, at, to)
         return way is not None and self.setting.tables.fits(slice_, to)
 
     def _all_reads(self) -> dict[BufferIdx, dict[MemoryIdx, list[int]]]:
@@ -346,14 +342,12 @@ class Improvement:
             self._busy.reshape(-1)[choice.places] += choice.cycles
             self._used.update(choice.blocks)
 
-    def run(
-        self, choices: Mapping[BufferIdx, Iterable[Choice]], is_over: Callable[[], bool]
-    ) -> None:
+    def run(self, given: Mapping[BufferIdx, Iterable[Choice]], is_over: Callable[[], bool]) -> None:
         """Give each buffer the best of its choices, round by round, until none gains."""
         gains = True
         while gains and not is_over():
             gains = False
-            for buffer, some in choices.items():
+            for buffer, some in given.items():
                 if is_over():
                     break
                 now = self.chosen[buffer]

@@ -107,13 +107,11 @@ def network_of(setting: Setting) -> tuple[Network, int]:
     buffer each, fit as a whole, and DRAM traffic is to be small.
     """
     problem, tables = setting.problem, setting.tables
-    cores, objective = problem.machine.cores, problem.objective.first
+    cores, first = problem.machine.cores, problem.objective.first
     if len(cores) != 1:
         raise NotTakenError(f"cosma takes machines with 1 core; this one has {len(cores)}")
-    if objective is not Quantity.DRAM_TRAFFIC:
-        raise NotTakenError(
-            f"cosma makes dram_traffic small; this problem's objective is {objective}"
-        )
+    if first is not Quantity.DRAM_TRAFFIC:
+        raise NotTakenError(f"cosma makes dram_traffic small; this problem's objective is {first}")
     memory = problem.machine.memories[cores[0].memory]
     capacity = tables.capacity[memory.index]
     if capacity is None or memory.reserved:
@@ -162,9 +160,7 @@ class CosmaModel:
     Tensors ``outside`` lie in DRAM in any case: their spills move nothing and are free.
     """
 
-    def __init__(
-        self, network: Network, budget: int, outside: frozenset[int] = frozenset()
-    ) -> None:
+    def __init__(self, network: Network, budget: int, others: frozenset[int] = frozenset()) -> None:
         self.cp = self._model = CpModel()
         self._sizes = network.sizes
         self._budget = budget
@@ -190,7 +186,7 @@ class CosmaModel:
         self._each_operator_runs_once_and_at_a_step_only_one()
         self._bytes_on_the_chip_are_within_the_budget()
         self._addresses_are_disjoint_and_stay()
-        spills = [(t, v) for (t, _), v in self._spilled.items() if t not in outside]
+        spills = [(t, v) for (t, _), v in self._spilled.items() if t not in others]
         retrievals = [(t, v) for (t, _), v in self._retrieved.items()]
         moved = [(self._sizes[t], v) for t, v in (*spills, *retrievals)]
         self._model.minimize(LinearExpr.weighted_sum([v for _, v in moved], [s for s, _ in moved]))
@@ -293,13 +289,11 @@ class CosmaModel:
 
 def _steps(read_by: dict[int, tuple[int, ...]]) -> dict[int, range]:
     """Return the steps at which each tensor can be created, by what its operator reads."""
-    graph = nx.DiGraph((read, tensor) for tensor, reads in read_by.items() for read in reads)
+    graph = nx.DiGraph((read, one) for one, reads in read_by.items() for read in reads)
     graph.add_nodes_from(read_by)
     return {
-        tensor: range(
-            len(nx.ancestors(graph, tensor)), len(read_by) - len(nx.descendants(graph, tensor))
-        )
-        for tensor in read_by
+        one: range(len(nx.ancestors(graph, one)), len(read_by) - len(nx.descendants(graph, one)))
+        for one in read_by
     }
 
 
@@ -353,14 +347,12 @@ class Cosma(Policy):
             parameters.max_time_in_seconds = max(0.1, seconds)
         if work is not None or seconds is None:
             parameters.max_deterministic_time = PATIENCE if work is None else work
-        status, interrupted = context.reports.finish(
-            lambda: solver.solve(model.cp), solver.stop_search
-        )
+        status, stopped = context.reports.finish(lambda: solver.solve(model.cp), solver.stop_search)
         clock.spend(solver.deterministic_time, constraints)
         found = status in (OPTIMAL, FEASIBLE)
-        if interrupted and not found:
+        if stopped and not found:
             raise KeyboardInterrupt
-        context.interrupted |= interrupted
+        context.interrupted |= stopped
         return found
 
 

@@ -203,12 +203,10 @@ class OneAfterAnother:
         """Copy a slice out of its buffer in DRAM, next; return where it lies then."""
         return self.copy(self.in_dram(self._setting.buffer_of(slice_)), slice_, memory)
 
-    def copy(
-        self, held: CandidateResidency, slice_: SliceIdx, memory: MemoryIdx
-    ) -> CandidateResidency:
+    def copy(self, held: CandidateResidency, slice_: SliceIdx, to: MemoryIdx) -> CandidateResidency:
         """Copy a slice out of what holds it to a scratchpad, next; return where it lies then."""
-        self._loads[slice_, memory] += 1
-        found = CandidateResidency(slice_, memory, self._loads[slice_, memory])
+        self._loads[slice_, to] += 1
+        found = CandidateResidency(slice_, to, self._loads[slice_, to])
         self._move(held, found)
         return found
 
@@ -254,8 +252,6 @@ class OneAfterAnother:
         return self._setting.addressed(self.decisions())
 
     def _move(self, source: CandidateResidency, target: CandidateResidency) -> None:
-        option = self._setting.transfer(target.slice, source.slice, source.memory, target.memory)
-        self._fills[target] = Fill(
-            start=self._now, source=source, engine=option.engine, root=target
-        )
-        self._now += option.cycles
+        way = self._setting.transfer(target.slice, source.slice, source.memory, target.memory)
+        self._fills[target] = Fill(start=self._now, source=source, engine=way.engine, root=target)
+        self._now += way.cycles

@@ -139,11 +139,9 @@ def _taken_down(structures: TaskStructures, pins: Pins) -> OneAfterAnother:
     return written
 
 
-def _pinned(
-    structures: TaskStructures, buffer: BufferIdx, memory: MemoryIdx, pins: Pins
-) -> int | None:
+def _pinned(among: TaskStructures, buffer: BufferIdx, memory: MemoryIdx, pins: Pins) -> int | None:
     """Return the structure of a buffer in a memory if it is pinned."""
-    found = structures.find(buffer, memory)
+    found = among.find(buffer, memory)
     return found if found in pins else None
 
 

@@ -75,14 +75,11 @@ class Structures:
     """
 
     def __init__(
-        self,
-        steps: Iterable[Step],
-        structures: Iterable[Structure],
-        capacities: Sequence[int | None],
+        self, steps: Iterable[Step], structures: Iterable[Structure], blocks: Sequence[int | None]
     ) -> None:
         self.steps = tuple(steps)
         self.all = tuple(structures)
-        self.capacities = capacities
+        self.capacities = blocks
 
     @cached_property
     def all_work(self) -> Cycles:

@@ -77,10 +77,7 @@ def height(partitions: Iterable[Partition]) -> int:
 
 
 class Remainder:
-    """What is left of an address space beside its partitions; promoted values share it likewise.
-
-    Its size is ``None`` without limit.
-    """
+    """What partitions or promoted values leave of an address space; size ``None`` without limit."""
 
     def __init__(self, size: int | None) -> None:
         self._size = size

@@ -230,7 +230,7 @@ class _Stages:
             if source not in held:
                 held[source] = self._written.load(source, memory)
                 place = self._written.in_dram(buffer)
-                self._loads[core] += self._transfer(place, held[source])
+                self._loads[core] += self._move(place, held[source])
             operands.append(held[source])
         results = self._written.run(task, operands)
         ended = dict.fromkeys((task, *results.values()), 1)
@@ -248,20 +248,18 @@ class _Stages:
         for buffer, result in results.items():
             if buffer in self._stored:
                 self._written.store(result)
-                self._stores[core] += self._transfer(result, self._written.in_dram(buffer))
+                self._stores[core] += self._move(result, self._written.in_dram(buffer))
         stored_gives = results_free if self._hides else results_free | operands_free
         self._stores[core].append(Instruction(gives=stored_gives))
 
-    def _transfer(
-        self, source: CandidateResidency, target: CandidateResidency
-    ) -> Iterator[Instruction]:
+    def _move(self, source: CandidateResidency, into: CandidateResidency) -> Iterator[Instruction]:
         """Yield the steps of a transfer: it sets up, sends, frees its channel, and arrives."""
-        option = self._setting.transfer(target.slice, source.slice, source.memory, target.memory)
+        option = self._setting.transfer(into.slice, source.slice, source.memory, into.memory)
         engine = self._problem.machine.engines[option.engine]
         busy = engine.busy_until(option.sent, option.cycles)
         channel, rate = {("engine", engine.index): 1}, int(option.rate * self._unit)
         links = {("link", link): rate for link in option.links}
         yield Instruction(cycles=engine.setup, takes=channel, needs=(source,))
-        yield Instruction(cycles=option.moving, about=target, takes=links, gives=links)
+        yield Instruction(cycles=option.moving, about=into, takes=links, gives=links)
         yield Instruction(cycles=busy - option.sent, gives=channel)
-        yield Instruction(late=option.cycles - busy, gives={target: 1})
+        yield Instruction(late=option.cycles - busy, gives={into: 1})

@@ -407,35 +407,29 @@ class ProblemBuilder:
         )
 
     def _place(
-        self,
-        data: Data,
-        kind: BufferKind,
-        memory: MemoryIdx,
-        tensor: str,
-        shape: Extents,
-        start: Extents,
+        self, data: Data, kind: BufferKind, at: MemoryIdx, name: str, shape: Extents, start: Extents
     ) -> Place | None:
         """Return the place of some data in a tensor of a DRAM, which is added if it is new."""
-        if self.machine.memories[memory].kind is not MemoryKind.DRAM:
+        if self.machine.memories[at].kind is not MemoryKind.DRAM:
             return None
         made = DramTensor(
             index=len(self._tensors),
-            name=tensor,
+            name=name,
             kind=kind,
-            memory=memory,
+            memory=at,
             shape=shape,
             item=ITEMS[data.dtype],
         )
-        known = self._tensors.setdefault(tensor, made)
+        known = self._tensors.setdefault(name, made)
         for what in ("kind", "memory", "shape", "item"):
             one, other = getattr(known, what), getattr(made, what)
-            _require(one == other, f"{data.name}: {what} {other} in {tensor}, which has {one}")
-        tile, tiles = View(data, start, data.shape), self._tiles.setdefault(tensor, [])
+            _require(one == other, f"{data.name}: {what} {other} in {name}, which has {one}")
+        tile, tiles = View(data, start, data.shape), self._tiles.setdefault(name, [])
         for before in tiles:
             sides = zip(before.start, before.extent, start, data.shape, strict=True)
             overlap = all(s < t + n and t < s + m for s, m, t, n in sides)
             names = f"{before.data.name} and {data.name}"
-            _require(not overlap, f"{names} overlap in the tensor {tensor}")
+            _require(not overlap, f"{names} overlap in the tensor {name}")
         tiles.append(tile)
         return Place(known.index, start)
 

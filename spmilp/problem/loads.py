@@ -39,15 +39,13 @@ def _elements(boxes: list[Slice]) -> int:
     for axis in range(len(boxes[0].start)):
         ends = ((box.start[axis], box.start[axis] + box.extent[axis]) for box in boxes)
         edges.append(sorted({edge for both in ends for edge in both}))
-    covered: set[tuple[int, ...]] = set()
+    found: set[tuple[int, ...]] = set()
     for box in boxes:
         sides = zip(edges, box.start, box.extent, strict=True)
-        covered |= {
-            *product(*(range(bisect_left(e, a), bisect_left(e, a + n)) for e, a, n in sides))
-        }
+        found |= {*product(*(range(bisect_left(e, a), bisect_left(e, a + n)) for e, a, n in sides))}
     return sum(
         prod(edge[at + 1] - edge[at] for edge, at in zip(edges, cell, strict=True))
-        for cell in covered
+        for cell in found
     )
 
 
@@ -119,6 +117,4 @@ def _may_move_whole(machine: Machine, buffer: Buffer) -> bool:
         memory.usable is None or memory.usable >= buffer.bytes
         for memory in machine.memories
         if memory.index != buffer.starts_in
-    ) and any(
-        engine.longest is None or engine.longest >= buffer.bytes for engine in machine.engines
-    )
+    ) and any(one.longest is None or one.longest >= buffer.bytes for one in machine.engines)

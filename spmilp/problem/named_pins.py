@@ -141,16 +141,14 @@ def _both(problem: Problem, named: NamedPins) -> Pins:
         wanted = memories.all(place.memory)
         for index in buffers_known.all(place.buffer):
             who = f"buffer {problem.buffers[index].name} is pinned to"
-            known = buffers.get(index, BufferPin(buffer=index, memories=wanted))
-            if None not in (known.address, place.address) and known.address != place.address:
-                raise PinError(
-                    f"pins: {who} address {known.address} and to address {place.address}"
-                )
+            kept = buffers.get(index, BufferPin(buffer=index, memories=wanted))
+            if None not in (kept.address, place.address) and kept.address != place.address:
+                raise PinError(f"pins: {who} address {kept.address} and to address {place.address}")
             buffers[index] = BufferPin(
                 buffer=index,
-                memories=memories.common(who, known.memories, wanted),
-                address=place.address if known.address is None else known.address,
-                resident=known.resident or place.resident,
+                memories=memories.common(who, kept.memories, wanted),
+                address=place.address if kept.address is None else kept.address,
+                resident=kept.resident or place.resident,
             )
     return Pins(
         forbidden=tuple(sorted({*problem.pins.forbidden, *cores.all(named.forbid_cores)})),

@@ -25,16 +25,14 @@ class Quantity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """All four quantities, each once, as plans are compared: by the first, then to break ties."""
+    """All four quantities, each once: the first is *the* objective, others in turn break ties."""
 
     order: tuple[Quantity, ...] = tuple(Quantity)
 
     def __post_init__(self) -> None:
         if sorted(self.order) != sorted(Quantity):
-            given, all_of_them = ", ".join(self.order), ", ".join(Quantity)
-            raise ValueError(
-                f"objective: {given or 'nothing'}; expected each of {all_of_them} once"
-            )
+            given, known = ", ".join(self.order), ", ".join(Quantity)
+            raise ValueError(f"objective: {given or 'nothing'}; expected each of {known} once")
 
     @classmethod
     def of(cls, first: Quantity) -> "Objective":

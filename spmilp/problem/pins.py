@@ -72,10 +72,7 @@ class BufferPin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pins:
-    """All pins of a problem, in ascending order: one row for each task and buffer that is pinned.
-
-    Forbidden cores run no task.
-    """
+    """All pins of a problem, ascending: a row per task and buffer; forbidden cores run no task."""
 
     forbidden: tuple[CoreIdx, ...] = ()
     tasks: tuple[TaskPin, ...] = ()

@@ -147,13 +147,8 @@ class Slice:
 
 def whole_slice(buffer: Buffer) -> Slice:
     """Return the slice that is a whole buffer; it bears the buffer's number."""
-    return Slice(
-        index=buffer.index,
-        buffer=buffer.index,
-        start=(0,) * len(buffer.shape),
-        extent=buffer.shape,
-        bytes=buffer.bytes,
-    )
+    at, start = buffer.index, (0,) * len(buffer.shape)
+    return Slice(index=at, buffer=at, start=start, extent=buffer.shape, bytes=buffer.bytes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,26 +202,14 @@ class Task:
 class Problem:
     """Everything that a plan must decide about, complete and consistent.
 
-    Parameters
-    ----------
-    slices
-        The first ``len(buffers)`` are the whole buffers, in order: slice ``b`` is buffer ``b``.
-    sources
-        ``(what, SHA-256)`` of the files it was made from: ``model``, ``machine``.
-    pins
-        What a plan has to keep to besides.
+    The first ``len(buffers)`` of ``slices`` are the whole buffers, in order: slice ``b`` is buffer
+    ``b``. ``sources`` are ``(what, SHA-256)`` of the files it was made from: ``model``,
+    ``machine``. A plan has to keep to the ``pins`` besides.
 
-    Attributes
-    ----------
-    cache
-        Values computed from it; see :mod:`spmilp.cached`.
-
-    Raises
-    ------
-    ValueError
-        If an index is not a position or a reference leads nowhere; if a tensor lies elsewhere than
-        in a DRAM; if a buffer has no writer and no start or both; if a box leaves its parent; or if
-        the tasks' order is cyclic.
+    The ``cache`` has values computed from it; see :mod:`spmilp.cached`. Raises a ``ValueError`` if
+    an index is not a position or a reference leads nowhere; if a tensor lies elsewhere than in a
+    DRAM; if a buffer has no writer and no start or both; if a box leaves its parent; or if the
+    tasks' order is cyclic.
     """
 
     name: str
@@ -265,8 +248,7 @@ class Problem:
         found = []
         for task in self.tasks:
             writers = (writer_of[read] for read in task.reads)
-            before = {*task.after, *(one for one in writers if one is not None)}
-            found.append(tuple(sorted(before)))
+            found.append(tuple(sorted({*task.after, *(one for one in writers if one is not None)})))
         return tuple(found)
 
     @cached
@@ -383,9 +365,8 @@ class Problem:
             for core in task.cores:
                 _existing(core, self.machine.cores, f"pin of task {name}: core")
         for pin in self.pins.buffers:
-            who = (
-                f"pin of buffer {_existing(pin.buffer, self.buffers, 'pins: buffer').name}: memory"
-            )
+            name = _existing(pin.buffer, self.buffers, "pins: buffer").name
+            who = f"pin of buffer {name}: memory"
             for index in pin.memories:
                 memory = _existing(index, self.machine.memories, who)
                 if memory.kind is MemoryKind.DRAM:

@@ -129,10 +129,7 @@ class Point:
         )
 
     def carry_out(self) -> Answer:
-        """Solve it, and check the plan.
-
-        Raises a ``SpmilpError`` if this computer has another version of the code or of the model.
-        """
+        """Solve and check it; a ``SpmilpError`` if code or model here are of another version."""
         if self.version != code_version():
             raise SpmilpError(
                 f"the sweep is of spmilp {self.version}, and this worker has {code_version()}; "

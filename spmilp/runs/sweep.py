@@ -205,10 +205,8 @@ class Rows:
         self.store.keep(answer)
 
 
-def _is_better(one: Run, other: Run) -> bool:
-    return one.objective is not None and (
-        other.objective is None or one.objective < other.objective
-    )
+def _is_better(one: Run, that: Run) -> bool:
+    return one.objective is not None and (that.objective is None or one.objective < that.objective)
 
 
 def _listed(given: Any, single: type | tuple[type, ...]) -> list[Any]:

@@ -208,13 +208,8 @@ def simulate(problem: Problem, plan: Plan, *, jitter: float = 0.0, seeds: int = 
     lists = build_commands(problem, plan)
     exact = _run(problem, plan, lists, None, 0.0)
     runs = (_run(problem, plan, lists, Random(seed), jitter) for seed in range(seeds))
-    return Simulations(
-        problem=problem,
-        plan=plan,
-        exact=exact,
-        makespans=tuple(sorted(run.makespan for run in runs)),
-        jitter=jitter,
-    )
+    spans = tuple(sorted(run.makespan for run in runs))
+    return Simulations(problem=problem, plan=plan, exact=exact, makespans=spans, jitter=jitter)
 
 
 def _run(
@@ -263,5 +258,4 @@ def _residencies(one: Placement | Transfer) -> tuple[tuple[int, ...], tuple[int,
     """Return the residencies that a task or transfer fills, and those that it reads."""
     if isinstance(one, Transfer):
         return one.destinations, (one.source,)
-    scratch = () if one.scratch is None else (one.scratch,)
-    return (*one.writes, *scratch), one.reads
+    return (*one.writes, *(() if one.scratch is None else (one.scratch,))), one.reads

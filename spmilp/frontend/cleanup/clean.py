@@ -170,14 +170,11 @@ def _permutation(transpose: ir.Node) -> Sequence[int]:
 
 
 def clean_up(
-    model: ir.Model,
-    dims: Mapping[str, int],
-    known: Collection[str],
-    chosen: Passes = DEFAULT_PASSES,
+    model: ir.Model, dims: Mapping[str, int], kept: Collection[str], chosen: Passes = DEFAULT_PASSES
 ) -> ir.Model:
     """Return a model that computes the same with static shapes, few kinds of nodes and no waste.
 
-    ``dims`` are lengths of dynamic dimensions by name, ``known`` the kinds of operators to keep
+    ``dims`` are lengths of dynamic dimensions by name, ``kept`` the kinds of operators to keep
     whole although ONNX defines them by others, ``chosen`` the passes that are on.
 
     Raises a ``SpmilpError`` if a dimension is unknown or stays unbound, or the operator set cannot
@@ -209,7 +206,7 @@ def clean_up(
                 infer_shapes(model)
             is_expanded = True
             while is_expanded:
-                is_expanded = unroll_loops(model) or expand_functions(model, known)
+                is_expanded = unroll_loops(model) or expand_functions(model, kept)
                 infer_shapes(model)
                 fold_constants(model, chosen)
                 fold_shapes(model)

@@ -311,7 +311,7 @@ def _fold(graph: ir.Graph, before: ir.Node, norm: ir.Node) -> None:
         scale = gamma / np.sqrt(variance + norm.attributes.get_float("epsilon", 1e-5))
         old = 0.0 if bias is None else _array(bias) * before.attributes.get_float("beta", 1.0)
         shift = (old - mean) * scale + beta
-        scaled = _scaled_weight(before, weight, scale)
+        scaled = _scaled(before, weight, scale)
         new_weight = _add_constant(graph, names[0], scaled, weight, weight.shape.numpy())
         new_bias = _add_constant(graph, names[1], shift, weight, shift.shape)
     before.replace_input_with(1, new_weight)
@@ -325,9 +325,7 @@ def _fold(graph: ir.Graph, before: ir.Node, norm: ir.Node) -> None:
     between.name = name
 
 
-def _scaled_weight(
-    before: ir.Node, weight: ir.Value, scale: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _scaled(before: ir.Node, weight: ir.Value, scale: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return a weight times the scale of each output channel; it may repeat along axes of 1."""
     values = _array(weight)
     ones = (1,) * (values.ndim - 1)

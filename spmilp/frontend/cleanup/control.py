@@ -86,7 +86,7 @@ def _unroll(graph: ir.Graph, node: ir.Node) -> bool:
         if goes_on is None:
             raise RefusedError(_dependence("number of steps", [condition]))
         states, given = results[:count], given + results[count:]
-    _finish(Builder(graph, node), states, given, len(body.outputs) - count - first // 2)
+    _end(Builder(graph, node), states, given, len(body.outputs) - count - first // 2)
     return True
 
 
@@ -125,9 +125,7 @@ def _copied(build: Builder, given: Sequence[ir.Value]) -> list[ir.Value]:
     return results
 
 
-def _finish(
-    build: Builder, states: Sequence[ir.Value], given: Sequence[ir.Value], scans: int
-) -> None:
+def _end(build: Builder, states: Sequence[ir.Value], given: Sequence[ir.Value], scans: int) -> None:
     """Put the last states, and what the steps have given side by side, in place of a loop."""
     node, listed = build.node, build.node.attributes.get_ints
     axes, backwards = (listed(f"scan_output_{one}", (0,) * scans) for one in ("axes", "directions"))

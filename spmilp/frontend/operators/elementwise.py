@@ -90,9 +90,7 @@ class Elementwise(Geometry):
         return np.broadcast_shapes(*(shape for shape in self.inputs if shape is not None))
 
     def reads(self, box: Box, part: Part = None) -> Reads:
-        return tuple(
-            [None if shape is None else broadcast_box(shape, box) for shape in self.inputs]
-        )
+        return tuple([None if one is None else broadcast_box(one, box) for one in self.inputs])
 
     def count(self, box: Box, reads: Reads) -> int:
         kind = self.operator.kind

@@ -72,8 +72,7 @@ def _source_coordinates(
             return (outputs + half) / scale
         case "half_pixel_symmetric":
             adjustment = size / (scale * length)
-            centre = length / 2
-            return centre * (1 - adjustment) + (outputs + half) / scale - half
+            return length / 2 * (1 - adjustment) + (outputs + half) / scale - half
         case "tf_crop_and_resize":
             roi = operator.numbers("roi")
             begin, end = np.float32(roi[axis]), np.float32(roi[axis + len(roi) // 2])

@@ -98,11 +98,9 @@ def _transposed(window: Window, outputs: tuple[int, int], length: int) -> Iterat
 
 
 @lru_cache(maxsize=1 << 16)
-def transposed_reads(
-    window: Window, outputs: tuple[int, int], length: int
-) -> tuple[int, int] | None:
+def transposed_reads(window: Window, outputs: tuple[int, int], size: int) -> tuple[int, int] | None:
     """Return what a range of outputs of a transposed convolution depends on, if on anything."""
-    met = list(_transposed(window, outputs, length))
+    met = list(_transposed(window, outputs, size))
     return (min(start for start, _ in met), max(stop for _, stop in met)) if met else None
 
 
