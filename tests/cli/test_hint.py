@@ -37,7 +37,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, MachineFile]:
     ("tilings", "is_better"),
     [
         ({0: Tiling(counts=(8, 16)), 1: Tiling(counts=(8, 16))}, False),
-        ({0: Tiling(counts=(1, 8)), 1: Tiling(counts=(1, 8))}, True),
+        ({0: Tiling(counts=(4, 8)), 1: Tiling(counts=(4, 8))}, True),
     ],
 )
 def test_the_tiles_of_a_hint_are_kept_as_long_as_no_others_beat_its_plan(

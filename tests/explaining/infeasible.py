@@ -164,7 +164,7 @@ MODELS: dict[str, tuple[Callable[[Machine], Machine], Obstacle, str, int, int, s
     # cause, memory, bytes required, bytes usable, what helps
     "the smallest tiles": (
         memories_with("spm", size=512, alignment=256),
-        *(Obstacle.TILE, "spm_0", 768, 512, "256 B more"),
+        *(Obstacle.TILE, "spm_0", 768, 512, "768 B more"),
     ),
     "DRAM": (
         memories_with("dram", size=5000),
