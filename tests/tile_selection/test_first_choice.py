@@ -115,7 +115,8 @@ def test_a_large_product_is_added_up_in_place_while_its_weights_stream_past() ->
     traffic = min(schedule.score[:2] for schedule in found)[1]
 
     tiling = chosen.tilings[0]
-    assert (prod(tiling.counts), tiling.parts > 1) == (len(machine.cores), True)
+    assert prod(tiling.counts) <= 2 * len(machine.cores)
+    assert tiling.parts > 1
     assert traffic < 1.1 * 4 * (64 * 2048 + 2048 * 2048 + 64 * 2048)
 
 
