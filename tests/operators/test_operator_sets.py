@@ -25,7 +25,7 @@ PARTS = 32
 KINDS = {
     "operator": "the operator is not supported|operator .* of domain",
     "control-flow": "its condition|its number of steps",
-    "run-time": "is not constant|must be constant|depends on data|computed at run time|not constants",
+    "run-time": "(is not|must be) constant|depends on data|computed at run time|not constants",
     "no-elements": "has no elements|outputs has elements|the length of .* is not known",
     "type": "has data type|quantisation to|no tensor of known rank|must have one type|takes no",
     "output": "its output . is used",
