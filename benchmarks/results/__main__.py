@@ -51,6 +51,7 @@ run of the whole suite. Method and all rows stand in `benchmarks/notes`.
 `spmilp solve` with two minutes and one worker on {count} pairs of a network and a machine.
 Scalings of DRAM bandwidth and scratchpads make most of them balanced or tight; a network that
 only computes, or only loads, is easy. The checker accepted every plan.
+They are of format 1, in which transfers held links for set-up and latency, too.
 
 - **Gap of tiles**: {gap:.1%} in the mean (worst {worst:.1%}). No plan with these tiles is
   shorter by more.
