@@ -14,7 +14,7 @@ from spmilp.solvers.common.clock import Step
 from spmilp.solvers.common.context import SearchContext, rows_of
 from spmilp.solvers.common.solver import NARROWING, Solver
 from spmilp.solvers.improve.solver import LnsSolver
-from spmilp.solvers.justify.shortening import bending_well
+from spmilp.solvers.justify.shortening import bending_well, seconds_to_bend
 from spmilp.solvers.peak import PeakBisection
 from spmilp.solvers.schedule.kernels.extract import can_be_open
 from spmilp.solvers.schedule.restarts import PerturbedRestarts
@@ -166,6 +166,7 @@ class Auto(Solver):
             return context.found(hint, context.fast_bound)
         result: SolverResult | None = None
         failures: list[tuple[Member, Exception]] = []
+        context.reserve_for(hint, seconds_to_bend(context, hint))
         for member in self._members(context.problem):
             own = _context_of(member, context, result)
             if own is None:
@@ -183,7 +184,7 @@ class Auto(Solver):
                 failures.append((member, error))
                 continue
             result = found if result is None else context.better(result, found)
-            context.reserve_for(result.plan)
+            context.reserve_for(result.plan, seconds_to_bend(context, result.plan))
             if is_over(context, result):
                 break
         if result is None and failures and context.valid_hint is not None:
@@ -262,6 +263,7 @@ def _bending_well(context: SearchContext, result: SolverResult) -> SolverResult:
     """Return the plan with the times that hardware keeps best."""
     if result.plan is None or context.problem.objective.first is not Quantity.MAKESPAN:
         return result
+    context.reserve_for(result.plan)
     plan = bending_well(context, result.plan)
     if plan is result.plan:
         return result

@@ -30,6 +30,8 @@ class Step(Enum):
     """Seconds for each row: the same, and addresses for the result."""
     CHECK = 1.25e-5
     """Seconds for each row: to check a plan."""
+    SIMULATE = 8.1e-5
+    """Seconds for each row: to make a plan's command lists, and to simulate them."""
     WRITE = 1.3e-5
     """Seconds for each row: to write problem and plan."""
     BOUND = 8e-6

@@ -157,10 +157,13 @@ class SearchContext:
         self.interrupted = False
         self.reserve_for(hint)
 
-    def reserve_for(self, plan: Plan | None) -> None:
-        """Let the search end soon enough to make a plan of such a size, check it and write it."""
+    def reserve_for(self, plan: Plan | None, more: float = 0.0) -> None:
+        """Let the search end soon enough to make a plan of such a size, check it and write it.
+
+        And ``more`` seconds before.
+        """
         rows = 2 * self.reads if plan is None else rows_of(plan)
-        self.clock.reserve(self.clock.pace.seconds_to_finish(rows))
+        self.clock.reserve(self.clock.pace.seconds_to_finish(rows) + more)
 
     @cached_property
     def reads(self) -> int:

@@ -249,7 +249,7 @@ def pack_all(
         for index in memories:
             if clock.is_over():
                 return (*without, index), False
-            residencies, problem = _problem_of(machine, machine.memories[index], before, lifetimes)
+            residencies, problem = problem_of(machine, machine.memories[index], before, lifetimes)
             nodes = min(effort.nodes, effort.nodes_and_items // max(1, residencies.size))
             options = PackingOptions(
                 time_limit=clock.engine_seconds(),
@@ -272,7 +272,7 @@ def pack_all(
     return offset, without
 
 
-def _problem_of(
+def problem_of(
     machine: Machine, memory: Memory, before: TimedSchedule, lifetimes: tuple[Ints, Ints]
 ) -> tuple[Ints, PackingProblem]:
     """Return the residencies in a memory, and the problem of their offsets.

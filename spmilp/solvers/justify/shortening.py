@@ -2,23 +2,38 @@
 
 from contextlib import suppress
 from dataclasses import replace
+from math import inf
+
+import numpy as np
 
 from spmilp.commands.build import TooManyEventsError
 from spmilp.errors import DoesNotFitError
+from spmilp.packing import PackingOptions, pack
 from spmilp.plan.plan import Plan
+from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.simulator.simulate import simulate
-from spmilp.solvers.common.clock import Clock
-from spmilp.solvers.common.context import SearchContext
+from spmilp.solvers.common.clock import Clock, Step
+from spmilp.solvers.common.context import SearchContext, rows_of
 from spmilp.solvers.justify.context import ScheduleContext, columns_at, context_of, plan_of
 from spmilp.solvers.justify.passes import backward_pass
-from spmilp.solvers.justify.repacking import AT_ONCE, Repacking, justified
+from spmilp.solvers.justify.repacking import AT_ONCE, Repacking, justified, problem_of
 from spmilp.solvers.justify.schedule import TimedSchedule
 from spmilp.solvers.schedule.kernels.plan_columns import PlanColumns
 from spmilp.units import Cycles
 
-MOST_SIMULATED = 5_000
-"""Tasks and transfers of plans whose times are chosen by simulation: less than a second."""
+MOST_SIMULATED = 50_000
+"""Rows of plans whose times and addresses are chosen by simulation."""
+
+VARIANTS, SHARE_TO_BEND = 5, 0.1
+"""Simulations for which time is left, and the share of the limit that they get at most."""
+
+RESTS = (1, 4, 16)
+"""Of the makespan, parts for which bytes are left alone after their last use, where memory allows:
+who writes them next need not wait for that use."""
+
+NODES = 500_000
+"""Items times nodes of the search for one memory's addresses."""
 
 
 def shortened(context: SearchContext, plan: Plan) -> Plan:
@@ -30,20 +45,55 @@ def shortened(context: SearchContext, plan: Plan) -> Plan:
     return found if found is not None and context.accepts(found) else plan
 
 
-def bending_well(context: SearchContext, plan: Plan) -> Plan:
-    """Return a plan, or it with all as late as it can be, whichever the simulator runs sooner.
+def seconds_to_bend(context: SearchContext, plan: Plan | None) -> float:
+    """Return the seconds to leave for :func:`bending_well`: at most a tenth of the limit."""
+    rows = 0 if plan is None else rows_of(plan)
+    if rows > MOST_SIMULATED or context.problem.objective.first is not Quantity.MAKESPAN:
+        return 0.0
+    needed = VARIANTS * context.clock.pace.seconds(Step.SIMULATE, rows)
+    return min(needed, SHARE_TO_BEND * (context.clock.limit or 0.0))
 
-    Both take as many cycles. Hardware shares links, and a transfer that is not urgent takes less
-    from the others where it comes later in the lists. Large plans stay as they are.
+
+def bending_well(context: SearchContext, plan: Plan) -> Plan:
+    """Return a plan or one of its variants, whichever the simulator runs soonest.
+
+    All take as many cycles. In one bytes are used again as late as memories allow, for on hardware
+    who writes them next learns late that they are free. In others all is as late as it can be:
+    hardware shares links, and a transfer that is not urgent takes less from the others where it
+    comes later in the lists. Large plans stay as they are, and those for which time is over.
     """
-    if len(plan.placements) + len(plan.transfers) > MOST_SIMULATED:
+    rows, pace = rows_of(plan), context.clock.pace
+    if rows > MOST_SIMULATED or not context.clock.has_seconds(pace.seconds(Step.SIMULATE, rows)):
         return plan
     common, first = context_of(context.problem, plan, changes_cores=False)
-    late = _plan_at(common, backward_pass(first, common.with_addresses_of(first)))
+    rested = _rested(common, first)
+    late = (backward_pass(one, common.with_addresses_of(one)) for one in (first, rested))
+    best, least = plan, inf
     with suppress(TooManyEventsError):
-        if late is not None and _simulated(context, late) < _simulated(context, plan):
-            return late if context.accepts(late) else plan
-    return plan
+        for one in (plan, *(_plan_at(common, timed) for timed in (rested, *late))):
+            if not context.clock.has_seconds(pace.seconds(Step.SIMULATE, rows)):
+                break
+            with pace.measured(Step.SIMULATE, rows):
+                cycles = inf if one is None else _simulated(context, one)
+            if one is not None and cycles < least and (one is plan or context.accepts(one)):
+                best, least = one, cycles
+    return best
+
+
+def _rested(common: ScheduleContext, before: TimedSchedule) -> TimedSchedule:
+    """Return a schedule at the same times, with bytes that rest as long as memories allow."""
+    machine, offset = common.problem.machine, before.schedule.offset.copy()
+    begins, ends = before.lifetimes()
+    for memory in machine.memories:
+        for part in () if common.is_dram[memory.index] else RESTS:
+            rest = np.where(begins < ends, before.makespan // part, 0)
+            there, problem = problem_of(machine, memory, before, (begins, ends + rest))
+            nodes = NODES // max(1, there.size)
+            found = pack(problem, PackingOptions(node_limit=nodes, cliques=False, conflict=False))
+            if found.offsets is not None:
+                offset[there] = found.offsets
+                break
+    return replace(before, schedule=before.schedule._replace(offset=offset))
 
 
 def _simulated(context: SearchContext, plan: Plan) -> Cycles:
