@@ -20,8 +20,9 @@ def measure(
 ) -> Measures:
     """Return the quantities of a plan that has these parts, for a solver to state.
 
-    Those of a stream are of one inference: its prologue does not count. Energies that the problem or the machine leave open count nothing. A multicast reads its source
-    once and writes each of its destinations.
+    Those of a stream are of one inference: its prologue does not count. Energies that the problem
+    or the machine leave open count nothing. A multicast reads its source once and writes each of
+    its destinations.
     """
     machine = problem.machine
     begins = 0 if stream is None else stream.begins

@@ -1,6 +1,9 @@
 """A plan: where and when every task runs, every slice lies and every transfer moves."""
 
 from dataclasses import dataclass
+from typing import Annotated, TypeAlias
+
+from msgspec import Meta
 
 from spmilp.problem.objective import Quantity
 from spmilp.units import (
@@ -19,6 +22,12 @@ from spmilp.units import (
     TransferIdx,
     WideNumber,
 )
+
+MOST_INSTANCES = 4
+"""No residency goes on for more periods."""
+
+Instances: TypeAlias = Annotated[tuple[Bytes, ...], Meta(max_length=MOST_INSTANCES - 1)]
+"""Addresses behind the first one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +80,7 @@ class Residency:
     end: Count
     filled_by_task: TaskIdx | None = None
     filled_by_transfer: TransferIdx | None = None
-    instances: tuple[Bytes, ...] = ()
+    instances: Instances = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +130,7 @@ class Stream:
 
     period: Count
     begins: Cycles = 0
-    instances: tuple[tuple[Bytes, ...], ...] = ()
+    instances: tuple[Instances, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

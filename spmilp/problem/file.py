@@ -67,7 +67,7 @@ def read_problem(path: Path | str) -> Problem:
             buffers=file.buffers,
             slices=(*map(whole_slice, file.buffers), *file.slices),
             tasks=file.tasks,
-            objective=Objective.ending_with_period(file.objective),
+            objective=Objective(file.objective),
             sources=tuple((source.what, source.sha256) for source in file.sources),
             pins=NO_PINS if file.pins is None else file.pins,
         )
@@ -123,15 +123,14 @@ def problem_bytes(problem: Problem) -> bytes:
         "tasks": list(map(plain, problem.pins.tasks)),
         "buffers": list(map(plain, problem.pins.buffers)),
     }
-    *order, last = problem.objective.order
-    is_usual = last is Quantity.PERIOD
+    has_period = Quantity.PERIOD in problem.objective.order
     document = {
         "format": FORMAT,
         # The oldest version that has all of it: other problems keep their bytes, and their hashes.
-        "format_version": "2.0" if is_usual else VERSION,
+        "format_version": VERSION if has_period else "2.0",
         "name": problem.name,
         "sources": [{"what": what, "sha256": sha256} for what, sha256 in problem.sources],
-        "objective": order if is_usual else problem.objective.order,
+        "objective": problem.objective.order,
         "machine": machine_to_json(problem.machine),
         "tensors": [plain(tensor) | {"bytes": tensor.bytes} for tensor in problem.tensors],
         "buffers": list(map(_buffer, problem.buffers)),

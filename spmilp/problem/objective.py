@@ -1,6 +1,5 @@
 """The quantities that a plan minimises, in order."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -27,27 +26,28 @@ class Quantity(StrEnum):
     PERIOD = "period"
 
 
+OF_ONE_INFERENCE = tuple(quantity for quantity in Quantity if quantity is not Quantity.PERIOD)
+
+
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """All quantities, each once: the first is *the* objective, others in turn break ties."""
+    """The first quantity is *the* objective, others in turn break ties.
 
-    order: tuple[Quantity, ...] = tuple(Quantity)
+    All but the period are there once; the period of a stream is the first one, or none.
+    """
+
+    order: tuple[Quantity, ...] = OF_ONE_INFERENCE
 
     def __post_init__(self) -> None:
-        if sorted(self.order) != sorted(Quantity):
-            given, known = ", ".join(self.order), ", ".join(Quantity)
+        rest = self.order[1:] if self.order[:1] == (Quantity.PERIOD,) else self.order
+        if sorted(rest) != sorted(OF_ONE_INFERENCE):
+            given, known = ", ".join(self.order), ", ".join(OF_ONE_INFERENCE)
             raise ValueError(f"objective: {given or 'nothing'}; expected each of {known} once")
 
     @classmethod
     def of(cls, first: Quantity) -> "Objective":
         """Return the objective ``first`` with the others behind it in their usual order."""
-        return cls((first, *(quantity for quantity in Quantity if quantity is not first)))
-
-    @classmethod
-    def ending_with_period(cls, order: Sequence[Quantity]) -> "Objective":
-        """Return the objective of an order that may leave out the period, which is then last."""
-        more = () if Quantity.PERIOD in order else (Quantity.PERIOD,)
-        return cls((*order, *more))
+        return cls((first, *(quantity for quantity in OF_ONE_INFERENCE if quantity is not first)))
 
     @property
     def first(self) -> Quantity:
