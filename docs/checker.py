@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from heapq import heappop, heappush
-from math import prod
+from math import lcm, prod
 from pathlib import Path
 from typing import Any, TypeAlias
 
 LARGEST = 2**48
 LONGEST = 2**63 - 1
-QUANTITIES = ("makespan", "dram_traffic", "energy", "peak_spm")
+QUANTITIES = ("makespan", "dram_traffic", "energy", "peak_spm", "period")
 
 
 class RefusedError(Exception):
@@ -57,8 +57,8 @@ TUPLES = {
     "priced": ("name", "amount"),
     "option": ("text", "text"),
 }
-BY_AXIS = {"extents": "count", "corner": "amount", "box": "interval"}
-"""Lists of at most 32 elements."""
+LISTS = {"extents": "count", "corner": "amount", "box": "interval", "more": "amount"}
+"""Lists of at most 32 elements; of instances 3 more."""
 
 # Fields and their types, in the order of the format. A field with ? may be left out: then it is
 # empty, or what stands behind =, or None, which may also be written as null.
@@ -100,16 +100,18 @@ OBJECTS = {
     "meta": "tool? text, tool_version? text, problem? text, machine? text, model_sha256? text, "
     "machine_sha256? text, problem_sha256? text=",
     "solve": "solver text, options? option[], bound number, bound_source text, makespan total, "
-    "dram_traffic total, energy total, peak_spm total",
+    "dram_traffic total, energy total, peak_spm total, period? count",
     "address": "index amount, address amount",
     "run": "index amount, core amount, start amount, cycles count, reads? amount[], "
     "writes? amount[], scratch? amount",
     "residency": "index amount, slice? amount, memory amount, offset amount, bytes count, "
-    "start amount, end count, filled_by_task? amount, filled_by_transfer? amount",
+    "start amount, end count, filled_by_task? amount, filled_by_transfer? amount, "
+    "instances? amount[]",
+    "stream": "period count, begins? amount=0, instances? more[]",
     "transfer": "index amount, slice amount, source amount, destinations amount[], engine amount, "
     "channel amount, start amount, sent count, end count, route amount[]",
     "plan": "format a_plan, format_version text, meta meta, solve solve, tensors address[], "
-    "tasks run[], residencies residency[], transfers transfer[]",
+    "tasks run[], residencies residency[], transfers transfer[], stream? stream",
 }
 WRITTEN = ("item", "sources")
 """Fields that canonical text has even if they say nothing."""
@@ -144,9 +146,10 @@ def read_value(kind: str, value: Any, where: str, tolerant: bool) -> Any:
         return None if value is None else read_value(kind[:-5], value, where, tolerant)
     if kind in OBJECTS:
         return _row(kind, value, where, tolerant)
-    if kind in BY_AXIS:
-        _need(isinstance(value, list) and len(value) <= 32, f"{where}: expected 32 axes at most")
-        return read_value(f"{BY_AXIS[kind]}[]", value, where, tolerant)
+    if kind in LISTS:
+        most = 3 if kind == "more" else 32
+        _need(isinstance(value, list) and len(value) <= most, f"{where}: expected {most} at most")
+        return read_value(f"{LISTS[kind]}[]", value, where, tolerant)
     if kind in TUPLES:
         fits = isinstance(value, list) and len(value) == len(TUPLES[kind])
         _need(fits, f"{where}: expected {' and '.join(TUPLES[kind])}")
@@ -224,7 +227,7 @@ def read_document(data: bytes, kind: str) -> Row:
     version = document.get("format_version")
     known = isinstance(version, str) and re.fullmatch(r"2\.(0|[1-9][0-9]{0,5})", version)
     _need(known, f"format_version: expected 2.x, got {ascii(version)[:60]}")
-    content: Row = read_value(kind, document, "", tolerant=version != "2.0")
+    content: Row = read_value(kind, document, "", tolerant=version not in ("2.0", "2.1"))
     return content
 
 
@@ -232,8 +235,9 @@ def read_problem(data: bytes) -> Row:
     """Return a problem, complete and consistent; its slices begin with the whole buffers."""
     problem = read_document(data, "problem")
     _machine_is_consistent(problem.machine)
-    if sorted(problem.objective) != sorted(QUANTITIES):
-        raise RefusedError("objective: expected each quantity once")
+    has_period = problem.objective[:1] == ["period"]
+    if sorted(problem.objective[has_period:]) != sorted(QUANTITIES[:-1]):
+        raise RefusedError("objective: expected each quantity once, the period in front or not")
     for rows, first in (
         (problem.tensors, 0), (problem.buffers, 0), (problem.slices, len(problem.buffers)),
         (problem.tasks, 0),
@@ -245,7 +249,7 @@ def read_problem(data: bytes) -> Row:
         one.fields["bytes"] = size
         one.silent.discard("bytes")
     _pins_are_consistent(problem)
-    problem.fields["format_version"] = "2.0"
+    problem.fields["format_version"] = "2.1" if has_period else "2.0"
     # The text is that of the file: without the slices that are whole buffers.
     problem.fields["sha256"] = hashlib.sha256(canonical_text(problem).encode()).hexdigest()
     wholes = [
@@ -426,6 +430,8 @@ def read_plan(data: bytes, problem: Row) -> Row:
     _need(named in ("", problem.sha256), f"made for problem {named[:64]}, not {problem.sha256}")
     for run in plan.tasks:
         run.fields["end"] = run.start + run.cycles
+    for kept in plan.residencies:
+        _need(len(kept.instances) <= 3, f"residency {kept.index}: expected 3 instances at most")
     return plan
 
 
@@ -605,6 +611,8 @@ class Case:
     def __init__(self, problem: Row, plan: Row) -> None:
         self.problem, self.plan, self.machine = problem, plan, problem.machine
         self.routes: Routes = problem.routes
+        self.stream: Row | None = plan.stream
+        self.begins = plan.stream.begins if plan.stream else 0
         self.place = cache(self._place)
 
     def _place(self, part: int, memory: int) -> tuple[int, list[int]] | None:
@@ -654,6 +662,12 @@ class Case:
             who = f"transfer {move.index}"
             yield Use(who, move.source, move.slice, move.start, move.sent, "transfer_data")
 
+    def addresses(self) -> list[list[int]]:
+        """Return the address of each tensor, in a stream those of all its instances."""
+        first = [[row.address] for row in self.plan.tensors]
+        more = self.stream.instances if self.stream is not None else []
+        return [a + b for a, b in zip(first, more or [[] for _ in first], strict=True)]
+
     def makespan(self) -> int:
         return max((one.end for one in (*self.plan.tasks, *self.plan.transfers)), default=0)
 
@@ -676,7 +690,12 @@ def violations(problem: Row, plan: Row) -> list[Finding]:
     """Return everything that breaks a rule; nothing for a valid plan."""
     case = Case(problem, plan)
     found = list(structure(case))
-    return found or [finding for rule in RULES for finding in rule(case)]
+    if found:
+        return found
+    # In a stream what is busy, and where bytes lie, is judged in enough inferences one by one.
+    whole = case if case.stream is None else unrolled(case)
+    found = [finding for rule in RULES for finding in rule(case)]
+    return [*found, *busy(whole), *shared_bytes(whole, at_place=False)]
 
 
 def meeting(
@@ -713,6 +732,11 @@ def structure(case: Case) -> Iterator[Finding]:
         for position, one in enumerate(plan.fields[what]):
             if one.index != position:
                 yield "structure", f"{what}: {one.index} stands at position {position}"
+    many = [] if case.stream is None else case.stream.instances
+    if many and len(many) != len(problem.tensors):
+        yield "structure", f"instances of {len(many)} tensors, not {len(problem.tensors)}"
+    if case.stream is None and any(one.instances for one in plan.residencies):
+        yield "structure", "a residency has instances, but there is no stream"
     kept, moves, slices = len(plan.residencies), len(plan.transfers), len(problem.slices)
     for task, run in zip(problem.tasks, plan.tasks, strict=False):
         who = f"task {task.index}"
@@ -760,8 +784,6 @@ def tasks_run(case: Case) -> Iterator[Finding]:
             if plan.tasks[earlier].end > run.start:
                 message = f"task {task.index} starts at {run.start}, before task {earlier} ends"
                 yield "precedence", message
-    for a, b in meeting(plan.tasks, lambda run: run.core):
-        yield "one_task_at_a_time", f"tasks {a.index} and {b.index} on core {a.core}"
 
 
 def _remote_cycles(case: Case, part: int, memory: int, local: int) -> int:
@@ -877,8 +899,9 @@ def memories(case: Case) -> Iterator[Finding]:
     problem, plan = case.problem, case.plan
     packed: list[tuple[str, int, int, int]] = []
     tensors = [
-        (f"tensor {t.index}", t.memory, row.address, row.address + t.bytes)
-        for t, row in zip(problem.tensors, plan.tensors, strict=True)
+        (f"tensor {t.index}", t.memory, address, address + t.bytes)
+        for t, addresses in zip(problem.tensors, case.addresses(), strict=True)
+        for address in addresses
     ]
     for kept in plan.residencies:
         who = f"residency {kept.index}"
@@ -890,7 +913,8 @@ def memories(case: Case) -> Iterator[Finding]:
                 if layout is not None and kept.offset != layout[0]:
                     yield "at_its_place", f"{who} at {kept.offset}, but its place is {layout[0]}"
                 continue
-        packed.append((who, kept.memory, kept.offset, kept.offset + kept.bytes))
+        offsets = (kept.offset, *kept.instances)
+        packed += [(who, kept.memory, offset, offset + kept.bytes) for offset in offsets]
     for who, memory, low, high in (*packed, *tensors):
         limits = case.machine.memories[memory]
         if limits.size is not None and high > limits.size:
@@ -903,7 +927,18 @@ def memories(case: Case) -> Iterator[Finding]:
         for other, memory, start, end in (*tensors[number + 1 :], *packed):
             if index == memory and low < end and start < high:
                 yield "dram_tensors", f"{who} and {other} overlap"
-    for a, b in meeting(plan.residencies, lambda kept: kept.memory):
+    yield from shared_bytes(case, at_place=True)
+
+
+def shared_bytes(case: Case, *, at_place: bool) -> Iterator[Finding]:
+    """Rule 6, of what lies at its place in a tensor, or of all else."""
+
+    def is_meant(kept: Row) -> bool:
+        has_place = kept.slice is not None and case.place(kept.slice, kept.memory) is not None
+        return has_place == at_place
+
+    some = list(filter(is_meant, case.plan.residencies))
+    for a, b in meeting(some, lambda kept: kept.memory):
         if _shares_bytes(case, a, b):
             pairs = [(old, new, _replaces(case, old, new)) for old, new in ((a, b), (b, a))]
             found = [(old, new, *task) for old, new, task in pairs if task is not None]
@@ -979,6 +1014,13 @@ def transfers(case: Case) -> Iterator[Finding]:
         if move.channel >= engine.channels:
             yield "channels", f"{who}: channel {move.channel} of {engine.channels}"
 
+
+def busy(case: Case) -> Iterator[Finding]:
+    """Rules 2 and 7: cores, channels and links."""
+    machine, plan = case.machine, case.plan
+    for a, b in meeting(plan.tasks, lambda run: run.core):
+        yield "one_task_at_a_time", f"tasks {a.index} and {b.index} on core {a.core}"
+
     def busy_until(move: Row) -> int:
         return int(move.sent if machine.engines[move.engine].pipelined else move.end)
 
@@ -1050,11 +1092,16 @@ def outputs(case: Case) -> Iterator[Finding]:
 def claims(case: Case) -> Iterator[Finding]:
     """Rule 10."""
     machine, plan, stated = case.machine, case.plan, case.plan.solve
-    found = dict.fromkeys(QUANTITIES, 0) | {"makespan": case.makespan()}
+    period = case.stream and case.stream.period
+    latency = case.makespan() - case.begins
+    found: dict[str, Any] = dict.fromkeys(QUANTITIES, 0)
+    found |= {"makespan": latency, "period": period}
     for task, run in zip(case.problem.tasks, plan.tasks, strict=True):
         if task.energy:
             found["energy"] += task.energy[machine.cores[run.core].kind] or 0
     for move in plan.transfers:
+        if move.start < case.begins:
+            continue
         size = case.problem.slices[move.slice].bytes
         ends = [machine.memories[case.memory(k)] for k in (move.source, *move.destinations)]
         parts = (*ends, *(machine.links[link] for link in move.route))
@@ -1062,13 +1109,15 @@ def claims(case: Case) -> Iterator[Finding]:
         found["dram_traffic"] += size * sum(memory.kind == "dram" for memory in ends)
     for kept in plan.residencies:
         if machine.memories[kept.memory].kind == "spm":
-            found["peak_spm"] = max(found["peak_spm"], kept.offset + kept.bytes)
+            top = max(kept.offset, *kept.instances, 0) + kept.bytes
+            found["peak_spm"] = max(found["peak_spm"], top)
     for name, value in found.items():
         if stated.fields[name] != value:
             yield "claims", f"{name} is stated as {stated.fields[name]}, but is {value}"
     first = case.problem.objective[0]
-    if stated.bound > found[first]:
-        yield "claims", f"bound {stated.bound} > {found[first]}, the {first}"
+    value = latency if found[first] is None else found[first]
+    if stated.bound > value:
+        yield "claims", f"bound {stated.bound} > {value}, the {first}"
 
 
 def pins(case: Case) -> Iterator[Finding]:
@@ -1083,7 +1132,8 @@ def pins(case: Case) -> Iterator[Finding]:
         run = case.plan.tasks[pin.task]
         if pin.cores and run.core not in pin.cores:
             yield "pinned_core", f"task {run.index} on core {run.core}, not one of {pin.cores}"
-        if run.start < pin.not_before or (pin.not_after is not None and run.end > pin.not_after):
+        start, end = run.start - case.begins, run.end - case.begins
+        if start < pin.not_before or (pin.not_after is not None and end > pin.not_after):
             yield "pinned_time", f"task {run.index} runs [{run.start}, {run.end})"
     for pin in pinned.buffers:
         of_it = [
@@ -1093,7 +1143,8 @@ def pins(case: Case) -> Iterator[Finding]:
         for kept in of_it:
             who = f"residency {kept.index} of buffer {pin.buffer}"
             if kept.memory in pin.memories:
-                there = kept.slice == pin.buffer and kept.offset == pin.address
+                lies = {kept.offset, *kept.instances} == {pin.address}
+                there = kept.slice == pin.buffer and lies
                 if pin.address is not None and not there:
                     yield "pinned_address", f"{who} at {kept.offset}, not whole at {pin.address}"
             elif kinds[kept.memory] in {kinds[memory] for memory in pin.memories}:
@@ -1109,7 +1160,111 @@ def pins(case: Case) -> Iterator[Finding]:
                 yield "pinned_resident", f"buffer {pin.buffer} in memory {memory}, until {last}"
 
 
-RULES = (tasks_run, operands, fillers, results, memories, transfers, outputs, claims, pins)
+def streams(case: Case) -> Iterator[Finding]:
+    """Rule 12, but for what the other rules ask of all inferences."""
+    plan, begins, buffers = case.plan, case.begins, case.problem.buffers
+    if case.stream is None:
+        return
+    period, latency = case.stream.period, case.makespan() - begins
+    is_constant = [b.kind == "weight" and b.starts_in is not None for b in buffers]
+
+    def constant(part: int | None) -> bool:
+        return part is not None and is_constant[case.problem.slices[part].buffer]
+
+    for run in plan.tasks:
+        if run.start < begins:
+            yield "prologue", f"task {run.index} starts at {run.start} < {begins}"
+    for move in plan.transfers:
+        if move.start < begins and (move.end > begins or not constant(move.slice)):
+            yield "prologue", f"transfer {move.index} of the prologue"
+    first, last = dict[int, int](), dict[int, int]()
+    for kept in plan.residencies:
+        who, filled = f"residency {kept.index}", (kept.filled_by_task, kept.filled_by_transfer)
+        place = None if kept.slice is None else case.place(kept.slice, kept.memory)
+        if place is not None:
+            if filled != (None, None):
+                begin = kept.start - begins
+                first[place[0]] = min(first.get(place[0], begin), begin)
+            if kept.instances:
+                yield "instances", f"{who} lies in a tensor, and has instances"
+        elif kept.start < begins:
+            is_permanent = constant(kept.slice) and kept.end >= begins + latency
+            if kept.end > begins and not is_permanent:
+                yield "permanent", f"{who} is there from the prologue until {kept.end}"
+            if kept.instances:
+                yield "instances", f"{who} is there once, or for ever, and has instances"
+        elif filled == (None, None) and kept.slice is not None:
+            yield "instances", f"{who} is filled by nothing"
+        elif kept.end - kept.start > (1 + len(kept.instances)) * period:
+            yield "instances", f"{who} has {1 + len(kept.instances)} instances"
+    for use in case.uses():
+        kept = plan.residencies[use.residency]
+        place = None if kept.slice is None else case.place(kept.slice, kept.memory)
+        if place is not None:
+            last[place[0]] = max(last.get(place[0], 0), use.end - begins)
+    of_constants = {b.place.tensor for b in buffers if is_constant[b.index] and b.place}
+    for tensor, addresses in enumerate(case.addresses()):
+        many = len(addresses)
+        if tensor in of_constants:
+            is_wrong = many > 1
+        elif tensor in first:
+            is_wrong = latency + period - first[tensor] > many * period
+        else:
+            is_wrong = last.get(tensor, 0) > (many - 1) * period
+        if is_wrong:
+            yield "handed_over", f"tensor {tensor} has {many} instances"
+
+
+def unrolled(case: Case) -> Case:
+    """Return enough inferences of a stream, one after another, behind the prologue."""
+    plan, stream = case.plan, case.stream
+    assert stream is not None
+    rows, period, latency = len(plan.residencies), stream.period, case.makespan() - case.begins
+    rounds = lcm(*(1 + len(kept.instances) for kept in plan.residencies))
+    inferences = -(-latency // period) + rounds
+    once = [kept.start < case.begins for kept in plan.residencies]
+    tables: dict[str, list[Row]] = {"tasks": [], "residencies": [], "transfers": []}
+    tasks: list[Row] = []
+
+    def numbers(some: Iterable[int], inference: int) -> list[int]:
+        return [one if once[one] else inference * rows + one for one in some]
+
+    def later(one: Row, inference: int, table: str, **more: Any) -> None:
+        passed = inference * period
+        times = {"start": one.start + passed, "end": one.end + passed}
+        tables[table].append(Row({**one.fields, **times, **more}))
+
+    for k in range(inferences):
+        for task, run in zip(case.problem.tasks, plan.tasks, strict=True):
+            number = len(tasks)
+            tasks.append(Row({**task.fields, "index": number}))
+            reads, writes = numbers(run.reads, k), numbers(run.writes, k)
+            later(run, k, "tasks", index=number, reads=reads, writes=writes)
+        for move in plan.transfers:
+            if k == 0 or move.start >= case.begins:
+                ends = {"source": numbers([move.source], k)[0], "sent": move.sent + k * period}
+                later(move, k, "transfers", destinations=numbers(move.destinations, k), **ends)
+        for kept in plan.residencies:
+            if once[kept.index] and k == 0:
+                # What is permanent stays until the last one has ended.
+                stays = kept.end > case.begins
+                end = kept.end + stays * inferences * period
+                # A number that nobody names: nothing is in place of what is there for all.
+                number = -1 - kept.index
+                tables["residencies"].append(Row({**kept.fields, "index": number, "end": end}))
+            elif not once[kept.index]:
+                offset = (kept.offset, *kept.instances)[k % (1 + len(kept.instances))]
+                task = kept.filled_by_task
+                filler = None if task is None else k * len(plan.tasks) + task
+                number = k * rows + kept.index
+                later(kept, k, "residencies", index=number, offset=offset, filled_by_task=filler)
+    problem = Row({**case.problem.fields, "tasks": tasks})
+    return Case(problem, Row({**plan.fields, **tables, "stream": None}))
+
+
+RULES = (
+    tasks_run, operands, fillers, results, memories, transfers, outputs, claims, pins, streams,
+)  # fmt: skip
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from spmilp.errors import ArgumentError
-from spmilp.problem.objective import Quantity
+from spmilp.problem.objective import OF_ONE_INFERENCE, Quantity
 from spmilp.processes import processors
 from spmilp.quantities import dimensions, duration, input_values, share
 from spmilp.tile_selection.settings import Tiles
@@ -54,11 +54,13 @@ def _option(
     return field(default=default, metadata={"kind": kind, "read": read, "shown": shown})
 
 
-def _one_of(kind: type[E], name: str) -> Callable[[str | None], E | None]:
+def _one_of(able: Iterable[E], name: str) -> Callable[[str | None], E | None]:
+    known = {str(one): one for one in able}
+
     def read(given: str | None) -> E | None:
-        if given is not None and given not in list(kind):
-            raise ArgumentError(f"{name} {given}: there are {', '.join(kind)}", is_option=True)
-        return None if given is None else kind(given)
+        if given is not None and given not in known:
+            raise ArgumentError(f"{name} {given}: there are {', '.join(known)}", is_option=True)
+        return None if given is None else known[given]
 
     return read
 
@@ -197,7 +199,7 @@ class Options:
     objective: Quantity | None = _option(
         None,
         Quantity | None,
-        _one_of(Quantity, "objective"),
+        _one_of(OF_ONE_INFERENCE, "objective"),
         show_default="makespan, or what the problem file says",
     )
     hint: "Hint | None" = _option(

@@ -137,6 +137,10 @@ def what_is_mapped(
     problem = model if isinstance(model, Problem) else read_problem(model)
     if options.objective is not None:
         problem = replace(problem, objective=Objective.of(options.objective))
+    if problem.objective.first is Quantity.PERIOD:
+        raise ArgumentError(
+            f"objective of {name}: period, which no solver minimises; give another one (objective)"
+        )
     if problem.objective.first is Quantity.ENERGY and not any(t.energy for t in problem.tasks):
         _refuse_energy_that_is_not_stated(problem.machine)
     if options.pins.tiles:

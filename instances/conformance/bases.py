@@ -12,7 +12,7 @@ from spmilp.problem.builder import ProblemBuilder
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem, Task
 from tests.checker import worked_example
-from tests.checker.mutations.subjects import pinned_by_hand, planned, small_network
+from tests.checker.mutations.subjects import pinned_by_hand, planned, small_network, stream_on_mesh
 from tests.checker.mutations.verdicts import Pair, pair
 from tests.solvers.chains import chain, star
 from tests.solvers.tiny_problems import tiny_problem
@@ -216,6 +216,12 @@ PINNED: tuple[str, Callable[[], Pair]] = (
     "pins: cores, times, memories, an address, a buffer that is resident until its last reader has "
     "ended and takes over the bytes of another one with an address",
     pinned_by_hand,
+)
+
+STREAM: tuple[str, Callable[[], Pair]] = (
+    "a stream: a prologue with a weight that is permanent, three inferences at a time, residencies "
+    "and tensors with several instances, a sum in place",
+    stream_on_mesh,
 )
 
 WITHOUT_CONTROLLER: dict[str, Callable[[], Pair]] = {

@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from instances.conformance.bases import BASES, PINNED, WITHOUT_CONTROLLER
+from instances.conformance.bases import BASES, PINNED, STREAM, WITHOUT_CONTROLLER
 from spmilp.plan.file import read_plan
 from spmilp.problem.file import problem_sha256, read_problem
 from tests.checker.mutations import KINDS
@@ -87,6 +87,12 @@ def cases() -> Iterator[Case]:
     with TemporaryDirectory() as folder:
         for row in listed["pinned"]:
             yield _varied(pinned, {"base": "pinned", **row}, Path(folder) / "problem.json")
+    about, make = STREAM
+    stream = _with_kept_plan("valid-43-stream", make())
+    yield _valid("stream", stream, about)
+    with TemporaryDirectory() as folder:
+        for row in listed["streamed"]:
+            yield _varied(stream, {"base": "stream", **row}, Path(folder) / "problem.json")
 
 
 def _with_kept_plan(name: str, base: Pair) -> Pair:

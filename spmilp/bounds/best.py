@@ -10,7 +10,7 @@ from spmilp.bounds.resources import energy_bound, peak_bound, traffic_bound, wor
 from spmilp.bounds.spills import spill_bound
 from spmilp.bounds.stages import stages_bound
 from spmilp.plan.measures import compulsory_dram_traffic
-from spmilp.problem.objective import Quantity
+from spmilp.problem.objective import OF_ONE_INFERENCE, Quantity
 from spmilp.problem.problem import Problem
 
 
@@ -29,7 +29,9 @@ class Bound:
 def all_bounds(problem: Problem) -> tuple[Bound, ...]:
     """Return the best bound by each argument on every quantity, of those that take no search."""
     best: dict[tuple[Quantity, str], Bound] = {}
-    for bound in (one for quantity in Quantity for one in bounds_in_turn(problem, quantity)):
+    for bound in (
+        one for quantity in OF_ONE_INFERENCE for one in bounds_in_turn(problem, quantity)
+    ):
         known = best.setdefault((bound.quantity, bound.name), bound)
         best[bound.quantity, bound.name] = max(known, bound, key=lambda one: one.value)
     return tuple(best.values())

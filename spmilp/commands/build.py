@@ -172,6 +172,11 @@ def build_commands(problem: Problem, plan: Plan) -> CommandLists:
 
     Raises a ``TooManyEventsError`` if none of these keeps within the machine's events.
     """
+    if plan.stream is not None:
+        raise SpmilpError(
+            "the plan is a stream of inferences, which has no command lists; unroll it "
+            "(spmilp.plan.unrolled) for those of some inferences"
+        )
     machine, most = problem.machine, problem.machine.events or inf
     activities = activities_of(problem, plan)
     order = predecessors(problem, plan, activities)

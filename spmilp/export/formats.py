@@ -86,6 +86,11 @@ def export_plan(
     Parameters and errors are those of :meth:`spmilp.Result.export`.
     """
     named = _named(formats, has_model=model is not None)
+    if plan.stream is not None:
+        raise ArgumentError(
+            "the plan is a stream of inferences, which no format can say; unroll it "
+            "(spmilp.plan.unrolled) and export some inferences"
+        )
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,30}", prefix):
         raise ArgumentError(
             f"prefix {prefix!r}: expected a letter, then at most 30 letters, digits or _",

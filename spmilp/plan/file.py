@@ -10,7 +10,7 @@ from msgspec.structs import asdict
 from spmilp.errors import FileError
 from spmilp.files import read_bytes, write_together
 from spmilp.formats import collector_paused, decoded, encoded, plain, read_document
-from spmilp.plan.plan import Claim, Placement, Plan, Residency, Transfer
+from spmilp.plan.plan import Claim, Placement, Plan, Residency, Stream, Transfer
 from spmilp.problem.file import problem_bytes, problem_sha256, read_problem
 from spmilp.problem.problem import Problem
 from spmilp.units import Amount, Count, Cycles, ResidencyIdx
@@ -20,7 +20,7 @@ PROBLEM_FILE = "problem.json"
 PLAN_FILE = "plan.json"
 
 FORMAT = "spmilp-plan"
-VERSION = "2.0"
+VERSION = "2.1"
 
 
 class Meta(Struct, frozen=True):
@@ -73,6 +73,7 @@ class PlanFile(Struct, frozen=True, kw_only=True):
     tasks: tuple[TaskRow, ...]
     residencies: tuple[Residency, ...]
     transfers: tuple[Transfer, ...]
+    stream: Stream | None = None
 
 
 def open_pair(path: Path, problem_file: Path | None = None) -> tuple[Problem, Plan]:
@@ -119,6 +120,7 @@ def read_plan(path: Path | str, problem: Problem | None = None) -> Plan:
         solver=file.solve.solver,
         options=file.solve.options,
         problem_sha256=named,
+        stream=file.stream,
     )
 
 
@@ -172,7 +174,8 @@ def plan_bytes(plan: Plan, problem: Problem) -> bytes:
     }
     document = {
         "format": FORMAT,
-        "format_version": VERSION,
+        # The oldest version that has all of it: what is no stream keeps its bytes.
+        "format_version": "2.0" if plan.stream is None else VERSION,
         "meta": {name: value for name, value in meta.items() if value is not None},
         "solve": {"solver": plan.solver, "options": plan.options, **plain(plan.claim)},
         "tensors": [{"index": i, "address": address} for i, address in enumerate(plan.tensors)],
@@ -180,6 +183,8 @@ def plan_bytes(plan: Plan, problem: Problem) -> bytes:
         "residencies": list(map(plain, plan.residencies)),
         "transfers": list(map(plain, plan.transfers)),
     }
+    if plan.stream is not None:
+        document["stream"] = plain(plan.stream)
     try:
         content = encoded(document)
         decoded(content, PlanFile)

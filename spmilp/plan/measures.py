@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from spmilp.machine.machine import MemoryKind
-from spmilp.plan.plan import Claim, Measures, Placement, Residency, Transfer
+from spmilp.plan.plan import Claim, Measures, Placement, Residency, Stream, Transfer
 from spmilp.problem.loads import least_loads
 from spmilp.problem.problem import Problem
 from spmilp.units import BufferIdx, Bytes
@@ -16,21 +16,26 @@ def measure(
     placements: Sequence[Placement],
     residencies: Sequence[Residency],
     transfers: Sequence[Transfer],
+    stream: Stream | None = None,
 ) -> Measures:
     """Return the quantities of a plan that has these parts, for a solver to state.
 
-    Energies that the problem or the machine leave open count nothing. A multicast reads its source
-    once and writes each of its destinations.
+    Those of a stream are of one inference: its prologue does not count. Energies that the problem
+    or the machine leave open count nothing. A multicast reads its source once and writes each of
+    its destinations.
     """
     machine = problem.machine
+    begins = 0 if stream is None else stream.begins
     makespan = traffic = energy = peak = 0
     for placement in placements:
-        makespan = max(makespan, placement.end)
+        makespan = max(makespan, placement.end - begins)
         of_kinds = problem.tasks[placement.task].energy
         if of_kinds:
             energy += of_kinds[machine.cores[placement.core].kind] or 0
     for move in transfers:
-        makespan = max(makespan, move.end)
+        if move.start < begins:
+            continue
+        makespan = max(makespan, move.end - begins)
         size = problem.slices[move.slice].bytes
         per_byte = sum(machine.links[link].energy_per_byte or 0 for link in move.route)
         for end in (move.source, *move.destinations):
@@ -41,8 +46,15 @@ def measure(
         energy += size * per_byte
     for residency in residencies:
         if machine.memories[residency.memory].kind is MemoryKind.SPM:
-            peak = max(peak, residency.offset + residency.bytes)
-    return Measures(makespan=makespan, dram_traffic=traffic, energy=energy, peak_spm=peak)
+            offset = max(residency.offset, *residency.instances, 0)
+            peak = max(peak, offset + residency.bytes)
+    return Measures(
+        makespan=makespan,
+        dram_traffic=traffic,
+        energy=energy,
+        peak_spm=peak,
+        period=None if stream is None else stream.period,
+    )
 
 
 def claim_of(measures: Measures, bound: int, bound_source: str) -> Claim:

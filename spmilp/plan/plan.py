@@ -1,6 +1,9 @@
 """A plan: where and when every task runs, every slice lies and every transfer moves."""
 
 from dataclasses import dataclass
+from typing import Annotated, TypeAlias
+
+from msgspec import Meta
 
 from spmilp.problem.objective import Quantity
 from spmilp.units import (
@@ -19,6 +22,12 @@ from spmilp.units import (
     TransferIdx,
     WideNumber,
 )
+
+MOST_INSTANCES = 4
+"""No residency goes on for more periods."""
+
+Instances: TypeAlias = Annotated[tuple[Bytes, ...], Meta(max_length=MOST_INSTANCES - 1)]
+"""Addresses behind the first one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +66,9 @@ class Residency:
         Size, packed.
     filled_by_task, filled_by_transfer
         At most one is set; neither for what is there at cycle 0 and for scratch.
+    instances
+        Of a stream, the offsets of further instances: with ``m`` offsets in all, inference ``k``
+        uses that of number ``k mod m``, of which ``offset`` is the first.
     """
 
     index: ResidencyIdx
@@ -68,6 +80,7 @@ class Residency:
     end: Count
     filled_by_task: TaskIdx | None = None
     filled_by_transfer: TransferIdx | None = None
+    instances: Instances = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,16 +113,43 @@ class Transfer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Stream:
+    """How a plan for one inference is repeated: inference ``k`` does all ``k * period`` later.
+
+    Parameters
+    ----------
+    period
+        Cycles from the begin of an inference to that of the next one.
+    begins
+        The cycle at which the first inference begins. What has ended by then is the prologue, which
+        happens once; what lasts from before it for ever is permanent.
+    instances
+        For each DRAM tensor the addresses of further instances: with ``m`` addresses in all,
+        inference ``k`` has the tensor at that of number ``k mod m``. None for constants.
+    """
+
+    period: Count
+    begins: Cycles = 0
+    instances: tuple[Instances, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Measures:
-    """Quantities of a plan; see :class:`~spmilp.problem.objective.Quantity`."""
+    """Quantities of a plan; see :class:`~spmilp.problem.objective.Quantity`.
+
+    ``period`` is ``None`` of a plan for one inference: the next one can begin when all has ended.
+    """
 
     makespan: Total
     dram_traffic: Total
     energy: Total
     peak_spm: Total
+    period: Count | None = None
 
     def of(self, quantity: Quantity) -> int:
         """Return one of the quantities, in its unit."""
+        if quantity is Quantity.PERIOD and self.period is None:
+            return self.makespan
         found: int = getattr(self, quantity.value)
         return found
 
@@ -131,7 +171,8 @@ class Plan:
 
     ``placements`` has one for each task, in order of task; ``tensors`` the address of each of the
     problem's DRAM tensors, in order. ``solver`` is the name of the solver, and ``options`` are its
-    settings as ``(name, value)``, for people.
+    settings as ``(name, value)``, for people. With a ``stream`` it is repeated; its makespan is
+    then that of one inference, its latency.
     """
 
     placements: tuple[Placement, ...]
@@ -142,3 +183,4 @@ class Plan:
     solver: str
     options: tuple[tuple[str, str], ...] = ()
     problem_sha256: str = ""
+    stream: Stream | None = None

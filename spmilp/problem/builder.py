@@ -11,7 +11,7 @@ from spmilp.errors import ArgumentError
 from spmilp.formats import near_matches
 from spmilp.machine.machine import Machine, MemoryKind
 from spmilp.machine.read import MachineFile, as_machine_file
-from spmilp.problem.objective import Objective, Quantity
+from spmilp.problem.objective import OF_ONE_INFERENCE, Objective, Quantity
 from spmilp.problem.problem import (
     Buffer,
     BufferKind,
@@ -131,8 +131,8 @@ class ProblemBuilder:
         name: str = "problem",
         objective: str = Quantity.MAKESPAN,
     ) -> None:
-        known = ", ".join(Quantity)
-        _require(objective in list(Quantity), f"objective {objective}: there are {known}")
+        known = ", ".join(OF_ONE_INFERENCE)
+        _require(objective in OF_ONE_INFERENCE, f"objective {objective}: there are {known}")
         self._file = as_machine_file(machine)
         self._name = name
         self._objective = Objective.of(Quantity(objective))

@@ -18,7 +18,7 @@ from spmilp.problem.problem import Buffer, DramTensor, Problem, Slice, Task, who
 from spmilp.units import LARGEST
 
 FORMAT = "spmilp-problem"
-VERSION = "2.0"
+VERSION = "2.1"
 
 
 class SourceFile(Struct, frozen=True):
@@ -123,9 +123,11 @@ def problem_bytes(problem: Problem) -> bytes:
         "tasks": list(map(plain, problem.pins.tasks)),
         "buffers": list(map(plain, problem.pins.buffers)),
     }
+    has_period = Quantity.PERIOD in problem.objective.order
     document = {
         "format": FORMAT,
-        "format_version": VERSION,
+        # The oldest version that has all of it: other problems keep their bytes, and their hashes.
+        "format_version": VERSION if has_period else "2.0",
         "name": problem.name,
         "sources": [{"what": what, "sha256": sha256} for what, sha256 in problem.sources],
         "objective": problem.objective.order,

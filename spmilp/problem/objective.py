@@ -15,29 +15,39 @@ class Quantity(StrEnum):
         Femtojoules of tasks and transfers, as far as the machine states them.
     ``peak_spm``
         Bytes from address 0 to the end of the highest residency in any scratchpad.
+    ``period``
+        Cycles from the begin of an inference to that of the next one, in a stream of them.
     """
 
     MAKESPAN = "makespan"
     DRAM_TRAFFIC = "dram_traffic"
     ENERGY = "energy"
     PEAK_SPM = "peak_spm"
+    PERIOD = "period"
+
+
+OF_ONE_INFERENCE = tuple(quantity for quantity in Quantity if quantity is not Quantity.PERIOD)
 
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """All four quantities, each once: the first is *the* objective, others in turn break ties."""
+    """The first quantity is *the* objective, others in turn break ties.
 
-    order: tuple[Quantity, ...] = tuple(Quantity)
+    All but the period are there once; the period of a stream is the first one, or none.
+    """
+
+    order: tuple[Quantity, ...] = OF_ONE_INFERENCE
 
     def __post_init__(self) -> None:
-        if sorted(self.order) != sorted(Quantity):
-            given, known = ", ".join(self.order), ", ".join(Quantity)
+        rest = self.order[1:] if self.order[:1] == (Quantity.PERIOD,) else self.order
+        if sorted(rest) != sorted(OF_ONE_INFERENCE):
+            given, known = ", ".join(self.order), ", ".join(OF_ONE_INFERENCE)
             raise ValueError(f"objective: {given or 'nothing'}; expected each of {known} once")
 
     @classmethod
     def of(cls, first: Quantity) -> "Objective":
         """Return the objective ``first`` with the others behind it in their usual order."""
-        return cls((first, *(quantity for quantity in Quantity if quantity is not first)))
+        return cls((first, *(quantity for quantity in OF_ONE_INFERENCE if quantity is not first)))
 
     @property
     def first(self) -> Quantity:

@@ -124,6 +124,11 @@ class Buffer:
     tile: Tile | None = None
 
     @property
+    def is_constant(self) -> bool:
+        """Whether it is the same for all inferences: a weight that a memory holds at first."""
+        return self.kind is BufferKind.WEIGHT and self.starts_in is not None
+
+    @property
     def bytes(self) -> Bytes:
         """Size in bytes, without alignment padding."""
         return prod(self.shape) * self.item

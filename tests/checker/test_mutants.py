@@ -13,6 +13,9 @@ from tests.checker.mutations.verdicts import REFUSED
 MANY = {"wormhole", "set_8x8", "epiphany4", "occamy", "xdna1", "ipu_mk2", "sw26010_cg"}
 """Machines on which a plan takes longer to check, for their many links."""
 
+QUICK = {"worked example", "stream"}
+"""Those that are always compared."""
+
 
 def mutants_compared(name: str) -> int:
     """Return how many mutants of a plan are compared."""
@@ -20,7 +23,7 @@ def mutants_compared(name: str) -> int:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=[pytest.mark.full] * (n != "worked example")) for n in SUBJECTS]
+    "name", [pytest.param(n, marks=[pytest.mark.full] * (n not in QUICK)) for n in SUBJECTS]
 )
 def test_both_checkers_say_the_same_of_mutants(name: str, tmp_path: Path) -> None:
     subject = SUBJECTS[name]()
@@ -36,7 +39,7 @@ def test_both_checkers_say_the_same_of_mutants(name: str, tmp_path: Path) -> Non
 
 @pytest.mark.full
 def test_every_kind_of_mutation_changes_some_plan() -> None:
-    subjects = [SUBJECTS[name]() for name in ("worked example", "coolidge")]
+    subjects = [SUBJECTS[name]() for name in ("worked example", "coolidge", "stream")]
     made = {kind for s in subjects for kind, _ in s.mutants(Random(0), 6 * len(KINDS))}
     assert made == KINDS.keys()
     assert len(made) > 150

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from checker.worked_example import MACHINE
-from spmilp.problem.objective import Objective, Quantity
+from spmilp.problem.objective import OF_ONE_INFERENCE, Objective, Quantity
 from spmilp.problem.problem import Buffer, BufferKind, DramTensor, Place, Problem, Slice, Task, Tile
 
 NAMES = st.text(max_size=8)
@@ -102,7 +102,8 @@ def problems(draw: st.DrawFn) -> Problem:
                 tile=draw(tiles()),
             )
         )
-    order = draw(st.permutations(list(Quantity)))
+    order = draw(st.permutations(OF_ONE_INFERENCE))
+    order = [*draw(st.sampled_from([(), (Quantity.PERIOD,)])), *order]
     sources = draw(st.lists(st.tuples(NAMES, NAMES), max_size=2))
     return Problem(
         name=draw(NAMES), machine=MACHINE, tensors=tuple(tensors), buffers=tuple(buffers),

@@ -13,7 +13,7 @@ from spmilp.plan.frames import residency_frame, task_frame, transfer_frame
 from spmilp.plan.measures import compulsory_dram_traffic, measure
 from spmilp.plan.plan import Measures, Plan
 from spmilp.problem.loads import bytes_read_of_buffers
-from spmilp.problem.objective import Quantity
+from spmilp.problem.objective import OF_ONE_INFERENCE
 from spmilp.problem.problem import Place, Problem, Slice, Task
 from spmilp.units import Box, SliceIdx
 
@@ -24,8 +24,8 @@ def _measure(problem: Problem, plan: Plan) -> Measures:
 
 def test_the_worked_example_is_measured_as_by_hand() -> None:
     measures = _measure(PROBLEM, PLAN)
-    assert [measures.of(quantity) for quantity in Quantity] == [196, 288, 38_248, 320]
-    assert {measure(PROBLEM, (), (), ()).of(quantity) for quantity in Quantity} == {0}
+    assert [measures.of(quantity) for quantity in OF_ONE_INFERENCE] == [196, 288, 38_248, 320]
+    assert {measure(PROBLEM, (), (), ()).of(quantity) for quantity in OF_ONE_INFERENCE} == {0}
 
 
 def test_compulsory_traffic_is_what_is_read_and_what_must_be_stored() -> None:

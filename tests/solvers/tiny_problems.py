@@ -23,7 +23,7 @@ from spmilp.machine.machine import (
     MemoryKind,
     RemoteReads,
 )
-from spmilp.problem.objective import Objective, Quantity
+from spmilp.problem.objective import OF_ONE_INFERENCE, Objective
 from spmilp.problem.problem import Buffer, BufferKind, DramTensor, Place, Problem, Slice, Task
 
 DRAM = 0
@@ -36,7 +36,7 @@ def tiny_problem(number: int, most_tasks: int = 3) -> Problem:
     return Problem(
         name=f"tiny {number}",
         machine=machine,
-        objective=Objective.of(list(Quantity)[number % 4]),
+        objective=Objective.of(list(OF_ONE_INFERENCE)[number % 4]),
         **_contents(random, machine, random.randint(1, most_tasks)),
     )
 

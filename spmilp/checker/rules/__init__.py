@@ -8,13 +8,14 @@ They know the data of machine, problem and plan, the routes of a machine and the
     memory       rules 6 and 9: sizes, memories, bytes shared at a time, DRAM tensors
     transfers    rule 7: data, engine, route, duration, channels, link rates
     ends         rules 8, 10, 11: outputs, no value lost, stated quantities, pins
+    streams      rule 12: prologue, what is permanent, instances, tensors handed over
     case         what rules look up
     sweeps       what overlaps in time and in bytes
 """
 
 from collections.abc import Callable, Iterator
 
-from spmilp.checker.rules import ends, memory, tasks, transfers
+from spmilp.checker.rules import ends, memory, streams, tasks, transfers
 from spmilp.checker.rules.case import Case, Finding
 from spmilp.checker.rules.structure import structure
 
@@ -48,5 +49,9 @@ RULES: tuple[Callable[[Case], Iterator[Finding]], ...] = (
     ends.pinned_memory,
     ends.pinned_address,
     ends.pinned_resident,
+    streams.prologue,
+    streams.permanent,
+    streams.instances,
+    streams.handed_over,
 )
 """All but :func:`structure`, on which they rely."""

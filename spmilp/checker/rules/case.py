@@ -1,18 +1,19 @@
 """What several rules look up in a problem and a plan whose structure is sound."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache, cached_property, partial
 from itertools import chain, islice
+from math import lcm
 from typing import NamedTuple, TypeAlias
 
-from spmilp.checker.rules.sweeps import Rectangle, overlapping_pairs
+from spmilp.checker.rules.sweeps import Circle, Rectangle, overlapping_pairs
 from spmilp.machine.routes import Routes, multicast_route
 from spmilp.plan.memory import box_at_place, home_of, layout_in_memory
 from spmilp.plan.plan import Plan, Residency
 from spmilp.problem.problem import Problem
 from spmilp.problem.strides import footprint
-from spmilp.units import BufferIdx, Cycles, MemoryIdx, ResidencyIdx, SliceIdx, TensorIdx
+from spmilp.units import BufferIdx, Bytes, Cycles, MemoryIdx, ResidencyIdx, SliceIdx, TensorIdx
 
 Finding: TypeAlias = tuple[tuple[str, ...], str]
 """What a rule yields: the objects concerned, most important first, and a message about them."""
@@ -60,9 +61,23 @@ class Case:
             Use("transfer", move.index, move.slice, move.source, move.start, move.sent)
             for move in plan.transfers
         )
+        stream = plan.stream
+        self.begins = 0 if stream is None else stream.begins
+        self._period = None if stream is None else Circle(stream.begins, stream.period)
+        counts = (1 + len(each.instances) for each in plan.residencies)
+        self._inferences = 0 if stream is None else lcm(*counts)
         self._holders: defaultdict[SliceIdx | None, list[ResidencyIdx]] = defaultdict(list)
         for residency in plan.residencies:
             self._holders[residency.slice].append(residency.index)
+
+    def turns(self, start: Cycles, end: Cycles) -> Iterable[tuple[Cycles, Cycles]]:
+        """Return when what is busy during ``[start, end)`` is so: then, but in a stream.
+
+        There each inference does in every period what falls into it, behind the prologue.
+        """
+        if self._period is None or start < self.begins:
+            return ((start, end),)
+        return self._period.turns(start, end)
 
     @property
     def makespan(self) -> Cycles:
@@ -76,9 +91,20 @@ class Case:
         """Each two residencies that share bytes of a memory, or elements of a tensor, at a time.
 
         Two that are both in a tensor at cycle 0 are none, and of very many the last are left out.
+        In a stream they are of one inference.
         """
+        return self._sharing[0]
+
+    @property
+    def sharing_across(self) -> tuple[tuple[ResidencyIdx, ResidencyIdx], ...]:
+        """Each two residencies that share bytes in different inferences of a stream."""
+        return self._sharing[1]
+
+    @cached_property
+    def _sharing(self) -> tuple[tuple[tuple[ResidencyIdx, ResidencyIdx], ...], ...]:
         permitted = sum(len(task.in_place) for task in self.problem.tasks)
         in_memory: defaultdict[MemoryIdx, list[Rectangle]] = defaultdict(list)
+        owners = list[tuple[ResidencyIdx, int | None]]()
         in_tensor: defaultdict[TensorIdx, list[Rectangle]] = defaultdict(list)
         changing = {
             home
@@ -87,9 +113,10 @@ class Case:
         }
         for each, home in zip(self.plan.residencies, self.home, strict=True):
             if home is None or each.slice is None:
-                end = each.offset + each.bytes
-                bytes_ = Rectangle(each.offset, end, each.index, each.start, each.end)
-                in_memory[each.memory].append(bytes_)
+                for inference, low, start, end in self._copies(each):
+                    bytes_ = Rectangle(low, low + each.bytes, len(owners), start, end)
+                    in_memory[each.memory].append(bytes_)
+                    owners.append((each.index, inference))
             elif home in changing:
                 part, layout = self.problem.slices[each.slice], self.where(each.slice, each.index)
                 item = self.problem.buffers[part.buffer].item
@@ -99,8 +126,39 @@ class Case:
                 )
         of_memories = chain.from_iterable(map(overlapping_pairs, in_memory.values()))
         of_tensors = chain.from_iterable(map(overlapping_pairs, in_tensor.values()))
-        pairs = chain(of_memories, filter(self._changes_elements, of_tensors))
-        return tuple(islice(pairs, permitted + ENOUGH))
+        of_one, across = dict[tuple[int, int], None](), dict[tuple[int, int], None]()
+        most = (permitted + ENOUGH) * max(1, self._inferences)
+        for one, other in islice(of_memories, most):
+            (a, inference), (b, another) = owners[one], owners[other]
+            (of_one if inference == another else across)[a, b] = None
+        of_one |= dict.fromkeys(islice(filter(self._changes_elements, of_tensors), most))
+        return tuple(of_one), tuple(across)
+
+    def offsets(self, each: Residency) -> tuple[Bytes, ...]:
+        """Return the offset of a residency, in a stream those of all inferences that differ."""
+        found = (each.offset, *each.instances)
+        return found * max(1, self._inferences // len(found))
+
+    def _copies(self, each: Residency) -> Iterator[tuple[int | None, Bytes, Cycles, Cycles]]:
+        """Yield offset, start and end of a residency, in a stream of all inferences that differ.
+
+        Time is a circle then, as many periods long. What goes around it is there together with what
+        begins in it as that of an earlier inference, by whose number it comes. What is there once,
+        or for ever, is of none.
+        """
+        stream, end = self.plan.stream, each.end
+        if stream is None or each.start < stream.begins:
+            if stream is not None and end > stream.begins:
+                end = stream.begins + self._inferences * stream.period
+            yield None, each.offset, each.start, end
+            return
+        circle = Circle(stream.begins, self._inferences * stream.period)
+        for number, offset in enumerate(self.offsets(each)):
+            start, end = (cycle + number * stream.period for cycle in (each.start, each.end))
+            number -= (start - circle.first) // circle.length * self._inferences
+            for turn in circle.turns(start, end):
+                yield number, offset, *turn
+                number -= self._inferences
 
     def _changes_elements(self, pair: tuple[ResidencyIdx, ResidencyIdx]) -> bool:
         """Say whether two residencies share elements of a tensor, and something fills one."""

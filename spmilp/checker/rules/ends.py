@@ -55,27 +55,37 @@ def claims(case: Case) -> Iterator[Finding]:
     claim, machine = case.plan.claim, case.machine
     moved: Counter[_Path] = Counter()
     for move in case.plan.transfers:
+        if move.start < case.begins:
+            continue  # The prologue happens once.
         ends = (move.source, *move.destinations)
         memories = tuple([case.plan.residencies[end].memory for end in ends])
         moved[memories, move.route] += case.problem.slices[move.slice].bytes
     drams = {memory.index for memory in machine.memories if memory.kind is MemoryKind.DRAM}
     spms = {memory.index for memory in machine.memories if memory.kind is MemoryKind.SPM}
-    tops = (each.offset + each.bytes for each in case.plan.residencies if each.memory in spms)
+    tops = (
+        max(each.offset, *each.instances, 0) + each.bytes
+        for each in case.plan.residencies
+        if each.memory in spms
+    )
+    stream = case.plan.stream
     quantities = {
-        Quantity.MAKESPAN: (claim.makespan, case.makespan),
+        Quantity.MAKESPAN: (claim.makespan, case.makespan - case.begins),
         Quantity.DRAM_TRAFFIC: (
             claim.dram_traffic,
             sum(size * sum(end in drams for end in ends) for (ends, _), size in moved.items()),
         ),
         Quantity.ENERGY: (claim.energy, _energy(case, moved)),
         Quantity.PEAK_SPM: (claim.peak_spm, max(tops, default=0)),
+        Quantity.PERIOD: (claim.period, None if stream is None else stream.period),
     }
     for quantity, (stated, found) in quantities.items():
         if stated != found:
             name = quantity.value
             yield ("plan", name), f"plan states {name} {stated}, but it is {found}"
     first = case.problem.objective.first
-    value = quantities[first][1]
+    value = quantities[first][1] or 0
+    if first is Quantity.PERIOD and stream is None:
+        value = case.makespan
     if claim.bound > value:
         yield ("plan", "bound"), f"plan states the bound {claim.bound} > {value}, its {first.value}"
 
@@ -112,11 +122,12 @@ def pinned_time(case: Case) -> Iterator[Finding]:
     """A task starts and ends within the cycles of its pin."""
     for pin in case.problem.pins.tasks:
         placement, who = case.plan.placements[pin.task], case.task(pin.task)
-        if placement.start < pin.not_before:
-            early = f"{who} starts at cycle {placement.start} < {pin.not_before}"
+        start, end = placement.start - case.begins, placement.end - case.begins
+        if start < pin.not_before:
+            early = f"{who} starts at cycle {start} < {pin.not_before}"
             yield (who,), f"{early}, before which it is pinned not to"
-        if pin.not_after is not None and placement.end > pin.not_after:
-            late = f"{who} ends at cycle {placement.end} > {pin.not_after}"
+        if pin.not_after is not None and end > pin.not_after:
+            late = f"{who} ends at cycle {end} > {pin.not_after}"
             yield (who,), f"{late}, by which it is pinned to have ended"
 
 
@@ -140,7 +151,7 @@ def pinned_address(case: Case) -> Iterator[Finding]:
                 continue
             if one.slice != pin.buffer:
                 yield (who,), f"{who} is of slice {one.slice}, but the whole buffer is {address}"
-            elif one.offset != pin.address:
+            elif {one.offset, *one.instances} != {pin.address}:
                 yield (who,), f"{who} lies at {one.offset}, but is {address}"
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from spmilp.checker.rules.case import Case, Finding, Use
 from spmilp.machine.machine import Memory, MemoryKind
 from spmilp.plan.plan import Placement, Residency
+from spmilp.problem.problem import DramTensor
 from spmilp.units import Bytes, Cycles, ResidencyIdx
 
 
@@ -27,14 +28,23 @@ def inside_memory(case: Case) -> Iterator[Finding]:
     """
     for residency, home in zip(case.plan.residencies, case.home, strict=True):
         memory = case.machine.memories[residency.memory]
-        for defect in _defects(memory, residency.offset, residency.bytes) if home is None else ():
-            who = case.residency(residency.index)
-            yield (who, memory.name), f"{who}: {defect} at cycle {residency.start}"
-    for tensor, address in zip(case.problem.tensors, case.plan.tensors, strict=True):
+        for offset in (residency.offset, *residency.instances) if home is None else ():
+            for defect in _defects(memory, offset, residency.bytes):
+                who = case.residency(residency.index)
+                yield (who, memory.name), f"{who}: {defect} at cycle {residency.start}"
+    for tensor, address in _tensors(case):
         memory = case.machine.memories[tensor.memory]
         for defect in _defects(memory, address, tensor.bytes):
             who = case.tensor(tensor.index)
             yield (who, memory.name), f"{who}: {defect}"
+
+
+def _tensors(case: Case) -> Iterator[tuple[DramTensor, Bytes]]:
+    """Yield each DRAM tensor and its address, in a stream those of all its instances."""
+    stream = case.plan.stream
+    yield from zip(case.problem.tensors, case.plan.tensors, strict=True)
+    for index, more in enumerate(() if stream is None else stream.instances):
+        yield from ((case.problem.tensors[index], address) for address in more)
 
 
 def _defects(memory: Memory, offset: Bytes, size: Bytes) -> Iterator[str]:
@@ -54,6 +64,9 @@ def no_shared_bytes(case: Case) -> Iterator[Finding]:
     for one, other in case.sharing:
         if not any(_task_in_place(case, *pair) for pair in ((one, other), (other, one))):
             yield _sharing(case, one, other, "")
+    for one, other in case.sharing_across:
+        names = case.residency(one), case.residency(other)
+        yield names, f"{names[0]} and {names[1]} share bytes in different inferences of the stream"
 
 
 def in_place(case: Case) -> Iterator[Finding]:
@@ -93,8 +106,9 @@ def _why_not_in_place(
 ) -> Iterator[str]:
     before, after = case.plan.residencies[old], case.plan.residencies[new]
     who = case.task(placement.task)
-    if before.offset != after.offset:
-        yield f"in place at offset {after.offset} B, expected {before.offset} B"
+    for one, other in zip(case.offsets(before), case.offsets(after), strict=True):
+        if one != other and one < other + after.bytes and other < one + before.bytes:
+            yield f"in place at offset {other} B, expected {one} B"
     first, last = _shared_cycles(before, after)
     if first < placement.start or last > placement.end:
         yield f"expected only while {who} runs, in [{placement.start}, {placement.end})"
@@ -142,12 +156,13 @@ def dram_tensors(case: Case) -> Iterator[Finding]:
     """DRAM tensors share no bytes with each other, nor with anything that has no place in them."""
     tensors = [
         (case.tensor(tensor.index), tensor.memory, address, address + tensor.bytes)
-        for tensor, address in zip(case.problem.tensors, case.plan.tensors, strict=True)
+        for tensor, address in _tensors(case)
     ]
     others = [
-        (case.residency(each.index), each.memory, each.offset, each.offset + each.bytes)
+        (case.residency(each.index), each.memory, offset, offset + each.bytes)
         for each, home in zip(case.plan.residencies, case.home, strict=True)
         if home is None and case.machine.memories[each.memory].kind is MemoryKind.DRAM
+        for offset in (each.offset, *each.instances)
     ]
     for place, (tensor, memory, start, end) in enumerate(tensors):
         for who, where, first, last in (*tensors[place + 1 :], *others):

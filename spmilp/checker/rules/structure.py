@@ -6,7 +6,7 @@ The other rules rely on it; they are not asked when it is broken.
 from collections.abc import Iterator, Sequence
 
 from spmilp.checker.rules.case import Finding
-from spmilp.plan.plan import Placement, Plan, Residency, Transfer
+from spmilp.plan.plan import MOST_INSTANCES, Placement, Plan, Residency, Stream, Transfer
 from spmilp.problem.problem import Problem, Task
 
 
@@ -35,9 +35,33 @@ def _tables(problem: Problem, plan: Plan) -> Iterator[tuple[str, str]]:
         yield "plan", f"{len(plan.placements)} placements for {len(problem.tasks)} tasks"
     if len(plan.tensors) != len(problem.tensors):
         yield "plan", f"{len(plan.tensors)} tensor addresses for {len(problem.tensors)} tensors"
+    if plan.stream is not None:
+        yield from _stream(plan, plan.stream)
     for index, address in enumerate(plan.tensors):
         if address < 0:
             yield f"tensor {index}", f"address {address} < 0"
+
+
+def _stream(plan: Plan, stream: Stream) -> Iterator[tuple[str, str]]:
+    if stream.period < 1:
+        yield "stream", f"period {stream.period} < 1 cycle"
+    if stream.begins < 0:
+        yield "stream", f"begins at cycle {stream.begins} < 0"
+    if stream.instances and len(stream.instances) != len(plan.tensors):
+        yield (
+            "stream",
+            f"instances of {len(stream.instances)} tensors, expected {len(plan.tensors)}",
+        )
+    for index, more in enumerate(stream.instances):
+        yield from _instances(f"tensor {index}", more)
+
+
+def _instances(who: str, more: Sequence[int]) -> Iterator[tuple[str, str]]:
+    if len(more) >= MOST_INSTANCES:
+        yield who, f"{1 + len(more)} instances, expected {MOST_INSTANCES} at most"
+    for address in more:
+        if address < 0:
+            yield who, f"an instance at {address} B < 0 B"
 
 
 def _placement(
@@ -68,6 +92,9 @@ def _residency(
     yield from _interval(who, residency.start, residency.end)
     if residency.offset < 0:
         yield who, f"offset {residency.offset} B < 0 B"
+    yield from _instances(who, residency.instances)
+    if residency.instances and plan.stream is None:
+        yield who, f"{1 + len(residency.instances)} instances, expected 1 without a stream"
     if residency.bytes <= 0:
         yield who, f"size {residency.bytes} B, expected > 0 B"
     if residency.filled_by_task is not None:

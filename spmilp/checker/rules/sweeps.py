@@ -25,6 +25,22 @@ def clashes(spans: Iterable[Span]) -> Iterator[tuple[Span, Span]]:
             busy = span
 
 
+class Circle(NamedTuple):
+    """Cycles ``[first, first + length)``, of which the first one follows the last one."""
+
+    first: Cycles
+    length: Cycles
+
+    def turns(self, start: Cycles, end: Cycles) -> Iterator[tuple[Cycles, Cycles]]:
+        """Yield the intervals that ``[start, end)`` covers; twice all of it if it is too long."""
+        left = min(end - start, 2 * self.length)
+        start = self.first + (start - self.first) % self.length
+        while left > 0:
+            until = min(start + left, self.first + self.length)
+            yield start, until
+            left, start = left - (until - start), self.first
+
+
 class Rectangle(NamedTuple):
     """The bytes ``[low, high)`` during the cycles ``[start, end)``; ``key`` says whose."""
 

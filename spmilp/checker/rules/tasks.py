@@ -64,7 +64,8 @@ def one_task_at_a_time(case: Case) -> Iterator[Finding]:
     """Tasks on one core do not overlap in time."""
     per_core: list[list[Span]] = [[] for _ in case.machine.cores]
     for each in case.plan.placements:
-        per_core[each.core].append((each.start, each.end, each.task))
+        turns = case.turns(each.start, each.end)
+        per_core[each.core] += ((*turn, each.task) for turn in turns)
     for index, mine in enumerate(per_core):
         for (_, end, busy), (start, _, later) in clashes(mine):
             core, first, second = case.core(index), case.task(busy), case.task(later)

@@ -129,7 +129,8 @@ def channels(case: Case) -> Iterator[Finding]:
                 "numbered from 0",
             )
         free = engine.busy_until(move.sent, move.end)
-        per_channel[move.engine, move.channel].append((move.start, free, move.index))
+        turns = case.turns(move.start, free)
+        per_channel[move.engine, move.channel] += ((*turn, move.index) for turn in turns)
     for (index, channel), moves in sorted(per_channel.items()):
         for (_, end, busy), (start, _, later) in clashes(moves):
             where = f"engine {case.machine.engines[index].name}"
@@ -160,8 +161,9 @@ def link_rates(case: Case) -> Iterator[Finding]:
     for move in case.plan.transfers:
         amount = held(move.engine, move.route)
         begin = move.start + engines[move.engine].setup
-        for link in move.route if begin < move.sent else ():
-            events[link] += (begin, amount, move.index), (move.sent, -amount, move.index)
+        for first, last in case.turns(begin, move.sent) if begin < move.sent else ():
+            for link in move.route:
+                events[link] += (first, amount, move.index), (last, -amount, move.index)
     for index, changes in sorted(events.items()):
         yield from _overloads(links[index], changes, parts)
 

@@ -841,3 +841,51 @@ def a_residency_lies_on_reserved_bytes(mutant: Mutant) -> None:
 def a_residency_begins_where_its_memory_ends(mutant: Mutant) -> None:
     row = mutant.row("residencies", lambda r: memory_of(mutant, r)["size"] is not None)
     row["offset"] = memory_of(mutant, row)["size"]
+
+
+def is_stream(mutant: Mutant) -> Fields:
+    """Return the stream of a plan."""
+    found: Fields = mutant.one_of([each for each in [mutant.plan.get("stream")] if each])
+    return found
+
+
+def stream_kind(name: str, change: Callable[[Mutant, Fields], None]) -> None:
+    """Add a kind that changes a stream."""
+    KINDS[f"stream_{name}"] = lambda mutant: change(mutant, is_stream(mutant))
+
+
+def _periods(mutant: Mutant, stream: Fields, period: int) -> None:
+    stream["period"] = mutant.plan["solve"]["period"] = max(1, period)
+
+
+def _instances(mutant: Mutant, stream: Fields) -> list[int]:
+    """Return further instances of a residency or a tensor."""
+    rows = [row["instances"] for row in mutant.plan["residencies"] if row.get("instances")]
+    found: list[int] = mutant.one_of([*rows, *filter(None, stream["instances"])])
+    return found
+
+
+def _has_more(mutant: Mutant, stream: Fields) -> None:
+    row = mutant.row("residencies")
+    row["instances"] = [*row.get("instances", []), 64 * mutant.random.randint(0, 40)]
+
+
+def _moves_an_instance(mutant: Mutant, stream: Fields) -> None:
+    _instances(mutant, stream)[0] = 64 * mutant.random.randint(0, 40)
+
+
+def _begins(mutant: Mutant, stream: Fields, step: int) -> None:
+    stream["begins"] += step
+    mutant.plan["solve"]["makespan"] -= step
+
+
+stream_kind("shorter", lambda m, s: _periods(m, s, s["period"] - m.random.randint(1, 60)))
+stream_kind("longer", lambda m, s: _periods(m, s, s["period"] + m.random.randint(1, 200)))
+stream_kind("much_shorter", lambda m, s: _periods(m, s, s["period"] // m.random.randint(2, 5)))
+stream_kind("begins_later", lambda m, s: _begins(m, s, m.random.randint(1, 90)))
+stream_kind("begins_earlier", lambda m, s: _begins(m, s, -m.random.randint(1, 79)))
+stream_kind("has_an_instance_less", lambda m, s: _instances(m, s).clear())
+stream_kind("has_an_instance_more", _has_more)
+stream_kind("has_an_instance_elsewhere", _moves_an_instance)
+stream_kind("of_fewer_tensors", lambda m, s: s["instances"].pop())
+stream_kind("is_none", lambda m, s: m.plan.pop("stream"))

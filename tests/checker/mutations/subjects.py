@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from random import Random
 
 from spmilp.machine.machine import Machine, Memory, MemoryKind
 from spmilp.machine.read import load_machine
@@ -15,6 +16,7 @@ from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
 from tests.checker import worked_example
 from tests.checker.mutations.verdicts import Pair, pair
+from tests.checker.streams import as_stream
 from tests.oracle.solver import solver_named
 from tests.solvers.chains import chain, star
 from tests.solvers.tiny_problems import tiny_problem
@@ -111,6 +113,12 @@ def of_chain(solver: str) -> Pair:
     return pair(problem, planned(problem, solver, seconds=0.5))
 
 
+def stream_on_mesh() -> Pair:
+    """A stream of which three inferences run at a time, one weight permanent."""
+    problem = small_network(load_machine("mesh4x4").machine)
+    return pair(problem, as_stream(problem, planned(problem, "list"), 180, Random(1)))
+
+
 def pinned_by_hand() -> Pair:
     """The plan made by hand, which keeps to all of these."""
     pins = Pins(
@@ -143,6 +151,7 @@ SUBJECTS: dict[str, Callable[[], Pair]] = {
     "spill by milp": partial(of_tiny, "milp", 43),
     "shared memory by bruteforce": partial(of_tiny, "bruteforce", 78),
     "pins by hand": pinned_by_hand,
+    "stream": stream_on_mesh,
 }
 MORE: dict[str, Callable[[], Pair]] = {
     "multicast of four tasks by cpsat": partial(of_tiny, "cpsat", 656, 5.0),

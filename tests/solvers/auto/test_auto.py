@@ -13,7 +13,7 @@ from spmilp.errors import SpmilpError
 from spmilp.machine import routes as routes_module
 from spmilp.machine.routes import Routes
 from spmilp.plan.plan import Plan
-from spmilp.problem.objective import Objective, Quantity
+from spmilp.problem.objective import OF_ONE_INFERENCE, Objective, Quantity
 from spmilp.registry import find_solver
 from spmilp.solvers import auto as module
 from spmilp.solvers.auto import STRATEGY, Auto, Member, members_for
@@ -220,7 +220,7 @@ def test_the_gap_asked_for_ends_it(play: Callable[..., list[object]]) -> None:
     assert len(log) == 1
 
 
-@pytest.mark.parametrize("quantity", list(Quantity))
+@pytest.mark.parametrize("quantity", list(OF_ONE_INFERENCE))
 def test_members_suit_the_problem(quantity: Quantity) -> None:
     small = replace(PROBLEM, objective=Objective.of(quantity))
     large = chain(star(2, 2_048), layers=STRATEGY.small_for_others // 2 + 1, strips=2)
