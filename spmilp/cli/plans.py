@@ -69,6 +69,8 @@ def check(
     tasks, transfers = len(answer.placements), len(answer.transfers)
     lines = [f"{found.rule}: {found.message}" for found in violations]
     size = f"{count(tasks, 'task')}, {count(transfers, 'transfer')}"
+    if answer.stream is not None:
+        size += f"; a stream, period {answer.stream.period:,}, latency {answer.claim.makespan:,}"
     said = count(len(violations), "violation") if violations else f"valid ({size})"
     lines.append(f"{plan}: {said}")
     if commands is not None and not violations:

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from checker.worked_example import PLAN, PROBLEM, with_machine
-from spmilp.plan.file import plan_bytes
+from spmilp.plan.file import plan_bytes, write_pair
 from spmilp.problem.file import write_problem
 from tests.acceptance.doors import Run
+from tests.checker.mutations.subjects import stream_on_mesh
 
 
 @pytest.fixture
@@ -41,3 +42,14 @@ def test_command_lists_with_too_many_events_have_their_exit_code(run: Run, tmp_p
     assert ended.code == 8
     assert "7 events" in ended.err
     assert "has 3:" in ended.err
+
+
+def test_a_stream_is_checked_and_has_no_command_lists(run: Run, tmp_path: Path) -> None:
+    subject = stream_on_mesh()
+    write_pair(subject.problem, subject.plan, tmp_path)
+
+    assert "a stream, period 180, latency 362" in run("check", tmp_path).out
+    for command in ("simulate", "export"):
+        ended = run(command, tmp_path)
+        assert ended.code != 0
+        assert "is a stream of inferences" in ended.err
