@@ -438,6 +438,33 @@ class Result:
 
         return simulate(self.problem, self._there(), jitter=jitter, seeds=seeds)
 
+    def stream(self) -> "Result":
+        """Return the plan's inferences one after another, as soon after each other as is found.
+
+        Cores, transfers and their order stay; weights that fit beside all other data stay in the
+        scratchpads. The makespan of the result is the latency of an inference, its plan's
+        ``stream`` has the period. No bound on the period is known.
+
+        Raises
+        ------
+        SpmilpError
+            If there is no plan, or data other than weights starts in a scratchpad.
+
+        Examples
+        --------
+        >>> stream = result.stream()
+        >>> stream.plan.stream.period
+        """
+        from spmilp.solvers.modulo.stream import stream_of
+
+        answer = SolverResult(
+            status=SolveStatus.FEASIBLE,
+            plan=stream_of(self.problem, self._there()),
+            bound=0,
+            bound_source="none",
+        )
+        return checked(self.problem, answer, origin=self.origin)
+
     def export(
         self,
         format: str | Iterable[str],  # as the option of the command line

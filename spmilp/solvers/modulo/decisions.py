@@ -1,0 +1,187 @@
+"""What a plan decides, without its times and addresses, and which constants become permanent."""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from math import lcm
+
+from spmilp.errors import SpmilpError
+from spmilp.machine.machine import MemoryKind
+from spmilp.plan.memory import home_of
+from spmilp.plan.plan import Plan
+from spmilp.problem.problem import Problem
+from spmilp.solvers.modulo.reservations import Busy
+from spmilp.units import Cycles, MemoryIdx, ResidencyIdx, SliceIdx
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Activity:
+    """A task or a transfer of the plan, by its place among tasks and then transfers.
+
+    It holds what it is ``busy`` with; of a transfer's channels each is one way. It reads until
+    ``reads_for`` cycles after its start, and has filled after ``cycles``.
+    """
+
+    number: int
+    cycles: Cycles
+    reads_for: Cycles
+    busy: tuple[tuple[Busy, ...], ...]
+    reads: tuple[ResidencyIdx, ...]
+    fills: tuple[ResidencyIdx, ...]
+    after: tuple[int, ...]
+
+
+class Decisions:
+    """A plan's activities in the order of their starts, and its residencies.
+
+    ``home`` is the tensor of each residency at its place. ``loads`` has for each residency that a
+    constant could have for ever the transfer that fills it.
+    """
+
+    def __init__(self, problem: Problem, plan: Plan) -> None:
+        self.problem, self.plan = problem, plan
+        machine = problem.machine
+        self.home = [home_of(problem, each) for each in plan.residencies]
+        rates = [*(one.rate for one in machine.engines), *(one.rate for one in machine.links)]
+        parts = lcm(*(rate.denominator for rate in rates))
+        first, cores = [len(machine.cores)], len(machine.cores)
+        for engine in machine.engines:
+            first.append(first[-1] + engine.channels)
+        self._channels, self._links, self._parts = first, first[-1], parts
+        self.capacity = [1] * self._links + [int(link.rate * parts) for link in machine.links]
+        self.tasks = cores and len(problem.tasks)
+        starts = [*(run.start for run in plan.placements), *(move.start for move in plan.transfers)]
+        self.order = sorted(range(len(starts)), key=lambda number: (starts[number], number))
+        self.activities = [*map(self._task, range(self.tasks))]
+        self.activities += [self._transfer(number) for number in range(len(plan.transfers))]
+        self.given = [
+            each.index
+            for each in plan.residencies
+            if self.home[each.index] is None
+            and each.slice is not None
+            and each.filled_by_task is None
+            and each.filled_by_transfer is None
+        ]
+        for index in self.given:
+            buffer = problem.buffers[problem.slices[plan.residencies[index].slice or 0].buffer]
+            if not buffer.is_constant:
+                raise SpmilpError(
+                    f"buffer {buffer.name} starts in a scratchpad and is no weight: the data of a "
+                    "stream comes from DRAM; let it start there"
+                )
+        self.loads: dict[ResidencyIdx, int] = {
+            index: move.index
+            for move in plan.transfers
+            if problem.buffers[problem.slices[move.slice].buffer].is_constant
+            for index in move.destinations
+            if machine.memories[plan.residencies[index].memory].kind is not MemoryKind.DRAM
+        }
+
+    def _task(self, number: int) -> Activity:
+        task, run = self.problem.tasks[number], self.plan.placements[number]
+        cycles, scratch = run.end - run.start, () if run.scratch is None else (run.scratch,)
+        return Activity(
+            number=number,
+            cycles=cycles,
+            reads_for=cycles,
+            busy=((Busy(run.core, 0, cycles, 1),),),
+            reads=run.reads,
+            fills=(*run.writes, *scratch),
+            after=task.after,
+        )
+
+    def _transfer(self, number: int) -> Activity:
+        move, machine = self.plan.transfers[number], self.problem.machine
+        engine = machine.engines[move.engine]
+        sent, end = move.sent - move.start, move.end - move.start
+        rate = min(engine.rate, *(machine.links[link].rate for link in move.route), engine.rate)
+        amount = int(rate * self._parts)
+        links = [Busy(self._links + link, engine.setup, sent, amount) for link in move.route]
+        free = engine.busy_until(move.sent, move.end) - move.start
+        channels = range(self._channels[move.engine], self._channels[move.engine + 1])
+        return Activity(
+            number=self.tasks + number,
+            cycles=end,
+            reads_for=sent,
+            busy=tuple((Busy(channel, 0, free, 1), *links) for channel in channels),
+            reads=(move.source,),
+            fills=move.destinations,
+            after=(),
+        )
+
+    def channel(self, busy: tuple[Busy, ...], engine: int) -> int:
+        """Return which channel of an engine a way to be busy takes."""
+        return busy[0].resource - self._channels[engine]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Permanence:
+    """Which residencies are permanent, and which one stands for those of the same slice.
+
+    ``stands_for`` has the residency that serves in place of each one that is left out; ``once`` the
+    transfers of the prologue; ``gone`` those that nobody needs; ``staged`` residencies of the
+    prologue alone.
+    """
+
+    permanent: frozenset[ResidencyIdx]
+    stands_for: Mapping[ResidencyIdx, ResidencyIdx]
+    once: frozenset[int]
+    gone: frozenset[int]
+    staged: frozenset[ResidencyIdx]
+
+
+def permanence(decisions: Decisions, wanted: Collection[ResidencyIdx]) -> Permanence:
+    """Return what follows if some constants are to be there for ever.
+
+    A multicast stays in the loop unless all that it fills is permanent. What stages constants in
+    the loop for nobody else is needed in the prologue alone.
+    """
+    plan, loads = decisions.plan, decisions.loads
+    moves = {loads[one] for one in wanted}
+    moves = {m for m in moves if all(d in wanted for d in plan.transfers[m].destinations)}
+    kept: dict[tuple[SliceIdx, MemoryIdx], ResidencyIdx] = {}
+    stands_for, gone = dict[ResidencyIdx, ResidencyIdx](), set[int]()
+    permanent = set[ResidencyIdx]()
+    for move in sorted(moves, key=lambda number: plan.transfers[number].start):
+        ends = plan.transfers[move].destinations
+        known = [_key(plan, end) in kept for end in ends]
+        if all(known):
+            gone.add(move)
+            stands_for |= {end: kept[_key(plan, end)] for end in ends}
+            continue
+        for end in ends:
+            kept.setdefault(_key(plan, end), end)
+            permanent.add(end)
+    once, staged = moves - gone, set[ResidencyIdx]()
+    readers: defaultdict[ResidencyIdx, set[int]] = defaultdict(set)
+    for each in decisions.activities:
+        for read in each.reads:
+            readers[read].add(each.number - decisions.tasks)
+    # What only the prologue, or nobody, reads any more happens there, or not at all.
+    for index, load in sorted(loads.items(), key=lambda item: -plan.transfers[item[1]].start):
+        left = readers[index] - gone
+        if index in permanent or index in stands_for or load in once | gone:
+            continue
+        if len(plan.transfers[load].destinations) == 1 and left <= once:
+            (once if left else gone).add(load)
+            staged |= {index} if left else set()
+    # What stages for the prologue and for the loop comes twice: the prologue needs its own.
+    sources = {plan.transfers[move].source for move in once}
+    for source in sources:
+        if source in loads and source not in permanent | staged and source not in stands_for:
+            return permanence(
+                decisions, [o for o in wanted if plan.transfers[loads[o]].source != source]
+            )
+    return Permanence(
+        permanent=frozenset(permanent),
+        stands_for=stands_for,
+        once=frozenset(once),
+        gone=frozenset(gone),
+        staged=frozenset(staged),
+    )
+
+
+def _key(plan: Plan, index: ResidencyIdx) -> tuple[SliceIdx, MemoryIdx]:
+    one = plan.residencies[index]
+    assert one.slice is not None
+    return one.slice, one.memory

@@ -1,0 +1,403 @@
+"""A stream of a plan's inferences: the shortest period that is found, addresses and a prologue."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import lcm
+
+from spmilp.checker.check import check
+from spmilp.machine.machine import Memory, MemoryKind
+from spmilp.packing import Item, PackingOptions, PackingProblem, pack
+from spmilp.plan.measures import claim_of, measure
+from spmilp.plan.memory import live_bytes
+from spmilp.plan.plan import MOST_INSTANCES, Plan, Residency, Stream, Transfer
+from spmilp.problem.problem import Problem
+from spmilp.solvers.modulo.decisions import Decisions, Permanence, permanence
+from spmilp.solvers.modulo.schedule import (
+    ModuloSchedule,
+    least_period,
+    loop_of,
+    modulo_schedule,
+)
+from spmilp.solvers.schedule.kernels.tables import alignment_of
+from spmilp.units import Bytes, Cycles, MemoryIdx, ResidencyIdx, SliceIdx, align_up
+
+SHARES = (1.0, 0.8, 0.5, 0.2, 0.0)
+"""Of what other data leaves of a memory, parts that constants may take for ever."""
+
+LONGER = (1.0, 1.01, 1.02, 1.04, 1.07, 1.1, 1.15, 1.2, 1.3, 1.5, 2.0, 3.0, 5.0)
+"""Periods that are tried, as multiples of the least one that resources allow."""
+
+NODES = 1_000_000
+"""Items times nodes of the search for the addresses in one memory."""
+
+
+def stream_of(problem: Problem, plan: Plan) -> Plan:
+    """Return a stream of a valid plan's inferences with as short a period as is found.
+
+    Cores, transfers and their order stay as they are. Constants that fit beside all other data are
+    permanent, those that are loaded most often first. The makespan of the plan is a period in any
+    case: with that, and nothing permanent, its inferences follow one another.
+    """
+    decisions = Decisions(problem, plan)
+    best, shortest = _one_after_another(decisions), plan.claim.makespan
+    for share in SHARES:
+        kept = permanence(decisions, list(_wanted(decisions, share)))
+        least = least_period(decisions, loop_of(decisions, kept))
+        for factor in LONGER:
+            period = int(least * factor)
+            if period >= shortest:
+                break
+            timed = modulo_schedule(decisions, kept, period)
+            found = None if timed is None else _Assembly(decisions, kept, timed).plan()
+            if found is not None and not check(problem, found):
+                best, shortest = found, period
+                break
+    return best
+
+
+def _one_after_another(decisions: Decisions) -> Plan:
+    plan = decisions.plan
+    start = [*(run.start for run in plan.placements), *(move.start for move in plan.transfers)]
+    channels = [*(0 for _ in plan.placements), *(move.channel for move in plan.transfers)]
+    timed = ModuloSchedule(
+        period=plan.claim.makespan,
+        start=dict(enumerate(start)),
+        busy={
+            each.number: each.busy[channel]
+            for each, channel in zip(decisions.activities, channels, strict=True)
+        },
+    )
+    found = _Assembly(decisions, permanence(decisions, ()), timed).plan(keeps_addresses=True)
+    assert found is not None
+    return found
+
+
+def _wanted(decisions: Decisions, share: float) -> Iterator[ResidencyIdx]:
+    """Yield residencies of constants to be permanent, as many as a share of the room holds."""
+    plan, machine = decisions.plan, decisions.problem.machine
+    chosen: set[ResidencyIdx] = set()
+    # Scratchpads first: who has all there needs it in a shared memory no more.
+    for memory in sorted(machine.memories, key=lambda one: one.kind is not MemoryKind.SPM):
+        if memory.kind is MemoryKind.DRAM or memory.size is None:
+            continue
+        groups: defaultdict[SliceIdx, list[ResidencyIdx]] = defaultdict(list)
+        others = []
+        for each in plan.residencies:
+            if each.memory != memory.index:
+                continue
+            if each.index in decisions.loads and each.slice is not None:
+                groups[each.slice].append(each.index)
+            else:
+                others.append(each)
+        taken = sum(one.end - one.start for one in memory.reserved)
+        room = share * (memory.size - taken - max(live_bytes(others)[1], default=0))
+        alignment = alignment_of(machine, memory.index)
+        read = {
+            r
+            for a in decisions.activities
+            for r in a.reads
+            if not chosen.issuperset(a.fills) or not a.fills
+        }
+        for slice_, some in sorted(groups.items(), key=lambda one: (-len(one[1]), one[0])):
+            size = align_up(decisions.problem.slices[slice_].bytes, alignment)
+            if size <= room and (memory.kind is MemoryKind.SPM or any(one in read for one in some)):
+                room -= size
+                chosen.update(some)
+    yield from sorted(chosen)
+
+
+@dataclass(slots=True)
+class _Lifetime:
+    """Cycles of an inference, or of the prologue, in which a residency is there."""
+
+    start: Cycles
+    end: Cycles
+
+
+class _Assembly:
+    """A plan from decisions and times: prologue, lifetimes, instances, addresses."""
+
+    def __init__(self, decisions: Decisions, kept: Permanence, timed: ModuloSchedule) -> None:
+        self._decisions, self._kept, self._timed = decisions, kept, timed
+        self._plan, self._problem = decisions.plan, decisions.problem
+        self._moves = self._prologue()
+        self._begins = max((move.end for move in self._moves.values()), default=1)
+        self._latency = max(
+            (at + decisions.activities[number].cycles for number, at in timed.start.items()),
+            default=1,
+        )
+
+    def plan(self, *, keeps_addresses: bool = False) -> Plan | None:
+        """Return the plan; ``None`` where residencies last too long, or have no addresses."""
+        lives = self._lifetimes()
+        period, machine = self._timed.period, self._problem.machine
+        many = {one: -(-(life.end - life.start) // period) for one, life in lives.items()}
+        rounded = {one: 4 if count == 3 else count for one, count in many.items()}
+        if max(rounded.values(), default=1) > MOST_INSTANCES:
+            return None
+        offsets: dict[ResidencyIdx, tuple[Bytes, ...]] = {}
+        for memory in machine.memories:
+            found = (
+                {r: (self._plan.residencies[r].offset,) for r in lives}
+                if keeps_addresses
+                else self._addresses(memory, lives, rounded)
+            )
+            if found is None:
+                return None
+            offsets |= found
+        return self._assembled(lives, offsets)
+
+    def _prologue(self) -> dict[int, Transfer]:
+        """Return the transfers of the prologue, one after another."""
+        at, found = 1, dict[int, Transfer]()
+        for number in sorted(self._kept.once, key=lambda one: self._plan.transfers[one].start):
+            move = self._plan.transfers[number]
+            later = at - move.start
+            found[number] = replace(move, start=at, sent=move.sent + later, end=move.end + later)
+            at = found[number].end
+        return found
+
+    def _lifetimes(self) -> dict[ResidencyIdx, _Lifetime]:
+        """Return the cycles of each residency in the loop that has an address of its own."""
+        lives: dict[ResidencyIdx, _Lifetime] = {}
+        out = self._kept.permanent | self._kept.staged
+        for number, at in self._timed.start.items():
+            each = self._decisions.activities[number]
+            for one in each.fills:
+                lives[one] = _Lifetime(at, at + each.cycles)
+        for number, at in self._timed.start.items():
+            each = self._decisions.activities[number]
+            for read in each.reads:
+                if read in lives:
+                    lives[read].end = max(lives[read].end, at + each.reads_for)
+        home = self._decisions.home
+        return {one: life for one, life in lives.items() if home[one] is None and one not in out}
+
+    def _addresses(
+        self, memory: Memory, lives: dict[ResidencyIdx, _Lifetime], many: dict[ResidencyIdx, int]
+    ) -> dict[ResidencyIdx, tuple[Bytes, ...]] | None:
+        """Return the offsets of all instances in a memory, on a circle that is cut open.
+
+        The prologue's cycles come behind the circle.
+        """
+        plan, period = self._plan, self._timed.period
+        here = [one for one in lives if plan.residencies[one].memory == memory.index]
+        stays = [
+            r for r in sorted(self._kept.permanent) if plan.residencies[r].memory == memory.index
+        ]
+        passing = [
+            r for r in sorted(self._kept.staged) if plan.residencies[r].memory == memory.index
+        ]
+        given = [r for r in self._decisions.given if plan.residencies[r].memory == memory.index]
+        if not here and not stays and not passing:
+            return {}
+        if memory.kind is MemoryKind.DRAM:
+            return self._above_all(memory.index, here, many)
+        circle = period * lcm(*(many[one] for one in here), 1)
+        alignment = alignment_of(self._problem.machine, memory.index)
+        items, owners = list[Item](), list[ResidencyIdx]()
+
+        def put(owner: ResidencyIdx, lifetimes: list[tuple[Cycles, Cycles]]) -> None:
+            owners.append(owner)
+            size = plan.residencies[owner].bytes
+            at = plan.residencies[owner].offset if owner in given else None
+            items.append(
+                Item(
+                    size=size,
+                    lifetimes=tuple(lifetimes),
+                    alignment=1 if at else alignment,
+                    offset=at,
+                )
+            )
+
+        for one in here:
+            life = lives[one]
+            for instance in range(many[one]):
+                turns = list[tuple[Cycles, Cycles]]()
+                for inference in range(instance, circle // period, many[one]):
+                    start = (life.start + inference * period) % circle
+                    end = start + life.end - life.start
+                    turns.append((start, min(end, circle)))
+                    turns += [(0, end - circle)] if end > circle else []
+                put(one, sorted(turns))
+        for one in (*stays, *given):
+            put(one, [(0, circle + self._begins)])
+        for one in passing:
+            start, end = self._passes(one)
+            put(one, [(circle + start, circle + end)])
+        found = pack(
+            PackingProblem(
+                items=tuple(items),
+                capacity=memory.size,
+                reserved=tuple((taken.start, taken.end) for taken in memory.reserved),
+            ),
+            PackingOptions(node_limit=max(100, NODES // len(items)), cliques=False, conflict=False),
+        ).offsets
+        if found is None:
+            return None
+        offsets: defaultdict[ResidencyIdx, list[Bytes]] = defaultdict(list)
+        for owner, offset in zip(owners, found, strict=True):
+            offsets[owner].append(offset)
+        return {owner: tuple(some) for owner, some in offsets.items()}
+
+    def _above_all(
+        self, dram: MemoryIdx, here: list[ResidencyIdx], many: dict[ResidencyIdx, int]
+    ) -> dict[ResidencyIdx, tuple[Bytes, ...]]:
+        """Return offsets of spills behind the tensors of a DRAM, no two at the same bytes."""
+        top, alignment = self._top_of_tensors(dram), alignment_of(self._problem.machine, dram)
+        found = {}
+        for one in here:
+            size = align_up(self._plan.residencies[one].bytes, alignment)
+            found[one] = tuple(top + n * size for n in range(many[one]))
+            top += many[one] * size
+        return found
+
+    def _passes(self, staged: ResidencyIdx) -> tuple[Cycles, Cycles]:
+        """Return the cycles of the prologue in which something passes through a memory."""
+        ends = [move.sent for move in self._moves.values() if move.source == staged]
+        filler = self._moves[self._decisions.loads[staged]]
+        return filler.start, max([filler.end, *ends])
+
+    def _instances_of_tensors(self) -> list[int]:
+        """Return how many instances each DRAM tensor needs to be handed over in time."""
+        problem, period = self._problem, self._timed.period
+        first, last = dict[int, Cycles](), dict[int, Cycles]()
+        for number, at in self._timed.start.items():
+            each = self._decisions.activities[number]
+            for one in each.fills:
+                home = self._decisions.home[one]
+                if home is not None:
+                    first[home] = min(first.get(home, at), at)
+            for one in each.reads:
+                home = self._decisions.home[one]
+                if home is not None:
+                    last[home] = max(last.get(home, 0), at + each.reads_for)
+        constants = {b.place.tensor for b in problem.buffers if b.place and b.is_constant}
+        return [
+            1
+            if tensor.index in constants
+            else -(-(self._latency + period - first[tensor.index]) // period)
+            if tensor.index in first
+            else 1 + -(-last.get(tensor.index, 0) // period)
+            for tensor in problem.tensors
+        ]
+
+    def _top_of_tensors(self, dram: MemoryIdx) -> Bytes:
+        tensors = self._tensors()
+        return (
+            max(
+                (
+                    address + tensor.bytes
+                    for tensor, addresses in zip(self._problem.tensors, tensors, strict=True)
+                    if tensor.memory == dram
+                    for address in addresses
+                ),
+                default=0,
+            )
+            + 64
+            & ~63
+        )
+
+    def _tensors(self) -> list[tuple[Bytes, ...]]:
+        """Return the addresses of all instances of each tensor, further ones behind all others."""
+        machine, top = self._problem.machine, dict[MemoryIdx, Bytes]()
+        for tensor, address in zip(self._problem.tensors, self._plan.tensors, strict=True):
+            top[tensor.memory] = max(top.get(tensor.memory, 0), address + tensor.bytes)
+        found = []
+        some = zip(
+            self._problem.tensors, self._plan.tensors, self._instances_of_tensors(), strict=True
+        )
+        for tensor, address, many in some:
+            step = lcm(64, alignment_of(machine, tensor.memory))
+            more = []
+            for _ in range(many - 1):
+                at = align_up(top[tensor.memory], step) + address % step
+                more.append(at)
+                top[tensor.memory] = at + tensor.bytes
+            found.append((address, *more))
+        return found
+
+    def _assembled(
+        self, lives: dict[ResidencyIdx, _Lifetime], offsets: dict[ResidencyIdx, tuple[Bytes, ...]]
+    ) -> Plan | None:
+        plan, kept, timed, begins = self._plan, self._kept, self._timed, self._begins
+        last, tasks, home = begins + self._latency, self._decisions.tasks, self._decisions.home
+        tensors = self._tensors()
+        if max(map(len, tensors), default=1) > MOST_INSTANCES:
+            return None
+        used = {home_index for home_index, place in enumerate(home) if place is not None}
+        rows = sorted({*lives, *kept.permanent, *kept.staged, *used, *self._decisions.given})
+        number = {row: i for i, row in enumerate(rows)}
+        moves = sorted({*range(len(plan.transfers))} - kept.gone)
+        of_move = {move: i for i, move in enumerate(moves)}
+
+        def at(one: ResidencyIdx) -> ResidencyIdx:
+            return number[kept.stands_for.get(one, one)]
+
+        def residency(row: ResidencyIdx) -> Residency:
+            was, found = plan.residencies[row], offsets.get(row, (plan.residencies[row].offset,))
+            if home[row] is not None:
+                filler = was.filled_by_transfer
+                start = 0 if filler is None else begins + timed.start[tasks + filler]
+                life = start, last
+            elif row in self._decisions.given:
+                life = 0, last
+            elif row in kept.permanent:
+                life = self._moves[self._decisions.loads[row]].start, last
+            elif row in kept.staged:
+                life = self._passes(row)
+            else:
+                life = lives[row].start + begins, lives[row].end + begins
+            return replace(
+                was,
+                index=number[row],
+                offset=found[0],
+                instances=found[1:],
+                start=life[0],
+                end=life[1],
+                filled_by_transfer=None
+                if was.filled_by_transfer is None
+                else of_move[was.filled_by_transfer],
+            )
+
+        def transfer(move: int) -> Transfer:
+            one = self._moves.get(move)
+            if one is None:
+                was, start = plan.transfers[move], begins + timed.start[tasks + move]
+                channel = self._decisions.channel(timed.busy[tasks + move], was.engine)
+                later = start - was.start
+                one = replace(
+                    was, channel=channel, start=start, sent=was.sent + later, end=was.end + later
+                )
+            return replace(
+                one,
+                index=of_move[move],
+                source=at(one.source),
+                destinations=tuple(at(end) for end in one.destinations),
+            )
+
+        placements = tuple(
+            replace(
+                run,
+                start=begins + timed.start[run.task],
+                end=begins + timed.start[run.task] + run.end - run.start,
+                reads=tuple(map(at, run.reads)),
+                writes=tuple(map(at, run.writes)),
+                scratch=None if run.scratch is None else at(run.scratch),
+            )
+            for run in plan.placements
+        )
+        residencies, transfers = tuple(map(residency, rows)), tuple(map(transfer, moves))
+        stream = Stream(
+            period=timed.period, begins=begins, instances=tuple(each[1:] for each in tensors)
+        )
+        measures = measure(self._problem, placements, residencies, transfers, stream)
+        return replace(
+            plan,
+            placements=placements,
+            residencies=residencies,
+            transfers=transfers,
+            stream=stream,
+            claim=claim_of(measures, 0, "none"),
+        )
