@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
 from math import inf
 
 import numpy as np
@@ -68,14 +69,17 @@ def bending_well(context: SearchContext, plan: Plan) -> Plan:
     common, first = context_of(context.problem, plan, changes_cores=False)
     rested = _rested(common, first)
     late = (backward_pass(one, common.with_addresses_of(one)) for one in (first, rested))
+    variants = (_plan_at(common, timed) for timed in chain([rested], late))
     best, least = plan, inf
     with suppress(TooManyEventsError):
-        for one in (plan, *(_plan_at(common, timed) for timed in (rested, *late))):
+        for one in chain([plan], variants):
+            if one is None or one.claim.makespan > plan.claim.makespan:
+                continue
             if not context.clock.has_seconds(pace.seconds(Step.SIMULATE, rows)):
                 break
             with pace.measured(Step.SIMULATE, rows):
-                cycles = inf if one is None else _simulated(context, one)
-            if one is not None and cycles < least and (one is plan or context.accepts(one)):
+                cycles = _simulated(context, one)
+            if cycles < least and (one is plan or context.accepts(one)):
                 best, least = one, cycles
     return best
 
