@@ -23,7 +23,7 @@ from spmilp.solvers.justify.schedule import TimedSchedule
 from spmilp.solvers.schedule.kernels.plan_columns import PlanColumns
 from spmilp.units import Cycles
 
-MOST_SIMULATED = 50_000
+MOST_SIMULATED = 100_000
 """Rows of plans whose times and addresses are chosen by simulation."""
 
 VARIANTS, SHARE_TO_BEND = 5, 0.1
