@@ -192,8 +192,9 @@ class Evaluation:
         self._left -= len(problem.tasks)
         latest = int(SEARCH.promising * min(least.values())) if is_makespan and least else NEVER
         seconds: float | None = None
-        has_plan = self.findings.best is not None
-        if has_plan and clock.is_limited and not clock.pace.counts_work:
+        # How long the quickest plan took says nothing of how long a better one may take.
+        is_known = self.findings.seconds > 0.0
+        if is_known and clock.is_limited and not clock.pace.counts_work:
             seconds = max(SEARCH.least_seconds, SEARCH.times_as_long * self.findings.seconds)
         share = self._share_at_most if least else SEARCH.share_of_first
         rules = self._rules_worth_asking()
