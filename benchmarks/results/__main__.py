@@ -2,8 +2,9 @@
 
 ``networks.csv`` beside this file has the last run of the suite ``networks``
 (``python -m benchmarks.bench networks --solvers solve --time-limit 120s --jobs 2``), one row for
-each network on a machine, ``simulated`` being the simulated makespan over the planned one; ``instances/best_known.csv`` has the small problems, and
-``benchmarks/published/rows.csv`` figures of publications.
+each network on a machine, ``simulated`` being the simulated makespan over the planned one;
+``instances/best_known.csv`` has the small problems, and ``benchmarks/published/rows.csv`` figures
+of publications.
 """
 
 import csv
@@ -55,8 +56,8 @@ only computes, or only loads, is easy. The checker accepted every plan.
 - **Gap of tiles**: {gap:.1%} in the mean (worst {worst:.1%}). No plan with these tiles is
   shorter by more.
 - **Gap**: {roofline:.1%} in the mean to what no tiling can beat.
-- **Simulated**: command lists of the plans, run with links that are shared fairly, take {simulated:.3f} of the
-  planned cycles in the mean, {late} of {count} more than 1.1.
+- **Simulated**: the plans' command lists, run with links that are shared fairly, take
+  {simulated:.3f} of the planned cycles in the mean, {late} of {count} more than 1.1.
 - **Optimal or nearly so**: {near} of {count} rows are within 5 % of the bound of their tiles,
   {proven} of them proven optimal.
 
