@@ -1,29 +1,19 @@
 """All proven lower bounds on the quantities of every valid plan of a problem, and the best."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cache
 
 from spmilp.bounds.movement import Movement
 from spmilp.bounds.paths import Paths, PrecedenceGraph, critical_paths, paths_of
+from spmilp.bounds.period import proofs_of_period
+from spmilp.bounds.proof import Bound as Bound
+from spmilp.bounds.proof import Proof as Proof
 from spmilp.bounds.resources import energy_bound, peak_bound, traffic_bound, work_bound
 from spmilp.bounds.spills import spill_bound
 from spmilp.bounds.stages import stages_bound
 from spmilp.plan.measures import compulsory_dram_traffic
 from spmilp.problem.objective import OF_ONE_INFERENCE, Quantity
 from spmilp.problem.problem import Problem
-
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """No valid plan has less.
-
-    ``name`` is that of the argument that proves it; ``quantity`` is bounded, in its own unit.
-    """
-
-    name: str
-    quantity: Quantity
-    value: int
 
 
 def all_bounds(problem: Problem) -> tuple[Bound, ...]:
@@ -93,24 +83,6 @@ def bounds_in_turn(problem: Problem, quantity: Quantity) -> Iterator[Bound]:
     return (proof.bound() for proof in proofs(problem, quantity))
 
 
-@dataclass(frozen=True, slots=True)
-class Proof:
-    """A bound that has not been computed yet.
-
-    ``value`` computes it. One that ``is_slow`` takes some ten times as long as others: heads and
-    tails that see joins of several producers are found first, which those behind it share.
-    """
-
-    name: str
-    quantity: Quantity
-    value: Callable[[], int]
-    is_slow: bool = False
-
-    def bound(self) -> Bound:
-        """Compute the bound."""
-        return Bound(self.name, self.quantity, self.value())
-
-
 def proofs(problem: Problem, quantity: Quantity) -> Iterator[Proof]:
     """Yield a proof of every bound on one quantity that takes no search, the quick ones first.
 
@@ -125,6 +97,8 @@ def proofs(problem: Problem, quantity: Quantity) -> Iterator[Proof]:
         yield Proof("spills", quantity, lambda: compulsory + spill_bound(problem))
     elif quantity is Quantity.ENERGY:
         yield Proof("energy", quantity, lambda: energy_bound(problem))
+    elif quantity is Quantity.PERIOD:
+        yield from proofs_of_period(problem)
     else:
         yield Proof("working set", quantity, lambda: peak_bound(problem))
 
