@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from math import lcm
 
 from spmilp.checker.check import check
+from spmilp.errors import SpmilpError
 from spmilp.machine.machine import Memory, MemoryKind
 from spmilp.packing import Item, PackingOptions, PackingProblem, pack
 from spmilp.plan.measures import claim_of, measure
@@ -36,11 +37,13 @@ def stream_of(problem: Problem, plan: Plan) -> Plan:
     """Return a stream of a valid plan's inferences with as short a period as is found.
 
     Cores, transfers and their order stay as they are. Constants that fit beside all other data are
-    permanent, those that are loaded most often first. The makespan of the plan is a period in any
-    case: with that, and nothing permanent, its inferences follow one another.
+    permanent, those that are loaded most often first. The makespan of the plan is a period in
+    nearly any case: with that, and nothing permanent, its inferences follow one another. Raises a
+    ``SpmilpError`` where they cannot, and no other stream is found.
     """
     decisions = Decisions(problem, plan)
-    best, shortest = _one_after_another(decisions), plan.claim.makespan
+    best, reason = _one_after_another(decisions)
+    shortest = plan.claim.makespan + (best is None)
     for share in SHARES:
         kept = permanence(decisions, list(_wanted(decisions, share)))
         least = least_period(decisions, loop_of(decisions, kept))
@@ -53,11 +56,20 @@ def stream_of(problem: Problem, plan: Plan) -> Plan:
             if found is not None and not check(problem, found):
                 best, shortest = found, period
                 break
+    if best is None:
+        raise SpmilpError(
+            f"the plan of {problem.name} makes no stream: {reason}; let weights that start in "
+            "a scratchpad start in DRAM, or give the memories more bytes"
+        )
     return best
 
 
-def _one_after_another(decisions: Decisions) -> Plan:
-    plan = decisions.plan
+def _one_after_another(decisions: Decisions) -> tuple[Plan | None, str]:
+    """Return a stream of the plan's own times, or why there is none.
+
+    Its addresses are the plan's own, if they serve: weights that start in a scratchpad stay there.
+    """
+    plan, reason = decisions.plan, ""
     start = [*(run.start for run in plan.placements), *(move.start for move in plan.transfers)]
     channels = [*(0 for _ in plan.placements), *(move.channel for move in plan.transfers)]
     timed = ModuloSchedule(
@@ -68,9 +80,14 @@ def _one_after_another(decisions: Decisions) -> Plan:
             for each, channel in zip(decisions.activities, channels, strict=True)
         },
     )
-    found = _Assembly(decisions, permanence(decisions, ()), timed).plan(keeps_addresses=True)
-    assert found is not None
-    return found
+    assembly = _Assembly(decisions, permanence(decisions, ()), timed)
+    for keeps_addresses in (True, False):
+        found = assembly.plan(keeps_addresses=keeps_addresses)
+        violations = () if found is None else check(decisions.problem, found)
+        if found is not None and not violations:
+            return found, ""
+        reason = reason or next((one.message for one in violations), "its data has no room")
+    return None, reason
 
 
 def _wanted(decisions: Decisions, share: float) -> Iterator[ResidencyIdx]:
@@ -127,20 +144,22 @@ class _Assembly:
             (at + decisions.activities[number].cycles for number, at in timed.start.items()),
             default=1,
         )
+        self._top = self._top_of_given()
+        self._tensors = self._placed_tensors()
 
     def plan(self, *, keeps_addresses: bool = False) -> Plan | None:
         """Return the plan; ``None`` where residencies last too long, or have no addresses."""
         lives = self._lifetimes()
-        period, machine = self._timed.period, self._problem.machine
+        period, machine, rows = self._timed.period, self._problem.machine, self._plan.residencies
         many = {one: -(-(life.end - life.start) // period) for one, life in lives.items()}
         rounded = {one: 4 if count == 3 else count for one, count in many.items()}
-        if max(rounded.values(), default=1) > MOST_INSTANCES:
+        if max([*rounded.values(), *map(len, self._tensors)], default=1) > MOST_INSTANCES:
             return None
         offsets: dict[ResidencyIdx, tuple[Bytes, ...]] = {}
         for memory in machine.memories:
             found = (
-                {r: (self._plan.residencies[r].offset,) for r in lives}
-                if keeps_addresses
+                {r: (row.offset,) for r in lives if (row := rows[r]).memory == memory.index}
+                if keeps_addresses and memory.kind is not MemoryKind.DRAM
                 else self._addresses(memory, lives, rounded)
             )
             if found is None:
@@ -244,9 +263,9 @@ class _Assembly:
     def _above_all(
         self, dram: MemoryIdx, here: list[ResidencyIdx], many: dict[ResidencyIdx, int]
     ) -> dict[ResidencyIdx, tuple[Bytes, ...]]:
-        """Return offsets of spills behind the tensors of a DRAM, no two at the same bytes."""
-        top, alignment = self._top_of_tensors(dram), alignment_of(self._problem.machine, dram)
-        found = {}
+        """Return offsets of spills behind all else in a DRAM, no two at the same bytes."""
+        alignment, found = lcm(64, alignment_of(self._problem.machine, dram)), {}
+        top = align_up(self._top[dram], alignment)
         for one in here:
             size = align_up(self._plan.residencies[one].bytes, alignment)
             found[one] = tuple(top + n * size for n in range(many[one]))
@@ -283,27 +302,21 @@ class _Assembly:
             for tensor in problem.tensors
         ]
 
-    def _top_of_tensors(self, dram: MemoryIdx) -> Bytes:
-        tensors = self._tensors()
-        return (
-            max(
-                (
-                    address + tensor.bytes
-                    for tensor, addresses in zip(self._problem.tensors, tensors, strict=True)
-                    if tensor.memory == dram
-                    for address in addresses
-                ),
-                default=0,
-            )
-            + 64
-            & ~63
-        )
+    def _top_of_given(self) -> dict[MemoryIdx, Bytes]:
+        """Return the end of each memory's reserved ranges and of what lies there at first."""
+        top = {
+            one.index: max((taken.end for taken in one.reserved), default=0)
+            for one in self._problem.machine.memories
+        }
+        for one in map(self._plan.residencies.__getitem__, self._decisions.given):
+            top[one.memory] = max(top[one.memory], one.offset + one.bytes)
+        return top
 
-    def _tensors(self) -> list[tuple[Bytes, ...]]:
+    def _placed_tensors(self) -> list[tuple[Bytes, ...]]:
         """Return the addresses of all instances of each tensor, further ones behind all others."""
-        machine, top = self._problem.machine, dict[MemoryIdx, Bytes]()
+        machine, top = self._problem.machine, self._top
         for tensor, address in zip(self._problem.tensors, self._plan.tensors, strict=True):
-            top[tensor.memory] = max(top.get(tensor.memory, 0), address + tensor.bytes)
+            top[tensor.memory] = max(top[tensor.memory], address + tensor.bytes)
         found = []
         some = zip(
             self._problem.tensors, self._plan.tensors, self._instances_of_tensors(), strict=True
@@ -320,12 +333,9 @@ class _Assembly:
 
     def _assembled(
         self, lives: dict[ResidencyIdx, _Lifetime], offsets: dict[ResidencyIdx, tuple[Bytes, ...]]
-    ) -> Plan | None:
+    ) -> Plan:
         plan, kept, timed, begins = self._plan, self._kept, self._timed, self._begins
         last, tasks, home = begins + self._latency, self._decisions.tasks, self._decisions.home
-        tensors = self._tensors()
-        if max(map(len, tensors), default=1) > MOST_INSTANCES:
-            return None
         used = {home_index for home_index, place in enumerate(home) if place is not None}
         rows = sorted({*lives, *kept.permanent, *kept.staged, *used, *self._decisions.given})
         number = {row: i for i, row in enumerate(rows)}
@@ -390,7 +400,7 @@ class _Assembly:
         )
         residencies, transfers = tuple(map(residency, rows)), tuple(map(transfer, moves))
         stream = Stream(
-            period=timed.period, begins=begins, instances=tuple(each[1:] for each in tensors)
+            period=timed.period, begins=begins, instances=tuple(each[1:] for each in self._tensors)
         )
         measures = measure(self._problem, placements, residencies, transfers, stream)
         return replace(
