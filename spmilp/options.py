@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from spmilp.errors import ArgumentError
-from spmilp.problem.objective import OF_ONE_INFERENCE, Quantity
+from spmilp.problem.objective import Quantity
 from spmilp.processes import processors
 from spmilp.quantities import dimensions, duration, input_values, share
 from spmilp.tile_selection.settings import Tiles
@@ -123,6 +123,12 @@ def _effort(given: str | float | None) -> float | None:
     return effort
 
 
+def _period(given: int | None) -> int | None:
+    if given is not None and given < 1:
+        raise ArgumentError(f"period {given}: expected 1 cycle or more", is_option=True)
+    return given
+
+
 def _names(given: str | Iterable[str] | None) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given or ())
 
@@ -146,6 +152,10 @@ class Options:
         the largest that fit, as SMAUG has them (``smaug``).
     objective
         What to make small; the other quantities break ties. It replaces the one that a problem has.
+        With period the plan is a stream of inferences that overlap.
+    period
+        Cycles from an inference to the next one that are few enough: it is latency that counts
+        then. The objective is the period.
     hint
         Begin with this plan, which may be of another machine or objective. For a model, its
         problem.json has to lie beside it, and its tiles are tried, too. The answer is never worse
@@ -199,8 +209,11 @@ class Options:
     objective: Quantity | None = _option(
         None,
         Quantity | None,
-        _one_of(OF_ONE_INFERENCE, "objective"),
+        _one_of(Quantity, "objective"),
         show_default="makespan, or what the problem file says",
+    )
+    period: int | None = _option(
+        None, int | None, _period, min=1, metavar="CYCLES", show_default="the least"
     )
     hint: "Hint | None" = _option(
         None, Path | None, metavar="PLAN.json|OUTDIR", show_default="none"
@@ -281,6 +294,14 @@ class Options:
         if read["tiles"] is Tiles.SMAUG and not (hint is lock is None):
             who = "lock" if hint is None else "hint"
             raise ArgumentError(f"tiles smaug: a {who} has its own tiles; leave one of the two out")
+        if read["period"] is not None:
+            if read["objective"] not in (None, Quantity.PERIOD):
+                raise ArgumentError(
+                    f"period {read['period']}: the objective is {read['objective']}; leave one of "
+                    "the two out",
+                    is_option=True,
+                )
+            read["objective"] = Quantity.PERIOD
         names, cost = read["lock_buffers"], read["lock_cost"]
         if lock is None and (names or cost is not None):
             what = "lock-buffers" if names else "lock-cost"

@@ -10,7 +10,7 @@ from typing import Any
 
 from spmilp.checker.check import Verdict
 from spmilp.compiled import warn_if_slow
-from spmilp.options import Options, with_options
+from spmilp.options import DEFAULT_SOLVER, Options, with_options
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.registry import find_solver, hint_takers
@@ -19,7 +19,8 @@ from spmilp.result import Origin, Result, checked
 from spmilp.solvers.base import Progress, SolveOptions, SolverResult
 from spmilp.solvers.common.clock import Step
 from spmilp.solvers.common.context import SearchContext, rows_of
-from spmilp.source import MachineGiven, Model, what_is_mapped
+from spmilp.solvers.modulo.solver import of_period, stream_answer
+from spmilp.source import MachineGiven, Model, NetworkSource, ProblemSource, what_is_mapped
 from spmilp.tile_selection.tiled_problem import TiledProblem
 from spmilp.warm_start import locked_answer
 from spmilp.watch import SILENT, Observer, Stage, Watch
@@ -29,6 +30,9 @@ SECONDS_AFTER_AN_INTERRUPT = 1.0
 
 SHARE_WITHOUT_LOCK = 0.5
 """Share of the time behind the choice of tiles for a plan without the lock, to know its cost."""
+
+SHARE_OF_STREAMS = 0.5
+"""Share of the time in which inferences are overlapped; before it, plans of one are looked for."""
 
 
 @with_options()
@@ -77,17 +81,29 @@ def solve(
     watch = Watch(options, observer)
     warn_if_slow(observer.on_warning)
     source = what_is_mapped(model, machine, options, observer)
-    return solved(source.start(options, watch), options, watch, source.origin)
+    if source.streams:
+        watch.begin_with_one_inference(1.0 - SHARE_OF_STREAMS)
+    start = source.start(options, watch)
+    return solved(start, options, watch, source.origin, streams=source.streams)
 
 
 def solved(
-    start: TiledProblem, options: Options, watch: Watch, origin: Origin | None = None
+    start: TiledProblem,
+    options: Options,
+    watch: Watch,
+    origin: Origin | None = None,
+    *,
+    streams: bool = False,
 ) -> Result:
     """Solve a problem whose tiles are chosen, and check the plan."""
     answer, lock = find_plan(start, options, watch)
+    problem = start.problem
+    if streams:
+        problem = of_period(problem)
+        answer = _overlapped(problem, answer, options, watch)
     watch.observer.on_stage(Stage.CHECKING)
     result = checked(
-        start.problem,
+        problem,
         answer,
         asked=options.solver,
         origin=origin,
@@ -102,16 +118,27 @@ def problem_of(
     model: Model, machine: MachineGiven = None, *, tiles: str = "first", **given: Any
 ) -> Problem:
     """Return the problem that :func:`solve` would solve; see there for the arguments."""
-    return tiled_problem(model, machine, tiles=tiles, **given)[0].problem
+    options, source = _source(model, machine, tiles, given)
+    problem = source.start(options, Watch(options)).problem
+    return of_period(problem) if source.streams else problem
 
 
 def tiled_problem(
     model: Model, machine: MachineGiven = None, *, tiles: str = "first", **given: Any
 ) -> tuple[TiledProblem, Origin | None]:
-    """Return the problem to solve, and the model that it was made from if there is one."""
-    options = Options.of({"time_limit": None, "tiles": tiles, **given})
-    source = what_is_mapped(model, machine, options)
+    """Return the problem to solve, and the model that it was made from if there is one.
+
+    Of a stream, it is the problem of one inference.
+    """
+    options, source = _source(model, machine, tiles, given)
     return source.start(options, Watch(options)), source.origin
+
+
+def _source(
+    model: Model, machine: MachineGiven, tiles: str, given: dict[str, Any]
+) -> tuple[Options, ProblemSource | NetworkSource]:
+    options = Options.of({"time_limit": None, "tiles": tiles, **given})
+    return options, what_is_mapped(model, machine, options)
 
 
 def find_plan(
@@ -172,6 +199,19 @@ def _unlocked(
         if (known := start.result(verdict, hint)) is None:
             raise
         return known
+
+
+def _overlapped(
+    problem: Problem, answer: SolverResult, options: Options, watch: Watch
+) -> SolverResult:
+    """Return the best stream that is found in the rest of the time.
+
+    A solver that was asked for has only its own plan overlapped.
+    """
+    watch.go_on_with_streams()
+    by_any = options.solver == DEFAULT_SOLVER
+    limits = _limits(options, watch)
+    return stream_answer(problem, answer, limits, options.period, also_quick_plans=by_any)
 
 
 def _limits(

@@ -42,10 +42,14 @@ BREAKS_A_PIN = "the plan breaks a pin; the search begins without it"
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ProblemSource:
-    """A problem with its objective and all pins."""
+    """A problem with its objective and all pins.
+
+    Of ``streams``, it is the problem of one inference.
+    """
 
     problem: Problem
     origin: None = None
+    streams: bool = False
 
     def start(self, options: Options, watch: Watch) -> TiledProblem:
         """Return the problem, with the hint's plan unless that breaks a pin."""
@@ -69,6 +73,7 @@ class NetworkSource:
     origin: Origin
     subject: NetworkOnMachine
     target: MachineFile
+    streams: bool = False
 
     def start(self, options: Options, watch: Watch) -> TiledProblem:
         """Return its problem once tiles are chosen, perhaps with a plan."""
@@ -137,15 +142,15 @@ def what_is_mapped(
     problem = model if isinstance(model, Problem) else read_problem(model)
     if options.objective is not None:
         problem = replace(problem, objective=Objective.of(options.objective))
-    if problem.objective.first is Quantity.PERIOD:
-        raise ArgumentError(
-            f"objective of {name}: period, which no solver minimises; give another one (objective)"
-        )
+    streams = problem.objective.first is Quantity.PERIOD
+    if streams:
+        _refuse_lock(options)
+        problem = replace(problem, objective=Objective())
     if problem.objective.first is Quantity.ENERGY and not any(t.energy for t in problem.tasks):
         _refuse_energy_that_is_not_stated(problem.machine)
     if options.pins.tiles:
         raise PinError(f"pins: {name} is a problem, whose tiles are given; leave tiles out")
-    return ProblemSource(problem=with_pins(problem, options.pins))
+    return ProblemSource(problem=with_pins(problem, options.pins), streams=streams)
 
 
 def _network_source(
@@ -157,6 +162,9 @@ def _network_source(
     observer.on_stage(Stage.READING)
     given, passes = options.input, options.passes
     network, target = load(model, target, dim=options.dim, input=given, passes=passes)
+    streams = options.objective is Quantity.PERIOD
+    if streams:
+        _refuse_lock(options)
     if options.objective is Quantity.ENERGY:
         _refuse_energy_that_is_not_stated(target.machine)
     empty = [one.name for one in network.tensors.values() if one.shape_only and one.values is None]
@@ -169,11 +177,12 @@ def _network_source(
     # The name has to hold in another folder, too.
     name = model if model.startswith(LIGHT_PREFIX) else str(Path(model).absolute())
     pinned = pinned_tilings(network, options.pins.tiles)
-    objective = options.objective or Quantity.MAKESPAN
+    objective = Quantity.MAKESPAN if streams else options.objective or Quantity.MAKESPAN
     return NetworkSource(
         origin=Origin(model=name, dim=options.dim, network=network),
         subject=NetworkOnMachine.of(network, target, objective, pinned),
         target=target,
+        streams=streams,
     )
 
 
@@ -193,6 +202,11 @@ def load(
     found = find_model(str(model))
     on, values = passes_from(passes), input_values(input)
     return load_network(found, dim or {}, target.machine, on, values), target
+
+
+def _refuse_lock(options: Options) -> None:
+    if options.lock is not None:
+        raise ArgumentError("lock: a stream has addresses of its own; leave lock or period out")
 
 
 def _refuse_energy_that_is_not_stated(machine: Machine) -> None:

@@ -21,6 +21,7 @@ class Stage(StrEnum):
     READING = "reading"
     TILING = "choosing tiles and lowering"
     SOLVING = "solving"
+    OVERLAPPING = "overlapping inferences"
     CHECKING = "checking the plan"
     EXPLAINING = "explaining the plan"
     TRYING = "trying what helps"
@@ -55,7 +56,7 @@ class Watch:
         self.clock = Clock(options.effort or limit, self.work)
         # Work that is counted elsewhere would end the search at another moment on each computer.
         self.workers = options.workers if self.work is None else 1
-        self._began = perf_counter()
+        self._began, self._bounds_hold = perf_counter(), True
         self.log = SearchLog(lambda: self.seconds_gone, observer.on_log)
 
     @property
@@ -70,10 +71,24 @@ class Watch:
             ended_by = "time limit" if self.work.was_late else "effort"
         return {"seconds": self.seconds_gone, "log": self.log.entries, "ended_by": ended_by}
 
+    def begin_with_one_inference(self, share: float) -> None:
+        """Leave a stream's inferences time to be overlapped, behind a share for a plan of one.
+
+        What bounds that one's makespan does not bound a period.
+        """
+        self._bounds_hold = False
+        self.clock.reserve((1.0 - share) * (self.clock.limit or 0.0))
+
+    def go_on_with_streams(self) -> None:
+        """Begin to overlap inferences, in all the time that is left."""
+        self._bounds_hold = True
+        self.clock.reserve(0.0)
+        self.observer.on_stage(Stage.OVERLAPPING)
+
     def better_tiles(self, value: int, tasks: int) -> None:
         """Note what the search for tiles has found."""
         self.log.note(f"tiles: {tasks:,} tasks", value, None)
 
     def progress(self, news: Progress) -> None:
         """Note what a solver has found."""
-        self.log.note(news.source, news.incumbent, news.bound)
+        self.log.note(news.source, news.incumbent, news.bound if self._bounds_hold else None)

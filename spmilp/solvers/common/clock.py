@@ -46,6 +46,8 @@ class Step(Enum):
     """Seconds for each activity: to justify a schedule in one direction."""
     MOVE = 1.5e-6
     """Seconds for each activity: to move a task to another core."""
+    OVERLAP = 5e-4
+    """Seconds for each activity: to overlap inferences in one period, with addresses."""
     ADDRESS = 9e-6
     """Seconds for each residency, and each node of the search: to pack a memory."""
     ENGINE = 8.0
@@ -57,7 +59,7 @@ class Step(Enum):
 ROWS_OF_A_READ = 2
 """Rows of a plan for each read, about; taken where there is no plan yet."""
 
-UNEVEN = frozenset({Step.OPEN, Step.PACK, Step.BOUND, Step.HEADS, Step.STRUCTURE})
+UNEVEN = frozenset({Step.OPEN, Step.PACK, Step.BOUND, Step.HEADS, Step.STRUCTURE, Step.OVERLAP})
 """Steps whose work for a unit differs from problem to problem, and says nothing of the machine."""
 
 SIGNIFICANT = 0.05

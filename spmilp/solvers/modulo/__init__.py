@@ -4,4 +4,5 @@ decisions    what a plan decides, without times and addresses; constants that ar
 reservations what is busy in a period
 schedule     times of all activities for a period (modulo scheduling)
 stream       the shortest period that is found, with addresses and a prologue
+solver       the best stream of several plans for one inference, and its bound
 """

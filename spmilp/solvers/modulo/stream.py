@@ -1,8 +1,9 @@
 """A stream of a plan's inferences: the shortest period that is found, addresses and a prologue."""
 
 from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from heapq import heapify, heappop, heappush
 from math import lcm
 
 from spmilp.checker.check import check
@@ -12,7 +13,9 @@ from spmilp.packing import Item, PackingOptions, PackingProblem, pack
 from spmilp.plan.measures import claim_of, measure
 from spmilp.plan.memory import live_bytes
 from spmilp.plan.plan import MOST_INSTANCES, Plan, Residency, Stream, Transfer
+from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
+from spmilp.solvers.common.clock import Clock, Step
 from spmilp.solvers.modulo.decisions import Decisions, Permanence, permanence
 from spmilp.solvers.modulo.schedule import (
     ModuloSchedule,
@@ -34,34 +37,89 @@ NODES = 1_000_000
 
 
 def stream_of(problem: Problem, plan: Plan) -> Plan:
-    """Return a stream of a valid plan's inferences with as short a period as is found.
+    """Return a stream of a valid plan's inferences with as short a period as is found."""
+    (*_, best) = streams_of(problem, (plan,), Clock(None))
+    return best
 
-    Cores, transfers and their order stay as they are. Constants that fit beside all other data are
-    permanent, those that are loaded most often first. The makespan of the plan is a period in
-    nearly any case: with that, and nothing permanent, its inferences follow one another. Raises a
-    ``SpmilpError`` where they cannot, and no other stream is found.
+
+def streams_of(
+    problem: Problem, plans: Iterable[Plan], clock: Clock, enough: Cycles = 1
+) -> Iterator[Plan]:
+    """Yield streams of valid plans' inferences, each better than the one before.
+
+    A shorter period is better until it is ``enough``; then a shorter latency is. Cores, transfers
+    and their order stay as they are. Constants that fit beside all other data are permanent, those
+    that are loaded most often first. The makespan of a plan is a period in nearly any case: with
+    that, and nothing permanent, its inferences follow one another. Raises a ``SpmilpError`` where
+    they cannot, and no other stream is found.
     """
-    decisions = Decisions(problem, plan)
-    best, reason = _one_after_another(decisions)
-    shortest = plan.claim.makespan + (best is None)
-    for share in SHARES:
-        kept = permanence(decisions, list(_wanted(decisions, share)))
-        least = least_period(decisions, loop_of(decisions, kept))
-        for factor in LONGER:
-            period = int(least * factor)
-            if period >= shortest:
-                break
-            timed = modulo_schedule(decisions, kept, period)
-            found = None if timed is None else _Assembly(decisions, kept, timed).plan()
-            if found is not None and not check(problem, found):
-                best, shortest = found, period
-                break
+    best, reason = None, "there is no plan"
+    begun = list[_Bisection]()
+    for plan in plans:
+        decisions = Decisions(problem, plan)
+        if best is None:
+            best, reason = _one_after_another(decisions)
+            yield from () if best is None else (best,)
+        some = (_permanence(decisions, share) for share in SHARES)
+        for kept in {one.permanent: one for one in some}.values():
+            least = least_period(decisions, loop_of(decisions, kept))
+            periods = sorted({max(enough, int(least * factor)) for factor in LONGER})
+            begun.append(_Bisection(0, least, len(begun), decisions, kept, periods))
+    heapify(begun)
+    while begun:
+        one = heappop(begun)
+        longest = one.decisions.plan.claim.makespan if best is None else _worth(best, enough)[0]
+        one.periods = [period for period in one.periods if period <= longest]
+        if not one.periods:
+            continue
+        activities = len(one.decisions.order)
+        if not clock.has_seconds(clock.pace.seconds(Step.OVERLAP, activities)):
+            break
+        middle = len(one.periods) // 2
+        with clock.pace.measured(Step.OVERLAP, activities):
+            found = _overlapped(one.decisions, one.kept, one.periods[middle])
+        one.failures += found is None
+        one.periods = one.periods[middle + 1 :] if found is None else one.periods[:middle]
+        heappush(begun, one)
+        if found is not None and (best is None or _worth(found, enough) < _worth(best, enough)):
+            best = found
+            yield best
     if best is None:
         raise SpmilpError(
             f"the plan of {problem.name} makes no stream: {reason}; let weights that start in "
             "a scratchpad start in DRAM, or give the memories more bytes"
         )
-    return best
+
+
+@dataclass(order=True, slots=True)
+class _Bisection:
+    """Periods to be tried with a plan's decisions and permanent constants.
+
+    Longer ones nearly always work where shorter ones do. What has failed least comes first, then
+    what resources allow the shortest period.
+    """
+
+    failures: int
+    least: Cycles
+    number: int
+    decisions: Decisions = field(compare=False)
+    kept: Permanence = field(compare=False)
+    periods: list[Cycles] = field(compare=False)
+
+
+def _worth(plan: Plan, enough: Cycles) -> tuple[Cycles, Cycles]:
+    return max(enough, plan.claim.of(Quantity.PERIOD)), plan.claim.makespan
+
+
+def _permanence(decisions: Decisions, share: float) -> Permanence:
+    return permanence(decisions, list(_wanted(decisions, share)))
+
+
+def _overlapped(decisions: Decisions, kept: Permanence, period: Cycles) -> Plan | None:
+    """Return a valid stream of a period; ``None`` where none is found."""
+    timed = modulo_schedule(decisions, kept, period)
+    found = None if timed is None else _Assembly(decisions, kept, timed).plan()
+    return None if found is None or check(decisions.problem, found) else found
 
 
 def _one_after_another(decisions: Decisions) -> tuple[Plan | None, str]:

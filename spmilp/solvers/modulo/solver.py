@@ -1,0 +1,85 @@
+"""From a plan for one inference to the best stream: of that plan, and of others quickly made."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from spmilp.errors import SpmilpError
+from spmilp.plan.plan import Plan
+from spmilp.problem.objective import Objective, Quantity
+from spmilp.problem.problem import Problem
+from spmilp.solvers.base import SolveOptions, SolverResult
+from spmilp.solvers.common.clock import Step
+from spmilp.solvers.common.context import SearchContext
+from spmilp.solvers.modulo.stream import streams_of
+from spmilp.solvers.schedule.portfolio import FIRST_RULES
+from spmilp.solvers.schedule.solver import ListScheduler
+from spmilp.units import Cycles
+
+
+def of_period(problem: Problem) -> Problem:
+    """Return a problem whose first objective is the period, and the latency the second."""
+    return replace(problem, objective=Objective.of(Quantity.PERIOD))
+
+
+def stream_answer(
+    problem: Problem,
+    known: SolverResult,
+    options: SolveOptions,
+    period: Cycles | None = None,
+    *,
+    also_quick_plans: bool = True,
+) -> SolverResult:
+    """Return the best stream that is found from a known plan of one inference.
+
+    Parameters
+    ----------
+    problem
+        With the period as its first objective.
+    known
+        The answer for one inference. It stays the answer, with a warning, where it has a plan of
+        which no stream can be made.
+    period
+        No shorter one is needed, but the least latency; ``None`` for the least period.
+    also_quick_plans
+        Whether plans of the list scheduler by single rules are tried as well: makespans say little
+        about periods.
+    """
+    context = SearchContext(problem, options)
+    if known.interrupted:
+        context.clock.stop()
+    if known.plan is None:
+        bound = context.fast_bound
+        return replace(known, bound=bound.value, bound_source=bound.name)
+    best, interrupted = known.plan, known.interrupted
+    context.reserve_for(best)
+    plans = _plans(context, best) if also_quick_plans else iter((best,))
+    try:
+        for best in streams_of(problem, plans, context.clock, period or 1):
+            value = best.claim.of(Quantity.PERIOD)
+            context.report(value, context.bound.value, "stream")
+            if options.gap and context.is_enough(value, context.bound.value):
+                break
+    except (KeyboardInterrupt, MemoryError):
+        interrupted = True
+    except SpmilpError as error:
+        options.on_warning(f"{error}. The answer is a plan for one inference")
+    bound, found = context.fast_bound, best.claim.of(Quantity.PERIOD)
+    if period is not None and found > period:
+        options.on_warning(
+            f"period {period:,}: the shortest found is {found:,} cycles, and none is below "
+            f"{bound.value:,} ({bound.name})"
+        )
+    return replace(context.found(best, bound), interrupted=interrupted)
+
+
+def _plans(context: SearchContext, known: Plan) -> Iterator[Plan]:
+    """Yield the known plan, and what the list scheduler makes by its first rules."""
+    yield known
+    one = replace(context.problem, objective=Objective())
+    for rule in FIRST_RULES:
+        if not context.clock.has_seconds(context.clock.pace.seconds(Step.SCHEDULE, context.reads)):
+            return
+        at_once = replace(context.options, time_limit=0.0, on_progress=None)
+        plan = ListScheduler(greedy=rule).solve(one, at_once).plan
+        if plan is not None:
+            yield plan
