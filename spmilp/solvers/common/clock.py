@@ -46,7 +46,7 @@ class Step(Enum):
     """Seconds for each activity: to justify a schedule in one direction."""
     MOVE = 1.5e-6
     """Seconds for each activity: to move a task to another core."""
-    OVERLAP = 5e-4
+    OVERLAP = 2e-4
     """Seconds for each activity: to overlap inferences in one period, with addresses."""
     ADDRESS = 9e-6
     """Seconds for each residency, and each node of the search: to pack a memory."""

@@ -1,9 +1,8 @@
 """A stream of a plan's inferences: the shortest period that is found, addresses and a prologue."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from heapq import heapify, heappop, heappush
+from dataclasses import dataclass, replace
 from math import lcm
 
 from spmilp.checker.check import check
@@ -54,23 +53,27 @@ def streams_of(
     they cannot, and no other stream is found.
     """
     best, reason = None, "there is no plan"
-    begun = list[_Bisection]()
+    begun, failures = list[_Bisection](), Counter[Decisions | float]()
     for plan in plans:
         decisions = Decisions(problem, plan)
         if best is None:
             best, reason = _one_after_another(decisions)
             yield from () if best is None else (best,)
-        some = (_permanence(decisions, share) for share in SHARES)
-        for kept in {one.permanent: one for one in some}.values():
+        before = set[frozenset[ResidencyIdx]]()
+        for share in SHARES:
+            kept = permanence(decisions, list(_wanted(decisions, share)))
             least = least_period(decisions, loop_of(decisions, kept))
             periods = sorted({max(enough, int(least * factor)) for factor in LONGER})
-            begun.append(_Bisection(0, least, len(begun), decisions, kept, periods))
-    heapify(begun)
+            if kept.permanent not in before:
+                begun.append(_Bisection(share, least, decisions, kept, periods))
+            before.add(kept.permanent)
     while begun:
-        one = heappop(begun)
+        # What has failed least, then what resources allow the shortest period.
+        one = min(begun, key=lambda o: (failures[o.decisions] + failures[o.share], o.least))
         longest = one.decisions.plan.claim.makespan if best is None else _worth(best, enough)[0]
         one.periods = [period for period in one.periods if period <= longest]
         if not one.periods:
+            begun.remove(one)
             continue
         activities = len(one.decisions.order)
         if not clock.has_seconds(clock.pace.seconds(Step.OVERLAP, activities)):
@@ -78,9 +81,8 @@ def streams_of(
         middle = len(one.periods) // 2
         with clock.pace.measured(Step.OVERLAP, activities):
             found = _overlapped(one.decisions, one.kept, one.periods[middle])
-        one.failures += found is None
+        failures.update((one.decisions, one.share) if found is None else ())
         one.periods = one.periods[middle + 1 :] if found is None else one.periods[:middle]
-        heappush(begun, one)
         if found is not None and (best is None or _worth(found, enough) < _worth(best, enough)):
             best = found
             yield best
@@ -91,28 +93,22 @@ def streams_of(
         )
 
 
-@dataclass(order=True, slots=True)
+@dataclass(slots=True, eq=False)
 class _Bisection:
-    """Periods to be tried with a plan's decisions and permanent constants.
+    """Periods left to try with a plan's decisions and a share of constants that are permanent.
 
-    Longer ones nearly always work where shorter ones do. What has failed least comes first, then
-    what resources allow the shortest period.
+    Longer ones nearly always work where shorter ones do; ``least`` is what resources allow.
     """
 
-    failures: int
+    share: float
     least: Cycles
-    number: int
-    decisions: Decisions = field(compare=False)
-    kept: Permanence = field(compare=False)
-    periods: list[Cycles] = field(compare=False)
+    decisions: Decisions
+    kept: Permanence
+    periods: list[Cycles]
 
 
 def _worth(plan: Plan, enough: Cycles) -> tuple[Cycles, Cycles]:
     return max(enough, plan.claim.of(Quantity.PERIOD)), plan.claim.makespan
-
-
-def _permanence(decisions: Decisions, share: float) -> Permanence:
-    return permanence(decisions, list(_wanted(decisions, share)))
 
 
 def _overlapped(decisions: Decisions, kept: Permanence, period: Cycles) -> Plan | None:
