@@ -123,18 +123,17 @@ def _one_after_another(decisions: Decisions) -> tuple[Plan | None, str]:
 
     Its addresses are the plan's own, if they serve: weights that start in a scratchpad stay there.
     """
-    plan, reason = decisions.plan, ""
-    start = [*(run.start for run in plan.placements), *(move.start for move in plan.transfers)]
-    channels = [*(0 for _ in plan.placements), *(move.channel for move in plan.transfers)]
+    plan, kept, reason = decisions.plan, permanence(decisions, ()), ""
+    # What nobody reads is not loaded.
+    loop = loop_of(decisions, kept)
+    starts = [*(run.start for run in plan.placements), *(move.start for move in plan.transfers)]
+    ways = [*(0 for _ in plan.placements), *(move.channel for move in plan.transfers)]
     timed = ModuloSchedule(
         period=plan.claim.makespan,
-        start=dict(enumerate(start)),
-        busy={
-            each.number: each.busy[channel]
-            for each, channel in zip(decisions.activities, channels, strict=True)
-        },
+        start={each.number: starts[each.number] for each in loop},
+        busy={each.number: each.busy[ways[each.number]] for each in loop},
     )
-    assembly = _Assembly(decisions, permanence(decisions, ()), timed)
+    assembly = _Assembly(decisions, kept, timed)
     for keeps_addresses in (True, False):
         found = assembly.plan(keeps_addresses=keeps_addresses)
         violations = () if found is None else check(decisions.problem, found)

@@ -11,7 +11,7 @@ from spmilp.machine.machine import MemoryKind
 from spmilp.machine.read import load_machine
 from spmilp.plan.plan import Plan
 from spmilp.plan.unrolled import enough_inferences, unrolled
-from spmilp.problem.problem import Buffer, Problem
+from spmilp.problem.problem import Buffer, BufferKind, Problem
 from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.modulo.reservations import Busy, Reservations
 from spmilp.solvers.modulo.stream import stream_of
@@ -38,6 +38,15 @@ def starts_on_chip(problem: Problem, buffer: Buffer) -> bool:
     return not is_dram and not buffer.is_constant
 
 
+def with_weights(problem: Problem) -> Problem:
+    """Return a problem in which all that is there at first is a weight."""
+    buffers = (
+        replace(one, kind=BufferKind.WEIGHT) if one.starts_in is not None else one
+        for one in problem.buffers
+    )
+    return replace(problem, buffers=tuple(buffers))
+
+
 @pytest.mark.parametrize(("machine", "period"), [("mesh4x4", 40), ("edge16", 80), ("gap9", 1200)])
 def test_inferences_overlap_and_weights_stay(machine: str, period: int) -> None:
     problem = small_network(load_machine(machine).machine)
@@ -51,23 +60,29 @@ def test_inferences_overlap_and_weights_stay(machine: str, period: int) -> None:
 
 @pytest.mark.full
 def test_streams_of_many_problems_are_valid() -> None:
-    shorter = plans = 0
-    for number in range(150):
-        problem = tiny_problem(number, most_tasks=4)
+    shorter = plans = refused = 0
+    for number in range(300):
+        problem = tiny_problem(number % 150, most_tasks=4)
+        problem = problem if number < 150 else with_weights(problem)
         plan = solver_named("list").solve(problem, SolveOptions()).plan
         if plan is None or any(starts_on_chip(problem, one) for one in problem.buffers):
             continue
-        found = made(problem, plan)
+        try:
+            found = made(problem, plan)
+        except SpmilpError:
+            refused += 1
+            continue
         plans += 1
         assert found.stream is not None
         assert found.stream.period <= plan.claim.makespan
         shorter += found.stream.period < plan.claim.makespan
-    assert plans > 50
+    assert plans > 120
+    assert refused < 10
     assert shorter > plans // 2
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("machine", ["cell_be", "gap8", "stream_quad", "xdna1"])
+@pytest.mark.parametrize("machine", ["cell_be", "gap8", "stream_quad", "vdla", "xdna1"])
 def test_streams_keep_to_small_memories(machine: str) -> None:
     problem = small_network(tightened(load_machine(machine).machine))
     made(problem, planned(problem, "list"))
@@ -78,6 +93,20 @@ def test_data_that_starts_in_a_scratchpad_is_refused() -> None:
     problem = replace(worked_example.PROBLEM, buffers=buffers)
     with pytest.raises(SpmilpError, match="starts in a scratchpad and is no weight"):
         stream_of(problem, worked_example.PLAN)
+
+
+def test_what_nobody_reads_is_not_loaded() -> None:
+    problem = with_weights(tiny_problem(978))
+    plan = planned(problem, "list")
+    read = {row for run in plan.placements for row in run.reads}
+    assert any(read.isdisjoint(move.destinations) for move in plan.transfers)
+    assert len(made(problem, plan).transfers) < len(plan.transfers)
+
+
+def test_a_plan_that_overwrites_a_given_weight_makes_no_stream() -> None:
+    problem = with_weights(tiny_problem(82))
+    with pytest.raises(SpmilpError, match=r"makes no stream: residency 0 .* share bytes"):
+        stream_of(problem, planned(problem, "list"))
 
 
 def test_a_result_becomes_a_stream() -> None:
