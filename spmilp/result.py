@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from spmilp import quantities
 from spmilp.checker.violation import Violation
 from spmilp.errors import FileError, NoPlanError, SpmilpError
+from spmilp.explaining.streams import compulsory_of_each, stream_data, stream_rows, why_period
 from spmilp.explaining.text import network_name
 from spmilp.machine.machine import MemoryKind
 from spmilp.plan import frames
@@ -21,7 +22,8 @@ from spmilp.problem.problem import Problem
 from spmilp.report.address_stability import AddressStability
 from spmilp.report.search_log import LogEntry, read_log
 from spmilp.report.summary import Row, as_html, as_text, quantity
-from spmilp.solvers.base import SolverResult, SolveStatus
+from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
+from spmilp.solvers.common.context import SearchContext
 from spmilp.units import Bytes, Cycles, Femtojoules
 
 if TYPE_CHECKING:
@@ -119,8 +121,13 @@ class Result:
         return self.plan.claim.of(self.problem.objective.first)
 
     @property
+    def period(self) -> Cycles | None:
+        """Cycles from an inference to the next one; ``None`` of a plan that is no stream."""
+        return None if self.plan is None else self.plan.claim.period
+
+    @property
     def makespan(self) -> Cycles | None:
-        """The cycle at which the last task or transfer ends."""
+        """The cycle at which all has ended; of a stream, the latency of an inference."""
         return None if self.plan is None else self.plan.claim.makespan
 
     @property
@@ -157,12 +164,13 @@ class Result:
     def bound_of_any_tiles(self) -> int | None:
         """A lower bound on the objective for every plan of every tiling of the network.
 
-        ``None`` without a model, for energy, and where cycles were learned from measurements.
+        ``None`` without a model, for energy and the period, and where cycles were learned from
+        measurements.
         """
         from spmilp.bounds.any_tiles import peak_for_any_tiles, traffic_for_any_tiles
 
         measured = self.problem.objective.first
-        if self.origin is None or measured is Quantity.ENERGY:
+        if self.origin is None or measured in (Quantity.ENERGY, Quantity.PERIOD):
             return None
         if measured is Quantity.DRAM_TRAFFIC:
             return traffic_for_any_tiles(self.origin.network)
@@ -238,8 +246,14 @@ class Result:
 
     @cached_property
     def simulated(self) -> float | None:
-        """The makespan of :meth:`simulate`; ``None`` for more than 20,000 tasks and transfers."""
-        if self.plan is None or len(self.problem.tasks) + len(self.plan.transfers) > MOST_SIMULATED:
+        """The makespan of :meth:`simulate`.
+
+        ``None`` for more than 20,000 tasks and transfers, and of a stream.
+        """
+        plan = self.plan
+        if plan is None or len(self.problem.tasks) + len(plan.transfers) > MOST_SIMULATED:
+            return None
+        if plan.stream is not None:
             return None
         with suppress(SpmilpError):
             return self.simulate().exact.makespan
@@ -332,13 +346,17 @@ class Result:
     def explain(self) -> "Explanation":
         """Say why the plan takes its cycles: critical chain, what binds it, idle cores.
 
+        Of a stream: what bounds its period, and what is busiest in it.
         It shows as text of 80 columns; ``data`` has the same as ``spmilp explain --json``.
         :func:`spmilp.explain` says of a problem or a model why nothing fits.
         """
         from spmilp.explaining.chain import AnalysedPlan
         from spmilp.explaining.slow import why_slow
 
-        return why_slow(AnalysedPlan(problem=self.problem, plan=self._there()))
+        plan = self._there()
+        if plan.stream is not None:
+            return why_period(self.problem, plan, plan.stream)
+        return why_slow(AnalysedPlan(problem=self.problem, plan=plan))
 
     def save(self, folder: str | Path) -> tuple[Path, ...]:
         """Write ``problem.json`` and ``plan.json``, and return their paths.
@@ -442,8 +460,8 @@ class Result:
         """Return the plan's inferences one after another, as soon after each other as is found.
 
         Cores, transfers and their order stay; weights that fit beside all other data stay in the
-        scratchpads. The makespan of the result is the latency of an inference, its plan's
-        ``stream`` has the period. No bound on the period is known.
+        scratchpads. The makespan of the result is the latency of an inference. The objective
+        ``period`` of :func:`spmilp.solve` tries other plans as well.
 
         Raises
         ------
@@ -453,17 +471,15 @@ class Result:
         Examples
         --------
         >>> stream = result.stream()
-        >>> stream.plan.stream.period
+        >>> stream.period, stream.bound
         """
+        from spmilp.solvers.modulo.solver import of_period
         from spmilp.solvers.modulo.stream import stream_of
 
-        answer = SolverResult(
-            status=SolveStatus.FEASIBLE,
-            plan=stream_of(self.problem, self._there()),
-            bound=0,
-            bound_source="none",
-        )
-        return checked(self.problem, answer, origin=self.origin)
+        problem = of_period(self.problem)
+        plan = stream_of(problem, self._there())
+        answer = SearchContext(problem, SolveOptions()).found(plan)
+        return checked(problem, answer, asked=self.asked, origin=self.origin)
 
     def export(
         self,
@@ -526,10 +542,12 @@ class Result:
             seconds = quantities.time(claim.makespan / machine.frequency)
             clock = f"{seconds} at {quantities.frequency(machine.frequency)}"
         made = [("makespan", f"{claim.makespan:,} cycles", clock)]
+        if plan.stream is not None:
+            made = stream_rows(self.problem, plan, plan.stream)
         if self.simulated is not None:
             why = f"{self.simulated / max(1, claim.makespan):.3f} of it: links shared fairly"
             made.append(("simulated", f"{round(self.simulated):,} cycles", why))
-        if measured is not Quantity.MAKESPAN:
+        if measured is not Quantity.MAKESPAN and claim.period is None:
             made.append(("objective", quantity(measured, self.objective), measured.value))
         gap, least = self.gap_of_any_tiles, self.bound_of_any_tiles
         if gap is not None and least is not None:
@@ -538,7 +556,7 @@ class Result:
         proof = f"to {quantity(measured, self.bound)}: {self.bound_source}"
         proof += ", optimal" * (self.gap == 0)
         made.append(("gap" if gap is None else "gap of tiles", percent(self.gap), proof))
-        compulsory, against = compulsory_dram_traffic(self.problem), "none is compulsory"
+        compulsory, against = self._compulsory(plan), "none is compulsory"
         if compulsory:
             against = f"{claim.dram_traffic / compulsory:.2f} × compulsory {size(compulsory)}"
         made.append(("DRAM traffic", size(claim.dram_traffic), against))
@@ -554,6 +572,11 @@ class Result:
             ("transfers", f"{len(plan.transfers):,}", ""),
             ("solver", self.solver, self._how_long()),
         ]
+
+    def _compulsory(self, plan: Plan) -> Bytes:
+        """Return the bytes that each inference moves to and from DRAM at least."""
+        each = compulsory_dram_traffic if plan.stream is None else compulsory_of_each
+        return each(self.problem)
 
     def _how_long(self) -> str:
         """Say how long it took, and what ended the search where its work was limited."""
@@ -601,8 +624,9 @@ class Result:
             "makespan": self.makespan,
             "makespan_seconds": clock,
             "simulated": self.simulated,
+            "stream": plan and stream_data(problem, plan),
             "dram_traffic": self.dram_traffic,
-            "compulsory_dram_traffic": plan and compulsory_dram_traffic(problem),
+            "compulsory_dram_traffic": plan and self._compulsory(plan),
             "energy": self.energy,
             "peak_spm": self.peak_spm,
             "tasks": plan and len(plan.placements),

@@ -44,7 +44,10 @@ def check(
         Also derive the command lists and prove that they neither race nor deadlock.
     """
     from spmilp.checker.check import check as violations_of
+    from spmilp.explaining.streams import stream_data, stream_rows
     from spmilp.plan.file import open_pair
+    from spmilp.problem.objective import Quantity
+    from spmilp.report.summary import as_text
 
     opened, answer = open_pair(plan, problem)
     if not answer.problem_sha256:
@@ -78,6 +81,11 @@ def check(
             f"commands: {count(kinds['Wait'], 'wait')}, {count(kinds['Signal'], 'signal')}, "
             f"{count(lists.events, 'event')} ({lists.scheme}); no race, no deadlock"
         )
+    if answer.stream is not None and not violations:
+        rows = stream_rows(opened, answer, answer.stream)
+        if opened.objective.first is Quantity.PERIOD:
+            rows.append(("bound", f"{answer.claim.bound:,} cycles", answer.claim.bound_source))
+        lines.append(as_text(f"{plan}: a stream", rows))
     data = {
         "valid": not violations,
         "plan": str(plan),
@@ -88,6 +96,7 @@ def check(
         "residencies": len(answer.residencies),
         "transfers": transfers,
         "commands": commands,
+        "stream": None if violations else stream_data(opened, answer),
         "violations": [asdict(found) for found in violations],
     }
     out.print_answer(data, lines, as_json=as_json)

@@ -147,7 +147,8 @@ def answer_of(
         shares = [core["utilisation"] for core in core_rows(result.problem, result.plan)]
         least, most = quantities.percent(min(shares)), quantities.percent(max(shares))
         mean = quantities.percent(sum(shares) / len(shares))
-        rows.append(("cores busy", mean, f"of the makespan, from {least} to {most}"))
+        of = "makespan" if result.period is None else "period"
+        rows.append(("cores busy", mean, f"of the {of}, from {least} to {most}"))
     yield out.table(("", "", ""), rows, numbers={1})
     machine = result.problem.machine
     if machine.unverified:

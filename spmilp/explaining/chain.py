@@ -19,6 +19,7 @@ from spmilp.commands.order import Activities, Activity, Before, activities_of, p
 from spmilp.explaining.text import Worded
 from spmilp.machine.machine import MemoryKind
 from spmilp.plan.plan import Plan, Residency, Transfer
+from spmilp.plan.turns import Turn, turns
 from spmilp.problem.problem import Problem
 from spmilp.units import BufferIdx, CoreIdx, Cycles, LinkIdx, ResidencyIdx
 
@@ -119,6 +120,11 @@ class AnalysedPlan:
             for link in move.route:
                 found[link] += held * (sent - first)
         return found
+
+    def turns(self, start: Cycles, end: Cycles) -> list[Turn]:
+        """Return when something is shown: of a stream, in one period (:mod:`spmilp.plan.turns`)."""
+        stream = self.plan.stream
+        return [Turn(start, end, 0)] if stream is None else [*turns(stream, start, end)]
 
     def transfer(self, activity: Activity) -> Transfer | None:
         """Return the transfer that an activity is; ``None`` for a task."""

@@ -15,18 +15,22 @@ def traffic_of(subject: AnalysedPlan) -> list[dict[str, Any]]:
     """Return the traffic of each tensor that has some, the most beyond the compulsory first.
 
     In bytes: what leaves DRAM, what enters it, and what no plan can avoid of that, an input or
-    weight read once and an output written once.
+    weight read once and an output written once. Of a stream, for each inference: without prologue,
+    and weights need not be read.
     """
-    problem = subject.problem
+    problem, plan = subject.problem, subject.plan
     loaded, stored, compulsory = Counter[str](), Counter[str](), Counter[str]()
     names = [subject.tensor_name(buffer.index) for buffer in problem.buffers]
     kinds: dict[str, BufferKind] = {}
     for buffer, (loads, stores) in zip(
         problem.buffers, compulsory_loads_and_stores(problem), strict=True
     ):
-        compulsory[names[buffer.index]] += loads + stores
+        if plan.stream is None or not buffer.is_constant:
+            compulsory[names[buffer.index]] += loads + stores
         kinds.setdefault(names[buffer.index], buffer.kind)
-    for move in subject.plan.transfers:
+    for move in plan.transfers:
+        if plan.stream is not None and move.start < plan.stream.begins:
+            continue
         part = problem.slices[move.slice]
         loaded[names[part.buffer]] += part.bytes * subject.is_dram(move.source)
         stored[names[part.buffer]] += part.bytes * sum(map(subject.is_dram, move.destinations))

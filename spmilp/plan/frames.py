@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from spmilp.machine.machine import MemoryKind
 from spmilp.plan.memory import live_bytes
 from spmilp.plan.plan import Plan, Residency
+from spmilp.plan.turns import residencies_of_period
+from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 
 if TYPE_CHECKING:
@@ -106,10 +108,11 @@ def core_frame(problem: Problem, plan: Plan) -> "pd.DataFrame":
 def core_rows(problem: Problem, plan: Plan) -> list[dict[str, Any]]:
     """Return the cores: tasks, busy cycles, share of the makespan, bytes of their memory.
 
+    Of a stream, the share is that of the period.
     ``peak`` ends the highest residency; ``live_peak`` is the most occupied at one time, a lower
     bound on it. Cores that share a memory have the same. ``capacity`` is missing without limit.
     """
-    makespan = plan.claim.makespan
+    length = plan.claim.of(Quantity.PERIOD)
     memories = memory_rows(problem, plan)
     tasks = Counter(placement.core for placement in plan.placements)
     busy: Counter[int] = Counter()
@@ -123,7 +126,7 @@ def core_rows(problem: Problem, plan: Plan) -> list[dict[str, Any]]:
             "memory_name": memories[core.memory]["name"],
             "tasks": tasks[core.index],
             "busy": busy[core.index],
-            "utilisation": busy[core.index] / makespan if makespan else 0.0,
+            "utilisation": busy[core.index] / length if length else 0.0,
             **{name: memories[core.memory][name] for name in BYTES},
         }
         for core in problem.machine.cores
@@ -143,20 +146,25 @@ def memory_rows(problem: Problem, plan: Plan) -> list[dict[str, Any]]:
     """Return how each memory is used; ``capacity`` is ``None`` without limit."""
     machine = problem.machine
     residencies: list[list[Residency]] = [[] for _ in machine.memories]
+    in_turns: list[list[Residency]] = [[] for _ in machine.memories]
     for residency in plan.residencies:
         residencies[residency.memory].append(residency)
+    for residency, _ in residencies_of_period(plan):
+        in_turns[residency.memory].append(residency)
     return [
         {
             "memory": memory.index,
             "name": memory.name,
             "kind": memory.kind.value,
             "residencies": len(here),
-            "peak": max((residency.offset + residency.bytes for residency in here), default=0),
-            "live_peak": max(live_bytes(here)[1], default=0),
+            "peak": max(
+                (max(one.offset, *one.instances, 0) + one.bytes for one in here), default=0
+            ),
+            "live_peak": max(live_bytes(at_once)[1], default=0),
             "reserved": sum(taken.end - taken.start for taken in memory.reserved),
             "capacity": memory.size,
         }
-        for memory, here in zip(machine.memories, residencies, strict=True)
+        for memory, here, at_once in zip(machine.memories, residencies, in_turns, strict=True)
     ]
 
 

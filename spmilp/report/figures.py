@@ -21,6 +21,8 @@ from spmilp.files import write_atomically
 from spmilp.machine.machine import Memory, MemoryKind
 from spmilp.plan.memory import live_bytes
 from spmilp.plan.plan import Plan, Residency
+from spmilp.plan.turns import residencies_of_period
+from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import BufferKind, Problem
 from spmilp.quantities import percent, size
 from spmilp.report.search_log import LogEntry
@@ -199,6 +201,8 @@ Style: TypeAlias = tuple[str, str]
 def timeline(shown: Sequence[tuple[str, AnalysedPlan]], *, chain: bool = False) -> "Figure":
     """Draw tasks per core and transfers per DMA channel over time, of plans with their labels.
 
+    Of a stream, one period is drawn; what began in an earlier one says how many before.
+
     Each operator has a colour, or a colour and a hatching, in all plans the same; transfers are
     coloured by where they go. Cores that do nothing keep their rows, so that idleness is seen;
     channels that move nothing are left out. All plans have one axis of cycles. With ``chain`` their
@@ -214,15 +218,22 @@ def timeline(shown: Sequence[tuple[str, AnalysedPlan]], *, chain: bool = False) 
     figure, axes = grid_of_axes(len(shown), 1, heights)
     figure.suptitle(title(shown[0][1].problem), x=0.01, horizontalalignment="left")
     for axis, (label, subject), mine in zip(axes, shown, rows, strict=True):
-        framed = {link.activity for link in subject.chain} if chain else set[Activity]()
+        framed = set[Activity]()
+        if chain and subject.plan.stream is None:
+            framed = {link.activity for link in subject.chain}
         _draw_rows(axis, subject, [activities for _, activities in mine], operators, framed)
         step = max(-(-len(mine) // 144), round(LETTER / tall))
         labels = [without_markup(name) for name, _ in mine]
         axis.set_yticks(range(0, len(labels), step), labels=labels[::step], fontsize=6)
         axis.set_ylim(len(labels) - 0.4, -0.6)
-        caption = without_markup(f"{label}: {subject.plan.claim.makespan:,} cycles")
+        claim = subject.plan.claim
+        said = f"{claim.makespan:,} cycles"
+        if claim.period is not None:
+            said = f"period {claim.period:,} cycles, latency {said}"
+        caption = without_markup(f"{label}: {said}")
         axis.set_title(caption, loc="left", fontsize="small")
-    axes[-1].set_xlim(0, max(1, *(each.plan.claim.makespan for _, each in shown)))
+    lengths = (each.plan.claim.of(Quantity.PERIOD) for _, each in shown)
+    axes[-1].set_xlim(0, max(1, *lengths))
     axes[-1].set_xlabel("cycle")
     axes[-1].xaxis.set_major_formatter("{x:,.0f}")
     used = {part for _, subject in shown for part in subject.parts} - {Part.COMPUTE}
@@ -258,22 +269,28 @@ def _draw_rows(
     """Draw the rows, and frame what is of the critical chain; what is near in a row, together."""
     from matplotlib.collections import PolyCollection
 
-    makespan = subject.plan.claim.makespan
+    makespan = subject.plan.claim.of(Quantity.PERIOD)
     boxes: defaultdict[Style, list[Box]] = defaultdict(list)
     frames: list[Box] = []
     for height, activities in enumerate(rows):
-        for activity in sorted(activities, key=subject.starts.__getitem__):
+        every = ((subject.starts[a], subject.ends[a], a) for a in activities)
+        shown = ((turn, a) for start, end, a in every for turn in subject.turns(start, end))
+        for turn, activity in sorted(shown):
             style = PART_COLOURS[subject.parts[activity]], ""
             if subject.parts[activity] is Part.COMPUTE:
                 style = operators[subject.operators[activity]]
-            box = (subject.starts[activity], subject.ends[activity], height - 0.4, height + 0.4)
+            box: Box = (turn.start, turn.end, height - 0.4, height + 0.4)
+            if turn.behind and box[1] - box[0] > 3 * NARROW * makespan:
+                axis.text(max(0, turn.start), height, f" −{turn.behind}", fontsize=5, va="center")
             if activity in framed:
                 _add(frames, box, NARROW * makespan)
             move = subject.transfer(activity)
             if move is not None:
                 # Paler below, what is no bytes: set-up and latency.
                 _add(boxes[f"{style[0]}55", ""], box, -1)
-                box = (*subject.sends[move.index], *box[2:])
+                later = subject.starts[activity] - turn.start
+                first, sent = subject.sends[move.index]
+                box = (first - later, sent - later, *box[2:])
             # A narrow task alone would have no hatching.
             is_narrow = style[1] and box[1] - box[0] <= NARROW * makespan
             _add(boxes[style], box, NARROW * makespan / 4 if is_narrow else -1)
@@ -304,8 +321,9 @@ def memory_map(
     Parameters are those of :meth:`spmilp.Result.memory_map`.
     """
     residencies: list[list[Residency]] = [[] for _ in problem.machine.memories]
-    for residency in plan.residencies:
+    for residency, _ in residencies_of_period(plan):
         residencies[residency.memory].append(residency)
+    length = plan.claim.of(Quantity.PERIOD)
     drawn = _chosen(problem, memories, residencies)
     columns = 1 if len(drawn) <= 3 else 2 if len(drawn) <= 8 else 4
     rows = -(-len(drawn) // columns)
@@ -315,13 +333,13 @@ def memory_map(
         here = residencies[memory.index]
         peak = max((residency.offset + residency.bytes for residency in here), default=0)
         top = max(peak, 1) if zoom else memory.size or max(peak, 1)
-        axis.set_xlim(0, max(plan.claim.makespan, 1))
+        axis.set_xlim(0, max(length, 1))
         axis.set_ylim(0, top * 1.06)
         axis.set_yticks([0, top / 2, top], labels=["0", size(top // 2), size(top)])
         _draw_limits(axis, memory)
         boxes = [(each.start, each.end, each.offset, each.offset + each.bytes) for each in here]
         colours = [KIND_COLOURS[_kind(problem, each)] for each in here]
-        draw_boxes(axis, boxes, colours, plan.claim.makespan)
+        draw_boxes(axis, boxes, colours, length)
         if here:
             cycles, totals = live_bytes(here)
             if len(cycles) <= MOST_STEPS:

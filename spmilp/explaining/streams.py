@@ -1,0 +1,154 @@
+"""Why a stream of inferences has its period: what is busiest in it, and what is permanent."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from itertools import chain, starmap
+from typing import Any, NamedTuple
+
+from spmilp import quantities
+from spmilp.explaining.text import Explanation, network_name, paragraph, section
+from spmilp.plan.measures import compulsory_loads_and_stores
+from spmilp.plan.plan import Plan, Stream
+from spmilp.plan.turns import permanent_bytes
+from spmilp.problem.objective import Quantity
+from spmilp.problem.problem import Problem
+from spmilp.units import Bytes, Cycles
+
+MOST_NAMED, MOST_ROWS = 3, 8
+"""Memories that a line names, the fullest ones; and lines of what is busy."""
+
+
+class Use(NamedTuple):
+    """A core, a DMA channel or a link, and for how many cycles of each period it is busy.
+
+    Of a link, cycles at its full rate. ``things`` is the number of tasks or transfers.
+    """
+
+    kind: str
+    name: str
+    cycles: Cycles
+    things: int
+
+    def said(self) -> str:
+        """Say what does so many things."""
+        things = quantities.count(self.things, "task" if self.kind == "core" else "transfer")
+        return f"{self.kind} {self.name}: {things}"
+
+
+def uses(problem: Problem, plan: Plan, stream: Stream) -> list[Use]:
+    """Return all that is busy in a period, the busiest first."""
+    machine = problem.machine
+    cycles, count = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    of_links = dict[tuple[str, str], Fraction]()
+    for run in plan.placements:
+        key = "core", machine.cores[run.core].name
+        cycles[key] += run.end - run.start
+        count[key] += 1
+    for move in plan.transfers:
+        if move.start < stream.begins:
+            continue
+        engine = machine.engines[move.engine]
+        key = "channel", f"{engine.name}:{move.channel}" if engine.channels > 1 else engine.name
+        cycles[key] += engine.busy_until(move.sent, move.end) - move.start
+        count[key] += 1
+        held = min([engine.rate, *(machine.links[link].rate for link in move.route)])
+        for link in (machine.links[index] for index in move.route):
+            key = "link", f"{link.source} → {link.target}"
+            sending = (move.sent - move.start - engine.setup) * held / link.rate
+            of_links[key] = of_links.get(key, Fraction(0)) + sending
+            count[key] += 1
+    cycles.update({key: round(busy) for key, busy in of_links.items()})
+    found = [Use(*key, busy, count[key]) for key, busy in cycles.items()]
+    return sorted(found, key=lambda use: (-use.cycles, use.kind, use.name))
+
+
+def compulsory_of_each(problem: Problem) -> Bytes:
+    """Return the bytes that each inference moves to and from DRAM whatever is permanent."""
+    every = zip(problem.buffers, compulsory_loads_and_stores(problem), strict=True)
+    return sum(sum(both) for buffer, both in every if not buffer.is_constant)
+
+
+def stream_rows(problem: Problem, plan: Plan, stream: Stream) -> list[tuple[str, str, str]]:
+    """Return the figures of a stream: name, value, and a remark."""
+    clock, latency = problem.machine.frequency, plan.claim.makespan
+    rate, seconds = "", ""
+    if clock:
+        per_second = clock / stream.period
+        shown = f"{per_second:,.0f}" if per_second >= 100 else f"{per_second:.3g}"
+        rate = f"{shown} inferences per second at {quantities.frequency(clock)}"
+        seconds = f"{quantities.time(latency / clock)}; "
+    at_once = quantities.count(-(-latency // stream.period), "inference")
+    busiest = uses(problem, plan, stream)[0]
+    return [
+        ("period", f"{stream.period:,} cycles", rate),
+        ("latency", f"{latency:,} cycles", f"{seconds}{at_once} at a time"),
+        ("busiest", quantities.percent(busiest.cycles / stream.period), busiest.said()),
+        ("permanent", *_permanent(problem, plan)),
+    ]
+
+
+def _permanent(problem: Problem, plan: Plan) -> tuple[str, str]:
+    """Return the permanent bytes, and where most of them are."""
+    bytes_of = permanent_bytes(problem, plan)
+    largest = sorted(bytes_of.items(), key=lambda one: (-one[1], one[0]))
+    names = [
+        f"{quantities.size(size)} in {problem.machine.memories[memory].name}"
+        for memory, size in largest[:MOST_NAMED]
+    ]
+    if len(largest) > MOST_NAMED:
+        names.append(f"the rest in {len(largest) - MOST_NAMED} others")
+    return quantities.size(sum(bytes_of.values())), ", ".join(names)
+
+
+def stream_data(problem: Problem, plan: Plan) -> dict[str, Any] | None:
+    """Return the same as JSON knows it; ``None`` of a plan for one inference."""
+    stream, memories = plan.stream, problem.machine.memories
+    if stream is None:
+        return None
+    clock = problem.machine.frequency
+    return {
+        "period": stream.period,
+        "latency": plan.claim.makespan,
+        "inferences_per_second": clock and clock / stream.period,
+        "permanent": {
+            memories[memory].name: size
+            for memory, size in sorted(permanent_bytes(problem, plan).items())
+        },
+        "busiest": [use._asdict() for use in uses(problem, plan, stream)[:MOST_ROWS]],
+    }
+
+
+def why_period(problem: Problem, plan: Plan, stream: Stream) -> Explanation:
+    """Explain the period of a stream that the checker has accepted."""
+    machine, claim = problem.machine, plan.claim
+    cores = quantities.count(len(machine.cores), "core")
+    lines = [
+        f"{network_name(problem)} on {machine.name} ({cores}): why a period takes "
+        f"{stream.period:,} cycles"
+    ]
+    if problem.objective.first is Quantity.PERIOD:
+        lines.append(
+            f"(no stream with these tiles takes less than {claim.bound:,}: {claim.bound_source})"
+        )
+    figures = stream_rows(problem, plan, stream)[1:]
+    busy = uses(problem, plan, stream)[:MOST_ROWS]
+    parts = [
+        "\n".join(lines),
+        section("Figures", chain.from_iterable(starmap(_figure, figures))),
+        section("What is busiest in a period", _busy(busy, stream.period)),
+    ]
+    data: dict[str, object] = {"problem": problem.name, "machine": machine.name, "status": "slow"}
+    data |= stream_data(problem, plan) or {}
+    data |= {"bound": claim.bound, "bound_source": claim.bound_source}
+    return Explanation(text="\n\n".join(parts), data=data)
+
+
+def _figure(name: str, value: str, remark: str) -> list[str]:
+    return paragraph(remark or "nothing", f"{name:<9} {value:>15}  ")
+
+
+def _busy(found: Sequence[Use], period: Cycles) -> Iterator[str]:
+    for use in found:
+        share = quantities.percent(use.cycles / period)
+        yield from paragraph(use.said(), f"{use.cycles:>11,} {share:>6}  ")
