@@ -77,8 +77,11 @@ class AnalysedPlan:
         """For each activity, the causes that ended last; the first of them is the binding one.
 
         An activity that starts later than its binding cause says could have started earlier; one
-        without causes could have started at cycle 0.
+        without causes could have started at cycle 0. None is told of streams, whose inferences wait
+        for each other.
         """
+        if self.plan.stream is not None:
+            return ((),) * len(self.starts)
         return tuple(_causes_of(self))
 
     @cached_property
@@ -86,9 +89,9 @@ class AnalysedPlan:
         """The critical chain, which ends with what ends last, of several the least index.
 
         Links and unused cycles fill the makespan. To end earlier, a plan must break it: each link
-        by shortening the activity or by removing what it waits for.
+        by shortening the activity or by removing what it waits for. A stream has none.
         """
-        ends = self.ends
+        ends = self.ends if self.plan.stream is None else ()
         last = max(range(len(ends)), key=lambda each: (ends[each], -each), default=None)
         return () if last is None else chain_to(self, last)
 

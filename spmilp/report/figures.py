@@ -218,9 +218,7 @@ def timeline(shown: Sequence[tuple[str, AnalysedPlan]], *, chain: bool = False) 
     figure, axes = grid_of_axes(len(shown), 1, heights)
     figure.suptitle(title(shown[0][1].problem), x=0.01, horizontalalignment="left")
     for axis, (label, subject), mine in zip(axes, shown, rows, strict=True):
-        framed = set[Activity]()
-        if chain and subject.plan.stream is None:
-            framed = {link.activity for link in subject.chain}
+        framed = {link.activity for link in subject.chain} if chain else set[Activity]()
         _draw_rows(axis, subject, [activities for _, activities in mine], operators, framed)
         step = max(-(-len(mine) // 144), round(LETTER / tall))
         labels = [without_markup(name) for name, _ in mine]

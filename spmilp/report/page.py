@@ -32,14 +32,13 @@ from spmilp.files import write_atomically
 from spmilp.machine.machine import MemoryKind
 from spmilp.plan.memory import live_bytes, pairs_in_place
 from spmilp.plan.plan import Plan, Residency
+from spmilp.plan.turns import residencies_of_period
 from spmilp.problem.problem import BufferKind, Problem
 from spmilp.report.figures import KIND_COLOURS, OPERATOR_COLOURS, PART_COLOURS
+from spmilp.report.period import NONE, in_one_period
 from spmilp.report.search_log import LogEntry
 from spmilp.report.summary import Row
 from spmilp.units import MemoryIdx
-
-NONE = -1
-"""Stands for no index in the tables of the page."""
 
 MOST_EXCESS = 50
 """Rows of DRAM traffic beyond the compulsory, the largest; operators without tiles have many."""
@@ -52,7 +51,8 @@ def contents(subject: AnalysedPlan) -> dict[str, Any]:
     below = {new: old for _, old, new in pairs_in_place(problem, plan)}
     parts, kinds = list(Part), list(BufferKind)
     numbers = {name: number for number, name in enumerate(dict.fromkeys(subject.operators))}
-    return {
+    lying = [each for each, _ in residencies_of_period(plan)]
+    shown = {
         "makespan": max(subject.ends, default=0),
         "frequency": machine.frequency,
         "cores": [core.name for core in machine.cores],
@@ -111,7 +111,7 @@ def contents(subject: AnalysedPlan) -> dict[str, Any]:
             for each in times_of_cores(subject)
         ],
         "spaces": [
-            _space(memory.index, [each for each in plan.residencies if each.memory == memory.index])
+            _space(memory.index, [each for each in lying if each.memory == memory.index])
             for memory in machine.memories
             if memory.kind is not MemoryKind.DRAM
         ],
@@ -129,12 +129,14 @@ def contents(subject: AnalysedPlan) -> dict[str, Any]:
             "kinds": KIND_COLOURS,
         },
     }
+    return shown if plan.stream is None else in_one_period(shown, subject, plan.stream)
 
 
 def _space(memory: MemoryIdx, residencies: Sequence[Residency]) -> dict[str, Any]:
     """Return the live bytes of a memory over time, and the highest address in use."""
     cycles, live = live_bytes(residencies)
-    peak = max((each.offset + each.bytes for each in residencies), default=0)
+    tops = (max(each.offset, *each.instances, 0) + each.bytes for each in residencies)
+    peak = max(tops, default=0)
     at_peak = (each.start for each in residencies if each.offset + each.bytes == peak)
     return {
         "memory": memory,

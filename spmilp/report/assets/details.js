@@ -33,7 +33,7 @@ class Details {
     const facts = model.isTask(activity) ? this.factsOfTask(activity) : this.factsOfTransfer(activity - model.count);
     facts.push(["cycles", model.cycles(activity)]);
     return [...this.steps(activity), element("h3", {}, model.name(activity)), this.facts(facts),
-      element("h4", {}, `Why it starts at ${exact(start)}`), this.why(activity),
+      ...(model.behind ? [] : [element("h4", {}, `Why it starts at ${exact(start)}`), this.why(activity)]),
       ...this.placed(model.isTask(activity) ? "Reads" : "From", model.reads(activity)),
       ...this.placed(model.isTask(activity) ? "Writes" : "To", model.writes(activity)),
       ...this.waiting(activity)];

@@ -52,6 +52,11 @@ class Model {
     return scratch === NONE ? this.tasks.writes[activity] : [...this.tasks.writes[activity], scratch];
   }
   name(activity) {
+    // Of a stream, how many periods before its inference began.
+    const behind = this.behind?.[activity];
+    return this.plainName(activity) + (behind ? ` (inference −${behind})` : "");
+  }
+  plainName(activity) {
     if (this.isTask(activity)) return this.tasks.name[activity];
     const move = activity - this.count, ends = this.transfers.ends[move];
     const to = ends.length > 1 ? `${ends.length} memories` : this.memories[this.residencies.memory[ends[0]]].name;

@@ -52,16 +52,18 @@ class Tables {
     const links = model.chain.length === 1 ? "1 task" : `${exact(model.chain.length)} tasks and transfers`;
     const spent = model.chain_cycles.map((cycles, part) => [cycles, parts[part]]).filter(([cycles]) => cycles)
       .sort((a, b) => b[0] - a[0]).map(([cycles, part]) => `${percent(cycles / view.makespan)} ${part}`);
-    byId("chain-text").textContent = spent.length
+    byId("chain-text").textContent = model.behind ? "What is busy in a period. The timeline and the memory map show one, " +
+      "as each is when many inferences overlap; what began in an earlier one is marked." : spent.length
       ? `The critical chain of ${links} takes the makespan: ${spent.join(", ")}.` : "There is nothing to run.";
     byId("chain-bar").append(bar(model.chain_cycles.map((cycles, part) => [cycles / view.makespan, colours[part], parts[part]])));
-    byId("bindings").append(heading("#cycles", "#share", "spent on"),
+    byId("bindings").append(heading("#cycles", "#share", model.behind ? "busy" : "spent on"),
       element("tbody", {}, ...model.bindings.map(each => element("tr", {},
         cell(exact(each.cycles), true), cell(percent(each.cycles / view.makespan), true), cell(each.text)))));
   }
 
   chain() {
     const {model} = this, shown = model.chain.slice(-2000);
+    byId("chain").hidden = Boolean(model.behind);
     byId("chain-table").append(heading("#start", "#cycles", "what", "where", "started when"),
       element("tbody", {}, ...shown.map(activity => {
         const [cause] = model.causesOf(activity), start = model.start(activity);
@@ -111,7 +113,7 @@ class Tables {
     const {model, view} = this, idles = model.words.reasons.map(name => `idle: ${name}`);
     legend(byId("idles"), [[BUSY, "busy"], ...idles.map((name, each) => [IDLE_COLOURS[each], name])
       .filter((_, each) => model.core_times.some(time => time.idle[each]))]);
-    byId("core-table").append(heading("core", "#tasks", "#busy", "of the makespan"),
+    byId("core-table").append(heading("core", "#tasks", "#busy", model.behind ? "of the period" : "of the makespan"),
       element("tbody", {}, ...model.core_times.map((time, core) => element("tr", {}, cell(model.cores[core]),
         cell(exact(time.tasks), true), cell(percent(time.busy / view.makespan), true),
         element("td", {}, bar([[time.busy / view.makespan, BUSY, "busy"],
