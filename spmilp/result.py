@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from spmilp import quantities
 from spmilp.checker.violation import Violation
 from spmilp.errors import FileError, NoPlanError, SpmilpError
-from spmilp.explaining.streams import compulsory_of_each, stream_data, stream_rows, why_period
+from spmilp.explaining.streams import stream_data, stream_rows, why_period
 from spmilp.explaining.text import network_name
 from spmilp.machine.machine import MemoryKind
 from spmilp.plan import frames
@@ -556,7 +556,8 @@ class Result:
         proof = f"to {quantity(measured, self.bound)}: {self.bound_source}"
         proof += ", optimal" * (self.gap == 0)
         made.append(("gap" if gap is None else "gap of tiles", percent(self.gap), proof))
-        compulsory, against = self._compulsory(plan), "none is compulsory"
+        compulsory = compulsory_dram_traffic(self.problem, plan.stream)
+        against = "none is compulsory"
         if compulsory:
             against = f"{claim.dram_traffic / compulsory:.2f} × compulsory {size(compulsory)}"
         made.append(("DRAM traffic", size(claim.dram_traffic), against))
@@ -572,11 +573,6 @@ class Result:
             ("transfers", f"{len(plan.transfers):,}", ""),
             ("solver", self.solver, self._how_long()),
         ]
-
-    def _compulsory(self, plan: Plan) -> Bytes:
-        """Return the bytes that each inference moves to and from DRAM at least."""
-        each = compulsory_dram_traffic if plan.stream is None else compulsory_of_each
-        return each(self.problem)
 
     def _how_long(self) -> str:
         """Say how long it took, and what ended the search where its work was limited."""
@@ -626,7 +622,7 @@ class Result:
             "simulated": self.simulated,
             "stream": plan and stream_data(problem, plan),
             "dram_traffic": self.dram_traffic,
-            "compulsory_dram_traffic": plan and self._compulsory(plan),
+            "compulsory_dram_traffic": plan and compulsory_dram_traffic(problem, plan.stream),
             "energy": self.energy,
             "peak_spm": self.peak_spm,
             "tasks": plan and len(plan.placements),

@@ -133,6 +133,13 @@ class Hint:
     plan: Plan
     problem: Problem | None = None
 
+    def __post_init__(self) -> None:
+        if self.plan.stream is not None:
+            raise FileError(
+                f"{self.name}: the plan is a stream of period {self.plan.stream.period:,}, which "
+                "no solver begins with; give a plan for one inference"
+            )
+
     def plan_of(self, problem: Problem) -> Plan:
         """Return it as a plan of this problem, of which only machine and objective may differ.
 
@@ -180,16 +187,6 @@ def read_hint(given: str | Path | Plan | Result) -> Hint:
     Raises a :class:`FileError` if the two do not belong together, a :class:`NoPlanError` if a
     result has no plan.
     """
-    hint = _hint_of(given)
-    if hint.plan.stream is not None:
-        raise FileError(
-            f"{hint.name}: the plan is a stream of period {hint.plan.stream.period:,}, which no "
-            "solver begins with; give a plan for one inference"
-        )
-    return hint
-
-
-def _hint_of(given: str | Path | Plan | Result) -> Hint:
     if isinstance(given, Plan):
         return Hint(name="hint", plan=given)
     if isinstance(given, Result):

@@ -1,22 +1,19 @@
 """Why a stream of inferences has its period: what is busiest in it, and what is permanent."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from itertools import chain, starmap
 from typing import Any, NamedTuple
 
 from spmilp import quantities
-from spmilp.explaining.text import Explanation, network_name, paragraph, section
-from spmilp.plan.measures import compulsory_loads_and_stores
+from spmilp.explaining.text import Explanation, list_of, network_name, paragraph, section
 from spmilp.plan.plan import Plan, Stream
 from spmilp.plan.turns import permanent_bytes
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
-from spmilp.units import Bytes, Cycles
+from spmilp.units import Cycles
 
-MOST_NAMED, MOST_ROWS = 3, 8
-"""Memories that a line names, the fullest ones; and lines of what is busy."""
+MOST_ROWS = 8
+"""Lines of what is busy."""
 
 
 class Use(NamedTuple):
@@ -63,12 +60,6 @@ def uses(problem: Problem, plan: Plan, stream: Stream) -> list[Use]:
     return sorted(found, key=lambda use: (-use.cycles, use.kind, use.name))
 
 
-def compulsory_of_each(problem: Problem) -> Bytes:
-    """Return the bytes that each inference moves to and from DRAM whatever is permanent."""
-    every = zip(problem.buffers, compulsory_loads_and_stores(problem), strict=True)
-    return sum(sum(both) for buffer, both in every if not buffer.is_constant)
-
-
 def stream_rows(problem: Problem, plan: Plan, stream: Stream) -> list[tuple[str, str, str]]:
     """Return the figures of a stream: name, value, and a remark."""
     clock, latency = problem.machine.frequency, plan.claim.makespan
@@ -80,25 +71,18 @@ def stream_rows(problem: Problem, plan: Plan, stream: Stream) -> list[tuple[str,
         seconds = f"{quantities.time(latency / clock)}; "
     at_once = quantities.count(-(-latency // stream.period), "inference")
     busiest = uses(problem, plan, stream)[0]
+    bytes_of = permanent_bytes(problem, plan)
+    largest = sorted(bytes_of.items(), key=lambda one: (-one[1], one[0]))
+    memories = [
+        f"{quantities.size(size)} in {problem.machine.memories[memory].name}"
+        for memory, size in largest
+    ]
     return [
         ("period", f"{stream.period:,} cycles", rate),
         ("latency", f"{latency:,} cycles", f"{seconds}{at_once} at a time"),
         ("busiest", quantities.percent(busiest.cycles / stream.period), busiest.said()),
-        ("permanent", *_permanent(problem, plan)),
+        ("permanent", quantities.size(sum(bytes_of.values())), list_of(memories)),
     ]
-
-
-def _permanent(problem: Problem, plan: Plan) -> tuple[str, str]:
-    """Return the permanent bytes, and where most of them are."""
-    bytes_of = permanent_bytes(problem, plan)
-    largest = sorted(bytes_of.items(), key=lambda one: (-one[1], one[0]))
-    names = [
-        f"{quantities.size(size)} in {problem.machine.memories[memory].name}"
-        for memory, size in largest[:MOST_NAMED]
-    ]
-    if len(largest) > MOST_NAMED:
-        names.append(f"the rest in {len(largest) - MOST_NAMED} others")
-    return quantities.size(sum(bytes_of.values())), ", ".join(names)
 
 
 def stream_data(problem: Problem, plan: Plan) -> dict[str, Any] | None:
@@ -121,34 +105,22 @@ def stream_data(problem: Problem, plan: Plan) -> dict[str, Any] | None:
 
 def why_period(problem: Problem, plan: Plan, stream: Stream) -> Explanation:
     """Explain the period of a stream that the checker has accepted."""
-    machine, claim = problem.machine, plan.claim
-    cores = quantities.count(len(machine.cores), "core")
-    lines = [
-        f"{network_name(problem)} on {machine.name} ({cores}): why a period takes "
-        f"{stream.period:,} cycles"
-    ]
+    claim, name = plan.claim, f"{network_name(problem)} on {problem.machine.name}"
+    title = f"{name}: why a period takes {stream.period:,} cycles"
     if problem.objective.first is Quantity.PERIOD:
-        lines.append(
-            f"(no stream with these tiles takes less than {claim.bound:,}: {claim.bound_source})"
-        )
-    figures = stream_rows(problem, plan, stream)[1:]
-    busy = uses(problem, plan, stream)[:MOST_ROWS]
-    parts = [
-        "\n".join(lines),
-        section("Figures", chain.from_iterable(starmap(_figure, figures))),
-        section("What is busiest in a period", _busy(busy, stream.period)),
-    ]
-    data: dict[str, object] = {"problem": problem.name, "machine": machine.name, "status": "slow"}
-    data |= stream_data(problem, plan) or {}
-    data |= {"bound": claim.bound, "bound_source": claim.bound_source}
-    return Explanation(text="\n\n".join(parts), data=data)
-
-
-def _figure(name: str, value: str, remark: str) -> list[str]:
-    return paragraph(remark or "nothing", f"{name:<9} {value:>15}  ")
-
-
-def _busy(found: Sequence[Use], period: Cycles) -> Iterator[str]:
-    for use in found:
-        share = quantities.percent(use.cycles / period)
-        yield from paragraph(use.said(), f"{use.cycles:>11,} {share:>6}  ")
+        title += f"\n(no stream with these tiles takes less than {claim.bound:,}: "
+        title += f"{claim.bound_source})"
+    figures, lines = list[str](), list[str]()
+    for figure, value, remark in stream_rows(problem, plan, stream)[1:]:
+        figures += paragraph(remark or "nothing", f"{figure:<9} {value:>14}  ")
+    for use in uses(problem, plan, stream)[:MOST_ROWS]:
+        share = quantities.percent(use.cycles / stream.period)
+        lines += paragraph(use.said(), f"{use.cycles:>11,} {share:>6}  ")
+    return Explanation(
+        text="\n\n".join(
+            [title, section("Figures", figures), section("What is busiest in a period", lines)]
+        ),
+        data={"problem": problem.name, "machine": problem.machine.name, "status": "slow"}
+        | {"bound": claim.bound, "bound_source": claim.bound_source}
+        | (stream_data(problem, plan) or {}),
+    )

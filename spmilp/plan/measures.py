@@ -62,9 +62,13 @@ def claim_of(measures: Measures, bound: int, bound_source: str) -> Claim:
     return Claim(**asdict(measures), bound=bound, bound_source=bound_source)
 
 
-def compulsory_dram_traffic(problem: Problem) -> Bytes:
-    """Return bytes that every valid plan moves to and from DRAM."""
-    return sum(loads + stores for loads, stores in compulsory_loads_and_stores(problem))
+def compulsory_dram_traffic(problem: Problem, stream: Stream | None = None) -> Bytes:
+    """Return bytes that every valid plan, or every inference of a stream, moves to and from DRAM.
+
+    Of a stream, constants may be permanent.
+    """
+    every = zip(problem.buffers, compulsory_loads_and_stores(problem), strict=True)
+    return sum(sum(both) for buffer, both in every if stream is None or not buffer.is_constant)
 
 
 def compulsory_loads_and_stores(problem: Problem) -> list[tuple[Bytes, Bytes]]:

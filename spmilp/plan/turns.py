@@ -1,5 +1,6 @@
 """One period of a stream, as each is once the first inferences are over."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
@@ -29,18 +30,12 @@ def turns(stream: Stream, start: Cycles, end: Cycles) -> Iterator[Turn]:
         yield Turn(first - behind * stream.period, last - behind * stream.period, behind)
 
 
-def is_permanent(problem: Problem, plan: Plan, each: Residency) -> bool:
-    """Say whether a residency of a stream's plan holds its bytes for ever."""
-    begins = 0 if plan.stream is None else plan.stream.begins
-    return each.start < begins < each.end and home_of(problem, each) is None
-
-
 def permanent_bytes(problem: Problem, plan: Plan) -> dict[MemoryIdx, Bytes]:
-    """Return the bytes that are permanent in each memory that has some."""
-    found: dict[MemoryIdx, Bytes] = {}
-    for each in plan.residencies if plan.stream is not None else ():
-        if is_permanent(problem, plan, each):
-            found[each.memory] = found.get(each.memory, 0) + each.bytes
+    """Return the bytes that a stream holds for ever in each memory in which it does."""
+    begins, found = 0 if plan.stream is None else plan.stream.begins, Counter[MemoryIdx]()
+    for each in plan.residencies:
+        if each.start < begins < each.end and home_of(problem, each) is None:
+            found[each.memory] += each.bytes
     return found
 
 

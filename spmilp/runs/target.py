@@ -8,7 +8,7 @@ from math import inf
 import pandas as pd
 
 from spmilp.errors import ArgumentError
-from spmilp.problem.objective import OF_ONE_INFERENCE, Quantity
+from spmilp.problem.objective import Quantity
 from spmilp.runs.frames import SHORT
 from spmilp.runs.jobs import Run
 from spmilp.runs.points import Point, Value, shown
@@ -31,8 +31,8 @@ class Target:
         """Read ``makespan=6000``; a ``ValueError`` if it is nothing of that kind."""
         name, _, most = (part.strip() for part in text.partition("="))
         quantity = SHORT.get(name, name)
-        if quantity not in OF_ONE_INFERENCE:
-            known = ", ".join([*map(str, OF_ONE_INFERENCE), *SHORT])
+        if quantity not in list(Quantity):
+            known = ", ".join([*map(str, Quantity), *SHORT])
             raise ArgumentError(f"target {text}: there are {known}")
         if not most.isascii() or not most.isdecimal() or int(most) < 1:
             raise ArgumentError(f"target {text}: expected a whole number, as in makespan=6000")
