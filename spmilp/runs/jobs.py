@@ -96,7 +96,8 @@ class Run:
 def run_of(result: Result, *, instance: str, seed: int, key: str = "") -> Run:
     """Return the row of a solve."""
     problem, plan = result.problem, result.plan
-    compulsory = compulsory_dram_traffic(problem)
+    stream = None if plan is None else plan.stream
+    compulsory = compulsory_dram_traffic(problem, stream)
     same = {name: getattr(result, name) for name in OF_RESULT}
     return Run(
         key=key,

@@ -63,7 +63,7 @@ def streams_of(
         for share in SHARES:
             kept = permanence(decisions, list(_wanted(decisions, share)))
             least = least_period(decisions, loop_of(decisions, kept))
-            periods = sorted({max(enough, int(least * factor)) for factor in LONGER})
+            periods = sorted({max(enough, least), *(int(least * factor) for factor in LONGER)})
             if kept.permanent not in before:
                 begun.append(_Bisection(share, least, decisions, kept, periods))
             before.add(kept.permanent)
@@ -82,7 +82,9 @@ def streams_of(
         with clock.pace.measured(Step.OVERLAP, activities):
             found = _overlapped(one.decisions, one.kept, one.periods[middle])
         failures.update((one.decisions, one.share) if found is None else ())
-        one.periods = one.periods[middle + 1 :] if found is None else one.periods[:middle]
+        # Latencies of periods that are short enough say little about each other.
+        shorter, longer = one.periods[:middle], one.periods[middle + 1 :]
+        one.periods = longer if found is None else shorter + longer * (one.periods[middle] < enough)
         if found is not None and (best is None or _worth(found, enough) < _worth(best, enough)):
             best = found
             yield best
@@ -107,8 +109,9 @@ class _Bisection:
     periods: list[Cycles]
 
 
-def _worth(plan: Plan, enough: Cycles) -> tuple[Cycles, Cycles]:
-    return max(enough, plan.claim.of(Quantity.PERIOD)), plan.claim.makespan
+def _worth(plan: Plan, enough: Cycles) -> tuple[Cycles, Cycles, Cycles]:
+    period = plan.claim.of(Quantity.PERIOD)
+    return max(enough, period), plan.claim.makespan, period
 
 
 def _overlapped(decisions: Decisions, kept: Permanence, period: Cycles) -> Plan | None:
