@@ -106,14 +106,12 @@ def test_a_longer_period_lets_an_inference_end_sooner() -> None:
     assert f"period 1: the shortest found is {least.period:,} cycles, and none is below" in said
 
 
-def test_plans_of_single_rules_shorten_a_period(problem: Problem, one: spmilp.Result) -> None:
-    of_period, alone = solver.of_period(problem), one.stream()
-    found = solver.stream_answer(of_period, one.answer, SolveOptions())
+def test_plans_of_single_rules_shorten_a_period(problem: Problem) -> None:
+    one = spmilp.solve(problem, solver="tvm:serial")
+    found = solver.stream_answer(solver.of_period(problem), one.answer, SolveOptions())
     assert found.plan is not None
-    assert found.violations(of_period) == ()
-    values = (found.plan.claim.period or 0, found.plan.claim.makespan)
-    assert values <= (alone.period or 0, alone.makespan or 0)
-    assert found.plan.solver.startswith("greedy:")
+    assert found.violations(solver.of_period(problem)) == ()
+    assert 4 * (found.plan.claim.period or 0) < (one.stream().period or 0)
 
 
 @pytest.mark.parametrize("after", [0, 1, 3])
