@@ -1,6 +1,6 @@
 """What is busy in a period: cores and channels for one thing at a time, links up to their rates."""
 
-from bisect import insort
+from bisect import bisect_left, insort
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -26,12 +26,15 @@ class Reservations:
         self._capacity = capacity
         self._period = period
         self._held: list[list[tuple[Cycles, Cycles, int]]] = [[] for _ in capacity]
+        self._longest = [0] * len(capacity)
 
     def hold(self, start: Cycles, some: Sequence[Busy]) -> None:
         """Reserve for an activity that starts at a cycle."""
         for busy in some:
             for turn in self._turns(start + busy.start, start + busy.end):
                 insort(self._held[busy.resource], (*turn, busy.amount))
+            length = busy.end - busy.start
+            self._longest[busy.resource] = max(self._longest[busy.resource], length)
 
     def release(self, start: Cycles, some: Sequence[Busy]) -> None:
         """Take a reservation back."""
@@ -77,9 +80,11 @@ class Reservations:
         """Return the interval to end first of those that leave too little for one more."""
         held = self._held[one.resource]
         room = self._capacity[one.resource] - one.amount
-        there = [each for each in held if each[0] < end and start < each[1]]
-        for first, _, _ in there:
-            at = max(first, start)
+        # What begins more than the longest one before cannot reach it.
+        first = bisect_left(held, (start - self._longest[one.resource],))
+        there = [each for each in held[first : bisect_left(held, (end,))] if start < each[1]]
+        for begins, _, _ in there:
+            at = max(begins, start)
             together = [each for each in there if each[0] <= at < each[1]]
             if sum(amount for _, _, amount in together) > room:
                 begin, until, _ = min(together, key=lambda each: each[1])

@@ -1,5 +1,6 @@
 """Times of all activities of an inference for a period: modulo scheduling without addresses."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from spmilp.solvers.modulo.decisions import Activity, Decisions, Permanence
@@ -37,31 +38,36 @@ def least_period(decisions: Decisions, loop: list[Activity]) -> Cycles:
 
 
 def modulo_schedule(
-    decisions: Decisions, permanence: Permanence, period: Cycles
+    decisions: Decisions,
+    permanence: Permanence,
+    period: Cycles,
+    go_on: Callable[[], None] = lambda: None,
 ) -> ModuloSchedule | None:
     """Place each activity as soon as its data is there and its resources are free in the period.
 
     In the order of the plan, without going back (Rau, MICRO 1994, evicts what is in the way); then
     transfers come as late as who needs them allows, so that bytes wait for less time. ``None``
-    where one finds no place.
+    where one finds no place. Whether to ``go_on`` is asked for each activity.
     """
     table, loop = Reservations(decisions.capacity, period), loop_of(decisions, permanence)
     start, busy = dict[int, Cycles](), dict[int, tuple[Busy, ...]]()
     there: dict[ResidencyIdx, Cycles] = {}
     users: dict[ResidencyIdx, Cycles] = {}
     for each in loop:
+        go_on()
         reads = [permanence.stands_for.get(one, one) for one in each.reads]
         earliest = max((there.get(one, 0) for one in reads), default=0)
         ends = (start[one] + decisions.activities[one].cycles for one in each.after)
         earliest = max([earliest, *ends])
-        found = [
-            (at, way)
-            for way in each.busy
-            if (at := table.first_from(earliest, list(way))) is not None
-        ]
-        if not found:
+        at, way = None, each.busy[0]
+        for other in each.busy:
+            sooner = table.first_from(earliest, other)
+            if sooner is not None and (at is None or sooner < at):
+                at, way = sooner, other
+            if at == earliest:
+                break
+        if at is None:
             return None
-        at, way = min(found, key=lambda one: one[0])
         table.hold(at, list(way))
         start[each.number], busy[each.number] = at, way
         there.update(dict.fromkeys(each.fills, at + each.cycles))

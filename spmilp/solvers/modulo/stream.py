@@ -14,7 +14,7 @@ from spmilp.plan.memory import live_bytes
 from spmilp.plan.plan import MOST_INSTANCES, Plan, Residency, Stream, Transfer
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
-from spmilp.solvers.common.clock import Clock, Step
+from spmilp.solvers.common.clock import Clock, OutOfTimeError, Step
 from spmilp.solvers.modulo.decisions import Decisions, Permanence, permanence
 from spmilp.solvers.modulo.schedule import (
     ModuloSchedule,
@@ -79,8 +79,11 @@ def streams_of(
         if not clock.has_seconds(clock.pace.seconds(Step.OVERLAP, activities)):
             break
         middle = len(one.periods) // 2
-        with clock.pace.measured(Step.OVERLAP, activities):
-            found = _overlapped(one.decisions, one.kept, one.periods[middle])
+        try:
+            with clock.pace.measured(Step.OVERLAP, activities):
+                found = _overlapped(one.decisions, one.kept, one.periods[middle], clock)
+        except OutOfTimeError:
+            break
         failures.update((one.decisions, one.share) if found is None else ())
         # Latencies of periods that are short enough say little about each other.
         shorter, longer = one.periods[:middle], one.periods[middle + 1 :]
@@ -114,9 +117,11 @@ def _worth(plan: Plan, enough: Cycles) -> tuple[Cycles, Cycles, Cycles]:
     return max(enough, period), plan.claim.makespan, period
 
 
-def _overlapped(decisions: Decisions, kept: Permanence, period: Cycles) -> Plan | None:
+def _overlapped(
+    decisions: Decisions, kept: Permanence, period: Cycles, clock: Clock
+) -> Plan | None:
     """Return a valid stream of a period; ``None`` where none is found."""
-    timed = modulo_schedule(decisions, kept, period)
+    timed = modulo_schedule(decisions, kept, period, clock.go_on)
     found = None if timed is None else _Assembly(decisions, kept, timed).plan()
     return None if found is None or check(decisions.problem, found) else found
 
