@@ -166,12 +166,12 @@ def permanence(decisions: Decisions, wanted: Collection[ResidencyIdx]) -> Perman
             (once if left else gone).add(load)
             staged |= {index} if left else set()
     # What stages for the prologue and for the loop comes twice: the prologue needs its own.
-    sources = {plan.transfers[move].source for move in once}
-    for source in sources:
-        if source in loads and source not in permanent | staged and source not in stands_for:
-            return permanence(
-                decisions, [o for o in wanted if plan.transfers[loads[o]].source != source]
-            )
+    served = permanent | staged | set(stands_for)
+    twice = {plan.transfers[move].source for move in once} & loads.keys() - served
+    if twice:
+        return permanence(
+            decisions, [o for o in wanted if plan.transfers[loads[o]].source not in twice]
+        )
     return Permanence(
         permanent=frozenset(permanent),
         stands_for=stands_for,

@@ -72,6 +72,7 @@ def modulo_schedule(
         start[each.number], busy[each.number] = at, way
         there.update(dict.fromkeys(each.fills, at + each.cycles))
     for each in reversed(loop):
+        go_on()
         at, way = start[each.number], busy[each.number]
         needed = [users[one] for one in each.fills if one in users]
         if each.number >= decisions.tasks and needed and min(needed) - each.cycles > at:

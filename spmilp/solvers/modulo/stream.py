@@ -15,6 +15,7 @@ from spmilp.plan.plan import MOST_INSTANCES, Plan, Residency, Stream, Transfer
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import Clock, OutOfTimeError, Step
+from spmilp.solvers.common.context import rows_of
 from spmilp.solvers.modulo.decisions import Decisions, Permanence, permanence
 from spmilp.solvers.modulo.schedule import (
     ModuloSchedule,
@@ -30,6 +31,9 @@ SHARES = (1.0, 0.8, 0.5, 0.2, 0.0)
 
 LONGER = (1.0, 1.01, 1.02, 1.04, 1.07, 1.1, 1.15, 1.2, 1.3, 1.5, 2.0, 3.0, 5.0)
 """Periods that are tried, as multiples of the least one that resources allow."""
+
+SHARE_TO_BEGIN = 0.3
+"""Of the time, at most for what plans decide and what may be permanent; then periods are tried."""
 
 NODES = 1_000_000
 """Items times nodes of the search for the addresses in one memory."""
@@ -55,12 +59,17 @@ def streams_of(
     best, reason = None, "there is no plan"
     begun, failures = list[_Bisection](), Counter[Decisions | float]()
     for plan in plans:
+        if begun and clock.is_over(SHARE_TO_BEGIN):
+            break
         decisions = Decisions(problem, plan)
         if best is None:
             best, reason = _one_after_another(decisions)
             yield from () if best is None else (best,)
         before = set[frozenset[ResidencyIdx]]()
         for share in SHARES:
+            if begun and clock.is_over(SHARE_TO_BEGIN):
+                break
+            clock.pace.count(Step.SCHEDULE, len(decisions.order))
             kept = permanence(decisions, list(_wanted(decisions, share)))
             least = least_period(decisions, loop_of(decisions, kept))
             periods = sorted({max(enough, least), *(int(least * factor) for factor in LONGER)})
@@ -76,7 +85,8 @@ def streams_of(
             begun.remove(one)
             continue
         activities = len(one.decisions.order)
-        if not clock.has_seconds(clock.pace.seconds(Step.OVERLAP, activities)):
+        # It ends with the time, but for addresses and the check.
+        if not clock.has_seconds(clock.pace.seconds(Step.CHECK, rows_of(one.decisions.plan))):
             break
         middle = len(one.periods) // 2
         try:
