@@ -56,7 +56,7 @@ def streams_of(
     that, and nothing permanent, its inferences follow one another. Raises a ``SpmilpError`` where
     they cannot, and no other stream is found.
     """
-    best, reason = None, "there is no plan"
+    best, overlaps, reason = None, False, "there is no plan"
     begun, failures = list[_Bisection](), Counter[Decisions | float]()
     for plan in plans:
         if begun and clock.is_over(SHARE_TO_BEGIN):
@@ -88,7 +88,8 @@ def streams_of(
         # It ends with the time, but for addresses and the check.
         if not clock.has_seconds(clock.pace.seconds(Step.CHECK, rows_of(one.decisions.plan))):
             break
-        middle = len(one.periods) // 2
+        # Until something overlaps, rather one that is long than one that fails.
+        middle = len(one.periods) // 2 if overlaps else 3 * len(one.periods) // 4
         try:
             with clock.pace.measured(Step.OVERLAP, activities):
                 found = _overlapped(one.decisions, one.kept, one.periods[middle], clock)
@@ -99,7 +100,7 @@ def streams_of(
         shorter, longer = one.periods[:middle], one.periods[middle + 1 :]
         one.periods = longer if found is None else shorter + longer * (one.periods[middle] < enough)
         if found is not None and (best is None or _worth(found, enough) < _worth(best, enough)):
-            best = found
+            best, overlaps = found, True
             yield best
     if best is None:
         raise SpmilpError(
