@@ -11,6 +11,7 @@ UNITS = {
     Quantity.DRAM_TRAFFIC: "B",
     Quantity.ENERGY: "fJ",
     Quantity.PEAK_SPM: "B",
+    Quantity.PERIOD: "cycles",
 }
 
 Row: TypeAlias = tuple[str, str, str]
