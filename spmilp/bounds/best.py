@@ -35,8 +35,8 @@ def best_bound(problem: Problem, quantity: str | None = None) -> Bound:
     problem
         Whose plans are bounded.
     quantity
-        ``makespan``, ``dram_traffic``, ``energy`` or ``peak_spm``; by default the problem's first
-        objective.
+        ``makespan``, ``dram_traffic``, ``energy``, ``peak_spm`` or ``period``; by default the
+        problem's first objective.
 
     Returns
     -------

@@ -287,28 +287,37 @@ class Store(NamedTuple):
 
 
 class DramTransfers:
-    """All transfers out of a DRAM, into it, or both; each of ``ways`` says whether it leads out.
+    """All transfers between some memories and others; each of ``ways`` says whether it leads out.
 
-    Its ``passages`` are links of which each transfer crosses one, and the channels of their
-    engines. A channel is held from the start on: only the latency of pipelined ones is apart.
+    ``outside`` are the memories on the one side, usually one DRAM. Its ``passages`` are links of
+    which each transfer crosses one, and the channels of their engines. A channel is held from the
+    start on: only the latency of pipelined ones is apart.
     """
 
-    def __init__(self, machine: Machine, dram: MemoryIdx, ways: Sequence[bool]) -> None:
-        routes, others = routes_of(machine), {m.index for m in machine.memories} - {dram}
-        pairs = [(dram, other) if out else (other, dram) for out in ways for other in others]
+    def __init__(self, machine: Machine, outside: Ends, ways: Sequence[bool]) -> None:
+        routes, others = routes_of(machine), {m.index for m in machine.memories} - outside
+        across = [(far, other) for far in sorted(outside) for other in others]
+        pairs = [pair if out else pair[::-1] for out in ways for pair in across]
         serving = sorted({index for pair in pairs for index in routes.engines_for(*pair)})
         engines = [machine.engines[index] for index in serving]
-        alike = [one for out in ways for one in dram_transfers(routes, dram, outwards=out)]
+        # A multicast has the rate of one of its destinations, which may be on this side, too.
+        known = [
+            one
+            for out in ways
+            for far in sorted(outside)
+            for one in dram_transfers(routes, far, outwards=out)
+        ]
+        alike = [one for one in known if one.other in others]
         setup = min((engine.setup for engine in engines), default=0)
         latency = min((one.route.latency for one in alike), default=0)
         links = [one.route.links for one in alike]
-        rate = least_rate(machine.links, usable_rates(machine, alike), links)
+        rate = least_rate(machine.links, usable_rates(machine, known), links)
         pipelined = {engine.pipelined for engine in engines}
         channels = Fraction(sum(engine.channels for engine in engines))
         behind = 0 if False in pipelined else latency
         self.passages = Passage(rate, setup + latency), Passage(channels, behind)
         self._beside = setup + (0 if True in pipelined else latency)
-        self._rates = {one.rate for one in alike}
+        self._rates = {one.rate for one in known}
         self.cache = Cache()
 
     @cached
@@ -339,7 +348,9 @@ def gates_of_drams(machine: Machine) -> dict[MemoryIdx, Gates]:
     """Return the transfers from and to each DRAM of a machine."""
     ways = (True,), (False,), (True, False)
     return {
-        dram.index: Gates(*(DramTransfers(machine, dram.index, some) for some in ways))
+        dram.index: Gates(
+            *(DramTransfers(machine, frozenset((dram.index,)), some) for some in ways)
+        )
         for dram in machine.drams
     }
 

@@ -7,7 +7,7 @@ from math import ceil
 
 from spmilp.bounds.movement import FAR, Distances, Movement, Passage
 from spmilp.bounds.paths import Paths
-from spmilp.machine.machine import Memory, MemoryKind
+from spmilp.machine.machine import Machine, Memory, MemoryKind
 from spmilp.problem.loads import Load, Share, bytes_read_of_buffers
 from spmilp.problem.problem import Problem, Task
 from spmilp.units import BufferIdx, Bytes, Cycles, Femtojoules, KindIdx, MemoryIdx, align_up
@@ -145,6 +145,19 @@ def lowest_end(memory: Memory, pieces: Sequence[Bytes]) -> Bytes:
         wanted -= free
         end = taken.end
     return end + wanted
+
+
+def bytes_on_chip(machine: Machine) -> Bytes | None:
+    """Return the bytes of all memories but the DRAMs in which no core works."""
+    worked_in = {core.memory for core in machine.cores}
+    total = 0
+    for memory in machine.memories:
+        if memory.kind is MemoryKind.DRAM and memory.index not in worked_in:
+            continue
+        if memory.usable is None:
+            return None
+        total += memory.usable
+    return total
 
 
 def traffic_bound(problem: Problem, movement: Movement, paths: Paths) -> Cycles:

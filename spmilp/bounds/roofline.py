@@ -4,6 +4,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, prod
 
+from spmilp.bounds.resources import bytes_on_chip
 from spmilp.frontend.graph import Group, Network
 from spmilp.frontend.operators.boxes import volume, whole
 from spmilp.frontend.operators.geometry import Fusion, Work
@@ -25,12 +26,18 @@ def compulsory_bytes(
     constant that several groups read counts once, with what one of them needs at least.
     ``of_groups`` is what :func:`needed_by_groups` returns, if it is known.
     """
-    loads: dict[str, Bytes] = {}
-    for needed in needed_by_groups(network) if of_groups is None else of_groups:
-        for name, size in needed.items():
-            loads[name] = max(loads.get(name, 0), size)
+    loads = _loads(needed_by_groups(network) if of_groups is None else of_groups)
     stores = sum(network.tensors[name].bytes for name in network.outputs)
     return sum(loads.values()), stores
+
+
+def _loads(of_groups: Iterable[Mapping[str, Bytes]]) -> Mapping[str, Bytes]:
+    """Return the bytes that every plan loads of each network input and constant."""
+    loads: dict[str, Bytes] = {}
+    for needed in of_groups:
+        for name, size in needed.items():
+            loads[name] = max(loads.get(name, 0), size)
+    return loads
 
 
 def needed_by_groups(network: Network) -> list[Mapping[str, Bytes]]:
@@ -154,11 +161,13 @@ class Roofline:
     """The bound of a network on a machine.
 
     ``compute`` and ``dram`` are cycles, before rounding up; ``loads`` and ``stores`` compulsory
-    bytes from DRAM and to it.
+    bytes from DRAM and to it. In a stream of inferences constants may stay: ``stream_dram`` are the
+    cycles of inputs, outputs, and of constants as far as they have no room on the chip.
     """
 
     compute: float
     dram: float
+    stream_dram: float
     loads: Bytes
     stores: Bytes
     groups: tuple[GroupRoofline, ...]
@@ -167,6 +176,14 @@ class Roofline:
     def cycles(self) -> Cycles:
         """A lower bound on the makespan of every plan of every tiling."""
         return ceil(max(self.compute, self.dram) * (1 - MARGIN))
+
+    @property
+    def period(self) -> Cycles:
+        """A lower bound on the period of every stream of inferences of every tiling.
+
+        In each period the cores do the arithmetic of one inference, and DRAM its traffic.
+        """
+        return max(1, ceil(max(self.compute, self.stream_dram) * (1 - MARGIN)))
 
     @property
     def bound_by(self) -> str:
@@ -222,9 +239,13 @@ def roofline(network: Network, machine: Machine) -> Roofline:
             )
         )
     loads, stores = compulsory_bytes(network, of_groups)
+    inputs = sum(size for name, size in _loads(of_groups).items() if name in network.inputs)
+    room = bytes_on_chip(machine)
+    again = 0 if room is None else max(0, loads - inputs - room)
     return Roofline(
         compute=bound.of(range(len(network.groups))),
         dram=dram_cycles(loads, stores),
+        stream_dram=dram_cycles(inputs + again, stores),
         loads=loads,
         stores=stores,
         groups=tuple(groups),

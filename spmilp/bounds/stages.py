@@ -13,7 +13,7 @@ from typing import TypeAlias, TypeVar
 from spmilp.bounds.linear_program import LinearProgram, proven_minimum, rounded_down, rounded_up
 from spmilp.bounds.movement import Movement
 from spmilp.bounds.paths import Paths
-from spmilp.bounds.resources import kinds_able, unions
+from spmilp.bounds.resources import bytes_on_chip, kinds_able, unions
 from spmilp.machine.machine import MemoryKind
 from spmilp.problem.loads import Share
 from spmilp.problem.problem import Problem
@@ -179,7 +179,7 @@ def demands_of(problem: Problem, stages: Stages, movement: Movement) -> Demands:
         loads=_summed(_loads(stages, movement)),
         stores=_summed(_stores(stages, movement, readers)),
         kept=_kept(problem, stages, readers),
-        on_chip=_bytes_on_chip(problem),
+        on_chip=bytes_on_chip(problem.machine),
     )
 
 
@@ -236,19 +236,6 @@ def _summed(rows: Iterable[tuple[Key, Bytes, Fraction]]) -> dict[Key, tuple[Byte
         before = found.get(key, (0, Fraction(0)))
         found[key] = before[0] + size, before[1] + use
     return found
-
-
-def _bytes_on_chip(problem: Problem) -> Bytes | None:
-    """Return the bytes of all memories but the DRAMs in which no core works."""
-    worked_in = {core.memory for core in problem.machine.cores}
-    total = 0
-    for memory in problem.machine.memories:
-        if memory.kind is MemoryKind.DRAM and memory.index not in worked_in:
-            continue
-        if memory.usable is None:
-            return None
-        total += memory.usable
-    return total
 
 
 MOST_MILESTONES = 40

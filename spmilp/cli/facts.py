@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 def bound(source: str, machine: str | None = None, *, as_json: bool = False, **given: Any) -> None:
     """Print every proven lower bound, and which is best for each quantity.
 
-    For a model also those that hold for every tiling: on the makespan, DRAM traffic and the peak;
-    the others hold for its tiles. With pins they are those of plans that keep to them.
+    For a model also those that hold for every tiling: on the makespan, period, DRAM traffic and
+    the peak; the others hold for its tiles. With pins they are those of plans that keep to them.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def bound(source: str, machine: str | None = None, *, as_json: bool = False, **g
     """
     from spmilp import pipeline
     from spmilp.bounds.any_tiles import Chains, peak_for_any_tiles, traffic_for_any_tiles
-    from spmilp.bounds.best import Bound, all_bounds
+    from spmilp.bounds.best import Bound, all_bounds, bounds_in_turn
     from spmilp.bounds.roofline import roofline
     from spmilp.problem.objective import Quantity
     from spmilp.report.summary import UNITS
@@ -40,11 +40,14 @@ def bound(source: str, machine: str | None = None, *, as_json: bool = False, **g
 
     tiled, origin = pipeline.tiled_problem(source, machine, **given)
     problem, pinned = tiled.problem, narrowed(tiled.problem).problem
-    found = [(each, "these") for each in all_bounds(pinned)]
+    of_these = (*all_bounds(pinned), *bounds_in_turn(pinned, Quantity.PERIOD))
+    found = [(each, "these") for each in of_these]
     if origin is not None:
         network, target = origin.network, pinned.machine
+        roof = roofline(network, target)
         of_any_tiles = (
-            Bound("roofline", Quantity.MAKESPAN, roofline(network, target).cycles),
+            Bound("roofline", Quantity.MAKESPAN, roof.cycles),
+            Bound("roofline", Quantity.PERIOD, roof.period),
             Bound("chains of groups", Quantity.MAKESPAN, Chains(network, target).cycles()),
             Bound("bytes that groups need", Quantity.DRAM_TRAFFIC, traffic_for_any_tiles(network)),
             Bound("smallest tiles", Quantity.PEAK_SPM, peak_for_any_tiles(network, target)),

@@ -78,3 +78,14 @@ def test_each_tile_may_take_another_array() -> None:
     busy = sum(task.cycles[0] or 0 for task in lower(network, machine, tilings).tasks)
     assert busy == 5 + 2 + 1 + 1
     assert roofline(network, machine).compute <= busy
+
+
+def test_in_a_stream_constants_come_again_where_they_have_no_room() -> None:
+    builder = NetworkBuilder()
+    network = builder.network(builder.matmul(builder.input((16, 64)), 64))
+    given, weights = 16 * 64 * 4, 64 * 64 * 4
+    rate = given / roofline(network, star_machine(4, spm=weights)).stream_dram
+    small = roofline(network, star_machine(4, spm=weights // 8))
+    assert small.loads == given + weights
+    assert small.stream_dram == (given + weights // 2) / rate
+    assert small.period <= small.cycles

@@ -54,4 +54,6 @@ them twice at the same cost. If it ends without a complete plan there is none.
     The states and what can follow each of them, the cheapest first.
 ``solver``
     One quantity of the objective after the other; from the path found to a plan.
+``periods``
+    The least period of a stream, where data has ample room: another search.
 """
