@@ -11,7 +11,7 @@ from spmilp.solvers.base import SolveOptions, SolverResult
 from spmilp.solvers.common.clock import Step
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.modulo.stream import streams_of
-from spmilp.solvers.schedule.portfolio import FIRST_RULES
+from spmilp.solvers.schedule.portfolio import FIRST_RULES, OF_STREAMS
 from spmilp.solvers.schedule.solver import ListScheduler
 from spmilp.units import Cycles
 
@@ -73,10 +73,10 @@ def stream_answer(
 
 
 def _plans(context: SearchContext, known: Plan) -> Iterator[Plan]:
-    """Yield the known plan, and what the list scheduler makes by its first rules."""
+    """Yield the known plan, and what the list scheduler makes by its rules."""
     yield known
     one = replace(context.problem, objective=Objective())
-    for rule in FIRST_RULES:
+    for rule in (OF_STREAMS, *FIRST_RULES):
         if not context.clock.has_seconds(context.clock.pace.seconds(Step.SCHEDULE, context.reads)):
             return
         at_once = replace(context.options, time_limit=0.0, on_progress=None)

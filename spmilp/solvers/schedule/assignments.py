@@ -70,26 +70,65 @@ def locality(problem: Problem, most: int | None = None) -> Ints:
         defaults = in_shares(problem, units, along)
         taken = dict.fromkeys(able, 0)
         for unit, default in zip(units, defaults, strict=True):
-            near = dict.fromkeys(able, 0)
-            for read in (read for task in unit.tasks for read in task.reads):
-                slice_ = problem.slices[read]
-                for core in touched[read] | touched[slice_.buffer]:
-                    if core in near:
-                        near[core] += slice_.bytes
+            near = _bytes_at(problem, unit, able, touched)
             free = (core for core in able if taken[core] < share)
             best = max(free, key=lambda core: (near[core], core == default, -taken[core]))
             taken[best] += 1
-            for task in unit.tasks:
-                for one in (*task.reads, *task.writes):
-                    touched[one].add(best)
+            _touch(unit, best, touched)
             yield best
 
     return _by_operator(problem, nearest)
 
 
+def balanced(problem: Problem, most: int | None = None) -> Ints:
+    """Give each tile to a core with little work in all, the nearest of those.
+
+    For streams of inferences, whose period is at least the work of each core, whichever operators
+    it is for. A core has little work if this tile is done there no later than its own length after
+    it could be done at all. Of these it is the one that reads or writes most of its bytes already,
+    then the one with least work.
+    """
+    along, kind_of = along_the_chip(problem)[:most], [core.kind for core in problem.machine.cores]
+    touched: list[set[CoreIdx]] = [set() for _ in problem.slices]
+    work = dict.fromkeys(along, 0)
+
+    def least_busy(units: Sequence[Unit]) -> Iterable[CoreIdx]:
+        for unit in units:
+            able = _able(problem, unit, along)
+            takes = {core: unit.cycles[kind_of[core]] or 0 for core in able}
+            near = _bytes_at(problem, unit, able, touched)
+            latest = min(work[core] + takes[core] for core in able) + max(takes.values())
+            free = (core for core in able if work[core] + takes[core] <= latest)
+            best = min(free, key=lambda core: (-near[core], work[core] + takes[core]))
+            work[best] += takes[best]
+            _touch(unit, best, touched)
+            yield best
+
+    return _by_operator(problem, least_busy)
+
+
 def earliest_finish(problem: Problem, most: int | None = None) -> Ints:
     """Leave every core open: the scheduler takes the one on which the task would end first."""
     return np.full(len(problem.tasks), NONE, np.int64)
+
+
+def _bytes_at(
+    problem: Problem, unit: Unit, able: Sequence[CoreIdx], touched: Sequence[set[CoreIdx]]
+) -> dict[CoreIdx, int]:
+    """Return how many bytes of what a unit reads each core has touched."""
+    near = dict.fromkeys(able, 0)
+    for read in (read for task in unit.tasks for read in task.reads):
+        slice_ = problem.slices[read]
+        for core in touched[read] | touched[slice_.buffer]:
+            if core in near:
+                near[core] += slice_.bytes
+    return near
+
+
+def _touch(unit: Unit, core: CoreIdx, touched: Sequence[set[CoreIdx]]) -> None:
+    for task in unit.tasks:
+        for one in (*task.reads, *task.writes):
+            touched[one].add(core)
 
 
 def _by_operator(problem: Problem, choose: Callable[[Sequence[Unit]], Iterable[CoreIdx]]) -> Ints:
@@ -171,4 +210,5 @@ ASSIGNMENTS: dict[str, Callable[[Problem, int | None], Ints]] = {
     "rotating_contiguous": rotating_contiguous,
     "round_robin": round_robin,
     "earliest_finish": earliest_finish,
+    "balanced": balanced,
 }

@@ -73,6 +73,9 @@ rules without fused bands, in geometric mean, and the best of the four here with
 other one and no other four did better.
 """
 
+OF_STREAMS = ("balanced", "round_robin")
+"""For periods, not for makespans."""
+
 EVALUATION_RULES = (FIRST_RULES[0], ("locality", SPARING), *FIRST_RULES[1:5], BANDS_RULES[1])
 """On the same problems the best of those without fused bands is 2.4 % worse than the best of all;
 no other three did better."""
@@ -301,7 +304,8 @@ class Schedules:
 
     def _rules(self) -> list[Rule]:
         """Return every assignment with every order, in the order in which they are tried."""
-        by_order = ((assignment, order) for order in ORDERS for assignment in ASSIGNMENTS)
+        usual = [name for name in ASSIGNMENTS if name != OF_STREAMS[0]]
+        by_order = ((assignment, order) for order in ORDERS for assignment in usual)
         rules = list(dict.fromkeys([*FIRST_RULES, *by_order]))
         if len(self._problem.machine.memories) > MANY_MEMORIES:
             rules.sort(key=lambda rule: ASSIGNMENTS[rule[0]] is earliest_finish)
