@@ -379,7 +379,8 @@ class Result:
         Returns
         -------
         DataFrame
-            A row per output: ``shape``, ``dtype``, the largest difference from the model's
+            A row per output, and ``inference`` of a stream: ``shape``, ``dtype``, the largest
+            difference from the model's
             (``absolute``, and ``relative`` to the largest magnitude), whether every
             operator before it is right (``within``), and else ``why`` not.
 
@@ -408,6 +409,7 @@ class Result:
             seed=seed,
         )
         columns = ["name", "shape", "dtype", "absolute", "relative", "within", "why"]
+        columns += ["inference"] * (plan.stream is not None)
         rows = [tuple(getattr(each, name) for name in columns) for each in differences]
         return pd.DataFrame(rows, columns=columns).set_index("name").rename_axis("output")
 

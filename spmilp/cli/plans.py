@@ -115,19 +115,20 @@ def replay(
 
     Each operator is compared on the plan's own operands, up to what rounding explains; the
     first that differs is named with its tile and address. Exit code 7 then, or when the plan
-    reads bytes that are not there.
+    reads bytes that are not there. Of a stream inferences overlap, each on other inputs.
 
     Parameters
     ----------
     model
         The model that it was made for.
     values
-        Values of the network's inputs, one array each, and perhaps of its outputs.
+        Values of the network's inputs, one array each, and perhaps of its outputs; of a stream
+        those of the first inference.
     seed
         Seed of the random values.
     write
         Write the inputs and the outputs of the plan for its C programs: input0.bin, expected0.bin
-        and so on.
+        and so on; of a stream with all inferences one behind the other.
     """
     from spmilp.checker.values.compare import replay_plan
     from spmilp.plan.file import open_pair
@@ -148,6 +149,8 @@ def replay(
         for each in found
     ]
     formats = {"name": "", "dtype": "", "absolute": ".3g", "relative": ".3g"}
+    if found[-1].inference:
+        formats = {"inference": ",d", **formats}
     rows = [{**row, "within": "yes" if row["within"] else "OUTSIDE"} for row in outputs]
     table = out.table_of(rows, {**formats, "within": ""})
     reasons = dict.fromkeys(f"{each.name}: {each.why}" for each in found if each.why)
