@@ -238,8 +238,13 @@ class Result:
 
     @cached_property
     def simulated(self) -> float | None:
-        """The makespan of :meth:`simulate`; ``None`` for more than 20,000 tasks and transfers."""
-        if self.plan is None or len(self.problem.tasks) + len(self.plan.transfers) > MOST_SIMULATED:
+        """The makespan of :meth:`simulate`; ``None`` for more than 20,000 tasks and transfers.
+
+        Of a stream there is none.
+        """
+        if self.plan is None or self.plan.stream is not None:
+            return None
+        if len(self.problem.tasks) + len(self.plan.transfers) > MOST_SIMULATED:
             return None
         with suppress(SpmilpError):
             return self.simulate().exact.makespan
@@ -427,7 +432,8 @@ class Result:
         -------
         Simulations
             ``exact``, the run without jitter, with its ``makespan``; ``ratio``, that divided by the
-            plan's; ``makespans`` of the others; ``activities()``, a frame of all starts and ends.
+            plan's; ``makespans`` of the others (of a stream: periods; ``simulated`` is that without
+            jitter); ``activities()``, a frame of all starts and ends.
 
         Raises
         ------

@@ -20,6 +20,9 @@ from spmilp.errors import ExitCode
 from spmilp.quantities import count
 
 if TYPE_CHECKING:
+    from spmilp.checker.violation import Violation
+    from spmilp.plan.plan import Plan
+    from spmilp.problem.problem import Problem
     from spmilp.result import Result
 
 LOG = "log.jsonl"
@@ -54,18 +57,7 @@ def check(
         )
     violations, commands = violations_of(opened, answer), None
     if with_commands and not violations:
-        from spmilp.checker.races import check_commands
-        from spmilp.commands.build import build_commands
-
-        lists = build_commands(opened, answer)
-        violations = check_commands(opened, answer, lists)
-        kinds = Counter(type(each).__name__ for one in lists.lists for each in one.commands)
-        commands = {
-            "waits": kinds["Wait"],
-            "signals": kinds["Signal"],
-            "events": lists.events,
-            "scheme": str(lists.scheme),
-        }
+        commands, violations = _proven(opened, answer)
     tasks, transfers = len(answer.placements), len(answer.transfers)
     lines = [f"{found.rule}: {found.message}" for found in violations]
     size = f"{count(tasks, 'task')}, {count(transfers, 'transfer')}"
@@ -74,9 +66,11 @@ def check(
     said = count(len(violations), "violation") if violations else f"valid ({size})"
     lines.append(f"{plan}: {said}")
     if commands is not None and not violations:
+        of = "" if answer.stream is None else f" of {commands['inferences']} inferences in a loop"
         lines.append(
-            f"commands: {count(kinds['Wait'], 'wait')}, {count(kinds['Signal'], 'signal')}, "
-            f"{count(lists.events, 'event')} ({lists.scheme}); no race, no deadlock"
+            f"commands{of}: {count(commands['waits'], 'wait')}, "
+            f"{count(commands['signals'], 'signal')}, {count(commands['events'], 'event')} "
+            f"({commands['scheme']}); no race, no deadlock"
         )
     data = {
         "valid": not violations,
@@ -93,6 +87,36 @@ def check(
     out.print_answer(data, lines, as_json=as_json)
     if violations:
         raise typer.Exit(ExitCode.PLAN_INVALID)
+
+
+def _proven(problem: "Problem", plan: "Plan") -> tuple[dict[str, Any], tuple["Violation", ...]]:
+    """Return what there is in a plan's command lists, and what their proof finds wrong."""
+    from spmilp.checker.races import check_commands
+    from spmilp.commands.build import build_commands
+    from spmilp.commands.loop import build_stream_commands, enough_to_prove, in_turns
+    from spmilp.plan.running import running
+
+    kinds: Counter[str] = Counter()
+    if plan.stream is None:
+        lists, inferences = build_commands(problem, plan), 1
+        events, own = lists.events, lists
+        violations = check_commands(problem, plan, lists)
+    else:
+        made, inferences = build_stream_commands(problem, plan), enough_to_prove(plan, plan.stream)
+        runs = running(problem, plan, inferences)
+        lists = in_turns(made, runs, inferences)
+        events, own = made.events, made.prologue
+        kinds.update(type(each).__name__ for one in made.body for each in one)
+        violations = check_commands(runs.problem, runs.plan, lists)
+    kinds.update(type(each).__name__ for one in own.lists for each in one.commands)
+    found = {
+        "waits": kinds["Wait"] + kinds["LoopWait"],
+        "signals": kinds["Signal"],
+        "events": events,
+        "scheme": str(lists.scheme),
+        "inferences": inferences,
+    }
+    return found, violations
 
 
 @verb(
@@ -177,7 +201,8 @@ def simulate(
 
     Nothing starts at a planned cycle: each core and each channel takes its list in order, waits
     for its events, and starts when it may; transfers on the same link share its bytes per cycle
-    fairly. Exit code 7 when the plan is invalid.
+    fairly. Of a stream that is its period, when inferences follow each other as they may. Exit
+    code 7 when the plan is invalid.
 
     Parameters
     ----------
@@ -207,8 +232,8 @@ def simulate(
         lines.append(out.table_of(delays, formats))
     data = {
         "plan": str(plan),
-        "planned": found.plan.claim.makespan,
-        "simulated": found.exact.makespan,
+        "planned": found.planned,
+        "simulated": found.simulated,
         "ratio": found.ratio,
         "chain": found.exact.cycles(),
         "jitter": jitter,
