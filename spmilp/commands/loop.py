@@ -73,24 +73,53 @@ def _until_all_met(plan: Plan, stream: Stream) -> int:
     return rounds_of(plan, stream) + inferences_at_once(plan, stream) + 2
 
 
+def before_loop(commands: StreamCommands) -> tuple[CommandLists, int]:
+    """Return what lists do before the loop, and the number of the loop's first event.
+
+    That is the prologue, and waits of all who take part in the loop until it has ended.
+    """
+    prologue = commands.prologue
+    ended = [number for number, one in enumerate(prologue.lists) if one.commands]
+    barrier = {number: prologue.events + place for place, number in enumerate(ended)}
+    first = prologue.events + len(ended)
+    lists = []
+    for number, (one, body) in enumerate(zip(prologue.lists, commands.body, strict=True)):
+        signals = [Signal(barrier[number])] if number in barrier else []
+        waits = [Wait(event, 1) for event in barrier.values()] if body else []
+        lists.append([*one.commands, *signals, *waits])
+    return _with(prologue, lists, first + commands.events), first
+
+
+def _with(lists: CommandLists, commands: Sequence[Sequence[Command]], events: int) -> CommandLists:
+    """Return lists with other commands."""
+    cores = len(lists.cores)
+    return replace(
+        lists,
+        cores=tuple(
+            replace(one, commands=tuple(mine))
+            for one, mine in zip(lists.cores, commands[:cores], strict=True)
+        ),
+        channels=tuple(
+            replace(one, commands=tuple(mine))
+            for one, mine in zip(lists.channels, commands[cores:], strict=True)
+        ),
+        events=events,
+    )
+
+
 def in_turns(commands: StreamCommands, runs: Running, inferences: int) -> CommandLists:
     """Return the lists that so many inferences take, for ``runs``, which has these.
 
     Nothing of the loop starts before the prologue has ended. What a turn does for an inference that
     there is not is left out, but for its waits and signals.
     """
-    prologue, body = commands.prologue, commands.body
+    before, first = before_loop(commands)
     tasks = {row: number for number, row in enumerate(runs.tasks)}
     moves = {row: number for number, row in enumerate(runs.transfers)}
-    ended = [number for number, one in enumerate(prologue.lists) if one.commands]
-    barrier = {number: prologue.events + place for place, number in enumerate(ended)}
-    first = prologue.events + len(ended)
     per_turn = commands.signals_of_a_turn()
     lists: list[list[Command]] = []
-    for number, (before, one) in enumerate(zip(prologue.lists, body, strict=True)):
-        mine = list(before.commands)
-        mine += [Signal(barrier[number])] if number in barrier else []
-        mine += [Wait(event, 1) for event in barrier.values()] if one else []
+    for once, one in zip(before.lists, commands.body, strict=True):
+        mine = list(once.commands)
         for turn in range(inferences + commands.last_stage):
             for command in one:
                 match command:
@@ -107,18 +136,7 @@ def in_turns(commands: StreamCommands, runs: Running, inferences: int) -> Comman
                         at = turn - commands.transfer_stages[transfer], transfer
                         mine += [Move(moves[at])] if at in moves else []
         lists.append(mine)
-    cores = len(prologue.cores)
-    return CommandLists(
-        cores=tuple(
-            replace(one, commands=tuple(mine))
-            for one, mine in zip(prologue.cores, lists[:cores], strict=True)
-        ),
-        channels=tuple(
-            replace(one, commands=tuple(mine))
-            for one, mine in zip(prologue.channels, lists[cores:], strict=True)
-        ),
-        events=first + commands.events,
-    )
+    return _with(before, lists, before.events)
 
 
 class _Each(NamedTuple):

@@ -6,7 +6,17 @@ from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 
-from spmilp.commands.commands import ChannelCommands, CoreCommands, Move, Run, Signal, Wait
+from spmilp.commands.commands import (
+    ChannelCommands,
+    CoreCommands,
+    LoopWait,
+    Move,
+    Run,
+    Signal,
+    StreamCommands,
+    Wait,
+)
+from spmilp.commands.loop import before_loop
 from spmilp.export.actions import Actions, Call, Copy, Described, Operand, OperatorCode, Pool, Scale
 from spmilp.export.codes import ATTRIBUTES, OPERATORS, RANK, AttributeType, Elements, Part
 from spmilp.export.names import comment
@@ -238,12 +248,14 @@ class _StraightCode:
     def __init__(self, subject: Subject) -> None:
         self._subject = subject
         self._name = f"{subject.prefix}_code"
-        self._running = [one.core for one in subject.lists.cores if one.commands]
+        self._running = subject.running_cores
         self._bases = [*memory_macros(subject), f"{subject.prefix.upper()}_IMAGE"]
         self._actions = Actions(subject)
-        self._calls = [self._actions.task(task.index) for task in subject.problem.tasks]
-        self._copies = [self._actions.transfer(each.index) for each in subject.plan.transfers]
-        every = [call for task in self._calls for call in task]
+        rounds = self._actions.of_rounds()
+        self._calls = [[r.task(task.index) for r in rounds] for task in subject.problem.tasks]
+        self._copies = [[r.transfer(e.index) for r in rounds] for e in subject.plan.transfers]
+        self._actions.largest_workspace = max(each.largest_workspace for each in rounds)
+        every = [call for of_rounds in self._calls for task in of_rounds for call in task]
         operators, words = self._actions.operators, self._actions.words
         self._constants = _Constants(self._name, operators, words, every)
 
@@ -256,7 +268,8 @@ class _StraightCode:
             "\n".join(lines)
             for lines in (self._constants.declarations(), self._constants.definitions())
         )
-        named = [self._list_name(one) if one.commands else "0" for one in lists.lists]
+        listed = zip(lists.lists, subject.has_commands, strict=True)
+        named = [self._list_name(one) if has else "0" for one, has in listed]
         memories = zip(subject.problem.machine.memories, self._bases, strict=False)
         marks = {
             **marks_of(self._actions, "code", TITLE),
@@ -277,6 +290,9 @@ class _StraightCode:
             "CONSTANTS_DEFINED": defined,
             "KERNELS": "\n".join(self._constants.kernels()),
         }
+        for end in "hc":
+            of_stream = "" if subject.loop is None else filled(f"stream.{end}", marks)
+            marks[f"STREAM_{end.upper()}"] = of_stream
         own = {f"{name}.h": "code.h", f"{name}.c": "code.c", f"{name}_kernels.h": "code_kernels.h"}
         found = {
             f"{name}_{part}.c": filled("code_lists.c", {**marks, "FUNCTIONS": "\n".join(lines)})
@@ -293,11 +309,11 @@ class _StraightCode:
     def _functions(self) -> dict[str, list[str]]:
         """Return the functions of each core and of each engine that has commands."""
         found: dict[str, list[str]] = {}
-        for one in self._subject.lists.cores:
-            if one.commands:
-                found[f"core{one.core}"] = [*self._list(one, self._running.index(one.core))]
+        for number, core in enumerate(self._running):
+            found[f"core{core}"] = [*self._list(self._subject.lists.cores[core], number)]
+        has_commands = self._subject.has_commands[len(self._subject.lists.cores) :]
         for number, channel in enumerate(self._subject.lists.channels):
-            if channel.commands:
+            if has_commands[number]:
                 lines = found.setdefault(f"engine{channel.engine}", [])
                 lines += [*([""] if lines else []), *self._list(channel, number)]
         return found
@@ -313,13 +329,19 @@ class _StraightCode:
 
         A signal says that the transfers before it have completed; until then they queue.
         """
-        problem, plan = self._subject.problem, self._subject.plan
-        if isinstance(one, CoreCommands):
-            yield f"/* Core {comment(problem.machine.cores[one.core].name)}. */"
-        else:
-            engine = comment(problem.machine.engines[one.engine].name)
+        machine, loop = self._subject.problem.machine, self._subject.loop
+        place = self._subject.lists.lists.index(one)
+        if not isinstance(one, CoreCommands):
+            engine = comment(machine.engines[one.engine].name)
             yield f"/* Channel {one.channel} of engine {engine}. */"
-        yield from (f"SPMILP_LIST({self._list_name(one)})", "{", "    SPMILP_BEGIN")
+        elif one.core < len(machine.cores):
+            yield f"/* Core {comment(machine.cores[one.core].name)}. */"
+        else:
+            yield "/* The application. */"
+        yield from (f"SPMILP_LIST({self._list_name(one)})", "{")
+        if loop is not None:
+            yield f"    uint32_t *const turn = &{self._name}_turns[{place}];"
+        yield "    SPMILP_BEGIN"
         is_moving = False
         for command in one.commands:
             match command:
@@ -330,19 +352,85 @@ class _StraightCode:
                         yield f"    SPMILP_DMA_WAIT({number}U);"
                     is_moving = False
                     yield f"    spmilp_signal({event}U);"
-                case Run(task):
-                    yield f"    /* task {task}: {comment(problem.tasks[task].name)} */"
-                    for call in self._calls[task]:
-                        yield from self._call(call, number)
-                case Move(transfer):
-                    moved = plan.residencies[plan.transfers[transfer].source]
-                    yield f"    /* transfer {transfer}: {comment(self._subject.name(moved))} */"
-                    for copy in self._copies[transfer]:
-                        yield f"    spmilp_dma_start({number}U, {self._copy(copy, 0)});"
-                    is_moving = True
+                case Run() | Move():
+                    yield self._title(command)
+                    yield from self._work(command, number)[0]
+                    is_moving = isinstance(command, Move)
         if is_moving:
             yield f"    SPMILP_DMA_WAIT({number}U);"
+        if loop is not None:
+            yield from self._turns(loop, place, number)
         yield from ("    SPMILP_END", "}")
+
+    def _turns(self, loop: StreamCommands, place: int, number: int) -> Iterator[str]:
+        """Yield the loop of a list, at its place among all."""
+        first, per_turn = before_loop(loop)[1], loop.signals_of_a_turn()
+        inferences, tasks = f"{self._name}_inferences", len(self._subject.problem.tasks)
+        yield f"    for (*turn = 0U; *turn < {inferences} + {loop.last_stage}U; ++*turn) {{"
+        is_moving = False
+        for command in loop.body[place]:
+            if isinstance(command, LoopWait):
+                event, count, back = command.event, command.count, command.back
+                since = f"(*turn - {back}U)" if back else "*turn"
+                # Before turn `back` that is less than nothing, which events have reached.
+                reached = f"{count}U + {since} * {per_turn[event]}U"
+                yield f"    SPMILP_WAIT({first + event}U, {reached});"
+                continue
+            if isinstance(command, Signal):
+                if is_moving:
+                    yield f"    SPMILP_DMA_WAIT({number}U);"
+                is_moving = False
+                yield f"    spmilp_signal({first + command.event}U);"
+                continue
+            is_moving = isinstance(command, Move)
+            if isinstance(command, Run):
+                stage = loop.task_stages[command.task]
+            else:
+                stage = loop.transfer_stages[command.transfer]
+            inference = f"*turn - {stage}U" if stage else "*turn"
+            there = f"{inference} < {inferences}"
+            if isinstance(command, Run) and command.task >= tasks:
+                what = "spmilp_hand_in" if command.task == tasks else "spmilp_take"
+                yield f"    if ({there}) {{"
+                yield f"    SPMILP_UNLESS({what}({inference}));"
+                yield "    }"
+                continue
+            yield from (self._title(command), f"    if ({there}) {{")
+            ways = self._work(command, number)
+            turns = len(ways)
+            many = next(n for n in range(1, turns + 1) if ways == (ways[:n] * turns)[:turns])
+            if many == 1:
+                yield from ways[0]
+            else:
+                yield f"    switch (({inference}) % {many}U) {{"
+                for way, lines in enumerate(ways[:many]):
+                    yield from (f"    case {way}U:", *lines, "    break;")
+                yield "    default: break;"
+                yield "    }"
+            yield "    }"
+        if is_moving:
+            yield f"    SPMILP_DMA_WAIT({number}U);"
+        yield "    }"
+
+    def _title(self, command: Run | Move) -> str:
+        """Return a comment that says what a command runs."""
+        problem, plan = self._subject.problem, self._subject.plan
+        if isinstance(command, Run):
+            return f"    /* task {command.task}: {comment(problem.tasks[command.task].name)} */"
+        moved = plan.residencies[plan.transfers[command.transfer].source]
+        return f"    /* transfer {command.transfer}: {comment(self._subject.name(moved))} */"
+
+    def _work(self, command: Run | Move, number: int) -> list[list[str]]:
+        """Return the lines of a command, of each inference of a stream that has other addresses."""
+        if isinstance(command, Run):
+            return [
+                [line for call in calls for line in self._call(call, number)]
+                for calls in self._calls[command.task]
+            ]
+        return [
+            [f"    spmilp_dma_start({number}U, {self._copy(copy, 0)});" for copy in copies]
+            for copies in self._copies[command.transfer]
+        ]
 
     def _call(self, call: Call, workspace: int) -> Iterator[str]:
         """Yield a call, with copies before it of operands that do not lie packed, and after it."""

@@ -3,16 +3,16 @@
 The application fills the inputs of an inference and takes its outputs: two more cores run that.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import lcm
 
-from spmilp.plan.memory import home_of
+from spmilp.plan.memory import home_of, layout_in_memory
 from spmilp.plan.plan import Placement, Plan, Residency, Stream
 from spmilp.plan.unrolled import Unrolling
 from spmilp.problem.problem import Problem, Task
 from spmilp.problem.strides import layout_at_place
-from spmilp.units import Cycles, ResidencyIdx, SliceIdx, TaskIdx, TransferIdx
+from spmilp.units import Bytes, Cycles, ResidencyIdx, SliceIdx, TaskIdx, TransferIdx
 
 
 def inferences_at_once(plan: Plan, stream: Stream) -> int:
@@ -24,6 +24,25 @@ def rounds_of(plan: Plan, stream: Stream) -> int:
     """Return after how many inferences all residencies and tensors have the same addresses."""
     more = (*(each.instances for each in plan.residencies), *stream.instances)
     return lcm(*(1 + len(each) for each in more))
+
+
+def in_round(problem: Problem, plan: Plan, stream: Stream, inference: int) -> Plan:
+    """Return a stream's plan with the addresses that an inference uses, and no others."""
+
+    def of(first: Bytes, more: Sequence[Bytes]) -> Bytes:
+        return (first, *more)[inference % (1 + len(more))]
+
+    none: tuple[Sequence[Bytes], ...] = ((),) * len(plan.tensors)
+    tensors = tuple(map(of, plan.tensors, stream.instances or none))
+    found = replace(plan, tensors=tensors)
+
+    def stay(each: Residency) -> Residency:
+        offset = of(each.offset, each.instances)
+        if each.slice is not None and home_of(problem, each) is not None:
+            offset = layout_in_memory(problem, found, each.slice, each.index).offset
+        return replace(each, offset=offset, instances=())
+
+    return replace(found, residencies=tuple(map(stay, plan.residencies)))
 
 
 def enough_to_replay(plan: Plan, stream: Stream) -> int:
