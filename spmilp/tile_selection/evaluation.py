@@ -9,6 +9,7 @@ from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import ROWS_OF_A_READ, Clock, Step
 from spmilp.solvers.common.context import reads_of
+from spmilp.solvers.justify.repacking import AT_ONCE, Effort
 from spmilp.solvers.schedule.kernels.extract import can_be_open
 from spmilp.solvers.schedule.kernels.records import NEVER
 from spmilp.solvers.schedule.orders import operators_of
@@ -33,7 +34,8 @@ class Findings:
     ``best`` is the worth of the shortest plan, or of a schedule while there is no plan; ``seconds``
     what its schedule took to make. ``promising`` is the worth of the tilings that are worth most,
     with their tasks, rows of a plan, and cycles of the schedule as it was made. ``least`` has the
-    cycles of the shortest schedule by each rule.
+    cycles of the shortest schedule by each rule. ``effort`` says how full schedules make memories:
+    less full once memories filled whole had no addresses, and those with more room had some.
     """
 
     best: Worth | None = None
@@ -43,6 +45,7 @@ class Findings:
     tasks: int = 0
     rows: int = 0
     scheduled: Cycles = NEVER
+    effort: Effort = AT_ONCE
     least: Mapping[Rule, int] = field(default_factory=dict)
 
 
@@ -196,10 +199,10 @@ class Evaluation:
         is_known = self.findings.seconds > 0.0
         if is_known and clock.is_limited and not clock.pace.counts_work:
             seconds = max(SEARCH.least_seconds, SEARCH.times_as_long * self.findings.seconds)
-        share = self._share_at_most if least else SEARCH.share_of_first
+        fill = self.findings.effort.share
         rules = self._rules_worth_asking()
         began = clock.now()
-        for found in promising_schedules(problem, rules, latest, seconds, clock.pace):
+        for found in promising_schedules(problem, rules, latest, seconds, clock.pace, fill):
             self._left -= len(problem.tasks)
             rule = found.trial.rule
             if found.score[0] < least.get(rule, NEVER):
@@ -209,7 +212,8 @@ class Evaluation:
             clock.pace.note(Step.SCHEDULE, reads, self._seconds_of_last)
             yield found
             # Where one schedule takes seconds, justifying the best one gains more than another.
-            if not clock.has_seconds(self._seconds_of_last, share):
+            needed = SEARCH.schedules_left * self._seconds_of_last
+            if not clock.has_seconds(needed, self._share_at_most):
                 return
             began = clock.now()
 
@@ -254,19 +258,31 @@ class Evaluation:
     def _once_opened(self, tiled: TiledProblem, clock: Clock) -> TiledProblem:
         """Return it with its schedule at justified times, by which tilings are compared."""
         with self.clock.pace.measured(Step.OPEN, _rows_of_a_plan(tiled.problem)):
-            return tiled.once_opened(clock)
+            return tiled.once_opened(clock, self.findings.effort)
 
     def _with_plan(self, opened: TiledProblem, clock: Clock) -> TiledProblem:
         """Return it with the plan of its schedule, or of another by the same rule.
 
         Nearly always addresses are found for all of memory, and it takes no longer than before.
+        Where they are not, the same rule fills less of each memory, or gives addresses at once.
         """
         planned = opened.once_packed(clock)
         if planned.has_plan:
             return planned
-        with_addresses = replace(opened, opened=None).with_addresses()
-        is_late = opened.is_open and clock.is_over()
-        return with_addresses if is_late else with_addresses.once_justified()
+        addressed = replace(opened, opened=None).with_addresses()
+        if not clock.is_over():
+            addressed = addressed.once_justified()
+        elif opened.is_open:
+            # A schedule with more room is worth more than what the search behind this one gains.
+            clock = Clock(self.clock.seconds_left(SEARCH.share_for_room), self.clock.pace)
+        roomier = self.findings.effort.roomier()
+        if roomier is None or not opened.is_open or clock.is_over():
+            return addressed
+        roomy = opened.with_room(clock, roomier)
+        if not roomy.has_plan or not _is_less(roomy.worth, addressed.worth):
+            return addressed
+        self.findings = replace(self.findings, effort=roomier)
+        return roomy
 
     def _opens_soon(self, rows: int) -> bool:
         """Return whether a schedule is soon justified, as far as there is a limit of time."""

@@ -36,8 +36,11 @@ class SearchSettings:
         Of the time limit, for the search that goes before the solver.
     share_at_most
         Of the time limit, by which tile sizes are chosen, however long all before has taken.
-    share_of_first
-        Of the time limit, after which no further rule is asked about the first tilings.
+    schedules_left
+        For so many more, of those that take as long as the last one, there is to be time where
+        another rule is asked about the same tilings: plans are yet to be made of the best one.
+    share_for_room
+        Of the time limit, by which schedules that leave memories more room are made.
     large, longer
         Tasks from which on, where schedules with open addresses are soon justified, steps of
         large-neighbourhood search gain little, and how many times as long the search takes then.
@@ -64,7 +67,8 @@ class SearchSettings:
     soon_compared: int = 30
     share: float = 0.4
     share_at_most: float = 0.55
-    share_of_first: float = 0.25
+    share_for_room: float = 0.8
+    schedules_left: float = 4.0
     large: int = 1_000
     longer: float = 1.4
     rules: int = 2

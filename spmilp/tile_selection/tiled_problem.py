@@ -11,6 +11,7 @@ from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolverResult, SolveStatus
 from spmilp.solvers.common.clock import Clock
+from spmilp.solvers.justify.repacking import AT_ONCE, Effort
 from spmilp.solvers.justify.shortening import JustifiedPlan, OpenSchedule
 from spmilp.solvers.schedule.kernels.extract import can_be_open
 from spmilp.solvers.schedule.kernels.plan_columns import PlanColumns
@@ -111,18 +112,28 @@ class TiledProblem:
         return None if origin is None else self.justified.plan(origin)
 
     @collector_paused()
-    def once_opened(self, clock: Clock) -> "TiledProblem":
+    def once_opened(self, clock: Clock, effort: Effort = AT_ONCE) -> "TiledProblem":
         """Return it with the schedule at justified times, for which there may be no addresses."""
         decisions = self._decisions()
         if self.schedule is None or self.opened is not None or decisions is None:
             return self
-        return replace(self, opened=OpenSchedule(self.problem, decisions, clock))
+        return replace(self, opened=OpenSchedule(self.problem, decisions, clock, effort))
 
     @collector_paused()
     def once_packed(self, clock: Clock) -> "TiledProblem":
         """Return it with addresses for its schedule at justified times, if some are found."""
         found = None if self.opened is None else self.opened.packed(clock)
         return self if found is None else replace(self, justified=found)
+
+    @collector_paused()
+    def with_room(self, clock: Clock, effort: Effort) -> "TiledProblem":
+        """Return it with its open schedule made anew in the share of memories that an effort fills.
+
+        Without a plan where tasks do not fit into that, or no addresses are found either.
+        """
+        found = None if self.schedule is None else self.schedule.within(effort.share)
+        anew = TiledProblem(problem=self.problem, schedule=found)
+        return anew.once_opened(clock, effort).once_packed(clock)
 
     @collector_paused()
     def with_addresses(self) -> "TiledProblem":

@@ -77,11 +77,16 @@ class Effort:
     few: float = 0.25
     times_as_many: int = 5
 
+    def roomier(self) -> "Effort | None":
+        """Return the same with a tenth less in each memory; ``None`` below its ``room``."""
+        share = round(self.share - 0.1, 1)
+        return None if share < self.room else replace(self, share=share)
+
 
 SEARCHED = Effort()
 """For the search for the best plan."""
 
-AT_ONCE = Effort(share=1.0, room=0.9, rounds=2, tries=1)
+AT_ONCE = Effort(share=1.0, room=0.8, rounds=2, tries=1)
 """For evaluating one plan of many: addresses are nearly always found in memories filled whole."""
 
 
@@ -236,7 +241,7 @@ def pack_all(
     """Return an offset for each residency, and the memories for which none were found.
 
     If only few memories have no offsets, and for each of them the search has proven nothing, these
-    are searched for longer.
+    are searched for longer. If it is the only try, it ends once they are not few.
     """
     offset, lifetimes = before.schedule.offset.copy(), before.lifetimes()
     machine, packed = context.problem.machine, tuple(np.flatnonzero(~context.is_dram).tolist())
@@ -263,6 +268,8 @@ def pack_all(
                 offset[residencies] = found.offsets
                 continue
             without.append(index)
+            if effort.tries == 1 and len(without) > effort.few * len(packed):
+                break
             is_open = is_open and found.status is PackingStatus.UNKNOWN
         return tuple(without), is_open
 

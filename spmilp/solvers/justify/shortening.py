@@ -18,7 +18,7 @@ from spmilp.solvers.common.clock import Clock, Step
 from spmilp.solvers.common.context import SearchContext, rows_of
 from spmilp.solvers.justify.context import ScheduleContext, columns_at, context_of, plan_of
 from spmilp.solvers.justify.passes import backward_pass
-from spmilp.solvers.justify.repacking import AT_ONCE, Repacking, justified, problem_of
+from spmilp.solvers.justify.repacking import AT_ONCE, Effort, Repacking, justified, problem_of
 from spmilp.solvers.justify.schedule import TimedSchedule
 from spmilp.solvers.schedule.kernels.plan_columns import PlanColumns
 from spmilp.units import Cycles
@@ -139,21 +139,27 @@ class OpenSchedule:
     The ``decisions`` are a plan, or its columns where no DRAM has a limit. Offsets mean nothing,
     but for what overwrites an operand in place. When the ``clock`` is over, what was found by then
     is the answer. The ``makespan`` is at most that of the decisions; what the plan takes is seldom
-    more by a percent.
+    more by a percent. The ``effort`` says how much of memories it fills.
     """
 
-    def __init__(self, problem: Problem, decisions: Plan | PlanColumns, clock: Clock) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        decisions: Plan | PlanColumns,
+        clock: Clock,
+        effort: Effort = AT_ONCE,
+    ) -> None:
         self._context, self._first = context_of(problem, decisions, changes_cores=False)
-        self._opened = Repacking(self._context, clock, AT_ONCE).opened(self._first)
+        self._effort = effort
+        self._opened = Repacking(self._context, clock, effort).opened(self._first)
         self.makespan: Cycles = self._opened.makespan
 
     def packed(self, clock: Clock) -> JustifiedPlan | None:
-        """Find addresses, for memories that are filled less where need be; ``None`` without any.
+        """Find addresses; ``None`` without any.
 
         When the ``clock`` is over, memories are left without.
         """
-        work = Repacking(self._context, clock, AT_ONCE)
-        found = work.first_packed(self._first, self._opened)
+        found = Repacking(self._context, clock, self._effort).packed(self._opened)
         return None if found is None else JustifiedPlan(self._context, found)
 
 

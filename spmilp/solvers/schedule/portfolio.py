@@ -172,6 +172,26 @@ class Found:
         score = Scorer(runner.problem)(columns, has_addresses=True)
         return replace(self, columns=columns, score=score, has_addresses=True)
 
+    def within(self, share: float) -> "Found | None":
+        """Return the open schedule of the same trial that fills a share of each scratchpad at most.
+
+        ``None`` where some task finds no room.
+        """
+        runner, trial = self.runner, self.trial
+        stop, state = runner.run(
+            self.order,
+            self.columns.core,
+            trial.weights,
+            multicasts=trial.multicasts,
+            is_open=True,
+            share=share,
+        )
+        if stop is not Stop.DONE:
+            return None
+        columns = columns_of(runner.problem, state)
+        score = Scorer(runner.problem)(columns, has_addresses=False)
+        return replace(self, columns=columns, score=score)
+
 
 class Schedules:
     """What the rules of the portfolio find for a problem, one after another.
@@ -194,6 +214,8 @@ class Schedules:
         Whether a transfer may fill several memories, where engines can.
     pace
         Counts the trials that are run.
+    share
+        Of each scratchpad, as far as addresses are open, that schedules fill at most.
 
     Attributes
     ----------
@@ -216,8 +238,9 @@ class Schedules:
         *,
         multicasts: bool = True,
         pace: Pace | None = None,
+        share: float = 1.0,
     ) -> None:
-        self._problem = problem
+        self._problem, self._share = problem, share
         self._pace = pace or Pace()
         self.runner = Runner(problem, multicasts=multicasts)
         self._only, self._latest, self._seconds = only, latest, seconds
@@ -317,6 +340,7 @@ class Schedules:
             multicasts=trial.multicasts,
             seconds=self._seconds,
             is_open=self._is_open,
+            share=self._share,
         )
         self._pace.count(Step.SCHEDULE, reads_of(self._problem))
         self.was_late = stop is Stop.TOO_LATE
@@ -418,13 +442,15 @@ def schedules_by(
     latest: Cycles = NEVER,
     seconds: float | None = None,
     pace: Pace | None = None,
+    share: float = 1.0,
 ) -> Iterator[Found]:
     """Yield what some of the rules find, one after another.
 
     A schedule that is sure to take more cycles than ``latest``, or longer to make than so many
-    ``seconds``, is given up, and no other is made. ``pace`` counts the trials that are run.
+    ``seconds``, is given up, and no other is made. ``pace`` counts the trials that are run. Open
+    addresses fill a ``share`` of each scratchpad at most.
     """
-    schedules = Schedules(problem, rules, latest, seconds, pace=pace)
+    schedules = Schedules(problem, rules, latest, seconds, pace=pace, share=share)
     for found in schedules:
         if found is not None:
             yield found
@@ -438,6 +464,7 @@ def promising_schedules(
     latest: Cycles,
     seconds: float | None = None,
     pace: Pace | None = None,
+    share: float = 1.0,
 ) -> Iterator[Found]:
     """Yield what :func:`schedules_by` does; where results do not fit, by fused bands first.
 
@@ -445,6 +472,6 @@ def promising_schedules(
     asked though the schedules of the others are given up.
     """
     if tight_operators(problem).any():
-        yield from schedules_by(problem, BANDS_RULES, latest, seconds, pace)
+        yield from schedules_by(problem, BANDS_RULES, latest, seconds, pace, share)
         rules = [rule for rule in rules if rule not in BANDS_RULES]
-    yield from schedules_by(problem, rules, latest, seconds, pace)
+    yield from schedules_by(problem, rules, latest, seconds, pace, share)

@@ -37,12 +37,14 @@ else:
         return space.blocks[memory * space.most : (memory + 1) * space.most]
 
 
-def new_address_space(machine: Machine, blocks: int, *, is_open: bool) -> AddressSpace:
+def new_address_space(
+    machine: Machine, blocks: int, *, is_open: bool, share: float = 1.0
+) -> AddressSpace:
     """Return empty memories, each with space for so many blocks.
 
     A memory without limit has none: its addresses are given out in the end. If it ``is_open``,
-    usable bytes are one block, whatever is reserved between. It ends with a whole unit of
-    alignment: what lies last needs no bytes behind it.
+    a ``share`` of the usable bytes is one block, whatever is reserved between. It ends with a whole
+    unit of alignment: what lies last needs no bytes behind it.
     """
     space = AddressSpace(
         blocks=table(len(machine.memories) * blocks, "start", "holder", "free_from"),
@@ -56,7 +58,8 @@ def new_address_space(machine: Machine, blocks: int, *, is_open: bool) -> Addres
         row = rows[memory.index]
         if is_open:
             row[0] = (0, FREE, 0)
-            row[1] = (align_up(memory.usable, alignment_of(machine, memory.index)), RESERVED, 0)
+            end = align_up(int(share * memory.usable), alignment_of(machine, memory.index))
+            row[1] = (end, RESERVED, 0)
             space.length[memory.index] = 1
         else:
             space.length[memory.index] = _fill_row(row, memory, memory.size)

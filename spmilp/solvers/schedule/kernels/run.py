@@ -125,6 +125,7 @@ class Runner:
         multicasts: bool = True,
         seconds: float | None = None,
         is_open: bool = False,
+        share: float = 1.0,
     ) -> tuple[Stop, ScheduleState]:
         """Schedule the tasks; return why the scheduler stopped, and its tables.
 
@@ -132,13 +133,20 @@ class Runner:
         task, or -1 to let the scheduler choose. It stops with ``TOO_LATE`` when the makespan is
         sure to exceed ``latest``, or after so many ``seconds``; ``None`` for no limit. With
         ``multicasts`` transfers may fill several memories, where ``can_multicast``. If it
-        ``is_open``, addresses stay open: all bytes fit at all times then, and offsets are yet to be
-        found. Only where they :func:`can_be_open`.
+        ``is_open``, addresses stay open: all bytes fit at all times then, into a ``share`` of each
+        scratchpad, and offsets are yet to be found. Only where they :func:`can_be_open`.
         """
         room, beside_tensors = machines_for_spills(self.problem)
         while True:
             state = self._new_state(
-                order, cores, weights, latest, room, multicasts=multicasts, is_open=is_open
+                order,
+                cores,
+                weights,
+                latest,
+                room,
+                multicasts=multicasts,
+                is_open=is_open,
+                share=share,
             )
             with _given_up_after(seconds, state):
                 if len(self.problem.tasks) < MANY_TASKS:
@@ -184,6 +192,7 @@ class Runner:
         *,
         multicasts: bool,
         is_open: bool,
+        share: float,
     ) -> ScheduleState:
         machine = self._machine_for(cores)
         given, resources = self._tables, machine.resources.size
@@ -216,7 +225,7 @@ class Runner:
             transfers=table(rows, *TRANSFER),
             prices=np.zeros(blocks, PRICE).view(np.recarray),
             counts=np.array([0, 0, NONE, NONE, NONE, latest], np.int64),
-            space=new_address_space(room, blocks, is_open=is_open),
+            space=new_address_space(room, blocks, is_open=is_open, share=share),
             timeline=new_timeline(resources, int(1024 * resources * self.growth) + 16 * rows),
             scale=machine.scale,
             reach=TASKS_AHEAD * len(machine.cores) if multicasts and self.can_multicast else 0,
