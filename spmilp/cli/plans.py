@@ -99,20 +99,20 @@ def _proven(problem: "Problem", plan: "Plan") -> tuple[dict[str, Any], tuple["Vi
     kinds: Counter[str] = Counter()
     if plan.stream is None:
         lists, inferences = build_commands(problem, plan), 1
-        events, own = lists.events, lists
+        own = lists
         violations = check_commands(problem, plan, lists)
     else:
         made, inferences = build_stream_commands(problem, plan), enough_to_prove(plan, plan.stream)
         runs = running(problem, plan, inferences)
         lists = in_turns(made, runs, inferences)
-        events, own = made.events, made.prologue
+        own = made.prologue
         kinds.update(type(each).__name__ for one in made.body for each in one)
         violations = check_commands(runs.problem, runs.plan, lists)
     kinds.update(type(each).__name__ for one in own.lists for each in one.commands)
     found = {
         "waits": kinds["Wait"] + kinds["LoopWait"],
         "signals": kinds["Signal"],
-        "events": events,
+        "events": own.events,
         "scheme": str(lists.scheme),
         "inferences": inferences,
     }

@@ -120,19 +120,18 @@ class CommandLists:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamCommands:
-    """A stream without times: a prologue, and a loop that begins when all of that has ended.
+    """A stream without times: a prologue, at whose end all wait for all of it, and then a loop.
 
     ``body`` has the lists of the cores, two of the application, and those of the channels; so has
     the prologue, where those of tasks are empty. Tasks and transfers have their numbers in the
     plan; the two tasks behind these fill the inputs of an inference, and take its outputs. In turn
     ``j`` of the loop what has stage ``s`` works for inference ``j - s``, at the addresses of that;
-    its work, but not its waits and signals, is left out while there is no such inference. All
-    ``events`` are 0 when the loop begins.
+    its work, but not its waits and signals, is left out while there is no such inference. The
+    loop has events of its own, which are counted with those of the prologue.
     """
 
     prologue: CommandLists
     body: tuple[tuple[LoopCommand, ...], ...]
-    events: int
     task_stages: tuple[int, ...]
     transfer_stages: tuple[int, ...]
 
@@ -143,7 +142,7 @@ class StreamCommands:
 
     def signals_of_a_turn(self) -> tuple[int, ...]:
         """Return how far each event counts in a turn of the loop."""
-        found = [0] * self.events
+        found = [0] * self.prologue.events
         for command in chain.from_iterable(self.body):
             if isinstance(command, Signal):
                 found[command.event] += 1

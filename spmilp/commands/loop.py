@@ -54,11 +54,11 @@ def build_stream_commands(problem: Problem, plan: Plan) -> StreamCommands:
             "the machine's event_maximum"
         )
     made = _Loop(problem, plan, plan.stream).commands()
-    events = max(made.prologue.events, made.events)
+    events = made.prologue.events
     if events > (machine.events or inf):
         raise TooManyEventsError(
-            f"the stream needs {events} events, one for each list that others wait for; "
-            f"{machine.name} has {machine.events}: use fewer cores"
+            f"the stream needs {events} events, one for each list that others wait for in its "
+            f"prologue and one in its loop; {machine.name} has {machine.events}: use fewer cores"
         )
     return made
 
@@ -71,23 +71,6 @@ def enough_to_prove(plan: Plan, stream: Stream) -> int:
 def _until_all_met(plan: Plan, stream: Stream) -> int:
     # The application is a period ahead, and one behind.
     return rounds_of(plan, stream) + inferences_at_once(plan, stream) + 2
-
-
-def before_loop(commands: StreamCommands) -> tuple[CommandLists, int]:
-    """Return what lists do before the loop, and the number of the loop's first event.
-
-    That is the prologue, and waits of all who take part in the loop until it has ended.
-    """
-    prologue = commands.prologue
-    ended = [number for number, one in enumerate(prologue.lists) if one.commands]
-    barrier = {number: prologue.events + place for place, number in enumerate(ended)}
-    first = prologue.events + len(ended)
-    lists = []
-    for number, (one, body) in enumerate(zip(prologue.lists, commands.body, strict=True)):
-        signals = [Signal(barrier[number])] if number in barrier else []
-        waits = [Wait(event, 1) for event in barrier.values()] if body else []
-        lists.append([*one.commands, *signals, *waits])
-    return _with(prologue, lists, first + commands.events), first
 
 
 def _with(lists: CommandLists, commands: Sequence[Sequence[Command]], events: int) -> CommandLists:
@@ -110,15 +93,13 @@ def _with(lists: CommandLists, commands: Sequence[Sequence[Command]], events: in
 def in_turns(commands: StreamCommands, runs: Running, inferences: int) -> CommandLists:
     """Return the lists that so many inferences take, for ``runs``, which has these.
 
-    Nothing of the loop starts before the prologue has ended. What a turn does for an inference that
-    there is not is left out, but for its waits and signals.
+    What a turn does for an inference that there is not is left out, but for its waits and signals.
     """
-    before, first = before_loop(commands)
     tasks = {row: number for number, row in enumerate(runs.tasks)}
     moves = {row: number for number, row in enumerate(runs.transfers)}
     per_turn = commands.signals_of_a_turn()
     lists: list[list[Command]] = []
-    for once, one in zip(before.lists, commands.body, strict=True):
+    for once, one in zip(commands.prologue.lists, commands.body, strict=True):
         mine = list(once.commands)
         for turn in range(inferences + commands.last_stage):
             for command in one:
@@ -126,9 +107,9 @@ def in_turns(commands: StreamCommands, runs: Running, inferences: int) -> Comman
                     case LoopWait(event, count, back):
                         if turn >= back:
                             reached = count + (turn - back) * per_turn[event]
-                            mine.append(Wait(first + event, reached))
+                            mine.append(Wait(event, reached))
                     case Signal(event):
-                        mine.append(Signal(first + event))
+                        mine.append(Signal(event))
                     case Run(task):
                         at = turn - commands.task_stages[task], task
                         mine += [Run(tasks[at])] if at in tasks else []
@@ -136,7 +117,7 @@ def in_turns(commands: StreamCommands, runs: Running, inferences: int) -> Comman
                         at = turn - commands.transfer_stages[transfer], transfer
                         mine += [Move(moves[at])] if at in moves else []
         lists.append(mine)
-    return _with(before, lists, before.events)
+    return _with(commands.prologue, lists, commands.prologue.events)
 
 
 class _Each(NamedTuple):
@@ -165,13 +146,20 @@ class _Loop:
         self._place = {(one.is_move, one.row): n for n, one in enumerate(self._in_turn)}
 
     def commands(self) -> StreamCommands:
-        """Return prologue and loop."""
+        """Return prologue and loop; all who take part in that wait for the end of the prologue."""
         stages = {(one.is_move, one.row): one.stage for one in self._in_turn}
-        body, events = self._body()
+        once = self._prologue()
+        ended = [number for number, one in enumerate(once.lists) if one.commands]
+        barrier = {number: once.events + place for place, number in enumerate(ended)}
+        body, events = self._body(once.events + len(ended))
+        lists = []
+        for number, (one, loop) in enumerate(zip(once.lists, body, strict=True)):
+            signals = [Signal(barrier[number])] if number in barrier else []
+            waits = [Wait(event, 1) for event in barrier.values()] if loop else []
+            lists.append([*one.commands, *signals, *waits])
         return StreamCommands(
-            prologue=self._prologue(),
+            prologue=_with(once, lists, events),
             body=body,
-            events=events,
             task_stages=tuple(stages[False, task] for task in range(self._runs.take + 1)),
             transfer_stages=tuple(stages.get((True, move), 0) for move in range(self._transfers)),
         )
@@ -214,8 +202,8 @@ class _Loop:
         move = activity - self._written.tasks
         return move >= 0 and self._runs.plan.transfers[move].start < self._stream.begins
 
-    def _body(self) -> tuple[tuple[tuple[LoopCommand, ...], ...], int]:
-        """Return the lists of the loop and their events.
+    def _body(self, events: int) -> tuple[tuple[tuple[LoopCommand, ...], ...], int]:
+        """Return the lists of the loop, and how many ``events`` there are with theirs.
 
         It is the last of so many turns that they show which wait implies which.
         """
@@ -231,7 +219,7 @@ class _Loop:
         least = transitive_reduction(activities, before)[-many:]
         lists = self._numbered([one.list for one in each])
         awaited = {earlier % many for waits in least for earlier in waits}
-        reached, events = dict[Activity, tuple[int, int]](), 0
+        reached: dict[Activity, tuple[int, int]] = {}
         for mine in lists.lists:
             signalled = [one for one in mine if one in awaited]
             reached |= {one: (events, 1 + number) for number, one in enumerate(signalled)}

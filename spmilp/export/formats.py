@@ -130,7 +130,9 @@ def export(
             continue
         try:
             if subject.plan.stream is not None and name != "c-code":
-                raise ExportError(f"{name} says one inference, and the plan is a stream: c-code")
+                raise ExportError(
+                    f"{name} says one inference, and the plan is a stream; c-code says all"
+                )
             made = make(subject)
         except SpmilpError as error:
             (failed if name in needed else left_out).append((name, str(error)))

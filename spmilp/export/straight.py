@@ -8,7 +8,9 @@ from importlib.resources import files
 
 from spmilp.commands.commands import (
     ChannelCommands,
+    Command,
     CoreCommands,
+    LoopCommand,
     LoopWait,
     Move,
     Run,
@@ -16,7 +18,6 @@ from spmilp.commands.commands import (
     StreamCommands,
     Wait,
 )
-from spmilp.commands.loop import before_loop
 from spmilp.export.actions import Actions, Call, Copy, Described, Operand, OperatorCode, Pool, Scale
 from spmilp.export.codes import ATTRIBUTES, OPERATORS, RANK, AttributeType, Elements, Part
 from spmilp.export.names import comment
@@ -342,94 +343,88 @@ class _StraightCode:
         if loop is not None:
             yield f"    uint32_t *const turn = &{self._name}_turns[{place}];"
         yield "    SPMILP_BEGIN"
-        is_moving = False
-        for command in one.commands:
+        yield from self._lines(one.commands, number, None)
+        if loop is not None:
+            last = f"{self._name}_inferences + {loop.last_stage}U"
+            yield f"    for (*turn = 0U; *turn < {last}; ++*turn) {{"
+            yield from self._lines(loop.body[place], number, loop)
+            yield "    }"
+        yield from ("    SPMILP_END", "}")
+
+    def _lines(
+        self, commands: Iterable[Command | LoopCommand], number: int, turns: StreamCommands | None
+    ) -> Iterator[str]:
+        """Yield what some commands do, in a turn of a loop or once."""
+        is_moving, per_turn = False, turns.signals_of_a_turn() if turns else ()
+        for command in commands:
             match command:
                 case Wait(event, count):
                     yield f"    SPMILP_WAIT({event}U, {count}U);"
+                case LoopWait(event, count, back):
+                    since = f"(*turn - {back}U)" if back else "*turn"
+                    # Before turn `back` that is less than nothing, which events have reached.
+                    reached = f"{count}U + {since} * {per_turn[event]}U"
+                    yield f"    SPMILP_WAIT({event}U, {reached});"
                 case Signal(event):
                     if is_moving:
                         yield f"    SPMILP_DMA_WAIT({number}U);"
                     is_moving = False
                     yield f"    spmilp_signal({event}U);"
-                case Run() | Move():
-                    yield self._title(command)
-                    yield from self._work(command, number)[0]
+                case _:
+                    yield from self._work(command, number, turns)
                     is_moving = isinstance(command, Move)
         if is_moving:
             yield f"    SPMILP_DMA_WAIT({number}U);"
-        if loop is not None:
-            yield from self._turns(loop, place, number)
-        yield from ("    SPMILP_END", "}")
 
-    def _turns(self, loop: StreamCommands, place: int, number: int) -> Iterator[str]:
-        """Yield the loop of a list, at its place among all."""
-        first, per_turn = before_loop(loop)[1], loop.signals_of_a_turn()
-        inferences, tasks = f"{self._name}_inferences", len(self._subject.problem.tasks)
-        yield f"    for (*turn = 0U; *turn < {inferences} + {loop.last_stage}U; ++*turn) {{"
-        is_moving = False
-        for command in loop.body[place]:
-            if isinstance(command, LoopWait):
-                event, count, back = command.event, command.count, command.back
-                since = f"(*turn - {back}U)" if back else "*turn"
-                # Before turn `back` that is less than nothing, which events have reached.
-                reached = f"{count}U + {since} * {per_turn[event]}U"
-                yield f"    SPMILP_WAIT({first + event}U, {reached});"
-                continue
-            if isinstance(command, Signal):
-                if is_moving:
-                    yield f"    SPMILP_DMA_WAIT({number}U);"
-                is_moving = False
-                yield f"    spmilp_signal({first + command.event}U);"
-                continue
-            is_moving = isinstance(command, Move)
-            if isinstance(command, Run):
-                stage = loop.task_stages[command.task]
-            else:
-                stage = loop.transfer_stages[command.transfer]
-            inference = f"*turn - {stage}U" if stage else "*turn"
-            there = f"{inference} < {inferences}"
-            if isinstance(command, Run) and command.task >= tasks:
-                what = "spmilp_hand_in" if command.task == tasks else "spmilp_take"
-                yield f"    if ({there}) {{"
-                yield f"    SPMILP_UNLESS({what}({inference}));"
-                yield "    }"
-                continue
-            yield from (self._title(command), f"    if ({there}) {{")
-            ways = self._work(command, number)
-            turns = len(ways)
-            many = next(n for n in range(1, turns + 1) if ways == (ways[:n] * turns)[:turns])
-            if many == 1:
-                yield from ways[0]
-            else:
-                yield f"    switch (({inference}) % {many}U) {{"
-                for way, lines in enumerate(ways[:many]):
-                    yield from (f"    case {way}U:", *lines, "    break;")
-                yield "    default: break;"
-                yield "    }"
-            yield "    }"
-        if is_moving:
-            yield f"    SPMILP_DMA_WAIT({number}U);"
+    def _work(
+        self, command: Run | Move, number: int, turns: StreamCommands | None
+    ) -> Iterator[str]:
+        """Yield a task or a transfer; in a turn if its inference is there, at that's addresses."""
+        ways, stage = self._ways(command, number), 0
+        if turns is None:
+            yield from ways[0]
+            return
+        if isinstance(command, Run):
+            stage = turns.task_stages[command.task]
+        else:
+            stage = turns.transfer_stages[command.transfer]
+        inference, many = f"*turn - {stage}U" if stage else "*turn", len(ways)
+        yield f"    if ({inference} < {self._name}_inferences) {{"
+        repeats = (n for n in range(1, many + 1) if ways == (ways[:n] * many)[:many])
+        rounds = next(repeats, 0)
+        if not rounds:
+            hands_in = command == Run(len(self._subject.problem.tasks))
+            what = "spmilp_hand_in" if hands_in else "spmilp_take"
+            yield f"    SPMILP_UNLESS({what}({inference}));"
+        elif rounds == 1:
+            yield from ways[0]
+        else:
+            yield f"    switch (({inference}) % {rounds}U) {{"
+            for way, lines in enumerate(ways[:rounds]):
+                yield from (f"    case {way}U:", *lines, "    break;")
+            yield from ("    default: break;", "    }")
         yield "    }"
 
-    def _title(self, command: Run | Move) -> str:
-        """Return a comment that says what a command runs."""
-        problem, plan = self._subject.problem, self._subject.plan
-        if isinstance(command, Run):
-            return f"    /* task {command.task}: {comment(problem.tasks[command.task].name)} */"
-        moved = plan.residencies[plan.transfers[command.transfer].source]
-        return f"    /* transfer {command.transfer}: {comment(self._subject.name(moved))} */"
+    def _ways(self, command: Run | Move, number: int) -> list[list[str]]:
+        """Return the lines of a task or transfer at the addresses of each round of a stream.
 
-    def _work(self, command: Run | Move, number: int) -> list[list[str]]:
-        """Return the lines of a command, of each inference of a stream that has other addresses."""
-        if isinstance(command, Run):
+        There are none of what the application does.
+        """
+        problem, plan = self._subject.problem, self._subject.plan
+        if isinstance(command, Move):
+            moved = plan.residencies[plan.transfers[command.transfer].source]
+            title = f"    /* transfer {command.transfer}: {comment(self._subject.name(moved))} */"
+            starts = f"    spmilp_dma_start({number}U, "
             return [
-                [line for call in calls for line in self._call(call, number)]
-                for calls in self._calls[command.task]
+                [title, *(f"{starts}{self._copy(copy, 0)});" for copy in copies)]
+                for copies in self._copies[command.transfer]
             ]
+        if command.task >= len(problem.tasks):
+            return []
+        title = f"    /* task {command.task}: {comment(problem.tasks[command.task].name)} */"
         return [
-            [f"    spmilp_dma_start({number}U, {self._copy(copy, 0)});" for copy in copies]
-            for copies in self._copies[command.transfer]
+            [title, *(line for call in calls for line in self._call(call, number))]
+            for calls in self._calls[command.task]
         ]
 
     def _call(self, call: Call, workspace: int) -> Iterator[str]:

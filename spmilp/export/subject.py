@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from spmilp.commands.build import build_commands
 from spmilp.commands.commands import CommandLists, StreamCommands
-from spmilp.commands.loop import before_loop, build_stream_commands
+from spmilp.commands.loop import build_stream_commands
 from spmilp.export.names import comment
 from spmilp.files import sha256_of
 from spmilp.frontend.graph import Network
@@ -51,7 +51,7 @@ class Subject:
         Of a stream these are the lists before its loop.
         """
         if self.loop is not None:
-            return before_loop(self.loop)[0]
+            return self.loop.prologue
         return build_commands(self.problem, self.plan)
 
     @cached_property
