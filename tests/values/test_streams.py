@@ -66,7 +66,7 @@ def test_overlapped_inferences_compute_what_the_model_does(long: Result) -> None
 def test_an_instance_too_few_is_caught(long: Result) -> None:
     problem, plan, network = parts(long)
     assert plan.stream is not None
-    for each in [one for one in plan.residencies if len(one.instances) == 3][::60]:
+    for each in [one for one in plan.residencies if len(one.instances) == 3][:1]:
         changed: list[Residency] = list(plan.residencies)
         changed[each.index] = replace(each, instances=(each.offset,) * 3)
         broken = replace(plan, residencies=tuple(changed))
