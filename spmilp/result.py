@@ -246,14 +246,13 @@ class Result:
 
     @cached_property
     def simulated(self) -> float | None:
-        """The makespan of :meth:`simulate`.
+        """The makespan of :meth:`simulate`; ``None`` for more than 20,000 tasks and transfers.
 
-        ``None`` for more than 20,000 tasks and transfers, and of a stream.
+        Of a stream there is none.
         """
-        plan = self.plan
-        if plan is None or len(self.problem.tasks) + len(plan.transfers) > MOST_SIMULATED:
+        if self.plan is None or self.plan.stream is not None:
             return None
-        if plan.stream is not None:
+        if len(self.problem.tasks) + len(self.plan.transfers) > MOST_SIMULATED:
             return None
         with suppress(SpmilpError):
             return self.simulate().exact.makespan
@@ -397,7 +396,8 @@ class Result:
         Returns
         -------
         DataFrame
-            A row per output: ``shape``, ``dtype``, the largest difference from the model's
+            A row per output, and ``inference`` of a stream: ``shape``, ``dtype``, the largest
+            difference from the model's
             (``absolute``, and ``relative`` to the largest magnitude), whether every
             operator before it is right (``within``), and else ``why`` not.
 
@@ -426,6 +426,7 @@ class Result:
             seed=seed,
         )
         columns = ["name", "shape", "dtype", "absolute", "relative", "within", "why"]
+        columns += ["inference"] * (plan.stream is not None)
         rows = [tuple(getattr(each, name) for name in columns) for each in differences]
         return pd.DataFrame(rows, columns=columns).set_index("name").rename_axis("output")
 
@@ -443,7 +444,8 @@ class Result:
         -------
         Simulations
             ``exact``, the run without jitter, with its ``makespan``; ``ratio``, that divided by the
-            plan's; ``makespans`` of the others; ``activities()``, a frame of all starts and ends.
+            plan's; ``makespans`` of the others (of a stream: periods; ``simulated`` is that without
+            jitter); ``activities()``, a frame of all starts and ends.
 
         Raises
         ------

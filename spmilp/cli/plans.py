@@ -20,6 +20,9 @@ from spmilp.errors import ExitCode
 from spmilp.quantities import count
 
 if TYPE_CHECKING:
+    from spmilp.checker.violation import Violation
+    from spmilp.plan.plan import Plan
+    from spmilp.problem.problem import Problem
     from spmilp.result import Result
 
 LOG = "log.jsonl"
@@ -57,18 +60,7 @@ def check(
         )
     violations, commands = violations_of(opened, answer), None
     if with_commands and not violations:
-        from spmilp.checker.races import check_commands
-        from spmilp.commands.build import build_commands
-
-        lists = build_commands(opened, answer)
-        violations = check_commands(opened, answer, lists)
-        kinds = Counter(type(each).__name__ for one in lists.lists for each in one.commands)
-        commands = {
-            "waits": kinds["Wait"],
-            "signals": kinds["Signal"],
-            "events": lists.events,
-            "scheme": str(lists.scheme),
-        }
+        commands, violations = _proven(opened, answer)
     tasks, transfers = len(answer.placements), len(answer.transfers)
     lines = [f"{found.rule}: {found.message}" for found in violations]
     size = f"{count(tasks, 'task')}, {count(transfers, 'transfer')}"
@@ -77,9 +69,11 @@ def check(
     said = count(len(violations), "violation") if violations else f"valid ({size})"
     lines.append(f"{plan}: {said}")
     if commands is not None and not violations:
+        of = "" if answer.stream is None else f" of {commands['inferences']} inferences in a loop"
         lines.append(
-            f"commands: {count(kinds['Wait'], 'wait')}, {count(kinds['Signal'], 'signal')}, "
-            f"{count(lists.events, 'event')} ({lists.scheme}); no race, no deadlock"
+            f"commands{of}: {count(commands['waits'], 'wait')}, "
+            f"{count(commands['signals'], 'signal')}, {count(commands['events'], 'event')} "
+            f"({commands['scheme']}); no race, no deadlock"
         )
     if answer.stream is not None and not violations:
         rows = stream_rows(opened, answer, answer.stream)
@@ -104,6 +98,36 @@ def check(
         raise typer.Exit(ExitCode.PLAN_INVALID)
 
 
+def _proven(problem: "Problem", plan: "Plan") -> tuple[dict[str, Any], tuple["Violation", ...]]:
+    """Return what there is in a plan's command lists, and what their proof finds wrong."""
+    from spmilp.checker.races import check_commands
+    from spmilp.commands.build import build_commands
+    from spmilp.commands.loop import build_stream_commands, enough_to_prove, in_turns
+    from spmilp.plan.running import running
+
+    kinds: Counter[str] = Counter()
+    if plan.stream is None:
+        lists, inferences = build_commands(problem, plan), 1
+        own = lists
+        violations = check_commands(problem, plan, lists)
+    else:
+        made, inferences = build_stream_commands(problem, plan), enough_to_prove(plan, plan.stream)
+        runs = running(problem, plan, inferences)
+        lists = in_turns(made, runs, inferences)
+        own = made.prologue
+        kinds.update(type(each).__name__ for one in made.body for each in one)
+        violations = check_commands(runs.problem, runs.plan, lists)
+    kinds.update(type(each).__name__ for one in own.lists for each in one.commands)
+    found = {
+        "waits": kinds["Wait"] + kinds["LoopWait"],
+        "signals": kinds["Signal"],
+        "events": own.events,
+        "scheme": str(lists.scheme),
+        "inferences": inferences,
+    }
+    return found, violations
+
+
 @verb(
     model=option(metavar="MODEL.onnx", show_default=False),
     values=option(name="--input", metavar="FILE.npz", show_default="random values"),
@@ -124,19 +148,20 @@ def replay(
 
     Each operator is compared on the plan's own operands, up to what rounding explains; the
     first that differs is named with its tile and address. Exit code 7 then, or when the plan
-    reads bytes that are not there.
+    reads bytes that are not there. Of a stream inferences overlap, each on other inputs.
 
     Parameters
     ----------
     model
         The model that it was made for.
     values
-        Values of the network's inputs, one array each, and perhaps of its outputs.
+        Values of the network's inputs, one array each, and perhaps of its outputs; of a stream
+        those of the first inference.
     seed
         Seed of the random values.
     write
         Write the inputs and the outputs of the plan for its C programs: input0.bin, expected0.bin
-        and so on.
+        and so on; of a stream with all inferences one behind the other.
     """
     from spmilp.checker.values.compare import replay_plan
     from spmilp.plan.file import open_pair
@@ -157,6 +182,8 @@ def replay(
         for each in found
     ]
     formats = {"name": "", "dtype": "", "absolute": ".3g", "relative": ".3g"}
+    if found[-1].inference:
+        formats = {"inference": ",d", **formats}
     rows = [{**row, "within": "yes" if row["within"] else "OUTSIDE"} for row in outputs]
     table = out.table_of(rows, {**formats, "within": ""})
     reasons = dict.fromkeys(f"{each.name}: {each.why}" for each in found if each.why)
@@ -183,7 +210,8 @@ def simulate(
 
     Nothing starts at a planned cycle: each core and each channel takes its list in order, waits
     for its events, and starts when it may; transfers on the same link share its bytes per cycle
-    fairly. Exit code 7 when the plan is invalid.
+    fairly. Of a stream that is its period, when inferences follow each other as they may. Exit
+    code 7 when the plan is invalid.
 
     Parameters
     ----------
@@ -213,8 +241,8 @@ def simulate(
         lines.append(out.table_of(delays, formats))
     data = {
         "plan": str(plan),
-        "planned": found.plan.claim.makespan,
-        "simulated": found.exact.makespan,
+        "planned": found.planned,
+        "simulated": found.simulated,
         "ratio": found.ratio,
         "chain": found.exact.cycles(),
         "jitter": jitter,

@@ -99,7 +99,11 @@ def with_semaphores(
 
 
 def with_counters(
-    machine: Machine, activities: Activities, before: Sequence[Sequence[Activity]], most: int | None
+    machine: Machine,
+    activities: Activities,
+    before: Sequence[Sequence[Activity]],
+    most: int | None,
+    work: Sequence[Run | Move] | None = None,
 ) -> CommandLists:
     """Return lists in which each list counts, in events of its own, what others wait for.
 
@@ -120,7 +124,8 @@ def with_counters(
         [Signal(reached[activity].event)] if activity in reached else []
         for activity in range(len(before))
     ]
-    return command_lists(machine, activities, waits, signals, events, EventScheme.COUNTERS)
+    scheme = EventScheme.COUNTERS
+    return command_lists(machine, activities, waits, signals, events, scheme, work)
 
 
 def command_lists(
@@ -130,17 +135,22 @@ def command_lists(
     signals: Sequence[Sequence[Signal]],
     events: int,
     scheme: EventScheme,
+    work: Sequence[Run | Move] | None = None,
 ) -> CommandLists:
-    """Return lists in which the waits of each activity stand before it and its signals behind."""
-    lists = []
+    """Return lists in which the waits of each activity stand before it and its signals behind.
+
+    ``work`` has what runs each activity, where that does not have its number.
+    """
+    lists, tasks = [], activities.tasks
+    if work is None:
+        numbers = range(len(activities.order))
+        work = [Run(each) if each < tasks else Move(each - tasks) for each in numbers]
     for mine in activities.lists:
         commands: list[Command] = []
         for activity in mine:
-            is_task = activity < activities.tasks
-            work = Run(activity) if is_task else Move(activity - activities.tasks)
             before = sorted(waits[activity], key=lambda wait: wait.event)
             behind = sorted(signals[activity], key=lambda signal: signal.event)
-            commands += [*before, work, *behind]
+            commands += [*before, work[activity], *behind]
         lists.append(tuple(commands))
     channels = [(engine.index, c) for engine in machine.engines for c in range(engine.channels)]
     cores = len(machine.cores)
@@ -174,8 +184,8 @@ def build_commands(problem: Problem, plan: Plan) -> CommandLists:
     """
     if plan.stream is not None:
         raise SpmilpError(
-            "the plan is a stream of inferences, which has no command lists; unroll it "
-            "(spmilp.plan.unrolled) for those of some inferences"
+            "the plan is a stream of inferences: its command lists are a prologue and a loop "
+            "(spmilp.commands.loop)"
         )
     machine, most = problem.machine, problem.machine.events or inf
     activities = activities_of(problem, plan)

@@ -5,6 +5,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain
 from typing import TypeAlias
 
 from spmilp.units import CoreIdx, EngineIdx, TaskIdx, TransferIdx
@@ -37,6 +38,20 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True)
+class LoopWait:
+    """In a turn of a loop, go on when event ``event`` has reached ``count`` of an earlier turn.
+
+    That is the turn ``back`` turns before: in turn ``j``, counted from 0, it waits until the event
+    has reached ``count`` and what is signalled in ``j - back`` turns; for nothing if that is less
+    than 0. The event counts on from turn to turn.
+    """
+
+    event: EventIdx
+    count: int
+    back: int
+
+
+@dataclass(frozen=True, slots=True)
 class Signal:
     """Add 1 to event ``event``, after everything before it in the list has completed."""
 
@@ -58,6 +73,7 @@ class Move:
 
 
 Command: TypeAlias = Wait | Signal | Run | Move
+LoopCommand: TypeAlias = LoopWait | Signal | Run | Move
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,3 +116,34 @@ class CommandLists:
     def lists(self) -> tuple[CoreCommands | ChannelCommands, ...]:
         """All lists: those of the cores, then those of the channels."""
         return (*self.cores, *self.channels)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamCommands:
+    """A stream without times: a prologue, at whose end all wait for all of it, and then a loop.
+
+    ``body`` has the lists of the cores, two of the application, and those of the channels; so has
+    the prologue, where those of tasks are empty. Tasks and transfers have their numbers in the
+    plan; the two tasks behind these fill the inputs of an inference, and take its outputs. In turn
+    ``j`` of the loop what has stage ``s`` works for inference ``j - s``, at the addresses of that;
+    its work, but not its waits and signals, is left out while there is no such inference. The
+    loop has events of its own, which are counted with those of the prologue.
+    """
+
+    prologue: CommandLists
+    body: tuple[tuple[LoopCommand, ...], ...]
+    task_stages: tuple[int, ...]
+    transfer_stages: tuple[int, ...]
+
+    @property
+    def last_stage(self) -> int:
+        """How many turns an inference goes on for beyond its first."""
+        return max(*self.task_stages, *self.transfer_stages, 0)
+
+    def signals_of_a_turn(self) -> tuple[int, ...]:
+        """Return how far each event counts in a turn of the loop."""
+        found = [0] * self.prologue.events
+        for command in chain.from_iterable(self.body):
+            if isinstance(command, Signal):
+                found[command.event] += 1
+        return tuple(found)

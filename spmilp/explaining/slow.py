@@ -39,8 +39,9 @@ def why_slow(subject: AnalysedPlan) -> Explanation:
     bindings = cycles_by_binding(steps_of(subject, subject.chain))
     cores, excess = times_of_cores(subject), excess_of(subject)
     found = None
-    with suppress(TooManyEventsError):
-        found = simulate(subject.problem, subject.plan)
+    if subject.plan.stream is None:
+        with suppress(TooManyEventsError):
+            found = simulate(subject.problem, subject.plan)
     parts = [
         _title(subject),
         section("The critical chain", _chain(subject)),

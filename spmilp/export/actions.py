@@ -7,6 +7,7 @@ these objects. The calls of a task are those of the value replay
 
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from math import prod
 from typing import NamedTuple
@@ -45,6 +46,7 @@ from spmilp.frontend.workspace import (
 from spmilp.lowering.groups import computation_of
 from spmilp.machine.controllers import StridedCopy
 from spmilp.plan.memory import layout_in_memory
+from spmilp.plan.running import in_round, rounds_of
 from spmilp.problem.problem import BufferKind
 from spmilp.problem.strides import Layout, row_major_strides, strided_copy
 from spmilp.units import Box, Bytes, ResidencyIdx, SliceIdx, TaskIdx, TransferIdx, align_up
@@ -200,6 +202,22 @@ class Actions:
         self.addresses = Addresses(subject.problem, subject.plan, subject.network)
         self.places = Places(subject, subject.network)
         self.largest_workspace = 0
+
+    def of_rounds(self) -> list["Actions"]:
+        """Return what makes the actions of each inference of a stream that has other addresses.
+
+        Pools and places are the same. Of one inference it is this object.
+        """
+        problem, plan, stream = self.subject.problem, self.subject.plan, self.subject.plan.stream
+        if stream is None:
+            return [self]
+        found = []
+        for inference in range(rounds_of(plan, stream)):
+            each, own = copy(self), in_round(problem, plan, stream, inference)
+            each.subject = replace(self.subject, plan=own)
+            each.addresses = Addresses(problem, own, self.network)
+            found.append(each)
+        return found
 
     @property
     def workspace(self) -> Bytes:

@@ -86,11 +86,6 @@ def export_plan(
     Parameters and errors are those of :meth:`spmilp.Result.export`.
     """
     named = _named(formats, has_model=model is not None)
-    if plan.stream is not None:
-        raise ArgumentError(
-            "the plan is a stream of inferences, which no format can say; unroll it "
-            "(spmilp.plan.unrolled) and export some inferences"
-        )
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,30}", prefix):
         raise ArgumentError(
             f"prefix {prefix!r}: expected a letter, then at most 30 letters, digits or _",
@@ -134,6 +129,10 @@ def export(
         if name not in needed and name not in set(only_if_possible):
             continue
         try:
+            if subject.plan.stream is not None and name != "c-code":
+                raise ExportError(
+                    f"{name} says one inference, and the plan is a stream; c-code says all"
+                )
             made = make(subject)
         except SpmilpError as error:
             (failed if name in needed else left_out).append((name, str(error)))

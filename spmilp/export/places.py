@@ -58,7 +58,7 @@ class Places:
         ]
         self.used = [0] * len(memories)
         for residency in subject.plan.residencies:
-            end = residency.offset + residency.bytes
+            end = max(residency.offset, *residency.instances, 0) + residency.bytes
             self.used[residency.memory] = max(self.used[residency.memory], end)
         self._runs: dict[MemoryIdx, list[tuple[Bytes, Bytes, Address]]] = {}
         for memory in memories:
@@ -103,12 +103,16 @@ def _written(
     subject: Subject, memory: MemoryIdx, constants: set[Bytes]
 ) -> Iterator[tuple[Bytes, Bytes]]:
     """Yield the bytes of a DRAM that are no constants: tensors, and what lies there for a while."""
+    stream = subject.plan.stream
+    more = stream.instances if stream is not None and stream.instances else None
     for tensor, address in zip(subject.problem.tensors, subject.plan.tensors, strict=True):
         if tensor.memory == memory and address not in constants:
-            yield address, address + tensor.bytes
+            for start in (address, *(more[tensor.index] if more else ())):
+                yield start, start + tensor.bytes
     for residency in subject.plan.residencies:
         if residency.memory == memory and home_of(subject.problem, residency) is None:
-            yield residency.offset, residency.offset + residency.bytes
+            for start in (residency.offset, *residency.instances):
+                yield start, start + residency.bytes
 
 
 def _joined(runs: Iterable[tuple[Bytes, Bytes]]) -> list[tuple[Bytes, Bytes]]:

@@ -7,6 +7,7 @@ from importlib.resources import files
 from spmilp.commands.commands import EventScheme
 from spmilp.export import codes
 from spmilp.export.actions import Actions
+from spmilp.export.codes import Direction
 from spmilp.export.names import comment, numbered
 from spmilp.export.subject import TOOL, Subject, Title
 
@@ -131,7 +132,8 @@ def marks_of(actions: Actions, kind: str, title: Title) -> dict[str, object]:
         *(subject.plan.claim.makespan, actions.largest_workspace, machine.frequency or 0),
         *(lists.events, list(EventScheme).index(lists.scheme)),
     )
-    ports, segments = actions.ports(), [(*segment, 0) for segment in places.on_chip]
+    ports = [row for each in actions.of_rounds() for row in each.ports()]
+    segments = [(*segment, 0) for segment in places.on_chip]
     words, texts = actions.words.values, actions.texts.values
     name, image = f"{prefix}_{kind}", f"{prefix}_plan_image"
     if not _is_in_c(places.image):
@@ -147,7 +149,7 @@ def marks_of(actions: Actions, kind: str, title: Title) -> dict[str, object]:
         "UPPER": name.upper(),
         "LISTS": len(lists.lists),
         "EVENTS": lists.events,
-        "RUNNING": max(1, sum(1 for one in lists.cores if one.commands)),
+        "RUNNING": max(1, len(subject.running_cores)),
         "MEMORY_SIZES": "\n".join(sizes),
         "SUMMARY": _rows([summary], 5),
         "PORTS": _rows(ports, 10),
@@ -178,9 +180,9 @@ def program_files(
     """
     subject, image = actions.subject, f"{actions.subject.prefix}_image"
     cores, name = subject.lists.cores, marks["NAME"]
-    running = [one.core for one in cores if one.commands]
+    running = subject.running_cores
     # Cores that never run get the first workspace.
-    workspaces = [running.index(one.core) if one.commands else 0 for one in cores]
+    workspaces = [running.index(one.core) if one.core in running else 0 for one in cores]
     folders, program, makefile = ["", "host", kind], subject.prefix, "player.mk"
     memories = [f"memory{number}" for number in range(len(actions.places.used))]
     bases, storage = [f"(uint8_t *){each}" for each in (*memories, marks["IMAGE"])], "static "
@@ -213,9 +215,20 @@ def program_files(
         "HOST": '#include "spmilp_host.h"\n' if kind == "code" else "",
     }
     marks["VENDORS"] = filled("vendors.mk", marks) if kind == "code" else ""
+    if subject.loop is None:
+        marks |= {"STREAM_OF_CODE": ", 0, 1U", "HOOKS": "", "MAIN": filled("mps2_once.c", marks)}
+    else:
+        marks["ROUNDS"] = len(actions.of_rounds())
+        for side in Direction:
+            count = sum(row[3] == side for row in actions.ports())
+            marks[f"{side.name}_PORTS"] = count
+        marks["STREAM_OF_CODE"] = f", &{name}_inferences, {marks['ROUNDS']}U"
+        marks |= {"HOOKS": filled("mps2_hooks.c", marks), "MAIN": filled("mps2_stream.c", marks)}
     marks["RUNS"] = filled(f"runs_{kind}.c", marks)
     own = {f"{program}_{end}": end for end in ("program.h", "main.c", "mps2.c", "program.c")}
     own[makefile] = "player.mk"
+    if subject.loop is not None:
+        own[f"{program}_main.c"] = "stream_main.c"
     return {
         **sources_of_all_plans(*folders),
         **{file: filled(template, marks).encode() for file, template in own.items()},

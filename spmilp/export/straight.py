@@ -6,7 +6,18 @@ from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 
-from spmilp.commands.commands import ChannelCommands, CoreCommands, Move, Run, Signal, Wait
+from spmilp.commands.commands import (
+    ChannelCommands,
+    Command,
+    CoreCommands,
+    LoopCommand,
+    LoopWait,
+    Move,
+    Run,
+    Signal,
+    StreamCommands,
+    Wait,
+)
 from spmilp.export.actions import Actions, Call, Copy, Described, Operand, OperatorCode, Pool, Scale
 from spmilp.export.codes import ATTRIBUTES, OPERATORS, RANK, AttributeType, Elements, Part
 from spmilp.export.names import comment
@@ -238,12 +249,14 @@ class _StraightCode:
     def __init__(self, subject: Subject) -> None:
         self._subject = subject
         self._name = f"{subject.prefix}_code"
-        self._running = [one.core for one in subject.lists.cores if one.commands]
+        self._running = subject.running_cores
         self._bases = [*memory_macros(subject), f"{subject.prefix.upper()}_IMAGE"]
         self._actions = Actions(subject)
-        self._calls = [self._actions.task(task.index) for task in subject.problem.tasks]
-        self._copies = [self._actions.transfer(each.index) for each in subject.plan.transfers]
-        every = [call for task in self._calls for call in task]
+        rounds = self._actions.of_rounds()
+        self._calls = [[r.task(task.index) for r in rounds] for task in subject.problem.tasks]
+        self._copies = [[r.transfer(e.index) for r in rounds] for e in subject.plan.transfers]
+        self._actions.largest_workspace = max(each.largest_workspace for each in rounds)
+        every = [call for of_rounds in self._calls for task in of_rounds for call in task]
         operators, words = self._actions.operators, self._actions.words
         self._constants = _Constants(self._name, operators, words, every)
 
@@ -256,7 +269,8 @@ class _StraightCode:
             "\n".join(lines)
             for lines in (self._constants.declarations(), self._constants.definitions())
         )
-        named = [self._list_name(one) if one.commands else "0" for one in lists.lists]
+        listed = zip(lists.lists, subject.has_commands, strict=True)
+        named = [self._list_name(one) if has else "0" for one, has in listed]
         memories = zip(subject.problem.machine.memories, self._bases, strict=False)
         marks = {
             **marks_of(self._actions, "code", TITLE),
@@ -277,6 +291,9 @@ class _StraightCode:
             "CONSTANTS_DEFINED": defined,
             "KERNELS": "\n".join(self._constants.kernels()),
         }
+        for end in "hc":
+            of_stream = "" if subject.loop is None else filled(f"stream.{end}", marks)
+            marks[f"STREAM_{end.upper()}"] = of_stream
         own = {f"{name}.h": "code.h", f"{name}.c": "code.c", f"{name}_kernels.h": "code_kernels.h"}
         found = {
             f"{name}_{part}.c": filled("code_lists.c", {**marks, "FUNCTIONS": "\n".join(lines)})
@@ -293,11 +310,11 @@ class _StraightCode:
     def _functions(self) -> dict[str, list[str]]:
         """Return the functions of each core and of each engine that has commands."""
         found: dict[str, list[str]] = {}
-        for one in self._subject.lists.cores:
-            if one.commands:
-                found[f"core{one.core}"] = [*self._list(one, self._running.index(one.core))]
+        for number, core in enumerate(self._running):
+            found[f"core{core}"] = [*self._list(self._subject.lists.cores[core], number)]
+        has_commands = self._subject.has_commands[len(self._subject.lists.cores) :]
         for number, channel in enumerate(self._subject.lists.channels):
-            if channel.commands:
+            if has_commands[number]:
                 lines = found.setdefault(f"engine{channel.engine}", [])
                 lines += [*([""] if lines else []), *self._list(channel, number)]
         return found
@@ -313,36 +330,102 @@ class _StraightCode:
 
         A signal says that the transfers before it have completed; until then they queue.
         """
-        problem, plan = self._subject.problem, self._subject.plan
-        if isinstance(one, CoreCommands):
-            yield f"/* Core {comment(problem.machine.cores[one.core].name)}. */"
-        else:
-            engine = comment(problem.machine.engines[one.engine].name)
+        machine, loop = self._subject.problem.machine, self._subject.loop
+        place = self._subject.lists.lists.index(one)
+        if not isinstance(one, CoreCommands):
+            engine = comment(machine.engines[one.engine].name)
             yield f"/* Channel {one.channel} of engine {engine}. */"
-        yield from (f"SPMILP_LIST({self._list_name(one)})", "{", "    SPMILP_BEGIN")
-        is_moving = False
-        for command in one.commands:
+        elif one.core < len(machine.cores):
+            yield f"/* Core {comment(machine.cores[one.core].name)}. */"
+        else:
+            yield "/* The application. */"
+        yield from (f"SPMILP_LIST({self._list_name(one)})", "{")
+        if loop is not None:
+            yield f"    uint32_t *const turn = &{self._name}_turns[{place}];"
+        yield "    SPMILP_BEGIN"
+        yield from self._lines(one.commands, number, None)
+        if loop is not None:
+            last = f"{self._name}_inferences + {loop.last_stage}U"
+            yield f"    for (*turn = 0U; *turn < {last}; ++*turn) {{"
+            yield from self._lines(loop.body[place], number, loop)
+            yield "    }"
+        yield from ("    SPMILP_END", "}")
+
+    def _lines(
+        self, commands: Iterable[Command | LoopCommand], number: int, turns: StreamCommands | None
+    ) -> Iterator[str]:
+        """Yield what some commands do, in a turn of a loop or once."""
+        is_moving, per_turn = False, turns.signals_of_a_turn() if turns else ()
+        for command in commands:
             match command:
                 case Wait(event, count):
                     yield f"    SPMILP_WAIT({event}U, {count}U);"
+                case LoopWait(event, count, back):
+                    since = f"(*turn - {back}U)" if back else "*turn"
+                    # Before turn `back` that is less than nothing, which events have reached.
+                    reached = f"{count}U + {since} * {per_turn[event]}U"
+                    yield f"    SPMILP_WAIT({event}U, {reached});"
                 case Signal(event):
                     if is_moving:
                         yield f"    SPMILP_DMA_WAIT({number}U);"
                     is_moving = False
                     yield f"    spmilp_signal({event}U);"
-                case Run(task):
-                    yield f"    /* task {task}: {comment(problem.tasks[task].name)} */"
-                    for call in self._calls[task]:
-                        yield from self._call(call, number)
-                case Move(transfer):
-                    moved = plan.residencies[plan.transfers[transfer].source]
-                    yield f"    /* transfer {transfer}: {comment(self._subject.name(moved))} */"
-                    for copy in self._copies[transfer]:
-                        yield f"    spmilp_dma_start({number}U, {self._copy(copy, 0)});"
-                    is_moving = True
+                case _:
+                    yield from self._work(command, number, turns)
+                    is_moving = isinstance(command, Move)
         if is_moving:
             yield f"    SPMILP_DMA_WAIT({number}U);"
-        yield from ("    SPMILP_END", "}")
+
+    def _work(
+        self, command: Run | Move, number: int, turns: StreamCommands | None
+    ) -> Iterator[str]:
+        """Yield a task or a transfer; in a turn if its inference is there, at that's addresses."""
+        ways, stage = self._ways(command, number), 0
+        if turns is None:
+            yield from ways[0]
+            return
+        if isinstance(command, Run):
+            stage = turns.task_stages[command.task]
+        else:
+            stage = turns.transfer_stages[command.transfer]
+        inference, many = f"*turn - {stage}U" if stage else "*turn", len(ways)
+        yield f"    if ({inference} < {self._name}_inferences) {{"
+        repeats = (n for n in range(1, many + 1) if ways == (ways[:n] * many)[:many])
+        rounds = next(repeats, 0)
+        if not rounds:
+            hands_in = command == Run(len(self._subject.problem.tasks))
+            what = "spmilp_hand_in" if hands_in else "spmilp_take"
+            yield f"    SPMILP_UNLESS({what}({inference}));"
+        elif rounds == 1:
+            yield from ways[0]
+        else:
+            yield f"    switch (({inference}) % {rounds}U) {{"
+            for way, lines in enumerate(ways[:rounds]):
+                yield from (f"    case {way}U:", *lines, "    break;")
+            yield from ("    default: break;", "    }")
+        yield "    }"
+
+    def _ways(self, command: Run | Move, number: int) -> list[list[str]]:
+        """Return the lines of a task or transfer at the addresses of each round of a stream.
+
+        There are none of what the application does.
+        """
+        problem, plan = self._subject.problem, self._subject.plan
+        if isinstance(command, Move):
+            moved = plan.residencies[plan.transfers[command.transfer].source]
+            title = f"    /* transfer {command.transfer}: {comment(self._subject.name(moved))} */"
+            starts = f"    spmilp_dma_start({number}U, "
+            return [
+                [title, *(f"{starts}{self._copy(copy, 0)});" for copy in copies)]
+                for copies in self._copies[command.transfer]
+            ]
+        if command.task >= len(problem.tasks):
+            return []
+        title = f"    /* task {command.task}: {comment(problem.tasks[command.task].name)} */"
+        return [
+            [title, *(line for call in calls for line in self._call(call, number))]
+            for calls in self._calls[command.task]
+        ]
 
     def _call(self, call: Call, workspace: int) -> Iterator[str]:
         """Yield a call, with copies before it of operands that do not lie packed, and after it."""

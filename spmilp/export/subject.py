@@ -5,7 +5,8 @@ from functools import cached_property
 from typing import TypeAlias
 
 from spmilp.commands.build import build_commands
-from spmilp.commands.commands import CommandLists
+from spmilp.commands.commands import CommandLists, StreamCommands
+from spmilp.commands.loop import build_stream_commands
 from spmilp.export.names import comment
 from spmilp.files import sha256_of
 from spmilp.frontend.graph import Network
@@ -16,7 +17,7 @@ from spmilp.plan.plan import Plan, Residency, Transfer
 from spmilp.problem.file import problem_sha256
 from spmilp.problem.problem import Problem
 from spmilp.problem.strides import strided_copy
-from spmilp.units import MemoryIdx
+from spmilp.units import CoreIdx, MemoryIdx
 from spmilp.version import __version__
 
 TOOL = f"spmilp {__version__}"
@@ -45,8 +46,34 @@ class Subject:
 
     @cached_property
     def lists(self) -> CommandLists:
-        """Command lists for firmware; a ``TooManyEventsError`` if there are too few events."""
+        """Command lists for firmware; a ``TooManyEventsError`` if there are too few events.
+
+        Of a stream these are the lists before its loop.
+        """
+        if self.loop is not None:
+            return self.loop.prologue
         return build_commands(self.problem, self.plan)
+
+    @cached_property
+    def loop(self) -> StreamCommands | None:
+        """The loop of a stream; the same error."""
+        if self.plan.stream is None:
+            return None
+        return build_stream_commands(self.problem, self.plan)
+
+    @cached_property
+    def has_commands(self) -> tuple[bool, ...]:
+        """Say of each list whether there is anything to do in it."""
+        bodies = ((),) * len(self.lists.lists) if self.loop is None else self.loop.body
+        both = zip(self.lists.lists, bodies, strict=True)
+        return tuple(bool(one.commands or body) for one, body in both)
+
+    @property
+    def running_cores(self) -> list[CoreIdx]:
+        """The cores whose lists are not empty."""
+        return [
+            one.core for one, has in zip(self.lists.cores, self.has_commands, strict=False) if has
+        ]
 
     @cached_property
     def origin(self) -> dict[str, str]:

@@ -5,6 +5,8 @@
     file                      ``plan.json``, alone and with its ``problem.json``;
                               ``plan.schema.json`` is its JSON Schema
     memory                    addresses of slices, and bytes that are occupied over time
+    unrolled                  inferences of a stream as one plan: what it means that it is valid
+    running                   the same in instances of tensors, with what the application does
     frames                    a plan as pandas frames, with names, uses of cores and memories
 Times are in cycles, sizes in bytes; all intervals are half-open.
 """

@@ -12,7 +12,7 @@ from spmilp.plan.measures import claim_of, measure
 from spmilp.plan.memory import home_of, layout_in_memory
 from spmilp.plan.plan import Placement, Plan, Residency, Stream, Transfer
 from spmilp.problem.problem import Buffer, DramTensor, Problem, Slice, Task, whole_slice
-from spmilp.units import Bytes, SliceIdx, align_up
+from spmilp.units import Bytes, Cycles, SliceIdx, TensorIdx, align_up
 
 T = TypeVar("T")
 
@@ -34,59 +34,84 @@ def unrolled(problem: Problem, plan: Plan, inferences: int) -> tuple[Problem, Pl
     """
     if plan.stream is None:
         raise ValueError("the plan is of one inference: it has no stream to unroll")
-    return _Unrolling(problem, plan, plan.stream, inferences).result()
+    return Unrolling(problem, plan, plan.stream, inferences).result()
 
 
 @dataclass(frozen=True, slots=True)
-class _Rows:
-    """Rows of a table: which are there once, and their numbers in each inference."""
+class Rows:
+    """Rows of a table: how many inferences have one of their own, and its number in each.
 
-    is_once: Sequence[bool]
+    The others have the rows of those again, in turn.
+    """
+
+    many: Sequence[int]
     numbers: Sequence[Sequence[int]]
 
     @classmethod
-    def of(cls, is_once: Iterable[bool], inferences: int, first: int = 0) -> "_Rows":
-        once, numbers = list(is_once), list[list[int]]()
+    def of(cls, many: Iterable[int], inferences: int, first: int = 0) -> "Rows":
+        times, numbers = list(many), list[list[int]]()
         for inference in range(inferences):
             mine = []
-            for row, is_there in enumerate(once):
-                old = is_there and inference > 0
-                mine.append(numbers[0][row] if old else first)
+            for row, rounds in enumerate(times):
+                old = inference >= rounds
+                mine.append(numbers[inference - rounds][row] if old else first)
                 first += not old
             numbers.append(mine)
-        return cls(once, numbers)
+        return cls(times, numbers)
 
     def each(self, rows: Sequence[T]) -> Iterator[tuple[int, int, T]]:
         """Yield the inference, the number and the original of each row."""
         for inference, mine in enumerate(self.numbers):
-            for is_there, number, row in zip(self.is_once, mine, rows, strict=True):
-                if not (is_there and inference):
+            for many, number, row in zip(self.many, mine, rows, strict=True):
+                if inference < many:
                     yield inference, number, row
 
 
-class _Unrolling:
-    def __init__(self, problem: Problem, plan: Plan, stream: Stream, inferences: int) -> None:
-        self._problem, self._plan, self._stream = problem, plan, stream
+class Unrolling:
+    """A stream's inferences, and the numbers that their rows have.
+
+    Where it ``runs``, tensors are at their instances, and all is a period later.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        plan: Plan,
+        stream: Stream,
+        inferences: int,
+        *,
+        runs: bool = False,
+    ) -> None:
+        self._problem, self._plan, self._stream, self._runs = problem, plan, stream, runs
         buffers, begins = problem.buffers, stream.begins
+
+        def rows(is_once: Iterable[bool], first: int = 0) -> Rows:
+            return Rows.of((1 if once else inferences for once in is_once), inferences, first)
+
         constants = {b.place.tensor for b in buffers if b.place is not None and b.is_constant}
         is_constant, whole = [one.is_constant for one in buffers], len(buffers)
-        self._tensors = _Rows.of((t.index in constants for t in problem.tensors), inferences)
-        self._buffers = _Rows.of(is_constant, inferences)
-        made = 1 + max((number for mine in self._buffers.numbers for number in mine), default=-1)
-        self._parts = _Rows.of(
-            (is_constant[one.buffer] for one in problem.slices[whole:]), inferences, made
-        )
-        self._tasks = _Rows.of((False for _ in problem.tasks), inferences)
-        self._transfers = _Rows.of((one.start < begins for one in plan.transfers), inferences)
-        self._residencies = _Rows.of(map(self._is_once, plan.residencies), inferences)
+        tensors = [1 if t.index in constants else inferences for t in problem.tensors]
+        if runs:
+            tensors = [len(self._addresses(tensor.index)) for tensor in problem.tensors]
+        self.tensors = Rows.of(tensors, inferences)
+        self.buffers = rows(is_constant)
+        made = 1 + max((number for mine in self.buffers.numbers for number in mine), default=-1)
+        self._parts = rows((is_constant[one.buffer] for one in problem.slices[whole:]), made)
+        self.tasks = rows(False for _ in problem.tasks)
+        self.transfers = rows(one.start < begins for one in plan.transfers)
+        self.residencies = rows(map(self._is_once, plan.residencies))
         self._last = stream.begins + plan.claim.makespan
-        self._end = self._last + (inferences - 1) * stream.period
+        self._end = self._last + self.later(inferences - 1 + runs)
+
+    def later(self, inference: int) -> Cycles:
+        """Return by how many cycles an inference is later than its rows."""
+        return (inference + self._runs) * self._stream.period
 
     def result(self) -> tuple[Problem, Plan]:
         """Return the problem and the plan."""
         problem, plan = self._problem, self._plan
         tensors = list(self._tensors_with_addresses())
-        buffers = tuple(starmap(self._buffer, self._buffers.each(problem.buffers)))
+        buffers = tuple(starmap(self._buffer, self.buffers.each(problem.buffers)))
         parts = starmap(self._part, self._parts.each(problem.slices[len(problem.buffers) :]))
         made = Problem(
             name=problem.name,
@@ -94,12 +119,12 @@ class _Unrolling:
             tensors=tuple(tensor for tensor, _ in tensors),
             buffers=buffers,
             slices=(*map(whole_slice, buffers), *parts),
-            tasks=tuple(starmap(self._task, self._tasks.each(problem.tasks))),
+            tasks=tuple(starmap(self._task, self.tasks.each(problem.tasks))),
         )
         addresses = tuple(address for _, address in tensors)
-        placements = tuple(starmap(self._placement, self._tasks.each(plan.placements)))
-        transfers = tuple(starmap(self._transfer, self._transfers.each(plan.transfers)))
-        rows = self._residencies.each(plan.residencies)
+        placements = tuple(starmap(self._placement, self.tasks.each(plan.placements)))
+        transfers = tuple(starmap(self._transfer, self.transfers.each(plan.transfers)))
+        rows = self.residencies.each(plan.residencies)
         found = Plan(
             placements=placements,
             residencies=tuple(starmap(self._residency, rows)),
@@ -126,36 +151,39 @@ class _Unrolling:
             ends = max((taken.end for taken in memory.reserved), default=0)
             top[memory.index] = max(top.get(memory.index, 0), ends)
         given = zip(self._problem.tensors, self._plan.tensors, strict=True)
-        for inference, number, (tensor, address) in self._tensors.each(list(given)):
-            if inference:
-                instance = self._instance(tensor.index, inference)
+        for inference, number, (tensor, address) in self.tensors.each(list(given)):
+            addresses = self._addresses(tensor.index)
+            instance = addresses[inference % len(addresses)]
+            if self._runs:
+                address = instance
+            elif inference:
                 step = lcm(unit, machine.memories[tensor.memory].alignment)
                 address = align_up(top[tensor.memory], step) + instance % step
                 top[tensor.memory] = address + tensor.bytes
             yield replace(tensor, index=number), address
 
-    def _instance(self, tensor: int, inference: int) -> Bytes:
-        """Return the address of the instance of a tensor that an inference uses."""
+    def _addresses(self, tensor: TensorIdx) -> tuple[Bytes, ...]:
+        """Return the addresses of all instances of a tensor."""
         more = self._stream.instances[tensor] if self._stream.instances else ()
-        return (self._plan.tensors[tensor], *more)[inference % (1 + len(more))]
+        return self._plan.tensors[tensor], *more
 
     def _buffer(self, inference: int, number: int, buffer: Buffer) -> Buffer:
         place = buffer.place
         if place is not None:
-            place = replace(place, tensor=self._tensors.numbers[inference][place.tensor])
+            place = replace(place, tensor=self.tensors.numbers[inference][place.tensor])
         return replace(buffer, index=number, place=place)
 
     def _part(self, inference: int, number: int, part: Slice) -> Slice:
-        return replace(part, index=number, buffer=self._buffers.numbers[inference][part.buffer])
+        return replace(part, index=number, buffer=self.buffers.numbers[inference][part.buffer])
 
     def _slice(self, inference: int, slice_: SliceIdx) -> SliceIdx:
-        whole = self._buffers.numbers[inference]
+        whole = self.buffers.numbers[inference]
         if slice_ < len(whole):
             return whole[slice_]
         return self._parts.numbers[inference][slice_ - len(whole)]
 
     def _task(self, inference: int, number: int, task: Task) -> Task:
-        written, read = self._buffers.numbers[inference], partial(self._slice, inference)
+        written, read = self.buffers.numbers[inference], partial(self._slice, inference)
         return replace(
             task,
             index=number,
@@ -163,11 +191,11 @@ class _Unrolling:
             reads=tuple(map(read, task.reads)),
             writes=tuple(written[one] for one in task.writes),
             in_place=tuple((read(old), written[new]) for old, new in task.in_place),
-            after=tuple(self._tasks.numbers[inference][one] for one in task.after),
+            after=tuple(self.tasks.numbers[inference][one] for one in task.after),
         )
 
     def _placement(self, inference: int, number: int, run: Placement) -> Placement:
-        later, at = inference * self._stream.period, self._residencies.numbers[inference]
+        later, at = self.later(inference), self.residencies.numbers[inference]
         return replace(
             run,
             task=number,
@@ -179,7 +207,8 @@ class _Unrolling:
         )
 
     def _transfer(self, inference: int, number: int, move: Transfer) -> Transfer:
-        later, at = inference * self._stream.period, self._residencies.numbers[inference]
+        is_once, at = move.start < self._stream.begins, self.residencies.numbers[inference]
+        later = 0 if is_once else self.later(inference)
         return replace(
             move,
             index=number,
@@ -192,12 +221,13 @@ class _Unrolling:
         )
 
     def _residency(self, inference: int, number: int, each: Residency) -> Residency:
-        later, offsets = inference * self._stream.period, (each.offset, *each.instances)
+        is_once, offsets = self._is_once(each), (each.offset, *each.instances)
+        later = 0 if is_once else self.later(inference)
         task, move = each.filled_by_task, each.filled_by_transfer
         # What is in a tensor at first is there from cycle 0 on, and what lasts to the end lasts.
         at_place = home_of(self._problem, each) is not None
         is_there = task is None and move is None and at_place
-        lasts = each.end >= self._last and (at_place or self._is_once(each))
+        lasts = each.end >= self._last and (at_place or is_once)
         return replace(
             each,
             index=number,
@@ -206,8 +236,8 @@ class _Unrolling:
             instances=(),
             start=0 if is_there else each.start + later,
             end=self._end if lasts else each.end + later,
-            filled_by_task=None if task is None else self._tasks.numbers[inference][task],
-            filled_by_transfer=None if move is None else self._transfers.numbers[inference][move],
+            filled_by_task=None if task is None else self.tasks.numbers[inference][task],
+            filled_by_transfer=None if move is None else self.transfers.numbers[inference][move],
         )
 
     def _at_its_place(self, made: Problem, found: Plan, one: Residency) -> Residency:

@@ -9,15 +9,17 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from spmilp.commands.build import build_commands
 from spmilp.commands.commands import Command, CommandLists, EventScheme, Move, Run
+from spmilp.commands.loop import build_stream_commands, in_turns
 from spmilp.errors import ArgumentError
 from spmilp.machine.routes import multicast_route, routes_of, transfer_rate
-from spmilp.plan.plan import Placement, Plan, Transfer
+from spmilp.plan.plan import Placement, Plan, Stream, Transfer
+from spmilp.plan.running import inferences_at_once, rounds_of, running
 from spmilp.problem.problem import Problem
 from spmilp.simulator.events import Activity, Events, Send, Step, Work
 
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
 
 MOST_DELAYS = 10
 """Activities that are listed with what they took beyond their planned cycles."""
+
+ROUNDS = 4
+"""Rounds of all instances, at least, over which a period is measured."""
 
 BINS, COLUMNS = 10, 100
 """Rows of the histogram of makespans, and the length of one of all runs."""
@@ -68,12 +73,31 @@ class Simulation:
         return found
 
 
+class Steady(NamedTuple):
+    """Where a stream has its period: activities so many inferences apart, and the planned one.
+
+    Both take outputs, when all machines are busy: the first inferences are gone, and there are
+    inputs yet.
+    """
+
+    first: int
+    last: int
+    apart: int
+    planned: int
+
+    def period(self, run: Simulation) -> float:
+        """Return the cycles between two inferences."""
+        ends = [run.activities[one].end for one in (self.first, self.last)]
+        return (ends[1] - ends[0]) / self.apart
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Simulations:
     """Runs of a plan's command lists, one without jitter and some with it.
 
     In ``exact`` all takes what the machine says; ``makespans`` are of the runs in which durations
-    vary, sorted. ``jitter`` is by what share of itself each duration varies, up and down, evenly
+    vary, sorted; of a stream, of which some inferences run, these are periods in its ``steady``
+    state. ``jitter`` is by what share of itself each duration varies, up and down, evenly
     distributed: tasks, and transfers (set-up, latency, and cycles for a byte, by one factor).
     """
 
@@ -82,18 +106,30 @@ class Simulations:
     exact: Simulation
     makespans: tuple[float, ...]
     jitter: float
+    steady: Steady | None = None
+
+    @property
+    def planned(self) -> int:
+        """The makespan of the plan, or the period of the stream."""
+        return self.plan.claim.makespan if self.steady is None else self.steady.planned
+
+    @property
+    def simulated(self) -> float:
+        """The same without jitter."""
+        return self.exact.makespan if self.steady is None else self.steady.period(self.exact)
 
     @property
     def ratio(self) -> float:
-        """The makespan without jitter divided by the plan's."""
-        return self.exact.makespan / max(1, self.plan.claim.makespan)
+        """What is simulated without jitter divided by what is planned."""
+        return self.simulated / max(1, self.planned)
 
     def lines(self) -> list[str]:
         """Return the makespans, and what the cycles went to, as text."""
-        planned, exact = self.plan.claim.makespan, self.exact
+        exact, what = self.exact, "" if self.steady is None else "a period of "
         spent = (f"{name} {round(cycles):,}" for name, cycles in exact.cycles().items())
+        simulated, planned = f"{what}{round(self.simulated):,}", f"{self.planned:,}"
         lines = [
-            f"simulated {round(exact.makespan):,} cycles, planned {planned:,} ({self.ratio:.3f})",
+            f"simulated {simulated} cycles, planned {planned} ({self.ratio:.3f})",
             f"on the chain to the end: {', '.join(spent)}",
         ]
         if self.makespans:
@@ -205,11 +241,44 @@ def simulate(problem: Problem, plan: Plan, *, jitter: float = 0.0, seeds: int = 
         raise ArgumentError(f"jitter: {jitter:g}, expected at least 0 and less than 1 (100 %)")
     if seeds < 0:
         raise ArgumentError(f"seeds: {seeds}, expected at least 0")
-    lists = build_commands(problem, plan)
+    steady = None
+    if plan.stream is None:
+        lists = build_commands(problem, plan)
+    else:
+        problem, plan, lists, steady = _stream(problem, plan, plan.stream)
     exact = _run(problem, plan, lists, None, 0.0)
     runs = (_run(problem, plan, lists, Random(seed), jitter) for seed in range(seeds))
-    spans = tuple(sorted(run.makespan for run in runs))
-    return Simulations(problem=problem, plan=plan, exact=exact, makespans=spans, jitter=jitter)
+    spans = sorted(run.makespan if steady is None else steady.period(run) for run in runs)
+    return Simulations(
+        problem=problem,
+        plan=plan,
+        exact=exact,
+        makespans=tuple(spans),
+        jitter=jitter,
+        steady=steady,
+    )
+
+
+def _stream(
+    problem: Problem, plan: Plan, stream: Stream
+) -> tuple[Problem, Plan, CommandLists, Steady]:
+    """Return inferences of a stream as they run, their lists, and where they are steady.
+
+    The application has an input, and takes an output, in a cycle.
+    """
+    at_once, rounds = inferences_at_once(plan, stream), rounds_of(plan, stream)
+    apart = max(ROUNDS, -(-at_once // rounds)) * rounds
+    inferences = apart + 3 * at_once
+    runs = running(problem, plan, inferences)
+    lists = in_turns(build_stream_commands(problem, plan), runs, inferences)
+    takes = [task for task, (_, row) in enumerate(runs.tasks) if row == runs.take]
+    last = inferences - 1 - at_once
+    placements = (
+        replace(run, end=run.start + 1) if row >= runs.hand_in else run
+        for run, (_, row) in zip(runs.plan.placements, runs.tasks, strict=True)
+    )
+    steady = Steady(takes[last - apart], takes[last], apart, stream.period)
+    return runs.problem, replace(runs.plan, placements=tuple(placements)), lists, steady
 
 
 def _run(

@@ -44,12 +44,15 @@ def test_command_lists_with_too_many_events_have_their_exit_code(run: Run, tmp_p
     assert "has 3:" in ended.err
 
 
-def test_a_stream_is_checked_and_has_no_command_lists(run: Run, tmp_path: Path) -> None:
+def test_a_stream_is_checked_and_simulated(run: Run, tmp_path: Path) -> None:
     subject = stream_on_mesh()
     write_pair(subject.problem, subject.plan, tmp_path)
 
     assert "a stream, period 180, latency 362" in run("check", tmp_path).out
-    for command in ("simulate", "export"):
-        ended = run(command, tmp_path)
-        assert ended.code != 0
-        assert "is a stream of inferences" in ended.err
+    said = run("check", tmp_path, "--commands").out
+    assert "of 18 inferences in a loop" in said
+    assert "no race, no deadlock" in said
+    assert "cycles, planned 180" in run("simulate", tmp_path).out
+    ended = run("export", tmp_path, "--format", "dma")
+    assert ended.code == 8
+    assert "dma says one inference, and the plan is a stream" in ended.err

@@ -16,7 +16,7 @@ from onnx.reference import ReferenceEvaluator
 from spmilp.checker.values.inputs import random_inputs, read_values
 from spmilp.checker.values.kernels.call import Array
 from spmilp.checker.values.nodes import Mismatch, compare_nodes, distance, session_options
-from spmilp.checker.values.replay import Traced, replay
+from spmilp.checker.values.replay import Traced, replay, replay_stream
 from spmilp.checker.values.state import ValuesError
 from spmilp.errors import FileError, MissingExtraError
 from spmilp.files import write_together
@@ -24,6 +24,7 @@ from spmilp.frontend.graph import Network, Tensor
 from spmilp.frontend.load import load_network_of
 from spmilp.frontend.operators.boxes import slices
 from spmilp.plan.plan import Plan
+from spmilp.plan.running import enough_to_replay, running
 from spmilp.problem.problem import Problem
 from spmilp.units import Extents
 
@@ -41,7 +42,8 @@ class Difference:
     ``absolute`` is the largest difference of an element, infinite where only one of the two is
     finite; ``relative`` the same, relative to the largest finite magnitude of the reference;
     ``allowed`` the largest ``absolute`` that is within the tolerance, ``None`` where each operator
-    was judged instead, so that it does not matter how far errors add up.
+    was judged instead, so that it does not matter how far errors add up. Of a stream ``inference``
+    is its number.
     """
 
     name: str
@@ -51,6 +53,7 @@ class Difference:
     relative: float
     allowed: float | None
     why: str = ""
+    inference: int = 0
 
     @property
     def within(self) -> bool:
@@ -181,6 +184,9 @@ def replay_plan(
 ) -> tuple[Difference, ...]:
     """Run a plan on real numbers, and compare each output with onnxruntime's or a file's.
 
+    Of a stream so many inferences run, each on other inputs, that all have met that ever do, at all
+    addresses; the first one's inputs are those of the file.
+
     Parameters
     ----------
     model
@@ -190,7 +196,8 @@ def replay_plan(
         place of onnxruntime's; without it inputs are random.
     folder
         Where to write the inputs and what the plan makes of them, as the C programs read and write
-        them: ``input0.bin``, ``expected0.bin`` and so on, in the network's order.
+        them: ``input0.bin``, ``expected0.bin`` and so on, in the network's order; those of all
+        inferences of a stream one behind the other.
     warn
         Is told where onnxruntime has no kernel, so that ONNX's reference takes its place.
 
@@ -204,50 +211,92 @@ def replay_plan(
         raise FileError(
             f"{file}: no values for {', '.join(empty[:3])}, which a replay computes with"
         )
-    inputs, reference = (
-        read_values(values, network) if values else (random_inputs(network, seed), None)
-    )
-    inputs |= network.given
-    given, trace = reference, dict[str, list[Traced]]()
-    if reference is None:
-        reference = reference_outputs(file, inputs, warn)
-    outputs = replay(problem, plan, network, inputs, trace)
+    many = 1 if plan.stream is None else enough_to_replay(plan, plan.stream)
+    inputs = [random_inputs(network, seed + inference) for inference in range(many)]
+    given: list[dict[str, Array] | None] = [None] * many
+    if values is not None:
+        inputs[0], given[0] = read_values(values, network)
+    inputs = [{**each, **network.given} for each in inputs]
+    references = [
+        known or reference_outputs(file, each, warn)
+        for known, each in zip(given, inputs, strict=True)
+    ]
+    traces = [dict[str, list[Traced]]() for _ in inputs]
+    if plan.stream is None:
+        outputs = [replay(problem, plan, network, inputs[0], traces[0])]
+    else:
+        runs = running(problem, plan, many)
+        problem, plan = runs.problem, runs.plan
+        outputs = replay_stream(runs, network, inputs, traces)
     if folder is not None:
         said = [("input", network.inputs, inputs), ("expected", network.outputs, outputs)]
         files = {
-            f"{what}{number}.bin": found[name].tobytes()
+            f"{what}{number}.bin": b"".join(each[name].tobytes() for each in found)
             for what, names, found in said
             for number, name in enumerate(names)
         }
         write_together(folder, files)
-    found = compare(outputs, reference, network)
-    if given is not None and find_spec("onnxruntime") is None:
-        return found
-    computed = {
-        network.renamed.get(name, name): _joined(network.tensors[name], pieces)
-        for name, pieces in trace.items()
-    }
-    sorted_model = ir.from_proto(onnx.load(file))
-    sorted_model.graph.sort()
-    read = ir.to_proto(sorted_model)
-    nodes = {one.tensor: one for one in compare_nodes(read, inputs, computed)}
-    wrong = next((one for one in nodes.values() if one.share > 1), None)
-    passed_over = {name for node in read.graph.node for name in node.output if name in computed}
-    if given is None and passed_over <= set(nodes):
-        found = tuple(
-            replace(one, allowed=None, why="") if one.name in nodes else one for one in found
-        )
-    if wrong is None:
-        return found
-    why = _said(problem, plan, network, trace, wrong)
-    after = {wrong.tensor}
-    for operator in (one for group in network.groups for one in group.operators):
-        if not after.isdisjoint(operator.inputs):
-            after |= {operator.output, network.renamed.get(operator.output, "")}
-    reached = {one.name for one in found} & after
+    judge = _Judge(problem, plan, network, file)
     return tuple(
-        replace(one, why=why) if one.name in reached or not reached else one for one in found
+        replace(one, inference=inference)
+        for inference, (own, wanted) in enumerate(zip(outputs, references, strict=True))
+        for one in judge.judged(
+            compare(own, wanted, network),
+            inputs[inference],
+            traces[inference],
+            by_operators=given[inference] is None,
+        )
     )
+
+
+class _Judge:
+    """Looks for the operator that is to blame for a difference, and forgives those of rounding."""
+
+    def __init__(self, problem: Problem, plan: Plan, network: Network, file: Path) -> None:
+        self._problem, self._plan, self._network = problem, plan, network
+        sorted_model = ir.from_proto(onnx.load(file))
+        sorted_model.graph.sort()
+        self._model = ir.to_proto(sorted_model)
+
+    def judged(
+        self,
+        found: tuple[Difference, ...],
+        inputs: Mapping[str, Array],
+        trace: Mapping[str, Sequence[Traced]],
+        *,
+        by_operators: bool,
+    ) -> tuple[Difference, ...]:
+        """Return the differences of an inference, with what is said of its operators.
+
+        Where outputs are judged ``by_operators``, it does not matter how far errors add up.
+        """
+        if not by_operators and find_spec("onnxruntime") is None:
+            return found
+        network = self._network
+        computed = {
+            network.renamed.get(name, name): _joined(network.tensors[name], pieces)
+            for name, pieces in trace.items()
+        }
+        nodes = {one.tensor: one for one in compare_nodes(self._model, inputs, computed)}
+        wrong = next((one for one in nodes.values() if one.share > 1), None)
+        passed_over = {
+            name for node in self._model.graph.node for name in node.output if name in computed
+        }
+        if by_operators and passed_over <= set(nodes):
+            found = tuple(
+                replace(one, allowed=None, why="") if one.name in nodes else one for one in found
+            )
+        if wrong is None:
+            return found
+        why = _said(self._problem, self._plan, network, trace, wrong)
+        after = {wrong.tensor}
+        for operator in (one for group in network.groups for one in group.operators):
+            if not after.isdisjoint(operator.inputs):
+                after |= {operator.output, network.renamed.get(operator.output, "")}
+        reached = {one.name for one in found} & after
+        return tuple(
+            replace(one, why=why) if one.name in reached or not reached else one for one in found
+        )
 
 
 def _joined(tensor: Tensor, pieces: Sequence[Traced]) -> tuple[Array, NDArray[np.bool_]]:

@@ -30,7 +30,8 @@ from spmilp.frontend.operators.registry import geometries
 from spmilp.frontend.regions import box_of_anchor, group_regions, until_anchor
 from spmilp.plan.memory import home_of
 from spmilp.plan.plan import Placement, Plan
-from spmilp.problem.problem import Buffer, Problem, Task
+from spmilp.plan.running import Running
+from spmilp.problem.problem import Buffer, DramTensor, Problem, Task
 from spmilp.units import Box, BufferIdx, Cycles, ResidencyIdx, SliceIdx, TaskIdx
 
 Fetch: TypeAlias = Callable[[str, Box], Array]
@@ -244,6 +245,28 @@ def replay(
     return {name: run.output(name) for name in network.outputs}
 
 
+def replay_stream(
+    running: Running,
+    network: Network,
+    inputs: Sequence[Mapping[str, Array]],
+    traces: Sequence[dict[str, list[Traced]]],
+) -> list[dict[str, Array]]:
+    """Run a stream's inferences, each on inputs of its own, and return the outputs of each.
+
+    The application writes an inference's inputs in the period before it, and reads its outputs in
+    the period behind it, at their ends. Parameters and errors are those of :func:`replay`.
+    """
+    run = _RunOfStream(running, network, inputs, traces)
+    with one_blas_thread():
+        for cycle, step, index in run.events():
+            run.happen(cycle, step, index)
+    # An output that is an input is not written.
+    return [
+        {name: (mine if name in mine else given)[name] for name in network.outputs}
+        for mine, given in zip(run.outputs, inputs, strict=True)
+    ]
+
+
 @dataclass(eq=False)
 class _Run:
     """A plan while it runs."""
@@ -251,7 +274,7 @@ class _Run:
     problem: Problem
     plan: Plan
     network: Network
-    inputs: Mapping[str, Array]
+    inputs: Mapping[str, Array] | None
     trace: dict[str, list[Traced]] | None
 
     def __post_init__(self) -> None:
@@ -298,7 +321,6 @@ class _Run:
         tensor = next((one for one in self.problem.tensors if one.name == name), None)
         if tensor is None:
             raise ReplayError(f"the problem has no DRAM tensor for the output {name}")
-        known = self.network.tensors[name]
         stored = self._state.read_tensor(tensor)
         for buffer in self.problem.buffers:
             place = buffer.place
@@ -307,6 +329,11 @@ class _Run:
                 sides = zip(place.start, buffer.shape, strict=True)
                 inside = tuple(slice(first, first + length) for first, length in sides)
                 self._make_sure_it_is_meant(buffer.index, stored[inside], at)
+        return self._in_axes_of_model(tensor, stored)
+
+    def _in_axes_of_model(self, tensor: DramTensor, stored: Array) -> Array:
+        """Return a network output as the model has it."""
+        known = self.network.tensors[tensor.name]
         values = stored.view(known.dtype)
         axes = self._addresses.axes(tensor)
         return (values.transpose(inverse(axes)) if axes else values).reshape(known.shape)
@@ -333,10 +360,11 @@ class _Run:
         if one.task is None:
             one.values *= len(one.targets)
         else:
-            read = list(zip(one.task.reads, one.values, strict=True))
-            one.values = compute_task(
-                self.problem, self.network, self._addresses, one.task, read, self.trace
-            )
+            one.values = self._compute(one.task, list(zip(one.task.reads, one.values, strict=True)))
+
+    def _compute(self, task: Task, read: Sequence[tuple[SliceIdx, Array]]) -> list[Array]:
+        given = self.problem, self.network, self._addresses
+        return compute_task(*given, task, read, self.trace)
 
     def _make_sure_it_is_meant(self, slice_: SliceIdx, found: Array, what: str) -> None:
         """Compare bytes that were read with those that were computed or given for that tile."""
@@ -344,12 +372,7 @@ class _Run:
         buffer = self.problem.buffers[part.buffer]
         known = self._computed.get(buffer.index)
         if known is None and buffer.starts_in is not None:
-            tile = self._addresses.tile(buffer)
-            given = given_values(self.network, self.inputs, tile.of)
-            box = slices(tile.box, (0,) * len(tile.box))
-            known = self._computed[buffer.index] = raw(
-                self._addresses.in_memory_order(buffer, given[box])
-            )
+            known = self._computed[buffer.index] = self._given(buffer, self.inputs or {})
         sides = zip(part.start, part.extent, strict=True)
         inside = tuple(slice(first, first + length) for first, length in sides)
         wrong = found.size if known is None else np.count_nonzero(found != known[inside])
@@ -357,6 +380,44 @@ class _Run:
             raise ReplayError(
                 f"{what}, but {wrong} of {found.size} elements are not those of {buffer.name}"
             )
+
+    def _given(self, buffer: Buffer, inputs: Mapping[str, Array]) -> Array:
+        """Return the bytes of a buffer that the model or the inputs give."""
+        tile = self._addresses.tile(buffer)
+        given = given_values(self.network, inputs, tile.of)
+        box = slices(tile.box, (0,) * len(tile.box))
+        return raw(self._addresses.in_memory_order(buffer, given[box]))
+
+
+class _RunOfStream(_Run):
+    """Inferences of a stream while they run; what each leaves is in ``outputs``."""
+
+    def __init__(
+        self,
+        running: Running,
+        network: Network,
+        inputs: Sequence[Mapping[str, Array]],
+        traces: Sequence[dict[str, list[Traced]]],
+    ) -> None:
+        super().__init__(running.problem, running.plan, network, None, None)
+        self._running, self._inputs_of, self._traces = running, inputs, traces
+        self.outputs: list[dict[str, Array]] = [{} for _ in inputs]
+
+    def _compute(self, task: Task, read: Sequence[tuple[SliceIdx, Array]]) -> list[Array]:
+        """Return what a task writes; those of the application hand in, or take."""
+        inference, number = self._running.tasks[task.index]
+        if number == self._running.hand_in:
+            values = self._inputs_of[inference]
+            return [self._given(self.problem.buffers[one], values) for one in task.writes]
+        if number == self._running.take:
+            places = (self._addresses.buffer(slice_).place for slice_, _ in read)
+            for index in {place.tensor for place in places if place is not None}:
+                tensor = self.problem.tensors[index]
+                stored = self._state.read_tensor(tensor)
+                self.outputs[inference][tensor.name] = self._in_axes_of_model(tensor, stored)
+            return []
+        given = self.problem, self.network, self._addresses
+        return compute_task(*given, task, read, self._traces[inference])
 
 
 def one_blas_thread() -> AbstractContextManager[object]:

@@ -9,7 +9,7 @@ static int try_wait(void *context, uint32_t event, uint32_t count)
 {
     struct turn *turn = context;
     uint32_t *value = &turn->player->events[event];
-    if (*value < count) {
+    if (*value - count > UINT32_MAX / 2U) { /* it is less, modulo 2^32 */
         return 0;
     }
     if (turn->player->tables->summary[0].scheme == SPMILP_SCHEME_SEMAPHORES) {

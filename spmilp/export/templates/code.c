@@ -12,7 +12,7 @@
 #define SPMILP_TABLE
 #endif
 
-@KEPT_C@
+@STREAM_C@@KEPT_C@
 @CONSTANTS_DEFINED@
 
 spmilp_function *const @NAME@_lists[] = {

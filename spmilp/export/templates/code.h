@@ -28,7 +28,7 @@ extern uint64_t @NAME@_workspace[SPMILP_WORKSPACES][@UPPER@_WORKSPACE_BYTES / 8U
 #define @BASE@_IMAGE @IMAGE@
 @MEMORIES@
 
-@LISTS_DECLARED@
+@STREAM_H@@LISTS_DECLARED@
 /* In the order of cores and channels; null for one without commands. */
 extern spmilp_function *const @NAME@_lists[];
 

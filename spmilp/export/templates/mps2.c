@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "@PROGRAM@_program.h"
-
+@HOST@
 /* Semihosting for AArch32: operation in r0, address of its words in r1 (Arm IHI 0101). */
 enum { SYS_OPEN = 0x01, SYS_CLOSE = 0x02, SYS_WRITE0 = 0x04, SYS_WRITE = 0x05, SYS_READ = 0x06 };
 enum { SYS_EXIT = 0x18, RUN_TIME_ERROR = 0x20023, APPLICATION_EXIT = 0x20026 };
@@ -73,25 +73,14 @@ static void transfer(int operation, int file, size_t size)
     ask_host(SYS_CLOSE, closed);
 }
 
-int main(void)
+@HOOKS@int main(void)
 {
     const struct spmilp_player *player = &@PROGRAM@_program;
     const struct spmilp_tables *tables = player->tables;
     const struct spmilp_port *port;
     const char *wrong = @PROGRAM@_program_prepare();
     require(!wrong, wrong);
-    for (uint32_t i = 0; (port = spmilp_find_port(tables, SPMILP_PORT_INPUT, i)); i++) {
-        char name[] = "input#.bin";
-        transfer(SYS_READ, open_file(name, i, READ_BINARY), (size_t)port->bytes);
-        spmilp_write_input(player, port, (const uint8_t *)packed);
-    }
-    wrong = spmilp_play_loop(player);
-    require(!wrong, wrong);
-    for (uint32_t i = 0; (port = spmilp_find_port(tables, SPMILP_PORT_OUTPUT, i)); i++) {
-        char name[] = "output#.bin";
-        spmilp_read_output(player, port, (uint8_t *)packed);
-        transfer(SYS_WRITE, open_file(name, i, WRITE_BINARY), (size_t)port->bytes);
-    }
+@MAIN@
     return 0;
 }
 

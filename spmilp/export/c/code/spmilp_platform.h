@@ -19,9 +19,15 @@ extern "C" {
    the outermost first, its turns, the source's stride and the destination's, in bytes. */
 typedef uint32_t spmilp_shape;
 
-/* Go on when the event has reached `count`; where events are semaphores, take `count` off it.
+/* Go on when the event has reached `count`, modulo 2^32 and no more than 2^31 ago; where events are semaphores, take `count` off it.
    0: it has not, and the list is to be resumed later. A function that blocks returns 1. */
 int spmilp_wait(uint32_t event, uint32_t count);
+
+/* Of a stream, called by the application's two lists, and written by the application: write the
+   inputs of an inference (counted from 0), and read its outputs, at the addresses of its round.
+   0: not yet, and the list is to be resumed later. A function that blocks returns 1. */
+int spmilp_hand_in(uint32_t inference);
+int spmilp_take(uint32_t inference);
 
 /* Add 1 to the event. */
 void spmilp_signal(uint32_t event);

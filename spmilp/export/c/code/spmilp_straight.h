@@ -21,6 +21,7 @@ typedef void spmilp_function(void);
 #define SPMILP_BEGIN
 #define SPMILP_WAIT(event, count) (void)spmilp_wait(event, count)
 #define SPMILP_DMA_WAIT(channel) (void)spmilp_dma_wait(channel)
+#define SPMILP_UNLESS(is_over) (void)(is_over)
 #define SPMILP_END
 #else
 typedef uint32_t spmilp_function(uint32_t at);

@@ -36,7 +36,7 @@ static int wait_for(void *context, uint32_t number, uint32_t count)
     struct event *event = &crew->events[number];
     uint32_t *value = &crew->player->events[number];
     pthread_mutex_lock(&event->lock);
-    while (*value < count) {
+    while (*value - count > UINT32_MAX / 2U) { /* it is less, modulo 2^32 */
         pthread_cond_wait(&event->signalled, &event->lock);
     }
     if (crew->player->tables->summary[0].scheme == SPMILP_SCHEME_SEMAPHORES) {

@@ -1,0 +1,123 @@
+"""Exported C of streams: inferences overlap on changing inputs and give the value replay's bits."""
+
+import subprocess
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from benchmarks.player import programs
+from player.test_player import MODELS, STRAIGHT, needs_arm, needs_gcc
+from spmilp.checker.values.inputs import random_inputs
+from spmilp.checker.values.replay import replay_stream
+from spmilp.commands.commands import LoopWait
+from spmilp.export.errors import ExportError
+from spmilp.export.subject import Subject
+from spmilp.plan.running import running
+from spmilp.result import Result
+from spmilp.solvers.modulo import stream
+from values.test_streams import parts, streamed
+
+SLOW = ("address", "thread")
+"""Sanitizers."""
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """A stream, and files of inputs and outputs of some inferences."""
+
+    result: Result
+    subject: Subject
+    inputs: bytes
+    outputs: bytes
+
+    def write(self, folder: Path) -> None:
+        STRAIGHT.write(self.subject, folder)
+        (folder / "input0.bin").write_bytes(self.inputs)
+
+
+def made(model: str, machine: str, inferences: int = 6) -> Streamed:
+    result = streamed(MODELS / f"{model}.onnx", machine)
+    problem, plan, network = parts(result)
+    inputs = [random_inputs(network, inference) for inference in range(inferences)]
+    runs = running(problem, plan, inferences)
+    outputs = replay_stream(runs, network, inputs, [{} for _ in inputs])
+    return Streamed(
+        result,
+        Subject(problem=problem, plan=plan, network=network),
+        b"".join(each[name].tobytes() for each in inputs for name in network.inputs),
+        b"".join(each[name].tobytes() for each in outputs for name in network.outputs),
+    )
+
+
+@pytest.fixture(scope="module")
+def resnet() -> Streamed:
+    """Return a stream of which three inferences overlap, with instances on the chip."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stream, "SHARES", (0.5,))
+        patch.setattr(stream, "LONGER", (1.1,))
+        found = made("resnet8_int8", "stream_quad")
+    assert any(each.instances for each in parts(found.result)[1].residencies)
+    return found
+
+
+def play(program: Path, folder: Path, *options: str) -> bytes:
+    files = ("input0.bin", "output0.bin")
+    subprocess.run([program, *options, *files], cwd=folder, check=True, capture_output=True)
+    return (folder / "output0.bin").read_bytes()
+
+
+@needs_gcc
+@pytest.mark.parametrize(
+    "kind", ["plain", *(pytest.param(k, marks=pytest.mark.full) for k in SLOW)]
+)
+def test_threads_and_one_loop_give_the_bits_of_the_value_replay(
+    resnet: Streamed, kind: str, tmp_path: Path
+) -> None:
+    resnet.write(tmp_path)
+    program = programs.build(tmp_path, STRAIGHT.host, kind)
+    for options in ([], ["--loop"]):
+        assert play(program, tmp_path, *options) == resnet.outputs
+
+
+@needs_gcc
+@pytest.mark.full
+def test_waits_that_are_left_out_are_caught(resnet: Streamed, tmp_path: Path) -> None:
+    """By the thread sanitizer, or by other outputs: those for earlier turns, one at a time."""
+    loop = resnet.subject.loop
+    assert loop is not None
+    caught = tried = 0
+    for number, mine in enumerate(loop.body):
+        waits = [n for n, one in enumerate(mine) if isinstance(one, LoopWait) and one.back]
+        for place in waits[:1]:
+            body = list(loop.body)
+            body[number] = mine[:place] + mine[place + 1 :]
+            other = replace(resnet.subject)
+            other.__dict__["loop"] = replace(loop, body=tuple(body))
+            replace(resnet, subject=other).write(tmp_path)
+            program = programs.build(tmp_path, STRAIGHT.host, "thread")
+            tried += 1
+            try:
+                caught += play(program, tmp_path) != resnet.outputs
+            except subprocess.CalledProcessError:
+                caught += 1
+    assert tried > 3
+    assert caught > tried // 2
+
+
+@needs_arm
+@pytest.mark.full
+def test_bare_metal_on_a_cortex_m3_gives_the_same_bits(tmp_path: Path) -> None:
+    given = made("ds_cnn_int8", "gap9", 5)
+    given.write(tmp_path)
+    program = programs.build(tmp_path, "mps2", program=STRAIGHT.board)
+    subprocess.run([*programs.QEMU, program], cwd=tmp_path, check=True)
+    assert (tmp_path / "output0.bin").read_bytes() == given.outputs
+
+
+def test_other_formats_refuse_a_stream(resnet: Streamed, tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match="player says one inference, and the plan is a stream"):
+        resnet.result.export("player", tmp_path)
+    files = {file.name for file in resnet.result.export("all", tmp_path)}
+    assert "spmilp_code_core0.c" in files
+    assert "commands.csv" not in files
