@@ -55,7 +55,7 @@ class CostParameters:
     hidden: float = HIDDEN
     occupancy: float = OCCUPANCY
     exchange: float = 1.0
-    room: float = 0.8
+    room: float = 0.9
     cores: float = 1.0
 
 

@@ -272,17 +272,16 @@ class Evaluation:
         addressed = replace(opened, opened=None).with_addresses()
         if not clock.is_over():
             addressed = addressed.once_justified()
-        elif opened.is_open:
-            # A schedule with more room is worth more than what the search behind this one gains.
-            clock = Clock(self.clock.seconds_left(SEARCH.share_for_room), self.clock.pace)
-        roomier = self.findings.effort.roomier()
-        if roomier is None or not opened.is_open or clock.is_over():
-            return addressed
-        roomy = opened.with_room(clock, roomier)
-        if not roomy.has_plan or not _is_less(roomy.worth, addressed.worth):
-            return addressed
-        self.findings = replace(self.findings, effort=roomier)
-        return roomy
+        # A schedule with more room is worth more than what the search behind this one gains.
+        clock = Clock(self.clock.seconds_left(SEARCH.share_for_room), self.clock.pace)
+        roomier = self.findings.effort.roomier() if opened.is_open else None
+        while roomier is not None and not clock.is_over():
+            roomy = opened.with_room(clock, roomier)
+            if roomy.has_plan and _is_less(roomy.worth, addressed.worth):
+                self.findings = replace(self.findings, effort=roomier)
+                return roomy
+            roomier = None if roomy.has_plan else roomier.roomier()
+        return addressed
 
     def _opens_soon(self, rows: int) -> bool:
         """Return whether a schedule is soon justified, as far as there is a limit of time."""
