@@ -1,20 +1,22 @@
 """Times of all activities of an inference for a period: modulo scheduling without addresses."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from spmilp.solvers.modulo.decisions import Activity, Decisions, Permanence
-from spmilp.solvers.modulo.reservations import Busy, Reservations
-from spmilp.units import Cycles, ResidencyIdx
+from spmilp.solvers.modulo.reservations import Reservations, delay, place, reservations_for
+from spmilp.solvers.schedule.kernels.records import NONE, rows_of
+from spmilp.units import Cycles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModuloSchedule:
-    """For a period, the start of each activity in the loop, and what it is busy with."""
+    """For a period, the start of each activity in the loop, and its way to be busy."""
 
     period: Cycles
     start: dict[int, Cycles]
-    busy: dict[int, tuple[Busy, ...]]
+    way: dict[int, int]
 
 
 def loop_of(decisions: Decisions, permanence: Permanence) -> list[Activity]:
@@ -37,49 +39,38 @@ def least_period(decisions: Decisions, loop: list[Activity]) -> Cycles:
     return max(longest, *(-(-held // (many * room)) for held, many, room in rates))
 
 
+def reservations_of(decisions: Decisions, permanence: Permanence) -> Reservations:
+    """Return what the activities in the loop ask for, in the order of the plan."""
+    loop = loop_of(decisions, permanence)
+    number = {each.number: place for place, each in enumerate(loop)}
+    filler = {one: place for place, each in enumerate(loop) for one in each.fills}
+    reads = ([permanence.stands_for.get(one, one) for one in each.reads] for each in loop)
+    before = rows_of(
+        sorted({filler[r] for r in some if r in filler} | {number[one] for one in each.after})
+        for each, some in zip(loop, reads, strict=True)
+    )
+    ways, cycles = [each.busy for each in loop], [each.cycles for each in loop]
+    return reservations_for(ways, decisions.capacity, cycles, before)
+
+
 def modulo_schedule(
-    decisions: Decisions,
-    permanence: Permanence,
-    period: Cycles,
-    go_on: Callable[[], None] = lambda: None,
+    decisions: Decisions, permanence: Permanence, asked: Reservations, period: Cycles
 ) -> ModuloSchedule | None:
     """Place each activity as soon as its data is there and its resources are free in the period.
 
     In the order of the plan, without going back (Rau, MICRO 1994, evicts what is in the way); then
     transfers come as late as who needs them allows, so that bytes wait for less time. ``None``
-    where one finds no place. Whether to ``go_on`` is asked for each activity.
+    where one finds no place.
     """
-    table, loop = Reservations(decisions.capacity, period), loop_of(decisions, permanence)
-    start, busy = dict[int, Cycles](), dict[int, tuple[Busy, ...]]()
-    there: dict[ResidencyIdx, Cycles] = {}
-    users: dict[ResidencyIdx, Cycles] = {}
-    for each in loop:
-        go_on()
-        reads = [permanence.stands_for.get(one, one) for one in each.reads]
-        earliest = max((there.get(one, 0) for one in reads), default=0)
-        ends = (start[one] + decisions.activities[one].cycles for one in each.after)
-        earliest = max([earliest, *ends])
-        at, way = None, each.busy[0]
-        for other in each.busy:
-            sooner = table.first_from(earliest, other)
-            if sooner is not None and (at is None or sooner < at):
-                at, way = sooner, other
-            if at == earliest:
-                break
-        if at is None:
-            return None
-        table.hold(at, list(way))
-        start[each.number], busy[each.number] = at, way
-        there.update(dict.fromkeys(each.fills, at + each.cycles))
-    for each in reversed(loop):
-        go_on()
-        at, way = start[each.number], busy[each.number]
-        needed = [users[one] for one in each.fills if one in users]
-        if each.number >= decisions.tasks and needed and min(needed) - each.cycles > at:
-            table.release(at, way)
-            at = table.last_until(min(needed) - each.cycles, at, way)
-            table.hold(at, way)
-            start[each.number] = at
-        for one in each.reads:
-            users[one] = min(at, users.get(one, at))
-    return ModuloSchedule(period=period, start=start, busy=busy)
+    held, loop = asked.emptied(period), loop_of(decisions, permanence)
+    if place(held) != NONE:
+        return None
+    is_transfer = [each.number >= decisions.tasks for each in loop]
+    delay(held, np.flatnonzero(is_transfer))
+    ways = (held.way - held.ways[:-1]).tolist()
+    starts = held.start.tolist()
+    return ModuloSchedule(
+        period=period,
+        start={each.number: start for each, start in zip(loop, starts, strict=True)},
+        way={each.number: way for each, way in zip(loop, ways, strict=True)},
+    )

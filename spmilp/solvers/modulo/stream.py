@@ -17,11 +17,13 @@ from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import Clock, OutOfTimeError, Step
 from spmilp.solvers.common.context import rows_of
 from spmilp.solvers.modulo.decisions import Decisions, Permanence, permanence
+from spmilp.solvers.modulo.reservations import Reservations
 from spmilp.solvers.modulo.schedule import (
     ModuloSchedule,
     least_period,
     loop_of,
     modulo_schedule,
+    reservations_of,
 )
 from spmilp.solvers.schedule.kernels.tables import alignment_of
 from spmilp.units import Bytes, Cycles, MemoryIdx, ResidencyIdx, SliceIdx, align_up
@@ -74,7 +76,8 @@ def streams_of(
             least = least_period(decisions, loop_of(decisions, kept))
             periods = sorted({max(enough, least), *(int(least * factor) for factor in LONGER)})
             if kept.permanent not in before:
-                begun.append(_Bisection(share, least, decisions, kept, periods))
+                asked = reservations_of(decisions, kept)
+                begun.append(_Bisection(share, least, decisions, kept, asked, periods))
             before.add(kept.permanent)
     while begun:
         # What has failed least, then what resources allow the shortest period.
@@ -92,7 +95,7 @@ def streams_of(
         middle = len(one.periods) // 2 if overlaps else 3 * len(one.periods) // 4
         try:
             with clock.pace.measured(Step.OVERLAP, activities):
-                found = _overlapped(one.decisions, one.kept, one.periods[middle], clock)
+                found = _overlapped(one, one.periods[middle], clock)
         except OutOfTimeError:
             break
         failures.update((one.decisions, one.share) if found is None else ())
@@ -120,6 +123,7 @@ class _Bisection:
     least: Cycles
     decisions: Decisions
     kept: Permanence
+    asked: Reservations
     periods: list[Cycles]
 
 
@@ -128,13 +132,12 @@ def _worth(plan: Plan, enough: Cycles) -> tuple[Cycles, Cycles, Cycles]:
     return max(enough, period), plan.claim.makespan, period
 
 
-def _overlapped(
-    decisions: Decisions, kept: Permanence, period: Cycles, clock: Clock
-) -> Plan | None:
+def _overlapped(one: _Bisection, period: Cycles, clock: Clock) -> Plan | None:
     """Return a valid stream of a period; ``None`` where none is found."""
-    timed = modulo_schedule(decisions, kept, period, clock.go_on)
-    found = None if timed is None else _Assembly(decisions, kept, timed).plan()
-    return None if found is None or check(decisions.problem, found) else found
+    clock.go_on()
+    timed = modulo_schedule(one.decisions, one.kept, one.asked, period)
+    found = None if timed is None else _Assembly(one.decisions, one.kept, timed).plan()
+    return None if found is None or check(one.decisions.problem, found) else found
 
 
 def _one_after_another(decisions: Decisions) -> tuple[Plan | None, str]:
@@ -150,7 +153,7 @@ def _one_after_another(decisions: Decisions) -> tuple[Plan | None, str]:
     timed = ModuloSchedule(
         period=plan.claim.makespan,
         start={each.number: starts[each.number] for each in loop},
-        busy={each.number: each.busy[ways[each.number]] for each in loop},
+        way={each.number: ways[each.number] for each in loop},
     )
     assembly = _Assembly(decisions, kept, timed)
     for keeps_addresses in (True, False):
@@ -447,8 +450,7 @@ class _Assembly:
             one = self._moves.get(move)
             if one is None:
                 was, start = plan.transfers[move], begins + timed.start[tasks + move]
-                channel = self._decisions.channel(timed.busy[tasks + move], was.engine)
-                later = start - was.start
+                later, channel = start - was.start, timed.way[tasks + move]
                 one = replace(
                     was, channel=channel, start=start, sent=was.sent + later, end=was.end + later
                 )
