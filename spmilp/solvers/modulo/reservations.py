@@ -4,7 +4,7 @@ Each resource is a step function over the period, on whose last cycle the first 
 are long. A pass goes through all activities in an order in which each follows what it needs.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate, chain
 from typing import NamedTuple
 
@@ -77,11 +77,13 @@ class Reservations(NamedTuple):
     way: Ints
     period: Cycles
 
-    def emptied(self, period: Cycles) -> "Reservations":
-        """Return the same with another period, and nothing busy."""
-        count, held = self.cycles.size, self.busy.size
+    def emptied(self, period: Cycles, gapless: Iterable[int] = ()) -> "Reservations":
+        """Return the same with another period, and nothing busy; some resources are gapless."""
+        count, held, is_gapless = self.cycles.size, self.busy.size, np.zeros_like(self.capacity)
+        is_gapless[list(gapless)] = 1
         # Each reservation is cut in two at most, and a full step function moves elsewhere.
         return self._replace(
+            is_gapless=is_gapless,
             timeline=new_timeline(self.capacity.size, 16 * (held + 2 * self.capacity.size)),
             start=np.zeros(count, np.int64),
             way=np.full(count, NONE, np.int64),
@@ -105,7 +107,7 @@ def reservations_for(
         begin=numbers(accumulate(map(len, each), initial=0)),
         busy=busy,
         capacity=numbers(capacity),
-        is_gapless=np.zeros(len(capacity), np.int64),
+        is_gapless=numbers(()),
         cycles=numbers(cycles),
         before=before,
         after=inverted(before, len(cycles)),
@@ -196,9 +198,9 @@ def _last_until(loop: Reservations, way: int, latest: int, least: int) -> int:
     while agreed < past - first and start > least:
         one = busy_at(loop.busy, asked)
         found = _last_gap(loop, one.resource, start + one.end, one.end - one.start, one.amount)
-        found = max(least, found - one.end)
-        agreed = agreed + 1 if found == start else 1
-        start = found
+        late: int = max(least, found - one.end)
+        agreed = agreed + 1 if late == start else 1
+        start = late
         asked = asked + 1 if asked + 1 < past else first
     return start
 

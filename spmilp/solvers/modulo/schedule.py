@@ -58,13 +58,19 @@ def modulo_schedule(
 ) -> ModuloSchedule | None:
     """Place each activity as soon as its data is there and its resources are free in the period.
 
-    In the order of the plan, without going back (Rau, MICRO 1994, evicts what is in the way); then
-    transfers come as late as who needs them allows, so that bytes wait for less time. ``None``
-    where one finds no place.
+    In the order of the plan, without going back (Rau, MICRO 1994, evicts what is in the way): where
+    one finds no place, its core or channels are without gaps in the next attempt, which a core that
+    is busy all the time has to be. Then transfers come as late as who needs them allows, so that
+    bytes wait for less time. ``None`` where one finds no place at all.
     """
-    held, loop = asked.emptied(period), loop_of(decisions, permanence)
-    if place(held) != NONE:
-        return None
+    loop, gapless = loop_of(decisions, permanence), set[int]()
+    held = asked.emptied(period)
+    while (failed := place(held)) != NONE:
+        full = {way[0].resource for way in loop[failed].busy} - gapless
+        if not full:
+            return None
+        gapless |= full
+        held = asked.emptied(period, gapless)
     is_transfer = [each.number >= decisions.tasks for each in loop]
     delay(held, np.flatnonzero(is_transfer))
     ways = (held.way - held.ways[:-1]).tolist()

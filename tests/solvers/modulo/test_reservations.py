@@ -77,13 +77,12 @@ def test_each_starts_as_early_and_then_as_late_as_it_can(seed: int) -> None:
 
 
 def test_a_gapless_resource_can_be_full() -> None:
-    lengths = [5, 4, 7, 3, 6]
-    before: list[list[int]] = [[], [], [1], [], [2]]
-    activities = [
-        (cycles, [[Busy(0, 0, cycles, 1)]], some)
-        for cycles, some in zip(lengths, before, strict=True)
+    lengths, before = [4, 6, 5, 6], [[], [], [1], []]
+    ways = [
+        [[Busy(core, 0, cycles, 1)]] for core, cycles in zip((0, 1, 0, 0), lengths, strict=True)
     ]
-    table = table_of(activities, sum(lengths))
-    table.is_gapless[0] = 1
+    table = table_of([*zip(lengths, ways, before, strict=True)], 15)
+    assert place(table) == 3
+    table = table.emptied(15, [0])
     assert place(table) == NONE
-    assert len(set((table.start % sum(lengths)).tolist())) == len(lengths)
+    assert table.start.tolist() == [0, 0, 10, 4]
