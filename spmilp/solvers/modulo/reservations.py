@@ -198,9 +198,9 @@ def _last_until(loop: Reservations, way: int, latest: int, least: int) -> int:
     while agreed < past - first and start > least:
         one = busy_at(loop.busy, asked)
         found = _last_gap(loop, one.resource, start + one.end, one.end - one.start, one.amount)
-        late: int = max(least, found - one.end)
-        agreed = agreed + 1 if late == start else 1
-        start = late
+        found = max(least, found - one.end)
+        agreed = agreed + 1 if found == start else 1
+        start = found
         asked = asked + 1 if asked + 1 < past else first
     return start
 
@@ -223,7 +223,7 @@ def _first_gap(loop: Reservations, resource: int, ready: int, cycles: int, amoun
             if not is_next and turn + steps[step].time - cycles >= start:
                 return turn + steps[step].time - cycles
             start, is_next = end, True
-        elif is_next and end >= start + cycles:
+        elif end >= start + (cycles if is_next else loop.period):
             return start
         step += 1
         if step == past:

@@ -25,58 +25,63 @@ def loop_of(decisions: Decisions, permanence: Permanence) -> list[Activity]:
     return [decisions.activities[number] for number in decisions.order if number not in out]
 
 
-def least_period(decisions: Decisions, loop: list[Activity]) -> Cycles:
-    """Return for how long the fullest resource is busy, an engine's channels taken as one."""
-    load, ways = [0] * len(decisions.capacity), [1] * len(decisions.capacity)
-    longest = 1
+@dataclass(frozen=True, slots=True, eq=False)
+class Loop:
+    """The activities that every inference does, and what they ask for.
+
+    ``loads`` is for how long each resource is busy in a period, an engine's channels taken as one;
+    no period is shorter than the ``least``. Numbers of ``tasks`` come before those of transfers.
+    """
+
+    activities: list[Activity]
+    tasks: int
+    loads: list[Cycles]
+    least: Cycles
+    asked: Reservations
+
+
+def loop_for(decisions: Decisions, permanence: Permanence) -> Loop:
+    """Return the loop that is left without what happens once."""
+    loop, capacity = loop_of(decisions, permanence), decisions.capacity
+    held, ways, longest = [0] * len(capacity), [1] * len(capacity), 1
     for each in loop:
-        for one in each.busy[0]:
-            load[one.resource] += (one.end - one.start) * one.amount
+        for one in {one for way in each.busy for one in way}:
+            held[one.resource] += (one.end - one.start) * one.amount
             longest = max(longest, one.end - one.start)
-        first = each.busy[0][0].resource
-        ways[first] = len(each.busy)
-    rates = zip(load, ways, decisions.capacity, strict=True)
-    return max(longest, *(-(-held // (many * room)) for held, many, room in rates))
-
-
-def reservations_of(decisions: Decisions, permanence: Permanence) -> Reservations:
-    """Return what the activities in the loop ask for, in the order of the plan."""
-    loop = loop_of(decisions, permanence)
-    number = {each.number: place for place, each in enumerate(loop)}
+        for way in each.busy:
+            ways[way[0].resource] = len(each.busy)
+    loads = [-(-load // (m * room)) for load, m, room in zip(held, ways, capacity, strict=True)]
+    place_of = {each.number: place for place, each in enumerate(loop)}
     filler = {one: place for place, each in enumerate(loop) for one in each.fills}
     reads = ([permanence.stands_for.get(one, one) for one in each.reads] for each in loop)
     before = rows_of(
-        sorted({filler[r] for r in some if r in filler} | {number[one] for one in each.after})
+        sorted({filler[r] for r in some if r in filler} | {place_of[one] for one in each.after})
         for each, some in zip(loop, reads, strict=True)
     )
-    ways, cycles = [each.busy for each in loop], [each.cycles for each in loop]
-    return reservations_for(ways, decisions.capacity, cycles, before)
+    busy, cycles = [each.busy for each in loop], [each.cycles for each in loop]
+    asked = reservations_for(busy, capacity, cycles, before)
+    return Loop(loop, decisions.tasks, loads, max(longest, *loads), asked)
 
 
-def modulo_schedule(
-    decisions: Decisions, permanence: Permanence, asked: Reservations, period: Cycles
-) -> ModuloSchedule | None:
+def modulo_schedule(loop: Loop, period: Cycles) -> ModuloSchedule | None:
     """Place each activity as soon as its data is there and its resources are free in the period.
 
     In the order of the plan, without going back (Rau, MICRO 1994, evicts what is in the way): where
-    one finds no place, its core or channels are without gaps in the next attempt, which a core that
-    is busy all the time has to be. Then transfers come as late as who needs them allows, so that
-    bytes wait for less time. ``None`` where one finds no place at all.
+    one finds no place, the fullest resource that it needs has no gaps in the next attempt, as it
+    must not have if it is busy all the time. Then transfers come as late as who needs them allows,
+    so that bytes wait for less time. ``None`` where one finds no place at all.
     """
-    loop, gapless = loop_of(decisions, permanence), set[int]()
-    held = asked.emptied(period)
+    acts, gapless, held = loop.activities, set[int](), loop.asked.emptied(period)
     while (failed := place(held)) != NONE:
-        full = {way[0].resource for way in loop[failed].busy} - gapless
+        full = {one.resource for way in acts[failed].busy for one in way} - gapless
         if not full:
             return None
-        gapless |= full
-        held = asked.emptied(period, gapless)
-    is_transfer = [each.number >= decisions.tasks for each in loop]
-    delay(held, np.flatnonzero(is_transfer))
-    ways = (held.way - held.ways[:-1]).tolist()
-    starts = held.start.tolist()
+        gapless.add(max(full, key=lambda one: (loop.loads[one], -one)))
+        held = loop.asked.emptied(period, gapless)
+    delay(held, np.flatnonzero([each.number >= loop.tasks for each in acts]))
+    starts, ways = held.start.tolist(), (held.way - held.ways[:-1]).tolist()
     return ModuloSchedule(
         period=period,
-        start={each.number: start for each, start in zip(loop, starts, strict=True)},
-        way={each.number: way for each, way in zip(loop, ways, strict=True)},
+        start={each.number: start for each, start in zip(acts, starts, strict=True)},
+        way={each.number: way for each, way in zip(acts, ways, strict=True)},
     )

@@ -77,10 +77,9 @@ def test_each_starts_as_early_and_then_as_late_as_it_can(seed: int) -> None:
 
 
 def test_a_gapless_resource_can_be_full() -> None:
+    core_of = [0, 1, 0, 0]
     lengths, before = [4, 6, 5, 6], [[], [], [1], []]
-    ways = [
-        [[Busy(core, 0, cycles, 1)]] for core, cycles in zip((0, 1, 0, 0), lengths, strict=True)
-    ]
+    ways = [[[Busy(core_of[one], 0, lengths[one], 1)]] for one in range(4)]
     table = table_of([*zip(lengths, ways, before, strict=True)], 15)
     assert place(table) == 3
     table = table.emptied(15, [0])
