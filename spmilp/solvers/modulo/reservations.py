@@ -220,8 +220,9 @@ def _first_gap(loop: Reservations, resource: int, ready: int, cycles: int, amoun
     while start < ready + loop.period and cycles <= loop.period:
         end = turn + (steps[step + 1].time if step + 1 < past else loop.period)
         if steps[step].load > spare:
-            if not is_next and turn + steps[step].time - cycles >= start:
-                return turn + steps[step].time - cycles
+            last: int = turn + steps[step].time - cycles
+            if not is_next and last >= start:
+                return last
             start, is_next = end, True
         elif end >= start + (cycles if is_next else loop.period):
             return start
