@@ -85,8 +85,8 @@ def balanced(problem: Problem, most: int | None = None) -> Ints:
 
     For streams of inferences, whose period is at least the work of each core, whichever operators
     it is for. A core has little work if this tile is done there no later than an eighth of its own
-    length after it could be done at all. Of these it is the one that reads or writes most of its bytes already,
-    then the one with least work.
+    length after it could be done at all. Of these it is the one that reads or writes most of its
+    bytes already, then the one with least work.
     """
     along, kind_of = along_the_chip(problem)[:most], [core.kind for core in problem.machine.cores]
     touched: list[set[CoreIdx]] = [set() for _ in problem.slices]
