@@ -12,6 +12,7 @@ KERNELS = (
     "spmilp.solvers.justify.fewer_transfers",
     "spmilp.solvers.justify.passes",
     "spmilp.solvers.justify.profiles",
+    "spmilp.solvers.modulo.reservations",
     "spmilp.solvers.schedule.kernels.eviction",
     "spmilp.solvers.schedule.kernels.generate",
     "spmilp.solvers.schedule.kernels.memories",

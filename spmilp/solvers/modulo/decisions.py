@@ -18,8 +18,8 @@ from spmilp.units import Cycles, MemoryIdx, ResidencyIdx, SliceIdx
 class Activity:
     """A task or a transfer of the plan, by its place among tasks and then transfers.
 
-    It holds what it is ``busy`` with; of a transfer's channels each is one way. It reads until
-    ``reads_for`` cycles after its start, and has filled after ``cycles``.
+    It holds what it is ``busy`` with; of a transfer's channels each is one way, in their order. It
+    reads until ``reads_for`` cycles after its start, and has filled after ``cycles``.
     """
 
     number: int
@@ -108,10 +108,6 @@ class Decisions:
             fills=move.destinations,
             after=(),
         )
-
-    def channel(self, busy: tuple[Busy, ...], engine: int) -> int:
-        """Return which channel of an engine a way to be busy takes."""
-        return busy[0].resource - self._channels[engine]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

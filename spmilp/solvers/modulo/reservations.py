@@ -1,10 +1,39 @@
-"""What is busy in a period: cores and channels for one thing at a time, links up to their rates."""
+"""A modulo reservation table (Rau, MICRO 1994): what is busy in a period, and passes that fill it.
 
-from bisect import bisect_left, insort
-from collections.abc import Iterator, Sequence
+Each resource is a step function over the period, on whose last cycle the first one follows: periods
+are long. A pass goes through all activities in an order in which each follows what it needs.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, chain
 from typing import NamedTuple
 
+import cython
+import numpy as np
+
+from spmilp.compiled import address, in_c
+from spmilp.solvers.schedule.kernels.records import (
+    NONE,
+    Ints,
+    Rows,
+    Table,
+    inverted,
+    numbers,
+    row_of,
+    table,
+)
+from spmilp.solvers.schedule.kernels.timeline import Timeline, new_timeline
 from spmilp.units import Cycles
+
+if cython.compiled:
+    pass  # the .pxd says what these are in C
+else:
+    from spmilp.compiled import longs_at, whole
+    from spmilp.solvers.schedule.kernels.records import NEVER
+    from spmilp.solvers.schedule.kernels.timeline import occupy, profile_at, step_at
+
+    loop_at = timeline_in = whole
+    busy_at = row_of
 
 
 class Busy(NamedTuple):
@@ -16,86 +45,221 @@ class Busy(NamedTuple):
     amount: int
 
 
-class Reservations:
-    """A modulo reservation table (Rau, MICRO 1994), as lists of intervals: periods are long.
+class Reservations(NamedTuple):
+    """The activities of an inference, what is busy in a period, and where each starts.
 
-    ``capacity`` is that of each resource; amounts and capacities have one unit.
+    Attributes
+    ----------
+    ways
+        Activity ``i`` takes one of the ways ``ways[i]`` to ``ways[i + 1]``.
+    begin, busy
+        A way is busy as ``busy[begin[way]:begin[way + 1]]`` say, rows of :class:`Busy`.
+    capacity
+        Of each resource, in the unit of amounts.
+    is_gapless
+        Whether on a resource all that is busy lies next to each other, so that it can be full.
+    cycles, before, after
+        Of each activity: it starts when those before have ended, and ends before those after start.
+    start, way
+        Of each activity; its way is -1 as long as it has no place.
     """
 
-    def __init__(self, capacity: list[int], period: Cycles) -> None:
-        self._capacity = capacity
-        self._period = period
-        self._held: list[list[tuple[Cycles, Cycles, int]]] = [[] for _ in capacity]
-        self._longest = [0] * len(capacity)
+    ways: Ints
+    begin: Ints
+    busy: Table
+    capacity: Ints
+    is_gapless: Ints
+    cycles: Ints
+    before: Rows
+    after: Rows
+    timeline: Timeline
+    start: Ints
+    way: Ints
+    period: Cycles
 
-    def hold(self, start: Cycles, some: Sequence[Busy]) -> None:
-        """Reserve for an activity that starts at a cycle."""
-        for busy in some:
-            for turn in self._turns(start + busy.start, start + busy.end):
-                insort(self._held[busy.resource], (*turn, busy.amount))
-            length = busy.end - busy.start
-            self._longest[busy.resource] = max(self._longest[busy.resource], length)
+    def emptied(self, period: Cycles, gapless: Iterable[int] = ()) -> "Reservations":
+        """Return the same with another period, and nothing busy; some resources are gapless."""
+        count, held, is_gapless = self.cycles.size, self.busy.size, np.zeros_like(self.capacity)
+        is_gapless[list(gapless)] = 1
+        # Each reservation is cut in two at most, and a full step function moves elsewhere.
+        return self._replace(
+            is_gapless=is_gapless,
+            timeline=new_timeline(self.capacity.size, 16 * (held + 2 * self.capacity.size)),
+            start=np.zeros(count, np.int64),
+            way=np.full(count, NONE, np.int64),
+            period=period,
+        )
 
-    def release(self, start: Cycles, some: Sequence[Busy]) -> None:
-        """Take a reservation back."""
-        for busy in some:
-            for turn in self._turns(start + busy.start, start + busy.end):
-                self._held[busy.resource].remove((*turn, busy.amount))
 
-    def first_from(self, start: Cycles, some: Sequence[Busy]) -> Cycles | None:
-        """Return the first cycle from ``start`` on at which all is free; ``None`` without any."""
-        at = start
-        while at < start + self._period:
-            # It meets what is in its way until it starts where that ends.
-            steps = [(end - at - one.start) % self._period for one, _, end in self._met(at, some)]
-            if not steps:
-                return at
-            at += max(1, *steps)
-        return None
+def reservations_for(
+    ways: Sequence[Sequence[Sequence[Busy]]],
+    capacity: Sequence[int],
+    cycles: Sequence[Cycles],
+    before: Rows,
+) -> Reservations:
+    """Return what activities ask for: what each way of each is busy with; without a period."""
+    each = [way for some in ways for way in some]
+    busy = table(sum(map(len, each)), *Busy._fields)
+    for field, values in zip(Busy._fields, zip(*chain(*each), strict=True), strict=True):
+        busy[field] = values
+    return Reservations(
+        ways=numbers(accumulate(map(len, ways), initial=0)),
+        begin=numbers(accumulate(map(len, each), initial=0)),
+        busy=busy,
+        capacity=numbers(capacity),
+        is_gapless=numbers(()),
+        cycles=numbers(cycles),
+        before=before,
+        after=inverted(before, len(cycles)),
+        timeline=new_timeline(0, 0),
+        start=numbers(()),
+        way=numbers(()),
+        period=0,
+    )
 
-    def last_until(self, start: Cycles, least: Cycles, some: Sequence[Busy]) -> Cycles:
-        """Return the last cycle down to ``least``, itself free, at which all is free."""
-        at = start
-        while at > least:
-            steps = [(at + one.end - begin) % self._period for one, begin, _ in self._met(at, some)]
-            if not steps:
-                return at
-            at -= max(1, *steps)
-        return least
 
-    def _met(self, at: Cycles, some: Sequence[Busy]) -> Iterator[tuple[Busy, Cycles, Cycles]]:
-        """Yield what is in the way of an activity at a cycle, one interval for each resource."""
-        length = self._period
-        for one in some:
-            if one.end - one.start > length:
-                yield one, at + one.end - 1, at + one.start + length - 1
-                continue
-            for turn in self._turns(at + one.start, at + one.end):
-                found = self._overload(one, *turn)
-                if found is not None:
-                    yield one, *found
-                    break
+def place(asked: Reservations) -> int:
+    """Place all activities, each as early as it can start; return the first without a place.
 
-    def _overload(self, one: Busy, start: Cycles, end: Cycles) -> tuple[Cycles, Cycles] | None:
-        """Return the interval to end first of those that leave too little for one more."""
-        held = self._held[one.resource]
-        room = self._capacity[one.resource] - one.amount
-        # What begins more than the longest one before cannot reach it.
-        first = bisect_left(held, (start - self._longest[one.resource],))
-        there = [each for each in held[first : bisect_left(held, (end,))] if start < each[1]]
-        for begins, _, _ in there:
-            at = max(begins, start)
-            together = [each for each in there if each[0] <= at < each[1]]
-            if sum(amount for _, _, amount in together) > room:
-                begin, until, _ = min(together, key=lambda each: each[1])
-                return begin, until
-        return None
+    What has a place is taken away first and starts no later than before. -1 if all have places.
+    """
+    kept, count = in_c(asked), whole(asked.cycles.size)
+    loop = loop_at(address(kept))
+    with cython.nogil:
+        failed = _place_all(loop, count)
+    return int(failed)
 
-    def _turns(self, start: Cycles, end: Cycles) -> Iterator[tuple[Cycles, Cycles]]:
-        """Yield the cycles of the period that ``[start, end)`` covers, cut where it wraps."""
-        first = start % self._period
-        last = first + end - start
-        if first < last:
-            yield first, min(last, self._period)
-        if last > self._period:
-            yield 0, last - self._period
+
+def delay(asked: Reservations, some: Ints) -> None:
+    """Let some activities start as late as those after them allow, the last one first."""
+    kept, which, count = in_c(asked), longs_at(address(some)), whole(some.size)
+    loop = loop_at(address(kept))
+    with cython.nogil:
+        _delay(loop, which, count)
+
+
+def _place_all(loop: Reservations, count: int) -> int:
+    """Do what :func:`place` does."""
+    for one in range(count):
+        if loop.way[one] != NONE:
+            _hold(loop, loop.way[one], loop.start[one], -1)
+        ready = 0
+        for item in range(loop.before.begin[one], loop.before.begin[one + 1]):
+            before = loop.before.items[item]
+            ready = max(ready, loop.start[before] + loop.cycles[before])
+        best, chosen = NEVER, NONE
+        for way in range(loop.ways[one], loop.ways[one + 1]):
+            at = _first_from(loop, way, ready)
+            if at < best:
+                best, chosen = at, way
+            if best == ready:
+                break
+        if chosen == NONE:
+            return one
+        loop.start[one], loop.way[one] = best, chosen
+        _hold(loop, chosen, best, 1)
+    return NONE
+
+
+def _delay(loop: Reservations, some: Ints, count: int) -> None:
+    """Do what :func:`delay` does."""
+    for place in range(count):
+        one = some[count - 1 - place]
+        due = NEVER
+        for item in range(loop.after.begin[one], loop.after.begin[one + 1]):
+            due = min(due, loop.start[loop.after.items[item]])
+        if due == NEVER or due - loop.cycles[one] <= loop.start[one]:
+            continue
+        _hold(loop, loop.way[one], loop.start[one], -1)
+        loop.start[one] = _last_until(loop, loop.way[one], due - loop.cycles[one], loop.start[one])
+        _hold(loop, loop.way[one], loop.start[one], 1)
+
+
+def _first_from(loop: Reservations, way: int, ready: int) -> int:
+    """Return the first cycle from ``ready`` on at which all of a way is free; NEVER without any."""
+    first, past = loop.begin[way], loop.begin[way + 1]
+    start, asked, agreed = ready, first, 0
+    # They are asked in turn until all agree.
+    while agreed < past - first:
+        one = busy_at(loop.busy, asked)
+        found = _first_gap(loop, one.resource, start + one.start, one.end - one.start, one.amount)
+        if found - one.start >= ready + loop.period:
+            return NEVER
+        agreed = agreed + 1 if found - one.start == start else 1
+        start = found - one.start
+        asked = asked + 1 if asked + 1 < past else first
+    return start
+
+
+def _last_until(loop: Reservations, way: int, latest: int, least: int) -> int:
+    """Return the last cycle down to ``least``, itself free, at which all of a way is free."""
+    first, past = loop.begin[way], loop.begin[way + 1]
+    start, asked, agreed = latest, first, 0
+    while agreed < past - first and start > least:
+        one = busy_at(loop.busy, asked)
+        found = _last_gap(loop, one.resource, start + one.end, one.end - one.start, one.amount)
+        found = max(least, found - one.end)
+        agreed = agreed + 1 if found == start else 1
+        start = found
+        asked = asked + 1 if asked + 1 < past else first
+    return start
+
+
+def _first_gap(loop: Reservations, resource: int, ready: int, cycles: int, amount: int) -> int:
+    """Return the first cycle from ``ready`` on with room for an amount for so many cycles."""
+    timeline = timeline_in(loop.timeline)
+    steps, row = timeline.steps, profile_at(timeline.resources, resource)
+    spare, cycle = loop.capacity[resource] - amount, ready % loop.period
+    step, past, turn = step_at(timeline, resource, cycle), row.begin + row.length, ready - cycle
+    start, is_next = ready, True
+    if loop.is_gapless[resource] and row.length > 1:
+        before = step - 1 if step > row.begin else past - 1
+        if steps[before].time == loop.period:
+            before -= 1
+        is_next = steps[step].time == cycle and steps[before].load > spare
+    while start < ready + loop.period and cycles <= loop.period:
+        end = turn + (steps[step + 1].time if step + 1 < past else loop.period)
+        if steps[step].load > spare:
+            last: int = turn + steps[step].time - cycles
+            if not is_next and last >= start:
+                return last
+            start, is_next = end, True
+        elif end >= start + (cycles if is_next else loop.period):
+            return start
+        step += 1
+        if step == past:
+            step = row.begin
+            turn += loop.period
+    return NEVER
+
+
+def _last_gap(loop: Reservations, resource: int, end: int, cycles: int, amount: int) -> int:
+    """Return the last cycle up to ``end`` before which there is room for so many cycles."""
+    timeline = timeline_in(loop.timeline)
+    steps, row = timeline.steps, profile_at(timeline.resources, resource)
+    spare, cycle = loop.capacity[resource] - amount, (end - 1) % loop.period
+    step, turn, until = step_at(timeline, resource, cycle), end - 1 - cycle, end
+    while until > end - loop.period:
+        start = turn + steps[step].time
+        if steps[step].load > spare:
+            until = start
+        elif start <= until - cycles:
+            return until
+        step -= 1
+        if step < row.begin:
+            step = row.begin + row.length - 1
+            turn -= loop.period
+    return end - loop.period
+
+
+def _hold(loop: Reservations, way: int, start: int, sign: int) -> None:
+    """Reserve a way of an activity that starts at a cycle, or give it back: ``sign`` -1."""
+    timeline = timeline_in(loop.timeline)
+    for place in range(loop.begin[way], loop.begin[way + 1]):
+        one = busy_at(loop.busy, place)
+        first, cycles = (start + one.start) % loop.period, one.end - one.start
+        past, amount = min(first + cycles, loop.period), sign * one.amount
+        if first < past:
+            occupy(timeline, one.resource, first, past, amount)
+        if first + cycles > past:
+            occupy(timeline, one.resource, 0, first + cycles - past, amount)

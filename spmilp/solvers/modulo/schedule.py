@@ -1,20 +1,22 @@
 """Times of all activities of an inference for a period: modulo scheduling without addresses."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from spmilp.solvers.modulo.decisions import Activity, Decisions, Permanence
-from spmilp.solvers.modulo.reservations import Busy, Reservations
-from spmilp.units import Cycles, ResidencyIdx
+from spmilp.solvers.modulo.reservations import Reservations, delay, place, reservations_for
+from spmilp.solvers.schedule.kernels.records import NONE, rows_of
+from spmilp.units import Cycles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModuloSchedule:
-    """For a period, the start of each activity in the loop, and what it is busy with."""
+    """For a period, the start of each activity in the loop, and its way to be busy."""
 
     period: Cycles
     start: dict[int, Cycles]
-    busy: dict[int, tuple[Busy, ...]]
+    way: dict[int, int]
 
 
 def loop_of(decisions: Decisions, permanence: Permanence) -> list[Activity]:
@@ -23,63 +25,63 @@ def loop_of(decisions: Decisions, permanence: Permanence) -> list[Activity]:
     return [decisions.activities[number] for number in decisions.order if number not in out]
 
 
-def least_period(decisions: Decisions, loop: list[Activity]) -> Cycles:
-    """Return for how long the fullest resource is busy, an engine's channels taken as one."""
-    load, ways = [0] * len(decisions.capacity), [1] * len(decisions.capacity)
-    longest = 1
+@dataclass(frozen=True, slots=True, eq=False)
+class Loop:
+    """The activities that every inference does, and what they ask for.
+
+    ``loads`` is for how long each resource is busy in a period, an engine's channels taken as one;
+    no period is shorter than the ``least``. Numbers of ``tasks`` come before those of transfers.
+    """
+
+    activities: list[Activity]
+    tasks: int
+    loads: list[Cycles]
+    least: Cycles
+    asked: Reservations
+
+
+def loop_for(decisions: Decisions, permanence: Permanence) -> Loop:
+    """Return the loop that is left without what happens once."""
+    loop, capacity = loop_of(decisions, permanence), decisions.capacity
+    held, ways, longest = [0] * len(capacity), [1] * len(capacity), 1
     for each in loop:
-        for one in each.busy[0]:
-            load[one.resource] += (one.end - one.start) * one.amount
+        for one in {one for way in each.busy for one in way}:
+            held[one.resource] += (one.end - one.start) * one.amount
             longest = max(longest, one.end - one.start)
-        first = each.busy[0][0].resource
-        ways[first] = len(each.busy)
-    rates = zip(load, ways, decisions.capacity, strict=True)
-    return max(longest, *(-(-held // (many * room)) for held, many, room in rates))
+        for way in each.busy:
+            ways[way[0].resource] = len(each.busy)
+    loads = [-(-load // (m * room)) for load, m, room in zip(held, ways, capacity, strict=True)]
+    place_of = {each.number: place for place, each in enumerate(loop)}
+    filler = {one: place for place, each in enumerate(loop) for one in each.fills}
+    reads = ([permanence.stands_for.get(one, one) for one in each.reads] for each in loop)
+    before = rows_of(
+        sorted({filler[r] for r in some if r in filler} | {place_of[one] for one in each.after})
+        for each, some in zip(loop, reads, strict=True)
+    )
+    busy, cycles = [each.busy for each in loop], [each.cycles for each in loop]
+    asked = reservations_for(busy, capacity, cycles, before)
+    return Loop(loop, decisions.tasks, loads, max(longest, *loads), asked)
 
 
-def modulo_schedule(
-    decisions: Decisions,
-    permanence: Permanence,
-    period: Cycles,
-    go_on: Callable[[], None] = lambda: None,
-) -> ModuloSchedule | None:
+def modulo_schedule(loop: Loop, period: Cycles) -> ModuloSchedule | None:
     """Place each activity as soon as its data is there and its resources are free in the period.
 
-    In the order of the plan, without going back (Rau, MICRO 1994, evicts what is in the way); then
-    transfers come as late as who needs them allows, so that bytes wait for less time. ``None``
-    where one finds no place. Whether to ``go_on`` is asked for each activity.
+    In the order of the plan, without going back (Rau, MICRO 1994, evicts what is in the way): where
+    one finds no place, the fullest resource that it needs has no gaps in the next attempt, as it
+    must not have if it is busy all the time. Then transfers come as late as who needs them allows,
+    so that bytes wait for less time. ``None`` where one finds no place at all.
     """
-    table, loop = Reservations(decisions.capacity, period), loop_of(decisions, permanence)
-    start, busy = dict[int, Cycles](), dict[int, tuple[Busy, ...]]()
-    there: dict[ResidencyIdx, Cycles] = {}
-    users: dict[ResidencyIdx, Cycles] = {}
-    for each in loop:
-        go_on()
-        reads = [permanence.stands_for.get(one, one) for one in each.reads]
-        earliest = max((there.get(one, 0) for one in reads), default=0)
-        ends = (start[one] + decisions.activities[one].cycles for one in each.after)
-        earliest = max([earliest, *ends])
-        at, way = None, each.busy[0]
-        for other in each.busy:
-            sooner = table.first_from(earliest, other)
-            if sooner is not None and (at is None or sooner < at):
-                at, way = sooner, other
-            if at == earliest:
-                break
-        if at is None:
+    acts, gapless, held = loop.activities, set[int](), loop.asked.emptied(period)
+    while (failed := place(held)) != NONE:
+        full = {one.resource for way in acts[failed].busy for one in way} - gapless
+        if not full:
             return None
-        table.hold(at, list(way))
-        start[each.number], busy[each.number] = at, way
-        there.update(dict.fromkeys(each.fills, at + each.cycles))
-    for each in reversed(loop):
-        go_on()
-        at, way = start[each.number], busy[each.number]
-        needed = [users[one] for one in each.fills if one in users]
-        if each.number >= decisions.tasks and needed and min(needed) - each.cycles > at:
-            table.release(at, way)
-            at = table.last_until(min(needed) - each.cycles, at, way)
-            table.hold(at, way)
-            start[each.number] = at
-        for one in each.reads:
-            users[one] = min(at, users.get(one, at))
-    return ModuloSchedule(period=period, start=start, busy=busy)
+        gapless.add(max(full, key=lambda one: (loop.loads[one], -one)))
+        held = loop.asked.emptied(period, gapless)
+    delay(held, np.flatnonzero([each.number >= loop.tasks for each in acts]))
+    starts, ways = held.start.tolist(), (held.way - held.ways[:-1]).tolist()
+    return ModuloSchedule(
+        period=period,
+        start={each.number: start for each, start in zip(acts, starts, strict=True)},
+        way={each.number: way for each, way in zip(acts, ways, strict=True)},
+    )

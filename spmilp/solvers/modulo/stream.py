@@ -18,8 +18,9 @@ from spmilp.solvers.common.clock import Clock, OutOfTimeError, Step
 from spmilp.solvers.common.context import rows_of
 from spmilp.solvers.modulo.decisions import Decisions, Permanence, permanence
 from spmilp.solvers.modulo.schedule import (
+    Loop,
     ModuloSchedule,
-    least_period,
+    loop_for,
     loop_of,
     modulo_schedule,
 )
@@ -29,7 +30,7 @@ from spmilp.units import Bytes, Cycles, MemoryIdx, ResidencyIdx, SliceIdx, align
 SHARES = (1.0, 0.8, 0.5, 0.2, 0.0)
 """Of what other data leaves of a memory, parts that constants may take for ever."""
 
-LONGER = (1.0, 1.01, 1.02, 1.04, 1.07, 1.1, 1.15, 1.2, 1.3, 1.5, 2.0, 3.0, 5.0)
+LONGER = tuple(1.01**step for step in range(163))
 """Periods that are tried, as multiples of the least one that resources allow."""
 
 SHARE_TO_BEGIN = 0.3
@@ -71,14 +72,14 @@ def streams_of(
                 break
             clock.pace.count(Step.SCHEDULE, len(decisions.order))
             kept = permanence(decisions, list(_wanted(decisions, share)))
-            least = least_period(decisions, loop_of(decisions, kept))
-            periods = sorted({max(enough, least), *(int(least * factor) for factor in LONGER)})
             if kept.permanent not in before:
-                begun.append(_Bisection(share, least, decisions, kept, periods))
+                loop = loop_for(decisions, kept)
+                periods = {max(enough, loop.least), *(int(loop.least * by) for by in LONGER)}
+                begun.append(_Bisection(share, decisions, kept, loop, sorted(periods)))
             before.add(kept.permanent)
     while begun:
         # What has failed least, then what resources allow the shortest period.
-        one = min(begun, key=lambda o: (failures[o.decisions] + failures[o.share], o.least))
+        one = min(begun, key=lambda o: (failures[o.decisions] + failures[o.share], o.loop.least))
         longest = one.decisions.plan.claim.makespan if best is None else _worth(best, enough)[0]
         one.periods = [period for period in one.periods if period <= longest]
         if not one.periods:
@@ -92,7 +93,7 @@ def streams_of(
         middle = len(one.periods) // 2 if overlaps else 3 * len(one.periods) // 4
         try:
             with clock.pace.measured(Step.OVERLAP, activities):
-                found = _overlapped(one.decisions, one.kept, one.periods[middle], clock)
+                found = _overlapped(one, one.periods[middle], clock)
         except OutOfTimeError:
             break
         failures.update((one.decisions, one.share) if found is None else ())
@@ -113,13 +114,13 @@ def streams_of(
 class _Bisection:
     """Periods left to try with a plan's decisions and a share of constants that are permanent.
 
-    Longer ones nearly always work where shorter ones do; ``least`` is what resources allow.
+    Longer ones nearly always work where shorter ones do.
     """
 
     share: float
-    least: Cycles
     decisions: Decisions
     kept: Permanence
+    loop: Loop
     periods: list[Cycles]
 
 
@@ -128,13 +129,12 @@ def _worth(plan: Plan, enough: Cycles) -> tuple[Cycles, Cycles, Cycles]:
     return max(enough, period), plan.claim.makespan, period
 
 
-def _overlapped(
-    decisions: Decisions, kept: Permanence, period: Cycles, clock: Clock
-) -> Plan | None:
+def _overlapped(one: _Bisection, period: Cycles, clock: Clock) -> Plan | None:
     """Return a valid stream of a period; ``None`` where none is found."""
-    timed = modulo_schedule(decisions, kept, period, clock.go_on)
-    found = None if timed is None else _Assembly(decisions, kept, timed).plan()
-    return None if found is None or check(decisions.problem, found) else found
+    clock.go_on()
+    timed = modulo_schedule(one.loop, period)
+    found = None if timed is None else _Assembly(one.decisions, one.kept, timed).plan()
+    return None if found is None or check(one.decisions.problem, found) else found
 
 
 def _one_after_another(decisions: Decisions) -> tuple[Plan | None, str]:
@@ -150,7 +150,7 @@ def _one_after_another(decisions: Decisions) -> tuple[Plan | None, str]:
     timed = ModuloSchedule(
         period=plan.claim.makespan,
         start={each.number: starts[each.number] for each in loop},
-        busy={each.number: each.busy[ways[each.number]] for each in loop},
+        way={each.number: ways[each.number] for each in loop},
     )
     assembly = _Assembly(decisions, kept, timed)
     for keeps_addresses in (True, False):
@@ -447,8 +447,7 @@ class _Assembly:
             one = self._moves.get(move)
             if one is None:
                 was, start = plan.transfers[move], begins + timed.start[tasks + move]
-                channel = self._decisions.channel(timed.busy[tasks + move], was.engine)
-                later = start - was.start
+                later, channel = start - was.start, timed.way[tasks + move]
                 one = replace(
                     was, channel=channel, start=start, sent=was.sent + later, end=was.end + later
                 )

@@ -84,9 +84,9 @@ def balanced(problem: Problem, most: int | None = None) -> Ints:
     """Give each tile to a core with little work in all, the nearest of those.
 
     For streams of inferences, whose period is at least the work of each core, whichever operators
-    it is for. A core has little work if this tile is done there no later than its own length after
-    it could be done at all. Of these it is the one that reads or writes most of its bytes already,
-    then the one with least work.
+    it is for. A core has little work if this tile is done there no later than an eighth of its own
+    length after it could be done at all. Of these it is the one that reads or writes most of its
+    bytes already, then the one with least work.
     """
     along, kind_of = along_the_chip(problem)[:most], [core.kind for core in problem.machine.cores]
     touched: list[set[CoreIdx]] = [set() for _ in problem.slices]
@@ -97,7 +97,7 @@ def balanced(problem: Problem, most: int | None = None) -> Ints:
             able = _able(problem, unit, along)
             takes = {core: unit.cycles[kind_of[core]] or 0 for core in able}
             near = _bytes_at(problem, unit, able, touched)
-            latest = min(work[core] + takes[core] for core in able) + max(takes.values())
+            latest = min(work[core] + takes[core] for core in able) + max(takes.values()) // 8
             free = (core for core in able if work[core] + takes[core] <= latest)
             best = min(free, key=lambda core: (-near[core], work[core] + takes[core]))
             work[best] += takes[best]

@@ -13,7 +13,6 @@ from spmilp.plan.plan import Plan
 from spmilp.plan.unrolled import enough_inferences, unrolled
 from spmilp.problem.problem import Buffer, BufferKind, Problem
 from spmilp.solvers.base import SolveOptions
-from spmilp.solvers.modulo.reservations import Busy, Reservations
 from spmilp.solvers.modulo.stream import stream_of
 from tests.checker import worked_example
 from tests.checker.mutations.subjects import planned, small_network, tightened
@@ -116,20 +115,3 @@ def test_a_result_becomes_a_stream() -> None:
     assert stream.plan is not None
     assert stream.plan.stream is not None
     assert stream.plan.stream.period < (result.makespan or 0)
-
-
-def test_what_is_busy_wraps_around() -> None:
-    table = Reservations([1, 3], 10)
-    table.hold(7, [Busy(0, 0, 5, 1)])
-    assert table.first_from(0, [Busy(0, 0, 5, 1)]) == 2
-    assert table.first_from(8, [Busy(0, 0, 5, 1)]) == 12
-    assert table.first_from(0, [Busy(0, 0, 6, 1)]) is None
-    assert table.first_from(0, [Busy(0, 0, 11, 1)]) is None
-    table.hold(0, [Busy(1, 2, 6, 2)])
-    assert table.first_from(0, [Busy(1, 0, 3, 1)]) == 0
-    assert table.first_from(0, [Busy(1, 0, 3, 2)]) == 6
-    table.release(7, [Busy(0, 0, 5, 1)])
-    assert table.first_from(0, [Busy(0, 0, 10, 1)]) == 0
-    table.hold(5, [Busy(0, 0, 2, 1)])
-    assert table.last_until(19, 8, [Busy(0, 0, 2, 1)]) == 19
-    assert table.last_until(16, 8, [Busy(0, 0, 2, 1)]) == 13
