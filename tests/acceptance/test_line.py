@@ -12,8 +12,7 @@ QUICK = {"batch": 1, "sequence": 16}
 LINES: list[tuple[str, str, dict[str, int] | None]] = [
     ("ds_cnn_int8", "gap9", None),
     ("autoencoder_int8", "gap8", None),
-    ("autoencoder_f32", "xdna1", None),
-    ("tiny_lstm_f32", "epiphany3", None),
+    ("tiny_lstm_f32", "edge16", None),
     ("tiny_gru_f32", "vdla", None),
     ("gpt2_block_f32", "stream_quad", None),
     ("bert_tiny_f32", "vdla", QUICK),
