@@ -36,4 +36,7 @@ extensions = cythonize(
 for one in extensions:
     one.optional = True  # cythonize leaves it out
 
-setup(ext_modules=extensions, options={"bdist_wheel": {"py_limited_api": "cp311"}})
+setup(
+    ext_modules=extensions,
+    options={"bdist_wheel": {"py_limited_api": "cp311"}, "build_ext": {"parallel": True}},
+)

@@ -12,19 +12,15 @@ QUICK = {"batch": 1, "sequence": 16}
 LINES: list[tuple[str, str, dict[str, int] | None]] = [
     ("ds_cnn_int8", "gap9", None),
     ("autoencoder_int8", "gap8", None),
-    ("autoencoder_f32", "xdna1", None),
-    ("tiny_lstm_f32", "epiphany3", None),
+    ("tiny_lstm_f32", "edge16", None),
     ("tiny_gru_f32", "vdla", None),
     ("gpt2_block_f32", "stream_quad", None),
     ("bert_tiny_f32", "vdla", QUICK),
 ]
 MORE: list[tuple[str, str, dict[str, int] | None]] = [
-    ("ds_cnn_f16", "edge16", None),
     ("resnet8_int8", "gap9", None),
     ("resnet8_f32", "epiphany3", None),
-    ("mobilenetv1_025_int8", "gap9", None),
     ("mobilenetv1_025_f32", "vdla", None),
-    ("llama_block_f32", "stream_quad", None),
     ("onnx:light_squeezenet", "vdla", None),
 ]
 
@@ -79,9 +75,9 @@ def test_more_networks_become_plans_that_both_checkers_accept(
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("machine", MACHINES)
-def test_a_network_has_a_plan_on_every_machine(machine: str, tmp_path: Path) -> None:
-    assert_the_line_holds("autoencoder_f32", machine, None, tmp_path, twin=False)
+@pytest.mark.parametrize("machine", sorted({*MACHINES} - {each[1] for each in (*LINES, *MORE)}))
+def test_a_network_has_a_plan_on_every_other_machine(machine: str, tmp_path: Path) -> None:
+    assert_the_line_holds("autoencoder_int8", machine, None, tmp_path, twin=False)
 
 
 def test_a_table_of_figures_shows_what_was_found(tiny: Path) -> None:

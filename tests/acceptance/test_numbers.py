@@ -72,11 +72,13 @@ def test_a_plan_of_a_float_network_gives_its_numbers() -> None:
     ],
 )
 def test_plans_of_many_networks_give_the_numbers_of_onnxruntime(
-    model: str, machine: str, dim: dict[str, int] | None
+    model: str, machine: str, dim: dict[str, int] | None, tmp_path: Path
 ) -> None:
     file = MODELS / f"{model}.onnx"
-    table = spmilp.solve(file, machine, dim=dim, solver="list", time_limit=30).replay()
-    assert table["within"].all()
+    result = spmilp.solve(file, machine, dim=dim, solver="list", time_limit=30)
+    result.save(tmp_path)
+    assert_valid(tmp_path)
+    assert result.replay()["within"].all()
 
 
 def test_every_format_is_written_and_listed(tmp_path: Path) -> None:

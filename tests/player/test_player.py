@@ -156,8 +156,7 @@ def assert_footprint(given: Subject, program: Path) -> None:
 
 @needs_gcc
 @pytest.mark.full
-@in_each_form
-@pytest.mark.parametrize("in_place", [True, False])
+@pytest.mark.parametrize(("form", "in_place"), [(PACKED, True), (STRAIGHT, False)])
 def test_halos_and_results_on_the_bytes_of_operands(
     form: Form, in_place: bool, tmp_path: Path
 ) -> None:
@@ -176,8 +175,7 @@ def of_onnx(tmp_path_factory: pytest.TempPathFactory) -> tuple[Network, programs
 
 @needs_gcc
 @pytest.mark.full
-@in_each_form
-@pytest.mark.parametrize("pieces", [1, 3])
+@pytest.mark.parametrize(("form", "pieces"), [(PACKED, 1), (PACKED, 3), (STRAIGHT, 3)])
 def test_kernels_of_integers_give_the_bits_of_the_value_replay(
     pieces: int, form: Form, tmp_path: Path
 ) -> None:

@@ -22,7 +22,7 @@ LSTM = Path(__file__).parents[2] / "models" / "tiny_lstm_f32.onnx"
 @pytest.fixture(scope="module")
 def result() -> Result:
     """Return a plan of a small network on sixteen cores, whose transfers meet on links."""
-    return solve(LSTM, "mesh4x4", solver="list", time_limit=None)
+    return solve(LSTM, "edge16", solver="list", time_limit=None)
 
 
 def test_everything_starts_as_soon_as_what_it_waits_for_has_ended() -> None:

@@ -16,12 +16,12 @@ from tests.oracle.solver import BruteForce, proven
 from tests.solvers.tiny_problems import tiny_problem
 
 WITH_PLANS = (
-    *(4, 12, 20, 28, 32, 48, 56, 60, 76, 88),
-    *(5, 21, 37, 41, 49, 61, 113),
-    *(6, 22, 26, 30, 46, 50, 54, 66, 70, 82),
+    *(4, 12, 20, 28, 32, 48, 60),
+    *(5, 21, 37, 41, 49, 113),
+    *(6, 22, 26, 46, 50, 54, 66, 70, 82),
     *(3, 31, 43, 51, 71, 91, 103),
 )
-"""Problems of each objective that brute force solves in a few seconds.
+"""Problems of each objective that brute force solves in about a second.
 
 Of the quantities behind the first nothing is claimed; in these problems they are the best, too.
 """
