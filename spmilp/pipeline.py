@@ -8,6 +8,7 @@ Each step is one function from one frozen value to the next.
 from dataclasses import replace
 from typing import Any
 
+from spmilp.bounds.deadlines import impossible_with_these_tiles
 from spmilp.checker.check import Verdict
 from spmilp.compiled import warn_if_slow
 from spmilp.options import DEFAULT_SOLVER, Options, with_options
@@ -49,7 +50,8 @@ def solve(
     ----------
     model
         An ONNX file, ``onnx:NAME`` for one of the graphs in the ``onnx`` package, a problem file
-        (``.json``), or a problem.
+        (``.json``), or a problem. Of several models the plan is one stream, unless there is another
+        objective; a network goes by the name of its file.
     machine
         A preset's name, a YAML file, or a machine; ``mesh4x4`` by default. A problem carries its
         own.
@@ -84,6 +86,8 @@ def solve(
     if source.streams:
         watch.begin_with_one_inference(1.0 - SHARE_OF_STREAMS)
     start = source.start(options, watch)
+    for late in impossible_with_these_tiles(start.problem, streams=source.streams):
+        observer.on_warning(late)
     return solved(start, options, watch, source.origin, streams=source.streams)
 
 

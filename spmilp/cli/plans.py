@@ -136,7 +136,7 @@ def _proven(problem: "Problem", plan: "Plan") -> tuple[dict[str, Any], tuple["Vi
 )
 def replay(
     plan: Path,
-    model: str,
+    model: list[str],
     problem: Path | None = None,
     values: Path | None = None,
     seed: int = 0,
@@ -153,7 +153,7 @@ def replay(
     Parameters
     ----------
     model
-        The model that it was made for.
+        The model that it was made for; of several networks repeat it.
     values
         Values of the network's inputs, one array each, and perhaps of its outputs; of a stream
         those of the first inference.
@@ -443,7 +443,7 @@ def export(
     formats: list[str] | None = None,
     output: Path | None = None,
     problem: Path | None = None,
-    model: str | None = None,
+    model: list[str] | None = None,
     dim: list[str] | None = None,
     prefix: str = "spmilp",
     as_json: bool = False,
@@ -460,7 +460,8 @@ def export(
     output
         Where to write.
     model
-        The model that it was made for; c, player and c-code need it.
+        The model that it was made for (of several networks repeat it); c, player and c-code need
+        it.
     prefix
         What the names of C objects begin with.
     """

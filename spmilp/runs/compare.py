@@ -155,6 +155,11 @@ def _named(models: Iterable[Model] | Mapping[str, Model]) -> Iterable[tuple[str,
         return models.items()
     each = [models] if isinstance(models, str | Path | Problem) else models
     return [
-        (Path(one).stem if not isinstance(one, Problem) and str(one).endswith(".json") else "", one)
+        (
+            Path(str(one)).stem
+            if not isinstance(one, Problem) and str(one).endswith(".json")
+            else "",
+            one,
+        )
         for one in each
     ]

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from spmilp.errors import SpmilpError
+from spmilp.plan.latencies import shortfall
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
@@ -55,9 +56,10 @@ def stream_answer(
     plans = _plans(context, best) if also_quick_plans else iter((best,))
     try:
         for best in streams_of(problem, plans, context.clock, period or 1):
-            value = best.claim.of(Quantity.PERIOD)
-            context.report(value, context.bound.value, "stream")
-            if options.gap and context.is_enough(value, context.bound.value):
+            value, least = best.claim.of(Quantity.PERIOD), context.bound.value
+            context.report(value, least, "stream")
+            is_late = shortfall(problem, best) > 0
+            if options.gap and not is_late and context.is_enough(value, least):
                 break
     except (KeyboardInterrupt, MemoryError):
         interrupted = True

@@ -9,11 +9,13 @@ from spmilp.checker.check import check
 from spmilp.errors import SpmilpError
 from spmilp.machine.machine import Memory, MemoryKind
 from spmilp.packing import Item, PackingOptions, PackingProblem, pack
+from spmilp.plan.latencies import shortfall
 from spmilp.plan.measures import claim_of, measure
 from spmilp.plan.memory import live_bytes
 from spmilp.plan.plan import MOST_INSTANCES, Plan, Residency, Stream, Transfer
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
+from spmilp.problem.several import members_of
 from spmilp.solvers.common.clock import Clock, OutOfTimeError, Step
 from spmilp.solvers.common.context import rows_of
 from spmilp.solvers.modulo.decisions import Decisions, Permanence, permanence
@@ -50,18 +52,21 @@ def streams_of(
 ) -> Iterator[Plan]:
     """Yield streams of valid plans' inferences, each better than the one before.
 
-    A shorter period is better until it is ``enough``; then a shorter latency is. Cores, transfers
-    and their order stay as they are. Constants that fit beside all other data are permanent, those
-    that are loaded most often first. The makespan of a plan is a period in nearly any case: with
-    that, and nothing permanent, its inferences follow one another. Raises a ``SpmilpError`` where
-    they cannot, and no other stream is found.
+    A shorter period is better until it is ``enough``; then a shorter latency is. Before both comes
+    that no network misses its deadline. Cores and transfers stay as they are, and so does their
+    order, but for networks that are due first. Constants that fit beside all other data are
+    permanent, those that are loaded most often first. The makespan of a plan is a period in nearly
+    any case: with that, and nothing permanent, its inferences follow one another. Raises a
+    ``SpmilpError`` where they cannot, and no other stream is found.
     """
     best, overlaps, reason = None, False, "there is no plan"
     begun, failures = list[_Bisection](), Counter[Decisions | float]()
-    for plan in plans:
+    has_deadlines = any(one.deadline is not None for one in members_of(problem))
+    orders = (False, True) if has_deadlines else (False,)
+    for plan, by_deadline in ((plan, order) for plan in plans for order in orders):
         if begun and clock.is_over(SHARE_TO_BEGIN):
             break
-        decisions = Decisions(problem, plan)
+        decisions = Decisions(problem, plan, by_deadline=by_deadline)
         if best is None:
             best, reason = _one_after_another(decisions)
             yield from () if best is None else (best,)
@@ -79,7 +84,8 @@ def streams_of(
     while begun:
         # What has failed least, then what resources allow the shortest period.
         one = min(begun, key=lambda o: (failures[o.decisions] + failures[o.share], o.least))
-        longest = one.decisions.plan.claim.makespan if best is None else _worth(best, enough)[0]
+        late, *worth = (1, 0) if best is None else _worth(problem, best, enough)
+        longest = one.decisions.plan.claim.makespan if late else worth[0]
         one.periods = [period for period in one.periods if period <= longest]
         if not one.periods:
             begun.remove(one)
@@ -98,8 +104,10 @@ def streams_of(
         failures.update((one.decisions, one.share) if found is None else ())
         # Latencies of periods that are short enough say little about each other.
         shorter, longer = one.periods[:middle], one.periods[middle + 1 :]
-        one.periods = longer if found is None else shorter + longer * (one.periods[middle] < enough)
-        if found is not None and (best is None or _worth(found, enough) < _worth(best, enough)):
+        worth = [] if found is None else _worth(problem, found, enough)
+        goes_on = found is not None and (worth[0] > 0 or one.periods[middle] < enough)
+        one.periods = longer if found is None else shorter + longer * goes_on
+        if found is not None and (best is None or worth < _worth(problem, best, enough)):
             best, overlaps = found, True
             yield best
     if best is None:
@@ -123,9 +131,10 @@ class _Bisection:
     periods: list[Cycles]
 
 
-def _worth(plan: Plan, enough: Cycles) -> tuple[Cycles, Cycles, Cycles]:
+def _worth(problem: Problem, plan: Plan, enough: Cycles) -> list[Cycles]:
+    """Return by how much deadlines are missed, then the period, and what counts less."""
     period = plan.claim.of(Quantity.PERIOD)
-    return max(enough, period), plan.claim.makespan, period
+    return [shortfall(problem, plan), max(enough, period), plan.claim.makespan, period]
 
 
 def _overlapped(
