@@ -236,8 +236,8 @@ class Result:
     def footprint(self) -> "Footprint | None":
         """What the plan takes in a firmware, in flash and in each memory.
 
-        ``None`` without a plan or a network, where no tables can be made, on machines with more
-        memory than microcontrollers have, and for more than 5,000 tasks and transfers.
+        ``None`` without a plan or a network, of a stream, where no tables can be made, on machines
+        with more memory than microcontrollers have, and for more than 5,000 tasks and transfers.
         """
         from spmilp.export.packed import footprint, is_like_microcontroller
         from spmilp.export.subject import Subject
@@ -245,7 +245,7 @@ class Result:
         problem, plan = self.problem, self.plan
         if plan is None or self.origin is None or not is_like_microcontroller(problem.machine):
             return None
-        if len(problem.tasks) + len(plan.transfers) > MOST_ROWS:
+        if plan.stream is not None or len(problem.tasks) + len(plan.transfers) > MOST_ROWS:
             return None
         with suppress(SpmilpError):
             return footprint(Subject(problem=problem, plan=plan, network=self.origin.network))

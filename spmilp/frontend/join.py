@@ -44,15 +44,10 @@ def join(parts: Sequence[Joined]) -> Network:
         renamed=renamed,
         # Rooms are those of one machine wherever an operator was divided.
         passes=max((part.network.passes for part in parts), key=lambda one: one.rooms),
-        dim=_together(parts, "dim"),
-        given=_together(parts, "given"),
+        dim={p.constants + n: size for p in parts for n, size in p.network.dim.items()},
+        given={p.constants + n: value for p in parts for n, value in p.network.given.items()},
         parts=tuple(parts),
     )
-
-
-def _together(parts: Sequence[Joined], field: str) -> dict[str, object]:
-    every = ((part.constants, getattr(part.network, field)) for part in parts)
-    return {begin + name: value for begin, some in every for name, value in some.items()}
 
 
 def _groups(
