@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 from typing import TypeAlias
 
@@ -233,7 +234,9 @@ def _joined(models: tuple[str, ...], target: MachineFile, options: Options) -> N
     if twice := next((one for one in begins if begins.count(one) > 1), None):
         raise ArgumentError(f"a file is called as an inference of another one, {twice}; rename it")
     values, passes = input_values(options.input), passes_from(options.passes)
-    return load_networks(members, options.dim, target.machine, passes, values)
+    # Schedulers take operators as they stand, so what is due first stands first.
+    due = sorted(members.items(), key=lambda one: one[1].deadline or inf)
+    return load_networks(dict(due), options.dim, target.machine, passes, values)
 
 
 def load(

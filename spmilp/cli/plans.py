@@ -47,7 +47,7 @@ def check(
         Also derive the command lists and prove that they neither race nor deadlock.
     """
     from spmilp.checker.check import check as violations_of
-    from spmilp.explaining.streams import stream_data, stream_rows
+    from spmilp.explaining.streams import network_data, network_rows, stream_data, stream_rows
     from spmilp.plan.file import open_pair
     from spmilp.problem.objective import Quantity
     from spmilp.report.summary import as_text
@@ -76,7 +76,7 @@ def check(
             f"({commands['scheme']}); no race, no deadlock"
         )
     if answer.stream is not None and not violations:
-        rows = stream_rows(opened, answer, answer.stream)
+        rows = [*stream_rows(opened, answer, answer.stream), *network_rows(opened, answer)]
         if opened.objective.first is Quantity.PERIOD:
             rows.append(("bound", f"{answer.claim.bound:,} cycles", answer.claim.bound_source))
         lines.append(as_text(f"{plan}: a stream", rows))
@@ -91,6 +91,7 @@ def check(
         "transfers": transfers,
         "commands": commands,
         "stream": None if violations else stream_data(opened, answer),
+        "networks": None if violations else network_data(opened, answer),
         "violations": [asdict(found) for found in violations],
     }
     out.print_answer(data, lines, as_json=as_json)

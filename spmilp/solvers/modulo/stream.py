@@ -59,17 +59,23 @@ def streams_of(
     any case: with that, and nothing permanent, its inferences follow one another. Raises a
     ``SpmilpError`` where they cannot, and no other stream is found.
     """
+
+    def is_better(one: Plan, other: Plan) -> bool:
+        return _worth(problem, one, enough) < _worth(problem, other, enough)
+
     best, overlaps, reason = None, False, "there is no plan"
     begun, failures = list[_Bisection](), Counter[Decisions | float]()
     has_deadlines = any(one.deadline is not None for one in members_of(problem))
-    orders = (False, True) if has_deadlines else (False,)
+    orders = (True, False) if has_deadlines else (False,)
     for plan, by_deadline in ((plan, order) for plan in plans for order in orders):
         if begun and clock.is_over(SHARE_TO_BEGIN):
             break
         decisions = Decisions(problem, plan, by_deadline=by_deadline)
-        if best is None:
-            best, reason = _one_after_another(decisions)
-            yield from () if best is None else (best,)
+        if best is None or _worth(problem, best, enough)[0] > 0:
+            found, reason = _one_after_another(decisions)
+            if found is not None and (best is None or is_better(found, best)):
+                best = found
+                yield best
         before = set[frozenset[ResidencyIdx]]()
         for share in SHARES:
             if begun and clock.is_over(SHARE_TO_BEGIN):
@@ -104,10 +110,8 @@ def streams_of(
         failures.update((one.decisions, one.share) if found is None else ())
         # Latencies of periods that are short enough say little about each other.
         shorter, longer = one.periods[:middle], one.periods[middle + 1 :]
-        worth = [] if found is None else _worth(problem, found, enough)
-        goes_on = found is not None and (worth[0] > 0 or one.periods[middle] < enough)
-        one.periods = longer if found is None else shorter + longer * goes_on
-        if found is not None and (best is None or worth < _worth(problem, best, enough)):
+        one.periods = longer if found is None else shorter + longer * (one.periods[middle] < enough)
+        if found is not None and (best is None or is_better(found, best)):
             best, overlaps = found, True
             yield best
     if best is None:
