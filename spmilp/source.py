@@ -169,7 +169,7 @@ def _network_source(
     if options.cost_model is not None:
         target = replace(target, machine=with_learned_cycles(target.machine, options.cost_model))
     observer.on_stage(Stage.READING)
-    is_joined = len(models) > 1 or bool(options.rate or options.deadline)
+    is_joined = len(models) != 1 or bool(options.rate or options.deadline)
     given, passes = options.input, options.passes
     if is_joined:
         network = _joined(models, target, options)
@@ -189,13 +189,13 @@ def _network_source(
         )
     for late in impossible_with_any_tiles(network, target.machine, streams=streams):
         observer.on_warning(late)
-    # The name has to hold in another folder, too.
-    names_ = [one if one.startswith(LIGHT_PREFIX) else str(Path(one).absolute()) for one in models]
+    # The names have to hold in another folder, too.
+    paths = [one if one.startswith(LIGHT_PREFIX) else str(Path(one).absolute()) for one in models]
     pinned = pinned_tilings(network, options.pins.tiles)
     objective = Quantity.MAKESPAN if streams else options.objective or Quantity.MAKESPAN
     return NetworkSource(
         origin=Origin(
-            model=tuple(names_) if is_joined else names_[0], dim=options.dim, network=network
+            model=tuple(paths) if is_joined else paths[0], dim=options.dim, network=network
         ),
         subject=NetworkOnMachine.of(network, target, objective, pinned),
         target=target,
