@@ -144,8 +144,8 @@ def what_is_mapped(
     of_model = options.dim or options.input or options.passes or options.rate or options.deadline
     if machine is not None or of_model:
         raise ArgumentError(
-            f"{name} is a problem, which carries its machine, its sizes, rates and passes; leave "
-            "machine, dim, input, passes, rate and deadline out, or give the ONNX model"
+            f"{name} is a problem, which carries its machine, its sizes and its passes; leave "
+            "machine, dim, input, rate, deadline and passes out, or give the ONNX model"
         )
     observer.on_stage(Stage.READING)
     problem = model if isinstance(model, Problem) else read_problem(model)
