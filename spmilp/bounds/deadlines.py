@@ -1,6 +1,6 @@
 """Deadlines of several networks that no plan can keep: what is due by then takes longer."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from spmilp.bounds.best import best_bound
@@ -11,7 +11,7 @@ from spmilp.machine.machine import Machine
 from spmilp.problem.objective import Objective
 from spmilp.problem.pins import NO_PINS
 from spmilp.problem.problem import Problem, Slice
-from spmilp.problem.several import Member, by_deadline, members_of, owners
+from spmilp.problem.several import Member, due_together, members_of, owners
 from spmilp.units import Cycles, SliceIdx
 
 
@@ -23,12 +23,12 @@ def impossible_with_any_tiles(
     All inferences that are due begin with the period, and their arithmetic and traffic lie between
     that and the deadline. Of a stream, constants that have room may be there before.
     """
-    members = [part.member for part in network.parts]
-    for deadline, due in by_deadline(members):
+
+    def least(due: Sequence[int]) -> tuple[Cycles, str]:
         found = roofline(join([network.parts[number] for number in due]), machine)
-        least = found.period if streams else found.cycles
-        if least > deadline:
-            yield _said([members[number] for number in due], deadline, least, "with any tiles")
+        return (found.period if streams else found.cycles), "with any tiles"
+
+    return _impossible([part.member for part in network.parts], least)
 
 
 def impossible_with_these_tiles(problem: Problem, *, streams: bool) -> Iterator[str]:
@@ -38,21 +38,33 @@ def impossible_with_these_tiles(problem: Problem, *, streams: bool) -> Iterator[
     inferences have their cores, links and memories to themselves in it, and all constants for
     nothing.
     """
-    members = members_of(problem)
-    for deadline, due in by_deadline(members):
+
+    def least(due: Sequence[int]) -> tuple[Cycles, str]:
         bound = best_bound(_part(problem, frozenset(due), with_constants=not streams))
-        if bound.value > deadline:
-            some = [members[number] for number in due]
-            yield _said(some, deadline, bound.value, f"with these tiles ({bound.name})")
+        return bound.value, f"with these tiles ({bound.name})"
+
+    return _impossible(members_of(problem), least)
 
 
-def _said(due: Sequence[Member], deadline: Cycles, least: Cycles, how: str) -> str:
-    names = " and ".join(one.name for one in due)
-    last = next(one.name for one in due if one.deadline == deadline)
-    return (
-        f"deadline {last}={deadline} is impossible: {names}, due by then, take at least {least:,} "
-        f"cycles {how}, more than {deadline:,}; allow more, or fewer inferences at once"
-    )
+def _impossible(
+    members: Sequence[Member], least: Callable[[Sequence[int]], tuple[Cycles, str]]
+) -> Iterator[str]:
+    """Say which deadlines are below what is proven; of several at once, if none is by itself."""
+    alone = set[int]()
+    for deadline, due in due_together(members):
+        if not alone.isdisjoint(due):
+            continue
+        cycles, how = least(due)
+        if cycles <= deadline:
+            continue
+        some = ", ".join(f"{members[n].name}={members[n].deadline}" for n in due)
+        if len(due) == 1:
+            alone |= set(due)
+            said = f"deadline {some} is impossible: it takes"
+        else:
+            said = f"deadlines {some} cannot all be kept: together they take"
+        more = "allow more, or fewer inferences in a period"
+        yield f"{said} at least {cycles:,} cycles {how}, more than {deadline:,}; {more}"
 
 
 def _part(problem: Problem, members: frozenset[int], *, with_constants: bool) -> Problem:

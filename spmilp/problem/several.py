@@ -77,8 +77,11 @@ def owners(problem: Problem) -> tuple[tuple[int | None, ...], tuple[int | None, 
     return tasks, buffers
 
 
-def by_deadline(members: Iterable[Member]) -> Iterator[tuple[Cycles, list[int]]]:
-    """Yield each deadline, the first one first, and the numbers of all that are due by then."""
+def due_together(members: Iterable[Member]) -> Iterator[tuple[Cycles, list[int]]]:
+    """Yield each deadline with the number of the network that has it; then with all due by then."""
     due = {n: one.deadline for n, one in enumerate(members) if one.deadline is not None}
+    yield from ((deadline, [number]) for number, deadline in due.items())
     for deadline in sorted(set(due.values())):
-        yield deadline, [number for number, own in due.items() if own <= deadline]
+        some = [number for number, own in due.items() if own <= deadline]
+        if len(some) > 1:
+            yield deadline, some

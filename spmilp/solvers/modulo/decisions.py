@@ -35,12 +35,13 @@ class Activity:
 class Decisions:
     """A plan's activities in the order of their starts, and its residencies.
 
+    Of several networks those that are due first come first.
+
     ``home`` is the tensor of each residency at its place. ``loads`` has for each residency that a
-    constant could have for ever the transfer that fills it. With ``by_deadline`` the networks that
-    are due first come first in the order.
+    constant could have for ever the transfer that fills it.
     """
 
-    def __init__(self, problem: Problem, plan: Plan, *, by_deadline: bool = False) -> None:
+    def __init__(self, problem: Problem, plan: Plan) -> None:
         self.problem, self.plan = problem, plan
         machine = problem.machine
         self.home = [home_of(problem, each) for each in plan.residencies]
@@ -53,7 +54,7 @@ class Decisions:
         self.capacity = [1] * self._links + [int(link.rate * parts) for link in machine.links]
         self.tasks = cores and len(problem.tasks)
         starts = [*(run.start for run in plan.placements), *(move.start for move in plan.transfers)]
-        due = self._due() if by_deadline else [0.0] * len(starts)
+        due = self._due()
         self.order = sorted(range(len(starts)), key=lambda n: (due[n], starts[n], n))
         self.activities = [*map(self._task, range(self.tasks))]
         self.activities += [self._transfer(number) for number in range(len(plan.transfers))]

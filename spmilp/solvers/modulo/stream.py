@@ -15,7 +15,6 @@ from spmilp.plan.memory import live_bytes
 from spmilp.plan.plan import MOST_INSTANCES, Plan, Residency, Stream, Transfer
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
-from spmilp.problem.several import members_of
 from spmilp.solvers.common.clock import Clock, OutOfTimeError, Step
 from spmilp.solvers.common.context import rows_of
 from spmilp.solvers.modulo.decisions import Decisions, Permanence, permanence
@@ -65,12 +64,10 @@ def streams_of(
 
     best, overlaps, reason = None, False, "there is no plan"
     begun, failures = list[_Bisection](), Counter[Decisions | float]()
-    has_deadlines = any(one.deadline is not None for one in members_of(problem))
-    orders = (True, False) if has_deadlines else (False,)
-    for plan, by_deadline in ((plan, order) for plan in plans for order in orders):
+    for plan in plans:
         if begun and clock.is_over(SHARE_TO_BEGIN):
             break
-        decisions = Decisions(problem, plan, by_deadline=by_deadline)
+        decisions = Decisions(problem, plan)
         if best is None or _worth(problem, best, enough)[0] > 0:
             found, reason = _one_after_another(decisions)
             if found is not None and (best is None or is_better(found, best)):
