@@ -75,12 +75,19 @@ def stream_answer(
 
 
 def _plans(context: SearchContext, known: Plan) -> Iterator[Plan]:
-    """Yield the known plan, and what the list scheduler makes by its rules."""
-    yield known
+    """Yield the known plan, and what the list scheduler makes by its rules.
+
+    Where the known one misses deadlines, first one that has operators as they stand: what is due
+    first stands first.
+    """
     one = replace(context.problem, objective=Objective())
-    for rule in (OF_STREAMS, *FIRST_RULES):
+    is_late = shortfall(context.problem, known) > 0
+    for rule in (*FIRST_RULES[:is_late], None, OF_STREAMS, *FIRST_RULES[is_late:]):
+        if rule is None:
+            yield known
+            continue
         if not context.clock.has_seconds(context.clock.pace.seconds(Step.SCHEDULE, context.reads)):
-            return
+            continue
         at_once = replace(context.options, time_limit=0.0, on_progress=None)
         plan = ListScheduler(greedy=rule).solve(one, at_once).plan
         if plan is not None:

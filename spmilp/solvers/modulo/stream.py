@@ -65,7 +65,7 @@ def streams_of(
     best, overlaps, reason = None, False, "there is no plan"
     begun, failures = list[_Bisection](), Counter[Decisions | float]()
     for plan in plans:
-        if begun and clock.is_over(SHARE_TO_BEGIN):
+        if best is not None and clock.is_over(SHARE_TO_BEGIN):
             break
         decisions = Decisions(problem, plan)
         if best is None or _worth(problem, best, enough)[0] > 0:
