@@ -8,6 +8,7 @@ Each step is one function from one frozen value to the next.
 from dataclasses import replace
 from typing import Any
 
+from spmilp.bounds.best import Bound
 from spmilp.bounds.deadlines import impossible_with_these_tiles
 from spmilp.checker.check import Verdict
 from spmilp.compiled import warn_if_slow
@@ -31,6 +32,9 @@ SECONDS_AFTER_AN_INTERRUPT = 1.0
 
 SHARE_WITHOUT_LOCK = 0.5
 """Share of the time behind the choice of tiles for a plan without the lock, to know its cost."""
+
+SHARE_OF_A_DEADLINE = 0.1
+"""Share of the time in which it is found out whether a deadline can be kept at all."""
 
 SHARE_OF_STREAMS = 0.5
 """Share of the time in which inferences are overlapped; before it, plans of one are looked for."""
@@ -86,7 +90,11 @@ def solve(
     if source.streams:
         watch.begin_with_one_inference(1.0 - SHARE_OF_STREAMS)
     start = source.start(options, watch)
-    for late in impossible_with_these_tiles(start.problem, streams=source.streams):
+
+    def bound_of(part: Problem) -> Bound:
+        return SearchContext(part, _limits(options, watch, SHARE_OF_A_DEADLINE)).bound
+
+    for late in impossible_with_these_tiles(start.problem, bound_of, streams=source.streams):
         observer.on_warning(late)
     return solved(start, options, watch, source.origin, streams=source.streams)
 

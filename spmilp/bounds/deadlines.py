@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from spmilp.bounds.best import best_bound
+from spmilp.bounds.proof import Bound
 from spmilp.bounds.roofline import roofline
 from spmilp.frontend.graph import Network
 from spmilp.frontend.join import join
@@ -31,8 +31,10 @@ def impossible_with_any_tiles(
     return _impossible([part.member for part in network.parts], least)
 
 
-def impossible_with_these_tiles(problem: Problem, *, streams: bool) -> Iterator[str]:
-    """Say which deadlines no plan of a problem keeps.
+def impossible_with_these_tiles(
+    problem: Problem, bound_of: Callable[[Problem], Bound], *, streams: bool
+) -> Iterator[str]:
+    """Say which deadlines no plan of a problem keeps, by a bound on makespans.
 
     What is due by then is a problem of its own, whose makespan is at most the deadline: a stream's
     inferences have their cores, links and memories to themselves in it, and all constants for
@@ -40,7 +42,7 @@ def impossible_with_these_tiles(problem: Problem, *, streams: bool) -> Iterator[
     """
 
     def least(due: Sequence[int]) -> tuple[Cycles, str]:
-        bound = best_bound(_part(problem, frozenset(due), with_constants=not streams))
+        bound = bound_of(_part(problem, frozenset(due), with_constants=not streams))
         return bound.value, f"with these tiles ({bound.name})"
 
     return _impossible(members_of(problem), least)
