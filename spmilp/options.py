@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from enum import StrEnum
-from functools import cache
+from functools import cache, partial
 from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from spmilp.errors import ArgumentError
 from spmilp.problem.objective import Quantity
 from spmilp.processes import processors
-from spmilp.quantities import dimensions, duration, input_values, share
+from spmilp.quantities import dimensions, duration, input_values, numbers_by_name, share
 from spmilp.tile_selection.settings import Tiles
 
 if TYPE_CHECKING:
@@ -129,6 +129,12 @@ def _period(given: int | None) -> int | None:
     return given
 
 
+def _of_networks(option: str, example: str) -> Callable[[Any], object]:
+    return partial(
+        numbers_by_name, option, expected=f"NAME=NUMBER of 1 or more, as in --{option} {example}"
+    )
+
+
 def _names(given: str | Iterable[str] | None) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given or ())
 
@@ -156,6 +162,12 @@ class Options:
     period
         Cycles from an inference to the next one that are few enough: it is latency that counts
         then. The objective is the period.
+    rate
+        Inferences of a network in each period, by its file's name: ``{"kws": 2}``, ``kws=2``
+        (repeat). Their inputs are there when the period begins.
+    deadline
+        Cycles after the begin of a period by which a network shall have ended: ``{"kws": 30000}``,
+        ``kws=30000`` (repeat). A stream that keeps all of them is better than one that does not.
     hint
         Begin with this plan, which may be of another machine or objective. For a model, its
         problem.json has to lie beside it, and its tiles are tried, too. The answer is never worse
@@ -214,6 +226,20 @@ class Options:
     )
     period: int | None = _option(
         None, int | None, _period, min=1, metavar="CYCLES", show_default="the least"
+    )
+    rate: Mapping[str, int] = _option(
+        None,
+        list[str] | None,
+        _of_networks("rate", "kws=2"),
+        metavar="NAME=COUNT",
+        show_default="1 of each",
+    )
+    deadline: Mapping[str, int] = _option(
+        None,
+        list[str] | None,
+        _of_networks("deadline", "kws=30000"),
+        metavar="NAME=CYCLES",
+        show_default="none",
     )
     hint: "Hint | None" = _option(
         None, Path | None, metavar="PLAN.json|OUTDIR", show_default="none"

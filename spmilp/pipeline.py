@@ -8,6 +8,8 @@ Each step is one function from one frozen value to the next.
 from dataclasses import replace
 from typing import Any
 
+from spmilp.bounds.best import Bound
+from spmilp.bounds.deadlines import impossible_with_these_tiles
 from spmilp.checker.check import Verdict
 from spmilp.compiled import warn_if_slow
 from spmilp.options import DEFAULT_SOLVER, Options, with_options
@@ -31,6 +33,9 @@ SECONDS_AFTER_AN_INTERRUPT = 1.0
 SHARE_WITHOUT_LOCK = 0.5
 """Share of the time behind the choice of tiles for a plan without the lock, to know its cost."""
 
+SHARE_OF_A_DEADLINE = 0.1
+"""Share of the time in which it is found out whether a deadline can be kept at all."""
+
 SHARE_OF_STREAMS = 0.5
 """Share of the time in which inferences are overlapped; before it, plans of one are looked for."""
 
@@ -49,7 +54,8 @@ def solve(
     ----------
     model
         An ONNX file, ``onnx:NAME`` for one of the graphs in the ``onnx`` package, a problem file
-        (``.json``), or a problem.
+        (``.json``), or a problem. Of several models the plan is one stream, unless there is another
+        objective; a network goes by the name of its file.
     machine
         A preset's name, a YAML file, or a machine; ``mesh4x4`` by default. A problem carries its
         own.
@@ -84,6 +90,12 @@ def solve(
     if source.streams:
         watch.begin_with_one_inference(1.0 - SHARE_OF_STREAMS)
     start = source.start(options, watch)
+
+    def bound_of(part: Problem) -> Bound:
+        return SearchContext(part, _limits(options, watch, SHARE_OF_A_DEADLINE)).bound
+
+    for late in impossible_with_these_tiles(start.problem, bound_of, streams=source.streams):
+        observer.on_warning(late)
     return solved(start, options, watch, source.origin, streams=source.streams)
 
 

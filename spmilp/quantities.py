@@ -74,12 +74,19 @@ def dimensions(given: Mapping[str, int] | Iterable[str] | None) -> dict[str, int
     """Read ``batch=1`` as sizes by name; an ``ArgumentError`` if that is none, or comes twice."""
     if isinstance(given, Mapping):
         return dict(given)
-    expected = "NAME=SIZE with a size of 1 or more, as in --dim batch=1"
-    read = _by_name("dim", given, expected)
-    for name, size in read.items():
-        if not (size.isascii() and size.isdecimal() and int(size) > 0):
-            raise ArgumentError(f"dim {name}={size}: expected {expected}", is_option=True)
-    return {name: int(size) for name, size in read.items()}
+    return numbers_by_name("dim", given, "NAME=SIZE with a size of 1 or more, as in --dim batch=1")
+
+
+def numbers_by_name(
+    option: str, given: Mapping[str, int] | Iterable[str] | None, expected: str
+) -> dict[str, int]:
+    """Read ``kws=2`` as numbers of 1 or more by name; an ``ArgumentError`` says what is none."""
+    texts = [f"{k}={v}" for k, v in given.items()] if isinstance(given, Mapping) else given
+    read = _by_name(option, texts, expected)
+    for name, number in read.items():
+        if not (number.isascii() and number.isdecimal() and int(number) > 0):
+            raise ArgumentError(f"{option} {name}={number}: expected {expected}", is_option=True)
+    return {name: int(number) for name, number in read.items()}
 
 
 def input_values(given: Mapping[str, object] | Iterable[str] | None) -> dict[str, str]:

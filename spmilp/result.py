@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 from spmilp import quantities
 from spmilp.checker.violation import Violation
 from spmilp.errors import FileError, NoPlanError, SpmilpError
-from spmilp.explaining.streams import stream_data, stream_rows, why_period
+from spmilp.explaining.streams import (
+    network_data,
+    network_rows,
+    stream_data,
+    stream_rows,
+    why_period,
+)
 from spmilp.explaining.text import network_name
 from spmilp.machine.machine import MemoryKind
 from spmilp.plan import frames
@@ -47,10 +53,11 @@ MOST_ROWS, MOST_SIMULATED = 5_000, 20_000
 class Origin:
     """The model that a problem was made from, as it was given, and what the front end made of it.
 
-    ``dim`` has the sizes of its dynamic dimensions by name.
+    ``dim`` has the sizes of its dynamic dimensions by name. Of several networks there are as many
+    models.
     """
 
-    model: str
+    model: str | tuple[str, ...]
     dim: Mapping[str, int]
     network: "Network"
 
@@ -229,8 +236,8 @@ class Result:
     def footprint(self) -> "Footprint | None":
         """What the plan takes in a firmware, in flash and in each memory.
 
-        ``None`` without a plan or a network, where no tables can be made, on machines with more
-        memory than microcontrollers have, and for more than 5,000 tasks and transfers.
+        ``None`` without a plan or a network, of a stream, where no tables can be made, on machines
+        with more memory than microcontrollers have, and for more than 5,000 tasks and transfers.
         """
         from spmilp.export.packed import footprint, is_like_microcontroller
         from spmilp.export.subject import Subject
@@ -238,7 +245,7 @@ class Result:
         problem, plan = self.problem, self.plan
         if plan is None or self.origin is None or not is_like_microcontroller(problem.machine):
             return None
-        if len(problem.tasks) + len(plan.transfers) > MOST_ROWS:
+        if plan.stream is not None or len(problem.tasks) + len(plan.transfers) > MOST_ROWS:
             return None
         with suppress(SpmilpError):
             return footprint(Subject(problem=problem, plan=plan, network=self.origin.network))
@@ -375,7 +382,7 @@ class Result:
 
     def replay(
         self,
-        model: str | Path | None = None,
+        model: str | Path | Sequence[str | Path] | None = None,
         *,
         dim: Mapping[str, int] | None = None,
         input: str | Path | None = None,  # as the option of the command line
@@ -488,7 +495,7 @@ class Result:
         format: str | Iterable[str],  # as the option of the command line
         folder: str | Path,
         *,
-        model: str | Path | None = None,
+        model: str | Path | Sequence[str | Path] | None = None,
         dim: Mapping[str, int] | None = None,
         prefix: str = "spmilp",
     ) -> tuple[Path, ...]:
@@ -546,6 +553,7 @@ class Result:
         made = [("makespan", f"{claim.makespan:,} cycles", clock)]
         if plan.stream is not None:
             made = stream_rows(self.problem, plan, plan.stream)
+        made += network_rows(self.problem, plan)
         if self.simulated is not None:
             why = f"{self.simulated / max(1, claim.makespan):.3f} of it: links shared fairly"
             made.append(("simulated", f"{round(self.simulated):,} cycles", why))
@@ -623,6 +631,7 @@ class Result:
             "makespan_seconds": clock,
             "simulated": self.simulated,
             "stream": plan and stream_data(problem, plan),
+            "networks": plan and network_data(problem, plan),
             "dram_traffic": self.dram_traffic,
             "compulsory_dram_traffic": plan and compulsory_dram_traffic(problem, plan.stream),
             "energy": self.energy,
@@ -676,8 +685,8 @@ class Result:
         return self.plan
 
     def _model(
-        self, model: str | Path | None, dim: Mapping[str, int] | None
-    ) -> tuple[str | Path | None, Mapping[str, int]]:
+        self, model: str | Path | Sequence[str | Path] | None, dim: Mapping[str, int] | None
+    ) -> tuple[str | Path | Sequence[str | Path] | None, Mapping[str, int]]:
         if model is None and self.origin is not None:
             return self.origin.model, self.origin.dim if dim is None else dim
         return model, dim or {}

@@ -1,10 +1,12 @@
 """What is to be mapped, and what is known of it before a solver begins: its tiles and a plan."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 from typing import TypeAlias
 
+from spmilp.bounds.deadlines import impossible_with_any_tiles
 from spmilp.calibration import what_lies_outside, with_learned_cycles
 from spmilp.checker.check import check
 from spmilp.errors import ArgumentError, DoesNotFitError, FileError, PinError
@@ -19,6 +21,7 @@ from spmilp.problem.named_pins import with_pins
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.pins import NO_PINS
 from spmilp.problem.problem import Problem
+from spmilp.problem.several import Member
 from spmilp.quantities import input_values
 from spmilp.result import Origin
 from spmilp.tile_selection.choose import choose_tiles
@@ -29,8 +32,8 @@ from spmilp.tile_selection.tiled_problem import TiledProblem
 from spmilp.warm_start import tiles_of
 from spmilp.watch import SILENT, Observer, Stage, Watch
 
-Model: TypeAlias = str | Path | Problem
-"""An ONNX file, ``onnx:NAME``, a problem file, or a problem."""
+Model: TypeAlias = str | Path | Problem | Sequence[str | Path]
+"""An ONNX file, ``onnx:NAME``, a problem file, or a problem; or several models."""
 
 MachineGiven: TypeAlias = str | Path | MachineFile | Machine | None
 """A preset's name, a file, or a machine; ``None`` for :data:`DEFAULT_MACHINE`."""
@@ -125,18 +128,24 @@ def what_is_mapped(
     is energy and the machine states no energies; another ``SpmilpError`` if a file cannot be used,
     an operator cannot be lowered, or pins cannot be kept.
     """
+    if not isinstance(model, str | Path | Problem):
+        models = tuple(map(str, model))
+        if len(models) != 1:
+            return _network_source(models, machine, options, observer)
+        (model,) = models
     if not isinstance(model, Problem) and not str(model).endswith(".json"):
-        return _network_source(str(model), machine, options, observer)
+        return _network_source((str(model),), machine, options, observer)
     name = model.name if isinstance(model, Problem) else model
     if options.cost_model is not None:
         raise ArgumentError(
             f"{name} is a problem, which carries its cycles; leave the cost model out, or give the "
             "ONNX model"
         )
-    if machine is not None or options.dim or options.input or options.passes:
+    of_model = options.dim or options.input or options.passes or options.rate or options.deadline
+    if machine is not None or of_model:
         raise ArgumentError(
             f"{name} is a problem, which carries its machine, its sizes and its passes; leave "
-            "machine, dim, input and passes out, or give the ONNX model"
+            "machine, dim, input, rate, deadline and passes out, or give the ONNX model"
         )
     observer.on_stage(Stage.READING)
     problem = model if isinstance(model, Problem) else read_problem(model)
@@ -154,15 +163,19 @@ def what_is_mapped(
 
 
 def _network_source(
-    model: str, machine: MachineGiven, options: Options, observer: Observer
+    models: tuple[str, ...], machine: MachineGiven, options: Options, observer: Observer
 ) -> NetworkSource:
     target = as_machine_file(DEFAULT_MACHINE if machine is None else machine)
     if options.cost_model is not None:
         target = replace(target, machine=with_learned_cycles(target.machine, options.cost_model))
     observer.on_stage(Stage.READING)
+    is_joined = len(models) != 1 or bool(options.rate or options.deadline)
     given, passes = options.input, options.passes
-    network, target = load(model, target, dim=options.dim, input=given, passes=passes)
-    streams = options.objective is Quantity.PERIOD
+    if is_joined:
+        network = _joined(models, target, options)
+    else:
+        network, target = load(models[0], target, dim=options.dim, input=given, passes=passes)
+    streams = options.objective is Quantity.PERIOD or (is_joined and options.objective is None)
     if streams:
         _refuse_lock(options)
     if options.objective is Quantity.ENERGY:
@@ -171,19 +184,59 @@ def _network_source(
     if empty:
         names = ", ".join(empty[:3]) + " and others" * (len(empty) > 3)
         observer.on_warning(
-            f"{model}: no values for {names} in the model or a file beside it; the plan is one of "
-            "shapes, which cannot be replayed"
+            f"{', '.join(models)}: no values for {names} in the model or a file beside it; the "
+            "plan is one of shapes, which cannot be replayed"
         )
-    # The name has to hold in another folder, too.
-    name = model if model.startswith(LIGHT_PREFIX) else str(Path(model).absolute())
+    for late in impossible_with_any_tiles(network, target.machine, streams=streams):
+        observer.on_warning(late)
+    # The names have to hold in another folder, too.
+    paths = [one if one.startswith(LIGHT_PREFIX) else str(Path(one).absolute()) for one in models]
     pinned = pinned_tilings(network, options.pins.tiles)
     objective = Quantity.MAKESPAN if streams else options.objective or Quantity.MAKESPAN
     return NetworkSource(
-        origin=Origin(model=name, dim=options.dim, network=network),
+        origin=Origin(
+            model=tuple(paths) if is_joined else paths[0], dim=options.dim, network=network
+        ),
         subject=NetworkOnMachine.of(network, target, objective, pinned),
         target=target,
         streams=streams,
     )
+
+
+def _joined(models: tuple[str, ...], target: MachineFile, options: Options) -> Network:
+    """Read several models as one network, each by the name of its file."""
+    from spmilp.frontend.load import load_networks
+
+    if not models:
+        raise ArgumentError("there is no model; give one or more")
+    members: dict[Path, Member] = {}
+    for file in map(find_model, models):
+        if file.suffix == ".json":
+            raise ArgumentError(
+                f"{file} is a problem, which goes with no others; give its ONNX model"
+            )
+        name, rates, deadlines = file.stem, options.rate, options.deadline
+        again = next((other for other in members if other.stem == name), None)
+        if again is not None:
+            raise ArgumentError(
+                f"{again} and {file} are both called {name}; for several inferences of one network "
+                f"give it once, with --rate {name}=2, and rename one of two different ones"
+            )
+        members[file] = Member(name=name, rate=rates.get(name, 1), deadline=deadlines.get(name))
+    known = {one.name for one in members.values()}
+    for option, given in (("rate", options.rate), ("deadline", options.deadline)):
+        for name in given.keys() - known:
+            raise ArgumentError(
+                f"{option} {name}: there is no such network; there are {', '.join(sorted(known))}",
+                is_option=True,
+            )
+    begins = [b for one in members.values() for b in {one.constants, *one.inferences}]
+    if twice := next((one for one in begins if begins.count(one) > 1), None):
+        raise ArgumentError(f"a file is called as an inference of another one, {twice}; rename it")
+    values, passes = input_values(options.input), passes_from(options.passes)
+    # Schedulers take operators as they stand, so what is due first stands first.
+    due = sorted(members.items(), key=lambda one: one[1].deadline or inf)
+    return load_networks(dict(due), options.dim, target.machine, passes, values)
 
 
 def load(

@@ -11,6 +11,7 @@
     linear_program  linear programs whose minimum is proven
     roofline        arithmetic and compulsory traffic of a network, for any tiling
     any_tiles       smallest tiles, chains of groups, least peak and DRAM traffic, for any tiling
+    deadlines       those of several networks that no plan can keep
 
-Only the last two know networks; the others take a problem.
+Only the last three know networks; the others take a problem.
 """

@@ -47,7 +47,7 @@ def check(
         Also derive the command lists and prove that they neither race nor deadlock.
     """
     from spmilp.checker.check import check as violations_of
-    from spmilp.explaining.streams import stream_data, stream_rows
+    from spmilp.explaining.streams import network_data, network_rows, stream_data, stream_rows
     from spmilp.plan.file import open_pair
     from spmilp.problem.objective import Quantity
     from spmilp.report.summary import as_text
@@ -76,7 +76,7 @@ def check(
             f"({commands['scheme']}); no race, no deadlock"
         )
     if answer.stream is not None and not violations:
-        rows = stream_rows(opened, answer, answer.stream)
+        rows = [*stream_rows(opened, answer, answer.stream), *network_rows(opened, answer)]
         if opened.objective.first is Quantity.PERIOD:
             rows.append(("bound", f"{answer.claim.bound:,} cycles", answer.claim.bound_source))
         lines.append(as_text(f"{plan}: a stream", rows))
@@ -91,6 +91,7 @@ def check(
         "transfers": transfers,
         "commands": commands,
         "stream": None if violations else stream_data(opened, answer),
+        "networks": None if violations else network_data(opened, answer),
         "violations": [asdict(found) for found in violations],
     }
     out.print_answer(data, lines, as_json=as_json)
@@ -136,7 +137,7 @@ def _proven(problem: "Problem", plan: "Plan") -> tuple[dict[str, Any], tuple["Vi
 )
 def replay(
     plan: Path,
-    model: str,
+    model: list[str],
     problem: Path | None = None,
     values: Path | None = None,
     seed: int = 0,
@@ -153,7 +154,7 @@ def replay(
     Parameters
     ----------
     model
-        The model that it was made for.
+        The model that it was made for; of several networks repeat it.
     values
         Values of the network's inputs, one array each, and perhaps of its outputs; of a stream
         those of the first inference.
@@ -443,7 +444,7 @@ def export(
     formats: list[str] | None = None,
     output: Path | None = None,
     problem: Path | None = None,
-    model: str | None = None,
+    model: list[str] | None = None,
     dim: list[str] | None = None,
     prefix: str = "spmilp",
     as_json: bool = False,
@@ -460,7 +461,8 @@ def export(
     output
         Where to write.
     model
-        The model that it was made for; c, player and c-code need it.
+        The model that it was made for (of several networks repeat it); c, player and c-code need
+        it.
     prefix
         What the names of C objects begin with.
     """

@@ -31,14 +31,14 @@ SHORTEST = 0.001
 
 @verb(
     *FIELDS,
-    source=argument("MODEL.onnx|PROBLEM.json"),
+    source=argument("MODEL.onnx|PROBLEM.json..."),
     output=option("-o", metavar="OUTDIR", file_okay=False, show_default="out/NAME-MACHINE"),
     write_model=option(metavar="FILE.mps|FILE.lp", dir_okay=False),
     quiet=option("-q"),
 )
 def solve(
     context: typer.Context,
-    source: str,
+    source: list[str],
     machine: str | None = None,
     *,
     strict_gap: bool = False,
@@ -58,7 +58,7 @@ def solve(
     ----------
     source
         An ONNX model, onnx:NAME for a graph of the onnx package (onnx:light_resnet50), or a problem
-        file.
+        file. Several models run together, each as often as its rate says.
     strict_gap
         Exit code 6 when the gap of these tiles is above it.
     output
@@ -83,7 +83,7 @@ def solve(
 
         def on_stage(stage: "Stage") -> None:
             interrupts.finishing |= stage is Stage.CHECKING
-            log.stage(f"reading {source}" if stage is Stage.READING else stage)
+            log.stage(f"reading {' '.join(source)}" if stage is Stage.READING else stage)
 
         def on_problem(problem: "Problem") -> None:
             require_room(output or _folder_for(source, problem), (PROBLEM_FILE, PLAN_FILE))
@@ -173,11 +173,12 @@ def failure(result: "Result", files: Sequence[Path]) -> str:
     return "\n".join([head, *(f"  {each.rule}: {each.message}" for each in violations[:10])])
 
 
-def _folder_for(source: str, problem: "Problem") -> Path:
+def _folder_for(source: Sequence[str], problem: "Problem") -> Path:
     """Return ``out/NAME-MACHINE`` from the model's file name, or from the problem's name."""
     from spmilp.explaining.text import network_name
 
-    name = network_name(problem) if source.endswith(".json") else Path(source.split(":")[-1]).stem
+    name, is_model = network_name(problem), len(source) == 1 and not source[0].endswith(".json")
+    name = Path(source[0].split(":")[-1]).stem if is_model else name
     # Names in files may hold anything.
     plain = (
         re.sub(r"[^A-Za-z0-9_.]+", "_", each).strip("._") or "unnamed"

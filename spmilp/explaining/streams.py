@@ -1,11 +1,13 @@
 """Why a stream of inferences has its period: what is busiest in it, and what is permanent."""
 
 from collections import Counter
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from spmilp import quantities
 from spmilp.explaining.text import Explanation, list_of, network_name, paragraph, section
+from spmilp.plan.latencies import Latency, latencies
 from spmilp.plan.plan import Plan, Stream
 from spmilp.plan.turns import permanent_bytes
 from spmilp.problem.objective import Quantity
@@ -60,13 +62,17 @@ def uses(problem: Problem, plan: Plan, stream: Stream) -> list[Use]:
     return sorted(found, key=lambda use: (-use.cycles, use.kind, use.name))
 
 
+def per_second(rate: float) -> str:
+    """Return a number of inferences in a second as people read it."""
+    return f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}"
+
+
 def stream_rows(problem: Problem, plan: Plan, stream: Stream) -> list[tuple[str, str, str]]:
     """Return the figures of a stream: name, value, and a remark."""
     clock, latency = problem.machine.frequency, plan.claim.makespan
     rate, seconds = "", ""
     if clock:
-        per_second = clock / stream.period
-        shown = f"{per_second:,.0f}" if per_second >= 100 else f"{per_second:.3g}"
+        shown = per_second(clock / stream.period)
         rate = f"{shown} inferences per second at {quantities.frequency(clock)}"
         seconds = f"{quantities.time(latency / clock)}; "
     at_once = quantities.count(-(-latency // stream.period), "inference")
@@ -101,6 +107,42 @@ def stream_data(problem: Problem, plan: Plan) -> dict[str, Any] | None:
         },
         "busiest": [use._asdict() for use in uses(problem, plan, stream)[:MOST_ROWS]],
     }
+
+
+def network_rows(problem: Problem, plan: Plan) -> list[tuple[str, str, str]]:
+    """Return the figures of each of several networks: name, latency, deadline and rate."""
+    return [
+        (each.member.name, f"{each.cycles:,} cycles", "; ".join(_remarks(problem, plan, each)))
+        for each in latencies(problem, plan)
+    ]
+
+
+def _remarks(problem: Problem, plan: Plan, each: Latency) -> Iterator[str]:
+    member, clock = each.member, problem.machine.frequency
+    if each.shortfall:
+        yield f"deadline {member.deadline:,} missed by {each.shortfall:,}"
+    elif member.deadline is not None:
+        yield f"deadline {member.deadline:,} met"
+    if plan.stream is not None:
+        rate = f"{quantities.count(member.rate, 'inference')} in a period"
+        second = clock and f", {per_second(member.rate * clock / plan.stream.period)} per second"
+        yield rate + (second or "")
+
+
+def network_data(problem: Problem, plan: Plan) -> list[dict[str, Any]] | None:
+    """Return the same as JSON knows it; ``None`` of a problem of one network."""
+    clock, stream = problem.machine.frequency, plan.stream
+    return [
+        {
+            "network": each.member.name,
+            "rate": each.member.rate,
+            "inferences_per_second": clock and stream and each.member.rate * clock / stream.period,
+            "latency": each.cycles,
+            "deadline": each.member.deadline,
+            "shortfall": each.shortfall,
+        }
+        for each in latencies(problem, plan)
+    ] or None
 
 
 def why_period(problem: Problem, plan: Plan, stream: Stream) -> Explanation:

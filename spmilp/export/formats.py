@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -77,7 +77,7 @@ def export_plan(
     plan: Plan,
     formats: Iterable[str],
     *,
-    model: str | Path | None,
+    model: str | Path | Sequence[str | Path] | None,
     dims: Mapping[str, int],
     prefix: str,
 ) -> Exported:

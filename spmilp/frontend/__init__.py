@@ -10,6 +10,7 @@
     divide                    operators of which no tile fits a memory become several
     sanity                    their shapes, types and scales are those of the tensors
     graph                     the network: operators, tensors, groups
+    join                      several networks as one, side by side
     operators                 one family per kind of operator: shapes, regions, work
     regions                   tiles of a group, boxes that one needs, and its work
 No ONNX object leaves this package.

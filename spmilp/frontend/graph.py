@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import prod
+from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from spmilp.cached import Cache
 from spmilp.files import sha256_of
 from spmilp.frontend.passes import DEFAULT_PASSES, Passes
+from spmilp.problem.several import Member
 from spmilp.units import LARGEST, Bytes, Extents
 
 GIVEN = "input "
@@ -202,6 +204,8 @@ class Network:
         The name in the model of each output that has another here: a copy of an input.
     passes, dim, given
         With which it was made: lengths of dynamic dimensions, values of inputs that are constants.
+    parts
+        The networks that were joined in it; none of a model's own.
     """
 
     name: str
@@ -214,13 +218,30 @@ class Network:
     passes: Passes = DEFAULT_PASSES
     dim: Mapping[str, int] = field(default_factory=dict)
     given: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
+    parts: "tuple[Joined, ...]" = ()
     cache: Cache = field(default_factory=Cache, init=False, repr=False)
 
     @property
     def sources(self) -> tuple[tuple[str, str], ...]:
-        """What a problem says of how it was made: values that were given, passes."""
+        """What a problem says of how it was made: networks, values that were given, passes."""
+        joined = ((part.member.said, part.network.sha256) for part in self.parts)
         texts = (
             f"{GIVEN}{name}={','.join(map(str, values.reshape(-1).tolist()))}"
             for name, values in sorted(self.given.items())
         )
-        return (*((text, sha256_of(text.encode())) for text in texts), *self.passes.sources)
+        given = ((text, sha256_of(text.encode())) for text in texts)
+        return (*joined, *given, *self.passes.sources)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Joined:
+    """A network that is joined with others, the ``file`` of its model, and its part in them."""
+
+    member: Member
+    network: Network
+    file: Path
+
+    @property
+    def constants(self) -> str:
+        """What names of constants begin with where it is joined."""
+        return self.member.constants

@@ -1,19 +1,21 @@
 """From a model file to a network of fused groups: the front end's straight line."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import compress
 from pathlib import Path
+from typing import TypeVar
 
-from spmilp.errors import FileError
+from spmilp.errors import ArgumentError, FileError
 from spmilp.frontend.cleanup.bind import bind_inputs
 from spmilp.frontend.cleanup.clean import clean_up
 from spmilp.frontend.convert import convert
 from spmilp.frontend.divide import divide, fits, rooms_of
 from spmilp.frontend.find import find_model
 from spmilp.frontend.fuse import fuse
-from spmilp.frontend.graph import GIVEN, Network
+from spmilp.frontend.graph import GIVEN, Joined, Network
+from spmilp.frontend.join import join
 from spmilp.frontend.operators.registry import known_kinds
 from spmilp.frontend.passes import DEFAULT_PASSES, Passes, passes_of
 from spmilp.frontend.quantise import integerise
@@ -22,7 +24,10 @@ from spmilp.frontend.sanity import check_groups
 from spmilp.frontend.unfused import UnfusedNetwork, settle_outputs, without_dead
 from spmilp.machine.machine import Machine
 from spmilp.problem.problem import Problem
+from spmilp.problem.several import Member, members_of
 from spmilp.quantities import input_values
+
+T = TypeVar("T")
 
 NO_DIMENSIONS: Mapping[str, int] = {}
 
@@ -98,21 +103,76 @@ def _with_groups(network: Network, unfused: UnfusedNetwork, machine: Machine | N
     return replace(network, groups=groups, tensors=tensors)
 
 
-def load_network_of(
-    problem: Problem, model: str | Path, dims: Mapping[str, int]
-) -> tuple[Path, Network]:
-    """Return the file and the network that a problem was made from.
+def load_networks(
+    models: Mapping[Path, Member],
+    dims: Mapping[str, int] = NO_DIMENSIONS,
+    machine: Machine | None = None,
+    passes: Passes = DEFAULT_PASSES,
+    values: Mapping[str, str] | None = None,
+) -> Network:
+    """Read several models as one network; see :func:`load_network` for parameters and errors.
 
-    Raises a ``SpmilpError`` if the model cannot be used, or is another one than the problem names.
+    Names of dimensions and inputs begin with the network's: ``kws/batch``.
     """
-    file = find_model(str(model))
+    names = [member.name for member in models.values()]
+
+    def own(given: Mapping[str, T], what: str, begin: str) -> dict[str, T]:
+        for name in given:
+            if not any(name.startswith(f"{one}/") for one in names):
+                raise ArgumentError(
+                    f"{what} {name}: say of which network, as in {names[0]}/{name}; there are "
+                    f"{', '.join(names)}",
+                    is_option=True,
+                )
+        some = (name for name in given if name.startswith(begin))
+        return {name.removeprefix(begin): given[name] for name in some}
+
+    parts = list[Joined]()
+    for file, member in models.items():
+        sizes, known = (
+            own(dims, "dim", member.constants),
+            own(values or {}, "input", member.constants),
+        )
+        network = load_network(file, sizes, machine, passes, known)
+        parts.append(Joined(member=member, network=network, file=file))
+    return join(parts)
+
+
+def load_network_of(
+    problem: Problem, model: str | Path | Sequence[str | Path], dims: Mapping[str, int]
+) -> tuple[Path, Network]:
+    """Return the file and the network that a problem was made from; of several the first file.
+
+    Raises a ``SpmilpError`` if a model cannot be used, is missing, or is another one than the
+    problem names.
+    """
+    given = [model] if isinstance(model, str | Path) else model
+    files = [find_model(str(one)) for one in given]
     texts = (what.removeprefix(GIVEN) for what, _ in problem.sources if what.startswith(GIVEN))
     passes, values = passes_of(problem.sources), input_values(texts)
-    network = load_network(file, dims, problem.machine, passes, values)
-    wanted = dict(problem.sources).get("model")
-    if wanted is not None and wanted != network.sha256:
+    how = dims, problem.machine, passes, values
+    wanted, members = dict(problem.sources), members_of(problem)
+    if members:
+        file_of = {file.stem: file for file in files}
+        if {one.name for one in members} != file_of.keys() or len(files) > len(file_of):
+            raise FileError(
+                f"{problem.name} is of the networks {', '.join(one.name for one in members)}; give "
+                f"the model of each of them once, not {', '.join(map(str, files))}"
+            )
+        network = load_networks({file_of[one.name]: one for one in members}, *how)
+        for part in network.parts:
+            _must_be(part.file, part.network, wanted.get(part.member.said))
+    else:
+        if len(files) > 1:
+            raise FileError(f"{problem.name} is of one network; give one model, not {len(files)}")
+        network = load_network(files[0], *how)
+        _must_be(files[0], network, wanted.get("model"))
+    return files[0], network
+
+
+def _must_be(file: Path, network: Network, sha256: str | None) -> None:
+    if sha256 is not None and sha256 != network.sha256:
         raise FileError(
             f"{file} is not the model of this problem: SHA-256 {network.sha256[:12]}…, expected "
-            f"{wanted[:12]}…"
+            f"{sha256[:12]}…"
         )
-    return file, network

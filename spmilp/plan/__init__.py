@@ -7,6 +7,7 @@
     memory                    addresses of slices, and bytes that are occupied over time
     unrolled                  inferences of a stream as one plan: what it means that it is valid
     running                   the same in instances of tensors, with what the application does
+    latencies                 of several networks each one's, against its deadline
     frames                    a plan as pandas frames, with names, uses of cores and memories
 Times are in cycles, sizes in bytes; all intervals are half-open.
 """

@@ -5,6 +5,8 @@
     contradictions               where pins let tasks run and buffers lie; pins that leave no plan
     strides                      the shape of a copy
     loads                        what must leave a DRAM at least; bytes that tasks read
+    several                      networks that are together in a problem: rates, deadlines, whose
+                                 tasks and buffers are whose
     builder                      problems built by hand, by names
     file                         ``problem.json``; ``problem.schema.json`` is its JSON Schema
 A problem holds integers alone, and refers to its parts by index.

@@ -154,7 +154,8 @@ def _named(models: Iterable[Model] | Mapping[str, Model]) -> Iterable[tuple[str,
     if isinstance(models, Mapping):
         return models.items()
     each = [models] if isinstance(models, str | Path | Problem) else models
-    return [
-        (Path(one).stem if not isinstance(one, Problem) and str(one).endswith(".json") else "", one)
-        for one in each
-    ]
+    return [(Path(str(one)).stem if _is_file(one) else "", one) for one in each]
+
+
+def _is_file(one: Model) -> bool:
+    return not isinstance(one, Problem) and str(one).endswith(".json")

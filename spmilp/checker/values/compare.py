@@ -1,11 +1,11 @@
 """A plan replayed against its problem's model: each operator against its node, and the outputs."""
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import onnx
@@ -20,13 +20,16 @@ from spmilp.checker.values.replay import Traced, replay, replay_stream
 from spmilp.checker.values.state import ValuesError
 from spmilp.errors import FileError, MissingExtraError
 from spmilp.files import write_together
-from spmilp.frontend.graph import Network, Tensor
+from spmilp.frontend.graph import Joined, Network, Tensor
 from spmilp.frontend.load import load_network_of
 from spmilp.frontend.operators.boxes import slices
 from spmilp.plan.plan import Plan
 from spmilp.plan.running import enough_to_replay, running
 from spmilp.problem.problem import Problem
+from spmilp.problem.several import Member
 from spmilp.units import Extents
+
+T = TypeVar("T")
 
 RELATIVE: Mapping[str, float] = {"float16": 2e-2, "bfloat16": 1e-1}
 """Largest allowed difference, relative to the output's largest magnitude."""
@@ -174,7 +177,7 @@ def _steps(network: Network) -> list[float]:
 def replay_plan(
     problem: Problem,
     plan: Plan,
-    model: str | Path,
+    model: str | Path | Sequence[str | Path],
     *,
     dims: Mapping[str, int] | None = None,
     values: Path | None = None,
@@ -185,12 +188,13 @@ def replay_plan(
     """Run a plan on real numbers, and compare each output with onnxruntime's or a file's.
 
     Of a stream so many inferences run, each on other inputs, that all have met that ever do, at all
-    addresses; the first one's inputs are those of the file.
+    addresses; the first one's inputs are those of the file. Several networks are compared one by
+    one, each with its own model.
 
     Parameters
     ----------
     model
-        The one that the problem was made from, with the same ``dims``.
+        The one that the problem was made from, or those, with the same ``dims``.
     values
         An ``.npz`` file with the network's inputs, and perhaps the outputs, which then take the
         place of onnxruntime's; without it inputs are random.
@@ -217,10 +221,6 @@ def replay_plan(
     if values is not None:
         inputs[0], given[0] = read_values(values, network)
     inputs = [{**each, **network.given} for each in inputs]
-    references = [
-        known or reference_outputs(file, each, warn)
-        for known, each in zip(given, inputs, strict=True)
-    ]
     traces = [dict[str, list[Traced]]() for _ in inputs]
     if plan.stream is None:
         outputs = [replay(problem, plan, network, inputs[0], traces[0])]
@@ -236,17 +236,36 @@ def replay_plan(
             for number, name in enumerate(names)
         }
         write_together(folder, files)
-    judge = _Judge(problem, plan, network, file)
-    return tuple(
-        replace(one, inference=inference)
-        for inference, (own, wanted) in enumerate(zip(outputs, references, strict=True))
-        for one in judge.judged(
-            compare(own, wanted, network),
-            inputs[inference],
-            traces[inference],
-            by_operators=given[inference] is None,
-        )
-    )
+    found = list[Difference]()
+    for begin, each in _members(network, file):
+        judge = _Judge(problem, plan, each.network, each.file)
+        for inference, own in enumerate(outputs):
+            fed = {**_of(inputs[inference], begin), **each.network.given}
+            known = given[inference]
+            wanted = reference_outputs(each.file, fed, warn) if known is None else _of(known, begin)
+            judged = judge.judged(
+                compare(_of(own, begin), wanted, each.network),
+                fed,
+                _of(traces[inference], begin),
+                by_operators=known is None,
+            )
+            found += [replace(one, name=begin + one.name, inference=inference) for one in judged]
+    return tuple(sorted(found, key=lambda one: one.inference))
+
+
+def _members(network: Network, file: Path) -> Iterator[tuple[str, Joined]]:
+    """Yield what names begin with, of each inference in a period, and its own network."""
+    if not network.parts:
+        yield "", Joined(member=Member(name=network.name), network=network, file=file)
+    for part in network.parts:
+        for begin in part.member.inferences:
+            yield begin, part
+
+
+def _of(named: Mapping[str, T], begin: str) -> dict[str, T]:
+    """Return what is of an inference, by the names in its own network."""
+    some = (name for name in named if name.startswith(begin))
+    return {name.removeprefix(begin): named[name] for name in some}
 
 
 class _Judge:

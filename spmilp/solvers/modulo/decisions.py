@@ -3,13 +3,14 @@
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from math import lcm
+from math import inf, lcm
 
 from spmilp.errors import SpmilpError
 from spmilp.machine.machine import MemoryKind
 from spmilp.plan.memory import home_of
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
+from spmilp.problem.several import members_of, owners
 from spmilp.solvers.modulo.reservations import Busy
 from spmilp.units import Cycles, MemoryIdx, ResidencyIdx, SliceIdx
 
@@ -34,6 +35,8 @@ class Activity:
 class Decisions:
     """A plan's activities in the order of their starts, and its residencies.
 
+    Of several networks those that are due first come first.
+
     ``home`` is the tensor of each residency at its place. ``loads`` has for each residency that a
     constant could have for ever the transfer that fills it.
     """
@@ -51,7 +54,8 @@ class Decisions:
         self.capacity = [1] * self._links + [int(link.rate * parts) for link in machine.links]
         self.tasks = cores and len(problem.tasks)
         starts = [*(run.start for run in plan.placements), *(move.start for move in plan.transfers)]
-        self.order = sorted(range(len(starts)), key=lambda number: (starts[number], number))
+        due = self._due()
+        self.order = sorted(range(len(starts)), key=lambda n: (due[n], starts[n], n))
         self.activities = [*map(self._task, range(self.tasks))]
         self.activities += [self._transfer(number) for number in range(len(plan.transfers))]
         self.given = [
@@ -76,6 +80,14 @@ class Decisions:
             for index in move.destinations
             if machine.memories[plan.residencies[index].memory].kind is not MemoryKind.DRAM
         }
+
+    def _due(self) -> list[float]:
+        """Return the deadline of each activity's network, infinite where there is none."""
+        of_tasks, of_buffers = owners(self.problem)
+        members, slices = members_of(self.problem), self.problem.slices
+        owner = [*of_tasks, *(of_buffers[slices[m.slice].buffer] for m in self.plan.transfers)]
+        deadlines = (None if one is None else members[one].deadline for one in owner)
+        return [inf if deadline is None else deadline for deadline in deadlines]
 
     def _task(self, number: int) -> Activity:
         task, run = self.problem.tasks[number], self.plan.placements[number]

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from spmilp.errors import SpmilpError
+from spmilp.plan.latencies import shortfall
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
@@ -55,9 +56,10 @@ def stream_answer(
     plans = _plans(context, best) if also_quick_plans else iter((best,))
     try:
         for best in streams_of(problem, plans, context.clock, period or 1):
-            value = best.claim.of(Quantity.PERIOD)
-            context.report(value, context.bound.value, "stream")
-            if options.gap and context.is_enough(value, context.bound.value):
+            value, least = best.claim.of(Quantity.PERIOD), context.bound.value
+            context.report(value, least, "stream")
+            is_late = shortfall(problem, best) > 0
+            if options.gap and not is_late and context.is_enough(value, least):
                 break
     except (KeyboardInterrupt, MemoryError):
         interrupted = True
@@ -73,12 +75,19 @@ def stream_answer(
 
 
 def _plans(context: SearchContext, known: Plan) -> Iterator[Plan]:
-    """Yield the known plan, and what the list scheduler makes by its rules."""
-    yield known
+    """Yield the known plan, and what the list scheduler makes by its rules.
+
+    Where the known one misses deadlines, first one that has operators as they stand: what is due
+    first stands first.
+    """
     one = replace(context.problem, objective=Objective())
-    for rule in (OF_STREAMS, *FIRST_RULES):
+    is_late = shortfall(context.problem, known) > 0
+    for rule in (*FIRST_RULES[:is_late], None, OF_STREAMS, *FIRST_RULES[is_late:]):
+        if rule is None:
+            yield known
+            continue
         if not context.clock.has_seconds(context.clock.pace.seconds(Step.SCHEDULE, context.reads)):
-            return
+            continue
         at_once = replace(context.options, time_limit=0.0, on_progress=None)
         plan = ListScheduler(greedy=rule).solve(one, at_once).plan
         if plan is not None:

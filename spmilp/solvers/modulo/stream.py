@@ -9,6 +9,7 @@ from spmilp.checker.check import check
 from spmilp.errors import SpmilpError
 from spmilp.machine.machine import Memory, MemoryKind
 from spmilp.packing import Item, PackingOptions, PackingProblem, pack
+from spmilp.plan.latencies import shortfall
 from spmilp.plan.measures import claim_of, measure
 from spmilp.plan.memory import live_bytes
 from spmilp.plan.plan import MOST_INSTANCES, Plan, Residency, Stream, Transfer
@@ -51,21 +52,28 @@ def streams_of(
 ) -> Iterator[Plan]:
     """Yield streams of valid plans' inferences, each better than the one before.
 
-    A shorter period is better until it is ``enough``; then a shorter latency is. Cores, transfers
-    and their order stay as they are. Constants that fit beside all other data are permanent, those
-    that are loaded most often first. The makespan of a plan is a period in nearly any case: with
-    that, and nothing permanent, its inferences follow one another. Raises a ``SpmilpError`` where
-    they cannot, and no other stream is found.
+    A shorter period is better until it is ``enough``; then a shorter latency is. Before both comes
+    that no network misses its deadline. Cores and transfers stay as they are, and so does their
+    order, but for networks that are due first. Constants that fit beside all other data are
+    permanent, those that are loaded most often first. The makespan of a plan is a period in nearly
+    any case: with that, and nothing permanent, its inferences follow one another. Raises a
+    ``SpmilpError`` where they cannot, and no other stream is found.
     """
+
+    def is_better(one: Plan, other: Plan) -> bool:
+        return _worth(problem, one, enough) < _worth(problem, other, enough)
+
     best, overlaps, reason = None, False, "there is no plan"
     begun, failures = list[_Bisection](), Counter[Decisions | float]()
     for plan in plans:
-        if begun and clock.is_over(SHARE_TO_BEGIN):
+        if best is not None and clock.is_over(SHARE_TO_BEGIN):
             break
         decisions = Decisions(problem, plan)
-        if best is None:
-            best, reason = _one_after_another(decisions)
-            yield from () if best is None else (best,)
+        if best is None or _worth(problem, best, enough)[0] > 0:
+            found, reason = _one_after_another(decisions)
+            if found is not None and (best is None or is_better(found, best)):
+                best = found
+                yield best
         before = set[frozenset[ResidencyIdx]]()
         for share in SHARES:
             if begun and clock.is_over(SHARE_TO_BEGIN):
@@ -80,7 +88,8 @@ def streams_of(
     while begun:
         # What has failed least, then what resources allow the shortest period.
         one = min(begun, key=lambda o: (failures[o.decisions] + failures[o.share], o.loop.least))
-        longest = one.decisions.plan.claim.makespan if best is None else _worth(best, enough)[0]
+        late, *worth = (1, 0) if best is None else _worth(problem, best, enough)
+        longest = one.decisions.plan.claim.makespan if late else worth[0]
         one.periods = [period for period in one.periods if period <= longest]
         if not one.periods:
             begun.remove(one)
@@ -100,7 +109,7 @@ def streams_of(
         # Latencies of periods that are short enough say little about each other.
         shorter, longer = one.periods[:middle], one.periods[middle + 1 :]
         one.periods = longer if found is None else shorter + longer * (one.periods[middle] < enough)
-        if found is not None and (best is None or _worth(found, enough) < _worth(best, enough)):
+        if found is not None and (best is None or is_better(found, best)):
             best, overlaps = found, True
             yield best
     if best is None:
@@ -124,9 +133,10 @@ class _Bisection:
     periods: list[Cycles]
 
 
-def _worth(plan: Plan, enough: Cycles) -> tuple[Cycles, Cycles, Cycles]:
+def _worth(problem: Problem, plan: Plan, enough: Cycles) -> list[Cycles]:
+    """Return by how much deadlines are missed, then the period, and what counts less."""
     period = plan.claim.of(Quantity.PERIOD)
-    return max(enough, period), plan.claim.makespan, period
+    return [shortfall(problem, plan), max(enough, period), plan.claim.makespan, period]
 
 
 def _overlapped(one: _Bisection, period: Cycles, clock: Clock) -> Plan | None:
