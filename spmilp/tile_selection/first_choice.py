@@ -385,7 +385,14 @@ def first_choice_of(subject: NetworkOnMachine) -> FirstChoice:
     machine = subject.machine
     parts = parts_of_batch(subject.network, machine_rates(machine))
     spaces = {n: CandidateSpace(part, machine, subject.go_on) for n, part in parts.items()}
-    return _choice_among(subject, spaces)
+    try:
+        return _choice_among(subject, spaces)
+    except DoesNotFitError as error:
+        if error.is_proven:
+            raise
+    # Other tiles to cut anew, from candidates that may fill memories whole.
+    whole = replace(DEFAULT_PARAMETERS, room=1.0)
+    return _choice_among(subject, {n: one.with_parameters(whole) for n, one in spaces.items()})
 
 
 def _choice_among(subject: NetworkOnMachine, spaces: Mapping[int, CandidateSpace]) -> FirstChoice:
