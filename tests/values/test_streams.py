@@ -104,11 +104,13 @@ def test_the_command_replays_streams(run: Run, tmp_path: Path) -> None:
     model = MODELS / "ds_cnn_int8.onnx"
     found = run("replay", tmp_path, "--model", model, "--write", tmp_path, "--json")
     assert found.code == 0
-    assert [each["inference"] for each in found.json["outputs"]] == [0, 1, 2, 3]
+    many = enough_to_replay(result.plan, result.plan.stream)
+    assert many >= 4
+    assert [each["inference"] for each in found.json["outputs"]] == [*range(many)]
     assert all(each["absolute"] <= 1 for each in found.json["outputs"])
-    assert (tmp_path / "expected0.bin").stat().st_size == 4 * 12 * 4
+    assert (tmp_path / "expected0.bin").stat().st_size == many * 12 * 4
     checked = run("check", tmp_path / "plan.json", "--commands", "--json")
-    assert checked.json["commands"]["inferences"] == 12
+    assert checked.json["commands"]["inferences"] > many
     simulated = run("simulate", tmp_path, "--json").json
     assert simulated["planned"] == result.plan.stream.period
     assert simulated["ratio"] == pytest.approx(1, abs=0.02)
