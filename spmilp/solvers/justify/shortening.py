@@ -149,9 +149,9 @@ class OpenSchedule:
         clock: Clock,
         effort: Effort = AT_ONCE,
     ) -> None:
-        self._context, self._first = context_of(problem, decisions, changes_cores=False)
+        self._context, first = context_of(problem, decisions, changes_cores=False)
         self._effort = effort
-        self._opened = Repacking(self._context, clock, effort).opened(self._first)
+        self._opened = Repacking(self._context, clock, effort).opened(first)
         self.makespan: Cycles = self._opened.makespan
 
     def packed(self, clock: Clock) -> JustifiedPlan | None:

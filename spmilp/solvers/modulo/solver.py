@@ -69,7 +69,7 @@ def stream_answer(
     if period is not None and found > period:
         options.on_warning(
             f"period {period:,}: the shortest found is {found:,} cycles, and none is below "
-            f"{bound.value:,} ({bound.name})"
+            f"{bound.value:,} with these tiles ({bound.name})"
         )
     return replace(context.found(best, bound), interrupted=interrupted)
 
