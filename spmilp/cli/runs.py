@@ -118,6 +118,7 @@ SWEPT = {
     dma_rate=option(**SWEPT),
     dram_rate=option(**SWEPT),
     fields=option(name="--set", **SWEPT | {"metavar": "FIELD=VALUES"}),
+    period=option(**SWEPT),
     solver=option(metavar="A,B,..."),
     seeds=option(metavar="N,N,..."),
     jobs=option(min=1, show_default="as many as it has processors for"),
@@ -134,6 +135,7 @@ def sweep(
     dma_rate: str | None = None,
     dram_rate: str | None = None,
     fields: list[str] | None = None,
+    period: str | None = None,
     solver: str = "auto",
     seeds: str = "0",
     jobs: int | None = None,
@@ -166,6 +168,8 @@ def sweep(
         Bytes per cycle of each DRAM port.
     fields
         Any field of the machine's file by its path, as topology.latency_cycles=1,2 (repeat).
+    period
+        Cycles from an inference to the next: streams whose latency is as short as is found.
     solver
         Solvers, as for solve.
     seeds
@@ -197,6 +201,7 @@ def sweep(
             dma_rate=dma_rate,
             dram_rate=dram_rate,
             fields=_assignments(fields or []),
+            period=period,
             solver=arguments.names(solver),
             seeds=arguments.numbers(seeds),
             jobs=jobs,

@@ -13,8 +13,8 @@ from spmilp.runs.jobs import Run
 from spmilp.runs.points import Point
 
 WHOLE = (
-    *("seed", "objective", "bound", "roofline", "makespan", "dram_traffic", "energy", "peak_spm"),
-    *("tasks", "cores", "transfers"),
+    *("seed", "objective", "bound", "roofline", "makespan", "period", "dram_traffic", "energy"),
+    *("peak_spm", "tasks", "cores", "transfers"),
 )
 """Columns of whole numbers, some of them missing."""
 
@@ -26,7 +26,7 @@ COMPARED = [
 ]
 SWEPT = [
     *("status", "quantity", "objective", "bound", "bound_source", "gap", "roofline", "makespan"),
-    *("dram_traffic", "energy", "peak_spm", "tasks", "cores", "seconds", "warm_start", "reason"),
+    *("period", "dram_traffic", "energy", "peak_spm", "tasks", "cores", "seconds", "warm_start", "reason"),
     "row",
 ]
 SHORT = {"traffic": "dram_traffic", "peak": "peak_spm"}
@@ -134,6 +134,7 @@ def _columns(point: Point) -> dict[str, object]:
         "solver": point.options["solver"],
         "tiles": point.options["tiles"] or "",
         "seed": point.options["seed"],
+        **({"asked_period": asked} if (asked := point.options["period"]) else {}),
         "time_limit": point.time_limit,
         "spm": max(sizes, default=None),
         **{

@@ -36,8 +36,8 @@ LONGEST_AROUND = 1800.0
 """Seconds for what has no limit of its own: making the problem, checking and writing the plan."""
 
 OF_RESULT = (
-    *("reason", "objective", "bound", "bound_source", "makespan", "dram_traffic", "energy"),
-    *("peak_spm", "log"),
+    *("reason", "objective", "bound", "bound_source", "makespan", "period", "dram_traffic"),
+    *("energy", "peak_spm", "log"),
 )
 """Figures of a row that a result has under the same names."""
 
@@ -81,6 +81,7 @@ class Run:
     bound_source: str = ""
     roofline: int | None = None
     makespan: int | None = None
+    period: int | None = None
     dram_traffic: int | None = None
     energy: int | None = None
     peak_spm: int | None = None

@@ -51,7 +51,7 @@ _NUMBER = re.compile(r"\d+(\.\d+|/0*[1-9]\d*)?")
 OPTIONS = "dim", "input", "tiles", "objective", "pins", "time_limit", "effort", "gap", "workers"
 """Options of a solve that hold for each row."""
 
-SETTINGS = ("solver", "seed", *OPTIONS[1:])
+SETTINGS = ("solver", "seed", "period", *OPTIONS[1:])
 """Options of a solve that a row may have."""
 
 

@@ -38,6 +38,7 @@ def sweep(
     fields: Mapping[str, object] | None = None,
     solver: str | Iterable[str] = DEFAULT_SOLVER,
     seeds: Iterable[int] = (0,),
+    period: object = None,
     pareto: str | Iterable[str] = (),
     target: str | None = None,
     folder: str | Path | None = None,
@@ -64,6 +65,9 @@ def sweep(
         The same for any other fields by their paths: ``{"topology.latency_cycles": [1, 2]}``.
     solver, seeds
         One or more.
+    period
+        Cycles: the same ways to give several. Rows are streams, of which none needs a shorter
+        period, each with as short a latency as is found: throughput against latency.
     pareto
         Columns, ``["makespan", "spm"]`` or ``"makespan,spm"``: the rows that no other row of the
         model is as good as in all of them and better in one are marked in the column ``pareto``.
@@ -105,9 +109,10 @@ def sweep(
         given["objective"] = wanted.quantity
     short = {"spm": spm, "dma_channels": dma_channels, "dma_rate": dma_rate, "dram_rate": dram_rate}
     swept = {name: each for name, each in short.items() if each is not None} | dict(fields or {})
+    periods = [{}] if period is None else [{"period": p} for p in values_of("period", period)]
     options = [
-        settings_of({**given, "solver": name, "seed": seed})
-        for name, seed in product(_listed(solver, str), _listed(seeds, int))
+        settings_of({**given, **every, "solver": name, "seed": seed})
+        for name, seed, every in product(_listed(solver, str), _listed(seeds, int), periods)
     ]
     machines = _listed(machines, (str, Path, MachineFile))
     named, dim = _listed(models, (str, Path)), dimensions(given.get("dim"))

@@ -121,3 +121,16 @@ def test_a_sweep_that_is_killed_goes_on_where_it_was(
     assert_same(frame, serial)
     assert len(solved(heard)) == len(serial) - len(before)
     assert lines.read_bytes().startswith(whole)
+
+
+def test_longer_periods_that_are_asked_for_never_have_longer_latencies(
+    files: tuple[Path, Path],
+) -> None:
+    """The second is the makespan of one inference alone, and then some."""
+    alone = spmilp.solve(*files, solver="list").makespan
+    asked = f"1,{2 * (alone or 0)}"
+    frame = spmilp.sweep(*files, period=asked, pareto="period,makespan", solver="list", jobs=1)
+    first, second = frame.to_dict("records")
+    assert first["period"] == first["objective"] < second["period"] <= second["asked_period"]
+    assert second["makespan"] <= first["makespan"]
+    assert first["pareto"]
