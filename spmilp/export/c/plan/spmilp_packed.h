@@ -2,7 +2,7 @@
 #define SPMILP_PACKED_H
 
 /* What runs of a plan, as a string of bits, without times, names and what nothing reads.
-   docs/player.md says what the bits are. */
+   spmilp_packed.c and spmilp_bits.h, which --format player writes, read them. */
 
 #include <stdint.h>
 
