@@ -26,8 +26,8 @@ COMPARED = [
 ]
 SWEPT = [
     *("status", "quantity", "objective", "bound", "bound_source", "gap", "roofline", "makespan"),
-    *("period", "dram_traffic", "energy", "peak_spm", "tasks", "cores", "seconds", "warm_start", "reason"),
-    "row",
+    *("period", "dram_traffic", "energy", "peak_spm", "tasks", "cores", "seconds", "warm_start"),
+    *("reason", "row"),
 ]
 SHORT = {"traffic": "dram_traffic", "peak": "peak_spm"}
 """Names of columns that people may write shorter."""
