@@ -27,24 +27,24 @@ def test_one_task_is_loaded_computed_and_stored() -> None:
     assert (claim.makespan, claim.dram_traffic, claim.peak_spm) == (24, 32, 32)
 
 
-def spilling(size: int) -> Problem:
+def spilling(size: int, first: Quantity) -> Problem:
     """Return tasks of which the second needs 32 bytes while 16 wait for the third."""
     sketch = ProblemSketch(machine(size)).buffer("b", 16, starts=DRAM).buffer("x", 16)
     sketch.buffer("y", 16, ends=DRAM).buffer("z", 16, ends=DRAM)
     sketch.task("t0", 5, writes=["x"]).task("t1", 5, reads=["b"], writes=["y"], after=[0])
-    return sketch.task("t2", 5, reads=["x"], writes=["z"], after=[1]).problem()
+    return sketch.task("t2", 5, reads=["x"], writes=["z"], after=[1]).problem(first)
 
 
 def test_the_cycles_of_a_spill_on_the_one_channel() -> None:
     # On the channel: b in [0, 7), x out [7, 14), sent at 13; t1 in [13, 18) writes where x was; x
     # in [18, 25) where b was; y out [25, 32), sent at 31; t2 in [31, 36) writes there; z until 43.
-    problem = spilling(32)
+    problem = spilling(32, Quantity.MAKESPAN)
     assert best_plan(problem).claim.makespan == 43
     # Pipelined: b [0, 6), x out [6, 12), t1 [12, 17), x in [17, 23), y out [23, 29), t2 [29, 34).
     pipelined = replace(problem, machine=machine(32, pipelined=True))
     assert best_plan(pipelined).claim.makespan == 41
     # With room for x: b [0, 7), t1 [7, 12), t2 [12, 17); y [12, 19), z [19, 26).
-    assert best_plan(spilling(48)).claim.makespan == 26
+    assert best_plan(spilling(48, Quantity.MAKESPAN)).claim.makespan == 26
 
 
 def test_a_transfer_waits_at_its_start_for_one_that_is_sent_during_its_set_up() -> None:
