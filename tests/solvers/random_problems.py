@@ -1,4 +1,4 @@
-"""Random small problems of every kind that the format allows, as a hypothesis strategy."""
+"""Random small problems of every kind that the format allows, also as a hypothesis strategy."""
 
 from dataclasses import replace
 
@@ -13,11 +13,13 @@ ROOM = 4
 
 
 def problems(most_tasks: int = 12) -> st.SearchStrategy[Problem]:
-    """Tiny problems of more tasks, with room for them."""
-    return st.integers(0, 2**32).map(lambda number: _with_room(tiny_problem(number, most_tasks)))
+    """Small problems of any number."""
+    return st.integers(0, 2**32).map(lambda number: small_problem(number, most_tasks))
 
 
-def _with_room(problem: Problem) -> Problem:
+def small_problem(number: int, most_tasks: int = 12) -> Problem:
+    """Return the tiny problem of a number with more tasks, and with room for them."""
+    problem = tiny_problem(number, most_tasks)
     memories = tuple(
         one if one.kind is MemoryKind.DRAM else replace(one, size=ROOM * (one.size or 0))
         for one in problem.machine.memories
