@@ -3,9 +3,9 @@
 Usage: python -m benchmarks.exact.bounds [--brute N] [--states N] [--plans N] [--first N]
 
 The first part solves tiny problems by brute force; no bound may exceed any quantity of the best
-plan. The second part takes plans of larger problems by ``list`` and ``search``, of
-which most have several tasks that feed one: no task may start before its head or end after its
-tail, and no bound may exceed a plan. Exits with 1 if anything is reported.
+plan. The second part takes plans of larger problems by ``list`` and ``search``: no task may start
+before its head or end after its tail, and no bound may exceed a plan. Exits with 1 if anything is
+reported.
 """
 
 import argparse

@@ -19,7 +19,6 @@ VERBS = (
 )
 MODEL = MODELS / "autoencoder_int8.onnx"
 PROBLEM = PROBLEMS / "gru-12t-2c-crossbar-ample-balanced.json"
-BUFFERS = "id,lower,upper,size\nb1,0,3,4\nb2,3,9,4\nb3,0,9,4\nb4,9,21,4\nb5,0,21,4\n"
 SWEPT = """
 name: pair
 topology: {type: bus, rate_bytes_per_cycle: 8}
@@ -153,17 +152,6 @@ def test_bound_prints_every_bound_and_marks_the_best(run: Run) -> None:
     assert found["quantity"] == "makespan"
 
 
-def test_pack_writes_offsets_or_says_what_does_not_fit(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "in.csv").write_text(BUFFERS)
-    ended = run("pack", "in.csv", "--capacity", "12", "-o", "out.csv", "--json")
-    assert (ended.code, ended.json["height"], ended.json["checked"]) == (0, 12, True)
-    assert (tmp_path / "out.csv").read_text().startswith("id,lower,upper,size,offset")
-    less = run("pack", "in.csv", "--capacity", "11")
-    assert (less.code, less.out) == (4, "")
-    assert "12 B" in less.err
-    assert "11 B" in less.err
-
-
 def test_compare_prints_and_writes_the_same_table(run: Run, tmp_path: Path) -> None:
     solvers = "list,greedy:locality/round_robin"
     ended = run("compare", PROBLEM, "--solvers", solvers, "-o", "table.csv")
@@ -203,11 +191,6 @@ def test_explain_says_why_a_plan_takes_its_cycles(run: Run, plan: Path) -> None:
     assert found["status"] == "slow"
     assert sum(found["chain"]["cycles"].values()) == found["makespan"]
     assert sum(row["cycles"] for row in found["bindings"]) == found["makespan"]
-
-
-def test_report_writes_one_page(run: Run, plan: Path, tmp_path: Path) -> None:
-    found = run("report", plan, "-o", "page.html", "--json").json
-    assert found["bytes"] == (tmp_path / "page.html").stat().st_size
 
 
 def test_machines_are_listed_and_shown(run: Run) -> None:
