@@ -9,7 +9,6 @@ from family import SPECS
 from make_instances import made
 
 from spmilp.bounds.best import best_bound
-from spmilp.machine.machine import MemoryKind
 from spmilp.problem.file import problem_bytes, read_problem
 from spmilp.problem.problem import Problem
 
@@ -31,24 +30,6 @@ def test_the_script_makes_the_same_bytes(piece: str) -> None:
 def test_problems_without_data_are_the_same_too() -> None:
     for name, problem in bare_problems().items():
         assert problem_bytes(problem) == (PROBLEMS / f"{name}.json").read_bytes(), name
-
-
-def test_the_family_covers_sizes_and_what_machines_can(problems: dict[str, Problem]) -> None:
-    tasks = [len(problem.tasks) for problem in problems.values()]
-    machines = [problem.machine for problem in problems.values()]
-
-    assert 40 <= len(problems) <= 60
-    assert min(tasks) >= 5
-    assert max(tasks) <= 200
-    assert sum(20 <= count <= 40 for count in tasks) >= 12
-    assert sum(41 <= count <= 80 for count in tasks) >= 10
-    assert {len(machine.cores) for machine in machines} >= {1, 2, 4, 8, 16}
-    assert sum(machine.remote is not None for machine in machines) >= 4
-    assert sum(any(e.multicast for e in machine.engines) for machine in machines) >= 4
-    assert sum(any(m.kind is MemoryKind.SHARED for m in x.memories) for x in machines) >= 2
-    assert sum(any(t.in_place for t in p.tasks) for p in problems.values()) >= 20
-    assert sum(len({c.memory for c in x.cores}) < len(x.cores) for x in machines) >= 3
-    assert len({problem.objective.first for problem in problems.values()}) == 4
 
 
 def test_the_table_has_a_row_for_each_instance_and_says_nothing_else(
