@@ -8,7 +8,6 @@ from best_known import read_table
 from family import SPECS
 from make_instances import made
 
-from spmilp.bounds.best import best_bound
 from spmilp.problem.file import problem_bytes, read_problem
 from spmilp.problem.problem import Problem
 
@@ -46,11 +45,3 @@ def test_the_table_has_a_row_for_each_instance_and_says_nothing_else(
         assert (row.status == "optimal") == (row.bound == row.objective)
         assert row.bound_by
         assert row.found_by
-
-
-@pytest.mark.full
-def test_no_simple_bound_exceeds_the_best_known_objective(problems: dict[str, Problem]) -> None:
-    for name, row in read_table().items():
-        if row.tasks <= 60:
-            assert row.objective is not None
-            assert best_bound(problems[name]).value <= row.objective, name
