@@ -25,12 +25,6 @@ def area(square: Square) -> int:
     return square.side**2
 
 
-@cached
-def scaled(square: Square, by: int, *, more: int = 0) -> int:
-    asked.append(by)
-    return square.side * by + more
-
-
 @pytest.fixture(autouse=True)
 def nothing_asked() -> None:
     asked.clear()
@@ -40,13 +34,6 @@ def test_it_is_made_once_for_each_object() -> None:
     one, other = Square(3), Square(3)
     assert (area(one), area(one), area(other)) == (9, 9, 9)
     assert asked == [3, 3]
-
-
-def test_further_arguments_have_results_of_their_own() -> None:
-    one = Square(3)
-    assert [scaled(one, by) for by in (2, 5, 2)] == [6, 15, 6]
-    assert (scaled(one, 2, more=1), scaled(one, 2, more=4)) == (7, 10)
-    assert asked == [2, 5, 2, 2]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from threading import Event, Thread, main_thread
 import pytest
 
 from spmilp.errors import FileError
-from spmilp.processes import Child, ChildError, Children, Helpers, interruptibly, stoppably
+from spmilp.processes import ChildError, Children, interruptibly
 
 pytestmark = pytest.mark.full
 
@@ -29,21 +29,9 @@ def fail_with(kind: str) -> int:
     return 0
 
 
-def wait_or_be_interrupted() -> str:
-    try:
-        time.sleep(60)
-    except KeyboardInterrupt:
-        return "interrupted"
-    return "slept"
-
-
 def pid() -> int:
     print("what is printed does not disturb the answer")
     return os.getpid()
-
-
-def prepared() -> str:
-    return os.popen("env | grep PREPARED").read().strip()
 
 
 def test_a_quick_child_gets_the_next_call_and_the_last_one_ends_with_the_block() -> None:
@@ -84,16 +72,6 @@ def test_a_call_that_takes_too_long_is_ended() -> None:
     assert time.monotonic() - began < 30
 
 
-def test_a_call_can_be_interrupted_and_still_answers() -> None:
-    child = Child()
-    assert child.call(pid)
-    child.begin(wait_or_be_interrupted)
-    time.sleep(0.5)
-    child.interrupt()
-    assert child.answer(30) == "interrupted"
-    child.end()
-
-
 def test_children_at_work_end_with_the_block() -> None:
     raised: list[ChildError] = []
 
@@ -109,18 +87,6 @@ def test_children_at_work_end_with_the_block() -> None:
         time.sleep(1)
     thread.join(30)
     assert [error.status for error in raised] == ["killed"]
-
-
-def test_helpers_are_prepared_and_end_with_the_block_while_they_are_at_work() -> None:
-    with Helpers(2, os.putenv, "PREPARED", "yes") as helpers:
-        assert helpers.begin(prepared).result(30) == "PREPARED=yes"
-        ended = {helpers.begin(pid).result(30) for _ in range(3)}
-        asked = [helpers.begin(time.sleep, 60) for _ in range(3)]
-        time.sleep(0.1)
-    assert sum(one.cancelled() for one in asked) == 1
-    for one in ended:
-        with pytest.raises(ProcessLookupError):
-            os.kill(one, 0)
 
 
 def test_an_interrupt_comes_at_once() -> None:
@@ -140,23 +106,3 @@ def test_an_interrupt_comes_at_once() -> None:
         released.set()
         signal.signal(signal.SIGINT, before)
     assert time.monotonic() - began < 5.0
-
-
-def test_what_can_be_stopped_is_asked_to_stop_and_its_answer_is_returned() -> None:
-    stopped = Event()
-
-    def busy() -> int:
-        time.sleep(0.1)  # Until the caller waits.
-        signal.pthread_kill(main_thread().ident or 0, signal.SIGINT)
-        stopped.wait(10.0)
-        return 7
-
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        assert stoppably(busy, stopped.set) == (7, True)
-    finally:
-        signal.signal(signal.SIGINT, before)
-    assert stopped.is_set()
-    assert stoppably(lambda: 8, stopped.clear) == (8, False)
-    with pytest.raises(ZeroDivisionError):
-        stoppably(lambda: 1 // 0, stopped.clear)

@@ -3,9 +3,9 @@
 Usage: python -m benchmarks.exact.bounds [--brute N] [--states N] [--plans N] [--first N]
 
 The first part solves tiny problems by brute force; no bound may exceed any quantity of the best
-plan. The second part takes plans of larger problems by ``list`` and ``search``, of
-which most have several tasks that feed one: no task may start before its head or end after its
-tail, and no bound may exceed a plan. Exits with 1 if anything is reported.
+plan. The second part takes plans of larger problems by ``list`` and ``search``: no task may start
+before its head or end after its tail, and no bound may exceed a plan. Exits with 1 if anything is
+reported.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from spmilp.problem.problem import Problem
 from spmilp.registry import find_solver
 from spmilp.solvers.base import SolveOptions
 from tests.oracle.solver import BruteForce
-from tests.solvers.fans import fan_problem
+from tests.solvers.random_problems import small_problem
 from tests.solvers.tiny_problems import tiny_problem
 
 
@@ -87,7 +87,7 @@ def exact_answers(first: int, states: int) -> Iterator[tuple[Problem, Plan]]:
     """Yield tiny problems with their best plans."""
     solver = BruteForce(states)
     for number in count(first):
-        for problem in (tiny_problem(number), fan_problem(number, most_middle=2)):
+        for problem in (tiny_problem(number), small_problem(number, most_tasks=4)):
             plan = solver.solve(problem, SolveOptions()).plan
             if plan is not None:
                 yield problem, plan
@@ -97,7 +97,7 @@ def found_answers(first: int) -> Iterator[tuple[Problem, Plan]]:
     """Yield larger problems with good plans."""
     solver = find_solver("search")
     for number in count(first):
-        problem = fan_problem(number)
+        problem = small_problem(number)
         plan = solver.solve(problem, SolveOptions(time_limit=0.05)).plan
         if plan is not None:
             yield problem, plan

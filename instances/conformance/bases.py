@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
+from typing import TypeAlias
 
 from spmilp.machine.machine import Machine
 from spmilp.machine.read import read_machine
@@ -13,9 +14,12 @@ from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem, Task
 from tests.checker import worked_example
 from tests.checker.mutations.subjects import pinned_by_hand, planned, small_network, stream_on_mesh
-from tests.checker.mutations.verdicts import Pair, pair
+from tests.checker.mutations.verdicts import Pair
 from tests.solvers.chains import chain, star
 from tests.solvers.tiny_problems import tiny_problem
+
+Made: TypeAlias = tuple[Problem, Callable[[], Plan]]
+"""A problem, and what makes a plan of it, where none is kept."""
 
 TORUS = b"""
 name: torus of six cores
@@ -92,12 +96,12 @@ def _machine(text: bytes) -> Machine:
     return read_machine(text, "conformance").machine
 
 
-def _network(text: bytes) -> Pair:
+def _network(text: bytes) -> Made:
     problem = small_network(_machine(text))
-    return pair(problem, planned(problem, "list"))
+    return problem, partial(planned, problem, "list")
 
 
-def _boxes() -> Pair:
+def _boxes() -> Made:
     """Boxes of three axes, whose copies have loops on both sides, in words and in descriptors."""
     b = ProblemBuilder(_machine(WORDS), name="boxes", objective=Quantity.DRAM_TRAFFIC)
     x = b.input("x", (6, 8, 16), "float32")
@@ -113,10 +117,10 @@ def _boxes() -> Pair:
         )  # fmt: skip
         b.output(z, tensor=("z", (4, 8, 8)), at=(2 * half, 4 * half, 2))
     problem = b.build()
-    return pair(problem, planned(problem, "list"))
+    return problem, partial(planned, problem, "list")
 
 
-def _columns(rows: int, width: int, controller: str | None, dtype: str = "float32") -> Pair:
+def _columns(rows: int, width: int, controller: str | None, dtype: str = "float32") -> Made:
     """Eight elements of each row of a wide tensor."""
     machine = _machine(WORDS)
     engines = tuple(replace(e, controller=controller, congruence=1) for e in machine.engines)
@@ -125,10 +129,10 @@ def _columns(rows: int, width: int, controller: str | None, dtype: str = "float3
     y = b.task("t", reads=[x[:, 1:9]], writes=("y", (rows, 8), dtype), cycles=20)
     b.output(y)
     problem = b.build()
-    return pair(problem, planned(problem, "list"))
+    return problem, partial(planned, problem, "list")
 
 
-def _spill() -> Pair:
+def _spill() -> Made:
     """One scratchpad that cannot hold what is needed again."""
     b = ProblemBuilder(star(1, 512), name="spill", objective=Quantity.DRAM_TRAFFIC)
     x, w = b.input("x", (192,), "int8"), b.weight("w", (64,), "int8")
@@ -138,21 +142,21 @@ def _spill() -> Pair:
     e = b.task("e", reads=[a, d], writes=("e", (128,), "int8"), cycles=30)
     b.output(e)
     problem = b.build()
-    return pair(problem, planned(problem, "list"))
+    return problem, partial(planned, problem, "list")
 
 
-def _tiny(number: int) -> Pair:
+def _tiny(number: int) -> Made:
     """An optimal plan of a tiny random problem, found by trying all."""
     problem = tiny_problem(number)
-    return pair(problem, planned(problem, "bruteforce"))
+    return problem, partial(planned, problem, "bruteforce")
 
 
-def _chain() -> Pair:
+def _chain() -> Made:
     problem = chain(star(2, 900), layers=2, strips=2)
-    return pair(problem, planned(problem, "list"))
+    return problem, partial(planned, problem, "list")
 
 
-def _without_data() -> Pair:
+def _without_data() -> Made:
     """Tasks that only wait for each other."""
     machine = replace(worked_example.MACHINE, links=(), engines=(), remote=None)
     cycles = ((3, None), (2, 5), (None, 4), (1, 1))
@@ -163,26 +167,26 @@ def _without_data() -> Pair:
     problem = Problem(
         name="without data", machine=machine, tasks=tasks, objective=Objective.of(Quantity.MAKESPAN)
     )
-    return pair(problem, planned(problem, "list"))
+    return problem, partial(planned, problem, "list")
 
 
-def _nothing() -> Pair:
+def _nothing() -> Made:
     """A problem without tasks has a plan without rows."""
     links = tuple(replace(link, rate=Fraction(1, 3)) for link in worked_example.MACHINE.links)
     problem = Problem(
         name="nothing to do \u03bb", machine=replace(worked_example.MACHINE, links=links), tasks=()
     )
     claim = Claim(makespan=0, dram_traffic=0, energy=0, peak_spm=0, bound=0, bound_source="no task")
-    return pair(problem, Plan(placements=(), claim=claim, solver="hand"))
+    return problem, lambda: Plan(placements=(), claim=claim, solver="hand")
 
 
-BASES: dict[str, tuple[str, Callable[[], Pair]]] = {
+BASES: dict[str, tuple[str, Callable[[], Made]]] = {
     "worked-example": (
         "by hand: staging through a shared memory, multicast, a remote read, a sum in place, a "
         "spill and its reload, a weight in a scratchpad that is copied to another one, scratch, "
         "two kinds of core of which one shares a scratchpad, sources that end when all is sent, "
         "and a pipelined channel that takes the next transfer then",
-        lambda: pair(worked_example.PROBLEM, worked_example.PLAN),
+        lambda: (worked_example.PROBLEM, lambda: worked_example.PLAN),
     ),
     "multicast": ("one transfer to two scratchpads", partial(_tiny, 225)),
     "remote": ("an operand is read in another scratchpad, another in place", partial(_tiny, 351)),
@@ -224,7 +228,7 @@ STREAM: tuple[str, Callable[[], Pair]] = (
     stream_on_mesh,
 )
 
-WITHOUT_CONTROLLER: dict[str, Callable[[], Pair]] = {
+WITHOUT_CONTROLLER: dict[str, Callable[[], Made]] = {
     "seventeen-runs": partial(_columns, 17, 8193, None),
     "odd-bytes": partial(_columns, 4, 33, None, "int8"),
 }

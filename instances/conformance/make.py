@@ -5,7 +5,7 @@ The same code gives the same bytes. Both checkers must say of each case what the
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,9 @@ import yaml
 
 from instances.conformance.bases import BASES, PINNED, STREAM, WITHOUT_CONTROLLER
 from spmilp.plan.file import read_plan
+from spmilp.plan.plan import Plan
 from spmilp.problem.file import problem_sha256, read_problem
+from spmilp.problem.problem import Problem
 from tests.checker.mutations import KINDS
 from tests.checker.mutations.mutant import Fields, Mutant
 from tests.checker.mutations.verdicts import Pair, pair
@@ -55,7 +57,7 @@ def as_text(value: Any, depth: int = 0) -> str:
 def cases() -> Iterator[Case]:
     """Yield all cases of the suite."""
     bases = {
-        name: _with_kept_plan(f"valid-{number}-{name}", make())
+        name: _with_kept_plan(f"valid-{number}-{name}", *make())
         for number, (name, (_, make)) in enumerate(BASES.items(), start=1)
     }
     for name, (about, _) in BASES.items():
@@ -69,7 +71,9 @@ def cases() -> Iterator[Case]:
             base=name, problem=subject.problem, plan=as_text(mutant.plan),
             rules=tuple(broken.split()), about=kind.replace("_", " "),
         )  # fmt: skip
-    bases |= {name: make() for name, make in WITHOUT_CONTROLLER.items()}
+    for name, make in WITHOUT_CONTROLLER.items():
+        problem, plan = make()
+        bases[name] = pair(problem, plan())
     refused = [{"base": "remote", "rules": "refused", **row} for row in listed["refused"]]
     with TemporaryDirectory() as folder:
         for row in (*listed["varied"], *refused):
@@ -88,17 +92,18 @@ def cases() -> Iterator[Case]:
         for row in listed["pinned"]:
             yield _varied(pinned, {"base": "pinned", **row}, Path(folder) / "problem.json")
     about, make = STREAM
-    stream = _with_kept_plan("valid-43-stream", make())
+    made = make()
+    stream = _with_kept_plan("valid-43-stream", made.problem, lambda: made.plan)
     yield _valid("stream", stream, about)
     with TemporaryDirectory() as folder:
         for row in listed["streamed"]:
             yield _varied(stream, {"base": "stream", **row}, Path(folder) / "problem.json")
 
 
-def _with_kept_plan(name: str, base: Pair) -> Pair:
-    """Return a base with the plan that the suite has of it: no change of a solver changes it."""
+def _with_kept_plan(name: str, problem: Problem, plan: Callable[[], Plan]) -> Pair:
+    """Return a problem with the plan that the suite has of it: no change of a solver changes it."""
     file = FOLDER / "plans" / f"{name}.json"
-    return pair(base.problem, read_plan(file)) if file.exists() else base
+    return pair(problem, read_plan(file) if file.exists() else plan())
 
 
 def _valid(name: str, base: Pair, about: str) -> Case:

@@ -74,6 +74,10 @@ def test_the_least_height_is_that_of_all_orders(run: Run, tmp_path: Path) -> Non
 
 def test_a_packed_file_is_checked(run: Run, tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text(EXAMPLE)
+    less = run("pack", "in.csv", "--capacity", "11")
+    assert (less.code, less.out) == (4, "")
+    assert "12 B" in less.err
+    assert "11 B" in less.err
     assert run("pack", "in.csv", "--capacity", "12", "-o", "packed.csv").code == 0
     assert height(tmp_path / "packed.csv") == 12
     assert run("pack", "packed.csv", "--capacity", "12").code == 0

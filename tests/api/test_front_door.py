@@ -17,11 +17,6 @@ from tests.acceptance.doors import MODELS, Run
 
 MODEL = MODELS / "autoencoder_int8.onnx"
 
-PUBLIC = {
-    *("solve", "read", "Result", "load_machine", "load_problem", "ProblemBuilder"),
-    *("compare", "check", "bound", "explain", "sweep", "SpmilpError"),
-}
-
 
 @pytest.fixture(scope="module")
 def result() -> spmilp.Result:
@@ -33,10 +28,6 @@ def folder(result: spmilp.Result, tmp_path_factory: pytest.TempPathFactory) -> P
     place = tmp_path_factory.mktemp("saved")
     result.save(place)
     return place
-
-
-def test_it_has_the_public_names() -> None:
-    assert set(dir(spmilp)) == {*PUBLIC, "__version__"}
 
 
 def test_names_are_text_in_a_notebook(result: spmilp.Result) -> None:

@@ -159,25 +159,13 @@ MISTAKES: list[tuple[Callable[[ProblemBuilder], Any], str]] = [
     (lambda b: b.input("", 8), "data '': expected a name"),
     (lambda b: b.input("z", 8, "int7"), "z: dtype 'int7'; there are bool, int8"),
     (lambda b: b.input("z", (4, 0)), "z: axis 1 has 0 elements, expected 1 or more"),
-    (lambda b: b.input("z", ()), "z: a shape without axes"),
     (lambda b: b.input("z", 8, memory="dran"), "no memory 'dran'; did you mean dram?"),
     (lambda b: b.task("u", reads=["x"], cycles=1), "task u: there is no data 'x'"),
-    (
-        lambda b: b.task("u", reads=[ProblemBuilder(MACHINE).input("x", 8)], cycles=1),
-        "task u: there is no data x: int8 8",
-    ),
     (lambda b: of(b, "x")[0:17], r"x: along axis 0 \[0, 17\), which is \[0, 16\)"),
-    (lambda b: of(b, "x")[:, 3:3], r"x: along axis 1 \[3, 3\)"),
     (lambda b: of(b, "x")[0:8:2], "x: along axis 0 a step of 2, expected 1"),
     (lambda b: of(b, "x")[0, 0, 0], "x: 3 slices, but 2 axes"),
     (lambda b: b.task("u", cycles=0), "task u: cycles 0 on core, expected 1 or more"),
-    (lambda b: b.task("u", cycles={}), "task u: cycles {}, expected a number"),
     (lambda b: b.task("u", cycles={"gpu": 3}), "task u: cycles on 'gpu'; mesh4x4 has core"),
-    (lambda b: b.task("u", cycles=1, scratch=-4), "task u: scratch of -4 B"),
-    (
-        lambda b: b.task("u", cycles=1, writes=[("z", 8)]),
-        r"task u: writes \('z', 8\), expected \(name, shape, dtype\)",
-    ),
     (
         lambda b: b.task("u", reads=[of(b, "x"), of(b, "x")[0:16]], cycles=1),
         "task u: reads x twice",
@@ -193,15 +181,7 @@ MISTAKES: list[tuple[Callable[[ProblemBuilder], Any], str]] = [
         lambda b: b.output(of(b, "y"), tensor=("z", (20, 64)), at=(8, 0)),
         r"output y: \[8, 24\) along axis 0 of z, which is \[0, 20\)",
     ),
-    (
-        lambda b: b.output(of(b, "y"), tensor=("z", 1024), at=0),
-        "output y: 2 axes at 1 in a tensor of 1",
-    ),
     (lambda b: b.build(), "y: no task reads it, and it is no output"),
-    (
-        lambda b: (b.output(of(b, "y")), b.input("unread", 8), b.build()),
-        "unread: no task reads it",
-    ),
     (lambda b: two_tiles(b, (20, 64), (20, 64), 4), "y and z overlap in the tensor whole"),
     (
         lambda b: two_tiles(b, WHOLE, (32, 64), 16),

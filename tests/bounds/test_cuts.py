@@ -4,17 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from spmilp.bounds.best import all_bounds
 from spmilp.bounds.movement import Movement
 from spmilp.bounds.paths import Paths, paths_of
 from spmilp.machine.machine import RemoteReads
-from spmilp.plan.plan import Plan
 from spmilp.problem.pins import Pins, TaskPin
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.schedule.solver import ListScheduler
 from tests.oracle.small import ProblemSketch, best_plan, machine
-from tests.solvers.fans import fan_problem
 
 
 def paths_in(problem: Problem) -> Paths:
@@ -66,26 +63,3 @@ def test_several_readers_elsewhere_do_not_need_several_transfers_from_the_writer
 
     assert plan.claim.makespan == 10 + 2 * 12 + 100 < 10 + 2 + 3 * 10 + 100
     assert paths_in(problem).tail[0] <= plan.claim.makespan
-
-
-def keep(paths: Paths, plan: Plan) -> None:
-    """Require that each task starts after its head and ends before its tail."""
-    for placement, head, tail in zip(plan.placements, paths.head, paths.tail, strict=True):
-        assert head <= placement.start
-        assert placement.start + tail <= plan.claim.makespan
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("first", range(0, 30, 15))
-def test_plans_of_fans_keep_to_all_heads_tails_and_bounds(first: int) -> None:
-    planned = 0
-    for number in range(first, first + 15):
-        problem = fan_problem(number)
-        plan = ListScheduler().solve(problem, SolveOptions()).plan
-        if plan is not None:
-            planned += 1
-            keep(paths_in(problem), plan)
-            for bound in all_bounds(problem):
-                if bound.quantity == "makespan":
-                    assert bound.value <= plan.claim.makespan, (number, bound)
-    assert planned >= 12

@@ -79,14 +79,8 @@ def test_tasks_get_learned_cycles_and_analytic_ones_outside_with_a_warning(
     [
         ("", "no row"),
         ("kind,cycle\ntile,9\n", "line 2: cycle: unknown field; did you mean cycles"),
-        ("kind,operator,dtype\ntile,Conv,int8\n", "line 2: cycles: is missing"),
-        ("kind,operator,dtype,cycles\n", "no row"),
         ("kind,K,K,cycles\n", "a column is there twice"),
         ("kind,operator,dtype,cycles\ntile,Conv,int8,0\n", "line 2: cycles: .*'0'"),
-        (
-            "kind,operator,dtype,cycles\ntile,Conv,int8,1,2\n",
-            "line 2: beyond the header: unknown field",
-        ),
         ("kind,operator,dtype,cycles\npe,Conv,int8,1\n", "line 2: kind: edge16 has no cores 'pe'"),
         ("kind,operator,dtype,cycles,K\ntile,Conv,int8,1,-2\n", "line 2: K: .*'-2'"),
         (b"kind,operator,dtype,cycles\n\xff", "no CSV in UTF-8"),

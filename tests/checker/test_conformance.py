@@ -33,7 +33,7 @@ def test_the_script_makes_the_same_bytes() -> None:
 @pytest.mark.parametrize(
     ("only", "code", "said"),
     [
-        ("link-rates", 0, "5 cases, 0 of them judged otherwise"),
+        ("2-multicast", 0, "6 cases, 0 of them judged otherwise"),
         ("refused-2", 1, "exit code 2, expected 0 (refused)"),
     ],
 )

@@ -16,12 +16,11 @@ from spmilp.machine.controllers import CONTROLLERS, StridedCopy, blocks_of
 from spmilp.machine.read import load_machine
 from spmilp.machine.routes import Routes
 from spmilp.plan.file import write_pair
-from spmilp.plan.plan import Plan
 from spmilp.problem.file import problem_bytes, problem_sha256, read_problem
 from spmilp.problem.objective import Objective
 from spmilp.problem.problem import Problem, Task
 from tests.checker.mutations.subjects import PRESETS
-from tests.checker.worked_example import PLAN, PROBLEM, changed
+from tests.checker.worked_example import PLAN, PROBLEM
 from tests.formats.instances import problems
 
 ROOT = Path(__file__).parents[2]
@@ -34,26 +33,9 @@ def run(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def written(folder: Path, plan: Plan) -> tuple[Path, Path]:
-    """Write a plan of the worked example with its problem."""
-    return write_pair(PROBLEM, plan, folder)
-
-
-def test_a_valid_plan_gives_exit_code_0(tmp_path: Path) -> None:
-    done = run(*written(tmp_path, PLAN))
-    assert (done.returncode, done.stdout) == (0, "valid\n")
-
-
-def test_an_invalid_plan_gives_exit_code_1_and_the_rules(tmp_path: Path) -> None:
-    done = run(*written(tmp_path, changed(placements={1: {"start": 68, "end": 78}})))
-    assert done.returncode == 1
-    rules = {line.split(":")[0] for line in done.stdout.splitlines()[:-1]}
-    assert {"precedence", "one_task_at_a_time", "operands_served"} <= rules
-
-
 @pytest.mark.full
 def test_what_cannot_be_read_gives_exit_code_2(tmp_path: Path) -> None:
-    problem, plan = written(tmp_path, PLAN)
+    problem, plan = write_pair(PROBLEM, PLAN, tmp_path)
     assert run(problem).returncode == 2
     assert run(problem, tmp_path / "none.json").returncode == 2
     plan.write_text(plan.read_text().replace('"core": 0', '"core": 0, "core": 1', 1))

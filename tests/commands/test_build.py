@@ -8,7 +8,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from commands.helpers import (
-    Mapped,
     commands_as,
     planned,
     ten_plans,
@@ -83,16 +82,6 @@ def test_waits_are_the_transitive_reduction_of_conflicts(problem: Problem, pipel
     assert len(waits) == len(made)
 
 
-def test_a_counter_that_is_full_is_followed_by_another() -> None:
-    problem, plan = on_one_core()
-
-    assert text(build_commands(with_events(problem, None, 1), plan)) == {
-        "core0": "w2>=1 run0 s0 w3>=1 run1 s1",
-        "dma0.0": "move0 s2 w0>=1 move2 w1>=1 move3",
-        "dma0.1": "move1 s3",
-    }
-
-
 def test_other_ways_are_taken_where_counters_are_too_many() -> None:
     problem, plan = ten_plans()[0]
     ways = {
@@ -117,36 +106,6 @@ def test_too_few_events_are_refused_with_all_numbers() -> None:
     with pytest.raises(TooManyEventsError, match=message) as raised:
         build_commands(with_events(problem, 11, 1), plan)
     assert raised.value.exit_code is ExitCode.EXPORT_IMPOSSIBLE
-
-
-def test_each_wait_takes_a_signal_of_a_semaphore_that_its_list_alone_waits_for() -> None:
-    problem, plan = on_one_core()
-    found = commands_as(EventScheme.SEMAPHORES, with_events(problem, None, 2), plan)
-
-    assert text(found) == {
-        "core0": "w0>=1 run0 s2 w1>=1 run1 s2",
-        "dma0.0": "move0 s0 w2>=1 move2 w2>=1 move3",
-        "dma0.1": "move1 s1",
-    }
-
-
-def test_a_semaphore_is_used_again_only_when_the_wait_before_is_over_for_certain() -> None:
-    """Nothing tells core 0 that the first store has started when it signals the second."""
-    problem, plan = on_one_core()
-    found = commands_as(EventScheme.SEMAPHORES, with_events(problem, None, 1), plan)
-
-    assert text(found) == {
-        "core0": "w0>=1 run0 s2 w1>=1 run1 s3",
-        "dma0.0": "move0 s0 w2>=1 move2 w3>=1 move3",
-        "dma0.1": "move1 s1",
-    }
-
-
-def on_one_core() -> Mapped:
-    """Return the plan with both tasks on core 0."""
-    problem, plan = load_run_store()
-    right = replace(plan.placements[1], core=0)
-    return problem, replace(plan, placements=(plan.placements[0], right))
 
 
 @pytest.mark.parametrize(

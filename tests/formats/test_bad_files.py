@@ -103,10 +103,7 @@ def test_a_field_that_stands_twice_is_refused(
     [
         ("3.0", "3.0 cannot be read; expected 2.x"),
         ("1.1", "1.1 cannot be read; expected 2.x; make the file again: transfers took other time"),
-        *(
-            (version, "expected major.minor, got ")
-            for version in ("02.0", "2.00", "2.01", "2", "2.", "2.x", "", "2.0.0", "2.-1", "².")
-        ),
+        *((version, "expected major.minor, got ") for version in ("2.00", "2.", "", "2.0.0", "².")),
     ],
 )
 def test_a_version_is_major_and_minor_and_of_the_same_major(
@@ -127,50 +124,28 @@ def test_what_a_newer_minor_version_adds_is_ignored(tmp_path: Path) -> None:
 
 BAD_PROBLEMS: list[tuple[tuple[Step, ...], Any, str]] = [
     (("tasks", 0, "cycles", 0), 0, "tasks.0.cycles.0: expected int >= 1; got 0"),
-    (("tasks", 0, "cycles", 0), 1.5, "tasks.0.cycles.0: expected int | null; got 1.5"),
     (("tasks", 0, "cycles", 0), "20", "tasks.0.cycles.0: expected int | null; got '20'"),
-    (("tasks", 0, "cycles", 0), True, "tasks.0.cycles.0: expected int | null; got True"),
     (("tasks", 0, "cycles", 0), 2**60, "tasks.0.cycles.0: expected int <= 281474976710656; got"),
     (("tasks", 0, "cycles"), [5], "task first: cycles for 1 kinds of core"),
-    (("tasks", 0, "energy"), [5], "task first: energy on 1 kinds of core"),
     (("tasks", 0, "reads"), [99], "task first: slice 99 does not exist: there are 10"),
-    (("tasks", 0, "index"), 7, "task 7 stands at position 0"),
     (("tasks", 0, "after"), [4], "the order of the tasks is cyclic"),
     (("tasks", 1, "in_place"), [[0, 4]], "task add: in-place pair (slice 0, buffer 4)"),
-    (("tasks", 0), None, "tasks.0: "),
     (("tasks",), {}, "tasks: "),
     (("slices", 0, "index"), 12, "slice 12 stands at position 8"),
     (("slices", 0, "bytes"), 33, "slice 8 of x0: 33 B, but its extent holds 32 B"),
     (("slices", 0, "start"), [0, 9], "slice 8 of x0: [9, 17) leaves an axis of 16"),
-    (("slices", 0, "start"), [0], "slice 8 of x0: 2 axes in a parent of 2"),
-    (("slices", 0, "buffer"), 50, "slice 8: buffer 50 does not exist: there are 8"),
     (("buffers", 0, "bytes"), 65, "buffers.0.bytes: is 65, but the shape and item give 64"),
     (("buffers", 0, "shape"), [2**40, 2**40], "buffers.0.bytes: the shape and item give"),
     (("buffers", 0, "shape"), [1] * 33, "buffers.0.shape: expected array of length <= 32"),
-    (
-        ("buffers", 0, "kind"),
-        "snack",
-        "buffers.0.kind: expected one of input, weight, intermediate",
-    ),
-    (("buffers", 0, "starts_in"), 9, "buffer x0: memory 9 does not exist: there are 4"),
+    (("buffers", 0, "kind"), "snack", "buffers.0.kind: expected one of input, weight, intermedia"),
     (("buffers", 0, "starts_in"), None, "buffer x0: 0 origins"),
     (("buffers", 0, "place"), None, "buffer x0: starts or ends in DRAM, has no place"),
-    (("buffers", 0, "place", "tensor"), 2, "x0: tensor 2 does not exist: there are 2"),
     (("tensors", 0, "memory"), 1, "tensor x: lies in l2, which is shared, not dram"),
-    (("tensors", 0, "memory"), 4, "tensor x: memory 4 does not exist: there are 4"),
-    (("machine", "links", 0, "rate"), "0/1", "link dram -> l2: rate 0, expected > 0"),
     (("machine", "links", 0, "rate"), "1/0", "machine.links.0.rate: "),
-    (("machine", "cores", 0, "memory"), 17, "core c0: no memory 17"),
-    (("machine", "memories", 1, "size"), -5, "machine.memories.1.size: "),
     (("machine", "memories", 1, "alignment"), 3, "memory l2: alignment 3 B, no power of 2"),
-    (
-        ("objective",),
-        ["makespan", "makespan"],
-        "objective: makespan, makespan; expected each of makespan, dram_traffic, energy, peak_spm "
-        "once",
-    ),
-    (("format",), 5, "no spmilp-problem file: format: "),
+    (("objective",), ["makespan"] * 2, "objective: makespan, makespan; expected each of makespan"),
 ]
+"""What the conformance suite has refused, with what is said of each kind of mistake."""
 
 
 @pytest.mark.parametrize(("path", "value", "message"), BAD_PROBLEMS)
@@ -178,11 +153,6 @@ def test_a_bad_problem_is_refused(
     path: tuple[Step, ...], value: Any, message: str, tmp_path: Path
 ) -> None:
     assert _problem(tmp_path, _changed(PROBLEM_JSON, path, value)).startswith(message)
-
-
-def test_a_plan_of_another_problem_is_refused(tmp_path: Path) -> None:
-    said = _plan(tmp_path, _changed(PLAN_JSON, ("meta", "problem_sha256"), "00" * 32))
-    assert said.startswith("meta.problem_sha256: the plan was made for another")
 
 
 def test_a_field_that_a_plan_does_not_have_is_named(tmp_path: Path) -> None:

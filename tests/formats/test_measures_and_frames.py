@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from checker.worked_example import MACHINE, PLAN, PROBLEM, SPM0, X0, with_task
 from spmilp.machine.machine import MemoryKind
-from spmilp.plan.frames import residency_frame, task_frame, transfer_frame
+from spmilp.plan.frames import residency_frame, transfer_frame
 from spmilp.plan.measures import compulsory_dram_traffic, measure
 from spmilp.plan.plan import Measures, Plan
 from spmilp.problem.loads import bytes_read_of_buffers
@@ -88,15 +88,6 @@ def _reading(boxes: set[Box]) -> Problem:
     return replace(
         PROBLEM, tensors=(tensor,), buffers=(buffer,), slices=tuple(slices), tasks=(task,)
     )
-
-
-def test_the_frame_of_tasks_names_cores_and_bytes() -> None:
-    frame = task_frame(PROBLEM, PLAN)
-    assert list(frame["core_name"]) == ["c0", "c0", "c1", "c2", "c1"]
-    assert frame.loc[2, ["start", "end", "cycles", "bytes_read", "bytes_written"]].tolist() == [
-        79, 97, 18, 96, 32,
-    ]  # fmt: skip
-    assert frame.loc[0, "operator"] == "conv"
 
 
 def test_the_frame_of_residencies_marks_scratch_and_fillers() -> None:

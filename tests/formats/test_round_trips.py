@@ -88,11 +88,8 @@ def test_what_does_not_fit_the_format_is_not_written(tmp_path: Path) -> None:
     ("table", "number", "fields", "message"),
     [
         ("residencies", 3, {"offset": -64}, r"residencies\.3\.offset: expected int >= 0; got -64"),
-        ("residencies", 0, {"bytes": 0}, r"residencies\.0\.bytes: expected int >= 1; got 0"),
         ("residencies", 2, {"slice": 2**50}, r"residencies\.2\.slice: .*; got 1125899906842624"),
-        ("transfers", 4, {"route": (0, -1)}, r"transfers\.4\.route\.1: .*got -1"),
         ("transfers", 4, {"channel": "0"}, r"transfers\.4\.channel: .*got '0'"),
-        ("transfers", 1, {"end": 0}, r"transfers\.1\.end: expected int >= 1; got 0"),
     ],
 )
 def test_a_field_that_the_format_cannot_hold_is_named(

@@ -8,7 +8,7 @@ another at 6.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from spmilp.checker.check import check
@@ -200,17 +200,3 @@ def best_plan(problem: Problem) -> Plan:
 
 def solve(problem: Problem) -> SolverResult:
     return BruteForce().solve(problem, SolveOptions())
-
-
-def permuted(problem: Problem, order: Sequence[int]) -> Problem:
-    """Return the same problem with its tasks in another order: ``order[i]`` becomes task ``i``."""
-    position = {old: new for new, old in enumerate(order)}
-    tasks = tuple(
-        replace(
-            problem.tasks[old],
-            index=new,
-            after=tuple(position[t] for t in problem.tasks[old].after),
-        )
-        for new, old in enumerate(order)
-    )
-    return replace(problem, tasks=tasks)

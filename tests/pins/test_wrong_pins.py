@@ -56,38 +56,21 @@ MATRIX = "it can run on matrix_0, matrix_1 only"
 
 WRONG = [
     ("tasks: [{task: frist, cores: matrix_0}]", "no task or group frist; did you mean first?"),
-    ("tasks: [{task: q*, cores: matrix_0}]", "no task or group q*"),
     ("tasks: [{task: first, cores: core9}]", "no core core9"),
     ("buffers: [{buffer: y, memory: dram}]", "no scratchpad or shared memory dram"),
     ("buffers: [{buffer: v, memory: a}]", "no buffer or tensor v"),
     ("forbid_cores: [matrix_0, matrix_1, vector]", "first: it must not run on matrix_0, matrix_1,"),
     ("forbid_cores: [matrix_0, matrix_1]", f"first: {MATRIX}, and it must not run on matrix_0, ma"),
-    (
-        f"{{tasks: [{{{FIRST}}}], forbid_cores: matrix_0}}",
-        "first: it must not run on matrix_0, and",
-    ),
     ("tasks: [{task: first, cores: vector}]", f"first: {MATRIX}, and it is pinned to vector"),
     (
         f"tasks: [{{{FIRST}}}, {{task: first, cores: matrix_1}}]",
         "task first is pinned to matrix_0, and to matrix_1",
     ),
     (
-        "tasks: [{task: first, not_before: 9}, {task: first, not_after: 9}]",
-        "task first: not_before 9 >= not_after 9",
-    ),
-    (
-        "tasks: [{task: third, not_after: 59}]",
-        "by cycle 59, but with what has to run before it, and not_before of pins, it ends at 60",
-    ),
-    (
         "tasks: [{task: first, not_before: 100}, {task: third, not_after: 150}]",
         "by cycle 150, but with what has to run before it, and not_before of pins, it ends at 160",
     ),
     ("buffers: [{buffer: y, memory: b}]", f"first: {MATRIX}, and buffer y is pinned to b"),
-    (
-        "{tasks: [{task: second, cores: matrix_0}], buffers: [{buffer: z, memory: b}]}",
-        "task second: it is pinned to matrix_0, and buffer z is pinned to b",
-    ),
     (
         "buffers: [{buffer: y, memory: a}, {buffer: y, memory: b}]",
         "buffer y is pinned to a, and to b",
@@ -102,10 +85,6 @@ WRONG = [
     ),
     ("buffers: [{buffer: y, memory: a, address: 496}]", "at [496, 560), but it ends at 512"),
     ("buffers: [{buffer: y, memory: a, address: 32}]", "at [32, 96), of which [0, 64) is reserved"),
-    (
-        "buffers: [{buffer: y, memory: a, address: 64}, {buffer: y, memory: a, address: 80}]",
-        "buffer y is pinned to address 64 and to address 80",
-    ),
     ("buffers: [{buffer: o, memory: a, resident: true}]", "but no task reads it"),
 ]
 
@@ -123,17 +102,9 @@ def test_wrong_pins_name_both_sides(text: str, said: str) -> None:
         ("- 1", "expected the fields of pins"),
         ("tasks: [{task: a}]", "expected cores, not_before or not_after"),
         ("tasks: [{task: a, not_before: 5, not_after: 5}]", "not_before 5 >= not_after 5"),
-        ("tasks: [{task: a, not_before: -1}]", "tasks.0.not_before: "),
         ("tasks: [{task: a, not_before: 1.0}]", "tasks.0.not_before: "),
-        ("tasks: [{task: [], cores: a}]", "tasks.0.task: "),
         ("buffers: [{buffer: a}]", "buffers.0.memory: is missing"),
-        ("buffers: [{buffer: a, memory: m, resident: 1}]", "buffers.0.resident: "),
         ("tiles: [{group: a, tiles: 1xx2}]", "tiles.0.tiles: "),
-        ("task: []", "task: unknown field; did you mean tasks?"),
-        (
-            "groups: []",
-            "groups: unknown field; known here: buffers, description, forbid_cores, tasks, tiles",
-        ),
         ("tasks: [{task: a, core: b}]", "tasks.0.core: unknown field; did you mean cores?"),
         ("tasks: [{task: a, cores: b, cores: c}]", "the field cores is given twice"),
         ("#" * (MOST_BYTES + 1), "expected at most"),

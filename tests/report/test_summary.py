@@ -1,11 +1,8 @@
 """The figures of a plan."""
 
-from dataclasses import replace
-
 import pytest
 
 from spmilp.plan.plan import Plan
-from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.result import Result
 from spmilp.solvers.base import SolverResult, SolveStatus
@@ -35,11 +32,3 @@ def test_the_figures_of_the_plan_by_hand(problem: Problem, plan: Plan) -> None:
     remarks = {name: remark for name, _, remark in result.rows()}
     assert remarks["peak SPM"] == "75.0% of 256 B in spm1"
     assert remarks["DRAM traffic"] == "1.00 × compulsory 96 B"
-
-
-def test_the_objective_is_the_problems_first_quantity(problem: Problem, plan: Plan) -> None:
-    frugal = replace(problem, objective=Objective.of(Quantity.DRAM_TRAFFIC))
-    result = result_of(frugal, plan, bound=96)
-
-    assert (result.objective, result.gap) == (96, 0.0)
-    assert ("objective", "96 B", "dram_traffic") in result.rows()

@@ -1,4 +1,4 @@
-"""A network in COSMA's setting whose order decides what must leave the scratchpad."""
+"""Networks in COSMA's setting: where order decides what must leave, and where something must."""
 
 from spmilp.policies.cosma import Network, Operator
 
@@ -15,3 +15,16 @@ FORK = Network(
     outputs=frozenset({5}),
 )
 """50 bytes wait while "long" runs, unless "short" comes first."""
+
+WAITING = Network(
+    name="x waits",
+    sizes=(10, 30, 20, 20, 5),
+    operators=(
+        Operator(name="a", reads=(0,), writes=1),
+        Operator(name="b", reads=(1,), writes=2),
+        Operator(name="c", reads=(2,), writes=3),
+        Operator(name="d", reads=(1, 3), writes=4),
+    ),
+    outputs=frozenset({4}),
+)
+"""Tensor 1 waits while "c" runs: 30 + 20 + 20 bytes, more than the 55 of the largest operator."""

@@ -18,7 +18,7 @@ from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.exact.cpsat.solver import CpSatSolver
 from spmilp.solvers.traffic.solver import Residency
-from tests.solvers.traffic.test_by_hand import WAITING
+from tests.solvers.fork import WAITING
 
 
 def test_the_model_spills_and_retrieves_what_finds_no_room() -> None:

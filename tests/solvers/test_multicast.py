@@ -18,7 +18,7 @@ from spmilp.solvers.improve.steps import with_unplaced
 from spmilp.solvers.justify.context import context_of
 from spmilp.solvers.justify.passes import backward_pass
 from spmilp.solvers.schedule.portfolio import Schedules
-from tests.solvers.fans import fan_problem
+from tests.solvers.random_problems import small_problem
 from tests.solvers.schedules import packed
 from tests.solvers.tiny_problems import tiny_problem
 
@@ -26,10 +26,10 @@ NO_BOUND = Bound("none", Quantity.MAKESPAN, 0)
 
 
 def _problems(count: int) -> Iterator[Problem]:
-    """Yield the first fans whose machines have engines that can multicast."""
+    """Yield the first small problems whose machines have engines that can multicast."""
     number = 0
     while count:
-        problem = fan_problem(number)
+        problem = small_problem(number)
         if any(engine.multicast for engine in problem.machine.engines):
             yield problem
             count -= 1

@@ -5,15 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.exact.cosma.setting import compulsory_bytes
+from benchmarks.exact.cosma.setting import compulsory_bytes, problem_of
 from spmilp.checker.check import check
 from spmilp.machine.machine import Core, CoreKind, Engine, Link, Memory, MemoryKind
+from spmilp.policies.cosma import Network
 from spmilp.problem.file import read_problem
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.traffic import solver
 from spmilp.solvers.traffic.solver import Residency
-from tests.solvers.traffic.test_by_hand import FORK, WAITING, problem_of
+from tests.solvers.fork import FORK, WAITING
 
 INSTANCES = Path(__file__).parents[3] / "instances" / "problems"
 LINKED = (("dram", "spm"), ("spm", "dram"), ("spm", "other"), ("other", "spm"))
@@ -50,10 +51,19 @@ def beside(problem: Problem, kind: MemoryKind, *, core: bool, staged: bool = Fal
     return replace(problem, machine=machine, tasks=tasks)
 
 
-def extra(problem: Problem) -> int:
+def extra(problem: Problem, network: Network = WAITING) -> int:
     plan = Residency().solve(problem, SolveOptions()).plan
     assert check(problem, plan) == ()
-    return plan.claim.dram_traffic - compulsory_bytes(WAITING)
+    return plan.claim.dram_traffic - compulsory_bytes(network)
+
+
+def test_what_lies_in_dram_anyhow_is_loaded_again_and_not_stored_for_it() -> None:
+    output = replace(WAITING, outputs=frozenset({1, 4}))
+    again = (*WAITING.operators[:3], replace(WAITING.operators[3], reads=(0, 3)))
+    constant = replace(WAITING, sizes=(30, 10, 30, 30, 5), operators=again)
+
+    assert extra(problem_of(output, 69), output) == 30
+    assert extra(problem_of(constant, 65), constant) == 30
 
 
 @pytest.mark.parametrize("kind", [MemoryKind.SPM, MemoryKind.SHARED])
