@@ -259,7 +259,6 @@ def pack_all(
             options = PackingOptions(
                 time_limit=clock.engine_seconds(),
                 node_limit=times_as_many * nodes,
-                cliques=False,
                 conflict=False,
             )
             found = pack(problem, options)
