@@ -9,6 +9,7 @@ from spmilp.bounds.period import proofs_of_period
 from spmilp.bounds.proof import Bound as Bound
 from spmilp.bounds.proof import Proof as Proof
 from spmilp.bounds.resources import energy_bound, peak_bound, traffic_bound, work_bound
+from spmilp.bounds.spills import spill_bound
 from spmilp.bounds.stages import stages_bound
 from spmilp.plan.measures import compulsory_dram_traffic
 from spmilp.problem.objective import OF_ONE_INFERENCE, Quantity
@@ -91,7 +92,9 @@ def proofs(problem: Problem, quantity: Quantity) -> Iterator[Proof]:
     if quantity is Quantity.MAKESPAN:
         yield from _on_the_makespan(problem)
     elif quantity is Quantity.DRAM_TRAFFIC:
-        yield Proof("compulsory traffic", quantity, lambda: compulsory_dram_traffic(problem))
+        compulsory = compulsory_dram_traffic(problem)
+        yield Proof("compulsory traffic", quantity, lambda: compulsory)
+        yield Proof("spills", quantity, lambda: compulsory + spill_bound(problem))
     elif quantity is Quantity.ENERGY:
         yield Proof("energy", quantity, lambda: energy_bound(problem))
     elif quantity is Quantity.PERIOD:

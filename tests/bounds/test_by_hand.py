@@ -118,6 +118,20 @@ def test_what_stops_on_its_way_takes_both_transfers() -> None:
     assert best_plan(problem).claim.makespan == 18
 
 
+def test_what_finds_no_room_beside_a_task_goes_out_and_comes_back() -> None:
+    # x (16 bytes) waits while t1 needs 32 of 40 bytes: all of it goes out and comes back.
+    sketch = ProblemSketch(machine(40)).buffer("b", 16, starts=DRAM).buffer("x", 16)
+    sketch.buffer("y", 16, ends=DRAM).buffer("z", 16, ends=DRAM)
+    sketch.task("t0", 5, writes=["x"]).task("t1", 5, reads=["b"], writes=["y"], after=[0])
+    problem = sketch.task("t2", 5, reads=["x"], writes=["z"], after=[1]).problem(TRAFFIC)
+    found = bounds(problem)
+
+    assert found["compulsory traffic"] == 3 * 16
+    assert found["spills"] == 5 * 16
+    assert best_plan(problem).claim.dram_traffic == 5 * 16
+    assert bounds(replace(problem, machine=machine(48)))["spills"] == 3 * 16
+
+
 def test_energy_counts_tasks_and_the_cheapest_way_of_each_byte() -> None:
     sketch = (
         ProblemSketch(machine(64, 64, kinds=2))
