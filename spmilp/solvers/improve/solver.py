@@ -19,7 +19,7 @@ from spmilp.solvers.justify.transfer_options import OptionTables
 from spmilp.solvers.schedule.kernels.extract import can_be_open
 from spmilp.solvers.schedule.kernels.plan_columns import PlanColumns
 from spmilp.solvers.schedule.kernels.records import NEVER
-from spmilp.solvers.schedule.portfolio import Found, Schedules
+from spmilp.solvers.schedule.portfolio import Found, Schedules, plan_from
 from spmilp.solvers.schedule.solver import ListScheduler
 from spmilp.units import Cycles
 
@@ -202,7 +202,7 @@ class Search:
         """Yield the plans that were kept: the shortest of each assignment, then the next ones."""
         for found in in_turn(self._schedules.kept):
             with suppress(DoesNotFitError):
-                yield self._schedules.plan(found, self._bound)
+                yield plan_from(self._context.problem, found, self._bound, "list")
 
     def _repack(self, one: Candidate) -> None:
         for found in one.work.repacked(one.opened, self._makespan()):
