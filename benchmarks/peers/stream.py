@@ -16,7 +16,7 @@ from spmilp.frontend.graph import Network
 from spmilp.machine.machine import Machine
 from spmilp.machine.read import MachineFile
 from spmilp.problem.problem import Problem, Task
-from spmilp.solvers.schedule.portfolio import least_value
+from spmilp.solvers.schedule.portfolio import schedules_by
 from spmilp.source import load
 from spmilp.tile_selection.first_choice import NetworkOnMachine, first_choice_of
 from spmilp.tile_selection.refine import Trials, refine_tilings
@@ -134,8 +134,8 @@ def lowered(
     def worth_of(problem: Problem) -> Worth | None:
         nonlocal left
         left -= len(problem.tasks)
-        value = least_value(adjusted(problem))
-        return None if value is None else (value,)
+        made = schedules_by(adjusted(problem))
+        return min(((one.score[0],) for one in made), default=None)
 
     first = first_choice_of(NetworkOnMachine(network=network, machine=machine, sources=sources))
     trials = Trials(first.lower, worth_of, is_over=lambda: left <= 0)

@@ -17,7 +17,7 @@ from benchmarks.scaled import load_scaled
 from spmilp.bounds.roofline import roofline
 from spmilp.lowering.lower import lower
 from spmilp.solvers.common.clock import Clock
-from spmilp.solvers.schedule.portfolio import least_value
+from spmilp.solvers.schedule.portfolio import schedules_by
 from spmilp.source import load
 from spmilp.tile_selection import evaluation
 from spmilp.tile_selection.choose import search_tilings
@@ -56,7 +56,8 @@ def searched(source: object, seconds: float) -> tuple[int, int, int, int]:
     network, _ = load(source.model, target, dim=dict(source.dims))
     machine = target.machine
     first = first_choice(network, machine)
-    value = least_value(lower(network, machine, first.tilings))
+    made = schedules_by(lower(network, machine, first.tilings))
+    value = min((one.score[0] for one in made), default=None)
     limits, clock = TileOptions(tasks=NO_LIMIT), Clock(seconds / SEARCH.share)
     tiled = search_tilings(first, limits, clock=clock)
     if value is None or tiled.value is None:

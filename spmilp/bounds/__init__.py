@@ -10,7 +10,7 @@
     proof           a bound, and one that has not been computed yet
     linear_program  linear programs whose minimum is proven
     roofline        arithmetic and compulsory traffic of a network, for any tiling
-    any_tiles       smallest tiles, chains of groups, least peak and DRAM traffic, for any tiling
+    any_tiles       least peak and DRAM traffic of a network, for any tiling
     deadlines       those of several networks that no plan can keep
 
 Only the last three know networks; the others take a problem.

@@ -299,40 +299,17 @@ class _Arithmetic:
 
 
 def _core_cycles(group: Group, work: Work, kinds: Sequence[CoreKind]) -> dict[int, float]:
-    """Return the least core cycles of a group on each kind that can run it."""
-    able = able_kinds(group, work, kinds)
-    if _are_alike(able):
-        each = least_core_cycles(work, able)
-        return {kind.index: each for kind in able}
-    return {kind.index: work.macs / _macs_per_cycle(work, kind) for kind in able}
-
-
-def able_kinds(group: Group, work: Work, kinds: Sequence[CoreKind]) -> list[CoreKind]:
-    """Return the kinds of core that can do a group's work.
+    """Return the least core cycles of a group on each kind that can run it.
 
     Raises a ``SpmilpError`` if none can.
     """
     able = [kind for kind in kinds if can_run(kind, group) and _macs_per_cycle(work, kind) > 0]
     if not able:
         raise cannot_run(group, work.dtype, kinds)
-    return able
-
-
-def least_core_cycles(work: Work, kinds: Sequence[CoreKind]) -> float:
-    """Return the least core cycles of all tiles of some work, with one launch.
-
-    The tiles may run on all of the ``kinds``, some on one and some on another.
-    """
-    launch = min(kind.launch for kind in kinds)
-    if _are_alike(kinds):
-        return launch + _least_cycles(work, kinds[0])
-    lanes = max(lanes_of(kind, work.dtype) for kind in kinds)
-    macs = min(work.macs / _macs_per_cycle(work, kind) for kind in kinds)
-    return launch + macs + (work.vector / lanes if lanes else 0.0)
-
-
-def _are_alike(kinds: Sequence[CoreKind]) -> bool:
-    return len({(kind.arrays, kind.lanes) for kind in kinds}) == 1
+    if len({(kind.arrays, kind.lanes) for kind in able}) == 1:
+        each = min(kind.launch for kind in able) + _least_cycles(work, able[0])
+        return {kind.index: each for kind in able}
+    return {kind.index: work.macs / _macs_per_cycle(work, kind) for kind in able}
 
 
 def _least_cycles(work: Work, kind: CoreKind) -> float:
@@ -352,7 +329,7 @@ def _least_steps(work: Work, sizes: Mapping[str, int]) -> float:
     trips = dict(work.loops)
     steps = 1.0
     if trips.get("G", 1) > 1:
-        most = most_trips(work)
+        most = _most_trips(work)
         for loop in {"G", "K"} & set(trips):
             steps *= trips.pop(loop) / min(sizes.get(loop, 1), most[loop])
     return steps * prod(-(-trip // sizes.get(loop, 1)) for loop, trip in trips.items())
@@ -362,7 +339,7 @@ def _macs_per_cycle(work: Work, kind: CoreKind) -> float:
     """Return the MACs per cycle of the best array; of the lanes where no array has the type."""
     if not work.loops:
         return 1.0
-    trips = most_trips(work)
+    trips = _most_trips(work)
     arrays = [dict(array.unroll) for array in kind.arrays if array.dtype == work.dtype]
     if not arrays:
         return float(lanes_of(kind, work.dtype))
@@ -372,7 +349,7 @@ def _macs_per_cycle(work: Work, kind: CoreKind) -> float:
     )
 
 
-def most_trips(work: Work) -> dict[str, int]:
+def _most_trips(work: Work) -> dict[str, int]:
     """Return the most trips that each loop makes in any tile, from the work of the whole group.
 
     They are the group's own, but for the loop over groups of a grouped convolution: a tile that

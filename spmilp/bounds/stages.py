@@ -5,7 +5,7 @@ its own work, traffic and bytes: what it loads ahead for later ones has to lie s
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias, TypeVar
@@ -14,10 +14,9 @@ from spmilp.bounds.linear_program import LinearProgram, proven_minimum, rounded_
 from spmilp.bounds.movement import Movement
 from spmilp.bounds.paths import Paths
 from spmilp.bounds.resources import bytes_on_chip, kinds_able, unions
-from spmilp.machine.machine import MemoryKind
 from spmilp.problem.loads import Share
 from spmilp.problem.problem import Problem
-from spmilp.units import BufferIdx, Bytes, Cycles, KindIdx, MemoryIdx, TaskIdx
+from spmilp.units import Bytes, Cycles, KindIdx, MemoryIdx, TaskIdx
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,9 +123,8 @@ class Load:
 class Store:
     """Buffers that end in a DRAM.
 
-    They are written in the stage ``first`` or later. ``last`` is the first stage at whose end they
-    lie on the chip for nothing else than to be stored: they have been written, and all tasks that
-    read them may have begun (:class:`Kept`).
+    They are written in the stage ``first`` at the soonest and ``last`` at the latest: from its end
+    they lie on the chip until they are stored.
     """
 
     dram: MemoryIdx
@@ -134,32 +132,18 @@ class Store:
     last: int
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Kept:
-    """Buffers that tasks write in stage ``first`` at the soonest and ``written`` at the latest,
-    and that are read in ``read`` or later, ``last`` at the latest: between, their bytes are on the
-    chip, or they are stored to a DRAM, as those that end there are anyway, and loaded again."""
-
-    first: int
-    written: int
-    read: int
-    last: int
-    ends_in_dram: bool
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demands:
     """Sums over all that is alike.
 
     ``work`` is the least cycles by the kinds of core that are able, and by window; ``loads`` and
-    ``stores`` bytes, and the rate times cycles that moving them holds at least; ``kept`` bytes.
+    ``stores`` bytes, and the rate times cycles that moving them holds at least.
     ``on_chip`` is the bytes of all memories that are no DRAM; ``None`` without limit.
     """
 
     work: dict[tuple[frozenset[KindIdx], int, int], Cycles]
     loads: dict[Load, tuple[Bytes, Fraction]]
     stores: dict[Store, tuple[Bytes, Fraction]]
-    kept: dict[Kept, Bytes]
     on_chip: Bytes | None
 
 
@@ -169,22 +153,12 @@ def demands_of(problem: Problem, stages: Stages, movement: Movement) -> Demands:
     for task in problem.tasks:
         window = stages.first[task.index], stages.last[task.index]
         work[kinds_able(task.cycles), *window] += min(c for c in task.cycles if c is not None)
-    readers: dict[BufferIdx, list[tuple[TaskIdx, Bytes]]] = defaultdict(list)
-    for task in problem.tasks:
-        for read in task.reads:
-            slice_ = problem.slices[read]
-            readers[slice_.buffer].append((task.index, slice_.bytes))
     return Demands(
         work=dict(work),
         loads=_summed(_loads(stages, movement)),
-        stores=_summed(_stores(stages, movement, readers)),
-        kept=_kept(problem, stages, readers),
+        stores=_summed(_stores(stages, movement)),
         on_chip=bytes_on_chip(problem.machine),
     )
-
-
-Readers: TypeAlias = Mapping[BufferIdx, Sequence[tuple[TaskIdx, Bytes]]]
-"""Of each buffer the tasks that read it, and how much."""
 
 
 def _loads(stages: Stages, movement: Movement) -> Iterable[tuple[Load, Bytes, Fraction]]:
@@ -202,32 +176,12 @@ def _loads(stages: Stages, movement: Movement) -> Iterable[tuple[Load, Bytes, Fr
             yield Load(dram, last, begins), load.bytes, uses[0]
 
 
-def _stores(
-    stages: Stages, movement: Movement, readers: Readers
-) -> Iterable[tuple[Store, Bytes, Fraction]]:
+def _stores(stages: Stages, movement: Movement) -> Iterable[tuple[Store, Bytes, Fraction]]:
     """Yield what must get to a DRAM after its writer has ended."""
     for task, buffer, uses in movement.stores:
         if buffer.ends_in is not None:
-            reads = (stages.first[one] for one, _ in readers.get(buffer.index, ()))
-            last = max(stages.last[task.index], *reads, 0)
-            yield Store(buffer.ends_in, stages.first[task.index], last), buffer.bytes, uses[0]
-
-
-def _kept(problem: Problem, stages: Stages, readers: Readers) -> dict[Kept, Bytes]:
-    """Return the bytes that outlive a stage: those that the last reader of a buffer reads."""
-    found: dict[Kept, Bytes] = defaultdict(int)
-    writers, memories = problem.writers(), problem.machine.memories
-    for buffer, reads in sorted(readers.items()):
-        writer = writers[buffer]
-        if writer is None:
-            continue
-        read, size, last = max((stages.first[task], n, stages.last[task]) for task, n in reads)
-        if stages.last[writer] < read:
-            ends_in = problem.buffers[buffer].ends_in
-            is_stored = ends_in is not None and memories[ends_in].kind is MemoryKind.DRAM
-            times = stages.first[writer], stages.last[writer], read, last
-            found[Kept(*times, is_stored)] += size
-    return dict(found)
+            window = stages.first[task.index], stages.last[task.index]
+            yield Store(buffer.ends_in, *window), buffer.bytes, uses[0]
 
 
 def _summed(rows: Iterable[tuple[Key, Bytes, Fraction]]) -> dict[Key, tuple[Bytes, Fraction]]:
@@ -243,8 +197,6 @@ MOST_MILESTONES = 40
 
 ITERATIONS = 200_000
 """Limit on the iterations of the dual simplex."""
-
-ANY_DRAM = -1
 
 Term: TypeAlias = tuple[int, float]
 """A variable and its factor."""
@@ -265,9 +217,7 @@ def stages_bound(problem: Problem, movement: Movement, paths: Paths) -> Cycles:
       until a milestone as its head and its cycles, and those behind it as its tail without them;
     - at the end of stage ``s`` the memories on the chip hold side by side: what has been loaded and
       is only read later (a slice has its bytes from the start of its transfer, its source until it
-      has sent them), outputs that have been written and not been sent, and what tasks have written
-      and others read later, unless it has been sent to DRAM, which costs its bytes twice; but once
-      if it has to end there, and it counts as an output only when it is read no more.
+      has sent them), and outputs that have been written and not been sent.
 
     So the least sum of ``x_s`` under these conditions, a linear program, is a bound. Unlike the
     bounds on work and traffic alone it sees that a network may be bound by its work first and by
@@ -311,8 +261,6 @@ class _Program:
             self._load(load, size, use)
         for store, (size, use) in sorted(self._demands.stores.items()):
             self._store(store, size, use)
-        for kept, size in sorted(self._demands.kept.items()):
-            self._keep(kept, size)
         self._traffic_takes_the_links()
         self._memories_hold_what_outlives_a_stage()
         return self._program
@@ -331,7 +279,6 @@ class _Program:
         """Return cycles that no stage needs more of: all paths, work and traffic in turn."""
         demands, rates = self._demands, self._rates
         uses = [use for _, use in (*demands.loads.values(), *demands.stores.values())]
-        uses += [Fraction(2 * size) for size in demands.kept.values()]
         slowest = min(
             (rate for pair in rates.values() for rate in pair if rate), default=Fraction(1)
         )
@@ -376,24 +323,6 @@ class _Program:
             self._fixed[stage] += size
             self._on_chip[stage].append((stored[stage - store.first], -1.0))
 
-    def _keep(self, kept: Kept, size: Bytes) -> None:
-        """Let a part of what outlives a stage be stored and loaded again, through any DRAM.
-
-        What ends in a DRAM is stored there anyway.
-        """
-        for stage in range(kept.written, kept.read):
-            self._fixed[stage] += size
-        if not self._problem.machine.drams:
-            return
-        spilled = self._program.variable(float(size))
-        for stage in range(kept.written, kept.read):
-            self._on_chip[stage].append((spilled, -1.0))
-        for side in (self._out,) if kept.ends_in_dram else (self._out, self._in):
-            parts = [self._program.variable(float(size)) for _ in range(kept.first, kept.last + 1)]
-            self._program.at_least(0.0, [*((part, 1.0) for part in parts), (spilled, -1.0)])
-            for stage, part in enumerate(parts, start=kept.first):
-                side[ANY_DRAM][stage].append((part, 1.0))
-
     def _amounts(
         self, size: Bytes, first: int, last: int, traffic: list[list[Term]], use: Fraction
     ) -> list[int]:
@@ -413,17 +342,11 @@ class _Program:
         return moved
 
     def _traffic_takes_the_links(self) -> None:
-        rates = {**self._rates}
-        if not rates:
-            return
-        rates[ANY_DRAM] = [sum(some, Fraction(0)) for some in zip(*rates.values(), strict=True)]
-        for dram in rates:
-            some = rates if dram == ANY_DRAM else (dram,)
-            for stage, length in enumerate(self._length):
-                loads = [term for one in some for term in self._out[one][stage]]
-                stores = [term for one in some for term in self._in[one][stage]]
-                sides = (loads, stores, [*loads, *stores])
-                for terms, rate in zip(sides, rates[dram], strict=True):
+        for dram, rates in self._rates.items():
+            for length, loads, stores in zip(
+                self._length, self._out[dram], self._in[dram], strict=True
+            ):
+                for terms, rate in zip((loads, stores, [*loads, *stores]), rates, strict=True):
                     if terms and rate:
                         self._program.at_least(0.0, [(length, rounded_up(rate)), *_negated(terms)])
 

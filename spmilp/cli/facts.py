@@ -31,7 +31,7 @@ def bound(source: str, machine: str | None = None, *, as_json: bool = False, **g
         those that solve would choose.
     """
     from spmilp import pipeline
-    from spmilp.bounds.any_tiles import Chains, peak_for_any_tiles, traffic_for_any_tiles
+    from spmilp.bounds.any_tiles import peak_for_any_tiles, traffic_for_any_tiles
     from spmilp.bounds.best import Bound, all_bounds, bounds_in_turn
     from spmilp.bounds.roofline import roofline
     from spmilp.problem.objective import Quantity
@@ -48,7 +48,6 @@ def bound(source: str, machine: str | None = None, *, as_json: bool = False, **g
         of_any_tiles = (
             Bound("roofline", Quantity.MAKESPAN, roof.cycles),
             Bound("roofline", Quantity.PERIOD, roof.period),
-            Bound("chains of groups", Quantity.MAKESPAN, Chains(network, target).cycles()),
             Bound("bytes that groups need", Quantity.DRAM_TRAFFIC, traffic_for_any_tiles(network)),
             Bound("smallest tiles", Quantity.PEAK_SPM, peak_for_any_tiles(network, target)),
         )

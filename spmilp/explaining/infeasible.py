@@ -15,7 +15,7 @@ from spmilp.problem.contradictions import refuse_contradictions
 from spmilp.problem.pins import NO_PINS
 from spmilp.problem.problem import Problem, Task
 from spmilp.solvers.common.fit import memories_that_can_run, narrowed, worst_shortage
-from spmilp.solvers.schedule.portfolio import Schedules
+from spmilp.solvers.schedule.portfolio import Schedules, plan_from
 from spmilp.units import BufferIdx, EngineIdx, MemoryIdx
 
 
@@ -98,7 +98,7 @@ def infeasibility_in_schedule(problem: Problem) -> Infeasibility | None:
     short = schedules.shortage
     if found is not None:
         try:
-            schedules.plan(found, Bound("zero", problem.objective.first, 0))
+            plan_from(problem, found, Bound("zero", problem.objective.first, 0), "list")
         except DoesNotFitError as error:
             short = error.shortage
     if short is None:

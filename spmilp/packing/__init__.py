@@ -1,12 +1,12 @@
 """Offsets for given lifetimes: exact, with proofs, and fast.
 
     items, result       the problem; options, limits and the answer
-    portfolio           the front: bounds, heuristics, search and CP-SAT in turn; infeasible subsets
+    portfolio           the front: bounds, heuristics and search in turn; infeasible subsets
     check               the independent check
     instance            from a problem to scaled integers: merged items, conflicts, obstacles,
                         bounds
     heuristics          constructive packings, published ones among them
-    decide              the exact decision at one capacity: search and CP-SAT in turn
+    decide              the exact decision at one capacity: runs of the search
     arrays, kernel, search
                         the depth-first search: its arrays, its functions with the proofs of its
                         prunings, its runs and restarts

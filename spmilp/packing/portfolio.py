@@ -33,7 +33,7 @@ def pack(problem: PackingProblem, options: PackingOptions = DEFAULT_OPTIONS) -> 
             return call.packed(offsets, name)
     verdict = Decider(call.instance, options, call.clock).decide(problem.capacity)
     if verdict.offsets is not None:
-        return call.packed(verdict.offsets, verdict.source)
+        return call.packed(verdict.offsets, "search")
     if verdict.outcome is Outcome.EXHAUSTED:
         return call.disproved(problem.capacity, verdict)
     return call.answer(PackingStatus.UNKNOWN)
@@ -64,7 +64,7 @@ def minimise(problem: PackingProblem, options: PackingOptions = DEFAULT_OPTIONS)
                     continue
                 verdict = decider.decide(height, budget)
                 if verdict.offsets is not None:
-                    offsets, source = verdict.offsets, verdict.source
+                    offsets, source = verdict.offsets, "search"
                 elif verdict.outcome is Outcome.EXHAUSTED:
                     call.bound = next_height(call.instance, height + 1)
                     disproved = verdict
@@ -159,7 +159,7 @@ class _Call:
         groups = self.instance.group
         part = groups if verdict.part is None else groups[verdict.part]
         suspects = sorted({*self.instance.items_of(part), *self._fixed})
-        return self.infeasible(suspects, verdict.source)
+        return self.infeasible(suspects, "search")
 
     def infeasible(self, suspects: Sequence[int] | None, source: str) -> Packing:
         """Return the proof, narrowed down to few items where that is asked for."""
@@ -200,9 +200,8 @@ class _Call:
         packing within few nodes. Small items and those at the edges in time go first.
         """
         items = self.problem.items
-        few = PackingOptions(
-            seed=self.options.seed, node_limit=LIMITS.nodes_per_proof, cliques=False, conflict=False
-        )
+        seed = self.options.seed
+        few = PackingOptions(seed=seed, node_limit=LIMITS.nodes_per_proof, conflict=False)
 
         def conflict(some: Sequence[int]) -> bool:
             return pack(self.problem.part(some), few).status is PackingStatus.INFEASIBLE

@@ -38,8 +38,6 @@ class PackingOptions:
         Items placed by the search, all branches counted; ``None`` for no limit.
     seed
         The same seed, options and problem give the same answer when no time limit strikes.
-    cliques
-        Whether CP-SAT helps where the search does not come to an end.
     conflict
         Whether a proof that there is no packing is narrowed down to few items.
     """
@@ -47,7 +45,6 @@ class PackingOptions:
     time_limit: float | None = None
     node_limit: int | None = None
     seed: int = 0
-    cliques: bool = True
     conflict: bool = True
 
 
@@ -71,8 +68,8 @@ class Packing:
     seconds
         Wall seconds with those of preparation.
     source
-        What found the offsets or the proof: ``bound``, the name of a heuristic, ``search`` or
-        ``cliques``; empty when nothing did.
+        What found the offsets or the proof: ``bound``, the name of a heuristic or ``search``; empty
+        when nothing did.
     """
 
     status: PackingStatus
@@ -138,9 +135,6 @@ class Limits:
         Nodes after which weights are forgotten and short runs are short again.
     first_long_run, long_share
         The first long run in short ones, and the nodes of long runs in nodes of short ones.
-    first_nodes, first_time
-        Nodes before CP-SAT works for the first time (two or three seconds), and its deterministic
-        time then (one or two). Both double each time.
     first_budget
         Nodes at one height before another is tried; doubled when no height could be decided.
     nodes_per_proof, proofs
@@ -158,8 +152,6 @@ class Limits:
     forgets_after: int = 1_200_000
     first_long_run: int = 64
     long_share: float = 0.25
-    first_nodes: int = 1_000_000
-    first_time: float = 0.05
     first_budget: int = 40_000
     nodes_per_proof: int = 20_000
     proofs: int = 400

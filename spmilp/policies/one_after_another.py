@@ -58,8 +58,7 @@ class Policy(Solver):
         """Return a plan as the policy's: with short times, at new addresses if that helps.
 
         Options are what the plan is to say of how it was made. If it ``is_short``, times stay as
-        they are; ``keeps_transfers`` says whether those stay that are not needed, or that could
-        bypass DRAM.
+        they are; ``keeps_transfers`` says whether those stay that could bypass DRAM.
         """
         bound = context.bound
         if not is_short:

@@ -27,7 +27,7 @@ from spmilp.units import Bytes
 MOST_TRIES = 40
 """How often a memory is packed anew."""
 
-LIMITS = PackingOptions(node_limit=30_000, cliques=False, conflict=False)
+LIMITS = PackingOptions(node_limit=30_000, conflict=False)
 """Of one packing: a fraction of a second."""
 
 

@@ -1,19 +1,55 @@
 """Bounds of the peak and of DRAM traffic for any tiles, against plans of random tilings."""
 
+from dataclasses import replace
+from fractions import Fraction
+
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from bounds.test_chains import cases_on_machines
 from spmilp.bounds.any_tiles import peak_for_any_tiles, traffic_for_any_tiles
 from spmilp.lowering.lower import lower
 from spmilp.lowering.tiling import Tiling
+from spmilp.machine.machine import CoreKind, MacArray, RemoteReads
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.registry import find_solver
 from spmilp.solvers.base import SolveOptions
 from tests.lowering.builders import NetworkBuilder, star_machine
-from tests.lowering.test_lower import Case
+from tests.lowering.test_lower import Case, cases
+
+WITH_AN_ARRAY = CoreKind(
+    index=0,
+    name="array",
+    arrays=(MacArray(dtype="float32", unroll=(("K", 4), ("C", 2))),),
+    lanes=(("float32", 4),),
+    launch=20,
+)
+LANES = CoreKind(index=0, name="lanes", lanes=(("float32", 1),), launch=5)
+
+
+@st.composite
+def cases_on_machines(draw: st.DrawFn) -> Case:
+    """Tilings on machines with latency, remote reads, shared scratchpads, and two kinds of core."""
+    case = draw(cases())
+    machine = case.machine
+    if draw(st.booleans()):
+        links = tuple(replace(link, latency=20) for link in machine.links)
+        engines = tuple(replace(engine, pipelined=True) for engine in machine.engines)
+        machine = replace(machine, links=links, engines=engines)
+    if draw(st.booleans()):
+        machine = replace(machine, kinds=(WITH_AN_ARRAY,))
+    if draw(st.booleans()):
+        cores = (replace(core, memory=1 + core.index // 2) for core in machine.cores)
+        machine = replace(machine, cores=tuple(cores))
+    elif draw(st.booleans()):
+        machine = replace(machine, remote=RemoteReads(cycles_per_byte_hop=Fraction(1, 8)))
+    if draw(st.booleans()):
+        kinds = (replace(machine.kinds[0], launch=40), replace(LANES, index=1))
+        cores = (replace(core, kind=core.index % 2) for core in machine.cores)
+        machine = replace(machine, kinds=kinds, cores=tuple(cores))
+    return replace(case, machine=machine)
 
 
 def planned(problem: Problem) -> Plan:

@@ -35,7 +35,7 @@ class Searched:
 
 def search_alone(problem: PackingProblem, seed: int = 0) -> Searched:
     """Search without bounds, heuristics and CP-SAT before it or beside it."""
-    options = PackingOptions(seed=seed, cliques=False, node_limit=NODES)
+    options = PackingOptions(seed=seed, node_limit=NODES)
     instance, clock = instance_of(problem), Clock(options)
     fixed = np.flatnonzero(instance.groups.offset[instance.groups.of_item] >= 0).tolist()
     if pack(problem.part(fixed)).status is PackingStatus.INFEASIBLE:

@@ -17,7 +17,7 @@ from spmilp.solvers.improve.reassignment import Reassigner
 from spmilp.solvers.improve.steps import with_unplaced
 from spmilp.solvers.justify.context import context_of
 from spmilp.solvers.justify.passes import backward_pass
-from spmilp.solvers.schedule.portfolio import Schedules
+from spmilp.solvers.schedule.portfolio import Schedules, plan_from
 from tests.solvers.random_problems import small_problem
 from tests.solvers.schedules import packed
 from tests.solvers.tiny_problems import tiny_problem
@@ -41,7 +41,7 @@ def _plans(problem: Problem) -> Iterator[Plan]:
     schedules = Schedules(problem)
     for found in schedules:
         if found is not None:
-            plan = schedules.plan(found, NO_BOUND)
+            plan = plan_from(problem, found, NO_BOUND, "list")
             if any(len(move.destinations) > 1 for move in plan.transfers):
                 yield plan
 

@@ -1,6 +1,5 @@
 """Large-neighbourhood search: shortens a plan as a partial-order schedule.
 
 - ``solver``: the search, from initial solutions on.
-- ``steps``: steps in which a task changes its core; ``reassignment``: one such change;
-  ``shortest_transfers``: what it lets transfers do.
+- ``steps``: steps in which a task changes its core; ``reassignment``: one such change.
 """

@@ -19,7 +19,7 @@ from spmilp.solvers.justify.transfer_options import OptionTables
 from spmilp.solvers.schedule.kernels.extract import can_be_open
 from spmilp.solvers.schedule.kernels.plan_columns import PlanColumns
 from spmilp.solvers.schedule.kernels.records import NEVER
-from spmilp.solvers.schedule.portfolio import Found, Schedules
+from spmilp.solvers.schedule.portfolio import Found, Schedules, plan_from
 from spmilp.solvers.schedule.solver import ListScheduler
 from spmilp.units import Cycles
 
@@ -49,10 +49,6 @@ WORTH_PACKING = 0.001
 
 PATIENCE = 12
 """Steps without any gain before addresses are looked for, for less."""
-
-LONG_IDLE = 40
-"""Steps without a shorter plan before some tasks are moved at random. In 20 s plans were 0.7 % and
-0.1 % shorter where nothing else was found any more (tiny_lstm, resnet8 on mesh4x4)."""
 
 
 def in_turn(kept: Sequence[Found]) -> Iterator[Found]:
@@ -206,7 +202,7 @@ class Search:
         """Yield the plans that were kept: the shortest of each assignment, then the next ones."""
         for found in in_turn(self._schedules.kept):
             with suppress(DoesNotFitError):
-                yield self._schedules.plan(found, self._bound)
+                yield plan_from(self._context.problem, found, self._bound, "list")
 
     def _repack(self, one: Candidate) -> None:
         for found in one.work.repacked(one.opened, self._makespan()):
@@ -215,22 +211,18 @@ class Search:
                 return
 
     def _step_by_step(self, best: Candidate) -> None:
-        """Go on from the best plan with open addresses; now and then look for addresses.
-
-        When nothing pays for long, go on from that plan with some tasks moved at random.
-        """
+        """Go on from the best plan with open addresses; now and then look for addresses."""
         work = best.work
         steps = ReassignmentSteps(work, self._clock, self._context.options.seed)
         current = work.opened(best.addressed or best.opened)
         left = min(MOST_STEPS, ACTIVITIES_MOVED // current.start.size)
-        idle = since = 0
+        idle = 0
         while not self._is_done() and (self._clock.is_limited or left > 0):
             left -= 1
             before = current.makespan
             current = steps.improve(current)
             idle = 0 if current.makespan < before else idle + 1
             gain = self._makespan() - current.makespan
-            since = 0 if gain > 0 else since + 1
             is_due = idle % PATIENCE == PATIENCE - 1 or left == 0
             if gain > self._makespan() * WORTH_PACKING or (gain > 0 and is_due):
                 found = work.settled(current, self._makespan())
@@ -241,9 +233,6 @@ class Search:
                     current = self._best.addressed or current
             elif is_due:
                 work.fill_more()
-            if since >= LONG_IDLE and self._best is not None:
-                since, origin = 0, self._best.addressed or current
-                current = steps.shaken(work.opened(origin))
 
     def _offer(self, candidate: Candidate, source: str) -> None:
         timed = candidate.addressed

@@ -16,13 +16,10 @@ from spmilp.solvers.justify.schedule import (
     timed,
 )
 from spmilp.solvers.schedule.kernels.records import NEVER, NONE, Ints, numbers, owners_of
-from spmilp.units import Bytes, Cycles, MemoryIdx, TaskIdx
+from spmilp.units import Bytes, MemoryIdx, TaskIdx
 
 TRIES = 8
 """Reassignments at most in a step."""
-
-MOVES, SLACK = 3, 0.003
-"""Tasks that move where nothing else pays, and the share of the makespan that each may cost."""
 
 
 class ReassignmentSteps:
@@ -57,20 +54,6 @@ class ReassignmentSteps:
                 return self._work.opened(found, rounds=1)
         return current
 
-    def shaken(self, current: TimedSchedule) -> TimedSchedule:
-        """Move some tasks at random, also where that makes the plan a little longer."""
-        memories, slack = self._work.memories(), int(current.makespan * SLACK)
-        pools, left = len(self._reassigner.pools), MOVES
-        for _ in range(MOVES * TRIES):
-            if not left or self._clock.is_over():
-                break
-            late, _ = self._extremes(current, memories)
-            task, pool = int(self._random.integers(self._tasks)), int(self._random.integers(pools))
-            found = self._reassigned(late, task, pool, memories, slack)
-            if found is not None:
-                current, left = found, left - 1
-        return self._work.opened(current, rounds=1)
-
     def _extremes(
         self, current: TimedSchedule, memories: Memories
     ) -> tuple[TimedSchedule, TimedSchedule]:
@@ -98,12 +81,9 @@ class ReassignmentSteps:
         return int(self._random.choice(tasks)) if tasks else None
 
     def _reassigned(
-        self, late: TimedSchedule, task: TaskIdx, pool: int, memories: Memories, slack: Cycles = 0
+        self, late: TimedSchedule, task: TaskIdx, pool: int, memories: Memories
     ) -> TimedSchedule | None:
-        """Return the schedule after a move; ``None`` if it is not possible or does not pay.
-
-        It may end later by so many cycles of slack.
-        """
+        """Return the schedule after a move; ``None`` if it is not possible or does not pay."""
         self._clock.pace.count(Step.MOVE, late.start.size)
         found = self._reassigner.reassigned(late, task, pool)
         if found is None:
@@ -114,7 +94,7 @@ class ReassignmentSteps:
         if any(most > as_before.get(memory, 0) for memory, most in full.items()):
             return None
         # Whatever is behind may not be later than it can be for the makespan before.
-        due = late.start + slack
+        due = late.start.copy()
         due[[act for _, _, act in found.unplaced]] = NEVER
         return forward_pass_by(stretched, memories, due)
 

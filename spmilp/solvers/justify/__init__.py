@@ -5,6 +5,6 @@
 - ``transfer_options``: how slices can be sent.
 - ``profiles``: what resources carry and memories hold.
 - ``passes``: serial schedule generation, forward and backward, with addresses or capacity only.
-- ``fewer_transfers``: transfers that a plan can do without, or that need not go through DRAM.
+- ``dram_bypass``: transfers that need not go through DRAM.
 - ``repacking``: open, justified, packed; ``shortening``: the same from plan to plan.
 """

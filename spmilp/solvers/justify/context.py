@@ -80,7 +80,7 @@ class ScheduleContext:
     dram_is_free
         Whether no DRAM has a limit.
     keeps_transfers
-        Whether transfers stay that are not needed, or that could bypass DRAM.
+        Whether transfers stay that could bypass DRAM.
     """
 
     problem: Problem

@@ -93,7 +93,7 @@ def _rested(common: ScheduleContext, before: TimedSchedule) -> TimedSchedule:
             rest = np.where(begins < ends, before.makespan // part, 0)
             there, problem = problem_of(machine, memory, before, (begins, ends + rest))
             nodes = NODES // max(1, there.size)
-            found = pack(problem, PackingOptions(node_limit=nodes, cliques=False, conflict=False))
+            found = pack(problem, PackingOptions(node_limit=nodes, conflict=False))
             if found.offsets is not None:
                 offset[there] = found.offsets
                 break

@@ -333,7 +333,7 @@ class _Assembly:
                 capacity=memory.size,
                 reserved=tuple((taken.start, taken.end) for taken in memory.reserved),
             ),
-            PackingOptions(node_limit=max(100, NODES // len(items)), cliques=False, conflict=False),
+            PackingOptions(node_limit=max(100, NODES // len(items)), conflict=False),
         ).offsets
         if found is None:
             return None

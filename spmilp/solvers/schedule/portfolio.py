@@ -373,10 +373,6 @@ class Schedules:
             others = [one for one in self.kept if one not in alike]
             self.kept = sorted([*others, found], key=lambda one: one.score)[:MOST_KEPT]
 
-    def plan(self, found: Found, bound: Bound) -> Plan:
-        """Return a schedule as :func:`plan_from` does, and raise what that raises."""
-        return plan_from(self._problem, found, bound, "list")
-
     def best_plan(
         self, bound: Bound, solver: str, known: Found | None, is_over: Callable[[], bool]
     ) -> Plan | None:
@@ -430,14 +426,6 @@ def fewer_cores(cores: int) -> list[int]:
 
 def _schedules(context: SearchContext) -> Schedules:
     return Schedules(context.problem, pace=context.clock.pace)
-
-
-def least_value(problem: Problem) -> int | None:
-    """Return the least value of the first quantity in the schedules by which tiles are evaluated.
-
-    ``None`` without a schedule.
-    """
-    return min((found.score[0] for found in schedules_by(problem)), default=None)
 
 
 def schedules_by(

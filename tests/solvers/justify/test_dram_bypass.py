@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from spmilp.problem.problem import Problem
 from spmilp.solvers.justify.context import ScheduleContext, context_of
-from spmilp.solvers.justify.fewer_transfers import with_dram_bypassed
+from spmilp.solvers.justify.dram_bypass import with_dram_bypassed
 from spmilp.solvers.justify.passes import backward_pass
 from spmilp.solvers.justify.repacking import Effort
 from spmilp.solvers.justify.schedule import PartialOrderSchedule

@@ -18,7 +18,7 @@ from spmilp.problem.pins import BufferPin, Pins
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.schedule.kernels.tables import MOST_MEMORIES_WITH_ALL_PAIRS
-from spmilp.solvers.schedule.portfolio import Schedules
+from spmilp.solvers.schedule.portfolio import Schedules, plan_from
 from spmilp.solvers.schedule.solver import ListScheduler
 from tests.oracle.small import ProblemSketch, machine
 from tests.solvers.chains import chain, star
@@ -167,7 +167,7 @@ def test_bytes_that_nothing_has_filled_yet_are_no_source(spm: int, l2: int) -> N
     for found in filter(None, schedules):
         # Some find no addresses in the shared memory.
         with suppress(DoesNotFitError):
-            plans.append(schedules.plan(found, Bound("zero", Quantity.MAKESPAN, 0)))
+            plans.append(plan_from(problem, found, Bound("zero", Quantity.MAKESPAN, 0), "list"))
 
     assert len(plans) > 20
     assert [check(problem, plan) for plan in plans] == [()] * len(plans)

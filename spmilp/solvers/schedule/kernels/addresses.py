@@ -82,7 +82,7 @@ def _offsets(
         together=tuple(together),
     )
     nodes = min(NODES, NODES_AND_ITEMS // len(common))
-    return find(items, PackingOptions(node_limit=nodes, cliques=False, conflict=False)).offsets
+    return find(items, PackingOptions(node_limit=nodes, conflict=False)).offsets
 
 
 class DramAllocator:

@@ -16,15 +16,6 @@ from spmilp.solvers.schedule.kernels.records cimport NEVER, NONE
 from spmilp.solvers.schedule.kernels.schedule_state cimport timeline_in
 from spmilp.solvers.schedule.kernels.timeline cimport CTimeline, occupy
 
-ctypedef struct Merging:
-    CSchedule schedule
-    long long* limit
-    CTimeline occupancy
-    long long* begins
-    long long* ends
-    unsigned char* is_alone
-    long long* merged_into
-
 ctypedef struct Bypass:
     CSchedule schedule
     COptionTables options
@@ -45,12 +36,8 @@ ctypedef struct Bypass:
     long long residencies
 
 cdef extern from *:
-    Merging* merging_at "SPMILP_POINTER"(size_t address) noexcept nogil
     Bypass* bypass_at "SPMILP_POINTER"(size_t address) noexcept nogil
 
-cdef void _merge(
-    Merging* state, long long* order, long long count, long long tasks
-) noexcept nogil
 @cython.locals(changes=cython.longlong, from_dram=cython.bint, is_load=cython.bint)
 cdef long long _bypass_dram(
     Bypass* state, long long* moves, long long count, long long most

@@ -1,13 +1,10 @@
-"""Transfers that a plan can do without, or that need not go through DRAM.
+"""Slices come from scratchpads that hold them, and not through DRAM.
 
-- A slice that is given up and loaded again stays, where there is capacity.
-- Slices come from scratchpads that hold them. What most plans of whole networks wait for are the
-  ports of DRAM, while a third or more of all scratchpad bytes, and most of the links between
-  scratchpads, are idle. Only transfers change, within the cycles that they have, so no plan gets
-  longer; the next passes use what has become free.
+What most plans of whole networks wait for are the ports of DRAM, while a third or more of all
+scratchpad bytes, and most of the links between scratchpads, are idle. Only transfers change, within
+the cycles that they have, so no plan gets longer; the next passes use what has become free.
 """
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import cython
@@ -38,115 +35,10 @@ else:
     from spmilp.solvers.schedule.kernels.timeline import occupy
 
     CBooking, CCopy = Booking, Copy
-    merging_at = bypass_at = schedule_in = options_in = timeline_in = whole
+    bypass_at = schedule_in = options_in = timeline_in = whole
 
 
-def without_redundant_transfers(
-    context: ScheduleContext, before: TimedSchedule, limit: Ints
-) -> TimedSchedule:
-    """Return a schedule with fewer transfers, valid at the same times but for its addresses.
-
-    Two residencies of a slice in a memory become one, if there is capacity in the time between.
-    Other transfers that then fill what nobody reads are dropped, too.
-    """
-    if context.keeps_transfers:
-        return before
-    schedule = before.schedule
-    begins, ends = before.lifetimes()
-    state = _Merging(
-        schedule=schedule,
-        limit=limit,
-        # Twice the breakpoints of all lifetimes is room enough: a merger adds two.
-        occupancy=profiles_of_memories(schedule, limit.size),
-        begins=begins,
-        ends=ends,
-        is_alone=np.diff(schedule.fills.begin) == 1,
-        merged_into=np.arange(schedule.filler.size),
-    )
-    order = np.lexsort((begins, schedule.slice, schedule.memory))
-    kept = in_c(state)
-    merging, sequence = merging_at(address(kept)), longs_at(address(order))
-    count, tasks = whole(order.size), whole(len(context.problem.tasks))
-    with cython.nogil:
-        _merge(merging, sequence, count, tasks)
-    merged = _merged(schedule, state.merged_into)
-    return replace(before, schedule=without_unused_transfers(context, merged))
-
-
-class _Merging(NamedTuple):
-    """Residencies that become one with an earlier one; itself for most (``merged_into``).
-
-    An activity ``is_alone`` where it fills one residency only.
-    """
-
-    schedule: PartialOrderSchedule
-    limit: Ints
-    occupancy: Timeline
-    begins: Ints
-    ends: Ints
-    is_alone: Flags
-    merged_into: Ints
-
-
-def _merge(state: _Merging, order: Ints, count: int, tasks: int) -> None:
-    """Merge residencies with the one of the same slice before them, where that is possible."""
-    schedule, occupancy = schedule_in(state.schedule), timeline_in(state.occupancy)
-    limit, begins, ends, merged_into = state.limit, state.begins, state.ends, state.merged_into
-    for place in range(count):
-        residency = order[place]
-        memory = schedule.memory[residency]
-        if limit[memory] != NEVER and ends[residency] > begins[residency]:
-            size = taken(schedule, residency, memory)
-            occupy(occupancy, memory, begins[residency], ends[residency], size)
-    before = NONE
-    for place in range(count):
-        residency = order[place]
-        memory, filler = schedule.memory[residency], schedule.filler[residency]
-        what, size = schedule.slice[residency], taken(schedule, residency, memory)
-        if limit[memory] == NEVER or what == NONE or ends[residency] <= begins[residency]:
-            continue
-        last = before
-        before = residency
-        if last == NONE or schedule.memory[last] != memory or schedule.slice[last] != what:
-            continue
-        if filler < tasks or not state.is_alone[filler] or schedule.overwritten_by[last] != NONE:
-            continue
-        if schedule.lasting[residency]:
-            continue
-        first, until = ends[last], begins[residency]
-        if until > first:
-            if not has_capacity(occupancy, limit, memory, first, until, size):
-                continue
-            occupy(occupancy, memory, first, until, size)
-        elif first > until:
-            occupy(occupancy, memory, until, min(first, ends[residency]), -size)
-        merged_into[residency] = merged_into[last]
-        ends[last] = max(first, ends[residency])
-        ends[merged_into[last]] = ends[last]
-        before = last
-
-
-def _merged(schedule: PartialOrderSchedule, merged_into: Ints) -> PartialOrderSchedule:
-    """Read the residencies that others have become, and drop the transfers that filled those."""
-    gone = np.flatnonzero(merged_into != np.arange(merged_into.size))
-    cycles = schedule.cycles.copy()
-    cycles[schedule.filler[gone]] = 0
-    overwrites, overwritten_by = schedule.overwrites.copy(), schedule.overwritten_by.copy()
-    for one in gone.tolist():
-        successor = overwritten_by[one]
-        if successor != NONE:
-            overwritten_by[merged_into[one]] = successor
-            overwrites[successor] = merged_into[one]
-            overwritten_by[one] = NONE
-    reads = Rows(schedule.reads.begin, merged_into[schedule.reads.items])
-    return without_dropped_reads(
-        schedule._replace(
-            cycles=cycles, reads=reads, overwrites=overwrites, overwritten_by=overwritten_by
-        )
-    )
-
-
-def without_unused_transfers(
+def _without_unused_transfers(
     context: ScheduleContext, schedule: PartialOrderSchedule
 ) -> PartialOrderSchedule:
     """Drop transfers that fill what nobody reads and nobody keeps."""
@@ -161,12 +53,12 @@ def without_unused_transfers(
         needed[:tasks] = True
         if not (~needed & (schedule.cycles > 0)).any():
             return schedule
-        schedule = without_dropped_reads(
+        schedule = _without_dropped_reads(
             schedule._replace(cycles=np.where(needed, schedule.cycles, 0))
         )
 
 
-def without_dropped_reads(schedule: PartialOrderSchedule) -> PartialOrderSchedule:
+def _without_dropped_reads(schedule: PartialOrderSchedule) -> PartialOrderSchedule:
     """Let dropped transfers read nothing."""
     owners = owners_of(schedule.reads)
     kept = schedule.cycles[owners] > 0
@@ -251,7 +143,7 @@ def with_dram_bypassed(
         changes = _bypass_dram(bypass, sequence, count, most)
     if changes == 0:
         return before
-    changed = without_unused_transfers(context, _changed(state))
+    changed = _without_unused_transfers(context, _changed(state))
     return TimedSchedule(changed, state.start, before.makespan)
 
 
@@ -261,7 +153,7 @@ def _changed(state: _Bypass) -> PartialOrderSchedule:
     options = state.options
     reads = schedule.reads.items.copy()
     reads[schedule.reads.begin[changed]] = state.source[changed]
-    return without_dropped_reads(
+    return _without_dropped_reads(
         schedule._replace(
             cycles=state.cycles,
             latency=np.where(
