@@ -455,17 +455,6 @@ class GroupModel:
                         found[name].setdefault(axis, driver)
         return found
 
-    @cached_property
-    def loops(self) -> dict[int, str]:
-        """The loop of the MACs that each axis of the output drives, where it drives one."""
-        full, found = self._computation.work(self._box, self._part).loops, {}
-        for axis in self.axes_to_cut:
-            half = dict(self._computation.work(self._half(axis), self._part).loops)
-            changed = [loop for loop, trip in full if half.get(loop) != trip]
-            if len(changed) == 1:
-                found[axis] = changed[0]
-        return found
-
     def _half(self, axis: int) -> Box:
         return (*self._box[:axis], (0, self.shape[axis] // 2), *self._box[axis + 1 :])
 
@@ -601,9 +590,6 @@ class TileShrinker:
         for axis in self._axes:
             length, count = model.shape[axis], tiling.counts[axis]
             if count < length:
-                more, multiples = tiling.with_count(axis, min(2 * count, length)), tiling.multiples
-                if multiples and 2 * count * multiples[axis] > length:
-                    multiples = (*multiples[:axis], 1, *multiples[axis + 1 :])
-                yield replace(more, multiples=multiples)
+                yield tiling.with_count(axis, min(2 * count, length))
         if self._splits_reduction and tiling.parts < model.reduction:
             yield replace(tiling, parts=min(2 * tiling.parts, model.reduction))
