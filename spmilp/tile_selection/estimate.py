@@ -186,9 +186,8 @@ class Estimator:
         for number in profile.reads:
             source, traffic = sources[number], self._traffic
             if not source.kept:
-                loaded = (traffic.from_dram(profile, number, one) for one in source.producers)
-                sent = source.most_sent
-                found = [one._replace(from_dram=min(sent, one.from_dram)) for one in loaded]
+                loaded = traffic.from_dram(profile, number)
+                found = [loaded._replace(from_dram=min(source.most_sent, loaded.from_dram))]
             else:
                 found = [
                     traffic.from_cores(profile, number, one)
