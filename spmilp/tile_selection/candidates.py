@@ -10,6 +10,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from spmilp.cached import Cache, cached
 from spmilp.errors import DoesNotFitError, Shortage
 from spmilp.lowering.cost import cannot_run
 from spmilp.lowering.limits import dma_limits
@@ -90,7 +91,7 @@ class CandidateMaker:
         self._aggregate = rates.aggregate
         self._dma = dma_limits(machine)
         self._shrinkers: dict[GroupModel, list[tuple[TileShrinker, TileShrinker]]] = {}
-        self._known: dict[tuple[GroupModel, Tiling], Candidate] = {}
+        self.cache = Cache()
 
     def candidates(
         self,
@@ -216,24 +217,18 @@ class CandidateMaker:
             limits.add((2 * less_padding(share // 2), True))
         return sorted(limits, reverse=True)
 
+    @cached
     def candidate(self, model: GroupModel, tiling: Tiling) -> Candidate:
         """Return a tiling as a candidate, on all cores that can run it where it fits none."""
-        key = model, tiling
-        if key not in self._known:
-            grid, footprint = model.grid(tiling), model.footprint(tiling)
-            able = self._able(model)
-            for size in (footprint.bytes, model.least_bytes(tiling), 0):
-                cores = tuple(core for core in able if size <= self._usable(core))
-                if cores:
-                    break
-            self._known[key] = Candidate(
-                tiling=tiling,
-                grid=grid,
-                footprint=footprint,
-                cycles=model.cycles(grid),
-                cores=cores,
-            )
-        return self._known[key]
+        grid, footprint = model.grid(tiling), model.footprint(tiling)
+        able = self._able(model)
+        for size in (footprint.bytes, model.least_bytes(tiling), 0):
+            cores = tuple(core for core in able if size <= self._usable(core))
+            if cores:
+                break
+        return Candidate(
+            tiling=tiling, grid=grid, footprint=footprint, cycles=model.cycles(grid), cores=cores
+        )
 
     def _nothing_fits(self, model: GroupModel, able: Sequence[CoreIdx]) -> DoesNotFitError:
         box, tiling = model.smallest()

@@ -11,6 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from spmilp.cached import Cache, cached
 from spmilp.frontend.graph import Group, Network
 from spmilp.frontend.operators.boxes import volume, whole
 from spmilp.frontend.regions import overwritable_inputs, splittable_axes
@@ -115,7 +116,7 @@ class AxisReads:
         self._whole = whole
         self._read = read
         self._slabs: dict[tuple[int, Interval], Mapping[str, Box]] = {}
-        self._along: dict[tuple[int, tuple[Interval, ...]], Mapping[str, Columns]] = {}
+        self.cache = Cache()
         self._are_right: dict[tuple[bool, ...], bool] = {}
 
     def of(self, grid: TileGrid) -> Mapping[str, Reads] | None:
@@ -145,15 +146,14 @@ class AxisReads:
         read = self._read(tile)
         return all(reads.at(place) == read.get(name) for name, reads in found.items())
 
+    @cached
     def _columns_along(self, number: int, axis: tuple[Interval, ...]) -> Mapping[str, Columns]:
         """Return the axes of each tensor of which not all slabs of one axis read everything."""
-        if (number, axis) not in self._along:
-            slabs = [self._slab(number, interval) for interval in axis]
-            self._along[number, axis] = {
-                name: tuple(_columns(base, number, [slab.get(name) for slab in slabs]))
-                for name, base in self._everything.items()
-            }
-        return self._along[number, axis]
+        slabs = [self._slab(number, interval) for interval in axis]
+        return {
+            name: tuple(_columns(base, number, [slab.get(name) for slab in slabs]))
+            for name, base in self._everything.items()
+        }
 
     def _slab(self, number: int, interval: Interval) -> Mapping[str, Box]:
         if interval == self._whole[number]:
@@ -245,7 +245,7 @@ class GroupModel:
         }
         self._weights = set(group.inputs).difference(computed, network.inputs)
         self._axis_reads = AxisReads(self._box, self._read)
-        self._footprints: dict[Tiling, Footprint] = {}
+        self.cache = Cache()
 
     def grid(self, tiling: Tiling) -> TileGrid:
         """Return the tiles of a tiling."""
@@ -261,18 +261,17 @@ class GroupModel:
         """The axes of the output that tiles may split."""
         return [axis for axis, splits in enumerate(self.splittable) if splits]
 
+    @cached
     def footprint(self, tiling: Tiling) -> Footprint:
         """Return the needs of the largest tile: the longest intervals, inner ones before outer."""
-        if tiling not in self._footprints:
-            grid = self.grid(tiling)
-            parts = dict.fromkeys((grid.parts[0], grid.parts[len(grid.parts) // 2], grid.parts[-1]))
-            needs = [self.needs(grid, part) for part in parts]
-            largest = max(needs, key=total_of)
-            ahead = sum(size for name, size in largest if name != WORKSPACE)
-            if len(grid.parts) > 1:
-                ahead = sum(size for name, size in needs[1] if name not in (SUMS, WORKSPACE))
-            self._footprints[tiling] = Footprint(parts=largest, ahead=ahead)
-        return self._footprints[tiling]
+        grid = self.grid(tiling)
+        parts = dict.fromkeys((grid.parts[0], grid.parts[len(grid.parts) // 2], grid.parts[-1]))
+        needs = [self.needs(grid, part) for part in parts]
+        largest = max(needs, key=total_of)
+        ahead = sum(size for name, size in largest if name != WORKSPACE)
+        if len(grid.parts) > 1:
+            ahead = sum(size for name, size in needs[1] if name not in (SUMS, WORKSPACE))
+        return Footprint(parts=largest, ahead=ahead)
 
     def needs(
         self,
