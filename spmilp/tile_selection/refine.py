@@ -13,7 +13,6 @@ from spmilp.solvers.common.clock import OutOfTimeError
 from spmilp.tile_selection.ahead import Ahead, key_of
 from spmilp.tile_selection.coarse import CoarseTilings, nearby
 from spmilp.tile_selection.estimate import ALTERNATIVES
-from spmilp.tile_selection.evaluation import Outcome
 from spmilp.tile_selection.first_choice import CandidateSpace, FirstChoice
 from spmilp.tile_selection.fused import FusedBands
 from spmilp.tile_selection.tiled_problem import Worth
@@ -153,24 +152,19 @@ class Trials:
         if self.least is not None and not self._affords(tilings):
             return False
         with collector_paused():
-            outcome = self._outcome(tilings, after)
-        if not outcome.fits:
-            return False
+            found = self._values[key] = self._worth_of(tilings, after)
         self._left -= 1
-        found = self._values[key] = outcome.worth
         if found is None or (self.least is not None and found >= self.least):
             return False
         self.best, self.least = tilings, found
         return True
 
-    def _outcome(self, tilings: Tilings, after: Iterable[Tilings]) -> Outcome:
+    def _worth_of(self, tilings: Tilings, after: Iterable[Tilings]) -> Worth | None:
         if self._ahead is not None:
             soon = (one for one in islice(after, self._depth) if self.are_new(one))
             return self._ahead.take(tilings, [one for one in soon if self._affords(one)])
         problem = self._lower(tilings)
-        if groups_that_do_not_fit(problem):
-            return Outcome(None, fits=False)
-        return Outcome(self._evaluate(problem))
+        return None if groups_that_do_not_fit(problem) else self._evaluate(problem)
 
     def value_of(self, tilings: Tilings) -> tuple[float, ...]:
         """Return what tilings are worth; infinity where that is nothing or they were not tried."""
