@@ -8,7 +8,6 @@
     passes                    which passes are on
     fuse                      operators that one task computes become groups
     divide                    operators of which no tile fits a memory become several
-    sanity                    their shapes, types and scales are those of the tensors
     graph                     the network: operators, tensors, groups
     join                      several networks as one, side by side
     operators                 one family per kind of operator: shapes, regions, work

@@ -20,7 +20,6 @@ from spmilp.frontend.operators.registry import known_kinds
 from spmilp.frontend.passes import DEFAULT_PASSES, Passes, passes_of
 from spmilp.frontend.quantise import integerise
 from spmilp.frontend.read import read_model
-from spmilp.frontend.sanity import check_groups
 from spmilp.frontend.unfused import UnfusedNetwork, settle_outputs, without_dead
 from spmilp.machine.machine import Machine
 from spmilp.problem.problem import Problem
@@ -82,9 +81,7 @@ def load_network(
         dim=dims,
         given=given,
     )
-    network = _with_groups(network, unfused, machine)
-    check_groups(network)
-    return network
+    return _with_groups(network, unfused, machine)
 
 
 def _with_groups(network: Network, unfused: UnfusedNetwork, machine: Machine | None) -> Network:

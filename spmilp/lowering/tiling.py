@@ -23,9 +23,6 @@ class Tiling:
         Tiles along each axis of the group's output; at least 1 each, none for a scalar.
     parts
         Parts of the anchor's reduction; each tile is then a chain of that many partial sums.
-    multiples
-        Tile sizes along each axis are multiples of this, but for the last tile; empty for 1.
-        There may then be fewer tiles than ``counts`` says.
     waves
         Successive groups of equally many waves compute one after another for the first part of
         their first axis (the batch), then for the next part, and so on, as many times.
@@ -33,21 +30,15 @@ class Tiling:
 
     counts: tuple[int, ...]
     parts: int = 1
-    multiples: tuple[int, ...] = ()
     waves: int = 1
 
     def __post_init__(self) -> None:
-        if any(count < 1 for count in (*self.counts, self.parts, *self.multiples, self.waves)):
-            raise ValueError(f"tiling {self.describe()}: counts and multiples must be positive")
+        if any(count < 1 for count in (*self.counts, self.parts, self.waves)):
+            raise ValueError(f"tiling {self.describe()}: counts must be positive")
         if self.waves > 1 and (not self.counts or self.counts[0] % self.waves):
             raise ValueError(
                 f"tiling {self.describe()}: {self.counts[:1]} tiles along the first axis in "
                 f"{self.waves} waves, expected a multiple"
-            )
-        if self.multiples and len(self.multiples) != len(self.counts):
-            raise ValueError(
-                f"tiling {self.describe()}: {len(self.multiples)} multiples for "
-                f"{len(self.counts)} axes"
             )
 
     def with_count(self, axis: int, count: int) -> "Tiling":
@@ -154,22 +145,20 @@ def tile_grid(tiling: Tiling, shape: Extents, reduction: int) -> TileGrid:
         raise ValueError(
             f"tiling {tiling.describe()}: {len(tiling.counts)} counts for {len(shape)} axes"
         )
-    multiples = tiling.multiples or (1,) * len(shape)
-    axes = tuple(map(split, shape, tiling.counts, multiples))
+    axes = tuple(map(split, shape, tiling.counts))
     return TileGrid(axes, parts=split(reduction, tiling.parts))
 
 
 @lru_cache(maxsize=1 << 14)
-def split(length: int, count: int, multiple: int = 1) -> tuple[Interval, ...]:
+def split(length: int, count: int) -> tuple[Interval, ...]:
     """Cut ``length`` elements into at most ``count`` pieces, as equal as possible.
 
-    Sizes are multiples of ``multiple``, but for the last one. Piece ``i`` begins at the floor of
-    ``i * length / count`` (in units of ``multiple``): cuts of two tensors of different lengths into
-    equally many pieces then lie at proportional places, so that strips of successive layers match.
+    Piece ``i`` begins at the floor of ``i * length / count``: cuts of two tensors of different
+    lengths into equally many pieces then lie at proportional places, so that strips of successive
+    layers match.
     """
-    units = -(-length // multiple)
-    count = min(count, units)
-    starts = [index * units // count * multiple for index in range(count)]
+    count = min(count, length)
+    starts = [index * length // count for index in range(count)]
     return tuple(zip(starts, [*starts[1:], length], strict=True))
 
 

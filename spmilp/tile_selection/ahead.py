@@ -20,6 +20,7 @@ from spmilp.tile_selection.evaluation import Evaluation, Findings, Outcome
 from spmilp.tile_selection.first_choice import NetworkOnMachine
 from spmilp.tile_selection.pieces import PieceCounts
 from spmilp.tile_selection.settings import TileOptions
+from spmilp.tile_selection.tiled_problem import Worth
 
 
 def prepare(subject: bytes, justifies: bool) -> None:
@@ -51,9 +52,7 @@ def outcome(
 ) -> Outcome:
     """Return what tilings are worth; the evaluation knows nothing of it yet."""
     problem = lower(tilings)
-    if groups_that_do_not_fit(problem):
-        return Outcome(None, fits=False)
-    return evaluation.outcome_of(problem)
+    return Outcome(None) if groups_that_do_not_fit(problem) else evaluation.outcome_of(problem)
 
 
 class Ahead:
@@ -80,7 +79,7 @@ class Ahead:
         self._of: Findings | None = None
         self._asked: dict[tuple[Tiling, ...], Future[Outcome | None]] = {}
 
-    def take(self, tilings: Tilings, after: Sequence[Tilings]) -> Outcome:
+    def take(self, tilings: Tilings, after: Sequence[Tilings]) -> Worth | None:
         """Return what tilings are worth, of which the evaluation learns.
 
         Parameters
@@ -101,7 +100,7 @@ class Ahead:
         found = None if asked is None or asked.cancelled() else self._result(asked)
         found = found or outcome(self._lower, self._evaluation, tilings)
         self._evaluation.take(found)
-        return found
+        return found.worth
 
     def _begin(self, tilings: Sequence[Tilings]) -> None:
         """Let others evaluate tilings, against what is known now; what was asked before is moot."""

@@ -10,6 +10,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from spmilp.cached import Cache, cached
 from spmilp.errors import DoesNotFitError, Shortage
 from spmilp.lowering.cost import cannot_run
 from spmilp.lowering.limits import dma_limits
@@ -75,11 +76,10 @@ class CandidateMaker:
     The strategies are SMAUG's (Xi et al., ACM TACO 17(4), 2020): no cut, or cuts along the batch
     and at most two further axes of the output, so for convolutions N, C, H, W, CH, CW and HW with
     or without N. They make 1, 2 and 4 tiles per core, or fewer where the axes are short, or one for
-    each of a part of the cores where tasks would be short; sizes also rounded to the array's
-    dimensions. Where tiles are too large for a scratchpad, the axes (and, as alternatives, the
-    reduction too, or it alone) that shrink the working set most are cut further: until a tile fits,
-    until one fits beside what lies there for each core that shares the memory, and until the next
-    task's data can be fetched during a task.
+    each of a part of the cores where tasks would be short. Where tiles are too large for a
+    scratchpad, the axes (and, as alternatives, the reduction too, or it alone) that shrink the
+    working set most are cut further: until a tile fits, until one fits beside what lies there for
+    each core that shares the memory, and until the next task's data can be fetched during a task.
 
     What was found out about a group is remembered: other rooms lead to many of the same tilings.
     """
@@ -91,7 +91,7 @@ class CandidateMaker:
         self._aggregate = rates.aggregate
         self._dma = dma_limits(machine)
         self._shrinkers: dict[GroupModel, list[tuple[TileShrinker, TileShrinker]]] = {}
-        self._known: dict[tuple[GroupModel, Tiling], Candidate] = {}
+        self.cache = Cache()
 
     def candidates(
         self,
@@ -129,7 +129,7 @@ class CandidateMaker:
         limits = self._limits(sizes, live, room)
         numbers = self._numbers_of_tiles(model, len(able), cores)
         counts = _base_counts(model, numbers)
-        starts = [one for each in counts for one in _rounded(model, each, machine)]
+        starts = [Tiling(counts=each) for each in counts]
         if model not in self._shrinkers:
             self._shrinkers[model] = list(_shrinkers(model))
         for shrinkers in self._shrinkers[model]:
@@ -217,24 +217,18 @@ class CandidateMaker:
             limits.add((2 * less_padding(share // 2), True))
         return sorted(limits, reverse=True)
 
+    @cached
     def candidate(self, model: GroupModel, tiling: Tiling) -> Candidate:
         """Return a tiling as a candidate, on all cores that can run it where it fits none."""
-        key = model, tiling
-        if key not in self._known:
-            grid, footprint = model.grid(tiling), model.footprint(tiling)
-            able = self._able(model)
-            for size in (footprint.bytes, model.least_bytes(tiling), 0):
-                cores = tuple(core for core in able if size <= self._usable(core))
-                if cores:
-                    break
-            self._known[key] = Candidate(
-                tiling=tiling,
-                grid=grid,
-                footprint=footprint,
-                cycles=model.cycles(grid),
-                cores=cores,
-            )
-        return self._known[key]
+        grid, footprint = model.grid(tiling), model.footprint(tiling)
+        able = self._able(model)
+        for size in (footprint.bytes, model.least_bytes(tiling), 0):
+            cores = tuple(core for core in able if size <= self._usable(core))
+            if cores:
+                break
+        return Candidate(
+            tiling=tiling, grid=grid, footprint=footprint, cycles=model.cycles(grid), cores=cores
+        )
 
     def _nothing_fits(self, model: GroupModel, able: Sequence[CoreIdx]) -> DoesNotFitError:
         box, tiling = model.smallest()
@@ -313,19 +307,6 @@ def _factorised(tiles: int, axes: Counts, shape: Counts) -> Iterator[Counts]:
 
 def _with(axis: int, count: int, counts: Counts) -> Counts:
     return (*counts[:axis], count, *counts[axis + 1 :])
-
-
-def _rounded(model: GroupModel, counts: Counts, machine: Machine) -> Iterator[Tiling]:
-    """Yield a tiling, and the one with sizes rounded to what the arrays compute side by side."""
-    yield Tiling(counts=counts)
-    multiples = [1] * len(counts)
-    for axis, loop in model.loops.items():
-        sizes = (dict(array.unroll).get(loop, 1) for kind in machine.kinds for array in kind.arrays)
-        size = max(sizes, default=1)
-        if counts[axis] > 1 and size < model.shape[axis]:
-            multiples[axis] = size
-    if any(multiple > 1 for multiple in multiples):
-        yield Tiling(counts=counts, multiples=tuple(multiples))
 
 
 Ints: TypeAlias = NDArray[np.int64]

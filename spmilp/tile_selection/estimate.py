@@ -7,6 +7,7 @@ from math import inf
 
 import numpy as np
 
+from spmilp.cached import Cache, cached
 from spmilp.lowering.rates import MachineRates
 from spmilp.machine.machine import Machine
 from spmilp.tile_selection.candidates import Floats, Ints, Profile
@@ -103,7 +104,7 @@ class Estimator:
         self._rates = rates
         self._traffic = OperandTraffic(rates)
         self._kinds = [core.kind for core in machine.cores]
-        self._cache: dict[Profile, tuple[Floats, Bytes]] = {}
+        self.cache = Cache()
 
     def with_parameters(self, parameters: CostParameters) -> "Estimator":
         """Return one with other parameters that shares what this one knows."""
@@ -186,9 +187,8 @@ class Estimator:
         for number in profile.reads:
             source, traffic = sources[number], self._traffic
             if not source.kept:
-                loaded = (traffic.from_dram(profile, number, one) for one in source.producers)
-                sent = source.most_sent
-                found = [one._replace(from_dram=min(sent, one.from_dram)) for one in loaded]
+                loaded = traffic.from_dram(profile, number)
+                found = [loaded._replace(from_dram=min(source.most_sent, loaded.from_dram))]
             else:
                 found = [
                     traffic.from_cores(profile, number, one)
@@ -208,15 +208,13 @@ class Estimator:
         rates = self._rates
         return np.maximum(into / rates.inbound, (into / rates.each + held) / rates.channels)
 
+    @cached
     def _costs_of(self, profile: Profile) -> tuple[Floats, Bytes]:
         """Return the cycles of each used core's tasks, and the least share of a memory.
 
         That is among the cores that can run its tiles. Neither depends on its producers.
         """
-        if profile not in self._cache:
-            least_share = min(map(self._rates.share_of, profile.candidate.cores))
-            self._cache[profile] = self._compute(profile), least_share
-        return self._cache[profile]
+        return self._compute(profile), min(map(self._rates.share_of, profile.candidate.cores))
 
     def _compute(self, profile: Profile) -> Floats:
         """Return the cycles of each used core's tasks.

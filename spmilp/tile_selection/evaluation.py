@@ -50,13 +50,12 @@ class Findings:
 
 
 class Outcome(NamedTuple):
-    """What tilings are worth, whether their tasks fit, and the tasks of all schedules made.
+    """What tilings are worth, ``None`` without a plan, and the tasks of all schedules made.
 
     The rest is what is new, and ``None`` where all is as before; see :class:`Evaluation`.
     """
 
     worth: Worth | None
-    fits: bool = True
     tasks: int = 0
     findings: Findings | None = None
     best: TiledProblem | None = None
@@ -156,7 +155,7 @@ class Evaluation:
             worth, tasks = self.value_of(problem), left - self._left
             now = zip((self.findings, self.best, self.promising), before, strict=True)
             news: Iterator[Any] = (None if new is old else new for new, old in now)
-            return Outcome(worth, True, tasks, *news)
+            return Outcome(worth, tasks, *news)
         finally:
             (self.findings, self.best, self.promising), self._left = before, left
             self._is_silent = False

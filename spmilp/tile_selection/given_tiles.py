@@ -4,13 +4,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from itertools import groupby
-from math import gcd
 
 from spmilp.errors import PinError, SpmilpError
 from spmilp.frontend.graph import Group, Network
 from spmilp.frontend.regions import splittable_axes
 from spmilp.lowering.groups import reduction_length
-from spmilp.lowering.tiling import Tiling, Tilings, split
+from spmilp.lowering.tiling import Tiling, Tilings
 from spmilp.problem.named_pins import Known, TilesRow
 from spmilp.problem.problem import Problem, Tile
 
@@ -113,15 +112,9 @@ def _tiling(group: Group, tiles: Sequence[Tile], network: Network, turns: int) -
     shape, boxes = network.tensors[group.output].shape, [tile.box for tile in tiles]
     if not boxes or any(len(box) != len(shape) for box in boxes):
         raise SpmilpError(f"it has no tiles of {group.name}, whose shape is {shape}")
-    axes = [sorted(set(axis)) for axis in zip(*boxes, strict=True)]
-    multiples = tuple(
-        1 if split(length, len(axis)) == tuple(axis) else gcd(*(start for start, _ in axis)) or 1
-        for length, axis in zip(shape, axes, strict=True)
-    )
-    counts = tuple(map(len, axes))
+    counts = tuple(len(set(axis)) for axis in zip(*boxes, strict=True))
     return Tiling(
         counts=counts,
         parts=len({tile.reduction for tile in tiles}),
-        multiples=multiples if max(multiples, default=1) > 1 else (),
         waves=turns if counts and counts[0] % turns == 0 else 1,
     )

@@ -11,6 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from spmilp.cached import Cache, cached
 from spmilp.frontend.graph import Group, Network
 from spmilp.frontend.operators.boxes import volume, whole
 from spmilp.frontend.regions import overwritable_inputs, splittable_axes
@@ -115,7 +116,7 @@ class AxisReads:
         self._whole = whole
         self._read = read
         self._slabs: dict[tuple[int, Interval], Mapping[str, Box]] = {}
-        self._along: dict[tuple[int, tuple[Interval, ...]], Mapping[str, Columns]] = {}
+        self.cache = Cache()
         self._are_right: dict[tuple[bool, ...], bool] = {}
 
     def of(self, grid: TileGrid) -> Mapping[str, Reads] | None:
@@ -145,15 +146,14 @@ class AxisReads:
         read = self._read(tile)
         return all(reads.at(place) == read.get(name) for name, reads in found.items())
 
+    @cached
     def _columns_along(self, number: int, axis: tuple[Interval, ...]) -> Mapping[str, Columns]:
         """Return the axes of each tensor of which not all slabs of one axis read everything."""
-        if (number, axis) not in self._along:
-            slabs = [self._slab(number, interval) for interval in axis]
-            self._along[number, axis] = {
-                name: tuple(_columns(base, number, [slab.get(name) for slab in slabs]))
-                for name, base in self._everything.items()
-            }
-        return self._along[number, axis]
+        slabs = [self._slab(number, interval) for interval in axis]
+        return {
+            name: tuple(_columns(base, number, [slab.get(name) for slab in slabs]))
+            for name, base in self._everything.items()
+        }
 
     def _slab(self, number: int, interval: Interval) -> Mapping[str, Box]:
         if interval == self._whole[number]:
@@ -245,7 +245,7 @@ class GroupModel:
         }
         self._weights = set(group.inputs).difference(computed, network.inputs)
         self._axis_reads = AxisReads(self._box, self._read)
-        self._footprints: dict[Tiling, Footprint] = {}
+        self.cache = Cache()
 
     def grid(self, tiling: Tiling) -> TileGrid:
         """Return the tiles of a tiling."""
@@ -261,18 +261,17 @@ class GroupModel:
         """The axes of the output that tiles may split."""
         return [axis for axis, splits in enumerate(self.splittable) if splits]
 
+    @cached
     def footprint(self, tiling: Tiling) -> Footprint:
         """Return the needs of the largest tile: the longest intervals, inner ones before outer."""
-        if tiling not in self._footprints:
-            grid = self.grid(tiling)
-            parts = dict.fromkeys((grid.parts[0], grid.parts[len(grid.parts) // 2], grid.parts[-1]))
-            needs = [self.needs(grid, part) for part in parts]
-            largest = max(needs, key=total_of)
-            ahead = sum(size for name, size in largest if name != WORKSPACE)
-            if len(grid.parts) > 1:
-                ahead = sum(size for name, size in needs[1] if name not in (SUMS, WORKSPACE))
-            self._footprints[tiling] = Footprint(parts=largest, ahead=ahead)
-        return self._footprints[tiling]
+        grid = self.grid(tiling)
+        parts = dict.fromkeys((grid.parts[0], grid.parts[len(grid.parts) // 2], grid.parts[-1]))
+        needs = [self.needs(grid, part) for part in parts]
+        largest = max(needs, key=total_of)
+        ahead = sum(size for name, size in largest if name != WORKSPACE)
+        if len(grid.parts) > 1:
+            ahead = sum(size for name, size in needs[1] if name not in (SUMS, WORKSPACE))
+        return Footprint(parts=largest, ahead=ahead)
 
     def needs(
         self,
@@ -455,17 +454,6 @@ class GroupModel:
                         found[name].setdefault(axis, driver)
         return found
 
-    @cached_property
-    def loops(self) -> dict[int, str]:
-        """The loop of the MACs that each axis of the output drives, where it drives one."""
-        full, found = self._computation.work(self._box, self._part).loops, {}
-        for axis in self.axes_to_cut:
-            half = dict(self._computation.work(self._half(axis), self._part).loops)
-            changed = [loop for loop, trip in full if half.get(loop) != trip]
-            if len(changed) == 1:
-                found[axis] = changed[0]
-        return found
-
     def _half(self, axis: int) -> Box:
         return (*self._box[:axis], (0, self.shape[axis] // 2), *self._box[axis + 1 :])
 
@@ -601,9 +589,6 @@ class TileShrinker:
         for axis in self._axes:
             length, count = model.shape[axis], tiling.counts[axis]
             if count < length:
-                more, multiples = tiling.with_count(axis, min(2 * count, length)), tiling.multiples
-                if multiples and 2 * count * multiples[axis] > length:
-                    multiples = (*multiples[:axis], 1, *multiples[axis + 1 :])
-                yield replace(more, multiples=multiples)
+                yield tiling.with_count(axis, min(2 * count, length))
         if self._splits_reduction and tiling.parts < model.reduction:
             yield replace(tiling, parts=min(2 * tiling.parts, model.reduction))

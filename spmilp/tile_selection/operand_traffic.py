@@ -32,16 +32,6 @@ def overlaps(boxes: Boxes, grid: TileGrid) -> Floats:
     return result
 
 
-def tiles_overlapped(boxes: Boxes, grid: TileGrid) -> float:
-    """Return the mean number of tiles of a grid that a box overlaps."""
-    found = np.ones(len(boxes))
-    for number, axis in enumerate(grid.axes):
-        starts, stops = np.array(axis, dtype=np.int64).reshape(-1, 2).T
-        first = np.searchsorted(stops, boxes[:, number, 0], side="right")
-        found *= np.searchsorted(starts, boxes[:, number, 1]) - first
-    return float(found.mean())
-
-
 def distinct_rows(rows: Ints) -> tuple[Ints, Ints]:
     """Return the position of one of each set of equal rows, and how many there are of it.
 
@@ -115,18 +105,17 @@ class OperandTraffic:
         self._loads_cache: dict[Hashable, _Loads] = {}
         self._capacities: dict[tuple[CoreIdx, ...], set[tuple[Bytes, int]]] = {}
 
-    def from_dram(self, profile: Profile, number: int, producer: Profile | None) -> Traffic:
-        """Return the traffic of an input that comes from DRAM, in pieces as its producer is cut.
+    def from_dram(self, profile: Profile, number: int) -> Traffic:
+        """Return the traffic of an input that comes from DRAM.
 
         A memory keeps a box from one of its tiles to the next, and loads each of its boxes once if
         all of them fit beside one working set; a box of which tasks read one part after another is
         loaded again for each tile. What one memory has loaded, others take from it, where the
         machine allows.
         """
-        tiles = None if producer is None else producer.tiles_key
-        key = _operand_key(profile, number), self._free(profile), tiles
+        key = _operand_key(profile, number), self._free(profile)
         if key not in self._cache:
-            self._cache[key] = self._from_dram(profile, number, producer)
+            self._cache[key] = self._from_dram(profile, number)
         return self._cache[key]
 
     def from_cores(self, profile: Profile, number: int, producer: Profile) -> Traffic:
@@ -136,18 +125,16 @@ class OperandTraffic:
             self._cache[key] = self._from_cores(profile, number, producer)
         return self._cache[key]
 
-    def _from_dram(self, profile: Profile, number: int, producer: Profile | None) -> Traffic:
+    def _from_dram(self, profile: Profile, number: int) -> Traffic:
         taken = _operand_key(profile, number)
         if taken not in self._loads_cache:
             self._loads_cache[taken] = self._loads(profile, number)
         loads = self._loads_cache[taken]
         keeps = loads.kept_bytes <= self._free(profile)
         into = np.where(keeps, loads.kept_bytes, loads.changing_bytes)
-        pieces = float(profile.pieces_of(number))
-        if producer is not None:
-            boxes, grid = profile.reads[number].boxes, producer.candidate.grid
-            pieces = max(pieces, tiles_overlapped(boxes, grid))
-        transfers = pieces * np.where(keeps, loads.kept_boxes, loads.changing_boxes)
+        transfers = profile.pieces_of(number) * np.where(
+            keeps, loads.kept_boxes, loads.changing_boxes
+        )
         part = loads.part if self._is_shared else 1.0
         all_bytes = float(into.sum())
         return Traffic(

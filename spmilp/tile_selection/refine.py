@@ -2,21 +2,17 @@
 
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from copy import deepcopy
-from itertools import count, islice
+from itertools import chain, islice
 from math import inf
 
 from spmilp.formats import collector_paused
-from spmilp.frontend.graph import Group
 from spmilp.lowering.limits import groups_that_do_not_fit
 from spmilp.lowering.tiling import Tiling, Tilings
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import OutOfTimeError
-from spmilp.solvers.common.operator_selection import OperatorSelection
 from spmilp.tile_selection.ahead import Ahead, key_of
 from spmilp.tile_selection.coarse import CoarseTilings, nearby
 from spmilp.tile_selection.estimate import ALTERNATIVES
-from spmilp.tile_selection.evaluation import Outcome
 from spmilp.tile_selection.first_choice import CandidateSpace, FirstChoice
 from spmilp.tile_selection.fused import FusedBands
 from spmilp.tile_selection.tiled_problem import Worth
@@ -25,12 +21,6 @@ from spmilp.tile_selection.waves import in_waves
 Evaluate = Callable[[Problem], Worth | None]
 """Gives what a problem is worth, for example a plan's makespan, then its traffic; less is better.
 ``None`` for a problem without a plan."""
-
-Pass = Callable[[], Iterator[Tilings]]
-"""Yields all that a neighbourhood holds around the best tilings so far."""
-
-Changes = Callable[[Group, Tiling], Iterator[Tiling]]
-"""Yields other tilings of a group."""
 
 
 def refine_tilings(
@@ -45,12 +35,9 @@ def refine_tilings(
     tilings of the quickest plans (:mod:`spmilp.tile_selection.coarse`); with the best first ones,
     bands where results do not fit (:mod:`spmilp.tile_selection.fused`); what estimates with very
     different parameters choose, and all these with the bands that were better. From the best on,
-    these neighbourhoods are searched in turn, those that pay more often, until nothing in them is
-    better:
-
-    - for all groups of a class of like ones, those first that delay the plan most, one of its
-      candidates,
-    - or a step from its own tiling (:func:`nearby`).
+    class of like groups by class, those first that delay the plan most, all of its groups get one
+    of its candidates, or take a step from their own tiling (:func:`nearby`), until nothing is
+    better.
 
     An :class:`OutOfTimeError` or a ``MemoryError`` ends the search as the trials' end does, but
     passes on as long as no value is known. A ``KeyboardInterrupt`` always passes on: all else is to
@@ -123,21 +110,32 @@ class Trials:
         """Return whether tilings have not been tried."""
         return key_of(tilings) not in self._values
 
+    def try_all(self, changes: Iterable[Tilings]) -> list[Tilings]:
+        """Try changes of the best tilings until there are no more or it is over.
+
+        Where what follows depends on what is the best by then, an empty change stands before it.
+
+        Returns
+        -------
+        list of Tilings
+            Those that were tried.
+        """
+        left, soon, tried = iter(changes), deque[Tilings](), list[Tilings]()
+        while not self.are_over:
+            while len(soon) <= self._depth and not (soon and not soon[-1]):
+                change = next(left, None)
+                if change is None:
+                    break
+                soon.append(change)
+            if not soon:
+                break
+            tried.append({**self.best, **soon.popleft()})
+            self.is_better(tried[-1], ({**self.best, **change} for change in soon))
+        return tried
+
     @property
     def _depth(self) -> int:
         return 0 if self._ahead is None or self.least is None else self._ahead.depth
-
-    def try_all(self, candidates: Iterable[Tilings]) -> list[Tilings]:
-        """Evaluate tilings until there are no more or it is over; return those that were tried."""
-        tried: list[Tilings] = []
-        left, after = iter(candidates), deque[Tilings]()
-        while not self.are_over:
-            after.extend(islice(left, max(0, 1 + self._depth - len(after))))
-            if not after:
-                break
-            tried.append(after.popleft())
-            self.is_better(tried[-1], after)
-        return tried
 
     def is_better(self, tilings: Tilings, after: Iterable[Tilings] = ()) -> bool:
         """Evaluate tilings, and keep them if they are better than all before.
@@ -154,98 +152,23 @@ class Trials:
         if self.least is not None and not self._affords(tilings):
             return False
         with collector_paused():
-            outcome = self._outcome(tilings, after)
-        if not outcome.fits:
-            return False
+            found = self._values[key] = self._worth_of(tilings, after)
         self._left -= 1
-        found = self._values[key] = outcome.worth
         if found is None or (self.least is not None and found >= self.least):
             return False
         self.best, self.least = tilings, found
         return True
 
-    def _outcome(self, tilings: Tilings, after: Iterable[Tilings]) -> Outcome:
+    def _worth_of(self, tilings: Tilings, after: Iterable[Tilings]) -> Worth | None:
         if self._ahead is not None:
             soon = (one for one in islice(after, self._depth) if self.are_new(one))
             return self._ahead.take(tilings, [one for one in soon if self._affords(one)])
         problem = self._lower(tilings)
-        if groups_that_do_not_fit(problem):
-            return Outcome(None, fits=False)
-        return Outcome(self._evaluate(problem))
+        return None if groups_that_do_not_fit(problem) else self._evaluate(problem)
 
     def value_of(self, tilings: Tilings) -> tuple[float, ...]:
         """Return what tilings are worth; infinity where that is nothing or they were not tried."""
         return self._values.get(key_of(tilings)) or (inf,)
-
-
-def take_turns(trials: Trials, neighbourhoods: Sequence[tuple[float, Pass]]) -> None:
-    """Try the tilings of several neighbourhoods until nothing in any of them is better.
-
-    Each has trials in proportion to how often it has found something better of late.
-
-    Parameters
-    ----------
-    neighbourhoods
-        What each is expected to be worth, and its pass. Changes of nothing stand in it where what
-        follows depends on what is the best by then.
-    """
-    worths = {number: worth for number, (worth, _) in enumerate(neighbourhoods)}
-    selection = OperatorSelection(worths)
-    left: list[Iterator[Tilings]] = [iter(()) for _ in neighbourhoods]
-    drawn = [deque[Tilings]() for _ in neighbourhoods]
-    around: list[Tilings | None] = [None] * len(neighbourhoods)
-
-    def next_of(number: int) -> Tilings | None:
-        """Return the next tilings that are new; ``None`` where all around the best are known."""
-        while True:
-            while drawn[number] or _drew(left[number], drawn[number]):
-                tilings = {**trials.best, **drawn[number].popleft()}
-                if trials.are_new(tilings):
-                    return tilings
-            if around[number] is trials.best:
-                return None
-            around[number] = trials.best
-            left[number] = neighbourhoods[number][1]()
-
-    def following(number: int) -> Iterator[Tilings]:
-        """Yield what comes next of a neighbourhood, unless something better is found."""
-        for position in count():
-            if position == len(drawn[number]) and not _drew(left[number], drawn[number]):
-                return
-            if not drawn[number][position]:
-                return
-            tilings = {**trials.best, **drawn[number][position]}
-            if trials.are_new(tilings):
-                yield tilings
-
-    def after(number: int) -> Iterator[Tilings]:
-        """Yield what comes next of all, if the tilings of that number are no better."""
-        turns, next_ones = deepcopy(selection), [*map(following, worths)]
-        while True:
-            turns.learn(number, False)
-            for number in turns.in_turn():
-                tilings = next(next_ones[number], None)
-                if tilings is not None:
-                    yield tilings
-                    break
-            else:
-                return
-
-    while not trials.are_over:
-        for number in selection.in_turn():
-            tilings = next_of(number)
-            if tilings is not None:
-                selection.learn(number, trials.is_better(tilings, after(number)))
-                break
-        else:
-            return
-
-
-def _drew(changes: Iterator[Tilings], drawn: deque[Tilings]) -> bool:
-    """Draw the next change, if there is one."""
-    before = len(drawn)
-    drawn.extend(islice(changes, 1))
-    return len(drawn) > before
 
 
 class _Search:
@@ -273,11 +196,10 @@ class _Search:
         chosen = trials.try_all(self._chosen(others))
         ranked = sorted([*chosen, *coarse], key=trials.value_of)
         trials.try_all(tilings | fused for tilings in ranked)
-        neighbourhoods: Sequence[tuple[float, Pass]] = (
-            (0.4, lambda: self._with_changes(self._candidates)),
-            (0.1, lambda: self._with_changes(self._steps)),
-        )
-        take_turns(trials, neighbourhoods)
+        around: Tilings | None = None
+        while around is not trials.best and not trials.are_over:
+            around = trials.best
+            trials.try_all(self._nearby())
 
     def _fused_on(self, first: Tilings) -> Tilings:
         """Try bands where results do not fit, and return the groups that gain by them.
@@ -296,12 +218,17 @@ class _Search:
             self._choices.append(choice)
             yield choice.tilings
 
-    def _with_changes(self, changes: Changes) -> Iterator[Tilings]:
-        """Yield the changes of each class of groups, each behind a change of nothing."""
+    def _nearby(self) -> Iterator[Tilings]:
+        """Yield the changes of each class of groups, each behind a change of nothing.
+
+        These are what estimates compare, the most promising first, and steps from its own tiling.
+        """
         for members in self._classes():
             yield {}
             group, own = self._network.groups[members[0]], self._trials.best[members[0]]
-            for tiling in changes(group, own):
+            profiles = self._space(own.waves).profiles(group)
+            found = (in_waves(one.candidate.tiling, own.waves) for one in profiles)
+            for tiling in chain(found, nearby(self._space(1).models.model(group), own)):
                 yield dict.fromkeys(members, tiling)
 
     def _classes(self) -> list[list[int]]:
@@ -315,14 +242,6 @@ class _Search:
         return sorted(
             members.values(), key=lambda some: -sum(delays.get(names[one], 0) for one in some)
         )
-
-    def _candidates(self, group: Group, own: Tiling) -> Iterator[Tiling]:
-        """Yield what estimates compare for a group, the most promising first."""
-        for profile in self._space(own.waves).profiles(group):
-            yield in_waves(profile.candidate.tiling, own.waves)
-
-    def _steps(self, group: Group, own: Tiling) -> Iterator[Tiling]:
-        return nearby(self._space(1).models.model(group), own)
 
     def _space(self, waves: int) -> CandidateSpace:
         """Return the candidates that the estimate compared whose choice was the best."""

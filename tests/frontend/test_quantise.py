@@ -1,6 +1,5 @@
 """Quantised patterns become integer operators, and the integers are right."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +8,6 @@ from onnx import helper, numpy_helper
 
 from spmilp.errors import UnsupportedOperatorError
 from spmilp.frontend.graph import Network, Operator
-from spmilp.frontend.sanity import check_groups
 from tests.frontend.running import (
     given,
     loaded,
@@ -230,49 +228,3 @@ def test_an_operator_of_integers_with_several_scales_of_its_data_is_refused(tmp_
     """
     with pytest.raises(UnsupportedOperatorError, match="several scales"):
         loaded(tmp_path, graph)
-
-
-SQUARE = f"""
-agraph (float[3,3] x) => (float[3,3] y) {CONSTANTS.replace("{0.6}", "{0.6}, int8[3,3] k = {K}")}
-{{
-    q = QuantizeLinear(x, s1, z1)
-    t = Transpose(q)
-    r = DequantizeLinear(t, s1, z1)
-    v = DequantizeLinear<axis=1>(k, sw, zw)
-    f = MatMul(r, v)
-    {END}
-}}
-""".replace("{K}", "{1, 2, 3, 4, 5, 6, 7, 8, 9}")
-
-
-@pytest.mark.parametrize("fault", ["axis", "count", "dtype", "shape", "moved"])
-def test_a_fault_of_the_front_end_is_found_by_the_operator_s_name(
-    tmp_path: Path, fault: str
-) -> None:
-    network = loaded(tmp_path, SQUARE)
-    check_groups(network)
-    wanted = "Transpose" if fault == "moved" else "MatMul"
-    (group,) = (one for one in network.groups if any(o.kind == wanted for o in one.operators))
-    (operator,) = (one for one in group.operators if one.kind == wanted)
-    tensors, other = dict(network.tensors), operator
-    if fault in ("shape", "moved"):
-        change = {"shape": {"shape": (3, 5)}, "moved": {"dtype": np.dtype(np.float32)}}[fault]
-        tensors[operator.output] = replace(tensors[operator.output], **change)
-    else:
-        assert operator.quantisation is not None
-        data, scale = operator.quantisation.inputs[:2]
-        assert scale is not None
-        changed = {
-            "axis": replace(scale, axis=0),
-            "count": replace(scale, scale=scale.scale[:2]),
-            "dtype": replace(scale, dtype=np.dtype(np.uint8)),
-        }[fault]
-        other = replace(
-            operator, quantisation=replace(operator.quantisation, inputs=(data, changed))
-        )
-    operators = tuple(other if one is operator else one for one in group.operators)
-    groups = tuple(
-        replace(one, operators=operators) if one is group else one for one in network.groups
-    )
-    with pytest.raises(RuntimeError, match=rf"{operator.name} \({wanted}\)"):
-        check_groups(replace(network, groups=groups, tensors=tensors))

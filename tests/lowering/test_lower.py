@@ -86,9 +86,8 @@ def cases(draw: st.DrawFn) -> Case:
             for length, splits in zip(shape, splittable_axes(network, group), strict=True)
         )
         parts = draw(st.integers(1, min(3, reduction_length(network, group))))
-        multiples = tuple(draw(st.sampled_from([1, 1, 2, 4])) for _ in counts)
         waves = draw(st.sampled_from([1, 2])) if counts[0] % 2 == 0 else 1
-        tilings[group.index] = Tiling(counts=counts, parts=parts, multiples=multiples, waves=waves)
+        tilings[group.index] = Tiling(counts=counts, parts=parts, waves=waves)
     machine = star_machine(
         4,
         longest=draw(st.sampled_from([None, 64, 256])),

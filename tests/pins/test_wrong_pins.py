@@ -148,7 +148,7 @@ def test_a_problem_says_nothing_of_pins_that_it_does_not_have(tmp_path: Path) ->
 TILES: list[tuple[dict[str, str], str]] = [
     ({"group": "Conv_3", "tiles": "1x4x4"}, "3 counts, but its output is 1x16x32x32"),
     ({"group": "Conv_3", "tiles": "1x32x1x1"}, "32 tiles along axis 1, which has 16 elements"),
-    ({"group": "Conv_3", "tiles": "1x0x1x1"}, "counts and multiples must be positive"),
+    ({"group": "Conv_3", "tiles": "1x0x1x1"}, "counts must be positive"),
     ({"group": "Conv_3", "tiles": "1x1x1x1/999"}, "999 parts of a reduction of"),
     ({"group": "Conf_3", "tiles": "1"}, "there is no group Conf_3; did you mean Conv_3"),
     ({"group": "Conv_3", "tiles": "1x1x1x1"}, "tiles 1x1x1x1 of group Conv_3: task Conv_3: needs"),

@@ -1,18 +1,15 @@
 """Tilings are searched for: what is tried, in which order, and what is kept."""
 
-from collections.abc import Iterator
-from dataclasses import replace
-
 import pytest
 
 from spmilp.frontend.graph import Network
 from spmilp.lowering.lower import lower, tile_group
-from spmilp.lowering.tiling import Tiling, Tilings
+from spmilp.lowering.tiling import Tiling
 from spmilp.problem.problem import BufferKind, Problem
 from spmilp.tile_selection.coarse import nearby
 from spmilp.tile_selection.first_choice import first_choice
 from spmilp.tile_selection.group_model import GroupModel
-from spmilp.tile_selection.refine import Evaluate, Pass, Trials, refine_tilings, take_turns
+from spmilp.tile_selection.refine import Evaluate, Trials, refine_tilings
 from spmilp.tile_selection.tiled_problem import Worth
 from tests.lowering.builders import NetworkBuilder, star_machine
 
@@ -112,31 +109,6 @@ def trials_of(network: Network, evaluate: Evaluate, budget: int) -> Trials:
     trials = Trials(lambda some: lower(network, MACHINE, some), evaluate, budget)
     trials.is_better({group.index: Tiling(counts=(1, 1)) for group in network.groups})
     return trials
-
-
-def cuts(trials: Trials, group: int, tried: list[int]) -> Pass:
-    """Return the pass that cuts one group into 2, 3, ... tiles, and notes its number each time."""
-
-    def whole_pass() -> Iterator[Tilings]:
-        for count in range(2, 9):
-            tried.append(group)
-            cut = replace(trials.best[group], counts=(1, count))
-            yield {**trials.best, group: cut}
-
-    return whole_pass
-
-
-def test_what_pays_has_more_trials() -> None:
-    network = rectifiers(2)
-    names = [group.name for group in network.groups]
-
-    def evaluate(problem: Problem) -> Worth:
-        return (-sum(task.tile is not None and task.tile.of == names[1] for task in problem.tasks),)
-
-    trials = trials_of(network, evaluate, 9)
-    tried: list[int] = []
-    take_turns(trials, [(0.2, cuts(trials, one, tried)) for one in (0, 1)])
-    assert tried.count(1) > tried.count(0) > 0
 
 
 def test_of_equal_makespans_the_one_with_less_traffic_is_better() -> None:

@@ -45,17 +45,15 @@ WEIGHTED = frozenset({"Conv", "MatMul", "QGemm"})
 _TEXTS = {text.split(maxsplit=1)[0]: text.split(maxsplit=1)[1] for text in BODIES}
 
 
-def written_body(node: ir.Node, *, is_folded: bool) -> onnx.FunctionProto | None:
+def written_body(node: ir.Node) -> onnx.FunctionProto | None:
     """Return the body of a node's operator; ``None`` if there is none, or a shape is not known.
-
-    Quantised and recurrent operators have none before constants are folded: theirs decide.
 
     Raises a ``RefusedError`` with the reason if the node asks for what the body does not do.
     """
     kind = f"{node.domain}.{node.op_type}".removeprefix(".")
-    if kind not in _TEXTS or (node.op_type in _LATE and not is_folded):
+    if kind not in _TEXTS:
         return None
-    find = _PARTS.get(node.op_type) or _LATE.get(node.op_type)
+    find = _PARTS.get(node.op_type)
     parts: Parts = {} if find is None else find(node)
     if parts is None:
         return None
@@ -340,9 +338,6 @@ _PARTS: Mapping[str, Callable[[ir.Node], Parts]] = {
     "MultiHeadAttention": _attention,
     "NhwcMaxPool": _turned,
     "OneHot": _positions,
-}
-
-_LATE: Mapping[str, Callable[[ir.Node], Parts]] = {
     **dict.fromkeys(("DequantizeLinear", "QuantizeLinear"), _computed),
     **{name.rpartition(".")[2]: _plain for name in _TEXTS if "QLinear" in name},
     **dict.fromkeys(("GRU", "LSTM"), _recurrence),

@@ -49,21 +49,17 @@ BODIES = "spmilp.bodies"
 """The domain of ONNX's own function bodies until they are in their nodes' places."""
 
 
-def expand_functions(
-    model: ir.Model, known: Collection[str] | None = None, *, is_folded: bool = True
-) -> bool:
+def expand_functions(model: ir.Model, known: Collection[str]) -> bool:
     """Put bodies in place of operators that have one; say whether there were any.
 
-    These are the bodies of :mod:`~spmilp.frontend.cleanup.bodies` (some only once
-    constants are folded) and, with ``known``, ONNX's own of operators that are not in it.
-    Shapes must have been inferred: some bodies depend on them. What a body consists of may have one
-    itself, but often can be folded first.
+    These are the bodies of :mod:`~spmilp.frontend.cleanup.bodies`, and ONNX's own of operators that
+    are not ``known``. Shapes must have been inferred and constants folded: some bodies depend on
+    them. What a body consists of may have one itself, but often can be folded first.
     """
     foreign = [
         node
         for node in model.graph
-        if known is not None
-        and node.domain == ""
+        if node.domain == ""
         and node.op_type != "Range"
         and (
             node.op_type not in known
@@ -76,7 +72,7 @@ def expand_functions(
         passes.AddDefaultAttributesPass()(model)
     for node in list(model.graph):
         with noting_what_is_malformed(node):
-            body = written_body(node, is_folded=is_folded)
+            body = written_body(node)
             if body is None and node in foreign:
                 body = _own_body(node, model.graph.opset_imports[""])
             if body is not None:
@@ -191,25 +187,16 @@ def clean_up(
             declared = forget_types(model)
             infer_shapes(model)
             refuse_other_types(model, declared)
-            while expand_functions(model, is_folded=False):
-                infer_shapes(model)
             mark_filled_weights(model)
-            fold_shapes(model)
-            fold_constants(model, chosen)
-            infer_shapes(model)
-            while unroll_loops(model) or expand_functions(model):
-                infer_shapes(model)
-                fold_constants(model, chosen)
-                fold_shapes(model)
-            widen_four_bits(model)
-            if expand_few_bits(model):
-                infer_shapes(model)
             is_expanded = True
             while is_expanded:
-                is_expanded = unroll_loops(model) or expand_functions(model, kept)
-                infer_shapes(model)
                 fold_constants(model, chosen)
                 fold_shapes(model)
+                is_expanded = (
+                    unroll_loops(model) or expand_few_bits(model) or expand_functions(model, kept)
+                )
+                infer_shapes(model)
+            widen_four_bits(model)
             refuse_unknown_control_flow(model)
             if chosen.batch_norm:
                 fold_batch_norms(model)
