@@ -143,8 +143,13 @@ def _overlapped(one: _Bisection, period: Cycles, clock: Clock) -> Plan | None:
     """Return a valid stream of a period; ``None`` where none is found."""
     clock.go_on()
     timed = modulo_schedule(one.loop, period)
-    found = None if timed is None else _Assembly(one.decisions, one.kept, timed).plan()
-    return None if found is None or check(one.decisions.problem, found) else found
+    return None if timed is None else assembled(one.decisions, one.kept, timed)
+
+
+def assembled(decisions: Decisions, kept: Permanence, timed: ModuloSchedule) -> Plan | None:
+    """Return the valid stream that has these times; ``None`` where no addresses are found."""
+    found = _Assembly(decisions, kept, timed).plan()
+    return None if found is None or check(decisions.problem, found) else found
 
 
 def _one_after_another(decisions: Decisions) -> tuple[Plan | None, str]:

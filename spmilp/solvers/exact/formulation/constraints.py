@@ -7,6 +7,7 @@ from math import lcm
 from typing import NamedTuple, TypeVar
 
 from spmilp.machine.routes import transfer_cycles, transfer_rate
+from spmilp.plan.plan import MOST_INSTANCES
 from spmilp.solvers.exact.formulation.candidates import CandidateResidency
 from spmilp.solvers.exact.formulation.capacity import CapacityModel
 from spmilp.solvers.exact.formulation.tables import ProblemTables, TransferOption
@@ -256,7 +257,10 @@ class Constraints:
         _add_engines_and_links(self._vars)
         self._capacity.add_capacities()
         self._capacity.add_addresses()
-        self._tasks_keep_to_their_heads_and_tails()
+        if self._vars.structure.scope.period is None:
+            self._tasks_keep_to_their_heads_and_tails()
+        else:
+            self._nothing_outlasts_its_periods(self._vars.structure.scope.period)
         self._what_nothing_uses_does_not_exist()
 
     def _tasks_follow_their_predecessors(self) -> None:
@@ -459,6 +463,39 @@ class Constraints:
         for task, head, tail in zip(self._vars.tasks, paths.head, paths.tail, strict=True):
             self._model.add(task.start >= head)
             self._model.add(task.start + tail <= self._vars.makespan)
+
+    def _nothing_outlasts_its_periods(self, period: Cycles) -> None:
+        """A core or a channel is held for one period at most, bytes for so many as have instances.
+
+        So are tensors: the last input is read before the next but few comes in, and results lie
+        there until their inference has ended and the one after it, too (docs/format.md, 5.5).
+        """
+        most, model, vars_ = MOST_INSTANCES * period, self._model, self._vars
+        for task in vars_.tasks:
+            model.add(task.size <= period)
+        for key, residency in vars_.residencies.items():
+            buffer = self._tables.problem.buffers[self._tables.problem.slices[key.slice].buffer]
+            if residency.end is not None and not residency.lifecycle.initial:
+                lasts = model.add(residency.end - residency.start <= most)
+                lasts.only_enforce_if(residency.present)
+            for option, taken in residency.options.items():
+                pipelined = self._tables.machine.engines[option.engine].pipelined
+                free = residency.sent if pipelined else residency.valid
+                model.add(free - residency.start <= period).only_enforce_if(taken)
+            if buffer.is_constant or not self._tables.at_place(*key[:2]):
+                continue
+            if not residency.lifecycle.initial:
+                begins = model.add(residency.start + most >= vars_.makespan + period)
+                begins.only_enforce_if(residency.present)
+                continue
+            for other in vars_.residencies.values():
+                if key in other.sources:
+                    read = model.add(other.sent + period <= most)
+                    read.only_enforce_if(other.sources[key])
+            for (task, _), read in vars_.reads.items():
+                if key in read.on:
+                    ends = model.add(vars_.tasks[task].end + period <= most)
+                    ends.only_enforce_if(read.on[key])
 
     def _what_nothing_uses_does_not_exist(self) -> None:
         """A residency that a transfer fills serves a read, a transfer, or the end.

@@ -1,0 +1,266 @@
+"""Streams of small problems, decided as a whole: cores, transfers, permanent constants, and times.
+
+The model is that of one inference (:mod:`spmilp.solvers.exact.formulation`) on the resources of a
+period, which is a constant; constants may have residencies that are there for ever. Each period is
+a model of its own. Addresses are left out: the load of each memory is at most its size at each
+cycle of a period, and packing makes addresses of that. Results in place of operands are left out,
+too. So that a period has no solution says nothing of the problem: no bound is made of it.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ortools.sat.python import cp_model
+
+from spmilp.bounds.best import Bound
+from spmilp.plan.plan import Plan
+from spmilp.problem.objective import Quantity
+from spmilp.problem.problem import Problem
+from spmilp.solvers.common.context import SearchContext
+from spmilp.solvers.exact.formulation.addresses import with_offsets
+from spmilp.solvers.exact.formulation.candidates import (
+    PERMANENT,
+    CandidateResidency,
+    Structure,
+    StructureFinder,
+)
+from spmilp.solvers.exact.formulation.capacity import Addressed
+from spmilp.solvers.exact.formulation.extraction import Decisions as Chosen
+from spmilp.solvers.exact.formulation.extraction import Fill, extract
+from spmilp.solvers.exact.formulation.model import Model, ModelOptions, StructureBuilder
+from spmilp.solvers.exact.formulation.tables import ProblemTables
+from spmilp.solvers.exact.formulation.translation import SolutionReader
+from spmilp.solvers.exact.formulation.variables import Interval
+from spmilp.solvers.modulo.decisions import Decisions, permanence
+from spmilp.solvers.modulo.schedule import ModuloSchedule, loop_of
+from spmilp.solvers.modulo.stream import assembled
+from spmilp.units import Cycles
+
+STAGES_OF_A_TASK = 3
+"""Periods in which a task of a chain may have its operands loaded, run, and have its result stored."""
+
+MOST_STAGES = 16
+"""Periods that an inference may take."""
+
+DETERMINISTIC = 2.0
+"""Deterministic time for one period: whether it has a solution, or its least latency."""
+
+REFUTED = 64
+"""Periods that are tried from below, at most."""
+
+
+def period_structure(tables: ProblemTables, period: Cycles, residencies: int = 2) -> Structure:
+    """Return what a stream of a period may decide.
+
+    A slice may lie ``residencies`` times in a memory during an inference, and for ever if it is
+    constant.
+    """
+    builder = StructureBuilder(tables, ModelOptions(residencies=residencies))
+    builder.ample = False
+    scope, problem = builder.scope(relaxed=False), tables.problem
+    buffers = {one.index: problem.buffers[one.buffer] for one in problem.slices}
+    permanent = (
+        CandidateResidency(slice_, memory, PERMANENT)
+        for slice_, memory, number in scope.candidates
+        if number == 0 and buffers[slice_].is_constant and not tables.is_dram(memory)
+        if buffers[slice_].starts_in != memory
+    )
+    scope = replace(
+        scope,
+        candidates=(*scope.candidates, *permanent),
+        lasting=frozenset(pair for pair in scope.lasting if tables.at_place(*pair)),
+        period=period,
+    )
+    return StructureFinder(tables, scope, frozenset()).structure()
+
+
+def period_model(tables: ProblemTables, structure: Structure, period: Cycles) -> Model:
+    """Return the model of the least latency of a stream with a period."""
+    depth = [1] * len(tables.problem.tasks)
+    for task in tables.problem.topological_order():
+        depth[task] += max((depth[one] for one in tables.predecessors[task]), default=0)
+    stages = min(MOST_STAGES, 2 + STAGES_OF_A_TASK * max(depth, default=1))
+    return Model(
+        tables,
+        structure,
+        Addressed(),
+        Quantity.MAKESPAN,
+        horizon=stages * period,
+        low=0,
+        high=None,
+        ceilings={},
+        reading=None,
+    )
+
+
+def without_pairs_in_place(problem: Problem) -> Problem:
+    """Return the problem in which no result takes the bytes of an operand."""
+    return replace(problem, tasks=tuple(replace(one, in_place=()) for one in problem.tasks))
+
+
+class PeriodSearch:
+    """Streams of one problem; ``known`` is one to improve on, which has the tensors' addresses."""
+
+    def __init__(self, context: SearchContext, known: Plan) -> None:
+        self._context, self._known = context, known
+        self._problem = context.problem
+        self._tables = ProblemTables(without_pairs_in_place(context.problem))
+
+    def better(self, least: Cycles) -> Iterator[Plan]:
+        """Yield streams with shorter periods down to the least, and then with less latency.
+
+        Halving finds a short period soon. As one that has no solution may be longer than one that
+        has, all are then tried from the least on.
+        """
+        low = least
+        high = max(least, self._known.claim.of(Quantity.PERIOD))
+        refuted = set[Cycles]()
+        while low < high and not self._is_over():
+            middle = (low + high) // 2
+            found = self._stream(middle)
+            if found is None:
+                refuted.add(middle)
+                low = middle + 1
+            else:
+                high = middle
+                yield found
+        for period in range(least, min(high, least + REFUTED)):
+            if period not in refuted and not self._is_over():
+                found = self._stream(period)
+                if found is not None:
+                    high = period
+                    yield found
+                    break
+        if not self._is_over():
+            found = self._stream(high, soon=True)
+            if found is not None:
+                yield found
+
+    def _is_over(self) -> bool:
+        return self._context.clock.is_over()
+
+    def _stream(self, period: Cycles, *, soon: bool = False) -> Plan | None:
+        """Return a valid stream of a period, with the least latency if it is to end ``soon``."""
+        structure = period_structure(self._tables, period)
+        model = period_model(self._tables, structure, period)
+        solver = self._solved(model, soon=soon)
+        return None if solver is None else self._read(model, solver, period)
+
+    def _solved(self, model: Model, *, soon: bool) -> cp_model.CpSolver | None:
+        context, solver = self._context, cp_model.CpSolver()
+        constraints, seconds = len(model.cp.proto.constraints), context.clock.engine_seconds()
+        parameters = solver.parameters
+        parameters.num_workers = 1
+        parameters.random_seed = context.options.seed
+        parameters.stop_after_first_solution = not soon
+        parameters.catch_sigint_signal = False
+        if seconds is not None:
+            parameters.max_time_in_seconds = max(0.1, seconds)
+        left = context.clock.deterministic_left(DETERMINISTIC, constraints=constraints)
+        parameters.max_deterministic_time = left or DETERMINISTIC
+        status, interrupted = context.reports.finish(
+            lambda: solver.solve(model.cp), solver.stop_search
+        )
+        if interrupted:
+            raise KeyboardInterrupt
+        context.clock.spend(solver.deterministic_time, constraints)
+        return solver if status in (cp_model.OPTIMAL, cp_model.FEASIBLE) else None
+
+    def _read(self, model: Model, solver: cp_model.CpSolver, period: Cycles) -> Plan | None:
+        """Return the stream that a solution is; ``None`` where it has no addresses."""
+        chosen = SolutionReader(model.variables, solver.value).decisions()
+        fills = dict(chosen.fills)
+        for key in chosen.fills:
+            if key.number == PERMANENT:
+                self._load(fills, key)
+        timed = extract(self._tables, replace(chosen, fills=fills))
+        taken = _Taken(model, solver, fills)
+        residencies = {("residency", one.index): 0 for one in timed.residencies}
+        tensors = {("tensor", n): at for n, at in enumerate(self._known.tensors)}
+        timed = replace(
+            timed,
+            placements=tuple(
+                replace(run, core=self._tables.pools[pool.pool].cores[taken.core(run.task, pool.pool)])
+                for run, pool in zip(timed.placements, chosen.runs, strict=True)
+            ),
+            transfers=tuple(
+                replace(move, channel=taken.channel(timed.items[move.destinations[0]], move.engine))
+                for move in timed.transfers
+            ),
+        )
+        at = with_offsets(self._tables, timed.residencies, residencies | tensors)
+        plan = at.plan(self._tables, timed, Bound("zero", Quantity.PERIOD, 0), "cpsat")
+        decisions = Decisions(self._problem, plan)
+        kept = permanence(
+            decisions,
+            [
+                index
+                for index in decisions.loads
+                if isinstance(key := timed.items[index], CandidateResidency)
+                and key.number == PERMANENT
+            ],
+        )
+        starts = [*(run.start for run in plan.placements), *(move.start for move in plan.transfers)]
+        ways = [*(0 for _ in plan.placements), *(move.channel for move in plan.transfers)]
+        loop = loop_of(decisions, kept)
+        schedule = ModuloSchedule(
+            period=period,
+            start={each.number: starts[each.number] for each in loop},
+            way={each.number: ways[each.number] for each in loop},
+        )
+        return assembled(decisions, kept, schedule)
+
+    def _load(self, fills: dict[CandidateResidency, Fill], key: CandidateResidency) -> None:
+        """Fill what is permanent in the prologue, from where the constant starts."""
+        problem, transfers = self._tables.problem, self._tables.transfers
+        buffer = problem.buffers[problem.slices[key.slice].buffer]
+        assert buffer.starts_in is not None
+        first = CandidateResidency(buffer.index, buffer.starts_in, 0)
+        fills.setdefault(first, Fill(start=0))
+        reached, waiting = {buffer.starts_in: first}, [(first, 0)]
+        while key.memory not in reached:
+            source, steps = waiting.pop(0)
+            for memory in range(len(problem.machine.memories)):
+                ways = transfers.out_of(source.slice, key.slice, source.memory, memory)
+                if memory not in reached and ways:
+                    end = CandidateResidency(key.slice, memory, PERMANENT)
+                    fill = Fill(start=steps, source=source, engine=ways[0].engine, root=end)
+                    if fills.get(end, Fill(start=0)).source is None:
+                        fills[end] = fill
+                    reached[memory] = end
+                    waiting.append((end, steps + 1))
+
+
+class _Taken:
+    """Which of several cores and channels that are alike a solution takes."""
+
+    def __init__(
+        self, model: Model, solver: cp_model.CpSolver, fills: dict[CandidateResidency, Fill]
+    ) -> None:
+        self._variables, self._taken = model.variables, model.cp.taken
+        self._solver, self._fills = solver, fills
+        self._next = defaultdict[tuple[str, int], int](int)
+
+    def core(self, task: int, pool: int) -> int:
+        """Return the number of a task's core in its pool."""
+        cores = self._variables.tables.pools[pool].cores
+        return self._of(self._variables.tasks[task].runs[pool], ("pool", pool), len(cores))
+
+    def channel(self, key: CandidateResidency, engine: int) -> int:
+        """Return the channel of the transfer that fills a residency; 0 in the prologue."""
+        if key.number == PERMANENT:
+            return 0
+        root = self._fills[key].root or key
+        options = self._variables.residencies[root].options
+        mine = frozenset(option for option in options if option.engine == engine)
+        channels = self._variables.tables.machine.engines[engine].channels
+        return self._of(self._variables.on_channel(root, mine), ("engine", engine), channels)
+
+    def _of(self, interval: Interval, group: tuple[str, int], count: int) -> int:
+        """Where there are as many of them as intervals, each takes another one."""
+        literals = self._taken.get(interval.index)
+        if literals is not None:
+            return next(n for n, one in enumerate(literals) if self._solver.value(one))
+        self._next[group] += 1
+        return (self._next[group] - 1) % count
