@@ -14,6 +14,7 @@ from dataclasses import replace
 from ortools.sat.python import cp_model
 
 from spmilp.bounds.best import Bound
+from spmilp.errors import SpmilpError
 from spmilp.plan.plan import Plan
 from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
@@ -26,32 +27,50 @@ from spmilp.solvers.exact.formulation.candidates import (
     StructureFinder,
 )
 from spmilp.solvers.exact.formulation.capacity import Addressed
-from spmilp.solvers.exact.formulation.extraction import Decisions as Chosen
-from spmilp.solvers.exact.formulation.extraction import Fill, extract
+from spmilp.solvers.exact.formulation.circular import CircularModel
+from spmilp.solvers.exact.formulation.extraction import Fill, Item, extract
 from spmilp.solvers.exact.formulation.model import Model, ModelOptions, StructureBuilder
 from spmilp.solvers.exact.formulation.tables import ProblemTables
 from spmilp.solvers.exact.formulation.translation import SolutionReader
 from spmilp.solvers.exact.formulation.variables import Interval
 from spmilp.solvers.modulo.decisions import Decisions, permanence
-from spmilp.solvers.modulo.schedule import ModuloSchedule, loop_of
-from spmilp.solvers.modulo.stream import assembled
+from spmilp.solvers.modulo.stream import assembled, own_times
 from spmilp.units import Cycles
 
-STAGES_OF_A_TASK = 3
-"""Periods in which a task of a chain may have its operands loaded, run, and have its result stored."""
+STAGES_OF_A_TASK, MOST_STAGES = 3, 16
+"""Periods that each task of a chain may take (operands are loaded, it runs, its result is stored),
+and an inference in all."""
 
-MOST_STAGES = 16
-"""Periods that an inference may take."""
+RESIDENCIES = 2
+"""Of a slice in a memory, for one inference."""
 
-DETERMINISTIC = 2.0
-"""Deterministic time for one period: whether it has a solution, or its least latency."""
+LITERALS = 20_000
+"""Of the largest model that is tried."""
 
-REFUTED = 64
-"""Periods that are tried from below, at most."""
+EACH, ALL = 0.5, 3.0
+"""Deterministic time for one period, and for all of them."""
+
+FEW = 64
+"""Periods between the best one and the bound of which each is tried."""
 
 
-def period_structure(tables: ProblemTables, period: Cycles, residencies: int = 2) -> Structure:
-    """Return what a stream of a period may decide.
+def model_of_streams(problem: Problem, period: Cycles, residencies: int = RESIDENCIES) -> Model:
+    """Return the model of the least latency of a problem's streams with a period."""
+    if problem.pins:
+        kinds = ", ".join(sorted(problem.pins.kinds()))
+        raise SpmilpError(f"the model of a stream knows no pins ({kinds}): leave them out")
+    tables = _tables(problem)
+    return _model(tables, _structure(tables, residencies), period)
+
+
+def _tables(problem: Problem) -> ProblemTables:
+    """Return the tables of the problem in which no result takes the bytes of an operand."""
+    tasks = tuple(replace(one, in_place=()) for one in problem.tasks)
+    return ProblemTables(replace(problem, tasks=tasks))
+
+
+def _structure(tables: ProblemTables, residencies: int) -> Structure:
+    """Return what a stream may decide.
 
     A slice may lie ``residencies`` times in a memory during an inference, and for ever if it is
     constant.
@@ -70,20 +89,18 @@ def period_structure(tables: ProblemTables, period: Cycles, residencies: int = 2
         scope,
         candidates=(*scope.candidates, *permanent),
         lasting=frozenset(pair for pair in scope.lasting if tables.at_place(*pair)),
-        period=period,
     )
     return StructureFinder(tables, scope, frozenset()).structure()
 
 
-def period_model(tables: ProblemTables, structure: Structure, period: Cycles) -> Model:
-    """Return the model of the least latency of a stream with a period."""
+def _model(tables: ProblemTables, structure: Structure, period: Cycles) -> Model:
     depth = [1] * len(tables.problem.tasks)
     for task in tables.problem.topological_order():
         depth[task] += max((depth[one] for one in tables.predecessors[task]), default=0)
     stages = min(MOST_STAGES, 2 + STAGES_OF_A_TASK * max(depth, default=1))
     return Model(
         tables,
-        structure,
+        replace(structure, scope=replace(structure.scope, period=period)),
         Addressed(),
         Quantity.MAKESPAN,
         horizon=stages * period,
@@ -94,56 +111,49 @@ def period_model(tables: ProblemTables, structure: Structure, period: Cycles) ->
     )
 
 
-def without_pairs_in_place(problem: Problem) -> Problem:
-    """Return the problem in which no result takes the bytes of an operand."""
-    return replace(problem, tasks=tuple(replace(one, in_place=()) for one in problem.tasks))
-
-
 class PeriodSearch:
     """Streams of one problem; ``known`` is one to improve on, which has the tensors' addresses."""
 
     def __init__(self, context: SearchContext, known: Plan) -> None:
         self._context, self._known = context, known
-        self._problem = context.problem
-        self._tables = ProblemTables(without_pairs_in_place(context.problem))
+        self._problem, self._tables = context.problem, _tables(context.problem)
+        self._structure = _structure(self._tables, RESIDENCIES)
+        context.clock.deterministic = ALL
 
     def better(self, least: Cycles) -> Iterator[Plan]:
-        """Yield streams with shorter periods down to the least, and then with less latency.
+        """Yield streams with shorter periods down to the least, and then one with less latency.
 
-        Halving finds a short period soon. As one that has no solution may be longer than one that
-        has, all are then tried from the least on.
+        Halving finds a short period soon. A period that has no solution may be longer than one that
+        has, so that if few are left they are tried one after another.
         """
-        low = least
-        high = max(least, self._known.claim.of(Quantity.PERIOD))
-        refuted = set[Cycles]()
-        while low < high and not self._is_over():
+        if self._structure.literals > LITERALS:
+            return
+        low, latency = least, self._known.claim.makespan
+        high, tried = max(least, self._known.claim.of(Quantity.PERIOD)), set[Cycles]()
+        while low < high and not self._context.clock.is_over():
             middle = (low + high) // 2
+            tried.add(middle)
             found = self._stream(middle)
-            if found is None:
-                refuted.add(middle)
-                low = middle + 1
-            else:
-                high = middle
-                yield found
-        for period in range(least, min(high, least + REFUTED)):
-            if period not in refuted and not self._is_over():
-                found = self._stream(period)
-                if found is not None:
-                    high = period
-                    yield found
-                    break
-        if not self._is_over():
-            found = self._stream(high, soon=True)
+            low, high = (middle + 1, high) if found is None else (low, middle)
             if found is not None:
+                latency = found.claim.makespan
                 yield found
-
-    def _is_over(self) -> bool:
-        return self._context.clock.is_over()
+        for period in range(least, high if high - least <= FEW else least):
+            if period in tried or self._context.clock.is_over():
+                continue
+            found = self._stream(period)
+            if found is not None:
+                high, latency = period, found.claim.makespan
+                yield found
+                break
+        if not self._context.clock.is_over():
+            found = self._stream(high, soon=True)
+            if found is not None and found.claim.makespan < latency:
+                yield found
 
     def _stream(self, period: Cycles, *, soon: bool = False) -> Plan | None:
         """Return a valid stream of a period, with the least latency if it is to end ``soon``."""
-        structure = period_structure(self._tables, period)
-        model = period_model(self._tables, structure, period)
+        model = _model(self._tables, self._structure, period)
         solver = self._solved(model, soon=soon)
         return None if solver is None else self._read(model, solver, period)
 
@@ -157,8 +167,8 @@ class PeriodSearch:
         parameters.catch_sigint_signal = False
         if seconds is not None:
             parameters.max_time_in_seconds = max(0.1, seconds)
-        left = context.clock.deterministic_left(DETERMINISTIC, constraints=constraints)
-        parameters.max_deterministic_time = left or DETERMINISTIC
+        left = context.clock.deterministic_left(EACH, constraints=constraints)
+        parameters.max_deterministic_time = EACH if left is None else left
         status, interrupted = context.reports.finish(
             lambda: solver.solve(model.cp), solver.stop_search
         )
@@ -169,47 +179,29 @@ class PeriodSearch:
 
     def _read(self, model: Model, solver: cp_model.CpSolver, period: Cycles) -> Plan | None:
         """Return the stream that a solution is; ``None`` where it has no addresses."""
-        chosen = SolutionReader(model.variables, solver.value).decisions()
+        chosen, tables = SolutionReader(model.variables, solver.value).decisions(), self._tables
         fills = dict(chosen.fills)
         for key in chosen.fills:
             if key.number == PERMANENT:
                 self._load(fills, key)
-        timed = extract(self._tables, replace(chosen, fills=fills))
-        taken = _Taken(model, solver, fills)
-        residencies = {("residency", one.index): 0 for one in timed.residencies}
-        tensors = {("tensor", n): at for n, at in enumerate(self._known.tensors)}
-        timed = replace(
-            timed,
-            placements=tuple(
-                replace(run, core=self._tables.pools[pool.pool].cores[taken.core(run.task, pool.pool)])
-                for run, pool in zip(timed.placements, chosen.runs, strict=True)
-            ),
-            transfers=tuple(
-                replace(move, channel=taken.channel(timed.items[move.destinations[0]], move.engine))
-                for move in timed.transfers
-            ),
+        timed, taken = extract(tables, replace(chosen, fills=fills)), _Taken(model, solver, fills)
+        runs = (
+            replace(run, core=taken.core(run.task, pool.pool))
+            for run, pool in zip(timed.placements, chosen.runs, strict=True)
         )
-        at = with_offsets(self._tables, timed.residencies, residencies | tensors)
-        plan = at.plan(self._tables, timed, Bound("zero", Quantity.PERIOD, 0), "cpsat")
+        moves = (
+            replace(move, channel=taken.channel(timed.items[move.destinations[0]], move.engine))
+            for move in timed.transfers
+        )
+        timed = replace(timed, placements=tuple(runs), transfers=tuple(moves))
+        offsets = {("tensor", n): address for n, address in enumerate(self._known.tensors)}
+        offsets |= {("residency", one.index): 0 for one in timed.residencies}
+        addresses = with_offsets(tables, timed.residencies, offsets)
+        plan = addresses.plan(tables, timed, Bound("zero", Quantity.PERIOD, 0), "cpsat")
         decisions = Decisions(self._problem, plan)
-        kept = permanence(
-            decisions,
-            [
-                index
-                for index in decisions.loads
-                if isinstance(key := timed.items[index], CandidateResidency)
-                and key.number == PERMANENT
-            ],
-        )
-        starts = [*(run.start for run in plan.placements), *(move.start for move in plan.transfers)]
-        ways = [*(0 for _ in plan.placements), *(move.channel for move in plan.transfers)]
-        loop = loop_of(decisions, kept)
-        schedule = ModuloSchedule(
-            period=period,
-            start={each.number: starts[each.number] for each in loop},
-            way={each.number: ways[each.number] for each in loop},
-        )
-        return assembled(decisions, kept, schedule)
+        for_ever = {n for n, item in enumerate(timed.items) if _is_permanent(item)}
+        kept = permanence(decisions, sorted(for_ever & decisions.loads.keys()))
+        return assembled(decisions, kept, own_times(decisions, kept, period))
 
     def _load(self, fills: dict[CandidateResidency, Fill], key: CandidateResidency) -> None:
         """Fill what is permanent in the prologue, from where the constant starts."""
@@ -232,24 +224,29 @@ class PeriodSearch:
                     waiting.append((end, steps + 1))
 
 
+def _is_permanent(item: Item) -> bool:
+    return isinstance(item, CandidateResidency) and item.number == PERMANENT
+
+
 class _Taken:
     """Which of several cores and channels that are alike a solution takes."""
 
     def __init__(
         self, model: Model, solver: cp_model.CpSolver, fills: dict[CandidateResidency, Fill]
     ) -> None:
+        assert isinstance(model.cp, CircularModel)
         self._variables, self._taken = model.variables, model.cp.taken
         self._solver, self._fills = solver, fills
         self._next = defaultdict[tuple[str, int], int](int)
 
     def core(self, task: int, pool: int) -> int:
-        """Return the number of a task's core in its pool."""
+        """Return the core of a task in its pool."""
         cores = self._variables.tables.pools[pool].cores
-        return self._of(self._variables.tasks[task].runs[pool], ("pool", pool), len(cores))
+        return cores[self._of(self._variables.tasks[task].runs[pool], ("pool", pool), len(cores))]
 
-    def channel(self, key: CandidateResidency, engine: int) -> int:
+    def channel(self, key: Item, engine: int) -> int:
         """Return the channel of the transfer that fills a residency; 0 in the prologue."""
-        if key.number == PERMANENT:
+        if not isinstance(key, CandidateResidency) or key.number == PERMANENT:
             return 0
         root = self._fills[key].root or key
         options = self._variables.residencies[root].options

@@ -152,21 +152,25 @@ def assembled(decisions: Decisions, kept: Permanence, timed: ModuloSchedule) -> 
     return None if found is None or check(decisions.problem, found) else found
 
 
+def own_times(decisions: Decisions, kept: Permanence, period: Cycles) -> ModuloSchedule:
+    """Return the plan's own times for a period; what nobody reads is not loaded."""
+    plan, loop = decisions.plan, loop_of(decisions, kept)
+    starts = [*(run.start for run in plan.placements), *(move.start for move in plan.transfers)]
+    ways = [*(0 for _ in plan.placements), *(move.channel for move in plan.transfers)]
+    return ModuloSchedule(
+        period=period,
+        start={each.number: starts[each.number] for each in loop},
+        way={each.number: ways[each.number] for each in loop},
+    )
+
+
 def _one_after_another(decisions: Decisions) -> tuple[Plan | None, str]:
     """Return a stream of the plan's own times, or why there is none.
 
     Its addresses are the plan's own, if they serve: weights that start in a scratchpad stay there.
     """
-    plan, kept, reason = decisions.plan, permanence(decisions, ()), ""
-    # What nobody reads is not loaded.
-    loop = loop_of(decisions, kept)
-    starts = [*(run.start for run in plan.placements), *(move.start for move in plan.transfers)]
-    ways = [*(0 for _ in plan.placements), *(move.channel for move in plan.transfers)]
-    timed = ModuloSchedule(
-        period=plan.claim.makespan,
-        start={each.number: starts[each.number] for each in loop},
-        way={each.number: ways[each.number] for each in loop},
-    )
+    kept, reason = permanence(decisions, ()), ""
+    timed = own_times(decisions, kept, decisions.plan.claim.makespan)
     assembly = _Assembly(decisions, kept, timed)
     for keeps_addresses in (True, False):
         found = assembly.plan(keeps_addresses=keeps_addresses)

@@ -459,7 +459,8 @@ class StructureFinder:
         tables, scope = self._tables, self._scope
         buffer = tables.problem.buffers[tables.problem.slices[key.slice].buffer]
         first_of_whole = key.slice == buffer.index and key.number == 0
-        initial = first_of_whole and buffer.starts_in == key.memory or key.number == PERMANENT
+        is_permanent = key.number == PERMANENT
+        initial = is_permanent or (first_of_whole and buffer.starts_in == key.memory)
         lasting = key[:2] in scope.lasting
         writer = tables.writers[buffer.index] if first_of_whole else None
         if writer is not None and key.memory not in self._local[writer]:

@@ -1,6 +1,7 @@
 """Resources of a stream: each inference holds them as the one before did, a period later."""
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 from ortools.sat.python import cp_model
@@ -15,15 +16,15 @@ MOST_ALIKE = 16
 class CircularModel(cp_model.CpModel):
     """A constraint program whose resources are those of a period, which is a constant.
 
-    What starts at the cycle ``s`` of its inference starts at ``r``, ``s = r + P * q``, of a period
+    What starts at the cycle ``s`` of its inference starts at ``r`` of a period, ``s = r + P * q``
     (modulo scheduling: Rau, MICRO 1994; with constraints: Bonfietti et al., Artificial Intelligence
-    206, 2014). Resources see its interval at ``r``, and at ``r - P``, ``r - 2P`` ... as far as these
-    reach into the period: there the inferences before are still at it. No interval that has a start
-    to choose lasts more than ``MOST_INSTANCES`` periods; one that has none is there for ever.
+    206, 2014). Resources see its interval at ``r``, ``r - P`` and so on, as far as these reach into
+    the period: there the inferences before are still at it. No interval with a start to choose
+    lasts more than ``MOST_INSTANCES`` periods; one without is there for ever.
 
-    ``q`` is a sum of literals, for those are all that a MILP has to be whole. Of some that are alike
-    (cores, channels) each interval gets one: intervals on a circle may need more of them than ever
-    overlap. ``taken`` has for each interval whether it has each of them.
+    ``q`` is a sum of literals, for nothing else has to be whole in a MILP. Of what is alike (cores,
+    channels) each interval gets one, for on a circle they may need more than ever overlap;
+    ``taken`` has for each interval whether it has each of them.
     """
 
     def __init__(self, period: Cycles) -> None:
@@ -38,7 +39,9 @@ class CircularModel(cp_model.CpModel):
         """Let intervals hold a resource one at a time."""
         return super().add_no_overlap([turn for one in intervals for turn in self._turns(one)])
 
-    def add_cumulative(self, intervals: Iterable[Any], demands: Iterable[Any], capacity: Any) -> Any:
+    def add_cumulative(
+        self, intervals: Iterable[Any], demands: Iterable[Any], capacity: Any
+    ) -> Any:
         """Let intervals hold no more than a capacity at any time."""
         amounts = list(demands)
         if capacity <= MOST_ALIKE and set(amounts) == {1}:
@@ -56,7 +59,8 @@ class CircularModel(cp_model.CpModel):
         turns: list[list[Any]] = [[] for _ in range(count)]
         for place, one in enumerate(intervals):
             mine = self.taken[one.index] = [
-                self.new_bool_var(f"{one.name}_on_{number}") for number in range(min(place + 1, count))
+                self.new_bool_var(f"{one.name} on {number}")
+                for number in range(min(place + 1, count))
             ]
             self.add(sum(mine) == self._present(one))
             for number, literal in enumerate(mine):
@@ -102,7 +106,7 @@ class CircularModel(cp_model.CpModel):
                 self.new_bool_var(f"{variable.name} stage{stage}")
                 for stage in range(1, 1 + max(variable.proto.domain) // self._period)
             ]
-            for one, following in zip(stages, stages[1:], strict=False):
+            for one, following in pairwise(stages):
                 self.add_implication(following, one)
             within = self.new_int_var(0, self._period - 1, f"{variable.name} in a period")
             self.add(variable == within + self._period * sum(stages))

@@ -1,7 +1,7 @@
 """The families of constraints: what a plan is. The list in ``add_all`` is the table of contents."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from math import lcm
 from typing import NamedTuple, TypeVar
@@ -465,37 +465,39 @@ class Constraints:
             self._model.add(task.start + tail <= self._vars.makespan)
 
     def _nothing_outlasts_its_periods(self, period: Cycles) -> None:
-        """A core or a channel is held for one period at most, bytes for so many as have instances.
+        """A core or channel is held for one period at most, bytes as long as there are instances.
 
-        So are tensors: the last input is read before the next but few comes in, and results lie
-        there until their inference has ended and the one after it, too (docs/format.md, 5.5).
+        A tensor that comes in is read before the last of its instances comes in, and what goes out
+        lies there until a period after the end of its inference (docs/format.md, 5.5).
         """
-        most, model, vars_ = MOST_INSTANCES * period, self._model, self._vars
-        for task in vars_.tasks:
+        model, most, problem = self._model, MOST_INSTANCES * period, self._tables.problem
+        for task in self._vars.tasks:
             model.add(task.size <= period)
-        for key, residency in vars_.residencies.items():
-            buffer = self._tables.problem.buffers[self._tables.problem.slices[key.slice].buffer]
-            if residency.end is not None and not residency.lifecycle.initial:
-                lasts = model.add(residency.end - residency.start <= most)
-                lasts.only_enforce_if(residency.present)
-            for option, taken in residency.options.items():
-                pipelined = self._tables.machine.engines[option.engine].pipelined
-                free = residency.sent if pipelined else residency.valid
-                model.add(free - residency.start <= period).only_enforce_if(taken)
-            if buffer.is_constant or not self._tables.at_place(*key[:2]):
+        for key, one in self._vars.residencies.items():
+            for option, taken in one.options.items():
+                is_pipelined = self._tables.machine.engines[option.engine].pipelined
+                free = one.sent if is_pipelined else one.valid
+                model.add(free - one.start <= period).only_enforce_if(taken)
+            is_constant = problem.buffers[problem.slices[key.slice].buffer].is_constant
+            is_stream = self._tables.at_place(*key[:2]) and not is_constant
+            if one.lifecycle.initial:
+                for literal, end in self._uses_of(key) if is_stream else ():
+                    model.add(end + period <= most).only_enforce_if(literal)
                 continue
-            if not residency.lifecycle.initial:
-                begins = model.add(residency.start + most >= vars_.makespan + period)
-                begins.only_enforce_if(residency.present)
-                continue
-            for other in vars_.residencies.values():
-                if key in other.sources:
-                    read = model.add(other.sent + period <= most)
-                    read.only_enforce_if(other.sources[key])
-            for (task, _), read in vars_.reads.items():
-                if key in read.on:
-                    ends = model.add(vars_.tasks[task].end + period <= most)
-                    ends.only_enforce_if(read.on[key])
+            if one.end is not None:
+                model.add(one.end - one.start <= most).only_enforce_if(one.present)
+            if is_stream:
+                last = self._vars.makespan + period
+                model.add(last - one.start <= most).only_enforce_if(one.present)
+
+    def _uses_of(self, key: CandidateResidency) -> Iterator[tuple[Literal, Number]]:
+        """Yield what may use a residency, and when that has ended."""
+        for other in self._vars.residencies.values():
+            if key in other.sources:
+                yield other.sources[key], other.sent
+        for (task, _), read in self._vars.reads.items():
+            if key in read.on:
+                yield read.on[key], self._vars.tasks[task].end
 
     def _what_nothing_uses_does_not_exist(self) -> None:
         """A residency that a transfer fills serves a read, a transfer, or the end.

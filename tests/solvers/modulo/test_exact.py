@@ -1,0 +1,114 @@
+"""Streams that CP-SAT decides as a whole, against brute force and a MILP solver."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from spmilp.bounds.period import period_bound
+from spmilp.checker.check import check
+from spmilp.errors import SpmilpError
+from spmilp.plan.plan import Plan
+from spmilp.plan.unrolled import enough_inferences, unrolled
+from spmilp.problem.problem import Problem
+from spmilp.solvers.base import SolveOptions
+from spmilp.solvers.common.context import SearchContext
+from spmilp.solvers.exact.milp.process import run
+from spmilp.solvers.exact.milp.program import Limits
+from spmilp.solvers.exact.milp.rows import Rows
+from spmilp.solvers.modulo.exact import PeriodSearch, model_of_streams
+from spmilp.solvers.modulo.solver import of_period, stream_answer
+from spmilp.solvers.modulo.stream import stream_of
+from tests.bounds.test_period import random_problem
+from tests.oracle.periods import least_period
+from tests.oracle.solver import solver_named
+from tests.solvers.modulo.test_stream import starts_on_chip, with_weights
+from tests.solvers.tiny_problems import tiny_problem
+
+TOO_FEW_INSTANCES = {20}
+"""Where the least period needs five instances of a tensor; brute force has as many as it likes."""
+
+
+def better_streams(problem: Problem, least: int = 1) -> Iterator[Plan]:
+    """Yield the list scheduler's stream and better ones, which both ways to judge them accept."""
+    plan = solver_named("list").solve(problem, SolveOptions()).plan
+    assert plan is not None
+    known = stream_of(problem, plan)
+    yield known
+    problem = of_period(problem)
+    context = SearchContext(problem, SolveOptions())
+    for found in PeriodSearch(context, known).better(max(least, period_bound(problem).value)):
+        assert check(problem, found) == ()
+        assert check(*unrolled(problem, found, enough_inferences(found))) == ()
+        yield found
+
+
+def period_of(plan: Plan) -> int:
+    assert plan.stream is not None
+    return plan.stream.period
+
+
+@pytest.mark.parametrize("numbers", [range(12), pytest.param(range(100), marks=pytest.mark.full)])
+def test_the_period_is_that_of_brute_force(numbers: range) -> None:
+    shorter = 0
+    for number in numbers:
+        problem = random_problem(number)
+        known, *others = better_streams(problem)
+        best = [known, *others][-1]
+        least = least_period(problem)
+        assert period_of(best) == least + (number in TOO_FEW_INSTANCES), number
+        shorter += period_of(best) < period_of(known)
+    assert shorter >= len(numbers) // 10
+
+
+@pytest.mark.full
+def test_streams_in_small_memories_are_valid() -> None:
+    shorter = compared = 0
+    for number in range(120):
+        problem = with_weights(tiny_problem(number))
+        if any(starts_on_chip(problem, one) for one in problem.buffers):
+            continue
+        try:
+            known, *others = better_streams(problem)
+        except (AssertionError, SpmilpError):
+            continue
+        compared += 1
+        shorter += bool(others) and period_of(others[-1]) < period_of(known)
+    assert compared > 60
+    assert shorter > 10
+
+
+@pytest.mark.parametrize("number", [0, 8, pytest.param(11, marks=pytest.mark.full)])
+def test_rows_of_a_milp_have_the_least_latency(number: int) -> None:
+    problem = random_problem(number)
+    best = [*better_streams(problem)][-1]
+    assert best.stream is not None
+
+    def solved(period: int) -> int | None:
+        model = model_of_streams(of_period(problem), period)
+        program = Rows(model.cp, model.variables.makespan, 0, None).program
+        outcome = run(program, "HiGHS", Limits(seconds=None, threads=1, seed=0))
+        assert outcome.complete or outcome.infeasible
+        return None if outcome.infeasible else outcome.bound
+
+    assert solved(best.stream.period) == best.claim.makespan
+    assert solved(best.stream.period - 1) is None
+
+
+def test_a_longer_period_has_less_latency() -> None:
+    problem = random_problem(27)
+    least = [*better_streams(problem)][-1]
+    longer = [*better_streams(problem, 2 * period_of(least))][-1]
+    assert longer.claim.makespan < least.claim.makespan
+
+
+def test_solvers_that_decide_as_a_whole_are_no_worse() -> None:
+    problem = of_period(random_problem(8))
+    answer = solver_named("list").solve(random_problem(8), SolveOptions())
+    periods = [
+        stream_answer(problem, answer, SolveOptions(), decides_whole=whole).objective
+        for whole in (False, True)
+    ]
+    assert periods == [15, 8]
+    late = replace(SolveOptions(), time_limit=0.0)
+    assert stream_answer(problem, answer, late).violations(problem) == ()
