@@ -88,7 +88,7 @@ def _with_whole(context: SearchContext, streams: Iterator[Plan], enough: Cycles)
     best = None
     for best in streams:
         yield best
-    if best is not None:
+    if best is not None and not context.clock.is_over():
         from spmilp.solvers.modulo.exact import PeriodSearch
 
         least = max(enough, context.bound.value)

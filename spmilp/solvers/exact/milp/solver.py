@@ -203,15 +203,16 @@ def write_model(
         raise SpmilpError(f"{path}: a model is written as {' or '.join(SUFFIXES)}")
     refuse_problem(problem, settings)
     refuse_contradictions(problem)
-    problem, kind = narrowed(problem).problem, "plan"
+    problem, impossible = narrowed(problem).problem, "no plan exists, so there is no model to write"
     if problem.objective.first is Quantity.PERIOD:
         period = period or period_bound(problem).value
-        model, kind = model_of_streams(problem, period, candidates), f"stream of period {period:,}"
+        model = model_of_streams(problem, period, candidates)
+        impossible = f"the model has no stream of period {period:,}; give a longer period"
     else:
         model = _model_of_plans(problem, candidates, settings)
     rows = Rows(model.cp, model.variables.makespan, model.low, model.high, settings.most_whole)
     if rows.program.is_impossible:
-        raise SpmilpError(f"{problem.name}: no {kind} exists, so there is no model to write")
+        raise SpmilpError(f"{problem.name}: {impossible}")
     write_atomically(path, model_file(rows.program, path.suffix.lower()))
 
 
