@@ -7,7 +7,6 @@ cycle of a period, and packing makes addresses of that. Results in place of oper
 too. So that a period has no solution says nothing of the problem: no bound is made of it.
 """
 
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -181,9 +180,9 @@ class PeriodSearch:
         """Return the stream that a solution is; ``None`` where it has no addresses."""
         chosen, tables = SolutionReader(model.variables, solver.value).decisions(), self._tables
         fills = dict(chosen.fills)
-        for key in chosen.fills:
-            if key.number == PERMANENT:
-                self._load(fills, key)
+        permanent = [key for key in chosen.fills if key.number == PERMANENT]
+        if not all(self._load(fills, key) for key in permanent):
+            return None
         timed, taken = extract(tables, replace(chosen, fills=fills)), _Taken(model, solver, fills)
         runs = (
             replace(run, core=taken.core(run.task, pool.pool))
@@ -199,19 +198,22 @@ class PeriodSearch:
         addresses = with_offsets(tables, timed.residencies, offsets)
         plan = addresses.plan(tables, timed, Bound("zero", Quantity.PERIOD, 0), "cpsat")
         decisions = Decisions(self._problem, plan)
-        for_ever = {n for n, item in enumerate(timed.items) if _is_permanent(item)}
-        kept = permanence(decisions, sorted(for_ever & decisions.loads.keys()))
+        wanted = [index for index in decisions.loads if timed.items[index] in permanent]
+        kept = permanence(decisions, wanted)
         return assembled(decisions, kept, own_times(decisions, kept, period))
 
-    def _load(self, fills: dict[CandidateResidency, Fill], key: CandidateResidency) -> None:
-        """Fill what is permanent in the prologue, from where the constant starts."""
+    def _load(self, fills: dict[CandidateResidency, Fill], key: CandidateResidency) -> bool:
+        """Fill what is permanent in the prologue, from where it starts; say whether there is a way.
+
+        In between it lies in as few other memories as possible.
+        """
         problem, transfers = self._tables.problem, self._tables.transfers
         buffer = problem.buffers[problem.slices[key.slice].buffer]
         assert buffer.starts_in is not None
         first = CandidateResidency(buffer.index, buffer.starts_in, 0)
         fills.setdefault(first, Fill(start=0))
         reached, waiting = {buffer.starts_in: first}, [(first, 0)]
-        while key.memory not in reached:
+        while key.memory not in reached and waiting:
             source, steps = waiting.pop(0)
             for memory in range(len(problem.machine.memories)):
                 ways = transfers.out_of(source.slice, key.slice, source.memory, memory)
@@ -222,10 +224,7 @@ class PeriodSearch:
                         fills[end] = fill
                     reached[memory] = end
                     waiting.append((end, steps + 1))
-
-
-def _is_permanent(item: Item) -> bool:
-    return isinstance(item, CandidateResidency) and item.number == PERMANENT
+        return key.memory in reached
 
 
 class _Taken:
@@ -237,12 +236,11 @@ class _Taken:
         assert isinstance(model.cp, CircularModel)
         self._variables, self._taken = model.variables, model.cp.taken
         self._solver, self._fills = solver, fills
-        self._next = defaultdict[tuple[str, int], int](int)
 
     def core(self, task: int, pool: int) -> int:
         """Return the core of a task in its pool."""
-        cores = self._variables.tables.pools[pool].cores
-        return cores[self._of(self._variables.tasks[task].runs[pool], ("pool", pool), len(cores))]
+        number = self._of(self._variables.tasks[task].runs[pool])
+        return self._variables.tables.pools[pool].cores[number]
 
     def channel(self, key: Item, engine: int) -> int:
         """Return the channel of the transfer that fills a residency; 0 in the prologue."""
@@ -251,13 +249,8 @@ class _Taken:
         root = self._fills[key].root or key
         options = self._variables.residencies[root].options
         mine = frozenset(option for option in options if option.engine == engine)
-        channels = self._variables.tables.machine.engines[engine].channels
-        return self._of(self._variables.on_channel(root, mine), ("engine", engine), channels)
+        return self._of(self._variables.on_channel(root, mine))
 
-    def _of(self, interval: Interval, group: tuple[str, int], count: int) -> int:
-        """Where there are as many of them as intervals, each takes another one."""
-        literals = self._taken.get(interval.index)
-        if literals is not None:
-            return next(n for n, one in enumerate(literals) if self._solver.value(one))
-        self._next[group] += 1
-        return (self._next[group] - 1) % count
+    def _of(self, interval: Interval) -> int:
+        literals = self._taken.get(interval.index, ())
+        return next((n for n, one in enumerate(literals) if self._solver.value(one)), 0)

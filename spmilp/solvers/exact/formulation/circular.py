@@ -1,6 +1,6 @@
 """Resources of a stream: each inference holds them as the one before did, a period later."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
@@ -8,9 +8,6 @@ from ortools.sat.python import cp_model
 
 from spmilp.plan.plan import MOST_INSTANCES
 from spmilp.units import Cycles
-
-MOST_ALIKE = 16
-"""Cores or channels up to which each interval gets one of them."""
 
 
 class CircularModel(cp_model.CpModel):
@@ -43,19 +40,19 @@ class CircularModel(cp_model.CpModel):
         self, intervals: Iterable[Any], demands: Iterable[Any], capacity: Any
     ) -> Any:
         """Let intervals hold no more than a capacity at any time."""
-        amounts = list(demands)
-        if capacity <= MOST_ALIKE and set(amounts) == {1}:
-            return self._share_out(list(intervals), capacity)
         held = [
-            (turn, amount)
-            for one, amount in zip(intervals, amounts, strict=True)
+            (turn, demand)
+            for one, demand in zip(intervals, demands, strict=True)
             for turn in self._turns(one)
         ]
-        turns, amounts = [turn for turn, _ in held], [amount for _, amount in held]
+        turns, amounts = [turn for turn, _ in held], [demand for _, demand in held]
         return super().add_cumulative(turns, amounts, capacity)
 
-    def _share_out(self, intervals: Sequence[Any], count: int) -> None:
-        """The first interval gets the first, the second one of the first two: they are alike."""
+    def share_out(self, intervals: Iterable[Any], count: int) -> None:
+        """Give each interval one of several resources that are alike.
+
+        The first interval gets the first one, the second one of the first two, and so on.
+        """
         turns: list[list[Any]] = [[] for _ in range(count)]
         for place, one in enumerate(intervals):
             mine = self.taken[one.index] = [

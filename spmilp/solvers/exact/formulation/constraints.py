@@ -10,6 +10,7 @@ from spmilp.machine.routes import transfer_cycles, transfer_rate
 from spmilp.plan.plan import MOST_INSTANCES
 from spmilp.solvers.exact.formulation.candidates import CandidateResidency
 from spmilp.solvers.exact.formulation.capacity import CapacityModel
+from spmilp.solvers.exact.formulation.circular import CircularModel
 from spmilp.solvers.exact.formulation.tables import ProblemTables, TransferOption
 from spmilp.solvers.exact.formulation.variables import (
     Interval,
@@ -145,10 +146,18 @@ def _cores_run_one_task_at_a_time(variables: Variables) -> None:
     """The cores of a pool are alike: at most as many tasks at once as there are cores."""
     for pool in variables.tables.pools:
         runs = [task.runs[pool.index] for task in variables.tasks if pool.index in task.runs]
-        if len(pool.cores) == 1:
-            variables.model.add_no_overlap(runs)
-        elif len(runs) > len(pool.cores):
-            variables.model.add_cumulative(runs, [1] * len(runs), len(pool.cores))
+        _at_most(variables, runs, len(pool.cores))
+
+
+def _at_most(variables: Variables, intervals: list[Interval], count: int) -> None:
+    """Let no more than so many intervals overlap."""
+    model = variables.model
+    if count == 1:
+        model.add_no_overlap(intervals)
+    elif isinstance(model, CircularModel):
+        model.share_out(intervals, count)
+    elif len(intervals) > count:
+        model.add_cumulative(intervals, [1] * len(intervals), count)
 
 
 def _add_engines_and_links(variables: Variables) -> None:
@@ -181,11 +190,7 @@ def _add_engines_and_links(variables: Variables) -> None:
                 branch = model.new_optional_interval_var(begin, size, residency.sent, literal, "")
                 on_link[link].append(_Held(frozenset([option.engine]), branch, rate))
     for engine, intervals in sorted(on_engine.items()):
-        channels = tables.machine.engines[engine].channels
-        if channels == 1:
-            model.add_no_overlap(intervals)
-        elif len(intervals) > channels:
-            model.add_cumulative(intervals, [1] * len(intervals), channels)
+        _at_most(variables, intervals, tables.machine.engines[engine].channels)
     for link, held in sorted(on_link.items()):
         if _most_at_once(tables, held) > tables.machine.links[link].rate:
             _add_link(variables, link, held)
