@@ -188,7 +188,7 @@ def _unlocked(
         return known
     clock, observer, verdict, hint = watch.clock, watch.observer, None, None
     try:
-        observer.on_problem(start.problem)
+        observer.on_problem(of_period(start.problem) if watch.overlaps else start.problem)
         began = clock.now()
         verdict = start.verdict()
         hint = start.plan() if verdict is None else verdict.plan
@@ -218,12 +218,19 @@ def _overlapped(
 ) -> SolverResult:
     """Return the best stream that is found in the rest of the time.
 
-    A solver that was asked for has only its own plan overlapped.
+    A solver that was asked for has only its own plan overlapped. With ``cpsat`` and ``auto`` small
+    problems are decided as a whole, too.
     """
     watch.go_on_with_streams()
     by_any = options.solver == DEFAULT_SOLVER
-    limits = _limits(options, watch)
-    return stream_answer(problem, answer, limits, options.period, also_quick_plans=by_any)
+    return stream_answer(
+        problem,
+        answer,
+        _limits(options, watch),
+        options.period,
+        also_quick_plans=by_any,
+        decides_whole=by_any or options.solver == "cpsat",
+    )
 
 
 def _limits(

@@ -79,6 +79,11 @@ class Watch:
         self._bounds_hold = False
         self.clock.reserve((1.0 - share) * (self.clock.limit or 0.0))
 
+    @property
+    def overlaps(self) -> bool:
+        """Whether inferences are yet to be overlapped."""
+        return not self._bounds_hold
+
     def go_on_with_streams(self) -> None:
         """Begin to overlap inferences, in all the time that is left."""
         self._bounds_hold = True

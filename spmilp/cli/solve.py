@@ -90,7 +90,7 @@ def solve(
             if write_model is not None:
                 from spmilp.solvers.exact.milp.solver import write_model as write
 
-                write(problem, write_model)
+                write(problem, write_model, period=given["period"])
                 files.append(write_model)
 
         observer = Observer(

@@ -18,6 +18,7 @@ from spmilp.problem.file import write_problem
 from spmilp.report.search_log import HEADING, LogEntry
 from spmilp.solvers.base import SolverResult, SolveStatus
 from tests.acceptance.doors import MODELS, Run
+from tests.bounds.test_period import random_problem
 from tests.solvers.tiny_problems import tiny_problem
 
 Answering: TypeAlias = Callable[[FakeSolver], Path]
@@ -321,6 +322,18 @@ def test_the_model_is_written_beside_the_plan(run: Run) -> None:
     assert (ended.json["status"], ended.json["solver"]) == ("optimal", "milp")
     assert "model.mps" in ended.json["files"]
     assert Path("model.mps").read_text().splitlines()[-1] == "ENDATA"
+
+
+def test_the_model_of_a_stream_is_that_of_a_period(run: Run) -> None:
+    write_problem(random_problem(8), Path("problem.json"))
+
+    ended = run("solve", "problem.json", "--period", "15", "--write-model", "model.lp", "--json")
+
+    assert ended.code == 0
+    assert "task1_start_in_a_period" in Path("model.lp").read_text()
+    ended = run("solve", "problem.json", "--period", "7", "--write-model", "short.lp")
+    assert ended.code == 3
+    assert "the model has no stream of period 7; give a longer period" in ended.err
 
 
 def test_a_suffix_of_no_model_ends_the_command_before_it_solves(run: Run) -> None:

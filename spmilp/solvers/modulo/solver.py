@@ -16,6 +16,9 @@ from spmilp.solvers.schedule.portfolio import FIRST_RULES, OF_STREAMS
 from spmilp.solvers.schedule.solver import ListScheduler
 from spmilp.units import Cycles
 
+MOST_TASKS = 12
+"""Tasks of a problem that is decided as a whole."""
+
 
 def of_period(problem: Problem) -> Problem:
     """Return a problem whose first objective is the period, and the latency the second."""
@@ -29,6 +32,7 @@ def stream_answer(
     period: Cycles | None = None,
     *,
     also_quick_plans: bool = True,
+    decides_whole: bool = True,
 ) -> SolverResult:
     """Return the best stream that is found from a known plan of one inference.
 
@@ -44,6 +48,8 @@ def stream_answer(
     also_quick_plans
         Whether plans of the list scheduler by single rules are tried as well: makespans say little
         about periods.
+    decides_whole
+        Whether CP-SAT decides small problems as a whole behind that.
     """
     context = SearchContext(problem, options)
     if known.interrupted:
@@ -54,8 +60,11 @@ def stream_answer(
     best, interrupted = known.plan, known.interrupted
     context.reserve_for(best)
     plans = _plans(context, best) if also_quick_plans else iter((best,))
+    streams = streams_of(problem, plans, context.clock, period or 1)
+    if decides_whole and len(problem.tasks) <= MOST_TASKS and not problem.pins:
+        streams = _with_whole(context, streams, period or 1)
     try:
-        for best in streams_of(problem, plans, context.clock, period or 1):
+        for best in streams:
             value, least = best.claim.of(Quantity.PERIOD), context.bound.value
             context.report(value, least, "stream")
             is_late = shortfall(problem, best) > 0
@@ -72,6 +81,20 @@ def stream_answer(
             f"{bound.value:,} with these tiles ({bound.name})"
         )
     return replace(context.found(best, bound), interrupted=interrupted)
+
+
+def _with_whole(context: SearchContext, streams: Iterator[Plan], enough: Cycles) -> Iterator[Plan]:
+    """Yield streams, and then those that CP-SAT finds, which miss deadlines by no more."""
+    best = None
+    for best in streams:
+        yield best
+    if best is not None and not context.clock.is_over():
+        from spmilp.solvers.modulo.exact import PeriodSearch
+
+        least = max(enough, context.bound.value)
+        for found in PeriodSearch(context, best).better(least):
+            if shortfall(context.problem, found) <= shortfall(context.problem, best):
+                yield found
 
 
 def _plans(context: SearchContext, known: Plan) -> Iterator[Plan]:

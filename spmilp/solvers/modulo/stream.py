@@ -143,8 +143,25 @@ def _overlapped(one: _Bisection, period: Cycles, clock: Clock) -> Plan | None:
     """Return a valid stream of a period; ``None`` where none is found."""
     clock.go_on()
     timed = modulo_schedule(one.loop, period)
-    found = None if timed is None else _Assembly(one.decisions, one.kept, timed).plan()
-    return None if found is None or check(one.decisions.problem, found) else found
+    return None if timed is None else assembled(one.decisions, one.kept, timed)
+
+
+def assembled(decisions: Decisions, kept: Permanence, timed: ModuloSchedule) -> Plan | None:
+    """Return the valid stream that has these times; ``None`` where no addresses are found."""
+    found = _Assembly(decisions, kept, timed).plan()
+    return None if found is None or check(decisions.problem, found) else found
+
+
+def own_times(decisions: Decisions, kept: Permanence, period: Cycles) -> ModuloSchedule:
+    """Return the plan's own times for a period; what nobody reads is not loaded."""
+    plan, loop = decisions.plan, loop_of(decisions, kept)
+    starts = [*(run.start for run in plan.placements), *(move.start for move in plan.transfers)]
+    ways = [*(0 for _ in plan.placements), *(move.channel for move in plan.transfers)]
+    return ModuloSchedule(
+        period=period,
+        start={each.number: starts[each.number] for each in loop},
+        way={each.number: ways[each.number] for each in loop},
+    )
 
 
 def _one_after_another(decisions: Decisions) -> tuple[Plan | None, str]:
@@ -152,16 +169,8 @@ def _one_after_another(decisions: Decisions) -> tuple[Plan | None, str]:
 
     Its addresses are the plan's own, if they serve: weights that start in a scratchpad stay there.
     """
-    plan, kept, reason = decisions.plan, permanence(decisions, ()), ""
-    # What nobody reads is not loaded.
-    loop = loop_of(decisions, kept)
-    starts = [*(run.start for run in plan.placements), *(move.start for move in plan.transfers)]
-    ways = [*(0 for _ in plan.placements), *(move.channel for move in plan.transfers)]
-    timed = ModuloSchedule(
-        period=plan.claim.makespan,
-        start={each.number: starts[each.number] for each in loop},
-        way={each.number: ways[each.number] for each in loop},
-    )
+    kept, reason = permanence(decisions, ()), ""
+    timed = own_times(decisions, kept, decisions.plan.claim.makespan)
     assembly = _Assembly(decisions, kept, timed)
     for keeps_addresses in (True, False):
         found = assembly.plan(keeps_addresses=keeps_addresses)

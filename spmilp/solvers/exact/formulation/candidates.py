@@ -33,6 +33,10 @@ class CandidateResidency(NamedTuple):
         return f"slice{self.slice},{self.memory},{self.number}"
 
 
+PERMANENT = 99
+"""The number of a residency that is there for ever: of a constant, in a stream."""
+
+
 class CandidateMemories:
     """The memories of each slice in which some plan may use a residency of it.
 
@@ -200,7 +204,7 @@ class Scope:
     its filling to the end. ``conflicts`` are pairs of candidates whose elements of a DRAM tensor
     overlap: never both at one time. If it is ``relaxed``, the last candidate of a slice in a memory
     stands for all further ones too, which makes the model a relaxation of the problem; see
-    :class:`Lifecycle`.
+    :class:`Lifecycle`. With a ``period`` it is of a stream, and candidates may be ``PERMANENT``.
     """
 
     pools: tuple[tuple[int, ...], ...]
@@ -208,6 +212,7 @@ class Scope:
     lasting: frozenset[SliceInMemory] = frozenset()
     conflicts: tuple[tuple[CandidateResidency, CandidateResidency], ...] = ()
     relaxed: bool = False
+    period: Cycles | None = None
 
 
 def whole_scope(
@@ -338,7 +343,7 @@ class Lifecycle:
     Parameters
     ----------
     initial
-        It is there at cycle 0.
+        It is there at cycle 0, if it is there at all: only a permanent one may not be.
     writer
         The task that may write it here.
     sources
@@ -454,7 +459,8 @@ class StructureFinder:
         tables, scope = self._tables, self._scope
         buffer = tables.problem.buffers[tables.problem.slices[key.slice].buffer]
         first_of_whole = key.slice == buffer.index and key.number == 0
-        initial = first_of_whole and buffer.starts_in == key.memory
+        is_permanent = key.number == PERMANENT
+        initial = is_permanent or (first_of_whole and buffer.starts_in == key.memory)
         lasting = key[:2] in scope.lasting
         writer = tables.writers[buffer.index] if first_of_whole else None
         if writer is not None and key.memory not in self._local[writer]:

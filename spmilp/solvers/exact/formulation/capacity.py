@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeAlias
 from ortools.sat.python import cp_model
 
 from spmilp.machine.machine import Memory, MemoryKind
+from spmilp.plan.plan import MOST_INSTANCES
 from spmilp.solvers.exact.formulation.candidates import CandidateResidency
 from spmilp.solvers.exact.formulation.extraction import Item
 from spmilp.solvers.exact.formulation.tables import first_blocks
@@ -129,7 +130,8 @@ class CapacityModel:
                 *(one for one, _, _ in self._surplus[memory]),
                 *self._late_uses_in(memory),
             ]
-            wanted = sum(one.blocks for one in occupied)
+            turns = 1 if self._vars.structure.scope.period is None else MOST_INSTANCES
+            wanted = turns * sum(one.blocks for one in occupied)
             if wanted > capacity:
                 limit: Number = capacity
                 if self._may_grow:

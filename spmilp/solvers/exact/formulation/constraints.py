@@ -1,14 +1,16 @@
 """The families of constraints: what a plan is. The list in ``add_all`` is the table of contents."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from math import lcm
 from typing import NamedTuple, TypeVar
 
 from spmilp.machine.routes import transfer_cycles, transfer_rate
+from spmilp.plan.plan import MOST_INSTANCES
 from spmilp.solvers.exact.formulation.candidates import CandidateResidency
 from spmilp.solvers.exact.formulation.capacity import CapacityModel
+from spmilp.solvers.exact.formulation.circular import CircularModel
 from spmilp.solvers.exact.formulation.tables import ProblemTables, TransferOption
 from spmilp.solvers.exact.formulation.variables import (
     Interval,
@@ -144,10 +146,18 @@ def _cores_run_one_task_at_a_time(variables: Variables) -> None:
     """The cores of a pool are alike: at most as many tasks at once as there are cores."""
     for pool in variables.tables.pools:
         runs = [task.runs[pool.index] for task in variables.tasks if pool.index in task.runs]
-        if len(pool.cores) == 1:
-            variables.model.add_no_overlap(runs)
-        elif len(runs) > len(pool.cores):
-            variables.model.add_cumulative(runs, [1] * len(runs), len(pool.cores))
+        _at_most(variables, runs, len(pool.cores))
+
+
+def _at_most(variables: Variables, intervals: list[Interval], count: int) -> None:
+    """Let no more than so many intervals overlap."""
+    model = variables.model
+    if count == 1:
+        model.add_no_overlap(intervals)
+    elif isinstance(model, CircularModel):
+        model.share_out(intervals, count)
+    elif len(intervals) > count:
+        model.add_cumulative(intervals, [1] * len(intervals), count)
 
 
 def _add_engines_and_links(variables: Variables) -> None:
@@ -180,11 +190,7 @@ def _add_engines_and_links(variables: Variables) -> None:
                 branch = model.new_optional_interval_var(begin, size, residency.sent, literal, "")
                 on_link[link].append(_Held(frozenset([option.engine]), branch, rate))
     for engine, intervals in sorted(on_engine.items()):
-        channels = tables.machine.engines[engine].channels
-        if channels == 1:
-            model.add_no_overlap(intervals)
-        elif len(intervals) > channels:
-            model.add_cumulative(intervals, [1] * len(intervals), channels)
+        _at_most(variables, intervals, tables.machine.engines[engine].channels)
     for link, held in sorted(on_link.items()):
         if _most_at_once(tables, held) > tables.machine.links[link].rate:
             _add_link(variables, link, held)
@@ -256,7 +262,10 @@ class Constraints:
         _add_engines_and_links(self._vars)
         self._capacity.add_capacities()
         self._capacity.add_addresses()
-        self._tasks_keep_to_their_heads_and_tails()
+        if self._vars.structure.scope.period is None:
+            self._tasks_keep_to_their_heads_and_tails()
+        else:
+            self._nothing_outlasts_its_periods(self._vars.structure.scope.period)
         self._what_nothing_uses_does_not_exist()
 
     def _tasks_follow_their_predecessors(self) -> None:
@@ -459,6 +468,41 @@ class Constraints:
         for task, head, tail in zip(self._vars.tasks, paths.head, paths.tail, strict=True):
             self._model.add(task.start >= head)
             self._model.add(task.start + tail <= self._vars.makespan)
+
+    def _nothing_outlasts_its_periods(self, period: Cycles) -> None:
+        """A core or channel is held for one period at most, bytes as long as there are instances.
+
+        A tensor that comes in is read before the last of its instances comes in, and what goes out
+        lies there until a period after the end of its inference (docs/format.md, 5.5).
+        """
+        model, most, problem = self._model, MOST_INSTANCES * period, self._tables.problem
+        for task in self._vars.tasks:
+            model.add(task.size <= period)
+        for key, one in self._vars.residencies.items():
+            for option, taken in one.options.items():
+                is_pipelined = self._tables.machine.engines[option.engine].pipelined
+                free = one.sent if is_pipelined else one.valid
+                model.add(free - one.start <= period).only_enforce_if(taken)
+            is_constant = problem.buffers[problem.slices[key.slice].buffer].is_constant
+            is_stream = self._tables.at_place(*key[:2]) and not is_constant
+            if one.lifecycle.initial:
+                for literal, end in self._uses_of(key) if is_stream else ():
+                    model.add(end + period <= most).only_enforce_if(literal)
+                continue
+            if one.end is not None:
+                model.add(one.end - one.start <= most).only_enforce_if(one.present)
+            if is_stream:
+                last = self._vars.makespan + period
+                model.add(last - one.start <= most).only_enforce_if(one.present)
+
+    def _uses_of(self, key: CandidateResidency) -> Iterator[tuple[Literal, Number]]:
+        """Yield what may use a residency, and when that has ended."""
+        for other in self._vars.residencies.values():
+            if key in other.sources:
+                yield other.sources[key], other.sent
+        for (task, _), read in self._vars.reads.items():
+            if key in read.on:
+                yield read.on[key], self._vars.tasks[task].end
 
     def _what_nothing_uses_does_not_exist(self) -> None:
         """A residency that a transfer fills serves a read, a transfer, or the end.

@@ -18,6 +18,7 @@ from spmilp.solvers.exact.formulation.candidates import (
     whole_scope,
 )
 from spmilp.solvers.exact.formulation.capacity import Addressed, CapacityModel
+from spmilp.solvers.exact.formulation.circular import CircularModel
 from spmilp.solvers.exact.formulation.constraints import Constraints
 from spmilp.solvers.exact.formulation.tables import ProblemTables, SliceInMemory
 from spmilp.solvers.exact.formulation.translation import Hints
@@ -234,7 +235,8 @@ class Model:
         reading: Reading | None,
     ) -> None:
         self.low, self.high = low, high
-        self.cp = cp_model.CpModel()
+        period = structure.scope.period
+        self.cp = cp_model.CpModel() if period is None else CircularModel(period)
         self.variables = Variables(self.cp, tables, structure, horizon)
         Constraints(self.variables, CapacityModel(self.variables, addressed)).add_all()
         objectives = Objectives(self.variables)

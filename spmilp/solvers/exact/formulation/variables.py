@@ -6,7 +6,12 @@ from typing import Any, TypeAlias
 
 from ortools.sat.python import cp_model
 
-from spmilp.solvers.exact.formulation.candidates import CandidateResidency, Lifecycle, Structure
+from spmilp.solvers.exact.formulation.candidates import (
+    PERMANENT,
+    CandidateResidency,
+    Lifecycle,
+    Structure,
+)
 from spmilp.solvers.exact.formulation.extraction import Item
 from spmilp.solvers.exact.formulation.tables import ProblemTables, TransferOption
 from spmilp.units import Cycles, LinkIdx, MemoryIdx, TaskIdx
@@ -258,6 +263,8 @@ class Variables:
         start: Number = 0
         valid: Number = 0
         moved: Literal = self.model.new_constant(0)
+        if one.key.number == PERMANENT:
+            present = self.literal(name)
         if not one.initial and fills == 1 and one.writer is not None:
             task = self.tasks[one.writer]
             present = task.memories[one.key.memory]

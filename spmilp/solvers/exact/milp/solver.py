@@ -6,9 +6,11 @@ Or the model as a file, for a solver of the user's own.
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from spmilp.bounds.period import period_bound
 from spmilp.errors import SpmilpError
 from spmilp.files import write_atomically
 from spmilp.problem.contradictions import refuse_contradictions
+from spmilp.problem.objective import Quantity
 from spmilp.problem.pins import PinKind
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
@@ -23,7 +25,9 @@ from spmilp.solvers.exact.formulation.translation import SolutionReader
 from spmilp.solvers.exact.milp.process import SolverProcessError, backend_name, model_file, run
 from spmilp.solvers.exact.milp.program import Limits, TooLargeError
 from spmilp.solvers.exact.milp.rows import Rows
+from spmilp.solvers.modulo.exact import model_of_streams
 from spmilp.solvers.schedule.solver import ListScheduler
+from spmilp.units import Cycles
 
 PLANS = Budget(0.5)
 """Of the search for plans, before the first proof."""
@@ -176,7 +180,12 @@ SUFFIXES = (".mps", ".lp")
 
 
 def write_model(
-    problem: Problem, path: Path, *, candidates: int = 2, settings: MilpOptions = DEFAULTS
+    problem: Problem,
+    path: Path,
+    *,
+    candidates: int = 2,
+    settings: MilpOptions = DEFAULTS,
+    period: Cycles | None = None,
 ) -> None:
     """Write the model of a problem's first objective.
 
@@ -184,15 +193,31 @@ def write_model(
     the greatest value allowed of the objective, which are part of the model. The same problem gives
     the same bytes. The suffix of ``path`` says in what format: ``.mps`` or ``.lp``. A slice may lie
     ``candidates`` times in one memory that is not large enough for all. The optimum of the file is
-    that of the problem unless the best plans all need more. Raises a ``SpmilpError`` if the suffix
-    is another one, the model would be too large, or it is known to have no solution; and a
+    that of the problem unless the best plans all need more. If the first objective is the period,
+    the model is that of the least latency of streams with a ``period``, by default the bound on it
+    (:mod:`spmilp.solvers.modulo.exact` says what it leaves out). Raises a ``SpmilpError`` if the
+    suffix is another one, the model would be too large, or it is known to have no solution; and a
     ``FileError`` if the file cannot be written.
     """
     if path.suffix.lower() not in SUFFIXES:
         raise SpmilpError(f"{path}: a model is written as {' or '.join(SUFFIXES)}")
     refuse_problem(problem, settings)
     refuse_contradictions(problem)
-    problem = narrowed(problem).problem
+    problem, impossible = narrowed(problem).problem, "no plan exists, so there is no model to write"
+    if problem.objective.first is Quantity.PERIOD:
+        period = period or period_bound(problem).value
+        model = model_of_streams(problem, period, candidates)
+        impossible = f"the model has no stream of period {period:,}; give a longer period"
+    else:
+        model = _model_of_plans(problem, candidates, settings)
+    rows = Rows(model.cp, model.variables.makespan, model.low, model.high, settings.most_whole)
+    if rows.program.is_impossible:
+        raise SpmilpError(f"{problem.name}: {impossible}")
+    write_atomically(path, model_file(rows.program, path.suffix.lower()))
+
+
+def _model_of_plans(problem: Problem, candidates: int, settings: MilpOptions) -> Model:
+    """Return the model of a first objective that a plan for one inference has."""
     context = SearchContext(problem, SolveOptions())
     start = ListScheduler().search_within_pins(context)
     known = replace(settings, addresses_in_model=True, residencies=candidates)
@@ -200,8 +225,4 @@ def write_model(
     search.builder.ample = False
     if start.plan is not None:
         search.offer(start.plan)
-    model = search.model(search.structure(relaxed=False), 0)
-    rows = Rows(model.cp, model.variables.makespan, model.low, model.high, settings.most_whole)
-    if rows.program.is_impossible:
-        raise SpmilpError(f"{problem.name}: no plan exists, so there is no model to write")
-    write_atomically(path, model_file(rows.program, path.suffix.lower()))
+    return search.model(search.structure(relaxed=False), 0)
