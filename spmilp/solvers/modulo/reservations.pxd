@@ -32,8 +32,10 @@ cdef extern from *:
 
 @cython.locals(ready=cython.longlong, best=cython.longlong, chosen=cython.longlong)
 cdef long long _place_all(CReservations* loop, long long count) noexcept nogil
-@cython.locals(due=cython.longlong)
-cdef void _delay(CReservations* loop, long long* some, long long count) noexcept nogil
+@cython.locals(last=cython.longlong)
+cdef void _delay(
+    CReservations* loop, long long* some, long long* latest, long long count
+) noexcept nogil
 @cython.locals(agreed=cython.longlong)
 cdef long long _first_from(CReservations* loop, long long way, long long ready) noexcept nogil
 @cython.locals(agreed=cython.longlong)

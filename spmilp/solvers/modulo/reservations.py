@@ -130,12 +130,15 @@ def place(asked: Reservations) -> int:
     return int(failed)
 
 
-def delay(asked: Reservations, some: Ints) -> None:
-    """Let some activities start as late as those after them allow, the last one first."""
+def delay(asked: Reservations, some: Ints, latest: Ints) -> None:
+    """Let some activities start as late as those after them allow, the last one first.
+
+    Each starts by its ``latest`` cycle, unless it did not before.
+    """
     kept, which, count = in_c(asked), longs_at(address(some)), whole(some.size)
-    loop = loop_at(address(kept))
+    loop, limits = loop_at(address(kept)), longs_at(address(latest))
     with cython.nogil:
-        _delay(loop, which, count)
+        _delay(loop, which, limits, count)
 
 
 def _place_all(loop: Reservations, count: int) -> int:
@@ -161,17 +164,17 @@ def _place_all(loop: Reservations, count: int) -> int:
     return NONE
 
 
-def _delay(loop: Reservations, some: Ints, count: int) -> None:
+def _delay(loop: Reservations, some: Ints, latest: Ints, count: int) -> None:
     """Do what :func:`delay` does."""
     for place in range(count):
         one = some[count - 1 - place]
-        due = NEVER
+        last = latest[one]
         for item in range(loop.after.begin[one], loop.after.begin[one + 1]):
-            due = min(due, loop.start[loop.after.items[item]])
-        if due == NEVER or due - loop.cycles[one] <= loop.start[one]:
+            last = min(last, loop.start[loop.after.items[item]] - loop.cycles[one])
+        if last <= loop.start[one]:
             continue
         _hold(loop, loop.way[one], loop.start[one], -1)
-        loop.start[one] = _last_until(loop, loop.way[one], due - loop.cycles[one], loop.start[one])
+        loop.start[one] = _last_until(loop, loop.way[one], last, loop.start[one])
         _hold(loop, loop.way[one], loop.start[one], 1)
 
 

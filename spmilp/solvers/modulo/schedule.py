@@ -1,13 +1,18 @@
 """Times of all activities of an inference for a period: modulo scheduling without addresses."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+
+from spmilp.plan.plan import MOST_INSTANCES
 
 from spmilp.solvers.modulo.decisions import Activity, Decisions, Permanence
 from spmilp.solvers.modulo.reservations import Reservations, delay, place, reservations_for
-from spmilp.solvers.schedule.kernels.records import NONE, rows_of
-from spmilp.units import Cycles
+from spmilp.solvers.schedule.kernels.records import NEVER, NONE, Ints, numbers, rows_of
+from spmilp.units import Cycles, ResidencyIdx
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +43,7 @@ class Loop:
     loads: list[Cycles]
     least: Cycles
     asked: Reservations
+    waits: "Waits"
 
 
 def loop_for(decisions: Decisions, permanence: Permanence) -> Loop:
@@ -60,7 +66,50 @@ def loop_for(decisions: Decisions, permanence: Permanence) -> Loop:
     )
     busy, cycles = [each.busy for each in loop], [each.cycles for each in loop]
     asked = reservations_for(busy, capacity, cycles, before)
-    return Loop(loop, decisions.tasks, loads, max(longest, *loads), asked)
+    waits = _waits(decisions, loop, filler)
+    return Loop(loop, decisions.tasks, loads, max(longest, *loads), asked, waits)
+
+
+class Waits(NamedTuple):
+    """How long transfers may wait, of each activity by its place in the loop.
+
+    ``source`` is what fills that from which it reads, -1 where nothing does; ``reads_for`` so many
+    cycles. ``is_load`` and ``is_store`` say whether it reads, or writes, a tensor that is new for
+    each inference.
+    """
+
+    source: Ints
+    reads_for: Ints
+    is_load: NDArray[np.bool_]
+    is_store: NDArray[np.bool_]
+
+    def latest(self, held: Reservations) -> Ints:
+        """Return the last start of each by which no data has more instances than it may have."""
+        most = MOST_INSTANCES * held.period
+        whole = int((held.start + held.cycles).max(initial=0))
+        latest = np.where(self.source == NONE, NEVER, held.start[self.source] + most - self.reads_for)
+        latest[self.is_load] = most - held.period - self.reads_for[self.is_load]
+        late = self.is_store & (held.start < whole + held.period - most)
+        ends = np.diff(held.after.begin) == 0
+        latest[ends & ~late] = 0
+        latest[late] = np.minimum(latest[late], whole - held.cycles[late])
+        return latest
+
+
+def _waits(decisions: Decisions, loop: list[Activity], filler: Mapping[ResidencyIdx, int]) -> Waits:
+    home, plan, problem = decisions.home, decisions.plan, decisions.problem
+    constants = {b.place.tensor for b in problem.buffers if b.place and b.is_constant}
+
+    def is_new(one: ResidencyIdx) -> bool:
+        return home[one] is not None and home[one] not in constants
+
+    moves = [each if each.number >= decisions.tasks else None for each in loop]
+    return Waits(
+        source=numbers(NONE if each is None else filler.get(each.reads[0], NONE) for each in moves),
+        reads_for=numbers(each.reads_for for each in loop),
+        is_load=np.array([e is not None and is_new(e.reads[0]) and e.reads[0] not in filler for e in moves], bool),
+        is_store=np.array([e is not None and any(map(is_new, e.fills)) for e in moves], bool),
+    )
 
 
 def modulo_schedule(loop: Loop, period: Cycles) -> ModuloSchedule | None:
@@ -78,7 +127,8 @@ def modulo_schedule(loop: Loop, period: Cycles) -> ModuloSchedule | None:
             return None
         gapless.add(max(full, key=lambda one: (loop.loads[one], -one)))
         held = loop.asked.emptied(period, gapless)
-    delay(held, np.flatnonzero([each.number >= loop.tasks for each in acts]))
+    transfers = np.flatnonzero([each.number >= loop.tasks for each in acts])
+    delay(held, transfers, loop.waits.latest(held))
     starts, ways = held.start.tolist(), (held.way - held.ways[:-1]).tolist()
     return ModuloSchedule(
         period=period,
