@@ -17,7 +17,7 @@ ctypedef struct CReservations:
     long long* begin
     CBusy* busy
     long long* capacity
-    long long* is_gapless
+    long long* left
     long long* cycles
     CRows before
     CRows after
@@ -30,7 +30,7 @@ cdef extern from *:
     CReservations* loop_at "SPMILP_POINTER"(size_t address) noexcept nogil
     CBusy* busy_at "SPMILP_AT"(CBusy* table, long long index) noexcept nogil
 
-@cython.locals(ready=cython.longlong, best=cython.longlong, chosen=cython.longlong)
+@cython.locals(ready=cython.longlong, best=cython.longlong, chosen=cython.longlong, is_new=cython.bint)
 cdef long long _place_all(CReservations* loop, long long count) noexcept nogil
 @cython.locals(last=cython.longlong)
 cdef void _delay(
@@ -42,7 +42,11 @@ cdef long long _first_from(CReservations* loop, long long way, long long ready) 
 cdef long long _last_until(
     CReservations* loop, long long way, long long latest, long long least
 ) noexcept nogil
-@cython.locals(is_next=cython.bint, before=cython.longlong)
+@cython.locals(run=cython.longlong, longest=cython.longlong, second=cython.longlong, at=cython.longlong, first=cython.longlong, within=cython.longlong, room=cython.longlong)
+cdef long long _unbroken(
+    CReservations* loop, long long resource, long long ready, long long cycles, long long spare
+) noexcept nogil
+@cython.locals(start=cython.longlong)
 cdef long long _first_gap(
     CReservations* loop, long long resource, long long ready, long long cycles, long long amount
 ) noexcept nogil

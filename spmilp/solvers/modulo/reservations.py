@@ -56,8 +56,9 @@ class Reservations(NamedTuple):
         A way is busy as ``busy[begin[way]:begin[way + 1]]`` say, rows of :class:`Busy`.
     capacity
         Of each resource, in the unit of amounts.
-    is_gapless
-        Whether on a resource all that is busy lies next to each other, so that it can be full.
+    left
+        Of a resource that can be full, how long what has no place yet will hold it: the longest gap
+        stays as long as that. 0 for others.
     cycles, before, after
         Of each activity: it starts when those before have ended, and ends before those after start.
     start, way
@@ -68,7 +69,7 @@ class Reservations(NamedTuple):
     begin: Ints
     busy: Table
     capacity: Ints
-    is_gapless: Ints
+    left: Ints
     cycles: Ints
     before: Rows
     after: Rows
@@ -77,13 +78,12 @@ class Reservations(NamedTuple):
     way: Ints
     period: Cycles
 
-    def emptied(self, period: Cycles, gapless: Iterable[int] = ()) -> "Reservations":
-        """Return the same with another period, and nothing busy; some resources are gapless."""
-        count, held, is_gapless = self.cycles.size, self.busy.size, np.zeros_like(self.capacity)
-        is_gapless[list(gapless)] = 1
+    def emptied(self, period: Cycles, left: Ints) -> "Reservations":
+        """Return the same with another period, nothing busy, and what is ``left`` to be."""
+        count, held = self.cycles.size, self.busy.size
         # Each reservation is cut in two at most, and a full step function moves elsewhere.
         return self._replace(
-            is_gapless=is_gapless,
+            left=left.copy(),
             timeline=new_timeline(self.capacity.size, 16 * (held + 2 * self.capacity.size)),
             start=np.zeros(count, np.int64),
             way=np.full(count, NONE, np.int64),
@@ -107,7 +107,7 @@ def reservations_for(
         begin=numbers(accumulate(map(len, each), initial=0)),
         busy=busy,
         capacity=numbers(capacity),
-        is_gapless=numbers(()),
+        left=numbers(()),
         cycles=numbers(cycles),
         before=before,
         after=inverted(before, len(cycles)),
@@ -144,7 +144,8 @@ def delay(asked: Reservations, some: Ints, latest: Ints) -> None:
 def _place_all(loop: Reservations, count: int) -> int:
     """Do what :func:`place` does."""
     for one in range(count):
-        if loop.way[one] != NONE:
+        is_new = loop.way[one] == NONE
+        if not is_new:
             _hold(loop, loop.way[one], loop.start[one], -1)
         ready = 0
         for item in range(loop.before.begin[one], loop.before.begin[one + 1]):
@@ -161,6 +162,9 @@ def _place_all(loop: Reservations, count: int) -> int:
             return one
         loop.start[one], loop.way[one] = best, chosen
         _hold(loop, chosen, best, 1)
+        for place in range(loop.begin[chosen], is_new * loop.begin[chosen + 1]):
+            each = busy_at(loop.busy, place)
+            loop.left[each.resource] -= min(loop.left[each.resource], each.end - each.start)
     return NONE
 
 
@@ -214,26 +218,54 @@ def _first_gap(loop: Reservations, resource: int, ready: int, cycles: int, amoun
     steps, row = timeline.steps, profile_at(timeline.resources, resource)
     spare, cycle = loop.capacity[resource] - amount, ready % loop.period
     step, past, turn = step_at(timeline, resource, cycle), row.begin + row.length, ready - cycle
-    start, is_next = ready, True
-    if loop.is_gapless[resource] and row.length > 1:
-        before = step - 1 if step > row.begin else past - 1
-        if steps[before].time == loop.period:
-            before -= 1
-        is_next = steps[step].time == cycle and steps[before].load > spare
+    start = ready
+    if loop.left[resource] > 0 and row.length > 1:
+        start = _unbroken(loop, resource, ready, cycles, spare)
     while start < ready + loop.period and cycles <= loop.period:
         end = turn + (steps[step + 1].time if step + 1 < past else loop.period)
         if steps[step].load > spare:
-            last: int = turn + steps[step].time - cycles
-            if not is_next and last >= start:
-                return last
-            start, is_next = end, True
-        elif end >= start + (cycles if is_next else loop.period):
+            start = max(start, end)
+        elif end >= start + cycles:
             return start
         step += 1
         if step == past:
             step = row.begin
             turn += loop.period
     return NEVER
+
+
+def _unbroken(loop: Reservations, resource: int, ready: int, cycles: int, spare: int) -> int:
+    """Return the first cycle from ``ready`` on where the longest gap is not cut in too small parts.
+
+    What is left needs one that is long enough for all of it, so it fits in any case.
+    """
+    timeline = timeline_in(loop.timeline)
+    steps, row = timeline.steps, profile_at(timeline.resources, resource)
+    past, first, run = row.begin + row.length, -1, 0
+    longest, second, at = 0, 0, 0
+    for number in range(row.length + 1):
+        step = row.begin + number
+        if number < row.length and steps[step].load <= spare:
+            end = steps[step + 1].time if step + 1 < past else loop.period
+            run += end - steps[step].time
+            continue
+        time = steps[step].time if number < row.length else loop.period
+        if first < 0 and number < row.length:
+            first, run = run, 0
+            continue
+        # Behind the last cycle the first one follows.
+        run += first if number == row.length else 0
+        if run > longest:
+            second = longest
+            longest, at = run, time - run + (first if number == row.length else 0)
+        elif run > second:
+            second = run
+        run = 0
+    left = loop.left[resource]
+    within, room = (ready - at) % loop.period, max(0, longest - left)
+    if first < 0 or within >= longest or within <= room or second >= left - cycles:
+        return ready
+    return max(ready, ready - within + longest - cycles - room)
 
 
 def _last_gap(loop: Reservations, resource: int, end: int, cycles: int, amount: int) -> int:

@@ -112,6 +112,8 @@ def _waits(decisions: Decisions, loop: list[Activity], filler: Mapping[Residency
     )
 
 
+TIGHT = 0.9
+
 def modulo_schedule(loop: Loop, period: Cycles) -> ModuloSchedule | None:
     """Place each activity as soon as its data is there and its resources are free in the period.
 
@@ -120,13 +122,15 @@ def modulo_schedule(loop: Loop, period: Cycles) -> ModuloSchedule | None:
     must not have if it is busy all the time. Then transfers come as late as who needs them allows,
     so that bytes wait for less time. ``None`` where one finds no place at all.
     """
-    acts, gapless, held = loop.activities, set[int](), loop.asked.emptied(period)
+    acts, loads = loop.activities, numbers(loop.loads)
+    full = loads > TIGHT * period
+    held = loop.asked.emptied(period, loads * full)
     while (failed := place(held)) != NONE:
-        full = {one.resource for way in acts[failed].busy for one in way} - gapless
-        if not full:
+        more = {one.resource for way in acts[failed].busy for one in way if not full[one.resource]}
+        if not more:
             return None
-        gapless.add(max(full, key=lambda one: (loop.loads[one], -one)))
-        held = loop.asked.emptied(period, gapless)
+        full[max(more, key=lambda one: (loop.loads[one], -one))] = True
+        held = loop.asked.emptied(period, loads * full)
     transfers = np.flatnonzero([each.number >= loop.tasks for each in acts])
     delay(held, transfers, loop.waits.latest(held))
     starts, ways = held.start.tolist(), (held.way - held.ways[:-1]).tolist()
