@@ -39,6 +39,7 @@ class Loop:
     """
 
     activities: list[Activity]
+    cores: int
     tasks: int
     loads: list[Cycles]
     least: Cycles
@@ -67,7 +68,8 @@ def loop_for(decisions: Decisions, permanence: Permanence) -> Loop:
     busy, cycles = [each.busy for each in loop], [each.cycles for each in loop]
     asked = reservations_for(busy, capacity, cycles, before)
     waits = _waits(decisions, loop, filler)
-    return Loop(loop, decisions.tasks, loads, max(longest, *loads), asked, waits)
+    cores = len(decisions.problem.machine.cores)
+    return Loop(loop, cores, decisions.tasks, loads, max(longest, *loads), asked, waits)
 
 
 class Waits(NamedTuple):
@@ -123,7 +125,7 @@ def modulo_schedule(loop: Loop, period: Cycles) -> ModuloSchedule | None:
     so that bytes wait for less time. ``None`` where one finds no place at all.
     """
     acts, loads = loop.activities, numbers(loop.loads)
-    full = loads > TIGHT * period
+    full = (loads > TIGHT * period) & (np.arange(loads.size) < loop.cores)
     held = loop.asked.emptied(period, loads * full)
     while (failed := place(held)) != NONE:
         more = {one.resource for way in acts[failed].busy for one in way if not full[one.resource]}
