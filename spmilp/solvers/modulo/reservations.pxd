@@ -22,6 +22,7 @@ ctypedef struct CReservations:
     CRows before
     CRows after
     CTimeline timeline
+    long long* release
     long long* start
     long long* way
     long long period
@@ -42,7 +43,16 @@ cdef long long _first_from(CReservations* loop, long long way, long long ready) 
 cdef long long _last_until(
     CReservations* loop, long long way, long long latest, long long least
 ) noexcept nogil
-@cython.locals(run=cython.longlong, longest=cython.longlong, second=cython.longlong, at=cython.longlong, first=cython.longlong, within=cython.longlong, room=cython.longlong)
+@cython.locals(
+    longest=cython.longlong,
+    second=cython.longlong,
+    at=cython.longlong,
+    begun=cython.longlong,
+    first=cython.longlong,
+    time=cython.longlong,
+    room=cython.longlong,
+    is_end=cython.bint,
+)
 cdef long long _unbroken(
     CReservations* loop, long long resource, long long ready, long long cycles, long long spare
 ) noexcept nogil

@@ -4,7 +4,7 @@ Each resource is a step function over the period, on whose last cycle the first 
 are long. A pass goes through all activities in an order in which each follows what it needs.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import accumulate, chain
 from typing import NamedTuple
 
@@ -61,6 +61,8 @@ class Reservations(NamedTuple):
         stays as long as that. 0 for others.
     cycles, before, after
         Of each activity: it starts when those before have ended, and ends before those after start.
+    release
+        The cycle from which on each activity may start.
     start, way
         Of each activity; its way is -1 as long as it has no place.
     """
@@ -74,6 +76,7 @@ class Reservations(NamedTuple):
     before: Rows
     after: Rows
     timeline: Timeline
+    release: Ints
     start: Ints
     way: Ints
     period: Cycles
@@ -96,6 +99,7 @@ def reservations_for(
     capacity: Sequence[int],
     cycles: Sequence[Cycles],
     before: Rows,
+    release: Ints | None = None,
 ) -> Reservations:
     """Return what activities ask for: what each way of each is busy with; without a period."""
     each = [way for some in ways for way in some]
@@ -112,6 +116,7 @@ def reservations_for(
         before=before,
         after=inverted(before, len(cycles)),
         timeline=new_timeline(0, 0),
+        release=np.zeros(len(cycles), np.int64) if release is None else release,
         start=numbers(()),
         way=numbers(()),
         period=0,
@@ -147,7 +152,7 @@ def _place_all(loop: Reservations, count: int) -> int:
         is_new = loop.way[one] == NONE
         if not is_new:
             _hold(loop, loop.way[one], loop.start[one], -1)
-        ready = 0
+        ready = loop.release[one]
         for item in range(loop.before.begin[one], loop.before.begin[one + 1]):
             before = loop.before.items[item]
             ready = max(ready, loop.start[before] + loop.cycles[before])
@@ -235,35 +240,32 @@ def _first_gap(loop: Reservations, resource: int, ready: int, cycles: int, amoun
 
 
 def _unbroken(loop: Reservations, resource: int, ready: int, cycles: int, spare: int) -> int:
-    """Return the first cycle from ``ready`` on where the longest gap is not cut in too small parts.
+    """Return the first cycle from ``ready`` on that leaves a gap long enough for all that is left.
 
-    What is left needs one that is long enough for all of it, so it fits in any case.
+    So that fits in any case. What does not lie in the longest gap takes nothing of it.
     """
     timeline = timeline_in(loop.timeline)
     steps, row = timeline.steps, profile_at(timeline.resources, resource)
-    past, first, run = row.begin + row.length, -1, 0
-    longest, second, at = 0, 0, 0
+    longest, second, at, begun, first = 0, 0, 0, 0, NONE
+    # A gap ends where something is busy; behind the last cycle it goes on with the first ones.
     for number in range(row.length + 1):
-        step = row.begin + number
-        if number < row.length and steps[step].load <= spare:
-            end = steps[step + 1].time if step + 1 < past else loop.period
-            run += end - steps[step].time
+        is_end = number == row.length
+        if not is_end and steps[row.begin + number].load <= spare:
             continue
-        time = steps[step].time if number < row.length else loop.period
-        if first < 0 and number < row.length:
-            first, run = run, 0
-            continue
-        # Behind the last cycle the first one follows.
-        run += first if number == row.length else 0
-        if run > longest:
-            second = longest
-            longest, at = run, time - run + (first if number == row.length else 0)
-        elif run > second:
-            second = run
-        run = 0
-    left = loop.left[resource]
-    within, room = (ready - at) % loop.period, max(0, longest - left)
-    if first < 0 or within >= longest or within <= room or second >= left - cycles:
+        time = loop.period + max(0, first) if is_end else steps[row.begin + number].time
+        if first == NONE:
+            first = time
+        elif time - begun > longest:
+            second, longest, at = longest, time - begun, begun
+        else:
+            second = max(second, time - begun)
+        if number + 1 < row.length:
+            begun = steps[row.begin + number + 1].time
+        elif not is_end:
+            begun = loop.period
+    within, left = (ready - at) % loop.period, loop.left[resource]
+    room = max(0, longest - left)
+    if within >= longest or within <= room or second >= left - cycles:
         return ready
     return max(ready, ready - within + longest - cycles - room)
 

@@ -82,7 +82,7 @@ def _plans(context: SearchContext, known: Plan) -> Iterator[Plan]:
     """
     one = replace(context.problem, objective=Objective())
     is_late = shortfall(context.problem, known) > 0
-    for rule in (*FIRST_RULES[:is_late], None, OF_STREAMS, *FIRST_RULES[is_late:]):
+    for rule in (*FIRST_RULES[:is_late], None, *OF_STREAMS, *FIRST_RULES[is_late:]):
         if rule is None:
             yield known
             continue
