@@ -80,7 +80,7 @@ OF_STREAMS = (
     ("balanced", "critical_path"),
     ("in_4_stages", "round_robin"),
 )
-"""For periods, not for makespans."""
+"""For periods, not for makespans: with stages, data waits in short lives for a long latency."""
 
 EVALUATION_RULES = (FIRST_RULES[0], ("locality", SPARING), *FIRST_RULES[1:5], BANDS_RULES[1])
 """On the same problems the best of those without fused bands is 2.4 % worse than the best of all;
