@@ -17,11 +17,12 @@ ctypedef struct CReservations:
     long long* begin
     CBusy* busy
     long long* capacity
-    long long* is_gapless
+    long long* left
     long long* cycles
     CRows before
     CRows after
     CTimeline timeline
+    long long* release
     long long* start
     long long* way
     long long period
@@ -30,17 +31,32 @@ cdef extern from *:
     CReservations* loop_at "SPMILP_POINTER"(size_t address) noexcept nogil
     CBusy* busy_at "SPMILP_AT"(CBusy* table, long long index) noexcept nogil
 
-@cython.locals(ready=cython.longlong, best=cython.longlong, chosen=cython.longlong)
+@cython.locals(ready=cython.longlong, best=cython.longlong, chosen=cython.longlong, is_new=cython.bint)
 cdef long long _place_all(CReservations* loop, long long count) noexcept nogil
-@cython.locals(due=cython.longlong)
-cdef void _delay(CReservations* loop, long long* some, long long count) noexcept nogil
+@cython.locals(last=cython.longlong)
+cdef void _delay(
+    CReservations* loop, long long* some, long long* latest, long long count
+) noexcept nogil
 @cython.locals(agreed=cython.longlong)
 cdef long long _first_from(CReservations* loop, long long way, long long ready) noexcept nogil
 @cython.locals(agreed=cython.longlong)
 cdef long long _last_until(
     CReservations* loop, long long way, long long latest, long long least
 ) noexcept nogil
-@cython.locals(is_next=cython.bint, before=cython.longlong)
+@cython.locals(
+    longest=cython.longlong,
+    second=cython.longlong,
+    at=cython.longlong,
+    begun=cython.longlong,
+    first=cython.longlong,
+    time=cython.longlong,
+    room=cython.longlong,
+    is_end=cython.bint,
+)
+cdef long long _unbroken(
+    CReservations* loop, long long resource, long long ready, long long cycles, long long spare
+) noexcept nogil
+@cython.locals(start=cython.longlong)
 cdef long long _first_gap(
     CReservations* loop, long long resource, long long ready, long long cycles, long long amount
 ) noexcept nogil

@@ -4,7 +4,7 @@ Each resource is a step function over the period, on whose last cycle the first 
 are long. A pass goes through all activities in an order in which each follows what it needs.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import accumulate, chain
 from typing import NamedTuple
 
@@ -56,10 +56,13 @@ class Reservations(NamedTuple):
         A way is busy as ``busy[begin[way]:begin[way + 1]]`` say, rows of :class:`Busy`.
     capacity
         Of each resource, in the unit of amounts.
-    is_gapless
-        Whether on a resource all that is busy lies next to each other, so that it can be full.
+    left
+        Of a resource that can be full, how long what has no place yet will hold it: the longest gap
+        stays as long as that. 0 for others.
     cycles, before, after
         Of each activity: it starts when those before have ended, and ends before those after start.
+    release
+        The cycle from which on each activity may start.
     start, way
         Of each activity; its way is -1 as long as it has no place.
     """
@@ -68,22 +71,22 @@ class Reservations(NamedTuple):
     begin: Ints
     busy: Table
     capacity: Ints
-    is_gapless: Ints
+    left: Ints
     cycles: Ints
     before: Rows
     after: Rows
     timeline: Timeline
+    release: Ints
     start: Ints
     way: Ints
     period: Cycles
 
-    def emptied(self, period: Cycles, gapless: Iterable[int] = ()) -> "Reservations":
-        """Return the same with another period, and nothing busy; some resources are gapless."""
-        count, held, is_gapless = self.cycles.size, self.busy.size, np.zeros_like(self.capacity)
-        is_gapless[list(gapless)] = 1
+    def emptied(self, period: Cycles, left: Ints) -> "Reservations":
+        """Return the same with another period, nothing busy, and what is ``left`` to be."""
+        count, held = self.cycles.size, self.busy.size
         # Each reservation is cut in two at most, and a full step function moves elsewhere.
         return self._replace(
-            is_gapless=is_gapless,
+            left=left.copy(),
             timeline=new_timeline(self.capacity.size, 16 * (held + 2 * self.capacity.size)),
             start=np.zeros(count, np.int64),
             way=np.full(count, NONE, np.int64),
@@ -96,6 +99,7 @@ def reservations_for(
     capacity: Sequence[int],
     cycles: Sequence[Cycles],
     before: Rows,
+    release: Ints | None = None,
 ) -> Reservations:
     """Return what activities ask for: what each way of each is busy with; without a period."""
     each = [way for some in ways for way in some]
@@ -107,11 +111,12 @@ def reservations_for(
         begin=numbers(accumulate(map(len, each), initial=0)),
         busy=busy,
         capacity=numbers(capacity),
-        is_gapless=numbers(()),
+        left=numbers(()),
         cycles=numbers(cycles),
         before=before,
         after=inverted(before, len(cycles)),
         timeline=new_timeline(0, 0),
+        release=np.zeros(len(cycles), np.int64) if release is None else release,
         start=numbers(()),
         way=numbers(()),
         period=0,
@@ -130,20 +135,24 @@ def place(asked: Reservations) -> int:
     return int(failed)
 
 
-def delay(asked: Reservations, some: Ints) -> None:
-    """Let some activities start as late as those after them allow, the last one first."""
+def delay(asked: Reservations, some: Ints, latest: Ints) -> None:
+    """Let some activities start as late as those after them allow, the last one first.
+
+    Each starts by its ``latest`` cycle, unless it did not before.
+    """
     kept, which, count = in_c(asked), longs_at(address(some)), whole(some.size)
-    loop = loop_at(address(kept))
+    loop, limits = loop_at(address(kept)), longs_at(address(latest))
     with cython.nogil:
-        _delay(loop, which, count)
+        _delay(loop, which, limits, count)
 
 
 def _place_all(loop: Reservations, count: int) -> int:
     """Do what :func:`place` does."""
     for one in range(count):
-        if loop.way[one] != NONE:
+        is_new = loop.way[one] == NONE
+        if not is_new:
             _hold(loop, loop.way[one], loop.start[one], -1)
-        ready = 0
+        ready = loop.release[one]
         for item in range(loop.before.begin[one], loop.before.begin[one + 1]):
             before = loop.before.items[item]
             ready = max(ready, loop.start[before] + loop.cycles[before])
@@ -158,20 +167,23 @@ def _place_all(loop: Reservations, count: int) -> int:
             return one
         loop.start[one], loop.way[one] = best, chosen
         _hold(loop, chosen, best, 1)
+        for place in range(loop.begin[chosen], is_new * loop.begin[chosen + 1]):
+            each = busy_at(loop.busy, place)
+            loop.left[each.resource] -= min(loop.left[each.resource], each.end - each.start)
     return NONE
 
 
-def _delay(loop: Reservations, some: Ints, count: int) -> None:
+def _delay(loop: Reservations, some: Ints, latest: Ints, count: int) -> None:
     """Do what :func:`delay` does."""
     for place in range(count):
         one = some[count - 1 - place]
-        due = NEVER
+        last = latest[one]
         for item in range(loop.after.begin[one], loop.after.begin[one + 1]):
-            due = min(due, loop.start[loop.after.items[item]])
-        if due == NEVER or due - loop.cycles[one] <= loop.start[one]:
+            last = min(last, loop.start[loop.after.items[item]] - loop.cycles[one])
+        if last <= loop.start[one]:
             continue
         _hold(loop, loop.way[one], loop.start[one], -1)
-        loop.start[one] = _last_until(loop, loop.way[one], due - loop.cycles[one], loop.start[one])
+        loop.start[one] = _last_until(loop, loop.way[one], last, loop.start[one])
         _hold(loop, loop.way[one], loop.start[one], 1)
 
 
@@ -211,26 +223,51 @@ def _first_gap(loop: Reservations, resource: int, ready: int, cycles: int, amoun
     steps, row = timeline.steps, profile_at(timeline.resources, resource)
     spare, cycle = loop.capacity[resource] - amount, ready % loop.period
     step, past, turn = step_at(timeline, resource, cycle), row.begin + row.length, ready - cycle
-    start, is_next = ready, True
-    if loop.is_gapless[resource] and row.length > 1:
-        before = step - 1 if step > row.begin else past - 1
-        if steps[before].time == loop.period:
-            before -= 1
-        is_next = steps[step].time == cycle and steps[before].load > spare
+    start = ready
+    if loop.left[resource] > 0 and row.length > 1:
+        start = _unbroken(loop, resource, ready, cycles, spare)
     while start < ready + loop.period and cycles <= loop.period:
         end = turn + (steps[step + 1].time if step + 1 < past else loop.period)
         if steps[step].load > spare:
-            last: int = turn + steps[step].time - cycles
-            if not is_next and last >= start:
-                return last
-            start, is_next = end, True
-        elif end >= start + (cycles if is_next else loop.period):
+            start = max(start, end)
+        elif end >= start + cycles:
             return start
         step += 1
         if step == past:
             step = row.begin
             turn += loop.period
     return NEVER
+
+
+def _unbroken(loop: Reservations, resource: int, ready: int, cycles: int, spare: int) -> int:
+    """Return the first cycle from ``ready`` on that leaves a gap long enough for all that is left.
+
+    So that fits in any case. What does not lie in the longest gap takes nothing of it.
+    """
+    timeline = timeline_in(loop.timeline)
+    steps, row = timeline.steps, profile_at(timeline.resources, resource)
+    longest, second, at, begun, first = 0, 0, 0, 0, NONE
+    # A gap ends where something is busy; behind the last cycle it goes on with the first ones.
+    for number in range(row.length + 1):
+        is_end = number == row.length
+        if not is_end and steps[row.begin + number].load <= spare:
+            continue
+        time = loop.period + max(0, first) if is_end else steps[row.begin + number].time
+        if first == NONE:
+            first = time
+        elif time - begun > longest:
+            second, longest, at = longest, time - begun, begun
+        else:
+            second = max(second, time - begun)
+        if number + 1 < row.length:
+            begun = steps[row.begin + number + 1].time
+        elif not is_end:
+            begun = loop.period
+    within, left = (ready - at) % loop.period, loop.left[resource]
+    room = max(0, longest - left)
+    if within >= longest or within <= room or second >= left - cycles:
+        return ready
+    return max(ready, ready - within + longest - cycles - room)
 
 
 def _last_gap(loop: Reservations, resource: int, end: int, cycles: int, amount: int) -> int:

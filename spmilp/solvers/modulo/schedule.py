@@ -1,13 +1,20 @@
 """Times of all activities of an inference for a period: modulo scheduling without addresses."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from spmilp.plan.plan import MOST_INSTANCES
 from spmilp.solvers.modulo.decisions import Activity, Decisions, Permanence
 from spmilp.solvers.modulo.reservations import Reservations, delay, place, reservations_for
-from spmilp.solvers.schedule.kernels.records import NONE, rows_of
-from spmilp.units import Cycles
+from spmilp.solvers.schedule.kernels.records import NEVER, NONE, Ints, numbers, rows_of
+from spmilp.units import Cycles, ResidencyIdx
+
+FULL = 0.9
+"""Share of a period; cores that are busy for longer keep gaps for what has no place yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,14 +37,17 @@ class Loop:
     """The activities that every inference does, and what they ask for.
 
     ``loads`` is for how long each resource is busy in a period, an engine's channels taken as one;
-    no period is shorter than the ``least``. Numbers of ``tasks`` come before those of transfers.
+    no period is shorter than the ``least``. Numbers of ``tasks`` come before those of transfers,
+    resources that are ``cores`` before others.
     """
 
     activities: list[Activity]
+    cores: int
     tasks: int
     loads: list[Cycles]
     least: Cycles
     asked: Reservations
+    waits: "Waits"
 
 
 def loop_for(decisions: Decisions, permanence: Permanence) -> Loop:
@@ -54,31 +64,102 @@ def loop_for(decisions: Decisions, permanence: Permanence) -> Loop:
     place_of = {each.number: place for place, each in enumerate(loop)}
     filler = {one: place for place, each in enumerate(loop) for one in each.fills}
     reads = ([permanence.stands_for.get(one, one) for one in each.reads] for each in loop)
-    before = rows_of(
+    before = [
         sorted({filler[r] for r in some if r in filler} | {place_of[one] for one in each.after})
         for each, some in zip(loop, reads, strict=True)
-    )
+    ]
     busy, cycles = [each.busy for each in loop], [each.cycles for each in loop]
-    asked = reservations_for(busy, capacity, cycles, before)
-    return Loop(loop, decisions.tasks, loads, max(longest, *loads), asked)
+    release = _released(cycles, before)
+    asked = reservations_for(busy, capacity, cycles, rows_of(before), release)
+    waits, cores = _waits(decisions, loop, filler), len(decisions.problem.machine.cores)
+    return Loop(loop, cores, decisions.tasks, loads, max(longest, *loads), asked, waits)
+
+
+def _released(cycles: list[Cycles], before: list[list[int]]) -> Ints:
+    """Return the cycles from which on activities may start.
+
+    What needs nothing of the loop starts no sooner than who needs it first could need it, if all
+    had the resources that they want.
+    """
+    earliest, due = list[Cycles](), [NEVER] * len(cycles)
+    for some in before:
+        earliest.append(max((earliest[one] + cycles[one] for one in some), default=0))
+        for one in some:
+            due[one] = min(due[one], earliest[-1])
+    return numbers(
+        max(0, last - own) if last < NEVER and not some else 0
+        for last, own, some in zip(due, cycles, before, strict=True)
+    )
+
+
+class Waits(NamedTuple):
+    """What says how long transfers may wait, of each activity by its place in the loop.
+
+    ``source`` is what fills that from which it reads, -1 where nothing in the loop does;
+    ``reads_for`` so many cycles. ``is_load`` and ``is_store`` say whether it reads, or writes, a
+    tensor that each inference has anew.
+    """
+
+    source: Ints
+    reads_for: Ints
+    is_load: NDArray[np.bool_]
+    is_store: NDArray[np.bool_]
+
+    def latest(self, held: Reservations) -> Ints:
+        """Return the last start of each transfer.
+
+        It has read by then before its source would need too many instances. Stores wait only where
+        the tensor that they write would have too many.
+        """
+        most, whole = MOST_INSTANCES * held.period, (held.start + held.cycles).max(initial=0)
+        filled = np.where(self.source == NONE, NEVER, held.start[self.source] + most)
+        filled[self.is_load] = most - held.period
+        too_soon = self.is_store & (held.start < whole + held.period - most)
+        due = np.where(np.diff(held.after.begin) > 0, NEVER, 0)
+        due[too_soon] = whole - held.cycles[too_soon]
+        return np.minimum(filled - self.reads_for, due)
+
+
+def _waits(decisions: Decisions, loop: list[Activity], filler: Mapping[ResidencyIdx, int]) -> Waits:
+    home, problem = decisions.home, decisions.problem
+    constants = {b.place.tensor for b in problem.buffers if b.place and b.is_constant}
+    new = {row for row, at in enumerate(home) if at is not None and at not in constants}
+    source = [
+        filler.get(each.reads[0], NONE) if each.number >= decisions.tasks else NONE for each in loop
+    ]
+    return Waits(
+        source=numbers(source),
+        reads_for=numbers(each.reads_for for each in loop),
+        is_load=np.array(
+            [
+                one == NONE and not new.isdisjoint(a.reads)
+                for one, a in zip(source, loop, strict=True)
+            ]
+        ),
+        is_store=np.array([not new.isdisjoint(each.fills) for each in loop]),
+    )
 
 
 def modulo_schedule(loop: Loop, period: Cycles) -> ModuloSchedule | None:
     """Place each activity as soon as its data is there and its resources are free in the period.
 
-    In the order of the plan, without going back (Rau, MICRO 1994, evicts what is in the way): where
-    one finds no place, the fullest resource that it needs has no gaps in the next attempt, as it
-    must not have if it is busy all the time. Then transfers come as late as who needs them allows,
-    so that bytes wait for less time. ``None`` where one finds no place at all.
+    In the order of the plan, without going back (Rau, MICRO 1994, evicts what is in the way). Full
+    cores leave no gaps that are of no use; where one finds no place, the fullest other resource
+    that it needs leaves none in the next attempt. Then transfers come as late as who needs them
+    allows, so that bytes wait for less time. ``None`` where one finds no place at all.
     """
-    acts, gapless, held = loop.activities, set[int](), loop.asked.emptied(period)
+    acts, loads = loop.activities, numbers(loop.loads)
+    # On links, where most would wait for the end of the longest gap, only if nothing else helps.
+    full = (loads > FULL * period) & (np.arange(loads.size) < loop.cores)
+    held = loop.asked.emptied(period, loads * full)
     while (failed := place(held)) != NONE:
-        full = {one.resource for way in acts[failed].busy for one in way} - gapless
-        if not full:
+        more = {one.resource for way in acts[failed].busy for one in way if not full[one.resource]}
+        if not more:
             return None
-        gapless.add(max(full, key=lambda one: (loop.loads[one], -one)))
-        held = loop.asked.emptied(period, gapless)
-    delay(held, np.flatnonzero([each.number >= loop.tasks for each in acts]))
+        full[max(more, key=lambda one: (loop.loads[one], -one))] = True
+        held = loop.asked.emptied(period, loads * full)
+    transfers = np.flatnonzero([each.number >= loop.tasks for each in acts])
+    delay(held, transfers, loop.waits.latest(held))
     starts, ways = held.start.tolist(), (held.way - held.ways[:-1]).tolist()
     return ModuloSchedule(
         period=period,

@@ -105,7 +105,8 @@ def _plans(context: SearchContext, known: Plan) -> Iterator[Plan]:
     """
     one = replace(context.problem, objective=Objective())
     is_late = shortfall(context.problem, known) > 0
-    for rule in (*FIRST_RULES[:is_late], None, OF_STREAMS, *FIRST_RULES[is_late:]):
+    rules = (OF_STREAMS[0], *FIRST_RULES[is_late:], *OF_STREAMS[1:])
+    for rule in (*FIRST_RULES[:is_late], None, *rules):
         if rule is None:
             yield known
             continue

@@ -28,7 +28,7 @@ from spmilp.solvers.modulo.schedule import (
 from spmilp.solvers.schedule.kernels.tables import alignment_of
 from spmilp.units import Bytes, Cycles, MemoryIdx, ResidencyIdx, SliceIdx, align_up
 
-SHARES = (1.0, 0.8, 0.5, 0.2, 0.0)
+SHARES = (1.0, 0.9, 0.8, 0.5, 0.2, 0.0)
 """Of what other data leaves of a memory, parts that constants may take for ever."""
 
 LONGER = tuple(1.01**step for step in range(163))
@@ -207,11 +207,20 @@ def _wanted(decisions: Decisions, share: float) -> Iterator[ResidencyIdx]:
             for r in a.reads
             if not chosen.issuperset(a.fills) or not a.fills
         }
-        for slice_, some in sorted(groups.items(), key=lambda one: (-len(one[1]), one[0])):
-            size = align_up(decisions.problem.slices[slice_].bytes, alignment)
-            if size <= room and (memory.kind is MemoryKind.SPM or any(one in read for one in some)):
-                room -= size
-                chosen.update(some)
+        # Of those that are loaded equally often some from each part of the inference.
+        often: defaultdict[int, list[tuple[Bytes, list[ResidencyIdx]]]] = defaultdict(list)
+        for slice_, some in sorted(groups.items()):
+            if memory.kind is MemoryKind.SPM or any(one in read for one in some):
+                size = align_up(decisions.problem.slices[slice_].bytes, alignment)
+                often[-len(some)].append((size, some))
+        for _, each in sorted(often.items()):
+            part = min(1.0, room / sum(size for size, _ in each))
+            due = 0.0
+            for size, some in each:
+                due += part * size
+                if size <= min(due, room):
+                    room, due = room - size, due - size
+                    chosen.update(some)
     yield from sorted(chosen)
 
 

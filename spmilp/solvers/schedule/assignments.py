@@ -7,6 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate, cycle, groupby
 
 import numpy as np
@@ -80,21 +81,32 @@ def locality(problem: Problem, most: int | None = None) -> Ints:
     return _by_operator(problem, nearest)
 
 
-def balanced(problem: Problem, most: int | None = None) -> Ints:
+def balanced(problem: Problem, most: int | None = None, stages: int = 1) -> Ints:
     """Give each tile to a core with little work in all, the nearest of those.
 
     For streams of inferences, whose period is at least the work of each core, whichever operators
     it is for. A core has little work if this tile is done there no later than an eighth of its own
     length after it could be done at all. Of these it is the one that reads or writes most of its
-    bytes already, then the one with least work.
+    bytes already, then the one with least work. With several ``stages`` the first operators, with
+    an equal share of the work, have the first cores along the chip, and so on: less data moves, and
+    each core has its work in one piece.
     """
     along, kind_of = along_the_chip(problem)[:most], [core.kind for core in problem.machine.cores]
     touched: list[set[CoreIdx]] = [set() for _ in problem.slices]
     work = dict.fromkeys(along, 0)
+    least = [min((c for c in task.cycles if c is not None), default=0) for task in problem.tasks]
+    done, all_work = 0, max(1, sum(least))
 
     def least_busy(units: Sequence[Unit]) -> Iterable[CoreIdx]:
+        nonlocal done
         for unit in units:
-            able = _able(problem, unit, along)
+            own = sum(least[task.index] for task in unit.tasks)
+            stage = min(stages - 1, (2 * done + own) * stages // (2 * all_work))
+            done += own
+            first, past = (n * len(along) // stages for n in (stage, stage + 1))
+            able = _able(problem, unit, along[first : max(past, first + 1)])
+            if unit.cycles[kind_of[able[0]]] is None:
+                able = _able(problem, unit, along)
             takes = {core: unit.cycles[kind_of[core]] or 0 for core in able}
             near = _bytes_at(problem, unit, able, touched)
             latest = min(work[core] + takes[core] for core in able) + max(takes.values()) // 8
@@ -211,4 +223,5 @@ ASSIGNMENTS: dict[str, Callable[[Problem, int | None], Ints]] = {
     "round_robin": round_robin,
     "earliest_finish": earliest_finish,
     "balanced": balanced,
+    **{f"in_{n}_stages": partial(balanced, stages=n) for n in (4, 8, 16)},
 }

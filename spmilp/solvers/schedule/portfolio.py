@@ -73,8 +73,14 @@ rules without fused bands, in geometric mean, and the best of the four here with
 other one and no other four did better.
 """
 
-OF_STREAMS = ("balanced", "round_robin")
-"""For periods, not for makespans."""
+OF_STREAMS = (
+    ("balanced", "round_robin"),
+    ("in_8_stages", "round_robin"),
+    ("in_16_stages", "critical_path"),
+    ("balanced", "critical_path"),
+    ("in_4_stages", "round_robin"),
+)
+"""For periods, not for makespans: with stages, data waits in short lives for a long latency."""
 
 EVALUATION_RULES = (FIRST_RULES[0], ("locality", SPARING), *FIRST_RULES[1:5], BANDS_RULES[1])
 """On the same problems the best of those without fused bands is 2.4 % worse than the best of all;
@@ -304,7 +310,8 @@ class Schedules:
 
     def _rules(self) -> list[Rule]:
         """Return every assignment with every order, in the order in which they are tried."""
-        usual = [name for name in ASSIGNMENTS if name != OF_STREAMS[0]]
+        for_streams = {assignment for assignment, _ in OF_STREAMS}
+        usual = [name for name in ASSIGNMENTS if name not in for_streams]
         by_order = ((assignment, order) for order in ORDERS for assignment in usual)
         rules = list(dict.fromkeys([*FIRST_RULES, *by_order]))
         if len(self._problem.machine.memories) > MANY_MEMORIES:

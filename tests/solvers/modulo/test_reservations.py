@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from spmilp.solvers.modulo.reservations import Busy, Reservations, delay, place, reservations_for
-from spmilp.solvers.schedule.kernels.records import NONE, rows_of
+from spmilp.solvers.schedule.kernels.records import NONE, numbers, rows_of
 
 CAPACITY = [1, 1, 3]
 Activity = tuple[int, list[list[Busy]], list[int]]
@@ -25,9 +25,10 @@ def activities_of(random: Random, count: int) -> list[Activity]:
     return found
 
 
-def table_of(activities: list[Activity], period: int) -> Reservations:
+def table_of(activities: list[Activity], period: int, left: Sequence[int] = ()) -> Reservations:
     cycles, ways, before = zip(*activities, strict=True)
-    return reservations_for(ways, CAPACITY, cycles, rows_of(before)).emptied(period)
+    asked = reservations_for(ways, CAPACITY, cycles, rows_of(before))
+    return asked.emptied(period, numbers(left or [0] * len(CAPACITY)))
 
 
 def add(held: np.ndarray, at: int, way: Sequence[Busy], sign: int = 1) -> None:
@@ -65,10 +66,12 @@ def test_each_starts_as_early_and_then_as_late_as_it_can(seed: int) -> None:
         ends.append(found[0][0] + cycles)
     assert failed == NONE
     starts = table.start.tolist()
-    delay(table, np.arange(len(activities)))
+    latest = [random.randrange(period) for _ in activities]
+    delay(table, np.arange(len(activities)), numbers(latest))
     for one, (cycles, ways, _) in reversed([*enumerate(activities)]):
         way = ways[table.way[one] - table.ways[one]]
-        due = min((starts[after] for after in table.after.values(one)), default=0) - cycles
+        after = (starts[each] - cycles for each in table.after.values(one))
+        due = min([latest[one], *after])
         add(held, starts[one], way, -1)
         late = (at for at in range(due, starts[one], -1) if is_free(held, at, way))
         starts[one] = next(late, starts[one])
@@ -76,12 +79,29 @@ def test_each_starts_as_early_and_then_as_late_as_it_can(seed: int) -> None:
     assert table.start.tolist() == starts
 
 
-def test_a_gapless_resource_can_be_full() -> None:
+def test_a_full_resource_keeps_a_gap_for_what_is_left() -> None:
     core_of = [0, 1, 0, 0]
     lengths, before = [4, 6, 5, 6], [[], [], [1], []]
     ways = [[[Busy(core_of[one], 0, lengths[one], 1)]] for one in range(4)]
-    table = table_of([*zip(lengths, ways, before, strict=True)], 15)
-    assert place(table) == 3
-    table = table.emptied(15, [0])
+    activities = [*zip(lengths, ways, before, strict=True)]
+    assert place(table_of(activities, 15)) == 3
+    table = table_of(activities, 15, [15, 0, 0])
     assert place(table) == NONE
     assert table.start.tolist() == [0, 0, 10, 4]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_fits_in_all_finds_places_whatever_the_order(seed: int) -> None:
+    random = Random(seed)
+    lengths, before = [random.randrange(1, 9) for _ in range(12)], list[list[int]]()
+    for one in range(12):
+        before.append(sorted(random.sample(range(one), min(one, random.randrange(3)))))
+    ways = [[[Busy(0, 0, length, 1)]] for length in lengths]
+    activities = [*zip(lengths, ways, before, strict=True)]
+    period = sum(lengths) + random.randrange(3)
+    table = table_of(activities, period, [sum(lengths), 0, 0])
+    assert place(table) == NONE
+    held = np.zeros((3, period), int)
+    for start, way in zip(table.start, ways, strict=True):
+        add(held, start, way[0])
+    assert held.max() == 1
