@@ -140,6 +140,12 @@ class StreamCommands:
         """How many turns an inference goes on for beyond its first."""
         return max(*self.task_stages, *self.transfer_stages, 0)
 
+    def stage(self, command: Run | Move) -> int:
+        """Return how many turns later than its inference begins something is done."""
+        if isinstance(command, Run):
+            return self.task_stages[command.task]
+        return self.transfer_stages[command.transfer]
+
     def signals_of_a_turn(self) -> tuple[int, ...]:
         """Return how far each event counts in a turn of the loop."""
         found = [0] * self.prologue.events

@@ -9,13 +9,15 @@ import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import prod
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from spmilp.checker.values.kernels.products import accumulator_dtype
 from spmilp.checker.values.state import Addresses, inverse
+from spmilp.commands.commands import Move, Run
 from spmilp.export.codes import (
     ATTRIBUTES,
     OPERATOR_CODES,
@@ -50,6 +52,8 @@ from spmilp.plan.running import in_round, rounds_of
 from spmilp.problem.problem import BufferKind
 from spmilp.problem.strides import Layout, row_major_strides, strided_copy
 from spmilp.units import Box, Bytes, ResidencyIdx, SliceIdx, TaskIdx, TransferIdx, align_up
+
+T = TypeVar("T")
 
 _PRODUCTS = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})
 """Operators whose bias is added as it is where both factors are integers that stand for reals."""
@@ -145,6 +149,13 @@ class OperatorCode(NamedTuple):
     inputs: tuple[Described, ...]
 
 
+def repeated(ways: Sequence[T]) -> Sequence[T]:
+    """Return the first of some ways, one of each round, after which they are the same again."""
+    many = len(ways)
+    starts = (ways[:n] for n in range(1, many + 1))
+    return next((few for few in starts if [*few] * many == [*ways] * len(few)), ways)
+
+
 class Pool:
     """Numbers one behind the other; equal runs of them are kept once."""
 
@@ -203,8 +214,9 @@ class Actions:
         self.places = Places(subject, subject.network)
         self.largest_workspace = 0
 
-    def of_rounds(self) -> list["Actions"]:
-        """Return what makes the actions of each inference of a stream that has other addresses.
+    @cached_property
+    def rounds(self) -> list["Actions"]:
+        """What makes the actions of each inference of a stream that has other addresses.
 
         Pools and places are the same. Of one inference it is this object.
         """
@@ -223,6 +235,19 @@ class Actions:
     def workspace(self) -> Bytes:
         """Bytes for each core besides the plan, for tasks whose scratch holds no workspace."""
         return align_up(self.largest_workspace, 8)
+
+    def ways(self, command: Run | Move) -> list[tuple[Call, ...]] | list[tuple[Copy, ...]]:
+        """Return the calls of a task or the copies of a transfer in each round.
+
+        There are none of what the application does.
+        """
+        if isinstance(command, Move):
+            return [each.transfer(command.transfer) for each in self.rounds]
+        if command.task >= len(self.subject.problem.tasks):
+            return []
+        calls = [each.task(command.task) for each in self.rounds]
+        self.largest_workspace = max(each.largest_workspace for each in self.rounds)
+        return calls
 
     def transfer(self, number: TransferIdx) -> tuple[Copy, ...]:
         """Return a copy for each destination of a transfer."""

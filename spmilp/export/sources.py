@@ -132,7 +132,7 @@ def marks_of(actions: Actions, kind: str, title: Title) -> dict[str, object]:
         *(subject.plan.claim.makespan, actions.largest_workspace, machine.frequency or 0),
         *(lists.events, list(EventScheme).index(lists.scheme)),
     )
-    ports = [row for each in actions.of_rounds() for row in each.ports()]
+    ports = [row for each in actions.rounds for row in each.ports()]
     segments = [(*segment, 0) for segment in places.on_chip]
     words, texts = actions.words.values, actions.texts.values
     name, image = f"{prefix}_{kind}", f"{prefix}_plan_image"
@@ -218,7 +218,7 @@ def program_files(
     if subject.loop is None:
         marks |= {"STREAM_OF_CODE": ", 0, 1U", "HOOKS": "", "MAIN": filled("mps2_once.c", marks)}
     else:
-        marks["ROUNDS"] = len(actions.of_rounds())
+        marks["ROUNDS"] = len(actions.rounds)
         for side in Direction:
             count = sum(row[3] == side for row in actions.ports())
             marks[f"{side.name}_PORTS"] = count

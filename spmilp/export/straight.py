@@ -18,7 +18,17 @@ from spmilp.commands.commands import (
     StreamCommands,
     Wait,
 )
-from spmilp.export.actions import Actions, Call, Copy, Described, Operand, OperatorCode, Pool, Scale
+from spmilp.export.actions import (
+    Actions,
+    Call,
+    Copy,
+    Described,
+    Operand,
+    OperatorCode,
+    Pool,
+    Scale,
+    repeated,
+)
 from spmilp.export.codes import ATTRIBUTES, OPERATORS, RANK, AttributeType, Elements, Part
 from spmilp.export.names import comment
 from spmilp.export.places import FIRST_SPACE, WORKSPACE_SPACE, Address
@@ -252,10 +262,9 @@ class _StraightCode:
         self._running = subject.running_cores
         self._bases = [*memory_macros(subject), f"{subject.prefix.upper()}_IMAGE"]
         self._actions = Actions(subject)
-        rounds = self._actions.of_rounds()
-        self._calls = [[r.task(task.index) for r in rounds] for task in subject.problem.tasks]
-        self._copies = [[r.transfer(e.index) for r in rounds] for e in subject.plan.transfers]
-        self._actions.largest_workspace = max(each.largest_workspace for each in rounds)
+        ways = self._actions.ways
+        self._calls = [ways(Run(task.index)) for task in subject.problem.tasks]
+        self._copies = [ways(Move(move.index)) for move in subject.plan.transfers]
         every = [call for of_rounds in self._calls for task in of_rounds for call in task]
         operators, words = self._actions.operators, self._actions.words
         self._constants = _Constants(self._name, operators, words, every)
@@ -380,18 +389,13 @@ class _StraightCode:
         self, command: Run | Move, number: int, turns: StreamCommands | None
     ) -> Iterator[str]:
         """Yield a task or a transfer; in a turn if its inference is there, at that's addresses."""
-        ways, stage = self._ways(command, number), 0
+        ways = repeated(self._ways(command, number))
         if turns is None:
             yield from ways[0]
             return
-        if isinstance(command, Run):
-            stage = turns.task_stages[command.task]
-        else:
-            stage = turns.transfer_stages[command.transfer]
-        inference, many = f"*turn - {stage}U" if stage else "*turn", len(ways)
+        stage, rounds = turns.stage(command), len(ways)
+        inference = f"*turn - {stage}U" if stage else "*turn"
         yield f"    if ({inference} < {self._name}_inferences) {{"
-        repeats = (n for n in range(1, many + 1) if ways == (ways[:n] * many)[:many])
-        rounds = next(repeats, 0)
         if not rounds:
             hands_in = command == Run(len(self._subject.problem.tasks))
             what = "spmilp_hand_in" if hands_in else "spmilp_take"
@@ -400,7 +404,7 @@ class _StraightCode:
             yield from ways[0]
         else:
             yield f"    switch (({inference}) % {rounds}U) {{"
-            for way, lines in enumerate(ways[:rounds]):
+            for way, lines in enumerate(ways):
                 yield from (f"    case {way}U:", *lines, "    break;")
             yield from ("    default: break;", "    }")
         yield "    }"

@@ -62,7 +62,8 @@ def test_rates_share_weights_and_every_inference_is_replayed(
     assert re.search(r"short +[\d,]+ cycles +deadline 100,000 met; 2 inferences in a period", shown)
     explained = run("explain", tmp_path, "--json").json
     assert explained["networks"] == answer.json["networks"]
-    assert re.search(r"Networks\n  short +[\d,]+ cycles  deadline 100,000", run("explain", tmp_path).out)
+    text = run("explain", tmp_path).out
+    assert re.search(r"Networks\n  short +[\d,]+ cycles  deadline 100,000", text)
     assert [name for name, *_ in read.rows()][4:6] == ["short", "long"]
     refused = run("replay", tmp_path / "plan.json", "--model", short)
     assert refused.code == 3
