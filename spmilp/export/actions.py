@@ -17,7 +17,6 @@ import numpy as np
 
 from spmilp.checker.values.kernels.products import accumulator_dtype
 from spmilp.checker.values.state import Addresses, inverse
-from spmilp.commands.commands import Move, Run
 from spmilp.export.codes import (
     ATTRIBUTES,
     OPERATOR_CODES,
@@ -149,11 +148,11 @@ class OperatorCode(NamedTuple):
     inputs: tuple[Described, ...]
 
 
-def repeated(ways: Sequence[T]) -> Sequence[T]:
+def repeated(ways: list[T]) -> list[T]:
     """Return the first of some ways, one of each round, after which they are the same again."""
     many = len(ways)
-    starts = (ways[:n] for n in range(1, many + 1))
-    return next((few for few in starts if [*few] * many == [*ways] * len(few)), ways)
+    parts = (ways[:n] for n in range(1, many + 1) if many % n == 0)
+    return next((part for part in parts if part * (many // len(part)) == ways), ways)
 
 
 class Pool:
@@ -195,6 +194,8 @@ class _Piece:
 class Actions:
     """Makes copies and calls, and keeps what they refer to: only what runs, equal things once.
 
+    All ``calls`` are kept.
+
     ``words`` are integers of 32 bits, and reals as the bits of float32; ``texts`` are UTF-8, each
     with a zero behind it, and the first is empty.
 
@@ -213,6 +214,7 @@ class Actions:
         self.addresses = Addresses(subject.problem, subject.plan, subject.network)
         self.places = Places(subject, subject.network)
         self.largest_workspace = 0
+        self.calls: list[Call] = []
 
     @cached_property
     def rounds(self) -> list["Actions"]:
@@ -236,16 +238,15 @@ class Actions:
         """Bytes for each core besides the plan, for tasks whose scratch holds no workspace."""
         return align_up(self.largest_workspace, 8)
 
-    def ways(self, command: Run | Move) -> list[tuple[Call, ...]] | list[tuple[Copy, ...]]:
-        """Return the calls of a task or the copies of a transfer in each round.
+    def copies_of(self, number: TransferIdx) -> list[tuple[Copy, ...]]:
+        """Return the copies of a transfer in each round."""
+        return [each.transfer(number) for each in self.rounds]
 
-        There are none of what the application does.
-        """
-        if isinstance(command, Move):
-            return [each.transfer(command.transfer) for each in self.rounds]
-        if command.task >= len(self.subject.problem.tasks):
+    def calls_of(self, number: TaskIdx) -> list[tuple[Call, ...]]:
+        """Return the calls of a task in each round; there are none of the application's."""
+        if number >= len(self.subject.problem.tasks):
             return []
-        calls = [each.task(command.task) for each in self.rounds]
+        calls = [each.task(number) for each in self.rounds]
         self.largest_workspace = max(each.largest_workspace for each in self.rounds)
         return calls
 
@@ -261,6 +262,7 @@ class Actions:
         """Return the calls of a task, in order."""
         made = _TaskCalls(self, number)
         calls = tuple(made.calls())
+        self.calls += calls
         self.largest_workspace = max(self.largest_workspace, made.workspace)
         return calls
 

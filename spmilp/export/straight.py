@@ -262,12 +262,10 @@ class _StraightCode:
         self._running = subject.running_cores
         self._bases = [*memory_macros(subject), f"{subject.prefix.upper()}_IMAGE"]
         self._actions = Actions(subject)
-        ways = self._actions.ways
-        self._calls = [ways(Run(task.index)) for task in subject.problem.tasks]
-        self._copies = [ways(Move(move.index)) for move in subject.plan.transfers]
-        every = [call for of_rounds in self._calls for task in of_rounds for call in task]
+        self._calls = [self._actions.calls_of(task.index) for task in subject.problem.tasks]
+        self._copies = [self._actions.copies_of(move.index) for move in subject.plan.transfers]
         operators, words = self._actions.operators, self._actions.words
-        self._constants = _Constants(self._name, operators, words, every)
+        self._constants = _Constants(self._name, operators, words, self._actions.calls)
 
     def files(self) -> dict[str, bytes]:
         """Return all files."""
