@@ -363,10 +363,13 @@ class _StraightCode:
     ) -> Iterator[str]:
         """Yield what some commands do, in a turn of a loop or once."""
         is_moving, per_turn = False, turns.signals_of_a_turn() if turns else ()
+        counts = turns is not None and turns.highest is None
         for command in commands:
             match command:
                 case Wait(event, count):
                     yield f"    SPMILP_WAIT({event}U, {count}U);"
+                case LoopWait(event, _, back) if not counts:
+                    yield f"    SPMILP_WAIT({event}U, *turn >= {back}U);"
                 case LoopWait(event, count, back):
                     since = f"(*turn - {back}U)" if back else "*turn"
                     # Before turn `back` that is less than nothing, which events have reached.
