@@ -36,6 +36,7 @@ from spmilp.commands.order import (
     transitive_reduction,
 )
 from spmilp.commands.pacing import with_pacing
+from spmilp.machine.machine import Machine
 from spmilp.plan.plan import Plan, Stream
 from spmilp.plan.running import Running, inferences_at_once, rounds_of, running
 from spmilp.problem.problem import Problem
@@ -47,31 +48,32 @@ _ENDLESS = 1 << 32
 def build_stream_commands(problem: Problem, plan: Plan) -> StreamCommands:
     """Return prologue and loop of a valid stream, with as few waits as their order allows.
 
-    Events are counters, which count on and on, or semaphores if the machine's count only so far.
+    Events are counters, which count on and on, or semaphores if the machine's count only so far: a
+    wait that leaves an event as it is lets it count beyond any maximum.
     Raises a ``TooManyEventsError`` if the machine has too few, or some would count too far.
     """
     assert plan.stream is not None
     machine, loop = problem.machine, _Loop(problem, plan, plan.stream)
-    if machine.event_maximum is None:
-        made, each = (
-            loop.with_counters(),
-            "list that others wait for in its prologue and one in its loop",
-        )
-    else:
-        made, each = loop.with_semaphores(), "list that waits for another"
-    events, highest = made.prologue.events, made.highest or 0
-    if events > (machine.events or inf):
-        raise TooManyEventsError(
-            f"the stream needs {events} events, one for each {each}; {machine.name} has "
-            f"{machine.events}: use fewer cores"
-        )
-    if highest > (machine.event_maximum or inf):
-        raise TooManyEventsError(
-            f"events of the stream count to {highest}, those of {machine.name} to "
-            f"{machine.event_maximum}: use larger tiles or, if its firmware can wait for words of "
-            "memory, remove the machine's event_maximum"
-        )
-    return made
+    made = loop.with_counters() if machine.event_maximum is None else loop.with_semaphores()
+    if _fits(made, machine):
+        return made
+    kind, maximum = (
+        ("counters", "")
+        if made.highest is None
+        else ("semaphores", f" that count to {made.highest}")
+    )
+    limit = "" if machine.event_maximum is None else f" that count to {machine.event_maximum}"
+    raise TooManyEventsError(
+        f"the stream needs {made.prologue.events} events as {kind}{maximum}; {machine.name} has "
+        f"{machine.events}{limit}: use fewer cores or larger tiles, or, if firmware can wait for "
+        "words of memory, remove the machine's limits on events"
+    )
+
+
+def _fits(made: StreamCommands, machine: Machine) -> bool:
+    """Say whether a machine has so many events, which count so far."""
+    is_counted = (made.highest or 0) <= (machine.event_maximum or inf)
+    return is_counted and made.prologue.events <= (machine.events or inf)
 
 
 def enough_to_prove(plan: Plan, stream: Stream, highest: int | None = None) -> int:
@@ -198,12 +200,11 @@ class _Loop:
         Its waits take its signals in their order: were two of them the other way round, or for the
         same one, the reduction would have dropped one. What holds back a list that waits holds back
         those that signal it, through the bytes that they overwrite: so no semaphore counts on and
-        on. Pacing is left out if some would count too far with it.
+        on. Pacing is left out if there were too many with it, or some would count too far.
         """
-        machine = self._runs.problem.machine
         for before in (self._paced(), self._before):
             found = self._with_semaphores(self._waits(self._awaited(before)))
-            if (found.highest or 0) <= (machine.event_maximum or inf):
+            if _fits(found, self._runs.problem.machine):
                 break
         return found
 

@@ -99,7 +99,7 @@ def test_a_stage_that_is_wrong_is_found(long: Streamed) -> None:
 
 def test_events_that_count_to_little_are_refused(long: Streamed) -> None:
     problem, plan = long
-    with pytest.raises(TooManyEventsError, match=r"of the stream count to \d+, those of .* to 1"):
+    with pytest.raises(TooManyEventsError, match=r"as semaphores that count to \d+; .* to 1:"):
         build_stream_commands(with_events(problem, 640, 1), plan)
     with pytest.raises(TooManyEventsError, match=r"the stream needs \d+ events.* has 2"):
         build_stream_commands(with_events(problem, 2, None), plan)
