@@ -10,11 +10,12 @@ from random import Random
 import pytest
 
 from benchmarks.player import programs
+from commands.helpers import with_events
 from export.test_tables import rows_of
 from player.test_player import MODELS, STRAIGHT, Form, in_each_form, needs_arm, needs_gcc
 from spmilp.checker.values.inputs import random_inputs
 from spmilp.checker.values.replay import replay_stream
-from spmilp.commands.commands import LoopWait
+from spmilp.commands.commands import EventScheme, LoopWait
 from spmilp.export.formats import FORMATS, export
 from spmilp.export.subject import Subject
 from spmilp.plan.running import rounds_of, running
@@ -81,6 +82,22 @@ def test_threads_and_one_loop_give_the_bits_of_the_value_replay(
 ) -> None:
     resnet.write(tmp_path, form)
     program = programs.build(tmp_path, form.host, kind)
+    for options in ([], ["--loop"]):
+        assert play(program, tmp_path, *options) == resnet.outputs
+
+
+@needs_gcc
+@pytest.mark.full
+@in_each_form
+def test_events_that_count_to_a_maximum_give_the_same_bits(
+    resnet: Streamed, form: Form, tmp_path: Path
+) -> None:
+    problem = with_events(resnet.subject.problem, None, 63)
+    plan = replace(resnet.subject.plan, problem_sha256="")
+    given = replace(resnet, subject=replace(resnet.subject, problem=problem, plan=plan))
+    assert given.subject.lists.scheme is EventScheme.SEMAPHORES
+    given.write(tmp_path, form)
+    program = programs.build(tmp_path, form.host, "thread")
     for options in ([], ["--loop"]):
         assert play(program, tmp_path, *options) == resnet.outputs
 
