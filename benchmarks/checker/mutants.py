@@ -1,6 +1,6 @@
 """Compare the checker with the second checker on mutants of plans.
 
-Usage: python -m benchmarks.checker.mutants [--count N] [--seed N] [-o FOLDER]
+Usage: python -m benchmarks.checker.mutants [--count N] [--seed N] [--plans WORD] [-o FOLDER]
 
 The plans are of every solver and on every preset. Both checkers must report the same rules of each
 mutant, or both refuse to read it. Those of which they do not are written to the folder. Exits with
@@ -25,11 +25,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--count", type=int, default=20_000, help="how many mutants")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--plans", default="", help="those with this in their names, as stream")
     parser.add_argument("-o", "--output", type=Path, help="folder for what they disagree on")
     arguments = parser.parse_args()
     began, total = process_time(), Counter[str]()
     kinds, machines, rules = set[str](), set[str](), Counter[str]()
-    makers = SUBJECTS | MORE
+    every = SUBJECTS | MORE
+    makers = {name: make for name, make in every.items() if arguments.plans in name}
     with TemporaryDirectory() as folder:
         for number, (name, make) in enumerate(makers.items()):
             subject, found = make(), Counter[str]()

@@ -3,7 +3,7 @@
 import json
 import time
 from collections import Counter
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -112,12 +112,14 @@ def _proven(problem: "Problem", plan: "Plan") -> tuple[dict[str, Any], tuple["Vi
         own = lists
         violations = check_commands(problem, plan, lists)
     else:
-        made, inferences = build_stream_commands(problem, plan), enough_to_prove(plan, plan.stream)
+        made = build_stream_commands(problem, plan)
+        inferences = enough_to_prove(plan, plan.stream, made.highest)
         runs = running(problem, plan, inferences)
         lists = in_turns(made, runs, inferences)
         own = made.prologue
         kinds.update(type(each).__name__ for one in made.body for each in one)
-        violations = check_commands(runs.problem, runs.plan, lists)
+        machine = replace(runs.problem.machine, event_maximum=made.highest)
+        violations = check_commands(replace(runs.problem, machine=machine), runs.plan, lists)
     kinds.update(type(each).__name__ for one in own.lists for each in one.commands)
     found = {
         "waits": kinds["Wait"] + kinds["LoopWait"],

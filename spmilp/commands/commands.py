@@ -43,7 +43,7 @@ class LoopWait:
 
     That is the turn ``back`` turns before: in turn ``j``, counted from 0, it waits until the event
     has reached ``count`` and what is signalled in ``j - back`` turns; for nothing if that is less
-    than 0. The event counts on from turn to turn.
+    than 0. The event counts on from turn to turn; of a semaphore it takes ``count`` instead.
     """
 
     event: EventIdx
@@ -127,18 +127,26 @@ class StreamCommands:
     plan; the two tasks behind these fill the inputs of an inference, and take its outputs. In turn
     ``j`` of the loop what has stage ``s`` works for inference ``j - s``, at the addresses of that;
     its work, but not its waits and signals, is left out while there is no such inference. The
-    loop has events of its own, which are counted with those of the prologue.
+    loop has events of its own, which are counted with those of the prologue; semaphores are those
+    of both. These never hold more than ``highest`` signals, however long the loop goes on.
     """
 
     prologue: CommandLists
     body: tuple[tuple[LoopCommand, ...], ...]
     task_stages: tuple[int, ...]
     transfer_stages: tuple[int, ...]
+    highest: int | None = None
 
     @property
     def last_stage(self) -> int:
         """How many turns an inference goes on for beyond its first."""
         return max(*self.task_stages, *self.transfer_stages, 0)
+
+    def stage(self, command: Run | Move) -> int:
+        """Return how many turns later than its inference begins something is done."""
+        if isinstance(command, Run):
+            return self.task_stages[command.task]
+        return self.transfer_stages[command.transfer]
 
     def signals_of_a_turn(self) -> tuple[int, ...]:
         """Return how far each event counts in a turn of the loop."""

@@ -18,6 +18,7 @@ from spmilp.explaining.chain import (
     steps_of,
     times_of_cores,
 )
+from spmilp.explaining.streams import network_data, of_networks
 from spmilp.explaining.text import Explanation, list_of, network_name, paragraph, section
 from spmilp.explaining.usage import Excess, excess_of
 from spmilp.machine.machine import Core, Engine, Machine, Memory
@@ -44,6 +45,7 @@ def why_slow(subject: AnalysedPlan) -> Explanation:
             found = simulate(subject.problem, subject.plan)
     parts = [
         _title(subject),
+        *of_networks(subject.problem, subject.plan),
         section("The critical chain", _chain(subject)),
         section("What binds it", _bindings(machine, bindings, makespan)),
         section("Idle cores", _idle(machine, cores, makespan)),
@@ -58,6 +60,7 @@ def why_slow(subject: AnalysedPlan) -> Explanation:
         "machine": machine.name,
         "status": "slow",
         "makespan": makespan,
+        "networks": network_data(subject.problem, subject.plan),
         "chain": {
             "activities": len(subject.chain),
             "cycles": {str(part): n for part, n in cycles_by_part(subject.chain).items()},

@@ -129,6 +129,16 @@ def _remarks(problem: Problem, plan: Plan, each: Latency) -> Iterator[str]:
         yield rate + (second or "")
 
 
+def of_networks(problem: Problem, plan: Plan) -> list[str]:
+    """Return the same as a section of an explanation, if there are several networks."""
+    lines = [
+        line
+        for name, cycles, remark in network_rows(problem, plan)
+        for line in paragraph(remark, f"{name:<16} {cycles:>18}  ")
+    ]
+    return [section("Networks", lines)] if lines else []
+
+
 def network_data(problem: Problem, plan: Plan) -> list[dict[str, Any]] | None:
     """Return the same as JSON knows it; ``None`` of a problem of one network."""
     clock, stream = problem.machine.frequency, plan.stream
@@ -158,11 +168,11 @@ def why_period(problem: Problem, plan: Plan, stream: Stream) -> Explanation:
     for use in uses(problem, plan, stream)[:MOST_ROWS]:
         share = quantities.percent(use.cycles / stream.period)
         lines += paragraph(use.said(), f"{use.cycles:>11,} {share:>6}  ")
+    parts = [title, section("Figures", figures), *of_networks(problem, plan)]
     return Explanation(
-        text="\n\n".join(
-            [title, section("Figures", figures), section("What is busiest in a period", lines)]
-        ),
+        text="\n\n".join([*parts, section("What is busiest in a period", lines)]),
         data={"problem": problem.name, "machine": problem.machine.name, "status": "slow"}
         | {"bound": claim.bound, "bound_source": claim.bound_source}
+        | {"networks": network_data(problem, plan)}
         | (stream_data(problem, plan) or {}),
     )

@@ -9,8 +9,9 @@ import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import prod
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -50,6 +51,8 @@ from spmilp.plan.running import in_round, rounds_of
 from spmilp.problem.problem import BufferKind
 from spmilp.problem.strides import Layout, row_major_strides, strided_copy
 from spmilp.units import Box, Bytes, ResidencyIdx, SliceIdx, TaskIdx, TransferIdx, align_up
+
+T = TypeVar("T")
 
 _PRODUCTS = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})
 """Operators whose bias is added as it is where both factors are integers that stand for reals."""
@@ -145,6 +148,13 @@ class OperatorCode(NamedTuple):
     inputs: tuple[Described, ...]
 
 
+def repeated(ways: list[T]) -> list[T]:
+    """Return the first of some ways, one of each round, after which they are the same again."""
+    many = len(ways)
+    parts = (ways[:n] for n in range(1, many + 1) if many % n == 0)
+    return next((part for part in parts if part * (many // len(part)) == ways), ways)
+
+
 class Pool:
     """Numbers one behind the other; equal runs of them are kept once."""
 
@@ -184,6 +194,8 @@ class _Piece:
 class Actions:
     """Makes copies and calls, and keeps what they refer to: only what runs, equal things once.
 
+    All ``calls`` are kept.
+
     ``words`` are integers of 32 bits, and reals as the bits of float32; ``texts`` are UTF-8, each
     with a zero behind it, and the first is empty.
 
@@ -202,9 +214,11 @@ class Actions:
         self.addresses = Addresses(subject.problem, subject.plan, subject.network)
         self.places = Places(subject, subject.network)
         self.largest_workspace = 0
+        self.calls: list[Call] = []
 
-    def of_rounds(self) -> list["Actions"]:
-        """Return what makes the actions of each inference of a stream that has other addresses.
+    @cached_property
+    def rounds(self) -> list["Actions"]:
+        """What makes the actions of each inference of a stream that has other addresses.
 
         Pools and places are the same. Of one inference it is this object.
         """
@@ -224,6 +238,18 @@ class Actions:
         """Bytes for each core besides the plan, for tasks whose scratch holds no workspace."""
         return align_up(self.largest_workspace, 8)
 
+    def copies_of(self, number: TransferIdx) -> list[tuple[Copy, ...]]:
+        """Return the copies of a transfer in each round."""
+        return [each.transfer(number) for each in self.rounds]
+
+    def calls_of(self, number: TaskIdx) -> list[tuple[Call, ...]]:
+        """Return the calls of a task in each round; there are none of the application's."""
+        if number >= len(self.subject.problem.tasks):
+            return []
+        calls = [each.task(number) for each in self.rounds]
+        self.largest_workspace = max(each.largest_workspace for each in self.rounds)
+        return calls
+
     def transfer(self, number: TransferIdx) -> tuple[Copy, ...]:
         """Return a copy for each destination of a transfer."""
         found, of = [], self.places.of
@@ -236,6 +262,7 @@ class Actions:
         """Return the calls of a task, in order."""
         made = _TaskCalls(self, number)
         calls = tuple(made.calls())
+        self.calls += calls
         self.largest_workspace = max(self.largest_workspace, made.workspace)
         return calls
 

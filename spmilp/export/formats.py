@@ -129,10 +129,6 @@ def export(
         if name not in needed and name not in set(only_if_possible):
             continue
         try:
-            if subject.plan.stream is not None and name != "c-code":
-                raise ExportError(
-                    f"{name} says one inference, and the plan is a stream; c-code says all"
-                )
             made = make(subject)
         except SpmilpError as error:
             (failed if name in needed else left_out).append((name, str(error)))

@@ -5,19 +5,23 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, count
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from spmilp.commands.commands import (
     ChannelCommands,
+    Command,
     CommandLists,
     CoreCommands,
     EventScheme,
+    LoopCommand,
+    LoopWait,
     Move,
     Run,
     Signal,
+    StreamCommands,
     Wait,
 )
-from spmilp.export.actions import Actions, Call, Copy, Operand, OperatorCode
+from spmilp.export.actions import Actions, Call, Copy, Operand, OperatorCode, repeated
 from spmilp.export.bits import (
     FIELD,
     LIKELY,
@@ -40,6 +44,7 @@ from spmilp.export.sources import (
     numbers,
     program_files,
     sources_of_all_plans,
+    words_of_a_list,
 )
 from spmilp.export.subject import Subject
 from spmilp.machine.controllers import StridedCopy
@@ -72,23 +77,16 @@ def packed_plan(subject: Subject) -> PackedPlan:
     Raises an ``ExportError`` if the network is not known, a kernel cannot compute an operator, or a
     number is too large.
     """
-    actions, lists, bits = Actions(subject), subject.lists, Bits()
-    own_memory = [_own_memory(subject, one) for one in lists.lists]
-    runs = [
-        (own, actions.task(command.task))
-        for own, one in zip(own_memory, lists.cores, strict=False)
-        for command in one.commands
-        if isinstance(command, Run)
-    ]
-    moves = [
-        (own, actions.transfer(command.transfer))
-        for own, one in zip(own_memory[len(lists.cores) :], lists.channels, strict=True)
-        for command in one.commands
-        if isinstance(command, Move)
-    ]
-    image = actions.places.space_of_image
-    tasks = Templates(Row.of(_RowsOf(own, image).task(calls)) for own, calls in runs)
-    transfers = Templates(Row.of(_RowsOf(own, image).transfer(copies)) for own, copies in moves)
+    actions, lists, loop, bits = Actions(subject), subject.lists, subject.loop, Bits()
+    parts = [_part(actions, one, one.commands) for one in lists.lists]
+    if loop is not None:
+        both = zip(lists.lists, loop.body, strict=True)
+        parts += [_part(actions, one, body, loop) for one, body in both]
+    works = {
+        side: [work for part in parts if part.is_core == side for work in part.works]
+        for side in (True, False)
+    }
+    tasks, transfers = (Templates(row for e in some for row in e.rows) for some in works.values())
 
     def index(values: Sequence[int]) -> str:
         """Append a table of equally wide numbers; return where it is and how wide they are."""
@@ -102,10 +100,15 @@ def packed_plan(subject: Subject) -> PackedPlan:
         _put(bits, ("".join(map(number, _numbers_of(each))) for each in actions.operators))
     )
     marks["TASKS"], marks["TRANSFERS"] = index(tasks.put(bits)), index(transfers.put(bits))
-    commands = Commands(lists, tasks, transfers)
+    fillings: tuple[_Fillings, _Fillings] = map(tasks.of, count()), map(transfers.of, count())
+    if loop is not None:
+        marks["LAST_STAGE"], ways = loop.last_stage, _Ways(bits)
+        fillings = ways.fillings(tasks, works[True]), ways.fillings(transfers, works[False])
+        marks["WAYS"] = index(ways.positions)
+    commands = Commands(parts, lists, fillings)
     marks["CODES"] = index(_put(bits, (code.table() for code in commands.codes)))
     marks["TOTALS"] = index(commands.totals)
-    heads = [(own, *rest) for own, rest in zip(own_memory, commands.heads, strict=True)]
+    heads = [(e.own_memory, *rest) for e, rest in zip(parts, commands.heads, strict=True)]
     widths = [max(fields).bit_length() for fields in zip(*heads, strict=True)]
     marks["HEAD_BITS"] = f"{{{', '.join(f'{width}U' for width in widths)}}}"
     marks["LISTS_AT"] = bits.at
@@ -113,7 +116,7 @@ def packed_plan(subject: Subject) -> PackedPlan:
         bits.add(*map(digits, fields, widths))
     marks["COMMANDS_AT"] = bits.at
     bits.add(commands.bits.all())
-    every = [call for _, calls in runs for call in calls]
+    every = actions.calls
     return PackedPlan(
         actions=actions,
         bits=bits.content(),
@@ -123,12 +126,75 @@ def packed_plan(subject: Subject) -> PackedPlan:
     )
 
 
+class _Work(NamedTuple):
+    """What a task or a transfer is in each round: a row of numbers; none of the application's.
+
+    ``stage`` counts the turns that have begun when it is of the first inference: 0 before the loop.
+    """
+
+    stage: int
+    rows: list[Row]
+
+
+class _Part(NamedTuple):
+    """Commands that a list has once, or in each turn of a loop, and what works among them."""
+
+    is_core: bool
+    own_memory: MemoryIdx
+    commands: Sequence[Command | LoopCommand]
+    works: list[_Work]
+
+
+def _part(
+    actions: Actions,
+    one: CoreCommands | ChannelCommands,
+    commands: Sequence[Command | LoopCommand],
+    loop: StreamCommands | None = None,
+) -> _Part:
+    """Return a part of a list, of a loop or not."""
+    own, works = _own_memory(actions.subject, one), list[_Work]()
+    rows = _RowsOf(own, actions.places.space_of_image)
+    for command in commands:
+        if isinstance(command, Run):
+            found = [Row.of(rows.task(calls)) for calls in repeated(actions.calls_of(command.task))]
+        elif isinstance(command, Move):
+            copies = repeated(actions.copies_of(command.transfer))
+            found = [Row.of(rows.transfer(each)) for each in copies]
+        else:
+            continue
+        works.append(_Work(0 if loop is None else 1 + loop.stage(command), found))
+    return _Part(isinstance(one, CoreCommands), own, commands, works)
+
+
 def _own_memory(subject: Subject, one: CoreCommands | ChannelCommands) -> MemoryIdx:
     """Return the memory of a list's core, or of the owner of its engine (0 without one)."""
     machine = subject.problem.machine
     if isinstance(one, CoreCommands):
-        return machine.cores[one.core].memory
+        return machine.cores[one.core].memory if one.core < len(machine.cores) else 0
     return machine.engines[one.engine].owner or 0
+
+
+class _Ways:
+    """What fills templates in each round of a stream, in bits; equal ones stand there once."""
+
+    def __init__(self, bits: Bits) -> None:
+        self.positions: list[int] = []
+        self._bits, self._known = bits, dict[str, int]()
+
+    def fillings(self, templates: Templates, works: Iterable[_Work]) -> "_Fillings":
+        """Return what follows the one symbol of all that works: stage, rounds, first position."""
+        found, row = list[tuple[int, str]](), count()
+        for work in works:
+            parts = work.stage, len(work.rows), len(self.positions)
+            found.append((0, "".join(map(number, parts))))
+            for _ in work.rows:
+                template, filling = templates.of(next(row))
+                text = number(template) + filling
+                if text not in self._known:
+                    self._known[text] = self._bits.at
+                    self._bits.add(text)
+                self.positions.append(self._known[text])
+        return iter(found)
 
 
 def _bytes_of_numbers(call: Call) -> Bytes:
@@ -252,49 +318,61 @@ WORD = (1 << 32) - 1
 """The C sources multiply modulo 2^32."""
 
 
+_Fillings: TypeAlias = Iterator[tuple[int, str]]
+"""For each task or transfer of a list the number of its template, and what fills the holes."""
+
+
 class Commands:
-    """The command lists as bits; ``heads``: own event, commands and first bit of each list.
+    """The command lists as bits; ``heads``: own event, commands and first bit of each part.
 
     The own event is the one that a list signals, plus 1; 0 where it signals several. A wait is
     followed by event and count, a signal by its event if the list has no own one, a task or a
     transfer by what fills the holes of its template.
 
-    ``totals`` has the signals of each event; zeros with semaphores. With counters a count is stored
-    as its difference from a prediction: all lists are about equally far at any time, so after a
-    share of a list's commands about the same share of the event's signals has been sent.
+    ``totals`` has the signals of each event, in a loop those of a turn; zeros with semaphores. With
+    counters a count is stored as its difference from a prediction: all lists are about equally far
+    at any time, so after a share of a list's commands about the same share of the event's signals
+    has been sent. In a loop C adds the totals for each turn that has begun.
     """
 
-    def __init__(self, lists: CommandLists, tasks: Templates, transfers: Templates) -> None:
+    def __init__(
+        self, parts: Sequence[_Part], lists: CommandLists, fillings: Sequence[_Fillings]
+    ) -> None:
         self._cores = len(lists.cores)
         self.totals = [0] * lists.events
-        if lists.scheme is EventScheme.COUNTERS:
-            for event in (event for one in lists.lists for event in _signalled(one)):
+        self._counts = lists.scheme is EventScheme.COUNTERS
+        self._loops = len(parts) > len(lists.lists)
+        if self._counts:
+            for event in (event for one in parts for event in _signalled(one)):
                 self.totals[event] += 1
-        runs, moves = count(), count()
-        streams = [list(self._symbols(one, 0, tasks, runs)) for one in lists.cores]
-        streams += [list(self._symbols(one, CODES, transfers, moves)) for one in lists.channels]
+        runs, moves = fillings
+        streams = [
+            list(self._symbols(one, *((0, runs) if one.is_core else (CODES, moves))))
+            for one in parts
+        ]
         written: defaultdict[int, list[int]] = defaultdict(list)
         for code, symbol, _ in chain.from_iterable(streams):
             written[code].append(symbol)
         self.codes = [PrefixCode(written[code]) for code in range(2 * CODES)]
         self.bits = Bits()
         self.heads: list[tuple[int, int, int]] = []
-        for one, stream in zip(lists.lists, streams, strict=True):
+        for one, stream in zip(parts, streams, strict=True):
             self.heads.append((_own_event(one), len(one.commands), self.bits.at))
             for code, symbol, filling in stream:
                 self.bits.add(self.codes[code].codes[symbol], filling)
 
     def _symbols(
-        self, one: CoreCommands | ChannelCommands, base: int, work: Templates, rows: "count[int]"
+        self, one: _Part, base: int, fillings: _Fillings
     ) -> Iterator[tuple[int, int, str]]:
         """Yield code and symbol of all that a list has, and the bits that follow it.
 
-        ``base`` is the first code of the list, ``rows`` counts what its templates are filled with.
+        ``base`` is the first code of the list.
         """
         own, before = _own_event(one), base + AFTER_SIGNAL
         for done, command in enumerate(one.commands):
             match command:
-                case Wait(event, awaited):
+                case Wait(event) | LoopWait(event):
+                    awaited = self._awaited(command)
                     is_other = event >= self._cores
                     likely = (self.totals[event] * done & WORD) // len(one.commands)
                     yield before, WAIT, ""
@@ -307,17 +385,28 @@ class Commands:
                         yield base + SIGNALLED, event, ""
                     before = base + AFTER_SIGNAL
                 case _:
-                    template, filling = work.of(next(rows))
+                    template, filling = next(fillings)
                     yield before, FIRST_TEMPLATE + template, filling
                     before = base + AFTER_WORK
 
+    def _awaited(self, wait: Wait | LoopWait) -> int:
+        """Return the count of a wait before the first turn.
 
-def _own_event(one: CoreCommands | ChannelCommands) -> int:
+        With semaphores it is that of all turns; of a stream, where it is 1, the turn that is the
+        first to wait.
+        """
+        turns = wait.back + 1 if isinstance(wait, LoopWait) else 0
+        if not self._counts and self._loops:
+            return turns
+        return wait.count - turns * self.totals[wait.event]
+
+
+def _own_event(one: _Part) -> int:
     signalled = set(_signalled(one))
     return min(signalled) + 1 if len(signalled) == 1 else 0
 
 
-def _signalled(one: CoreCommands | ChannelCommands) -> Iterator[int]:
+def _signalled(one: _Part) -> Iterator[int]:
     return (each.event for each in one.commands if isinstance(each, Signal))
 
 
@@ -331,6 +420,8 @@ def packed_files(subject: Subject) -> dict[str, bytes]:
     plan, name = packed_plan(subject), f"{subject.prefix}_plan"
     marks = {
         **plan.marks,
+        "STREAM_H": "",
+        "STREAM_C": "",
         "FOOTPRINT": "\n".join(f" * {comment(line)}" for line in footprint(subject).lines()),
         "WORKSPACE": plan.workspace,
         "TASK_COUNT": len(subject.problem.tasks),
@@ -338,6 +429,8 @@ def packed_files(subject: Subject) -> dict[str, bytes]:
         "BITS": numbers(plan.bits),
         "BITS_COUNT": len(plan.bits),
     }
+    if subject.loop is not None:
+        marks |= {f"STREAM_{e.upper()}": filled(f"packed_stream.{e}", marks) for e in "hc"}
     return {
         "spmilp_packed.h": sources_of_all_plans("plan")["spmilp_packed.h"],
         **{f"{name}.{end}": filled(f"plan.{end}", marks).encode() for end in "hc"},
@@ -421,13 +514,13 @@ def footprint(subject: Subject) -> Footprint:
     actions, places = plan.actions, plan.actions.places
     rows = _PORT * max(1, len(actions.ports())) + _SEGMENT * max(1, len(places.on_chip))
     pools = len(plan.bits) + _POINTER * len(actions.words.values) + len(actions.texts.values)
-    used = zip(memories, places.used, strict=True)
+    used, words = zip(memories, places.used, strict=True), words_of_a_list(subject)
     return Footprint(
         constants=len(places.image),
         tables=_PACKED + _TABLES + _SUMMARY + rows + pools,
         memories=tuple((memory.name, size) for memory, size in used if size),
         workspace=actions.workspace,
-        state=_POINTER * (lists.events + 1 + 3 * len(lists.lists) + 1)
+        state=_POINTER * (lists.events + 1 + words * len(lists.lists) + 1)
         + sum(1 for one in lists.cores if one.commands) * (plan.workspace - actions.workspace),
         alignment=max(memory.alignment for memory in memories),
     )

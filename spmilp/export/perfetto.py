@@ -13,9 +13,13 @@ import msgspec
 
 from spmilp.export.subject import Subject
 from spmilp.plan.memory import live_bytes
+from spmilp.plan.running import inferences_at_once, running
 from spmilp.units import Cycles, ResidencyIdx
 
 TITLE = ("chrome-trace", "2.0")
+
+PERIODS = 3
+"""Periods of a stream, beyond those that an inference takes."""
 
 CORES, CHANNELS, MEMORIES = 1, 2, 3
 """Numbers of the processes that group the tracks."""
@@ -26,12 +30,17 @@ Tracks: TypeAlias = Mapping[tuple[int, int], int]
 
 
 def perfetto(subject: Subject) -> dict[str, bytes]:
-    """Return the file."""
+    """Return the file; of a stream, of its prologue and inferences up to some that all overlap."""
+    origin, stream = subject.fields(TITLE), subject.plan.stream
+    if stream is not None:
+        inferences = inferences_at_once(subject.plan, stream) + PERIODS
+        runs = running(subject.problem, subject.plan, inferences)
+        subject = Subject(problem=runs.problem, plan=runs.plan)
     used = sorted({(move.engine, move.channel) for move in subject.plan.transfers})
     tracks = {channel: number for number, channel in enumerate(used)}
     trace = {
         "displayTimeUnit": "ms",
-        "otherData": {**subject.fields(TITLE), "unit": "1 us is 1 cycle"},
+        "otherData": {**origin, "unit": "1 us is 1 cycle"},
         "traceEvents": [*_names(subject, tracks), *_work(subject, tracks), *_counters(subject)],
     }
     return {"trace.json": msgspec.json.encode(trace)}

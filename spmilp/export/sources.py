@@ -132,7 +132,7 @@ def marks_of(actions: Actions, kind: str, title: Title) -> dict[str, object]:
         *(subject.plan.claim.makespan, actions.largest_workspace, machine.frequency or 0),
         *(lists.events, list(EventScheme).index(lists.scheme)),
     )
-    ports = [row for each in actions.of_rounds() for row in each.ports()]
+    ports = [row for each in actions.rounds for row in each.ports()]
     segments = [(*segment, 0) for segment in places.on_chip]
     words, texts = actions.words.values, actions.texts.values
     name, image = f"{prefix}_{kind}", f"{prefix}_plan_image"
@@ -168,6 +168,11 @@ def marks_of(actions: Actions, kind: str, title: Title) -> dict[str, object]:
         "IMAGE_COUNT": len(places.image),
     }
     return marks | {f"KEPT_{end}": filled(f"kept.{end.lower()}", marks) for end in "HC"}
+
+
+def words_of_a_list(subject: Subject) -> int:
+    """Return how many words of RAM say where a list of packed bits is."""
+    return 3 if subject.loop is None else 4
 
 
 def program_files(
@@ -213,16 +218,17 @@ def program_files(
         "BASES": "\n".join(f"    {base}," for base in bases),
         "WORKSPACES_OF_CORES": "\n".join(f"    WORKSPACE({number})," for number in workspaces),
         "HOST": '#include "spmilp_host.h"\n' if kind == "code" else "",
+        "WORDS_OF_A_LIST": words_of_a_list(subject),
+        "STREAM": "" if subject.loop is None else f", .stream = &{name}_stream",
     }
     marks["VENDORS"] = filled("vendors.mk", marks) if kind == "code" else ""
     if subject.loop is None:
-        marks |= {"STREAM_OF_CODE": ", 0, 1U", "HOOKS": "", "MAIN": filled("mps2_once.c", marks)}
+        marks |= {"HOOKS": "", "MAIN": filled("mps2_once.c", marks)}
     else:
-        marks["ROUNDS"] = len(actions.of_rounds())
+        marks["ROUNDS"] = len(actions.rounds)
         for side in Direction:
             count = sum(row[3] == side for row in actions.ports())
             marks[f"{side.name}_PORTS"] = count
-        marks["STREAM_OF_CODE"] = f", &{name}_inferences, {marks['ROUNDS']}U"
         marks |= {"HOOKS": filled("mps2_hooks.c", marks), "MAIN": filled("mps2_stream.c", marks)}
     marks["RUNS"] = filled(f"runs_{kind}.c", marks)
     own = {f"{program}_{end}": end for end in ("program.h", "main.c", "mps2.c", "program.c")}

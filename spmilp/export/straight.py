@@ -18,7 +18,17 @@ from spmilp.commands.commands import (
     StreamCommands,
     Wait,
 )
-from spmilp.export.actions import Actions, Call, Copy, Described, Operand, OperatorCode, Pool, Scale
+from spmilp.export.actions import (
+    Actions,
+    Call,
+    Copy,
+    Described,
+    Operand,
+    OperatorCode,
+    Pool,
+    Scale,
+    repeated,
+)
 from spmilp.export.codes import ATTRIBUTES, OPERATORS, RANK, AttributeType, Elements, Part
 from spmilp.export.names import comment
 from spmilp.export.places import FIRST_SPACE, WORKSPACE_SPACE, Address
@@ -252,13 +262,10 @@ class _StraightCode:
         self._running = subject.running_cores
         self._bases = [*memory_macros(subject), f"{subject.prefix.upper()}_IMAGE"]
         self._actions = Actions(subject)
-        rounds = self._actions.of_rounds()
-        self._calls = [[r.task(task.index) for r in rounds] for task in subject.problem.tasks]
-        self._copies = [[r.transfer(e.index) for r in rounds] for e in subject.plan.transfers]
-        self._actions.largest_workspace = max(each.largest_workspace for each in rounds)
-        every = [call for of_rounds in self._calls for task in of_rounds for call in task]
+        self._calls = [self._actions.calls_of(task.index) for task in subject.problem.tasks]
+        self._copies = [self._actions.copies_of(move.index) for move in subject.plan.transfers]
         operators, words = self._actions.operators, self._actions.words
-        self._constants = _Constants(self._name, operators, words, every)
+        self._constants = _Constants(self._name, operators, words, self._actions.calls)
 
     def files(self) -> dict[str, bytes]:
         """Return all files."""
@@ -356,10 +363,13 @@ class _StraightCode:
     ) -> Iterator[str]:
         """Yield what some commands do, in a turn of a loop or once."""
         is_moving, per_turn = False, turns.signals_of_a_turn() if turns else ()
+        counts = turns is not None and turns.highest is None
         for command in commands:
             match command:
                 case Wait(event, count):
                     yield f"    SPMILP_WAIT({event}U, {count}U);"
+                case LoopWait(event, _, back) if not counts:
+                    yield f"    SPMILP_WAIT({event}U, *turn >= {back}U);"
                 case LoopWait(event, count, back):
                     since = f"(*turn - {back}U)" if back else "*turn"
                     # Before turn `back` that is less than nothing, which events have reached.
@@ -380,18 +390,13 @@ class _StraightCode:
         self, command: Run | Move, number: int, turns: StreamCommands | None
     ) -> Iterator[str]:
         """Yield a task or a transfer; in a turn if its inference is there, at that's addresses."""
-        ways, stage = self._ways(command, number), 0
+        ways = repeated(self._ways(command, number))
         if turns is None:
             yield from ways[0]
             return
-        if isinstance(command, Run):
-            stage = turns.task_stages[command.task]
-        else:
-            stage = turns.transfer_stages[command.transfer]
-        inference, many = f"*turn - {stage}U" if stage else "*turn", len(ways)
+        stage, rounds = turns.stage(command), len(ways)
+        inference = f"*turn - {stage}U" if stage else "*turn"
         yield f"    if ({inference} < {self._name}_inferences) {{"
-        repeats = (n for n in range(1, many + 1) if ways == (ways[:n] * many)[:many])
-        rounds = next(repeats, 0)
         if not rounds:
             hands_in = command == Run(len(self._subject.problem.tasks))
             what = "spmilp_hand_in" if hands_in else "spmilp_take"
@@ -400,7 +405,7 @@ class _StraightCode:
             yield from ways[0]
         else:
             yield f"    switch (({inference}) % {rounds}U) {{"
-            for way, lines in enumerate(ways[:rounds]):
+            for way, lines in enumerate(ways):
                 yield from (f"    case {way}U:", *lines, "    break;")
             yield from ("    default: break;", "    }")
         yield "    }"

@@ -60,6 +60,11 @@ def test_rates_share_weights_and_every_inference_is_replayed(
     assert "no race, no deadlock" in run("check", tmp_path, "--commands").out
     shown = run("check", tmp_path).out
     assert re.search(r"short +[\d,]+ cycles +deadline 100,000 met; 2 inferences in a period", shown)
+    explained = run("explain", tmp_path, "--json").json
+    assert explained["networks"] == answer.json["networks"]
+    text = run("explain", tmp_path).out
+    assert re.search(r"Networks\n  short +[\d,]+ cycles  deadline 100,000", text)
+    assert [name for name, *_ in read.rows()][4:6] == ["short", "long"]
     refused = run("replay", tmp_path / "plan.json", "--model", short)
     assert refused.code == 3
     assert "is of the networks short, long; give the model of each" in refused.err
@@ -109,7 +114,9 @@ def test_a_deadline_that_none_can_keep_is_named(
         assert 100 < least(text) <= short.cycles
     assert short.shortfall == short.cycles - 100
     assert long.shortfall == 0
-    assert f"deadline 100 missed by {short.shortfall:,}" in str(found)
+    missed = f"deadline 100 missed by {short.shortfall:,}"
+    assert missed in str(found)
+    assert missed in str(found.explain())
     assert (found.period is None) == (objective == "makespan")
 
 

@@ -44,13 +44,22 @@ def rules(problem: Problem, plan: Plan, commands: StreamCommands, inferences: in
     """Return the rules that the lists of so many inferences break."""
     runs = running(problem, plan, inferences)
     lists = in_turns(commands, runs, inferences)
-    return {one.rule for one in check_commands(runs.problem, runs.plan, lists)}
+    proven = with_events(runs.problem, problem.machine.events, commands.highest)
+    return {one.rule for one in check_commands(proven, runs.plan, lists)}
+
+
+def counting_to(given: Streamed, maximum: int | None) -> Streamed:
+    """Return a stream on its machine with many events that count to a maximum."""
+    return with_events(given[0], 640, maximum), given[1]
 
 
 def test_no_inference_races_with_another(long: Streamed) -> None:
-    for problem, plan in (long, *map(streamed, ("gap9", "edge16", "stream_quad"))):
+    given = (long, *map(streamed, ("gap9", "edge16", "stream_quad")))
+    for problem, plan in (*given, *(counting_to(one, 8) for one in given)):
         assert plan.stream is not None
-        commands, most = build_stream_commands(problem, plan), enough_to_prove(plan, plan.stream)
+        commands = build_stream_commands(problem, plan)
+        assert (commands.highest is not None) == (problem.machine.event_maximum == 8)
+        most = enough_to_prove(plan, plan.stream, commands.highest)
         assert not any(rules(problem, plan, commands, some) for some in (1, most, 3 * most))
         work = [each for one in commands.body for each in one if isinstance(each, Run | Move)]
         loaded = sum(move.start < plan.stream.begins for move in plan.transfers)
@@ -59,17 +68,20 @@ def test_no_inference_races_with_another(long: Streamed) -> None:
         assert sum(isinstance(each, Move) for each in once) == loaded
 
 
-def test_no_wait_can_be_left_out(long: Streamed, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("maximum", [None, 63])
+def test_no_wait_can_be_left_out(
+    long: Streamed, maximum: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """But those with which a list begins a turn."""
     monkeypatch.setattr(loop, "with_pacing", lambda problem, plan, activities, before: before)
-    problem, plan = long
+    problem, plan = counting_to(long, maximum)
     assert plan.stream is not None
     commands, most = build_stream_commands(problem, plan), enough_to_prove(plan, plan.stream)
-    backs, handed_in = set(), commands.body[len(problem.machine.cores)][-1]
-    assert isinstance(handed_in, Signal)
+    backs, application = set(), commands.body[len(problem.machine.cores)]
+    handed_in = {each.event for each in application if isinstance(each, Signal)}
     for number, mine in enumerate(commands.body):
         for place, wait in enumerate(mine):
-            if not isinstance(wait, LoopWait) or wait.event == handed_in.event:
+            if not isinstance(wait, LoopWait) or wait.event in handed_in:
                 continue
             body = list(commands.body)
             body[number] = mine[:place] + mine[place + 1 :]
@@ -87,8 +99,8 @@ def test_a_stage_that_is_wrong_is_found(long: Streamed) -> None:
 
 def test_events_that_count_to_little_are_refused(long: Streamed) -> None:
     problem, plan = long
-    with pytest.raises(TooManyEventsError, match="count to 63, but those of a stream count on"):
-        build_stream_commands(with_events(problem, 640, 63), plan)
+    with pytest.raises(TooManyEventsError, match=r"as semaphores that count to \d+; .* to 1:"):
+        build_stream_commands(with_events(problem, 640, 1), plan)
     with pytest.raises(TooManyEventsError, match=r"the stream needs \d+ events.* has 2"):
         build_stream_commands(with_events(problem, 2, None), plan)
     with pytest.raises(SpmilpError, match="a prologue and a loop"):

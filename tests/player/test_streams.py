@@ -1,6 +1,8 @@
 """Exported C of streams: inferences overlap on changing inputs and give the value replay's bits."""
 
+import json
 import subprocess
+from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
@@ -8,13 +10,15 @@ from random import Random
 import pytest
 
 from benchmarks.player import programs
-from player.test_player import MODELS, STRAIGHT, needs_arm, needs_gcc
+from commands.helpers import with_events
+from export.test_tables import rows_of
+from player.test_player import MODELS, STRAIGHT, Form, in_each_form, needs_arm, needs_gcc
 from spmilp.checker.values.inputs import random_inputs
 from spmilp.checker.values.replay import replay_stream
-from spmilp.commands.commands import LoopWait
-from spmilp.export.errors import ExportError
+from spmilp.commands.commands import EventScheme, LoopWait
+from spmilp.export.formats import FORMATS, export
 from spmilp.export.subject import Subject
-from spmilp.plan.running import running
+from spmilp.plan.running import rounds_of, running
 from spmilp.result import Result
 from spmilp.solvers.modulo import stream
 from values.test_streams import parts, streamed
@@ -32,8 +36,8 @@ class Streamed:
     inputs: bytes
     outputs: bytes
 
-    def write(self, folder: Path) -> None:
-        STRAIGHT.write(self.subject, folder)
+    def write(self, folder: Path, form: Form = STRAIGHT) -> None:
+        form.write(self.subject, folder)
         (folder / "input0.bin").write_bytes(self.inputs)
 
 
@@ -69,14 +73,31 @@ def play(program: Path, folder: Path, *options: str) -> bytes:
 
 
 @needs_gcc
+@in_each_form
 @pytest.mark.parametrize(
     "kind", ["plain", *(pytest.param(k, marks=pytest.mark.full) for k in SLOW)]
 )
 def test_threads_and_one_loop_give_the_bits_of_the_value_replay(
-    resnet: Streamed, kind: str, tmp_path: Path
+    resnet: Streamed, kind: str, form: Form, tmp_path: Path
 ) -> None:
-    resnet.write(tmp_path)
-    program = programs.build(tmp_path, STRAIGHT.host, kind)
+    resnet.write(tmp_path, form)
+    program = programs.build(tmp_path, form.host, kind)
+    for options in ([], ["--loop"]):
+        assert play(program, tmp_path, *options) == resnet.outputs
+
+
+@needs_gcc
+@pytest.mark.full
+@in_each_form
+def test_events_that_count_to_a_maximum_give_the_same_bits(
+    resnet: Streamed, form: Form, tmp_path: Path
+) -> None:
+    problem = with_events(resnet.subject.problem, None, 63)
+    plan = replace(resnet.subject.plan, problem_sha256="")
+    given = replace(resnet, subject=replace(resnet.subject, problem=problem, plan=plan))
+    assert given.subject.lists.scheme is EventScheme.SEMAPHORES
+    given.write(tmp_path, form)
+    program = programs.build(tmp_path, form.host, "thread")
     for options in ([], ["--loop"]):
         assert play(program, tmp_path, *options) == resnet.outputs
 
@@ -111,17 +132,37 @@ def test_waits_that_are_left_out_are_caught(resnet: Streamed, tmp_path: Path) ->
 
 @needs_arm
 @pytest.mark.full
-def test_bare_metal_on_a_cortex_m3_gives_the_same_bits(tmp_path: Path) -> None:
+@in_each_form
+def test_bare_metal_on_a_cortex_m3_gives_the_same_bits(form: Form, tmp_path: Path) -> None:
     given = made("ds_cnn_int8", "gap9", 5)
-    given.write(tmp_path)
-    program = programs.build(tmp_path, "mps2", program=STRAIGHT.board)
+    given.write(tmp_path, form)
+    program = programs.build(tmp_path, "mps2", program=form.board)
     subprocess.run([*programs.QEMU, program], cwd=tmp_path, check=True)
     assert (tmp_path / "output0.bin").read_bytes() == given.outputs
 
 
-def test_other_formats_refuse_a_stream(resnet: Streamed, tmp_path: Path) -> None:
-    with pytest.raises(ExportError, match="player says one inference, and the plan is a stream"):
-        resnet.result.export("player", tmp_path)
-    files = {file.name for file in resnet.result.export("all", tmp_path)}
-    assert "spmilp_code_core0.c" in files
-    assert "commands.csv" not in files
+def test_tables_and_the_trace_say_prologue_and_loop(resnet: Streamed) -> None:
+    subject, (problem, plan, _) = resnet.subject, parts(resnet.result)
+    assert plan.stream is not None
+    rounds, once = rounds_of(plan, plan.stream), lambda e: e.start < plan.stream.begins
+    made = export(subject, [], FORMATS)
+    assert made.left_out == made.failed == ()
+    commands = rows_of({"commands.csv": made.files["commands.csv"]})
+    in_loop = Counter(row["operation"] for row in commands if row["turn"] == "1")
+    loaded = sum(map(once, plan.transfers))
+    assert in_loop["RUN"] == len(problem.tasks)
+    assert in_loop["MOVE"] == len(plan.transfers) - loaded
+    assert in_loop["HAND_IN"] == in_loop["TAKE"] == 1
+    assert {"0", "1", "2"} <= {row["back"] for row in commands}
+    moves = rows_of({"dma.csv": made.files["dma.csv"]})
+    assert Counter(row["round"] for row in moves if row["last"] == "1") == {
+        "": loaded, **{str(n): len(plan.transfers) - loaded for n in range(rounds)}
+    }  # fmt: skip
+    lying = rows_of({"allocation.csv": made.files["allocation.csv"]})
+    assert [len(row["instances"].split()) for row in lying] == [
+        len(one.instances) for one in plan.residencies
+    ]
+    trace = json.loads(made.files["trace.json"])
+    begun = {event["name"] for event in trace["traceEvents"] if event.get("cat") == "task"}
+    assert "inputs of inference 5" in begun
+    assert trace["otherData"]["plan_sha256"] == subject.origin["plan_sha256"]

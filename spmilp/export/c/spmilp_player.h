@@ -15,6 +15,7 @@ extern "C" {
 #endif
 
 struct spmilp_packed;
+struct spmilp_packed_stream;
 struct spmilp_code;
 
 struct spmilp_player {
@@ -23,8 +24,10 @@ struct spmilp_player {
     uint8_t *const *workspaces; /* for each core, if packed; cores that never run at the same time
                                    (all, in one loop) may have the same one */
     uint32_t *events;           /* as many as the summary says; may be null if there are none */
-    uint32_t *positions;        /* where each list is: a word of each; three of each if packed */
+    uint32_t *positions;        /* where each list is: a word of each; three of each if packed, and
+                                   behind them one more of each in a stream */
     const struct spmilp_packed *packed; /* of a plan in bits; else null */
+    const struct spmilp_packed_stream *stream; /* of a stream in bits; else null */
     const struct spmilp_code *code;     /* of a plan in straight code; else null */
 };
 

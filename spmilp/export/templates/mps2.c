@@ -14,8 +14,9 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "@NAME@.h"
 #include "@PROGRAM@_program.h"
-@HOST@
+
 /* Semihosting for AArch32: operation in r0, address of its words in r1 (Arm IHI 0101). */
 enum { SYS_OPEN = 0x01, SYS_CLOSE = 0x02, SYS_WRITE0 = 0x04, SYS_WRITE = 0x05, SYS_READ = 0x06 };
 enum { SYS_EXIT = 0x18, RUN_TIME_ERROR = 0x20023, APPLICATION_EXIT = 0x20026 };

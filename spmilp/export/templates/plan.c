@@ -26,4 +26,4 @@ SPMILP_TABLE const uint8_t @NAME@_bits[@BITS_COUNT@U] = {
 @BITS@
 };
 
-@KEPT_C@
+@STREAM_C@@KEPT_C@

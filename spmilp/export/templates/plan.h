@@ -26,7 +26,7 @@ extern "C" {
 
 extern const struct spmilp_packed @NAME@_packed;
 extern const uint8_t @NAME@_bits[@BITS_COUNT@U];
-
+@STREAM_H@
 #ifdef __cplusplus
 }
 #endif

@@ -7,5 +7,5 @@ static uint64_t workspace[SPMILP_WORKSPACES][WORDS(@UPPER@_WORKSPACE_BYTES)];
 static uint8_t *const workspaces[] = {
 @WORKSPACES_OF_CORES@
 };
-#define WORDS_OF_A_LIST 3U
-#define RUNS .workspaces = workspaces, .packed = &@NAME@_packed
+#define WORDS_OF_A_LIST @WORDS_OF_A_LIST@U
+#define RUNS .workspaces = workspaces, .packed = &@NAME@_packed@STREAM@

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "@NAME@.h"
 #include "@PROGRAM@_program.h"
-#include "spmilp_host.h"
 
 static const struct spmilp_player *const player = &@PROGRAM@_program;
 static char *const *inputs, *const *outputs;
@@ -85,7 +85,7 @@ int main(int count, char **arguments)
     if (fseek(file, 0, SEEK_END) != 0) {
         fail(inputs[0]);
     }
-    *player->code->inferences = (uint32_t)((size_t)ftell(file) / (size_t)first->bytes);
+    @NAME@_inferences = (uint32_t)((size_t)ftell(file) / (size_t)first->bytes);
     fclose(file);
     wrong = in_loop ? spmilp_play_loop(player) : spmilp_play_threads(player);
     if (wrong) {

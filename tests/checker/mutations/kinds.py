@@ -879,6 +879,42 @@ def _begins(mutant: Mutant, stream: Fields, step: int) -> None:
     mutant.plan["solve"]["makespan"] -= step
 
 
+def _is_once(mutant: Mutant, stream: Fields, row: Fields) -> bool:
+    """Say whether a residency is of the prologue and for ever, but in no tensor of a DRAM."""
+    return row["start"] < stream["begins"] < row["end"] and is_filled(row)
+
+
+def _lies_on_another(mutant: Mutant, stream: Fields) -> None:
+    """Let a permanent residency take the bytes of what comes and goes, perhaps periods later."""
+    row = mutant.row("residencies", lambda r: _is_once(mutant, stream, r))
+    other = mutant.row(
+        "residencies", lambda r: r["memory"] == row["memory"] and r["start"] >= stream["begins"]
+    )
+    row["offset"] = mutant.one_of([other["offset"], *other.get("instances", [])])
+
+
+def _is_busy_over_the_wrap(mutant: Mutant, stream: Fields) -> None:
+    """Let a task or transfer go on into what its core or channel does in another period."""
+    table, keys = mutant.one_of([("tasks", ["core"]), ("transfers", ["engine", "channel"])])
+    one, other = mutant.two(table, lambda row: [row[key] for key in keys])
+    length = one["cycles"] if table == "tasks" else one["end"] - one["start"]
+    step = other["start"] - one["start"] - mutant.random.randint(0, length)
+    comes(one, step + stream["period"] * mutant.random.randint(0, 2))
+
+
+def _forgets_a_load(mutant: Mutant, stream: Fields) -> None:
+    """Let what the prologue loads come with the first inference, or never leave its tensor."""
+    row = mutant.row("transfers", lambda r: r["start"] < stream["begins"])
+    step = stream["begins"] - row["start"] + mutant.random.randint(0, 9)
+    for end in row["destinations"] * mutant.random.randint(0, 1):
+        mutant.residency(end)["start"] += step
+    comes(row, step)
+
+
+stream_kind("lacks_an_instance", lambda m, s: _instances(m, s).pop())
+stream_kind("is_permanent_on_another", _lies_on_another)
+stream_kind("is_busy_over_the_wrap", _is_busy_over_the_wrap)
+stream_kind("forgets_a_load", _forgets_a_load)
 stream_kind("shorter", lambda m, s: _periods(m, s, s["period"] - m.random.randint(1, 60)))
 stream_kind("longer", lambda m, s: _periods(m, s, s["period"] + m.random.randint(1, 200)))
 stream_kind("much_shorter", lambda m, s: _periods(m, s, s["period"] // m.random.randint(2, 5)))

@@ -14,6 +14,7 @@ from spmilp.problem.file import read_problem
 from spmilp.problem.pins import BufferPin, Pins, TaskPin
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
+from spmilp.solvers.modulo.stream import stream_of
 from tests.checker import worked_example
 from tests.checker.mutations.verdicts import Pair, pair
 from tests.checker.streams import as_stream
@@ -119,6 +120,12 @@ def stream_on_mesh() -> Pair:
     return pair(problem, as_stream(problem, planned(problem, "list"), 180, Random(1)))
 
 
+def stream_on(name: str) -> Pair:
+    """The shortest period that the list scheduler's plan of the small network has on a preset."""
+    problem = small_network(tightened(load_machine(name).machine))
+    return pair(problem, stream_of(problem, planned(problem, "list")))
+
+
 def pinned_by_hand() -> Pair:
     """The plan made by hand, which keeps to all of these."""
     pins = Pins(
@@ -138,6 +145,9 @@ def pinned_by_hand() -> Pair:
     return pair(replace(worked_example.PROBLEM, pins=pins), worked_example.PLAN)
 
 
+STREAMED = ("gap9", "edge16", "cell_be", "stream_quad", "coolidge")
+"""Machines whose streams are compared, too."""
+
 SUBJECTS: dict[str, Callable[[], Pair]] = {
     "worked example": lambda: pair(worked_example.PROBLEM, worked_example.PLAN),
     **{name: partial(on_preset, name) for name in PRESETS},
@@ -154,6 +164,7 @@ SUBJECTS: dict[str, Callable[[], Pair]] = {
     "stream": stream_on_mesh,
 }
 MORE: dict[str, Callable[[], Pair]] = {
+    **{f"stream on {name}": partial(stream_on, name) for name in STREAMED},
     "multicast of four tasks by cpsat": partial(of_tiny, "cpsat", 656, 5.0),
     **{
         name: partial(of_instance, name)

@@ -19,8 +19,6 @@ struct spmilp_queue {
 struct spmilp_code {
     spmilp_function *const *lists; /* null for one without commands */
     struct spmilp_queue *queues; /* of each channel */
-    uint32_t *inferences;        /* of a stream, how many there are; else null */
-    uint32_t rounds;             /* after so many of them all addresses are the same again */
 };
 
 #endif

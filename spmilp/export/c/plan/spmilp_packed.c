@@ -212,23 +212,38 @@ static void run(struct decoder *decoder)
     }
 }
 
-enum operation { WAIT, SIGNAL, RUN, MOVE };
+enum operation { WAIT, SIGNAL, RUN, MOVE, APPLY, PASS };
 
-/* The event, the event, the task's template, or the transfer's; `count` of a wait. */
+/* The event, the event, the task's template, or the transfer's, or the application's inference;
+   `count` of a wait, and where the bits begin that fill the holes of a template. */
 struct command {
     enum operation operation;
-    uint32_t argument, count;
+    uint32_t argument, count, at;
 };
 
 struct head {
     uint32_t own, event, commands, start;
 };
 
-static struct head head_of(const struct spmilp_packed *packed, uint32_t list)
+/* Where a list is: its next command; how many are left, and what is before it; and, once it has
+   been read, where it ends, and what it is for the command behind it. Two bits each say what. */
+enum position { AT, LEFT, BEHIND, WORDS };
+#define CONTEXT_BITS 2U
+
+/* Behind all these, the turns of a stream that each list has begun; 0 before its loop. */
+static uint32_t *turn_of(const struct spmilp_player *player, uint32_t list)
 {
+    return &player->positions[WORDS * player->tables->lists_count + list];
+}
+
+static struct head head_of(const struct spmilp_player *player, uint32_t list)
+{
+    const struct spmilp_packed *packed = player->packed;
     const uint8_t *bits = packed->head_bits;
     const uint32_t width = (uint32_t)bits[0] + bits[1] + bits[2] + bits[3];
-    struct reader reader = {packed->bits, packed->lists + list * width};
+    const int in_loop = player->stream && *turn_of(player, list) > 0U;
+    const uint32_t row = in_loop ? player->tables->lists_count + list : list;
+    struct reader reader = {packed->bits, packed->lists + row * width};
     struct head head;
     head.own = take(&reader, bits[0]);
     head.event = take(&reader, bits[1]);
@@ -240,11 +255,6 @@ static struct head head_of(const struct spmilp_packed *packed, uint32_t list)
 /* Codes of a kind of list: of commands by what is before them, and of what follows some. */
 enum code { AFTER_SIGNAL, AFTER_WAIT, AFTER_WORK = 3, EVENT, COUNT, SIGNALLED = 7, CODES };
 
-/* Where a list is: its next command; how many are left, and what is before it; and, once it has
-   been read, where it ends, and what it is for the command behind it. Two bits each say what. */
-enum position { AT, LEFT, BEHIND, WORDS };
-#define CONTEXT_BITS 2U
-
 static uint32_t next_symbol(const struct spmilp_packed *packed, struct reader *reader,
                             uint32_t list, uint32_t code)
 {
@@ -253,17 +263,21 @@ static uint32_t next_symbol(const struct spmilp_packed *packed, struct reader *r
 }
 
 /* The count of a wait: how far it is from the share of the event's signals that is the list's own
-   share of commands; 0, -1, 1, -2 and so on. */
-static uint32_t count_of(const struct spmilp_packed *packed, uint32_t list, uint32_t left,
+   share of commands; 0, -1, 1, -2 and so on. In a stream the event's signals of each turn are
+   added; of a semaphore the number is the first turn that waits, for 1. */
+static uint32_t count_of(const struct spmilp_player *player, uint32_t list, uint32_t left,
                          uint32_t event, uint32_t folded)
 {
-    const uint32_t total = entry(packed, &packed->totals, event);
+    const uint32_t total = entry(player->packed, &player->packed->totals, event);
+    const uint32_t turn = player->stream ? *turn_of(player, list) : 0U;
     uint32_t likely = 0U;
     if (total > 0U) {
-        const uint32_t commands = head_of(packed, list).commands;
-        likely = total * (commands - left) / commands;
+        const uint32_t commands = head_of(player, list).commands;
+        likely = total * (commands - left) / commands + total * turn;
     }
-    return folded % 2U ? likely - (folded + 1U) / 2U : likely + folded / 2U;
+    const uint32_t count = folded % 2U ? likely - (folded + 1U) / 2U : likely + folded / 2U;
+    const int takes = player->tables->summary[0].scheme == SPMILP_SCHEME_SEMAPHORES;
+    return player->stream && takes ? (uint32_t)(turn >= count) : count;
 }
 
 const char *spmilp_prepare(const struct spmilp_player *player)
@@ -272,13 +286,52 @@ const char *spmilp_prepare(const struct spmilp_player *player)
     return (const char *)0;
 }
 
+static void begin(const struct spmilp_player *player, uint32_t list)
+{
+    const struct head head = head_of(player, list);
+    player->positions[WORDS * list + AT] = head.start;
+    player->positions[WORDS * list + LEFT] = head.commands << CONTEXT_BITS | AFTER_SIGNAL;
+}
+
 void spmilp_rewind(const struct spmilp_player *player, const struct spmilp_events *events)
 {
     (void)events;
     for (uint32_t list = 0; list < player->tables->lists_count; list++) {
-        const struct head head = head_of(player->packed, list);
-        player->positions[WORDS * list + AT] = head.start;
-        player->positions[WORDS * list + LEFT] = head.commands << CONTEXT_BITS | AFTER_SIGNAL;
+        if (player->stream) {
+            *turn_of(player, list) = 0U;
+        }
+        begin(player, list);
+    }
+}
+
+/* Go to the next turn of a stream; 0 if there is none, or the list has nothing to do in it. */
+static int next_turn(const struct spmilp_player *player, uint32_t list)
+{
+    const struct spmilp_packed_stream *stream = player->stream;
+    if (!stream || *turn_of(player, list) >= *stream->inferences + stream->last_stage) {
+        return 0;
+    }
+    ++*turn_of(player, list);
+    begin(player, list);
+    return head_of(player, list).commands > 0U;
+}
+
+/* What a task or transfer of a stream does in this turn, if its inference is there. */
+static void in_round(const struct spmilp_player *player, uint32_t list, struct reader *reader,
+                     struct command *command)
+{
+    const uint32_t inference = *turn_of(player, list) - number(reader);
+    const uint32_t rounds = number(reader), first = number(reader);
+    if (inference >= *player->stream->inferences) {
+        command->operation = PASS;
+    } else if (rounds == 0U) {
+        command->operation = APPLY;
+        command->argument = inference;
+    } else {
+        struct reader way = {reader->bits, entry(player->packed, &player->stream->ways,
+                                                 first + inference % rounds)};
+        command->argument = number(&way);
+        command->at = way.at;
     }
 }
 
@@ -287,12 +340,12 @@ static int fetch(const struct spmilp_player *player, uint32_t list, struct comma
 {
     const struct spmilp_packed *packed = player->packed;
     uint32_t *position = &player->positions[WORDS * list];
-    const uint32_t left = position[LEFT] >> CONTEXT_BITS;
-    struct reader reader = {packed->bits, position[AT]};
     uint32_t kind, context;
-    if (left == 0U) {
+    if (position[LEFT] >> CONTEXT_BITS == 0U && !next_turn(player, list)) {
         return 0;
     }
+    const uint32_t left = position[LEFT] >> CONTEXT_BITS;
+    struct reader reader = {packed->bits, position[AT]};
     kind = next_symbol(packed, &reader, list, position[LEFT] % (1U << CONTEXT_BITS));
     command->count = 0U;
     if (kind == 0U) {
@@ -301,10 +354,10 @@ static int fetch(const struct spmilp_player *player, uint32_t list, struct comma
         const uint32_t folded = next_symbol(packed, &reader, list, COUNT + is_other);
         command->operation = WAIT;
         command->argument = event;
-        command->count = count_of(packed, list, left, event, folded);
+        command->count = count_of(player, list, left, event, folded);
         context = AFTER_WAIT + is_other;
     } else if (kind == 1U) {
-        const uint32_t own_event = head_of(packed, list).event;
+        const uint32_t own_event = head_of(player, list).event;
         command->operation = SIGNAL;
         command->argument =
             own_event ? own_event - 1U : next_symbol(packed, &reader, list, SIGNALLED);
@@ -312,6 +365,10 @@ static int fetch(const struct spmilp_player *player, uint32_t list, struct comma
     } else {
         command->operation = list < packed->cores ? RUN : MOVE;
         command->argument = kind - 2U;
+        command->at = reader.at;
+        if (player->stream) {
+            in_round(player, list, &reader, command);
+        }
         context = AFTER_WORK;
     }
     position[BEHIND] = reader.at << CONTEXT_BITS | context;
@@ -320,12 +377,12 @@ static int fetch(const struct spmilp_player *player, uint32_t list, struct comma
 
 /* Run a task or move a transfer; return where the bits end that fill its holes. */
 static uint32_t work(const struct spmilp_player *player, uint32_t list,
-                     const struct command *command, uint32_t at)
+                     const struct command *command)
 {
     const struct spmilp_packed *packed = player->packed;
-    struct decoder decoder = {.player = player, .own = head_of(packed, list).own};
+    struct decoder decoder = {.player = player, .own = head_of(player, list).own};
     decoder.holes[0].bits = packed->bits;
-    decoder.holes[0].at = at;
+    decoder.holes[0].at = command->at;
     if (command->operation == RUN) {
         decoder.workspace = player->workspaces[list];
         open_template(&decoder, at_row(packed, &packed->tasks, command->argument));
@@ -347,7 +404,8 @@ static void finish(const struct spmilp_player *player, uint32_t list,
     position[AT] = position[BEHIND] >> CONTEXT_BITS;
     position[LEFT] = ((position[LEFT] >> CONTEXT_BITS) - 1U) << CONTEXT_BITS | context;
     if (command->operation == RUN || command->operation == MOVE) {
-        position[AT] = work(player, list, command, position[AT]);
+        const uint32_t behind = work(player, list, command);
+        position[AT] = player->stream ? position[AT] : behind;
     }
 }
 
@@ -364,6 +422,11 @@ int spmilp_advance(const struct spmilp_player *player, uint32_t list,
     while (fetch(player, list, &command)) {
         if (command.operation == WAIT &&
             !events->wait(events->context, command.argument, command.count)) {
+            return 0;
+        }
+        if (command.operation == APPLY &&
+            !(list + 2U == player->packed->cores ? player->stream->hand_in
+                                                 : player->stream->take)(command.argument)) {
             return 0;
         }
         if (command.operation == SIGNAL) {

@@ -17,6 +17,20 @@ struct spmilp_packed_table {
     uint8_t width;
 };
 
+/* A stream: lists have a second head each, of their commands in a turn of the loop. */
+struct spmilp_packed_stream {
+    const uint32_t *inferences; /* how many there are, less than 2^31 */
+    uint32_t last_stage;        /* turns that an inference goes on for beyond its first */
+    struct spmilp_packed_table ways; /* positions of what tasks and transfers do in each round */
+    int (*hand_in)(uint32_t inference), (*take)(uint32_t inference);
+};
+
+/* Written by the application, which has two lists of a stream: write the inputs of an inference
+   (counted from 0), and read its outputs, at the addresses of its round. 0: not yet, and the list
+   is to be resumed later; in a thread they block and return 1. */
+int spmilp_hand_in(uint32_t inference);
+int spmilp_take(uint32_t inference);
+
 struct spmilp_packed {
     const uint8_t *bits;
     uint32_t lists;    /* where the heads of the command lists begin */
