@@ -1,5 +1,6 @@
 """Times of all activities of an inference for a period: modulo scheduling without addresses."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,6 +9,10 @@ from spmilp.solvers.modulo.decisions import Activity, Decisions, Permanence
 from spmilp.solvers.modulo.reservations import Reservations, delay, place, reservations_for
 from spmilp.solvers.schedule.kernels.records import NONE, rows_of
 from spmilp.units import Cycles
+
+
+ATTEMPTS = 12
+"""Times that all is placed anew, as long as states are read too early."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,11 +34,14 @@ def loop_of(decisions: Decisions, permanence: Permanence) -> list[Activity]:
 class Loop:
     """The activities that every inference does, and what they ask for.
 
+    ``turns`` are pairs of places: the first may start, of the next inference, when the second has
+    ended; behind the activities each pair has one that stands for how late the first starts.
     ``loads`` is for how long each resource is busy in a period, an engine's channels taken as one;
     no period is shorter than the ``least``. Numbers of ``tasks`` come before those of transfers.
     """
 
     activities: list[Activity]
+    turns: list[tuple[int, int]]
     tasks: int
     loads: list[Cycles]
     least: Cycles
@@ -54,13 +62,32 @@ def loop_for(decisions: Decisions, permanence: Permanence) -> Loop:
     place_of = {each.number: place for place, each in enumerate(loop)}
     filler = {one: place for place, each in enumerate(loop) for one in each.fills}
     reads = ([permanence.stands_for.get(one, one) for one in each.reads] for each in loop)
-    before = rows_of(
+    before = [
         sorted({filler[r] for r in some if r in filler} | {place_of[one] for one in each.after})
         for each, some in zip(loop, reads, strict=True)
-    )
-    busy, cycles = [each.busy for each in loop], [each.cycles for each in loop]
-    asked = reservations_for(busy, capacity, cycles, before)
-    return Loop(loop, decisions.tasks, loads, max(longest, *loads), asked)
+    ]
+    left = {one: filler[other] for one, other in decisions.left.items() if other in filler}
+    turns = [(n, left[r]) for n, each in enumerate(loop) for r in each.reads if r in left]
+    longest = max([longest, *_cycles_of_turns(loop, before, turns)])
+    for place, (reader, _) in enumerate(turns, start=len(loop)):
+        before[reader].append(place)
+    busy = [*(each.busy for each in loop), *([()] for _ in turns)]
+    cycles = [*(each.cycles for each in loop), *(0 for _ in turns)]
+    asked = reservations_for(busy, capacity, cycles, rows_of([*before, *([] for _ in turns)]))
+    return Loop(loop, turns, decisions.tasks, loads, max(longest, *loads), asked)
+
+
+def _cycles_of_turns(
+    loop: list[Activity], before: list[list[int]], turns: list[tuple[int, int]]
+) -> Iterator[Cycles]:
+    """Yield the cycles on the longest way from what reads a state to what leaves it there."""
+    for reader, last in turns:
+        ends = {reader: loop[reader].cycles}
+        for place in range(reader + 1, last + 1):
+            since = max((ends[one] for one in before[place] if one in ends), default=None)
+            if since is not None:
+                ends[place] = since + loop[place].cycles
+        yield ends.get(last, 1)
 
 
 def modulo_schedule(loop: Loop, period: Cycles) -> ModuloSchedule | None:
@@ -69,19 +96,42 @@ def modulo_schedule(loop: Loop, period: Cycles) -> ModuloSchedule | None:
     In the order of the plan, without going back (Rau, MICRO 1994, evicts what is in the way): where
     one finds no place, the fullest resource that it needs has no gaps in the next attempt, as it
     must not have if it is busy all the time. Then transfers come as late as who needs them allows,
-    so that bytes wait for less time. ``None`` where one finds no place at all.
+    so that bytes wait for less time. What reads a state before the inference before has left it
+    starts that much later in another attempt. ``None`` where one finds no place at all.
     """
-    acts, gapless, held = loop.activities, set[int](), loop.asked.emptied(period)
+    acts, gapless, asked = loop.activities, set[int](), loop.asked
+    asked = asked._replace(cycles=asked.cycles.copy())
+    for _ in range(ATTEMPTS):
+        held = _placed(loop, asked, period, gapless)
+        if held is None:
+            return None
+        waits = 0
+        for number, (reader, last) in enumerate(loop.turns, start=len(acts)):
+            due = int(held.start[last] + held.cycles[last]) - period
+            if due > held.start[reader]:
+                waits = asked.cycles[number] = due
+        if not waits:
+            break
+    else:
+        return None
+    delay(held, np.flatnonzero([each.number >= loop.tasks for each in acts]))
+    starts, ways = held.start.tolist(), (held.way - held.ways[:-1]).tolist()
+    return ModuloSchedule(
+        period=period,
+        start={each.number: start for each, start in zip(acts, starts, strict=False)},
+        way={each.number: way for each, way in zip(acts, ways, strict=False)},
+    )
+
+
+def _placed(
+    loop: Loop, asked: Reservations, period: Cycles, gapless: set[int]
+) -> Reservations | None:
+    """Place all activities; resources that must be full become gapless, too."""
+    acts, held = loop.activities, asked.emptied(period, gapless)
     while (failed := place(held)) != NONE:
         full = {one.resource for way in acts[failed].busy for one in way} - gapless
         if not full:
             return None
         gapless.add(max(full, key=lambda one: (loop.loads[one], -one)))
-        held = loop.asked.emptied(period, gapless)
-    delay(held, np.flatnonzero([each.number >= loop.tasks for each in acts]))
-    starts, ways = held.start.tolist(), (held.way - held.ways[:-1]).tolist()
-    return ModuloSchedule(
-        period=period,
-        start={each.number: start for each, start in zip(acts, starts, strict=True)},
-        way={each.number: way for each, way in zip(acts, ways, strict=True)},
-    )
+        held = asked.emptied(period, gapless)
+    return held
