@@ -340,10 +340,13 @@ def _tables_are_consistent(problem: Row) -> None:
 
 def _states_agree(problem: Row) -> None:
     tensors = problem.tensors
-    boxes: list[list[tuple[list[int], list[int]]]] = [[] for _ in tensors]
+    boxes: list[list[tuple[str, list[int], list[int]]]] = [[] for _ in tensors]
     for buffer in problem.buffers:
         if buffer.place is not None:
-            boxes[buffer.place.tensor].append((buffer.place.start, buffer.shape))
+            starts, ends = buffer.starts_in is not None, buffer.ends_in is not None
+            how = "read" if starts and buffer.kind != "weight" else "left" if ends else "else"
+            how = "else" if starts and how == "left" else how
+            boxes[buffer.place.tensor].append((how, buffer.place.start, buffer.shape))
     left = [tensor.state for tensor in tensors if tensor.state is not None]
     for tensor in tensors:
         if tensor.state is None:
@@ -352,11 +355,11 @@ def _states_agree(problem: Row) -> None:
         _need(tensor.state < len(tensors), f"{who}: no such state")
         other = tensors[tensor.state]
         same = (tensor.memory, tensor.shape, tensor.item) == (other.memory, other.shape, other.item)
-        kinds = (tensor.kind, other.kind) == ("input", "output")
-        _need(same and kinds, f"{who}: is left as something else")
+        _need(same, f"{who}: is left as something else")
         _need(left.count(tensor.state) == 1, f"{who}: its state is one of several")
-        own = sorted(boxes[tensor.index])
-        _need(own == sorted(boxes[other.index]), f"{who}: other buffers than its state has")
+        wanted = sorted(("read", *box) for _, *box in boxes[other.index])
+        is_left = all(how == "left" for how, *_ in boxes[other.index])
+        _need(is_left and wanted == sorted(boxes[tensor.index]), f"{who}: other buffers are left")
 
 
 def _lies_inside(who: str, start: list[int], extent: list[int], shape: list[int]) -> None:

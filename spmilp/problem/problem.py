@@ -310,10 +310,12 @@ class Problem:
                 raise ValueError(f"{who}: lies in {memory.name}, which is {memory.kind}, not dram")
 
     def _states_are_left_as_they_are_read(self) -> None:
-        boxes: defaultdict[TensorIdx, set[tuple[Corner, Extents]]] = defaultdict(set)
+        boxes: defaultdict[tuple[TensorIdx, str], set[tuple[Corner, Extents]]] = defaultdict(set)
         for buffer in self.buffers:
             if buffer.place is not None:
-                boxes[buffer.place.tensor].add((buffer.place.start, buffer.shape))
+                is_left = buffer.starts_in is None and buffer.ends_in is not None
+                how = "constant" if buffer.is_constant else "left" if is_left else "read"
+                boxes[buffer.place.tensor, how].add((buffer.place.start, buffer.shape))
         left = Counter(tensor.state for tensor in self.tensors)
         for tensor in self.tensors:
             if tensor.state is None:
@@ -324,13 +326,14 @@ class Problem:
                 own, its = getattr(tensor, what), getattr(other, what)
                 if own != its:
                     raise ValueError(f"{who}: {what} {own}, but that of its state is {its}")
-            if (tensor.kind, other.kind) != (BufferKind.INPUT, BufferKind.OUTPUT):
-                kinds = f"of kind {tensor.kind}, and {other.name}, of kind {other.kind}"
-                raise ValueError(f"{who}: {kinds}, are no state; expected input and output")
             if left[tensor.state] > 1:
                 raise ValueError(f"{who}: {other.name} is the state of {left[tensor.state]} inputs")
-            if boxes[tensor.index] != boxes[tensor.state]:
-                raise ValueError(f"{who}: its buffers are other boxes than those of {other.name}")
+            pairs = [(boxes[tensor.index, how], boxes[tensor.state, how]) for how in ("read", "left")]
+            if pairs != [(pairs[0][0], set()), (set(), pairs[0][0])]:
+                raise ValueError(
+                    f"{who}: its buffers are other boxes than those of {other.name}, or these are "
+                    "no results that end in it"
+                )
 
     def _whole_buffers_come_first(self) -> None:
         if len(self.slices) < len(self.buffers):
