@@ -83,7 +83,7 @@ OBJECTS = {
     "unverified text[]",
     "source": "what text, sha256 text",
     "tensor": "index amount, name text, kind content, memory amount, shape extents, item count, "
-    "bytes? count",
+    "state? amount, bytes? count",
     "place": "tensor amount, start corner",
     "tile": "of text, box box, axes? corner, reduction? interval",
     "buffer": "index amount, name text, kind content, shape extents, item? count=1, bytes? count, "
@@ -227,7 +227,7 @@ def read_document(data: bytes, kind: str) -> Row:
     version = document.get("format_version")
     known = isinstance(version, str) and re.fullmatch(r"2\.(0|[1-9][0-9]{0,5})", version)
     _need(known, f"format_version: expected 2.x, got {ascii(version)[:60]}")
-    content: Row = read_value(kind, document, "", tolerant=version not in ("2.0", "2.1"))
+    content: Row = read_value(kind, document, "", tolerant=version not in ("2.0", "2.1", "2.2"))
     return content
 
 
@@ -249,7 +249,8 @@ def read_problem(data: bytes) -> Row:
         one.fields["bytes"] = size
         one.silent.discard("bytes")
     _pins_are_consistent(problem)
-    problem.fields["format_version"] = "2.1" if has_period else "2.0"
+    has_state = any(tensor.state is not None for tensor in problem.tensors)
+    problem.fields["format_version"] = "2.2" if has_state else "2.1" if has_period else "2.0"
     # The text is that of the file: without the slices that are whole buffers.
     problem.fields["sha256"] = hashlib.sha256(canonical_text(problem).encode()).hexdigest()
     wholes = [
@@ -262,6 +263,7 @@ def read_problem(data: bytes) -> Row:
     problem.fields["slices"] = wholes + problem.slices
     problem.fields["writers"] = {buffer: t.index for t in problem.tasks for buffer in t.writes}
     _tables_are_consistent(problem)
+    _states_agree(problem)
     _tasks_are_consistent(problem)
     problem.fields["routes"] = Routes(problem.machine)
     return problem
@@ -334,6 +336,30 @@ def _tables_are_consistent(problem: Row) -> None:
             if memories[memory].kind == "dram":
                 at_home = buffer.place and tensors[buffer.place.tensor].memory == memory
                 _need(at_home, f"{who}: starts or ends in a DRAM in which it has no place")
+
+
+def _states_agree(problem: Row) -> None:
+    tensors = problem.tensors
+    boxes: list[list[tuple[str, list[int], list[int]]]] = [[] for _ in tensors]
+    for buffer in problem.buffers:
+        if buffer.place is not None:
+            starts, ends = buffer.starts_in is not None, buffer.ends_in is not None
+            how = "read" if starts and buffer.kind != "weight" else "left" if ends else "else"
+            how = "else" if starts and how == "left" else how
+            boxes[buffer.place.tensor].append((how, buffer.place.start, buffer.shape))
+    left = [tensor.state for tensor in tensors if tensor.state is not None]
+    for tensor in tensors:
+        if tensor.state is None:
+            continue
+        who = f"tensor {tensor.name}"
+        _need(tensor.state < len(tensors), f"{who}: no such state")
+        other = tensors[tensor.state]
+        same = (tensor.memory, tensor.shape, tensor.item) == (other.memory, other.shape, other.item)
+        _need(same, f"{who}: is left as something else")
+        _need(left.count(tensor.state) == 1, f"{who}: its state is one of several")
+        wanted = sorted(("read", *box) for _, *box in boxes[other.index])
+        is_left = all(how == "left" for how, *_ in boxes[other.index])
+        _need(is_left and wanted == sorted(boxes[tensor.index]), f"{who}: other buffers are left")
 
 
 def _lies_inside(who: str, start: list[int], extent: list[int], shape: list[int]) -> None:
@@ -605,6 +631,17 @@ class Use:
     rule: str
 
 
+def _left_buffers(problem: Row) -> dict[int, int]:
+    """Return for each buffer of a state the one that is written for it."""
+    found = {}
+    for read in problem.buffers:
+        for written in problem.buffers if read.place is not None else ():
+            if written.place is not None and written.place.start == read.place.start:
+                if written.place.tensor == problem.tensors[read.place.tensor].state:
+                    found[read.index] = written.index
+    return found
+
+
 class Case:
     """A problem, a plan, and what several rules ask of them."""
 
@@ -614,6 +651,27 @@ class Case:
         self.stream: Row | None = plan.stream
         self.begins = plan.stream.begins if plan.stream else 0
         self.place = cache(self._place)
+        self.left = _left_buffers(problem) if plan.stream else {}
+
+    def is_begun(self, kept: Row) -> bool:
+        """Return whether a residency is of a state, of the first inference before it begins."""
+        if kept.slice is None or self.problem.slices[kept.slice].buffer not in self.left:
+            return False
+        at_home = self.place(kept.slice, kept.memory) is not None
+        return bool(kept.start == 0 if at_home else kept.start < self.begins)
+
+    def left_before(self, kept: Row) -> Row | None:
+        """Return the residency that such a one is of the inference before."""
+        buffer = self.problem.slices[kept.slice].buffer
+        at_home = self.place(kept.slice, kept.memory) is not None
+        mine = [kept.offset, *kept.instances]
+        for other in self.plan.residencies:
+            same = other.slice == self.left[buffer] and other.memory == kept.memory
+            if same and other.start >= self.begins:
+                its = [other.offset, *other.instances]
+                if at_home or (kept.slice == buffer and mine == its[-1:] + its[:-1]):
+                    return other
+        return None
 
     def _place(self, part: int, memory: int) -> tuple[int, list[int]] | None:
         """Return the tensor of a memory in which a slice has its place, and its first element."""
@@ -903,6 +961,10 @@ def memories(case: Case) -> Iterator[Finding]:
         for t, addresses in zip(problem.tensors, case.addresses(), strict=True)
         for address in addresses
     ]
+    apart = [
+        one for one in tensors
+        if case.stream is None or problem.tensors[int(one[0].split()[1])].state is None
+    ]  # fmt: skip
     for kept in plan.residencies:
         who = f"residency {kept.index}"
         if kept.slice is not None:
@@ -923,8 +985,8 @@ def memories(case: Case) -> Iterator[Finding]:
             yield "inside_memory", f"{who} at {low} is not aligned to {limits.alignment} B"
         if any(low < taken.end and taken.start < high for taken in limits.reserved):
             yield "inside_memory", f"{who} [{low}, {high}) touches reserved bytes"
-    for number, (who, index, low, high) in enumerate(tensors):
-        for other, memory, start, end in (*tensors[number + 1 :], *packed):
+    for number, (who, index, low, high) in enumerate(apart):
+        for other, memory, start, end in (*apart[number + 1 :], *packed):
             if index == memory and low < end and start < high:
                 yield "dram_tensors", f"{who} and {other} overlap"
     yield from shared_bytes(case, at_place=True)
@@ -1085,7 +1147,7 @@ def outputs(case: Case) -> Iterator[Finding]:
             and case.valid_from(kept) <= end <= kept.end
             for kept in case.plan.residencies
         )  # fmt: skip
-        if buffer.ends_in is not None and not stored:
+        if buffer.ends_in is not None and not stored and buffer.index not in case.left.values():
             yield "outputs_stored", f"buffer {buffer.index} is not in memory {buffer.ends_in}"
 
 
@@ -1175,9 +1237,11 @@ def streams(case: Case) -> Iterator[Finding]:
         if run.start < begins:
             yield "prologue", f"task {run.index} starts at {run.start} < {begins}"
     for move in plan.transfers:
-        if move.start < begins and (move.end > begins or not constant(move.slice)):
+        is_for_ever = constant(move.slice) or case.problem.slices[move.slice].buffer in case.left
+        if move.start < begins and (move.end > begins or not is_for_ever):
             yield "prologue", f"transfer {move.index} of the prologue"
     first, last = dict[int, int](), dict[int, int]()
+    states = [tensor.state for tensor in case.problem.tensors]
     for kept in plan.residencies:
         who, filled = f"residency {kept.index}", (kept.filled_by_task, kept.filled_by_transfer)
         place = None if kept.slice is None else case.place(kept.slice, kept.memory)
@@ -1187,6 +1251,8 @@ def streams(case: Case) -> Iterator[Finding]:
                 first[place[0]] = min(first.get(place[0], begin), begin)
             if kept.instances:
                 yield "instances", f"{who} lies in a tensor, and has instances"
+        elif case.is_begun(kept):
+            pass
         elif kept.start < begins:
             is_permanent = constant(kept.slice) and kept.end >= begins + latency
             if kept.end > begins and not is_permanent:
@@ -1204,8 +1270,14 @@ def streams(case: Case) -> Iterator[Finding]:
             last[place[0]] = max(last.get(place[0], 0), use.end - begins)
     of_constants = {b.place.tensor for b in buffers if is_constant[b.index] and b.place}
     for tensor, addresses in enumerate(case.addresses()):
-        many = len(addresses)
-        if tensor in of_constants:
+        many, state = len(addresses), case.problem.tensors[tensor].state
+        if state is not None:
+            left = case.addresses()[state]
+            late = last.get(tensor, 0) - (len(left) - 1) * period
+            is_wrong = addresses != left[-1:] + left[:-1] or late > first.get(state, late)
+        elif tensor in states:
+            is_wrong = last.get(tensor, 0) > first.get(tensor, 0) + many * period
+        elif tensor in of_constants:
             is_wrong = many > 1
         elif tensor in first:
             is_wrong = latency + period - first[tensor] > many * period
@@ -1213,6 +1285,28 @@ def streams(case: Case) -> Iterator[Finding]:
             is_wrong = last.get(tensor, 0) > (many - 1) * period
         if is_wrong:
             yield "handed_over", f"tensor {tensor} has {many} instances"
+    yield from left_in_time(case)
+
+
+def left_in_time(case: Case) -> Iterator[Finding]:
+    """Rule 12, ``state``."""
+    period, read = case.stream.period if case.stream else 0, dict[int, int]()
+    for use in case.uses():
+        if use.start >= case.begins:
+            read[use.residency] = min(use.start, read.get(use.residency, use.start))
+    for kept in filter(case.is_begun, case.plan.residencies):
+        who, at_home = f"residency {kept.index}", case.place(kept.slice, kept.memory) is not None
+        if kept.index not in read and (at_home or kept.end <= case.begins):
+            continue
+        other = case.left_before(kept)
+        if other is None:
+            yield "state", f"{who}: no inference leaves anything there"
+        elif kept.index in read and case.valid_from(other) > read[kept.index] + period:
+            yield "state", f"{who}: is read at {read[kept.index]}, before {other.index} is there"
+        elif (
+            not at_home and not other.start - period <= case.begins < kept.end <= other.end - period
+        ):
+            yield "state", f"{who}: until {kept.end}, but {other.index} is another time"
 
 
 def unrolled(case: Case) -> Case:
@@ -1222,6 +1316,7 @@ def unrolled(case: Case) -> Case:
     rows, period, latency = len(plan.residencies), stream.period, case.makespan() - case.begins
     rounds = lcm(*(1 + len(kept.instances) for kept in plan.residencies))
     inferences = -(-latency // period) + rounds
+    begun = [case.is_begun(kept) for kept in plan.residencies]
     once = [kept.start < case.begins for kept in plan.residencies]
     tables: dict[str, list[Row]] = {"tasks": [], "residencies": [], "transfers": []}
     tasks: list[Row] = []
@@ -1249,6 +1344,9 @@ def unrolled(case: Case) -> Case:
                 # What is permanent stays until the last one has ended.
                 stays = kept.end > case.begins
                 end = kept.end + stays * inferences * period
+                if begun[kept.index]:
+                    # From then on it is what the inference before has left.
+                    end = min(kept.end, case.begins)
                 # A number that nobody names: nothing is in place of what is there for all.
                 number = -1 - kept.index
                 tables["residencies"].append(Row({**kept.fields, "index": number, "end": end}))

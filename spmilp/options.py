@@ -21,7 +21,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from spmilp.errors import ArgumentError
 from spmilp.problem.objective import Quantity
 from spmilp.processes import processors
-from spmilp.quantities import dimensions, duration, input_values, numbers_by_name, share
+from spmilp.quantities import (
+    dimensions,
+    duration,
+    input_values,
+    numbers_by_name,
+    share,
+    states,
+)
 from spmilp.tile_selection.settings import Tiles
 
 if TYPE_CHECKING:
@@ -168,6 +175,9 @@ class Options:
     deadline
         Cycles after the begin of a period by which a network shall have ended: ``{"kws": 30000}``,
         ``kws=30000`` (repeat). A stream that keeps all of them is better than one that does not.
+    state
+        An input and the output that each inference of a stream leaves there for the next one:
+        ``{"h_in": "h_out"}``, ``h_in=h_out`` (repeat). The application gives its first value.
     hint
         Begin with this plan, which may be of another machine or objective. For a model, its
         problem.json has to lie beside it, and its tiles are tried, too. The answer is never worse
@@ -240,6 +250,9 @@ class Options:
         _of_networks("deadline", "kws=30000"),
         metavar="NAME=CYCLES",
         show_default="none",
+    )
+    state: Mapping[str, str] = _option(
+        None, list[str] | None, states, metavar="INPUT=OUTPUT", show_default="none"
     )
     hint: "Hint | None" = _option(
         None, Path | None, metavar="PLAN.json|OUTDIR", show_default="none"

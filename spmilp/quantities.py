@@ -104,6 +104,13 @@ def input_values(given: Mapping[str, object] | Iterable[str] | None) -> dict[str
     }
 
 
+def states(given: Mapping[str, str] | Iterable[str] | None) -> dict[str, str]:
+    """Read ``h_in=h_out`` as outputs by input; an ``ArgumentError`` says what is none."""
+    if isinstance(given, Mapping):
+        return dict(given)
+    return _by_name("state", given, "INPUT=OUTPUT, as in --state h_in=h_out")
+
+
 def _by_name(option: str, given: Iterable[str] | None, expected: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for text in given or ():

@@ -142,10 +142,11 @@ def what_is_mapped(
             "ONNX model"
         )
     of_model = options.dim or options.input or options.passes or options.rate or options.deadline
+    of_model = of_model or options.state
     if machine is not None or of_model:
         raise ArgumentError(
             f"{name} is a problem, which carries its machine, its sizes and its passes; leave "
-            "machine, dim, input, rate, deadline and passes out, or give the ONNX model"
+            "machine, dim, input, rate, deadline, state and passes out, or give the ONNX model"
         )
     observer.on_stage(Stage.READING)
     problem = model if isinstance(model, Problem) else read_problem(model)
@@ -170,12 +171,21 @@ def _network_source(
         target = replace(target, machine=with_learned_cycles(target.machine, options.cost_model))
     observer.on_stage(Stage.READING)
     is_joined = len(models) != 1 or bool(options.rate or options.deadline)
-    given, passes = options.input, options.passes
+    given, passes, state = options.input, options.passes, options.state
+    if is_joined and state:
+        raise ArgumentError(
+            f"state {next(iter(state))}: states of several networks are not known; give one network "
+            "without rate and deadline, or leave state out",
+            is_option=True,
+        )
     if is_joined:
         network = _joined(models, target, options)
     else:
-        network, target = load(models[0], target, dim=options.dim, input=given, passes=passes)
-    streams = options.objective is Quantity.PERIOD or (is_joined and options.objective is None)
+        network, target = load(
+            models[0], target, dim=options.dim, input=given, passes=passes, state=state
+        )
+    repeats = is_joined or bool(state)
+    streams = options.objective is Quantity.PERIOD or (repeats and options.objective is None)
     if streams:
         _refuse_lock(options)
     if options.objective is Quantity.ENERGY:
@@ -246,6 +256,7 @@ def load(
     dim: Mapping[str, int] | None = None,
     input: Mapping[str, object] | None = None,
     passes: str = "",
+    state: Mapping[str, str] | None = None,
 ) -> tuple[Network, MachineFile]:
     """Read a model and a machine, clean the model up, and fuse what the machine's cores can run."""
     # It loads libraries that take a second, which a problem does not need.
@@ -254,7 +265,7 @@ def load(
     target = as_machine_file(DEFAULT_MACHINE if machine is None else machine)
     found = find_model(str(model))
     on, values = passes_from(passes), input_values(input)
-    return load_network(found, dim or {}, target.machine, on, values), target
+    return load_network(found, dim or {}, target.machine, on, values, state or {}), target
 
 
 def _refuse_lock(options: Options) -> None:

@@ -19,6 +19,9 @@ from spmilp.units import BufferIdx, Bytes, Cycles, SliceIdx
 ITERATIONS = 200_000
 """Limit on the iterations of the dual simplex."""
 
+MOST_PASSES = 200
+"""Over all tasks, to find starts for a period."""
+
 LONGEST = 1 << 60
 """Periods that are looked at are shorter, in cycles."""
 
@@ -33,6 +36,8 @@ def proofs_of_period(problem: Problem) -> Iterator[Proof]:
     yield Proof("work", Quantity.PERIOD, partial(work_period, problem))
     if len({core.kind for core in problem.machine.cores}) > 1:
         yield Proof("shares of work", Quantity.PERIOD, partial(shares_period, problem))
+    if problem.states():
+        yield Proof("states", Quantity.PERIOD, partial(states_period, problem))
     yield Proof("traffic", Quantity.PERIOD, partial(traffic_period, problem))
 
 
@@ -96,6 +101,40 @@ def shares_period(problem: Problem) -> Cycles:
     return max(1, proven_minimum(program, ITERATIONS))
 
 
+def states_period(problem: Problem) -> Cycles:
+    """Return the least period in which states come around in time.
+
+    A task starts when those before it have ended, and what reads a state a period before its writer
+    has ended, or later: in the next inference. So around each circle of tasks the cycles are at
+    most the period for each state that it goes through. The least starts are found by passes over
+    the tasks in their order, each of which takes longest paths through one more state. Where starts
+    exist, these come to no writer of states twice: what still moves by then has none.
+    """
+    least, before, writers = _least_cycles(problem), problem.predecessors(), problem.writers()
+    order, states = problem.topological_order(), problem.states()
+    left: dict[int, set[int]] = {}
+    for task in problem.tasks:
+        read = (problem.slices[one].buffer for one in task.reads)
+        found = (writers[states[one]] for one in read if one in states)
+        left[task.index] = {writer for writer in found if writer is not None}
+    passes = min(MOST_PASSES, len(set().union(*left.values())) + 2)
+
+    def is_possible(period: Cycles) -> bool:
+        start = [0] * len(order)
+        for _ in range(passes):
+            known = list(start)
+            for task in order:
+                earlier = [start[one] + least[one] for one in before[task]]
+                earlier += [known[one] + least[one] - period for one in left[task]]
+                start[task] = max([start[task], *earlier])
+            if start == known:
+                return True
+        # Too few passes for so many states prove nothing.
+        return passes == MOST_PASSES
+
+    return bisect_left(range(sum(least)), True, lo=1, key=is_possible)
+
+
 def traffic_period(problem: Problem) -> Cycles:
     """Return the least period in which what an inference must move can move.
 
@@ -116,6 +155,8 @@ def traffic_period(problem: Problem) -> Cycles:
       inferences, and each inference has its own.)
     - the scratch and results of each task while it runs, save for results in place of operands;
       then such a result while the task with most to read of it runs, or while it is sent out.
+
+    States count nothing: they may stay where they are read and written.
 
     Which constants are permanent is any choice, in parts: saving traffic is a fractional knapsack,
     solved exactly for each of the resources (Dantzig, Operations Research 5(2), 1957). If all of
@@ -168,8 +209,10 @@ class _Crossing:
         # Links and channels that stream data holds on its way in and out; byte-cycles on this side.
         self._loads, self._stores = [Fraction(0), Fraction(0)], [Fraction(0), Fraction(0)]
         self._longest, self._area = Fraction(1), Fraction(0)
+        states = problem.states()
+        self._left = frozenset(states.values())
         for load in least_loads(problem):
-            if load.buffer.starts_in in outside:
+            if load.buffer.starts_in in outside and load.buffer.index not in states:
                 self._add_load(load)
         reads = self._bytes_times_reads()
         for task in problem.tasks:
@@ -242,7 +285,7 @@ class _Crossing:
         if all(over != result.index for _, over in task.in_place):
             self._area += result.bytes * self._least[task.index]
         sending = Fraction(0)
-        if result.ends_in in self._outside:
+        if result.ends_in in self._outside and result.index not in self._left:
             uses = self._into.uses(result.bytes, Share.ONE)
             self._stores = [total + use for total, use in zip(self._stores, uses, strict=True)]
             self._longest = max(self._longest, uses[1])

@@ -206,6 +206,8 @@ class Network:
         With which it was made: lengths of dynamic dimensions, values of inputs that are constants.
     parts
         The networks that were joined in it; none of a model's own.
+    states
+        Of an input that is one the output that an inference leaves there for the next one.
     """
 
     name: str
@@ -219,6 +221,7 @@ class Network:
     dim: Mapping[str, int] = field(default_factory=dict)
     given: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
     parts: "tuple[Joined, ...]" = ()
+    states: Mapping[str, str] = field(default_factory=dict)
     cache: Cache = field(default_factory=Cache, init=False, repr=False)
 
     @property

@@ -20,7 +20,7 @@ from spmilp.frontend.operators.registry import known_kinds
 from spmilp.frontend.passes import DEFAULT_PASSES, Passes, passes_of
 from spmilp.frontend.quantise import integerise
 from spmilp.frontend.read import read_model
-from spmilp.frontend.unfused import UnfusedNetwork, settle_outputs, without_dead
+from spmilp.frontend.unfused import UnfusedNetwork, read_as_left, settle_outputs, without_dead
 from spmilp.machine.machine import Machine
 from spmilp.problem.problem import Problem
 from spmilp.problem.several import Member, members_of
@@ -30,6 +30,8 @@ T = TypeVar("T")
 
 NO_DIMENSIONS: Mapping[str, int] = {}
 
+NO_STATES: Mapping[str, str] = {}
+
 
 def load_network(
     path: Path,
@@ -37,6 +39,7 @@ def load_network(
     machine: Machine | None = None,
     passes: Passes = DEFAULT_PASSES,
     values: Mapping[str, str] | None = None,
+    states: Mapping[str, str] = NO_STATES,
 ) -> Network:
     """Read an ONNX model and prepare it for tiling.
 
@@ -51,10 +54,12 @@ def load_network(
         Those that are on.
     values
         Of inputs that are to be constants, with commas between them.
+    states
+        Of inputs that are states the output that is left there.
 
     Raises a ``FileError`` if the file is no sound ONNX model, an ``UnsupportedOperatorError`` that
     lists all nodes that cannot be lowered, and a ``SpmilpError`` if a dynamic dimension is unknown
-    or has no length, or values are not an input's.
+    or has no length, or values are not an input's, or a state is none.
     """
     model, sha256 = read_model(path)
     names = tuple(str(value.name) for value in model.graph.outputs)
@@ -68,6 +73,8 @@ def load_network(
     if not names:
         raise FileError(f"{path}: none of its outputs has elements, so there is nothing to compute")
     unfused = without_dead(settle_outputs(unfused, names))
+    own_name = dict(zip(names, unfused.outputs, strict=True))
+    unfused = read_as_left(unfused, states, own_name)
     outputs = zip(unfused.outputs, names, strict=True)
     network = Network(
         name=path.stem,
@@ -80,6 +87,7 @@ def load_network(
         passes=passes,
         dim=dims,
         given=given,
+        states={name: own_name[output] for name, output in states.items()},
     )
     return _with_groups(network, unfused, machine)
 
@@ -162,7 +170,12 @@ def load_network_of(
     else:
         if len(files) > 1:
             raise FileError(f"{problem.name} is of one network; give one model, not {len(files)}")
-        network = load_network(files[0], *how)
+        left = {
+            one.name: problem.tensors[one.state].name
+            for one in problem.tensors
+            if one.state is not None
+        }
+        network = load_network(files[0], *how, left)
         _must_be(files[0], network, wanted.get("model"))
     return files[0], network
 

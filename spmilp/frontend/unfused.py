@@ -3,7 +3,9 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
+from spmilp.errors import ArgumentError
 from spmilp.frontend.graph import Operator, Tensor
 from spmilp.frontend.operators.geometry import Fusion
 from spmilp.frontend.operators.moves import shows_all
@@ -72,6 +74,59 @@ def settle_outputs(network: UnfusedNetwork, names: Sequence[str]) -> UnfusedNetw
             # The result takes the name of the output; the view of that name gets another.
             swapped = {base: current, current: _free_name(network, f"{current}/view")}
             network = _renamed(network, swapped)
+    return network
+
+
+def read_as_left(
+    network: UnfusedNetwork, states: Mapping[str, str], own_name: Mapping[str, str]
+) -> UnfusedNetwork:
+    """Return the network with states that have the shapes in which inferences leave them.
+
+    Readers of another shape read a view. ``states`` has of inputs the names of outputs in the
+    model, ``own_name`` the names that these have here. Raises an ``ArgumentError`` if an input or
+    an output is none, or they have other elements.
+    """
+    tensors = dict(network.tensors)
+    for name, output in states.items():
+        for what, one, some in (("input", name, network.inputs), ("output", output, own_name)):
+            if one not in some:
+                raise ArgumentError(
+                    f"state {name}={output}: there is no {what} {one}; there are {', '.join(some)}",
+                    is_option=True,
+                )
+        own, left = tensors[name], tensors[own_name[output]]
+        if own.dtype != left.dtype or prod(own.shape) != prod(left.shape):
+            raise ArgumentError(
+                f"state {name}={output}: {own.dtype} of shape {own.shape} is read, {left.dtype} of "
+                f"shape {left.shape} is left; expected the same",
+                is_option=True,
+            )
+        if list(states.values()).count(output) > 1:
+            raise ArgumentError(
+                f"state {name}={output}: {output} is left in several inputs; give them one",
+                is_option=True,
+            )
+        if own.shape != left.shape:
+            view = _free_name(network, f"{name}/view")
+            tensors |= {name: replace(own, shape=left.shape), view: replace(own, name=view)}
+            seen = Operator(
+                name=view,
+                kind="Reshape",
+                inputs=(name,),
+                output=view,
+                attributes={"shape": own.shape},
+            )
+            network = replace(
+                network,
+                tensors=tensors,
+                operators=(
+                    seen,
+                    *(
+                        replace(one, inputs=tuple(view if i == name else i for i in one.inputs))
+                        for one in network.operators
+                    ),
+                ),
+            )
     return network
 
 

@@ -136,7 +136,7 @@ def lower(
         go_on()
         groups.append(tile_group(network, one, tilings[one.index]))
     limits = dma_limits(machine)
-    storage = Storage(machine, limits)
+    storage = Storage(machine, limits, network.states)
     _store_what_is_given(network, machine, groups, storage)
     for group in groups:
         _store_what_is_computed(network, group, storage)
@@ -178,12 +178,17 @@ def _store_what_is_given(
                     by_group = reads.setdefault(name, {})
                     by_group.setdefault(group.group.index, {})[box] = None
     small, rates = whole_below(machine), machine_rates(machine)
+    grid_of = {group.group.output: group.grid for group in groups}
     for name, by_group in reads.items():
         if by_group:
             tensor = network.tensors[name]
             kind = BufferKind.INPUT if name in network.inputs else BufferKind.WEIGHT
             value = _value_of(tensor, kind)
-            if tensor.bytes <= small:
+            if name in network.states:
+                # It is read as the inference before has left it.
+                left = grid_of[network.states[name]]
+                storage.add(value, left, read_whole=tensor.bytes <= small)
+            elif tensor.bytes <= small:
                 storage.add(value, whole_grid(value.shape), read_whole=True)
             else:
                 boxes = [list(some) for some in by_group.values()]

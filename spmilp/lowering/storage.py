@@ -1,7 +1,7 @@
 """Where values lie: buffers, DRAM tensors, and the slices of them that tasks read."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
 from math import prod
@@ -15,6 +15,8 @@ from spmilp.machine.machine import Machine
 from spmilp.problem.problem import Buffer, BufferKind, DramTensor, Place, Slice, Tile, whole_slice
 from spmilp.problem.strides import row_major_strides
 from spmilp.units import Box, BufferIdx, Bytes, Extents, Interval, MemoryIdx, SliceIdx, TensorIdx
+
+NO_STATES: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,12 +64,15 @@ class Stored:
 class Storage:
     """Collects buffers and DRAM tensors in the order in which values are added.
 
-    Tensors are spread over a machine's DRAMs in proportion to what their links can send.
+    Tensors are spread over a machine's DRAMs in proportion to what their links can send; an output
+    that an inference leaves in an input, as ``states`` say, lies in the DRAM of that.
 
     Raises a ``SpmilpError`` if the machine has no DRAM.
     """
 
-    def __init__(self, machine: Machine, limits: DmaLimits) -> None:
+    def __init__(
+        self, machine: Machine, limits: DmaLimits, states: Mapping[str, str] = NO_STATES
+    ) -> None:
         if not machine.drams:
             raise SpmilpError(
                 f"machine {machine.name} has no DRAM, but inputs, weights and outputs lie in one"
@@ -76,6 +81,7 @@ class Storage:
         self.buffers: list[Buffer] = []
         self.tensors: list[DramTensor] = []
         self._stored: dict[tuple[str, Interval | None], Stored] = {}
+        self._input_of = {output: name for name, output in states.items()}
         self._drams = machine.drams
         self._used = {dram.index: 0 for dram in machine.drams}
         self._rate = {
@@ -123,7 +129,13 @@ class Storage:
             return None
         index: TensorIdx = len(self.tensors)
         shape = value.in_memory(value.shape)
-        memory = self._chosen_dram(value.name, prod(shape) * value.item)
+        own = self._input_of.get(value.of)
+        state = next((one for one in self.tensors if one.name == own), None)
+        if state is None:
+            memory = self._chosen_dram(value.name, prod(shape) * value.item)
+        else:
+            memory = state.memory
+            self.tensors[state.index] = replace(state, state=index)
         home = DramTensor(
             index=index, name=value.of, kind=value.kind, memory=memory, shape=shape, item=value.item
         )

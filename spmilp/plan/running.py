@@ -1,6 +1,7 @@
 """A stream as it runs: inferences in the instances of their tensors, and what the application does.
 
 The application fills the inputs of an inference and takes its outputs: two more cores run that.
+States are there at the start, and stay with the inferences.
 """
 
 from collections.abc import Mapping, Sequence
@@ -54,11 +55,12 @@ def enough_to_replay(plan: Plan, stream: Stream) -> int:
 class Running:
     """Inferences of a stream as an ordinary problem and plan.
 
-    ``tasks`` and ``transfers`` have of each row the inference, and its number in the stream. Of the
+    It is of the ``given`` problem. ``tasks`` and ``transfers`` have of each row the inference, and its number in the stream. Of the
     application's tasks, one that hands in and one that takes for each inference, behind all others,
     the second numbers are ``hand_in`` and ``take``.
     """
 
+    given: Problem
     problem: Problem
     plan: Plan
     tasks: tuple[tuple[int, TaskIdx], ...]
@@ -122,6 +124,7 @@ class _Running:
         found = replace(self._found, placements=tuple(self._runs), residencies=tuple(self._stays))
         hand_in = len(self._given.tasks)
         return Running(
+            given=self._given,
             problem=made,
             plan=found,
             tasks=tuple(tasks),
@@ -161,6 +164,8 @@ class _Running:
             place = buffer.place
             if buffer.starts_in is None or buffer.is_constant or place is None:
                 continue
+            if buffer.index in self._given.states():
+                continue
             number = self._rows.buffers.numbers[inference][buffer.index]
             self._buffers[number] = replace(self._buffers[number], starts_in=None)
             tensor = self._rows.tensors.numbers[inference][place.tensor]
@@ -184,7 +189,7 @@ class _Running:
         problem, found, stays = self._given, dict[SliceIdx, ResidencyIdx](), self._found.residencies
         outputs = {
             one.place.tensor for one in problem.buffers if one.place and one.ends_in is not None
-        }
+        } - {tensor.state for tensor in problem.tensors}
         for each, number in zip(
             self._plan.residencies, self._rows.residencies.numbers[inference], strict=True
         ):

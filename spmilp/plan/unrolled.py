@@ -1,9 +1,9 @@
 """A stream of inferences as one plan: what it means that a stream is valid."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import starmap
+from itertools import pairwise, starmap
 from math import lcm
 from typing import TypeVar
 
@@ -11,6 +11,7 @@ from spmilp.machine.machine import Machine, MemoryKind
 from spmilp.plan.measures import claim_of, measure
 from spmilp.plan.memory import home_of, layout_in_memory
 from spmilp.plan.plan import Placement, Plan, Residency, Stream, Transfer
+from spmilp.plan.states import left_by_others
 from spmilp.problem.problem import Buffer, DramTensor, Problem, Slice, Task, whole_slice
 from spmilp.units import Bytes, Cycles, SliceIdx, TensorIdx, align_up
 
@@ -28,7 +29,8 @@ def enough_inferences(plan: Plan) -> int:
 def unrolled(problem: Problem, plan: Plan, inferences: int) -> tuple[Problem, Plan]:
     """Return so many inferences of a stream behind its prologue, as a problem and a plan of it.
 
-    Constants are there once, all else for each inference. Each has DRAM tensors of its own, at new
+    Constants are there once, all else for each inference; of a state each but the first has what
+    the one before has written. Each has DRAM tensors of its own, at new
     addresses: which of them may share one is a rule about streams alone. So DRAMs have no limit
     here, and pins are left out. Raises a ``ValueError`` for a plan that is no stream.
     """
@@ -45,7 +47,7 @@ class Rows:
     """
 
     many: Sequence[int]
-    numbers: Sequence[Sequence[int]]
+    numbers: Sequence[list[int]]
 
     @classmethod
     def of(cls, many: Iterable[int], inferences: int, first: int = 0) -> "Rows":
@@ -58,6 +60,13 @@ class Rows:
                 first += not old
             numbers.append(mine)
         return cls(times, numbers)
+
+    def take_over(self, left: Mapping[int, int | None]) -> None:
+        """Let some rows be others of the inference before; in the first one they are their own."""
+        known = {row: other for row, other in left.items() if other is not None}
+        for before, mine in pairwise(self.numbers):
+            for row, other in known.items():
+                mine[row] = before[other]
 
     def each(self, rows: Sequence[T]) -> Iterator[tuple[int, int, T]]:
         """Yield the inference, the number and the original of each row."""
@@ -94,12 +103,18 @@ class Unrolling:
         if runs:
             tensors = [len(self._addresses(tensor.index)) for tensor in problem.tensors]
         self.tensors = Rows.of(tensors, inferences)
-        self.buffers = rows(is_constant)
+        states = problem.states()
+        self._left = frozenset(states.values())
+        self.buffers = rows(constant or n in states for n, constant in enumerate(is_constant))
+        self.buffers.take_over(states)
         made = 1 + max((number for mine in self.buffers.numbers for number in mine), default=-1)
         self._parts = rows((is_constant[one.buffer] for one in problem.slices[whole:]), made)
         self.tasks = rows(False for _ in problem.tasks)
         self.transfers = rows(one.start < begins for one in plan.transfers)
+        left = left_by_others(problem, plan, stream)
+        self._begun = frozenset(left)
         self.residencies = rows(map(self._is_once, plan.residencies))
+        self.residencies.take_over(left)
         self._last = stream.begins + plan.claim.makespan
         self._end = self._last + self.later(inferences - 1 + runs)
 
@@ -156,11 +171,11 @@ class Unrolling:
             instance = addresses[inference % len(addresses)]
             if self._runs:
                 address = instance
-            elif inference:
+            elif inference or tensor.state is not None:
                 step = lcm(unit, machine.memories[tensor.memory].alignment)
                 address = align_up(top[tensor.memory], step) + instance % step
                 top[tensor.memory] = address + tensor.bytes
-            yield replace(tensor, index=number), address
+            yield replace(tensor, index=number, state=None), address
 
     def _addresses(self, tensor: TensorIdx) -> tuple[Bytes, ...]:
         """Return the addresses of all instances of a tensor."""
@@ -171,7 +186,9 @@ class Unrolling:
         place = buffer.place
         if place is not None:
             place = replace(place, tensor=self.tensors.numbers[inference][place.tensor])
-        return replace(buffer, index=number, place=place)
+        # On the chip an inference may leave a state for the next one.
+        ends_in = None if buffer.index in self._left else buffer.ends_in
+        return replace(buffer, index=number, place=place, ends_in=ends_in)
 
     def _part(self, inference: int, number: int, part: Slice) -> Slice:
         return replace(part, index=number, buffer=self.buffers.numbers[inference][part.buffer])
@@ -222,12 +239,13 @@ class Unrolling:
 
     def _residency(self, inference: int, number: int, each: Residency) -> Residency:
         is_once, offsets = self._is_once(each), (each.offset, *each.instances)
+        begun = each.index in self._begun
         later = 0 if is_once else self.later(inference)
         task, move = each.filled_by_task, each.filled_by_transfer
         # What is in a tensor at first is there from cycle 0 on, and what lasts to the end lasts.
         at_place = home_of(self._problem, each) is not None
         is_there = task is None and move is None and at_place
-        lasts = each.end >= self._last and (at_place or is_once)
+        lasts = each.end >= self._last and (at_place or is_once) and not begun
         return replace(
             each,
             index=number,
@@ -235,7 +253,7 @@ class Unrolling:
             offset=offsets[inference % len(offsets)],
             instances=(),
             start=0 if is_there else each.start + later,
-            end=self._end if lasts else each.end + later,
+            end=self._end if lasts else each.end + (self.later(0) if begun else later),
             filled_by_task=None if task is None else self.tasks.numbers[inference][task],
             filled_by_transfer=None if move is None else self.transfers.numbers[inference][move],
         )
@@ -251,6 +269,8 @@ class Unrolling:
         """Say whether a residency is of the prologue, or of a constant and for ever."""
         if each.slice is None:
             return each.start < self._stream.begins
+        if each.index in self._begun:
+            return True
         buffer = self._problem.buffers[self._problem.slices[each.slice].buffer]
         return buffer.is_constant and each.start < max(1, self._stream.begins)
 

@@ -18,7 +18,7 @@ from spmilp.problem.problem import Buffer, DramTensor, Problem, Slice, Task, who
 from spmilp.units import LARGEST
 
 FORMAT = "spmilp-problem"
-VERSION = "2.1"
+VERSION = "2.2"
 
 
 class SourceFile(Struct, frozen=True):
@@ -124,10 +124,11 @@ def problem_bytes(problem: Problem) -> bytes:
         "buffers": list(map(plain, problem.pins.buffers)),
     }
     has_period = Quantity.PERIOD in problem.objective.order
+    has_state = any(tensor.state is not None for tensor in problem.tensors)
     document = {
         "format": FORMAT,
         # The oldest version that has all of it: other problems keep their bytes, and their hashes.
-        "format_version": VERSION if has_period else "2.0",
+        "format_version": VERSION if has_state else "2.1" if has_period else "2.0",
         "name": problem.name,
         "sources": [{"what": what, "sha256": sha256} for what, sha256 in problem.sources],
         "objective": problem.objective.order,

@@ -1,6 +1,6 @@
 """The mapping problem: buffers, slices and tasks on a machine. Integers only, no ONNX."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from enum import StrEnum
 from heapq import heapify, heappop, heappush
@@ -69,7 +69,8 @@ class DramTensor:
     """A whole tensor that lies in DRAM from beginning to end: a network input, output or weight.
 
     ``memory`` is the DRAM, in which a plan gives the tensor one address; ``shape`` the elements
-    along each axis in memory order, row major; ``item`` the bytes of an element.
+    along each axis in memory order, row major; ``item`` the bytes of an element. ``state`` makes an
+    input a state: it is the output that an inference leaves there for the next one.
     """
 
     index: TensorIdx
@@ -78,6 +79,7 @@ class DramTensor:
     memory: MemoryIdx
     shape: Extents
     item: Count
+    state: TensorIdx | None = None
 
     @property
     def bytes(self) -> Bytes:
@@ -238,12 +240,23 @@ class Problem:
         for kind, rows in tables.items():
             indices_are_positions(kind, (row.index for row in rows))
         self._tensors_lie_in_dram()
+        self._states_are_left_as_they_are_read()
         self._whole_buffers_come_first()
         self._boxes_lie_in_their_parents()
         self._tasks_refer_to_what_exists()
         self._every_buffer_has_one_origin()
         self._order_is_acyclic()
         self._pins_refer_to_what_exists()
+
+    @cached
+    def states(self) -> dict[BufferIdx, BufferIdx]:
+        """For each buffer of a state, the one that an inference leaves in it for the next one."""
+        at = {(one.place.tensor, one.place.start): one.index for one in self.buffers if one.place}
+        return {
+            buffer: at[state, start]
+            for (tensor, start), buffer in at.items()
+            if (state := self.tensors[tensor].state) is not None
+        }
 
     @cached
     def predecessors(self) -> tuple[tuple[TaskIdx, ...], ...]:
@@ -295,6 +308,34 @@ class Problem:
             memory = _existing(tensor.memory, self.machine.memories, f"{who}: memory")
             if memory.kind is not MemoryKind.DRAM:
                 raise ValueError(f"{who}: lies in {memory.name}, which is {memory.kind}, not dram")
+
+    def _states_are_left_as_they_are_read(self) -> None:
+        boxes: defaultdict[tuple[TensorIdx, str], set[tuple[Corner, Extents]]] = defaultdict(set)
+        for buffer in self.buffers:
+            if buffer.place is not None:
+                is_left = buffer.starts_in is None and buffer.ends_in is not None
+                how = "constant" if buffer.is_constant else "left" if is_left else "read"
+                boxes[buffer.place.tensor, how].add((buffer.place.start, buffer.shape))
+        left = Counter(tensor.state for tensor in self.tensors)
+        for tensor in self.tensors:
+            if tensor.state is None:
+                continue
+            who = f"tensor {tensor.name}"
+            other = _existing(tensor.state, self.tensors, f"{who}: state")
+            for what in ("memory", "shape", "item"):
+                own, its = getattr(tensor, what), getattr(other, what)
+                if own != its:
+                    raise ValueError(f"{who}: {what} {own}, but that of its state is {its}")
+            if left[tensor.state] > 1:
+                raise ValueError(f"{who}: {other.name} is the state of {left[tensor.state]} inputs")
+            pairs = [
+                (boxes[tensor.index, how], boxes[tensor.state, how]) for how in ("read", "left")
+            ]
+            if pairs != [(pairs[0][0], set()), (set(), pairs[0][0])]:
+                raise ValueError(
+                    f"{who}: its buffers are other boxes than those of {other.name}, or these are "
+                    "no results that end in it"
+                )
 
     def _whole_buffers_come_first(self) -> None:
         if len(self.slices) < len(self.buffers):

@@ -8,7 +8,7 @@ They know the data of machine, problem and plan, the routes of a machine and the
     memory       rules 6 and 9: sizes, memories, bytes shared at a time, DRAM tensors
     transfers    rule 7: data, engine, route, duration, channels, link rates
     ends         rules 8, 10, 11: outputs, no value lost, stated quantities, pins
-    streams      rule 12: prologue, what is permanent, instances, tensors handed over
+    streams      rule 12: prologue, what is permanent, instances, tensors handed over, states
     case         what rules look up
     sweeps       what overlaps in time and in bytes
 """
@@ -53,5 +53,6 @@ RULES: tuple[Callable[[Case], Iterator[Finding]], ...] = (
     streams.permanent,
     streams.instances,
     streams.handed_over,
+    streams.state,
 )
 """All but :func:`structure`, on which they rely."""

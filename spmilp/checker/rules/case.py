@@ -11,6 +11,7 @@ from spmilp.checker.rules.sweeps import Circle, Rectangle, overlapping_pairs
 from spmilp.machine.routes import Routes, multicast_route
 from spmilp.plan.memory import box_at_place, home_of, layout_in_memory
 from spmilp.plan.plan import Plan, Residency
+from spmilp.plan.states import left_by_others
 from spmilp.problem.problem import Problem
 from spmilp.problem.strides import footprint
 from spmilp.units import BufferIdx, Bytes, Cycles, MemoryIdx, ResidencyIdx, SliceIdx, TensorIdx
@@ -39,6 +40,7 @@ class Case:
     ``home`` has for each residency the DRAM tensor in which it lies, at its buffer's place.
     ``where`` gives the address of a slice in a residency that holds it, and the bytes between its
     neighbours; ``route`` the machine's route from a memory to several, ``None`` without any.
+    ``left`` has of each residency of a state which one it is of the inference before.
     """
 
     def __init__(self, problem: Problem, plan: Plan) -> None:
@@ -64,6 +66,7 @@ class Case:
         stream = plan.stream
         self.begins = 0 if stream is None else stream.begins
         self._period = None if stream is None else Circle(stream.begins, stream.period)
+        self.left = {} if stream is None else left_by_others(problem, plan, stream)
         counts = (1 + len(each.instances) for each in plan.residencies)
         self._inferences = 0 if stream is None else lcm(*counts)
         self._holders: defaultdict[SliceIdx | None, list[ResidencyIdx]] = defaultdict(list)
@@ -149,7 +152,9 @@ class Case:
         stream, end = self.plan.stream, each.end
         if stream is None or each.start < stream.begins:
             if stream is not None and end > stream.begins:
-                end = stream.begins + self._inferences * stream.period
+                # What a state is of the inference before is there from then on, on the circle.
+                stays = each.index not in self.left
+                end = stream.begins + stays * self._inferences * stream.period
             yield None, each.offset, each.start, end
             return
         circle = Circle(stream.begins, self._inferences * stream.period)

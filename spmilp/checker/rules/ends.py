@@ -13,10 +13,15 @@ from spmilp.units import BufferIdx, Bytes, Femtojoules, LinkIdx, MemoryIdx
 
 
 def outputs_stored(case: Case) -> Iterator[Finding]:
-    """Each buffer that must end in a memory is valid there, as a whole, at the makespan."""
-    end = case.makespan
+    """Each buffer that must end in a memory is valid there, as a whole, at the makespan.
+
+    What an inference leaves for the next one may stay on the chip.
+    """
+    end, states = case.makespan, set[BufferIdx]()
+    if case.plan.stream is not None:
+        states.update(case.problem.states().values())
     for buffer in case.problem.buffers:
-        if buffer.ends_in is None:
+        if buffer.ends_in is None or buffer.index in states:
             continue
         holders = [case.plan.residencies[holder] for holder in case.holders(buffer.index)]
         there = [each for each in holders if each.memory == buffer.ends_in]

@@ -153,10 +153,14 @@ def at_its_place(case: Case) -> Iterator[Finding]:
 
 
 def dram_tensors(case: Case) -> Iterator[Finding]:
-    """DRAM tensors share no bytes with each other, nor with anything that has no place in them."""
+    """DRAM tensors share no bytes with each other, nor with anything that has no place in them.
+
+    In a stream those of a state are what an inference leaves.
+    """
     tensors = [
         (case.tensor(tensor.index), tensor.memory, address, address + tensor.bytes)
         for tensor, address in _tensors(case)
+        if tensor.state is None or case.plan.stream is None
     ]
     others = [
         (case.residency(each.index), each.memory, offset, offset + each.bytes)

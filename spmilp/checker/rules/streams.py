@@ -5,11 +5,11 @@ from itertools import chain
 
 from spmilp.checker.rules.case import Case, Finding, is_filled
 from spmilp.plan.plan import Residency, Stream
-from spmilp.units import Cycles, TensorIdx
+from spmilp.units import Cycles, ResidencyIdx, TensorIdx
 
 
 def prologue(case: Case) -> Iterator[Finding]:
-    """What happens once is over when the first inference begins, and is about constants alone."""
+    """What happens once is over when the first inference begins, of constants or states alone."""
     begins, buffers = case.begins, case.problem.buffers
     for placement in case.plan.placements if case.plan.stream is not None else ():
         if placement.start < begins:
@@ -22,7 +22,7 @@ def prologue(case: Case) -> Iterator[Finding]:
         if move.end > begins:
             late = f"arrives at cycle {move.end} > {begins}, when the first inference begins"
             yield (who,), f"{who} of the prologue {late}"
-        if not buffers[buffer].is_constant:
+        if not buffers[buffer].is_constant and buffer not in case.problem.states():
             what = f"{case.buffer(buffer)}, of kind {buffers[buffer].kind}, expected weight"
             yield (who,), f"{who} of the prologue moves {what}"
 
@@ -31,7 +31,7 @@ def permanent(case: Case) -> Iterator[Finding]:
     """What is there before the first inference and in it is constant, and stays for ever."""
     begins, end = case.begins, case.makespan
     for each, home in _residencies(case):
-        if home is not None or not each.start < begins < each.end:
+        if home is not None or not each.start < begins < each.end or each.index in case.left:
             continue
         who = case.residency(each.index)
         buffer = None if each.slice is None else case.problem.slices[each.slice].buffer
@@ -47,7 +47,7 @@ def instances(case: Case) -> Iterator[Finding]:
     for each, home in _residencies(case):
         many, who = 1 + len(each.instances), case.residency(each.index)
         if home is not None or each.start < case.begins:
-            if many > 1:
+            if many > 1 and each.index not in case.left:
                 yield (
                     (who,),
                     f"{who} has {many} instances, expected 1: it is there for ever, or once",
@@ -60,7 +60,10 @@ def instances(case: Case) -> Iterator[Finding]:
 
 
 def handed_over(case: Case) -> Iterator[Finding]:
-    """Each tensor has instances enough to be filled, or taken, while others are in use."""
+    """Each tensor has instances enough to be filled, or taken, while others are in use.
+
+    What an inference leaves is neither: it is read until the next one has read it.
+    """
     stream, last, first = case.plan.stream, dict[TensorIdx, Cycles](), dict[TensorIdx, Cycles]()
     if stream is None:
         return
@@ -76,10 +79,25 @@ def handed_over(case: Case) -> Iterator[Finding]:
         for one in case.problem.buffers
         if one.place is not None and one.is_constant
     }
+    states = {tensor.state for tensor in case.problem.tensors}
     for tensor in case.problem.tensors:
         many, index = 1 + len(_instances(stream, tensor.index)), tensor.index
         who, room = case.tensor(index), (many - 1) * stream.period
-        if index in constants:
+        if tensor.state is not None:
+            left = _addresses(case, stream, tensor.state)
+            if (own := _addresses(case, stream, index)) != (*left[-1:], *left[:-1]):
+                where = f"lies at {own}, but inferences before leave it at {left}"
+                yield (who,), f"{who} {where}, expected the same a turn later"
+            until, written = last.get(index, 0), first.get(tensor.state, room + stream.period)
+            if until > written + room:
+                begins = f"cycle {written} + {room}, when it is written for a later one"
+                yield (who,), f"{who} is read until cycle {until} of an inference > {begins}"
+        elif index in states:
+            until, written = last.get(index, 0), first.get(index, 0)
+            if until > written + many * stream.period:
+                begins = f"cycle {written} + {many} * {stream.period}"
+                yield (who,), f"{who} is read until cycle {until} of an inference > {begins}"
+        elif index in constants:
             if many > 1:
                 yield (who,), f"{who} has {many} instances, expected 1 of a constant"
         elif index in first:
@@ -92,9 +110,45 @@ def handed_over(case: Case) -> Iterator[Finding]:
             yield (who,), f"{who} is read {reads}, when it is filled for a later one"
 
 
+def state(case: Case) -> Iterator[Finding]:
+    """What is read of a state is there: the inference before has left it, and it lies there."""
+    stream, used = case.plan.stream, set[ResidencyIdx]()
+    if stream is None:
+        return
+    for use in chain(case.task_uses, case.transfer_uses):
+        if use.residency not in case.left or use.start < case.begins:
+            continue
+        used.add(use.residency)
+        left = case.left[use.residency]
+        start = use.start + stream.period
+        if left is not None and case.valid_from[left] > start:
+            who, what = case.user(use), case.residency(left)
+            late = f"cycle {case.valid_from[left]} > {start}, when that of the next inference does"
+            yield (who, what), f"{what} is valid from {late}: {who} reads a state too early"
+    for index, left in case.left.items():
+        each, who, home = case.plan.residencies[index], case.residency(index), case.home[index]
+        if index not in used and (home is not None or each.end <= case.begins):
+            continue
+        if left is None:
+            yield (who,), f"{who} is of a state, but no inference leaves anything there"
+            continue
+        other, what = case.plan.residencies[left], case.residency(left)
+        until, begins = each.end + stream.period, case.begins + stream.period
+        if home is None and other.end < until:
+            ends = f"{what} ends at cycle {other.end} < {until}"
+            yield (what, who), f"{ends}, until when it is {who} of the next inference"
+        if home is None and other.start > begins:
+            late = f"{what} starts at cycle {other.start} > {begins}"
+            yield (what, who), f"{late}, a period after the first inference has begun"
+
+
 def _residencies(case: Case) -> Iterator[tuple[Residency, TensorIdx | None]]:
     if case.plan.stream is not None:
         yield from zip(case.plan.residencies, case.home, strict=True)
+
+
+def _addresses(case: Case, stream: Stream, tensor: TensorIdx) -> tuple[int, ...]:
+    return case.plan.tensors[tensor], *_instances(stream, tensor)
 
 
 def _instances(stream: Stream, tensor: TensorIdx) -> tuple[int, ...]:

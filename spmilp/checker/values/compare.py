@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
+from math import prod
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -132,9 +133,11 @@ def reference_outputs(
 
 def _feed(wanted: Any, inputs: Mapping[str, Array]) -> Array:
     """Return an input's values; zeros for one that the network does not depend on."""
-    if wanted.name in inputs:
-        return inputs[wanted.name]
     shape = [length if isinstance(length, int) else 1 for length in wanted.shape]
+    if wanted.name in inputs:
+        given = inputs[wanted.name]
+        # A state is known here in the shape in which it is left.
+        return given if given.size != prod(shape) else given.reshape(shape)
     names = {"tensor(float)": "float32", "tensor(double)": "float64"}
     kind = names.get(wanted.type, wanted.type.removeprefix("tensor(").removesuffix(")"))
     return np.zeros(shape, dtype=kind)
@@ -228,6 +231,9 @@ def replay_plan(
         runs = running(problem, plan, many)
         problem, plan = runs.problem, runs.plan
         outputs = replay_stream(runs, network, inputs, traces)
+        for mine, trace in zip(outputs, traces, strict=True):
+            left = network.states.values()
+            mine |= {name: _joined(network.tensors[name], trace[name])[0] for name in left}
     if folder is not None:
         said = [("input", network.inputs, inputs), ("expected", network.outputs, outputs)]
         files = {
@@ -238,11 +244,14 @@ def replay_plan(
         write_together(folder, files)
     found = list[Difference]()
     for begin, each in _members(network, file):
-        judge = _Judge(problem, plan, each.network, each.file)
+        judge, states = _Judge(problem, plan, each.network, each.file), dict[str, Array]()
         for inference, own in enumerate(outputs):
-            fed = {**_of(inputs[inference], begin), **each.network.given}
+            fed = {**_of(inputs[inference], begin), **each.network.given, **states}
             known = given[inference]
             wanted = reference_outputs(each.file, fed, warn) if known is None else _of(known, begin)
+            renamed, left = each.network.renamed, each.network.states
+            states = {own: wanted[renamed.get(name, name)] for own, name in left.items()}
+            fed |= {own: fed[own].reshape(states[own].shape) for own in states}
             judged = judge.judged(
                 compare(_of(own, begin), wanted, each.network),
                 fed,

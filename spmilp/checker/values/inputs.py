@@ -26,10 +26,11 @@ def values_at_start(
     """Yield memory, address and values, as they lie packed, of what is there at cycle 0.
 
     DRAM tensors in which some buffer starts come first, then buffers that start on chip. ``None``
-    in place of the values of the network's inputs passes these over.
+    in place of the values of the network's inputs passes these over; in a stream they are there for
+    states alone.
     """
     addresses, given = Addresses(problem, plan, network), inputs or {}
-    passed_over = network.inputs if inputs is None else ()
+    passed_over = set(network.inputs) if inputs is None else set()
     starting = {
         buffer.place.tensor
         for buffer in problem.buffers

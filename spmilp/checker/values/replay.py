@@ -254,15 +254,17 @@ def replay_stream(
     """Run a stream's inferences, each on inputs of its own, and return the outputs of each.
 
     The application writes an inference's inputs in the period before it, and reads its outputs in
-    the period behind it, at their ends. Parameters and errors are those of :func:`replay`.
+    the period behind it, at their ends; states begin with the first one's inputs and are no
+    outputs. Parameters and errors are those of :func:`replay`.
     """
     run = _RunOfStream(running, network, inputs, traces)
     with one_blas_thread():
         for cycle, step, index in run.events():
             run.happen(cycle, step, index)
     # An output that is an input is not written.
+    left = set(network.states.values())
     return [
-        {name: (mine if name in mine else given)[name] for name in network.outputs}
+        {n: (mine if n in mine else given)[n] for n in network.outputs if n not in left}
         for mine, given in zip(run.outputs, inputs, strict=True)
     ]
 
@@ -399,7 +401,9 @@ class _RunOfStream(_Run):
         inputs: Sequence[Mapping[str, Array]],
         traces: Sequence[dict[str, list[Traced]]],
     ) -> None:
-        super().__init__(running.problem, running.plan, network, None, None)
+        states = {name: inputs[0][name] for name in network.states}
+        super().__init__(running.problem, running.plan, network, states, None)
+        self._tiles = Addresses(running.given, running.plan, network)
         self._running, self._inputs_of, self._traces = running, inputs, traces
         self.outputs: list[dict[str, Array]] = [{} for _ in inputs]
 
@@ -416,8 +420,11 @@ class _RunOfStream(_Run):
                 stored = self._state.read_tensor(tensor)
                 self.outputs[inference][tensor.name] = self._in_axes_of_model(tensor, stored)
             return []
-        given = self.problem, self.network, self._addresses
-        return compute_task(*given, task, read, self._traces[inference])
+        # What the inference before has left goes by the name of what is read.
+        meant = self._running.given.tasks[number]
+        operands = [(slice_, found) for slice_, (_, found) in zip(meant.reads, read, strict=True)]
+        given = self._running.given, self.network, self._tiles
+        return compute_task(*given, meant, operands, self._traces[inference])
 
 
 def one_blas_thread() -> AbstractContextManager[object]:

@@ -8,7 +8,8 @@ from math import inf, lcm
 from spmilp.errors import SpmilpError
 from spmilp.machine.machine import MemoryKind
 from spmilp.plan.memory import home_of
-from spmilp.plan.plan import Plan
+from spmilp.plan.plan import Plan, Stream
+from spmilp.plan.states import left_by_others
 from spmilp.problem.problem import Problem
 from spmilp.problem.several import members_of, owners
 from spmilp.solvers.modulo.reservations import Busy
@@ -37,8 +38,9 @@ class Decisions:
 
     Of several networks those that are due first come first.
 
-    ``home`` is the tensor of each residency at its place. ``loads`` has for each residency that a
-    constant could have for ever the transfer that fills it.
+    ``home`` is the tensor of each residency at its place. ``left`` has for residencies of states
+    what they are of the inference before. ``loads`` has for each residency that a constant could
+    have for ever the transfer that fills it.
     """
 
     def __init__(self, problem: Problem, plan: Plan) -> None:
@@ -73,6 +75,7 @@ class Decisions:
                     f"buffer {buffer.name} starts in a scratchpad and is no weight: the data of a "
                     "stream comes from DRAM; let it start there"
                 )
+        self.left = left_by_others(problem, plan, Stream(period=1))
         self.loads: dict[ResidencyIdx, int] = {
             index: move.index
             for move in plan.transfers

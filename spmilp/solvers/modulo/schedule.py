@@ -1,6 +1,6 @@
 """Times of all activities of an inference for a period: modulo scheduling without addresses."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -15,6 +15,9 @@ from spmilp.units import Cycles, ResidencyIdx
 
 FULL = 0.9
 """Share of a period; cores that are busy for longer keep gaps for what has no place yet."""
+
+ATTEMPTS = 12
+"""Times that all is placed anew, as long as states are read too early."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,12 +39,14 @@ def loop_of(decisions: Decisions, permanence: Permanence) -> list[Activity]:
 class Loop:
     """The activities that every inference does, and what they ask for.
 
-    ``loads`` is for how long each resource is busy in a period, an engine's channels taken as one;
-    no period is shorter than the ``least``. Numbers of ``tasks`` come before those of transfers,
-    resources that are ``cores`` before others.
+    ``turns`` are pairs of places: the first may start, of the next inference, when the second has
+    ended. ``loads`` is for how long each resource is busy in a period, an engine's channels taken
+    as one; no period is shorter than the ``least``. Numbers of ``tasks`` come before those of
+    transfers, resources that are ``cores`` before others.
     """
 
     activities: list[Activity]
+    turns: list[tuple[int, int]]
     cores: int
     tasks: int
     loads: list[Cycles]
@@ -72,7 +77,23 @@ def loop_for(decisions: Decisions, permanence: Permanence) -> Loop:
     release = _released(cycles, before)
     asked = reservations_for(busy, capacity, cycles, rows_of(before), release)
     waits, cores = _waits(decisions, loop, filler), len(decisions.problem.machine.cores)
-    return Loop(loop, cores, decisions.tasks, loads, max(longest, *loads), asked, waits)
+    left = {one: filler[other] for one, other in decisions.left.items() if other in filler}
+    turns = [(n, left[r]) for n, each in enumerate(loop) for r in each.reads if r in left]
+    least = max([longest, *loads, *_cycles_of_turns(loop, before, turns)])
+    return Loop(loop, turns, cores, decisions.tasks, loads, least, asked, waits)
+
+
+def _cycles_of_turns(
+    loop: list[Activity], before: list[list[int]], turns: list[tuple[int, int]]
+) -> Iterator[Cycles]:
+    """Yield the cycles on the longest way from what reads a state to what leaves it there."""
+    for reader, last in turns:
+        ends = {reader: loop[reader].cycles}
+        for each in range(reader + 1, last + 1):
+            since = max((ends[one] for one in before[each] if one in ends), default=None)
+            if since is not None:
+                ends[each] = since + loop[each].cycles
+        yield ends.get(last, 1)
 
 
 def _released(cycles: list[Cycles], before: list[list[int]]) -> Ints:
@@ -143,26 +164,54 @@ def _waits(decisions: Decisions, loop: list[Activity], filler: Mapping[Residency
 def modulo_schedule(loop: Loop, period: Cycles) -> ModuloSchedule | None:
     """Place each activity as soon as its data is there and its resources are free in the period.
 
-    In the order of the plan, without going back (Rau, MICRO 1994, evicts what is in the way). Full
-    cores leave no gaps that are of no use; where one finds no place, the fullest other resource
-    that it needs leaves none in the next attempt. Then transfers come as late as who needs them
-    allows, so that bytes wait for less time. ``None`` where one finds no place at all.
+    In the order of the plan, without going back (Rau, MICRO 1994, evicts what is in the way). What
+    reads a state before the inference before has left it starts that much later in another attempt.
+    Then transfers come as late as who needs them allows, so that bytes wait for less time. ``None``
+    where one finds no place at all.
     """
-    acts, loads = loop.activities, numbers(loop.loads)
-    # On links, where most would wait for the end of the longest gap, only if nothing else helps.
-    full = (loads > FULL * period) & (np.arange(loads.size) < loop.cores)
-    held = loop.asked.emptied(period, loads * full)
-    while (failed := place(held)) != NONE:
-        more = {one.resource for way in acts[failed].busy for one in way if not full[one.resource]}
-        if not more:
+    acts, asked = loop.activities, loop.asked
+    for _ in range(ATTEMPTS):
+        held = _placed(loop, asked, period)
+        if held is None:
             return None
-        full[max(more, key=lambda one: (loop.loads[one], -one))] = True
-        held = loop.asked.emptied(period, loads * full)
-    transfers = np.flatnonzero([each.number >= loop.tasks for each in acts])
-    delay(held, transfers, loop.waits.latest(held))
+        release = held.release.copy()
+        for reader, last in loop.turns:
+            left_at = held.start[last] + held.cycles[last] - period
+            release[reader] = max(release[reader], left_at)
+        if (release <= held.start).all():
+            break
+        asked = asked._replace(release=release)
+    else:
+        return None
+    transfers, latest = (
+        np.flatnonzero([a.number >= loop.tasks for a in acts]),
+        loop.waits.latest(held),
+    )
+    for reader, last in loop.turns:
+        latest[last] = min(latest[last], held.start[reader] + period - held.cycles[last])
+    delay(held, transfers, latest)
     starts, ways = held.start.tolist(), (held.way - held.ways[:-1]).tolist()
     return ModuloSchedule(
         period=period,
         start={each.number: start for each, start in zip(acts, starts, strict=True)},
         way={each.number: way for each, way in zip(acts, ways, strict=True)},
     )
+
+
+def _placed(loop: Loop, asked: Reservations, period: Cycles) -> Reservations | None:
+    """Place all activities once.
+
+    Full cores leave no gaps that are of no use; where one finds no place, the fullest other
+    resource that it needs leaves none in the next attempt.
+    """
+    acts, loads = loop.activities, numbers(loop.loads)
+    # On links, where most would wait for the end of the longest gap, only if nothing else helps.
+    full = (loads > FULL * period) & (np.arange(loads.size) < loop.cores)
+    held = asked.emptied(period, loads * full)
+    while (failed := place(held)) != NONE:
+        more = {one.resource for way in acts[failed].busy for one in way if not full[one.resource]}
+        if not more:
+            return None
+        full[max(more, key=lambda one: (loop.loads[one], -one))] = True
+        held = asked.emptied(period, loads * full)
+    return held

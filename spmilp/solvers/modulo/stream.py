@@ -393,9 +393,15 @@ class _Assembly:
                 if home is not None:
                     last[home] = max(last.get(home, 0), at + each.reads_for)
         constants = {b.place.tensor for b in problem.buffers if b.place and b.is_constant}
+        # What is left for the next inference is read a period later.
+        left = {
+            t.state: last.get(t.index, 0) + period for t in problem.tensors if t.state is not None
+        }
         return [
             1
             if tensor.index in constants
+            else -(-(max(last.get(index, 1), left[index]) - first.get(index, 0)) // period)
+            if (index := tensor.index) in left
             else -(-(self._latency + period - first[tensor.index]) // period)
             if tensor.index in first
             else 1 + -(-last.get(tensor.index, 0) // period)
@@ -429,6 +435,10 @@ class _Assembly:
                 more.append(at)
                 top[tensor.memory] = at + tensor.bytes
             found.append((address, *more))
+        for tensor in self._problem.tensors:
+            if tensor.state is not None:
+                *before, last = found[tensor.state]
+                found[tensor.index] = (last, *before)
         return found
 
     def _assembled(
@@ -448,6 +458,7 @@ class _Assembly:
         def residency(row: ResidencyIdx) -> Residency:
             was, found = plan.residencies[row], offsets.get(row, (plan.residencies[row].offset,))
             if home[row] is not None:
+                found = (was.offset - plan.tensors[home[row]] + self._tensors[home[row]][0],)
                 filler = was.filled_by_transfer
                 start = 0 if filler is None else begins + timed.start[tasks + filler]
                 life = start, last
@@ -507,6 +518,7 @@ class _Assembly:
             placements=placements,
             residencies=residencies,
             transfers=transfers,
+            tensors=tuple(each[0] for each in self._tensors),
             stream=stream,
             claim=claim_of(measures, 0, "none"),
         )
