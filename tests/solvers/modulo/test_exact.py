@@ -65,14 +65,14 @@ def test_the_period_is_that_of_brute_force(numbers: range) -> None:
 @pytest.mark.full
 def test_streams_in_small_memories_are_valid() -> None:
     better = compared = 0
-    for number in range(60):
+    for number in range(16):
         problem = with_weights(tiny_problem(number))
         if not any(starts_on_chip(problem, one) for one in problem.buffers):
             found = streams(problem)
             compared += bool(found)
             better += len(found) > 1
-    assert compared > 20
-    assert better > 10
+    assert compared > 6
+    assert better > 3
 
 
 @pytest.mark.parametrize("number", [0, 8, pytest.param(11, marks=pytest.mark.full)])
