@@ -104,7 +104,8 @@ def test_streams_are_no_longer_than_those_of_the_list_scheduler() -> None:
     answer = solver_named("list").solve(random_problem(8), SolveOptions())
 
     def period(*, whole: bool, **options: float) -> int:
-        found = stream_answer(problem, answer, SolveOptions(**options), decides_whole=whole)
+        limits = SolveOptions(**options)
+        found = stream_answer(problem, answer, limits, also_quick_plans=False, decides_whole=whole)
         assert found.violations(problem) == ()
         assert found.plan is not None
         return period_of(found.plan)
