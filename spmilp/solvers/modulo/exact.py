@@ -46,7 +46,7 @@ RESIDENCIES = 2
 LITERALS = 20_000
 """Of the largest model that is tried."""
 
-EACH, ALL = 0.5, 3.0
+EACH, ALL = 0.5, 2.0
 """Deterministic time for one period, and for all of them."""
 
 FEW = 64

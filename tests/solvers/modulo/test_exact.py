@@ -65,14 +65,14 @@ def test_the_period_is_that_of_brute_force(numbers: range) -> None:
 @pytest.mark.full
 def test_streams_in_small_memories_are_valid() -> None:
     better = compared = 0
-    for number in range(60):
+    for number in range(16):
         problem = with_weights(tiny_problem(number))
         if not any(starts_on_chip(problem, one) for one in problem.buffers):
             found = streams(problem)
             compared += bool(found)
             better += len(found) > 1
-    assert compared > 20
-    assert better > 10
+    assert compared > 6
+    assert better > 3
 
 
 @pytest.mark.parametrize("number", [0, 8, pytest.param(11, marks=pytest.mark.full)])
@@ -104,7 +104,8 @@ def test_streams_are_no_longer_than_those_of_the_list_scheduler() -> None:
     answer = solver_named("list").solve(random_problem(8), SolveOptions())
 
     def period(*, whole: bool, **options: float) -> int:
-        found = stream_answer(problem, answer, SolveOptions(**options), decides_whole=whole)
+        limits = SolveOptions(**options)
+        found = stream_answer(problem, answer, limits, also_quick_plans=False, decides_whole=whole)
         assert found.violations(problem) == ()
         assert found.plan is not None
         return period_of(found.plan)
