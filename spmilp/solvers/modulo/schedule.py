@@ -13,9 +13,6 @@ from spmilp.solvers.modulo.reservations import Reservations, delay, place, reser
 from spmilp.solvers.schedule.kernels.records import NEVER, NONE, Ints, numbers, rows_of
 from spmilp.units import Cycles, ResidencyIdx
 
-FULL = 0.9
-"""Share of a period; cores that are busy for longer keep gaps for what has no place yet."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModuloSchedule:
@@ -37,12 +34,10 @@ class Loop:
     """The activities that every inference does, and what they ask for.
 
     ``loads`` is for how long each resource is busy in a period, an engine's channels taken as one;
-    no period is shorter than the ``least``. Numbers of ``tasks`` come before those of transfers,
-    resources that are ``cores`` before others.
+    no period is shorter than the ``least``. Numbers of ``tasks`` come before those of transfers.
     """
 
     activities: list[Activity]
-    cores: int
     tasks: int
     loads: list[Cycles]
     least: Cycles
@@ -71,8 +66,8 @@ def loop_for(decisions: Decisions, permanence: Permanence) -> Loop:
     busy, cycles = [each.busy for each in loop], [each.cycles for each in loop]
     release = _released(cycles, before)
     asked = reservations_for(busy, capacity, cycles, rows_of(before), release)
-    waits, cores = _waits(decisions, loop, filler), len(decisions.problem.machine.cores)
-    return Loop(loop, cores, decisions.tasks, loads, max(longest, *loads), asked, waits)
+    waits = _waits(decisions, loop, filler)
+    return Loop(loop, decisions.tasks, loads, max(longest, *loads), asked, waits)
 
 
 def _released(cycles: list[Cycles], before: list[list[int]]) -> Ints:
@@ -143,14 +138,13 @@ def _waits(decisions: Decisions, loop: list[Activity], filler: Mapping[Residency
 def modulo_schedule(loop: Loop, period: Cycles) -> ModuloSchedule | None:
     """Place each activity as soon as its data is there and its resources are free in the period.
 
-    In the order of the plan, without going back (Rau, MICRO 1994, evicts what is in the way). Full
-    cores leave no gaps that are of no use; where one finds no place, the fullest other resource
-    that it needs leaves none in the next attempt. Then transfers come as late as who needs them
-    allows, so that bytes wait for less time. ``None`` where one finds no place at all.
+    In the order of the plan, without going back (Rau, MICRO 1994, evicts what is in the way): where
+    one finds no place, the fullest resource that it needs keeps a gap for all that is left in the
+    next attempt. Then transfers come as late as who needs them allows, so that bytes wait for less
+    time. ``None`` where one finds no place at all.
     """
     acts, loads = loop.activities, numbers(loop.loads)
-    # On links, where most would wait for the end of the longest gap, only if nothing else helps.
-    full = (loads > FULL * period) & (np.arange(loads.size) < loop.cores)
+    full = np.zeros(loads.size, bool)
     held = loop.asked.emptied(period, loads * full)
     while (failed := place(held)) != NONE:
         more = {one.resource for way in acts[failed].busy for one in way if not full[one.resource]}
