@@ -267,7 +267,8 @@ def _unbroken(loop: Reservations, resource: int, ready: int, cycles: int, spare:
     room = max(0, longest - left)
     if within >= longest or within <= room or second >= left - cycles:
         return ready
-    return max(ready, ready - within + longest - cycles - room)
+    last: int = ready - within + longest - cycles - room
+    return max(ready, last)
 
 
 def _last_gap(loop: Reservations, resource: int, end: int, cycles: int, amount: int) -> int:

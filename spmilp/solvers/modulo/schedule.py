@@ -13,9 +13,6 @@ from spmilp.solvers.modulo.reservations import Reservations, delay, place, reser
 from spmilp.solvers.schedule.kernels.records import NEVER, NONE, Ints, numbers, rows_of
 from spmilp.units import Cycles, ResidencyIdx
 
-FULL = 0.9
-"""Share of a period; cores that are busy for longer keep gaps for what has no place yet."""
-
 ATTEMPTS = 12
 """Times that all is placed anew, as long as states are read too early."""
 
@@ -42,12 +39,11 @@ class Loop:
     ``turns`` are pairs of places: the first may start, of the next inference, when the second has
     ended. ``loads`` is for how long each resource is busy in a period, an engine's channels taken
     as one; no period is shorter than the ``least``. Numbers of ``tasks`` come before those of
-    transfers, resources that are ``cores`` before others.
+    transfers.
     """
 
     activities: list[Activity]
     turns: list[tuple[int, int]]
-    cores: int
     tasks: int
     loads: list[Cycles]
     least: Cycles
@@ -76,11 +72,11 @@ def loop_for(decisions: Decisions, permanence: Permanence) -> Loop:
     busy, cycles = [each.busy for each in loop], [each.cycles for each in loop]
     release = _released(cycles, before)
     asked = reservations_for(busy, capacity, cycles, rows_of(before), release)
-    waits, cores = _waits(decisions, loop, filler), len(decisions.problem.machine.cores)
+    waits = _waits(decisions, loop, filler)
     left = {one: filler[other] for one, other in decisions.left.items() if other in filler}
     turns = [(n, left[r]) for n, each in enumerate(loop) for r in each.reads if r in left]
     least = max([longest, *loads, *_cycles_of_turns(loop, before, turns)])
-    return Loop(loop, turns, cores, decisions.tasks, loads, least, asked, waits)
+    return Loop(loop, turns, decisions.tasks, loads, least, asked, waits)
 
 
 def _cycles_of_turns(
@@ -183,10 +179,8 @@ def modulo_schedule(loop: Loop, period: Cycles) -> ModuloSchedule | None:
         asked = asked._replace(release=release)
     else:
         return None
-    transfers, latest = (
-        np.flatnonzero([a.number >= loop.tasks for a in acts]),
-        loop.waits.latest(held),
-    )
+    transfers = np.flatnonzero([each.number >= loop.tasks for each in acts])
+    latest = loop.waits.latest(held)
     for reader, last in loop.turns:
         latest[last] = min(latest[last], held.start[reader] + period - held.cycles[last])
     delay(held, transfers, latest)
@@ -201,12 +195,11 @@ def modulo_schedule(loop: Loop, period: Cycles) -> ModuloSchedule | None:
 def _placed(loop: Loop, asked: Reservations, period: Cycles) -> Reservations | None:
     """Place all activities once.
 
-    Full cores leave no gaps that are of no use; where one finds no place, the fullest other
-    resource that it needs leaves none in the next attempt.
+    Where one finds no place, the fullest resource that it needs keeps a gap for all that is left in
+    the next attempt.
     """
     acts, loads = loop.activities, numbers(loop.loads)
-    # On links, where most would wait for the end of the longest gap, only if nothing else helps.
-    full = (loads > FULL * period) & (np.arange(loads.size) < loop.cores)
+    full = np.zeros(loads.size, bool)
     held = asked.emptied(period, loads * full)
     while (failed := place(held)) != NONE:
         more = {one.resource for way in acts[failed].busy for one in way if not full[one.resource]}

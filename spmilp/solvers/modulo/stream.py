@@ -213,10 +213,10 @@ def _wanted(decisions: Decisions, share: float) -> Iterator[ResidencyIdx]:
             if memory.kind is MemoryKind.SPM or any(one in read for one in some):
                 size = align_up(decisions.problem.slices[slice_].bytes, alignment)
                 often[-len(some)].append((size, some))
-        for _, each in sorted(often.items()):
-            part = min(1.0, room / sum(size for size, _ in each))
+        for _, alike in sorted(often.items()):
+            part = min(1.0, room / sum(size for size, _ in alike))
             due = 0.0
-            for size, some in each:
+            for size, some in alike:
                 due += part * size
                 if size <= min(due, room):
                     room, due = room - size, due - size

@@ -80,7 +80,8 @@ OF_STREAMS = (
     ("balanced", "critical_path"),
     ("in_4_stages", "round_robin"),
 )
-"""For periods, not for makespans: with stages, data waits in short lives for a long latency."""
+"""For periods, not for makespans. On ``tiny_lstm`` and ``tiny_gru`` on ``mesh4x4`` those with
+stages have periods of 1,023 and 1,636 where ``balanced`` has 1,680 and 2,967."""
 
 EVALUATION_RULES = (FIRST_RULES[0], ("locality", SPARING), *FIRST_RULES[1:5], BANDS_RULES[1])
 """On the same problems the best of those without fused bands is 2.4 % worse than the best of all;
