@@ -16,7 +16,6 @@ from spmilp.problem.problem import Buffer, BufferKind, DramTensor, Place, Slice,
 from spmilp.problem.strides import row_major_strides
 from spmilp.units import Box, BufferIdx, Bytes, Extents, Interval, MemoryIdx, SliceIdx, TensorIdx
 
-
 NO_STATES: Mapping[str, str] = {}
 
 

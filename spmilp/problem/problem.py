@@ -328,7 +328,9 @@ class Problem:
                     raise ValueError(f"{who}: {what} {own}, but that of its state is {its}")
             if left[tensor.state] > 1:
                 raise ValueError(f"{who}: {other.name} is the state of {left[tensor.state]} inputs")
-            pairs = [(boxes[tensor.index, how], boxes[tensor.state, how]) for how in ("read", "left")]
+            pairs = [
+                (boxes[tensor.index, how], boxes[tensor.state, how]) for how in ("read", "left")
+            ]
             if pairs != [(pairs[0][0], set()), (set(), pairs[0][0])]:
                 raise ValueError(
                     f"{who}: its buffers are other boxes than those of {other.name}, or these are "

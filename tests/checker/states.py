@@ -52,7 +52,9 @@ def on_chip() -> tuple[Problem, Plan]:
     )
 
     def move(index: int, slice_: int, source: int, to: int, start: int) -> Transfer:
-        ends = [("dram", "hub"), ("hub", "spm0")] if source < 2 else [("spm0", "hub"), ("hub", "dram")]
+        ends = (
+            [("dram", "hub"), ("hub", "spm0")] if source < 2 else [("spm0", "hub"), ("hub", "dram")]
+        )
         links = problem.machine.links
         route = tuple(
             next(one.index for one in links if (one.source, one.target) == each) for each in ends

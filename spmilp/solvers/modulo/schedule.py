@@ -10,7 +10,6 @@ from spmilp.solvers.modulo.reservations import Reservations, delay, place, reser
 from spmilp.solvers.schedule.kernels.records import NONE, rows_of
 from spmilp.units import Cycles
 
-
 ATTEMPTS = 12
 """Times that all is placed anew, as long as states are read too early."""
 
@@ -69,8 +68,8 @@ def loop_for(decisions: Decisions, permanence: Permanence) -> Loop:
     left = {one: filler[other] for one, other in decisions.left.items() if other in filler}
     turns = [(n, left[r]) for n, each in enumerate(loop) for r in each.reads if r in left]
     longest = max([longest, *_cycles_of_turns(loop, before, turns)])
-    for place, (reader, _) in enumerate(turns, start=len(loop)):
-        before[reader].append(place)
+    for waits, (reader, _) in enumerate(turns, start=len(loop)):
+        before[reader].append(waits)
     busy = [*(each.busy for each in loop), *([()] for _ in turns)]
     cycles = [*(each.cycles for each in loop), *(0 for _ in turns)]
     asked = reservations_for(busy, capacity, cycles, rows_of([*before, *([] for _ in turns)]))
@@ -83,10 +82,10 @@ def _cycles_of_turns(
     """Yield the cycles on the longest way from what reads a state to what leaves it there."""
     for reader, last in turns:
         ends = {reader: loop[reader].cycles}
-        for place in range(reader + 1, last + 1):
-            since = max((ends[one] for one in before[place] if one in ends), default=None)
+        for later in range(reader + 1, last + 1):
+            since = max((ends[one] for one in before[later] if one in ends), default=None)
             if since is not None:
-                ends[place] = since + loop[place].cycles
+                ends[later] = since + loop[later].cycles
         yield ends.get(last, 1)
 
 

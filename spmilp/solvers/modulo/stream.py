@@ -376,7 +376,9 @@ class _Assembly:
                     last[home] = max(last.get(home, 0), at + each.reads_for)
         constants = {b.place.tensor for b in problem.buffers if b.place and b.is_constant}
         # What is left for the next inference is read a period later.
-        left = {t.state: last.get(t.index, 0) + period for t in problem.tensors if t.state is not None}
+        left = {
+            t.state: last.get(t.index, 0) + period for t in problem.tensors if t.state is not None
+        }
         return [
             1
             if tensor.index in constants
@@ -437,8 +439,8 @@ class _Assembly:
 
         def residency(row: ResidencyIdx) -> Residency:
             was, found = plan.residencies[row], offsets.get(row, (plan.residencies[row].offset,))
-            if home[row] is not None:
-                found = (was.offset - plan.tensors[home[row]] + self._tensors[home[row]][0],)
+            if (tensor := home[row]) is not None:
+                found = (was.offset - plan.tensors[tensor] + self._tensors[tensor][0],)
                 filler = was.filled_by_transfer
                 start = 0 if filler is None else begins + timed.start[tasks + filler]
                 life = start, last
