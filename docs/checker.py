@@ -636,9 +636,10 @@ def _left_buffers(problem: Row) -> dict[int, int]:
     found = {}
     for read in problem.buffers:
         for written in problem.buffers if read.place is not None else ():
-            if written.place is not None and written.place.start == read.place.start:
-                if written.place.tensor == problem.tensors[read.place.tensor].state:
-                    found[read.index] = written.index
+            if written.place is None or written.place.start != read.place.start:
+                continue
+            if written.place.tensor == problem.tensors[read.place.tensor].state:
+                found[read.index] = written.index
     return found
 
 

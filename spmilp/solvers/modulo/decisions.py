@@ -38,9 +38,9 @@ class Decisions:
 
     Of several networks those that are due first come first.
 
-    ``home`` is the tensor of each residency at its place. ``left`` has for residencies of states what
-    they are of the inference before. ``loads`` has for each residency that a
-    constant could have for ever the transfer that fills it.
+    ``home`` is the tensor of each residency at its place. ``left`` has for residencies of states
+    what they are of the inference before. ``loads`` has for each residency that a constant could
+    have for ever the transfer that fills it.
     """
 
     def __init__(self, problem: Problem, plan: Plan) -> None:
