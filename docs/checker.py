@@ -636,9 +636,10 @@ def _left_buffers(problem: Row) -> dict[int, int]:
     found = {}
     for read in problem.buffers:
         for written in problem.buffers if read.place is not None else ():
-            if written.place is not None and written.place.start == read.place.start:
-                if written.place.tensor == problem.tensors[read.place.tensor].state:
-                    found[read.index] = written.index
+            if written.place is None or written.place.start != read.place.start:
+                continue
+            if written.place.tensor == problem.tensors[read.place.tensor].state:
+                found[read.index] = written.index
     return found
 
 
@@ -665,7 +666,8 @@ class Case:
         buffer = self.problem.slices[kept.slice].buffer
         at_home = self.place(kept.slice, kept.memory) is not None
         mine = [kept.offset, *kept.instances]
-        for other in self.plan.residencies:
+        for number in range(len(self.plan.residencies)):
+            other: Row = self.plan.residencies[number]
             same = other.slice == self.left[buffer] and other.memory == kept.memory
             if same and other.start >= self.begins:
                 its = [other.offset, *other.instances]
@@ -1303,9 +1305,7 @@ def left_in_time(case: Case) -> Iterator[Finding]:
             yield "state", f"{who}: no inference leaves anything there"
         elif kept.index in read and case.valid_from(other) > read[kept.index] + period:
             yield "state", f"{who}: is read at {read[kept.index]}, before {other.index} is there"
-        elif (
-            not at_home and not other.start - period <= case.begins < kept.end <= other.end - period
-        ):
+        elif not at_home and (other.start - period > case.begins or kept.end > other.end - period):
             yield "state", f"{who}: until {kept.end}, but {other.index} is another time"
 
 
@@ -1338,6 +1338,8 @@ def unrolled(case: Case) -> Case:
         for move in plan.transfers:
             if k == 0 or move.start >= case.begins:
                 ends = {"source": numbers([move.source], k)[0], "sent": move.sent + k * period}
+                if move.start < case.begins:  # what goes on then is not the prologue's
+                    ends |= {w: min(move.fields[w], case.begins) for w in ("sent", "end")}
                 later(move, k, "transfers", destinations=numbers(move.destinations, k), **ends)
         for kept in plan.residencies:
             if once[kept.index] and k == 0:

@@ -174,8 +174,8 @@ def _network_source(
     given, passes, state = options.input, options.passes, options.state
     if is_joined and state:
         raise ArgumentError(
-            f"state {next(iter(state))}: states of several networks are not known; give one network "
-            "without rate and deadline, or leave state out",
+            f"state {next(iter(state))}: states of several networks are not known; give one "
+            "network without rate and deadline, or leave state out",
             is_option=True,
         )
     if is_joined:

@@ -14,7 +14,8 @@ from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem, Task
 from tests.checker import worked_example
 from tests.checker.mutations.subjects import pinned_by_hand, planned, small_network, stream_on_mesh
-from tests.checker.mutations.verdicts import Pair
+from tests.checker.mutations.verdicts import Pair, pair
+from tests.checker.states import on_chip
 from tests.solvers.chains import chain, star
 from tests.solvers.tiny_problems import tiny_problem
 
@@ -226,6 +227,11 @@ STREAM: tuple[str, Callable[[], Pair]] = (
     "a stream: a prologue with a weight that is permanent, three inferences at a time, residencies "
     "and tensors with several instances, a sum in place",
     stream_on_mesh,
+)
+
+STATE: tuple[str, Callable[[], Pair]] = (
+    "a stream whose state stays on the chip, in two instances, and comes from DRAM in the prologue",
+    lambda: pair(*on_chip()),
 )
 
 WITHOUT_CONTROLLER: dict[str, Callable[[], Made]] = {

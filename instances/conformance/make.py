@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from instances.conformance.bases import BASES, PINNED, STREAM, WITHOUT_CONTROLLER
+from instances.conformance.bases import BASES, PINNED, STATE, STREAM, WITHOUT_CONTROLLER
 from spmilp.plan.file import read_plan
 from spmilp.plan.plan import Plan
 from spmilp.problem.file import problem_sha256, read_problem
@@ -98,6 +98,12 @@ def cases() -> Iterator[Case]:
     with TemporaryDirectory() as folder:
         for row in listed["streamed"]:
             yield _varied(stream, {"base": "stream", **row}, Path(folder) / "problem.json")
+    about, make = STATE
+    state = make()
+    yield _valid("state", state, about)
+    with TemporaryDirectory() as folder:
+        for row in listed["states"]:
+            yield _varied(state, {"base": "state", **row}, Path(folder) / "problem.json")
 
 
 def _with_kept_plan(name: str, problem: Problem, plan: Callable[[], Plan]) -> Pair:

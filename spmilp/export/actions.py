@@ -267,13 +267,24 @@ class Actions:
         return calls
 
     def ports(self) -> list[tuple[int, ...]]:
-        """Return a row, as C has it, for each input and output of the network in DRAM."""
+        """Return a row, as C has it, for each input and output of the network in DRAM.
+
+        The states of a stream are none: the application gives what they begin with alone.
+        """
+        return [*self._ports(is_state=False)]
+
+    def ports_of_states(self) -> list[tuple[int, ...]]:
+        """Return the rows of states, to be written before a stream begins."""
+        return [*self._ports(is_state=True)]
+
+    def _ports(self, *, is_state: bool) -> Iterator[tuple[int, ...]]:
+        states = self.network.states if self.subject.plan.stream is not None else {}
+        left = set(states.values())
         tensors = {tensor.name: tensor for tensor in self.subject.problem.tensors}
         sides = [(Direction.INPUT, name) for name in self.network.inputs]
         sides += [(Direction.OUTPUT, name) for name in self.network.outputs]
-        rows: list[tuple[int, ...]] = []
         for direction, name in sides:
-            if name not in tensors:
+            if name not in tensors or name in left or (name in states) != is_state:
                 continue
             tensor, known = tensors[name], self.network.tensors[name]
             strides = row_major_strides(tensor.shape, tensor.item)
@@ -285,8 +296,7 @@ class Actions:
             shape, steps = self.words.add(known.shape), self.words.add(strides[:rank])
             type_ = type_code(known.dtype)
             row = (offset, tensor.bytes, space - FIRST_SPACE, direction, type_, rank)
-            rows.append((*row, shape, steps, 0, 0))
-        return rows
+            yield (*row, shape, steps, 0, 0)
 
     def piece(self, slice_: SliceIdx, residency: ResidencyIdx) -> _Piece:
         """Return the piece that a slice in a residency is."""

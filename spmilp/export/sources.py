@@ -133,6 +133,7 @@ def marks_of(actions: Actions, kind: str, title: Title) -> dict[str, object]:
         *(lists.events, list(EventScheme).index(lists.scheme)),
     )
     ports = [row for each in actions.rounds for row in each.ports()]
+    ports += actions.ports_of_states()
     segments = [(*segment, 0) for segment in places.on_chip]
     words, texts = actions.words.values, actions.texts.values
     name, image = f"{prefix}_{kind}", f"{prefix}_plan_image"
@@ -229,6 +230,8 @@ def program_files(
         for side in Direction:
             count = sum(row[3] == side for row in actions.ports())
             marks[f"{side.name}_PORTS"] = count
+        marks["STATES"] = len(actions.ports_of_states())
+        marks["BEGIN"] = filled("stream_begin.c", marks) if marks["STATES"] else ""
         marks |= {"HOOKS": filled("mps2_hooks.c", marks), "MAIN": filled("mps2_stream.c", marks)}
     marks["RUNS"] = filled(f"runs_{kind}.c", marks)
     own = {f"{program}_{end}": end for end in ("program.h", "main.c", "mps2.c", "program.c")}

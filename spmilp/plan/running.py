@@ -55,9 +55,9 @@ def enough_to_replay(plan: Plan, stream: Stream) -> int:
 class Running:
     """Inferences of a stream as an ordinary problem and plan.
 
-    It is of the ``given`` problem. ``tasks`` and ``transfers`` have of each row the inference, and its number in the stream. Of the
-    application's tasks, one that hands in and one that takes for each inference, behind all others,
-    the second numbers are ``hand_in`` and ``take``.
+    It is of the ``given`` problem. ``tasks`` and ``transfers`` have of each row the inference, and
+    its number in the stream. Of the application's tasks, one that hands in and one that takes for
+    each inference, behind all others, the second numbers are ``hand_in`` and ``take``.
     """
 
     given: Problem

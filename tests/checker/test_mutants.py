@@ -13,7 +13,7 @@ from tests.checker.mutations.verdicts import REFUSED
 MANY = {"wormhole", "set_8x8", "epiphany4", "occamy", "xdna1", "ipu_mk2", "sw26010_cg"}
 """Machines on which a plan takes longer to check, for their many links."""
 
-QUICK = {"worked example", "stream"}
+QUICK = {"worked example", "stream", "state"}
 """Those that are always compared."""
 
 

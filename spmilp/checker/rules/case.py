@@ -78,8 +78,10 @@ class Case:
 
         There each inference does in every period what falls into it, behind the prologue.
         """
-        if self._period is None or start < self.begins:
+        if self._period is None:
             return ((start, end),)
+        if start < self.begins:
+            return ((start, min(end, self.begins)),)
         return self._period.turns(start, end)
 
     @property

@@ -88,7 +88,8 @@ def handed_over(case: Case) -> Iterator[Finding]:
             if (own := _addresses(case, stream, index)) != (*left[-1:], *left[:-1]):
                 where = f"lies at {own}, but inferences before leave it at {left}"
                 yield (who,), f"{who} {where}, expected the same a turn later"
-            until, written = last.get(index, 0), first.get(tensor.state, room + stream.period)
+            until = last.get(index, 0)
+            written = first.get(tensor.state, until)
             if until > written + room:
                 begins = f"cycle {written} + {room}, when it is written for a later one"
                 yield (who,), f"{who} is read until cycle {until} of an inference > {begins}"

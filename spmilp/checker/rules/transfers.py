@@ -160,8 +160,10 @@ def link_rates(case: Case) -> Iterator[Finding]:
     events: defaultdict[LinkIdx, list[tuple[Cycles, int, TransferIdx]]] = defaultdict(list)
     for move in case.plan.transfers:
         amount = held(move.engine, move.route)
-        begin = move.start + engines[move.engine].setup
-        for first, last in case.turns(begin, move.sent) if begin < move.sent else ():
+        begin, sent = move.start + engines[move.engine].setup, move.sent
+        if move.start < case.begins:
+            sent = min(sent, case.begins)
+        for first, last in case.turns(begin, sent) if begin < sent else ():
             for link in move.route:
                 events[link] += (first, amount, move.index), (last, -amount, move.index)
     for index, changes in sorted(events.items()):

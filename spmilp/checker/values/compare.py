@@ -232,8 +232,10 @@ def replay_plan(
         problem, plan = runs.problem, runs.plan
         outputs = replay_stream(runs, network, inputs, traces)
         for mine, trace in zip(outputs, traces, strict=True):
-            left = network.states.values()
-            mine |= {name: _joined(network.tensors[name], trace[name])[0] for name in left}
+            mine |= {
+                name: _joined(network.tensors[name], trace[name])[0]
+                for name in network.states.values()
+            }
     if folder is not None:
         said = [("input", network.inputs, inputs), ("expected", network.outputs, outputs)]
         files = {

@@ -5,7 +5,7 @@
  */
 
 /* Runs a stream on a host: PROGRAM [--loop] INPUT... OUTPUT... Files have those of all inferences,
-   one behind the other. */
+   one behind the other; those of states, behind the others, have what the first one begins with. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,8 +76,8 @@ int main(int count, char **arguments)
     const int in_loop = count > 1 && strcmp(arguments[1], "--loop") == 0;
     const struct spmilp_port *first = find(SPMILP_PORT_INPUT, 0U);
     inputs = arguments + 1 + in_loop;
-    outputs = inputs + @INPUT_PORTS@;
-    if (wrong || !first || count != 1 + in_loop + @INPUT_PORTS@ + @OUTPUT_PORTS@) {
+    outputs = inputs + @INPUT_PORTS@ + @STATES@;
+    if (wrong || !first || count != 1 + in_loop + @INPUT_PORTS@ + @STATES@ + @OUTPUT_PORTS@) {
         fprintf(stderr, "%s\n", wrong ? wrong : "expected a file for each input, then one for each output");
         return 1;
     }
@@ -87,7 +87,7 @@ int main(int count, char **arguments)
     }
     @NAME@_inferences = (uint32_t)((size_t)ftell(file) / (size_t)first->bytes);
     fclose(file);
-    wrong = in_loop ? spmilp_play_loop(player) : spmilp_play_threads(player);
+@BEGIN@    wrong = in_loop ? spmilp_play_loop(player) : spmilp_play_threads(player);
     if (wrong) {
         fprintf(stderr, "plan: %s\n", wrong);
     }

@@ -457,8 +457,8 @@ class _Assembly:
 
         def residency(row: ResidencyIdx) -> Residency:
             was, found = plan.residencies[row], offsets.get(row, (plan.residencies[row].offset,))
-            if home[row] is not None:
-                found = (was.offset - plan.tensors[home[row]] + self._tensors[home[row]][0],)
+            if (tensor := home[row]) is not None:
+                found = (was.offset - plan.tensors[tensor] + self._tensors[tensor][0],)
                 filler = was.filled_by_transfer
                 start = 0 if filler is None else begins + timed.start[tasks + filler]
                 life = start, last

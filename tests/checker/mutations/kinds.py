@@ -874,6 +874,12 @@ def _moves_an_instance(mutant: Mutant, stream: Fields) -> None:
     _instances(mutant, stream)[0] = 64 * mutant.random.randint(0, 40)
 
 
+def _begins_elsewhere(mutant: Mutant, stream: Fields) -> None:
+    """Let inferences take the instances of others: of a state, that which is written."""
+    row = mutant.row("residencies", lambda r: r.get("instances"))
+    row["instances"], row["offset"] = [row["offset"], *row["instances"][:-1]], row["instances"][-1]
+
+
 def _begins(mutant: Mutant, stream: Fields, step: int) -> None:
     stream["begins"] += step
     mutant.plan["solve"]["makespan"] -= step
@@ -922,6 +928,7 @@ stream_kind("begins_later", lambda m, s: _begins(m, s, m.random.randint(1, 90)))
 stream_kind("begins_earlier", lambda m, s: _begins(m, s, -m.random.randint(1, 79)))
 stream_kind("has_an_instance_less", lambda m, s: _instances(m, s).clear())
 stream_kind("has_an_instance_more", _has_more)
+stream_kind("has_instances_of_others", _begins_elsewhere)
 stream_kind("has_an_instance_elsewhere", _moves_an_instance)
 stream_kind("of_fewer_tensors", lambda m, s: s["instances"].pop())
 stream_kind("is_none", lambda m, s: m.plan.pop("stream"))

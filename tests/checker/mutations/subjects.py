@@ -17,6 +17,7 @@ from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.modulo.stream import stream_of
 from tests.checker import worked_example
 from tests.checker.mutations.verdicts import Pair, pair
+from tests.checker.states import on_chip
 from tests.checker.streams import as_stream
 from tests.oracle.solver import solver_named
 from tests.solvers.chains import chain, star
@@ -162,6 +163,7 @@ SUBJECTS: dict[str, Callable[[], Pair]] = {
     "shared memory by bruteforce": partial(of_tiny, "bruteforce", 78),
     "pins by hand": pinned_by_hand,
     "stream": stream_on_mesh,
+    "state": lambda: pair(*on_chip()),
 }
 MORE: dict[str, Callable[[], Pair]] = {
     **{f"stream on {name}": partial(stream_on, name) for name in STREAMED},

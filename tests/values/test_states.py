@@ -1,0 +1,79 @@
+"""A state that is carried through inferences is what onnxruntime has of them step by step."""
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import spmilp
+from spmilp.checker.values.compare import reference_outputs
+from spmilp.checker.values.inputs import random_inputs
+from spmilp.checker.values.replay import replay_stream
+from spmilp.errors import ArgumentError
+from spmilp.plan.running import running
+
+HIDDEN, STATES = 16, {"h_in": "h_out", "c_in": "c_out"}
+
+
+def lstm_step(file: Path) -> Path:
+    """Write a step of an LSTM, whose states are inputs and outputs, and a classifier."""
+    random = np.random.default_rng(0)
+    shapes = {"W": (1, 64, 8), "R": (1, 64, 16), "B": (1, 128), "V": (1, 16, 4)}
+    constants = [
+        numpy_helper.from_array(random.normal(0, 0.3, shape).astype(np.float32), name)
+        for name, shape in shapes.items()
+    ]
+    nodes = [
+        helper.make_node(
+            "LSTM", ["x", "W", "R", "B", "", *STATES], ["", *STATES.values()], hidden_size=HIDDEN
+        ),
+        helper.make_node("MatMul", ["h_out", "V"], ["out"]),
+    ]
+    sides = [
+        [
+            helper.make_tensor_value_info(name, TensorProto.FLOAT, (1, 1, size))
+            for name, size in side.items()
+        ]
+        for side in (
+            {"x": 8, **dict.fromkeys(STATES, HIDDEN)},
+            {"out": 4, **dict.fromkeys(STATES.values(), HIDDEN)},
+        )
+    ]
+    graph = helper.make_graph(nodes, "step", *sides, constants)
+    opset = helper.make_opsetid("", 17)
+    onnx.save(helper.make_model(graph, opset_imports=[opset], ir_version=9), file)
+    return file
+
+
+def test_an_lstm_carries_its_state_through_20_inferences(tmp_path: Path) -> None:
+    model = lstm_step(tmp_path / "step.onnx")
+    result = spmilp.solve(
+        model, "stream_quad", state=STATES, solver="list", time_limit=None, workers=1
+    )
+    plan, network = result.plan, result.origin.network
+    assert plan is not None
+    assert plan.stream is not None
+    assert plan.stream.period < plan.claim.makespan
+    inputs = [random_inputs(network, inference) for inference in range(20)]
+    runs = running(result.problem, plan, 20)
+    outputs = replay_stream(runs, network, inputs, [{} for _ in inputs])
+    states = {name: inputs[0][name] for name in STATES}
+    for mine, given in zip(outputs, inputs, strict=True):
+        wanted = reference_outputs(model, {**given, **states})
+        states = {name: wanted[output] for name, output in STATES.items()}
+        assert mine.keys() == {"out"}
+        np.testing.assert_allclose(mine["out"].reshape(1, 1, 4), wanted["out"], atol=1e-5)
+
+
+def test_what_is_no_state_is_said(tmp_path: Path) -> None:
+    model = lstm_step(tmp_path / "step.onnx")
+    for state, what in (
+        ({"h": "h_out"}, "there is no input h"),
+        ({"h_in": "h"}, "there is no output h"),
+        ({"x": "h_out"}, "float32 of shape"),
+        ({"h_in": "h_out", "c_in": "h_out"}, "left in several inputs"),
+    ):
+        with pytest.raises(ArgumentError, match=what):
+            spmilp.solve(model, "stream_quad", state=state)
