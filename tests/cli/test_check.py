@@ -53,6 +53,4 @@ def test_a_stream_is_checked_and_simulated(run: Run, tmp_path: Path) -> None:
     assert "of 18 inferences in a loop" in said
     assert "no race, no deadlock" in said
     assert "cycles, planned 180" in run("simulate", tmp_path).out
-    ended = run("export", tmp_path, "--format", "dma")
-    assert ended.code == 8
-    assert "dma says one inference, and the plan is a stream" in ended.err
+    assert run("export", tmp_path, "--format", "dma").code == 0

@@ -47,7 +47,7 @@ def instances(case: Case) -> Iterator[Finding]:
     for each, home in _residencies(case):
         many, who = 1 + len(each.instances), case.residency(each.index)
         if home is not None or each.start < case.begins:
-            if many > 1 and each.index not in case.left:
+            if many > 1 and (home is not None or each.index not in case.left):
                 yield (
                     (who,),
                     f"{who} has {many} instances, expected 1: it is there for ever, or once",
