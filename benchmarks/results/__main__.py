@@ -1,8 +1,9 @@
 """Write docs/results.md from kept figures: ``python -m benchmarks.results``.
 
 ``networks.csv`` beside this file has the last run of the suite ``networks``
-(``python -m benchmarks.bench networks --solvers solve --time-limit 120s --jobs 2``), one row for
-each network on a machine, ``simulated`` being the simulated makespan over the planned one;
+(as ``python -m benchmarks.bench networks --solvers solve --time-limit 120s`` does them, but with
+120 s of processor time), one row for each network on a machine, ``simulated`` being the simulated
+makespan over the planned one;
 ``instances/best_known.csv`` has the small problems, and ``benchmarks/published/rows.csv`` figures
 of publications.
 """
@@ -49,9 +50,9 @@ run of the whole suite. Method and all rows stand in `benchmarks/notes`.
 
 ## Whole networks
 
-`spmilp solve` with two minutes and one worker on {count} pairs of a network and a machine.
-Scalings of DRAM bandwidth and scratchpads make most of them balanced or tight; a network that
-only computes, or only loads, is easy. The checker accepted every plan.
+`spmilp solve` with two minutes of processor time and one worker on {count} pairs of a network and
+a machine. Scalings of DRAM bandwidth and scratchpads make most of them balanced or tight; a network
+that only computes, or only loads, is easy. The checker accepted every plan.
 
 - **Gap of tiles**: {gap:.1%} in the mean (worst {worst:.1%}). No plan with these tiles is
   shorter by more.
