@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from math import inf, lcm
 
 from spmilp.errors import SpmilpError
@@ -131,7 +131,8 @@ class Permanence:
 
     ``stands_for`` has the residency that serves in place of each one that is left out; ``once`` the
     transfers of the prologue; ``gone`` those that nobody needs; ``staged`` residencies of the
-    prologue alone.
+    prologue alone. ``states`` has for residencies of states that stay on the chip what an inference
+    leaves in their memory for the next one.
     """
 
     permanent: frozenset[ResidencyIdx]
@@ -139,6 +140,54 @@ class Permanence:
     once: frozenset[int]
     gone: frozenset[int]
     staged: frozenset[ResidencyIdx]
+    states: Mapping[ResidencyIdx, ResidencyIdx] = field(default_factory=dict)
+
+
+def with_states_on_chip(decisions: Decisions, kept: Permanence) -> Permanence:
+    """Return the same with states that stay on the chip, in memories where they are written anyway.
+
+    They are loaded once, in the prologue, and stored no more. Those that some read in another
+    memory come and go through DRAM.
+    """
+    problem, plan = decisions.problem, decisions.plan
+    states, stands_for, gone = dict[ResidencyIdx, ResidencyIdx](), dict(kept.stands_for), set[int]()
+    written = {
+        _key(plan, row.index): row.index
+        for row in reversed(plan.residencies)
+        if row.slice is not None and decisions.home[row.index] is None
+    }
+    for buffer, output in problem.states().items():
+        moves = [
+            move
+            for move in plan.transfers
+            if problem.slices[move.slice].buffer == buffer
+            and decisions.home[move.source] is not None
+        ]
+        ends = [end for move in moves for end in move.destinations]
+        left = [written.get((output, plan.residencies[end].memory)) for end in ends]
+        if None in left or any(len(m.destinations) > 1 or m.slice != buffer for m in moves):
+            continue
+        first = dict[ResidencyIdx, ResidencyIdx]()
+        for move, end, other in zip(moves, ends, left, strict=True):
+            if other is not None and first.setdefault(other, end) == end:
+                states[end] = other
+            elif other is not None:
+                stands_for[end] = first[other]
+                gone.add(move.index)
+        gone |= {
+            move.index
+            for move in plan.transfers
+            if problem.slices[move.slice].buffer == output
+            and all(decisions.home[end] is not None for end in move.destinations)
+        }
+    loads = {plan.residencies[one].filled_by_transfer for one in states}
+    return replace(
+        kept,
+        stands_for=stands_for,
+        once=kept.once | {load for load in loads if load is not None},
+        gone=kept.gone | gone,
+        states=states,
+    )
 
 
 def permanence(decisions: Decisions, wanted: Collection[ResidencyIdx]) -> Permanence:

@@ -64,7 +64,7 @@ def loop_for(decisions: Decisions, permanence: Permanence) -> Loop:
     loads = [-(-load // (m * room)) for load, m, room in zip(held, ways, capacity, strict=True)]
     place_of = {each.number: place for place, each in enumerate(loop)}
     filler = {one: place for place, each in enumerate(loop) for one in each.fills}
-    reads = ([permanence.stands_for.get(one, one) for one in each.reads] for each in loop)
+    reads = [[permanence.stands_for.get(one, one) for one in each.reads] for each in loop]
     before = [
         sorted({filler[r] for r in some if r in filler} | {place_of[one] for one in each.after})
         for each, some in zip(loop, reads, strict=True)
@@ -73,8 +73,9 @@ def loop_for(decisions: Decisions, permanence: Permanence) -> Loop:
     release = _released(cycles, before)
     asked = reservations_for(busy, capacity, cycles, rows_of(before), release)
     waits = _waits(decisions, loop, filler)
-    left = {one: filler[other] for one, other in decisions.left.items() if other in filler}
-    turns = [(n, left[r]) for n, each in enumerate(loop) for r in each.reads if r in left]
+    others = {**decisions.left, **permanence.states}
+    left = {one: filler[other] for one, other in others.items() if other in filler}
+    turns = [(place, left[r]) for place, some in enumerate(reads) for r in some if r in left]
     least = max([longest, *loads, *_cycles_of_turns(loop, before, turns)])
     return Loop(loop, turns, decisions.tasks, loads, least, asked, waits)
 

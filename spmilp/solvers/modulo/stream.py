@@ -17,7 +17,12 @@ from spmilp.problem.objective import Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import Clock, OutOfTimeError, Step
 from spmilp.solvers.common.context import rows_of
-from spmilp.solvers.modulo.decisions import Decisions, Permanence, permanence
+from spmilp.solvers.modulo.decisions import (
+    Decisions,
+    Permanence,
+    permanence,
+    with_states_on_chip,
+)
 from spmilp.solvers.modulo.schedule import (
     Loop,
     ModuloSchedule,
@@ -74,17 +79,19 @@ def streams_of(
             if found is not None and (best is None or is_better(found, best)):
                 best = found
                 yield best
-        before = set[frozenset[ResidencyIdx]]()
+        before = set[tuple[frozenset[ResidencyIdx], bool]]()
         for share in SHARES:
             if begun and clock.is_over(SHARE_TO_BEGIN):
                 break
             clock.pace.count(Step.SCHEDULE, len(decisions.order))
-            kept = permanence(decisions, list(_wanted(decisions, share)))
-            if kept.permanent not in before:
-                loop = loop_for(decisions, kept)
-                periods = {max(enough, loop.least), *(int(loop.least * by) for by in LONGER)}
-                begun.append(_Bisection(share, decisions, kept, loop, sorted(periods)))
-            before.add(kept.permanent)
+            through_dram = permanence(decisions, list(_wanted(decisions, share)))
+            for kept in (with_states_on_chip(decisions, through_dram), through_dram):
+                way = kept.permanent, bool(kept.states)
+                if way not in before:
+                    loop = loop_for(decisions, kept)
+                    periods = {max(enough, loop.least), *(int(loop.least * by) for by in LONGER)}
+                    begun.append(_Bisection(share, decisions, kept, loop, sorted(periods)))
+                before.add(way)
     while begun:
         # What has failed least, then what resources allow the shortest period.
         one = min(begun, key=lambda o: (failures[o.decisions] + failures[o.share], o.loop.least))
@@ -265,6 +272,9 @@ class _Assembly:
             if found is None:
                 return None
             offsets |= found
+        for one, left in self._kept.states.items():
+            *before, last = offsets[left]
+            offsets[one] = (last, *before)
         return self._assembled(lives, offsets)
 
     def _prologue(self) -> dict[int, Transfer]:
@@ -290,8 +300,22 @@ class _Assembly:
             for read in each.reads:
                 if read in lives:
                     lives[read].end = max(lives[read].end, at + each.reads_for)
+        # What an inference leaves is there when the first one begins, as its own state is.
+        for one, left in self._kept.states.items():
+            last = self._last_read(one) + self._timed.period
+            lives[left].start = min(lives[left].start, self._timed.period)
+            lives[left].end = max(lives[left].end, last)
         home = self._decisions.home
         return {one: life for one, life in lives.items() if home[one] is None and one not in out}
+
+    def _last_read(self, state: ResidencyIdx) -> Cycles:
+        """Return the cycle of an inference until which a state on the chip is read."""
+        starts, stands_for = self._timed.start, self._kept.stands_for
+        return max(
+            starts[each.number] + each.reads_for
+            for each in self._decisions.activities
+            if each.number in starts and state in (stands_for.get(r, r) for r in each.reads)
+        )
 
     def _addresses(
         self, memory: Memory, lives: dict[ResidencyIdx, _Lifetime], many: dict[ResidencyIdx, int]
@@ -339,6 +363,12 @@ class _Assembly:
                     end = start + life.end - life.start
                     turns.append((start, min(end, circle)))
                     turns += [(0, end - circle)] if end > circle else []
+                if instance == many[one] - 1:
+                    turns += [
+                        (circle + self._loaded(state).start, circle + self._begins)
+                        for state, left in self._kept.states.items()
+                        if left == one
+                    ]
                 put(one, sorted(turns))
         for one in (*stays, *given):
             put(one, [(0, circle + self._begins)])
@@ -371,6 +401,10 @@ class _Assembly:
             found[one] = tuple(top + n * size for n in range(many[one]))
             top += many[one] * size
         return found
+
+    def _loaded(self, state: ResidencyIdx) -> Transfer:
+        """Return what brings a state on the chip in the prologue."""
+        return self._moves[self._plan.residencies[state].filled_by_transfer or 0]
 
     def _passes(self, staged: ResidencyIdx) -> tuple[Cycles, Cycles]:
         """Return the cycles of the prologue in which something passes through a memory."""
@@ -446,8 +480,14 @@ class _Assembly:
     ) -> Plan:
         plan, kept, timed, begins = self._plan, self._kept, self._timed, self._begins
         last, tasks, home = begins + self._latency, self._decisions.tasks, self._decisions.home
-        used = {home_index for home_index, place in enumerate(home) if place is not None}
-        rows = sorted({*lives, *kept.permanent, *kept.staged, *used, *self._decisions.given})
+        used = {
+            row
+            for row, place in enumerate(home)
+            if place is not None and plan.residencies[row].filled_by_transfer not in kept.gone
+        }
+        rows = sorted(
+            {*lives, *kept.permanent, *kept.staged, *kept.states, *used, *self._decisions.given}
+        )
         number = {row: i for i, row in enumerate(rows)}
         moves = sorted({*range(len(plan.transfers))} - kept.gone)
         of_move = {move: i for i, move in enumerate(moves)}
@@ -468,6 +508,8 @@ class _Assembly:
                 life = self._moves[self._decisions.loads[row]].start, last
             elif row in kept.staged:
                 life = self._passes(row)
+            elif row in kept.states:
+                life = self._loaded(row).start, begins + self._last_read(row)
             else:
                 life = lives[row].start + begins, lives[row].end + begins
             return replace(
