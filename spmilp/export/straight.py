@@ -369,7 +369,8 @@ class _StraightCode:
                 case Wait(event, count):
                     yield f"    SPMILP_WAIT({event}U, {count}U);"
                 case LoopWait(event, _, back) if not counts:
-                    yield f"    SPMILP_WAIT({event}U, *turn >= {back}U);"
+                    taken = f"*turn >= {back}U" if back else "1U"
+                    yield f"    SPMILP_WAIT({event}U, {taken});"
                 case LoopWait(event, count, back):
                     since = f"(*turn - {back}U)" if back else "*turn"
                     # Before turn `back` that is less than nothing, which events have reached.

@@ -46,7 +46,7 @@ def on_random_problems(
         derandomize=True,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
     )
-    @given(problem=among or problems())
+    @given(problem=problems() if among is None else among)
     def check_one(problem: Problem) -> None:
         nonlocal total
         total += claim(problem)
