@@ -2,7 +2,8 @@
 
 import os
 import signal
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from concurrent.futures import wait as wait_for
 
 import pytest
 
@@ -36,8 +37,16 @@ def searched(workers: int, monkeypatch: pytest.MonkeyPatch) -> tuple[list[object
         tried.append((some, self.value_of(some), found))
         return found
 
+    begin = ahead.Ahead._begin
+
+    def begin_and_wait(self: ahead.Ahead, tilings: Sequence[Tilings]) -> None:
+        """Let helpers be ready in time, however short the search is and busy the computer."""
+        begin(self, tilings)
+        wait_for(self._asked.values())
+
     with monkeypatch.context() as patched:
         patched.setattr(refine.Trials, "is_better", is_better)
+        patched.setattr(ahead.Ahead, "_begin", begin_and_wait)
         how = TileOptions(
             how=Tiles.SEARCH, tasks=12_000, workers=workers, on_warning=warnings.append
         )
