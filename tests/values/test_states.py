@@ -69,6 +69,53 @@ def test_an_lstm_carries_its_state_through_20_inferences(tmp_path: Path) -> None
         np.testing.assert_allclose(mine["out"].reshape(1, 1, 4), wanted["out"], atol=1e-5)
 
 
+def cache_step(file: Path) -> Path:
+    """Write a step of attention over the last 8 keys, which are values as well, and a state."""
+    random = np.random.default_rng(0)
+    bounds = {"begins": [1], "ends": [8], "axes": [0]}
+    constants = [
+        numpy_helper.from_array(np.array(at, np.int64), name) for name, at in bounds.items()
+    ]
+    constants += [
+        numpy_helper.from_array(random.normal(0, 0.3, (16, 16)).astype(np.float32), name)
+        for name in ("of_keys", "of_queries")
+    ]
+    nodes = [
+        helper.make_node("Slice", ["k_in", *bounds], ["kept"]),
+        helper.make_node("MatMul", ["x", "of_keys"], ["key"]),
+        helper.make_node("Concat", ["kept", "key"], ["k_out"], axis=0),
+        helper.make_node("MatMul", ["x", "of_queries"], ["query"]),
+        helper.make_node("Transpose", ["k_out"], ["turned"], perm=[1, 0]),
+        helper.make_node("MatMul", ["query", "turned"], ["scores"]),
+        helper.make_node("Softmax", ["scores"], ["shares"], axis=-1),
+        helper.make_node("MatMul", ["shares", "k_out"], ["out"]),
+    ]
+    sides = [
+        [
+            helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+            for name, shape in side.items()
+        ]
+        for side in ({"x": (1, 16), "k_in": (8, 16)}, {"out": (1, 16), "k_out": (8, 16)})
+    ]
+    graph = helper.make_graph(nodes, "step", *sides, constants)
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), file
+    )
+    return file
+
+
+def test_rounding_does_not_add_up_in_what_is_said_of_a_cache_of_keys(tmp_path: Path) -> None:
+    """Keys are moved from inference to inference, so that no difference at all is allowed."""
+    model = cache_step(tmp_path / "step.onnx")
+    state = {"k_in": "k_out"}
+    result = spmilp.solve(
+        model, "stream_quad", state=state, solver="list", time_limit=None, workers=1
+    )
+    assert result.plan is not None
+    assert result.plan.stream is not None
+    assert result.replay(model)["within"].all()
+
+
 def test_what_is_no_state_is_said(tmp_path: Path) -> None:
     model = lstm_step(tmp_path / "step.onnx")
     for state, what in (

@@ -251,11 +251,15 @@ def replay_plan(
             fed = {**_of(inputs[inference], begin), **each.network.given, **states}
             known = given[inference]
             wanted = reference_outputs(each.file, fed, warn) if known is None else _of(known, begin)
-            renamed, left = each.network.renamed, each.network.states
-            states = {own: wanted[renamed.get(name, name)] for own, name in left.items()}
-            fed |= {own: fed[own].reshape(states[own].shape) for own in states}
+            renamed, mine = each.network.renamed, _of(own, begin)
+            # The next one is judged by what it begins with, so that rounding does not add up.
+            states = {
+                name: mine[left].reshape(wanted[renamed.get(left, left)].shape)
+                for name, left in each.network.states.items()
+            }
+            fed |= {name: fed[name].reshape(state.shape) for name, state in states.items()}
             judged = judge.judged(
-                compare(_of(own, begin), wanted, each.network),
+                compare(mine, wanted, each.network),
                 fed,
                 _of(traces[inference], begin),
                 by_operators=known is None,
