@@ -36,8 +36,12 @@ SHARE_WITHOUT_LOCK = 0.5
 SHARE_OF_A_DEADLINE = 0.1
 """Share of the time in which it is found out whether a deadline can be kept at all."""
 
-SHARE_OF_STREAMS = 0.5
-"""Share of the time in which inferences are overlapped; before it, plans of one are looked for."""
+SHARE_OF_STREAMS = 0.35
+"""Share of the time in which inferences are overlapped, or tiles for them are chosen; before it,
+plans of one are looked for."""
+
+SHARE_OF_ONE_INFERENCE = 0.5
+"""Of the time before that, by which a stream's plan of one inference is looked for."""
 
 
 @with_options()
@@ -108,11 +112,12 @@ def solved(
     streams: bool = False,
 ) -> Result:
     """Solve a problem whose tiles are chosen, and check the plan."""
-    answer, lock = find_plan(start, options, watch)
+    share = SHARE_OF_ONE_INFERENCE if streams else 1.0
+    answer, lock = find_plan(start, options, watch, share)
     problem = start.problem
     if streams:
         problem = of_period(problem)
-        answer = _overlapped(problem, answer, options, watch)
+        answer = _overlapped(problem, answer, start.stream, options, watch)
     watch.observer.on_stage(Stage.CHECKING)
     result = checked(
         problem,
@@ -154,14 +159,14 @@ def _source(
 
 
 def find_plan(
-    start: TiledProblem, options: Options, watch: Watch
+    start: TiledProblem, options: Options, watch: Watch, share: float = 1.0
 ) -> tuple[SolverResult, AddressStability | None]:
     """Return a plan that is no worse than what is known, and what a lock has kept if there is one.
 
     With a lock, half of the time goes to a plan without it.
     """
     if options.lock is None:
-        return _unlocked(start, options, watch), None
+        return _unlocked(start, options, watch, share), None
     free = _unlocked(start, options, watch, share=SHARE_WITHOUT_LOCK)
 
     def solve_again(problem: Problem, known: Plan | None) -> SolverResult:
@@ -214,9 +219,9 @@ def _unlocked(
 
 
 def _overlapped(
-    problem: Problem, answer: SolverResult, options: Options, watch: Watch
+    problem: Problem, answer: SolverResult, known: Plan | None, options: Options, watch: Watch
 ) -> SolverResult:
-    """Return the best stream that is found in the rest of the time.
+    """Return the best stream that is found in the rest of the time, or one that is known.
 
     A solver that was asked for has only its own plan overlapped. With ``cpsat`` and ``auto`` small
     problems are decided as a whole, too.
@@ -228,6 +233,7 @@ def _overlapped(
         answer,
         _limits(options, watch),
         options.period,
+        stream=known,
         also_quick_plans=by_any,
         decides_whole=by_any or options.solver == "cpsat",
     )

@@ -90,6 +90,9 @@ class NetworkSource:
             justifies=options.solver == DEFAULT_SOLVER,
             on_warning=warn,
             workers=watch.workers,
+            period=(options.period or 1)
+            if self.streams and options.solver == DEFAULT_SOLVER
+            else None,
         )
         # The schedules by which tiles are chosen know of no other pins than tiles.
         if options.pins.are_of_tiles_alone:
@@ -116,7 +119,7 @@ class NetworkSource:
             warn(f"hint: {BREAKS_A_PIN}")
             known = None
         # Its schedule knows nothing of pins.
-        return replace(tiled, problem=problem, schedule=None, known=known)
+        return replace(tiled, problem=problem, schedule=None, known=known, stream=None)
 
 
 def what_is_mapped(

@@ -24,6 +24,7 @@ from spmilp.tile_selection.coarse import (
 )
 from spmilp.tile_selection.evaluation import Evaluation
 from spmilp.tile_selection.first_choice import FirstChoice, NetworkOnMachine, first_choice_of
+from spmilp.tile_selection.for_streams import tiles_for_streams
 from spmilp.tile_selection.pieces import PieceCounts
 from spmilp.tile_selection.refine import Trials, refine_tilings
 from spmilp.tile_selection.settings import SEARCH, TileOptions, Tiles
@@ -100,6 +101,8 @@ def choose_tiles(
     if searches or has_hint:
         limits = options if searches else TileOptions(problems=1 if start is None else 2)
         found = search_tilings(first, limits, known, clock, starts, helpers)
+        if searches and options.period is not None and not found.interrupted:
+            return tiles_for_streams(first, options, found, clock)
         is_quick = known is not None and found.problem is known.problem
         return replace(found, is_fallback=is_quick and not has_hint)
     return TiledProblem(problem=first.lower(first.tilings))

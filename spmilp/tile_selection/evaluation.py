@@ -292,6 +292,8 @@ class Evaluation:
 
         Plans are large then, but soon justified.
         """
+        if self._options.period is not None:
+            return share * SEARCH.share_of_one
         if not self._is_opened or self.findings.tasks <= SEARCH.large:
             return share
         return share * (SEARCH.longer if self._opens_soon(self.findings.rows) else 1.0)

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from spmilp.units import Cycles
+
 
 class Tiles(StrEnum):
     """By a first estimate, by a search that evaluates tilings by schedules, or as SMAUG does."""
@@ -39,6 +41,13 @@ class SearchSettings:
     schedules_left
         For so many more, of those that take as long as the last one, there is to be time where
         another rule is asked about the same tilings: plans are yet to be made of the best one.
+    share_of_one
+        Of these where a stream is asked for, for tiles of one inference.
+    overlaps, least_share, most_share
+        Times that inferences are overlapped once tiles for a stream are chosen, and the least and
+        most of the time limit for that.
+    evaluations
+        Of tiles for a stream: those are left out of which so many have no time.
     share_for_room
         Of the time limit, by which schedules that leave memories more room are made.
     large, longer
@@ -67,6 +76,11 @@ class SearchSettings:
     soon_compared: int = 30
     share: float = 0.4
     share_at_most: float = 0.55
+    share_of_one: float = 0.5
+    overlaps: int = 60
+    least_share: float = 0.1
+    most_share: float = 0.45
+    evaluations: int = 6
     share_for_room: float = 0.8
     schedules_left: float = 4.0
     large: int = 1_000
@@ -133,6 +147,8 @@ class TileOptions:
         Called when a worker ends before the search does.
     workers
         Processes that evaluate tilings, this one included.
+    period
+        For a stream whose period need not be shorter; ``None`` for one inference.
     """
 
     how: Tiles = Tiles.FIRST
@@ -142,3 +158,4 @@ class TileOptions:
     on_better: Callable[[int, int], None] = lambda value, tasks: None
     on_warning: Callable[[str], None] = warnings.warn
     workers: int = 1
+    period: Cycles | None = None

@@ -46,6 +46,8 @@ class TiledProblem:
         A plan from before, in place of a schedule.
     interrupted
         Whether a ``KeyboardInterrupt`` has cut the search for tile sizes short.
+    stream
+        A stream of its inferences, by which its tile sizes were chosen.
     is_fallback
         Whether there was no time to compare its tiles with others.
     """
@@ -56,6 +58,7 @@ class TiledProblem:
     justified: JustifiedPlan | None = None
     known: Plan | None = None
     interrupted: bool = False
+    stream: Plan | None = None
     is_fallback: bool = False
 
     @property

@@ -31,6 +31,7 @@ def stream_answer(
     options: SolveOptions,
     period: Cycles | None = None,
     *,
+    stream: Plan | None = None,
     also_quick_plans: bool = True,
     decides_whole: bool = True,
 ) -> SolverResult:
@@ -45,6 +46,8 @@ def stream_answer(
         which no stream can be made.
     period
         No shorter one is needed, but the least latency; ``None`` for the least period.
+    stream
+        A stream that is known.
     also_quick_plans
         Whether plans of the list scheduler by single rules are tried as well: makespans say little
         about periods.
@@ -57,10 +60,10 @@ def stream_answer(
     if known.plan is None:
         bound = context.fast_bound
         return replace(known, bound=bound.value, bound_source=bound.name)
-    best, interrupted = known.plan, known.interrupted
+    best, interrupted = stream or known.plan, known.interrupted
     context.reserve_for(best)
-    plans = _plans(context, best) if also_quick_plans else iter((best,))
-    streams = streams_of(problem, plans, context.clock, period or 1)
+    plans = _plans(context, known.plan) if also_quick_plans else iter((known.plan,))
+    streams = streams_of(problem, plans, context.clock, period or 1, stream)
     if decides_whole and len(problem.tasks) <= MOST_TASKS and not problem.pins:
         streams = _with_whole(context, streams, period or 1)
     try:

@@ -1,7 +1,7 @@
 """A stream of a plan's inferences: the shortest period that is found, addresses and a prologue."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import lcm
 
@@ -36,11 +36,17 @@ from spmilp.units import Bytes, Cycles, MemoryIdx, ResidencyIdx, SliceIdx, align
 SHARES = (1.0, 0.9, 0.8, 0.5, 0.2, 0.0)
 """Of what other data leaves of a memory, parts that constants may take for ever."""
 
+QUICK_SHARES = (1.0, 0.8, 0.5)
+"""Those that are tried where tiles are compared."""
+
 LONGER = tuple(1.01**step for step in range(163))
 """Periods that are tried, as multiples of the least one that resources allow."""
 
 SHARE_TO_BEGIN = 0.3
 """Of the time, at most for what plans decide and what may be permanent; then periods are tried."""
+
+GAIN = 0.995
+"""Periods of other tiles are looked at if they are at most so many times as long."""
 
 NODES = 1_000_000
 """Items times nodes of the search for the addresses in one memory."""
@@ -53,9 +59,13 @@ def stream_of(problem: Problem, plan: Plan) -> Plan:
 
 
 def streams_of(
-    problem: Problem, plans: Iterable[Plan], clock: Clock, enough: Cycles = 1
+    problem: Problem,
+    plans: Iterable[Plan],
+    clock: Clock,
+    enough: Cycles = 1,
+    known: Plan | None = None,
 ) -> Iterator[Plan]:
-    """Yield streams of valid plans' inferences, each better than the one before.
+    """Yield streams of valid plans' inferences, each better than the one before, a known one first.
 
     A shorter period is better until it is ``enough``; then a shorter latency is. Before both comes
     that no network misses its deadline. Cores and transfers stay as they are, and so does their
@@ -68,7 +78,9 @@ def streams_of(
     def is_better(one: Plan, other: Plan) -> bool:
         return _worth(problem, one, enough) < _worth(problem, other, enough)
 
-    best, overlaps, reason = None, False, "there is no plan"
+    best, overlaps, reason = known, known is not None, "there is no plan"
+    if known is not None:
+        yield known
     begun, failures = list[_Bisection](), Counter[Decisions | float]()
     for plan in plans:
         if best is not None and clock.is_over(SHARE_TO_BEGIN):
@@ -79,19 +91,10 @@ def streams_of(
             if found is not None and (best is None or is_better(found, best)):
                 best = found
                 yield best
-        before = set[tuple[frozenset[ResidencyIdx], bool]]()
-        for share in SHARES:
-            if begun and clock.is_over(SHARE_TO_BEGIN):
+        for way in _ways(decisions, clock, enough):
+            begun.append(way)
+            if clock.is_over(SHARE_TO_BEGIN):
                 break
-            clock.pace.count(Step.SCHEDULE, len(decisions.order))
-            through_dram = permanence(decisions, list(_wanted(decisions, share)))
-            for kept in (with_states_on_chip(decisions, through_dram), through_dram):
-                way = kept.permanent, bool(kept.states)
-                if way not in before:
-                    loop = loop_for(decisions, kept)
-                    periods = {max(enough, loop.least), *(int(loop.least * by) for by in LONGER)}
-                    begun.append(_Bisection(share, decisions, kept, loop, sorted(periods)))
-                before.add(way)
     while begun:
         # What has failed least, then what resources allow the shortest period.
         one = min(begun, key=lambda o: (failures[o.decisions] + failures[o.share], o.loop.least))
@@ -124,6 +127,57 @@ def streams_of(
             f"the plan of {problem.name} makes no stream: {reason}; let weights that start in "
             "a scratchpad start in DRAM, or give the memories more bytes"
         )
+
+
+def quick_stream(
+    problem: Problem,
+    plans: Iterable[Plan],
+    clock: Clock,
+    enough: Cycles,
+    known: Sequence[Cycles] | None,
+) -> tuple[Plan, Sequence[Cycles]] | None:
+    """Return a stream that is better than one that is known, and its worth, if that is soon found.
+
+    What does not overlap with a period a little shorter than the known one is given up at once.
+    """
+    best, worth = None, known
+    decided = (Decisions(problem, plan) for plan in plans)
+    ways = [way for one in decided for way in _ways(one, clock, enough, QUICK_SHARES)]
+    for one in sorted(ways, key=lambda way: way.loop.least):
+        longest = float(one.decisions.plan.claim.makespan)
+        if worth is not None and worth[0] == 0:
+            longest = GAIN * worth[1]
+        periods, is_better = [period for period in one.periods if period <= longest], worth is None
+        while periods:
+            middle = len(periods) // 2 if is_better else len(periods) - 1
+            with clock.pace.measured(Step.OVERLAP, len(one.decisions.order)):
+                found = _overlapped(one, periods[middle], clock)
+            now = None if found is None else _worth(problem, found, enough)
+            if now is not None and (worth is None or now < list(worth)):
+                best, worth, is_better = found, now, True
+                periods = periods[:middle]
+            elif is_better:
+                periods = periods[middle + 1 :]
+            else:
+                break
+    return None if best is None or worth is None else (best, worth)
+
+
+def _ways(
+    decisions: Decisions, clock: Clock, enough: Cycles, shares: Sequence[float] = SHARES
+) -> "Iterator[_Bisection]":
+    """Yield what may be permanent, with states on the chip and in DRAM, each way once."""
+    before = set[tuple[frozenset[ResidencyIdx], bool]]()
+    for share in shares:
+        clock.pace.count(Step.SCHEDULE, len(decisions.order))
+        through_dram = permanence(decisions, list(_wanted(decisions, share)))
+        for kept in (with_states_on_chip(decisions, through_dram), through_dram):
+            way = kept.permanent, bool(kept.states)
+            if way not in before:
+                loop = loop_for(decisions, kept)
+                periods = {max(enough, loop.least), *(int(loop.least * by) for by in LONGER)}
+                yield _Bisection(share, decisions, kept, loop, sorted(periods))
+            before.add(way)
 
 
 @dataclass(slots=True, eq=False)
@@ -192,28 +246,28 @@ def _wanted(decisions: Decisions, share: float) -> Iterator[ResidencyIdx]:
     """Yield residencies of constants to be permanent, as many as a share of the room holds."""
     plan, machine = decisions.plan, decisions.problem.machine
     chosen: set[ResidencyIdx] = set()
+    rows: defaultdict[MemoryIdx, list[Residency]] = defaultdict(list)
+    for each in plan.residencies:
+        rows[each.memory].append(each)
     # Scratchpads first: who has all there needs it in a shared memory no more.
     for memory in sorted(machine.memories, key=lambda one: one.kind is not MemoryKind.SPM):
-        if memory.kind is MemoryKind.DRAM or memory.size is None:
+        if memory.kind is MemoryKind.DRAM or memory.size is None or not rows[memory.index]:
             continue
         groups: defaultdict[SliceIdx, list[ResidencyIdx]] = defaultdict(list)
         others = []
-        for each in plan.residencies:
-            if each.memory != memory.index:
-                continue
+        for each in rows[memory.index]:
             if each.index in decisions.loads and each.slice is not None:
                 groups[each.slice].append(each.index)
             else:
                 others.append(each)
         taken = sum(one.end - one.start for one in memory.reserved)
         room = share * (memory.size - taken - max(live_bytes(others)[1], default=0))
-        alignment = alignment_of(machine, memory.index)
-        read = {
-            r
-            for a in decisions.activities
-            for r in a.reads
-            if not chosen.issuperset(a.fills) or not a.fills
-        }
+        alignment, read = alignment_of(machine, memory.index), set[ResidencyIdx]()
+        if memory.kind is not MemoryKind.SPM:
+            acts = (
+                a for a in decisions.activities if not a.fills or not chosen.issuperset(a.fills)
+            )
+            read = {r for a in acts for r in a.reads}
         # Of those that are loaded equally often some from each part of the inference.
         often: defaultdict[int, list[tuple[Bytes, list[ResidencyIdx]]]] = defaultdict(list)
         for slice_, some in sorted(groups.items()):

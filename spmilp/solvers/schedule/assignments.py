@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import accumulate, cycle, groupby
+from itertools import accumulate, chain, cycle, groupby
 
 import numpy as np
 
@@ -81,7 +81,9 @@ def locality(problem: Problem, most: int | None = None) -> Ints:
     return _by_operator(problem, nearest)
 
 
-def balanced(problem: Problem, most: int | None = None, stages: int = 1) -> Ints:
+def balanced(
+    problem: Problem, most: int | None = None, stages: int = 1, *, longest_first: bool = False
+) -> Ints:
     """Give each tile to a core with little work in all, the nearest of those.
 
     For streams of inferences, whose period is at least the work of each core, whichever operators
@@ -89,7 +91,8 @@ def balanced(problem: Problem, most: int | None = None, stages: int = 1) -> Ints
     length after it could be done at all. Of these it is the one that reads or writes most of its
     bytes already, then the one with least work. With several ``stages`` the first operators, with
     an equal share of the work, have the first cores along the chip, and so on: less data moves, and
-    each core has its work in one piece.
+    each core has its work in one piece. The longest tiles first give the most equal work (Graham,
+    SIAM Journal on Applied Mathematics 17(2), 1969), but neighbours lie further apart.
     """
     along, kind_of = along_the_chip(problem)[:most], [core.kind for core in problem.machine.cores]
     touched: list[set[CoreIdx]] = [set() for _ in problem.slices]
@@ -116,7 +119,10 @@ def balanced(problem: Problem, most: int | None = None, stages: int = 1) -> Ints
             _touch(unit, best, touched)
             yield best
 
-    return _by_operator(problem, least_busy)
+    units = [*chain.from_iterable(units_of_operators(problem))]
+    if longest_first:
+        units.sort(key=lambda unit: -sum(least[task.index] for task in unit.tasks))
+    return _by_operator(problem, least_busy, [units])
 
 
 def earliest_finish(problem: Problem, most: int | None = None) -> Ints:
@@ -143,15 +149,20 @@ def _touch(unit: Unit, core: CoreIdx, touched: Sequence[set[CoreIdx]]) -> None:
             touched[one].add(core)
 
 
-def _by_operator(problem: Problem, choose: Callable[[Sequence[Unit]], Iterable[CoreIdx]]) -> Ints:
+def _by_operator(
+    problem: Problem,
+    choose: Callable[[Sequence[Unit]], Iterable[CoreIdx]],
+    operators: Iterable[Sequence[Unit]] | None = None,
+) -> Ints:
     """Return the core of each task, as chosen for the units of one operator after another.
 
-    It is chosen among cores that can run the first of them. Where pins tell them apart, another one
-    takes the only core that can run it, or stays open.
+    ``operators`` are other units that are chosen for together. The core is chosen among those that
+    can run the first of them. Where pins tell them apart, another one takes the only core that can
+    run it, or stays open.
     """
     cores = np.full(len(problem.tasks), NONE, np.int64)
     kind_of = [core.kind for core in problem.machine.cores]
-    for units in units_of_operators(problem):
+    for units in operators or units_of_operators(problem):
         for unit, chosen in zip(units, choose(units), strict=False):
             core = chosen
             if unit.tasks and unit.cycles[kind_of[chosen]] is None:
@@ -223,5 +234,6 @@ ASSIGNMENTS: dict[str, Callable[[Problem, int | None], Ints]] = {
     "round_robin": round_robin,
     "earliest_finish": earliest_finish,
     "balanced": balanced,
+    "longest_first": partial(balanced, longest_first=True),
     **{f"in_{n}_stages": partial(balanced, stages=n) for n in (4, 8, 16)},
 }

@@ -78,6 +78,7 @@ OF_STREAMS = (
     ("in_8_stages", "round_robin"),
     ("in_16_stages", "critical_path"),
     ("balanced", "critical_path"),
+    ("longest_first", "round_robin"),
     ("in_4_stages", "round_robin"),
 )
 """For periods, not for makespans. On ``tiny_lstm`` and ``tiny_gru`` on ``mesh4x4`` those with

@@ -1,0 +1,119 @@
+"""Tiles for streams: few and long ones may do, for inferences that overlap keep all cores busy."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+
+from spmilp.bounds.period import work_period
+from spmilp.lowering.tiling import Tilings
+from spmilp.plan.plan import Plan
+from spmilp.problem.problem import Problem
+from spmilp.solvers.base import SolveOptions
+from spmilp.solvers.common.clock import Clock, OutOfTimeError, Step
+from spmilp.solvers.modulo.stream import quick_stream
+from spmilp.solvers.schedule.portfolio import OF_STREAMS
+from spmilp.solvers.schedule.solver import ListScheduler
+from spmilp.tile_selection.coarse import CoarseTilings, tasks_of
+from spmilp.tile_selection.first_choice import FirstChoice
+from spmilp.tile_selection.given_tiles import tilings_still_there
+from spmilp.tile_selection.pieces import PieceCounts
+from spmilp.tile_selection.refine import Trials, refine_tilings
+from spmilp.tile_selection.settings import SEARCH, TileOptions
+from spmilp.tile_selection.tiled_problem import TiledProblem, Worth
+
+RULES = OF_STREAMS[:3]
+"""Rules of the list scheduler whose plans are overlapped."""
+
+ACTIVITIES = 4
+"""Of a task, about: itself and transfers."""
+
+
+def tiles_for_streams(
+    first: FirstChoice, options: TileOptions, known: TiledProblem, clock: Clock
+) -> TiledProblem:
+    """Return a problem with tiles of which a shorter period is found, or the known one.
+
+    The search is that for one inference, but begins with the known tiles. Each tiling is worth the
+    best stream that is soon found of plans by a few rules.
+    """
+    evaluation = _Evaluation(first, options, clock)
+    own = tilings_still_there(known.problem, first.subject.network)
+    few_tasks = sorted(CoarseTilings(first.subject.network, first.subject.machine), key=tasks_of)
+    starts = [one for one in (own, *few_tasks) if evaluation.affords(one)]
+    trials = Trials(
+        first.lower,
+        evaluation.value_of,
+        is_over=evaluation.is_over,
+        affords=evaluation.affords,
+    )
+    if starts:
+        try:
+            refine_tilings(first, trials, starts, evaluation.delays)
+        except (OutOfTimeError, MemoryError):
+            pass
+        except KeyboardInterrupt:
+            known = replace(known, interrupted=True)
+    best = evaluation.best
+    return known if best is None else replace(best, interrupted=known.interrupted)
+
+
+class _Evaluation:
+    """Evaluates the problems of a search by streams, and keeps the best one; ``None`` at first."""
+
+    def __init__(self, first: FirstChoice, options: TileOptions, clock: Clock) -> None:
+        self._first = first
+        self._counts = PieceCounts(first.subject.network, first.subject.machine)
+        self._options, self._clock, self._enough = options, clock, options.period or 1
+        self.best: TiledProblem | None = None
+        self._worth: Sequence[int] | None = None
+        self._bound = 0
+
+    def is_over(self) -> bool:
+        """Return whether there is no time left, or the period is short enough."""
+        is_enough = self._worth is not None and [*self._worth[:2]] == [0, self._enough]
+        return is_enough or self._clock.is_over() or self._seconds_left() == 0.0
+
+    def affords(self, tilings: Tilings) -> bool:
+        """Return whether there is time to evaluate tilings."""
+        pace, tasks, reads = self._clock.pace, tasks_of(tilings), self._counts.of_all(tilings)
+        seconds = len(RULES) * pace.seconds_to_schedule(tasks, reads)
+        seconds += SEARCH.evaluations * pace.seconds(Step.OVERLAP, ACTIVITIES * tasks)
+        left = self._seconds_left()
+        return left is None or SEARCH.evaluations * seconds < left
+
+    def _seconds_left(self) -> float | None:
+        """Return the seconds that leave enough to overlap the best problem by other rules."""
+        clock, best = self._clock, self.best
+        if clock.limit is None:
+            return None
+        tasks = 0
+        if best is not None and self._worth is not None and self._worth[1] > self._bound:
+            tasks = len(best.problem.tasks)
+        later = SEARCH.overlaps * clock.pace.seconds(Step.OVERLAP, ACTIVITIES * tasks)
+        later = min(max(later, SEARCH.least_share * clock.limit), SEARCH.most_share * clock.limit)
+        return max(0.0, clock.limit - clock.seconds_gone - later)
+
+    def value_of(self, problem: Problem) -> Worth | None:
+        """Return what the best stream that is soon found is worth if none is better."""
+        clock = Clock(self._seconds_left(), self._clock.pace)
+        at_once = SolveOptions(time_limit=0.0, pace=clock.pace)
+        clock.pace.count(Step.TRY, len(problem.tasks))
+        solved = (ListScheduler(greedy=rule).solve(problem, at_once) for rule in RULES)
+        plans: list[Plan] = [one.plan for one in solved if one.plan is not None]
+        found = quick_stream(problem, plans, clock, self._enough, self._worth)
+        if found is None:
+            return None
+        stream, self._worth = found
+        self.best = TiledProblem(problem=problem, known=plans[0], stream=stream)
+        self._bound = work_period(problem)
+        self._options.on_better(self._worth[1], len(problem.tasks))
+        return tuple(self._worth)
+
+    def delays(self) -> dict[str, int]:
+        """Return the least period of each group of the best problem alone, by the group's name."""
+        cycles: defaultdict[str, list[int]] = defaultdict(list)
+        for task in () if self.best is None else self.best.problem.tasks:
+            if task.tile is not None:
+                cycles[task.tile.of].append(min(own for own in task.cycles if own is not None))
+        cores = len(self._first.subject.machine.cores)
+        return {of: max(*some, sum(some) // cores) for of, some in cycles.items()}
