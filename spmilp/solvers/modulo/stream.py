@@ -33,7 +33,7 @@ from spmilp.solvers.modulo.schedule import (
 from spmilp.solvers.schedule.kernels.tables import alignment_of
 from spmilp.units import Bytes, Cycles, MemoryIdx, ResidencyIdx, SliceIdx, align_up
 
-SHARES = (1.0, 0.9, 0.8, 0.5, 0.2, 0.0)
+SHARES = (1.0, 0.9, 0.8, 0.65, 0.5, 0.2, 0.0)
 """Of what other data leaves of a memory, parts that constants may take for ever."""
 
 QUICK_SHARES = (1.0, 0.8, 0.5)
