@@ -36,12 +36,11 @@ SHARE_WITHOUT_LOCK = 0.5
 SHARE_OF_A_DEADLINE = 0.1
 """Share of the time in which it is found out whether a deadline can be kept at all."""
 
-SHARE_OF_STREAMS = 0.35
-"""Share of the time in which inferences are overlapped, or tiles for them are chosen; before it,
-plans of one are looked for."""
+SHARE_OF_ONE_INFERENCE = 0.65
+"""Share of the time of a stream in which tiles for one inference may be chosen."""
 
-SHARE_OF_ONE_INFERENCE = 0.5
-"""Of the time before that, by which a stream's plan of one inference is looked for."""
+SHARE_OF_ITS_PLAN = 0.5
+"""Share of the time behind all tiles for the plan of one inference."""
 
 
 @with_options()
@@ -92,7 +91,7 @@ def solve(
     warn_if_slow(observer.on_warning)
     source = what_is_mapped(model, machine, options, observer)
     if source.streams:
-        watch.begin_with_one_inference(1.0 - SHARE_OF_STREAMS)
+        watch.begin_with_one_inference(SHARE_OF_ONE_INFERENCE)
     start = source.start(options, watch)
 
     def bound_of(part: Problem) -> Bound:
@@ -112,8 +111,9 @@ def solved(
     streams: bool = False,
 ) -> Result:
     """Solve a problem whose tiles are chosen, and check the plan."""
-    share = SHARE_OF_ONE_INFERENCE if streams else 1.0
-    answer, lock = find_plan(start, options, watch, share)
+    if streams:
+        watch.begin_with_one_inference(SHARE_OF_ITS_PLAN)
+    answer, lock = find_plan(start, options, watch)
     problem = start.problem
     if streams:
         problem = of_period(problem)
@@ -159,14 +159,14 @@ def _source(
 
 
 def find_plan(
-    start: TiledProblem, options: Options, watch: Watch, share: float = 1.0
+    start: TiledProblem, options: Options, watch: Watch
 ) -> tuple[SolverResult, AddressStability | None]:
     """Return a plan that is no worse than what is known, and what a lock has kept if there is one.
 
     With a lock, half of the time goes to a plan without it.
     """
     if options.lock is None:
-        return _unlocked(start, options, watch, share), None
+        return _unlocked(start, options, watch), None
     free = _unlocked(start, options, watch, share=SHARE_WITHOUT_LOCK)
 
     def solve_again(problem: Problem, known: Plan | None) -> SolverResult:

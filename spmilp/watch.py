@@ -72,12 +72,12 @@ class Watch:
         return {"seconds": self.seconds_gone, "log": self.log.entries, "ended_by": ended_by}
 
     def begin_with_one_inference(self, share: float) -> None:
-        """Leave a stream's inferences time to be overlapped, behind a share for a plan of one.
+        """Take a share of the time that is left for one inference of a stream, before they overlap.
 
         What bounds that one's makespan does not bound a period.
         """
-        self._bounds_hold = False
-        self.clock.reserve((1.0 - share) * (self.clock.limit or 0.0))
+        self._bounds_hold, clock = False, self.clock
+        self.clock.reserve((1.0 - share) * max(0.0, (clock.limit or 0.0) - clock.seconds_gone))
 
     @property
     def overlaps(self) -> bool:

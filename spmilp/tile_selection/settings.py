@@ -78,7 +78,7 @@ class SearchSettings:
     share_at_most: float = 0.55
     share_of_one: float = 0.5
     overlaps: int = 60
-    least_share: float = 0.1
+    least_share: float = 0.15
     most_share: float = 0.45
     evaluations: int = 6
     share_for_room: float = 0.8
