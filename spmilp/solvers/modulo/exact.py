@@ -32,7 +32,7 @@ from spmilp.solvers.exact.formulation.model import Model, ModelOptions, Structur
 from spmilp.solvers.exact.formulation.tables import ProblemTables
 from spmilp.solvers.exact.formulation.translation import SolutionReader
 from spmilp.solvers.exact.formulation.variables import Interval
-from spmilp.solvers.modulo.decisions import Decisions, permanence
+from spmilp.solvers.modulo.decisions import Decisions, permanence, with_states_on_chip
 from spmilp.solvers.modulo.stream import assembled, own_times
 from spmilp.units import Cycles
 
@@ -200,7 +200,10 @@ class PeriodSearch:
         decisions = Decisions(self._problem, plan)
         wanted = [index for index in decisions.loads if timed.items[index] in permanent]
         kept = permanence(decisions, wanted)
-        return assembled(decisions, kept, own_times(decisions, kept, period))
+        on_chip = with_states_on_chip(decisions, kept)
+        ways = (on_chip, kept) if on_chip.states else (kept,)
+        found = (assembled(decisions, way, own_times(decisions, way, period)) for way in ways)
+        return next((plan for plan in found if plan is not None), None)
 
     def _load(self, fills: dict[CandidateResidency, Fill], key: CandidateResidency) -> bool:
         """Fill what is permanent in the prologue, from where it starts; say whether there is a way.
