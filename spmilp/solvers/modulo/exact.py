@@ -4,7 +4,8 @@ The model is that of one inference (:mod:`spmilp.solvers.exact.formulation`) on 
 period, which is a constant; constants may have residencies that are there for ever. Each period is
 a model of its own. Addresses are left out: the load of each memory is at most its size at each
 cycle of a period, and packing makes addresses of that. Results in place of operands are left out,
-too. So that a period has no solution says nothing of the problem: no bound is made of it.
+too. States come and go through DRAM; where the times serve, they stay on the chip then. So that a
+period has no solution says nothing of the problem: no bound is made of it.
 """
 
 from collections.abc import Iterator
