@@ -768,7 +768,8 @@ def violations(problem: Row, plan: Row) -> list[Finding]:
     found = list(structure(case))
     if found:
         return found
-    return [finding for rule in RULES for finding in rule(case)]
+    # In a stream many inferences may break a rule in the same way.
+    return list(dict.fromkeys(finding for rule in RULES for finding in rule(case)))
 
 
 def meeting(spans: Iterable[tuple[Any, int, int, Row]]) -> Iterator[tuple[Row, Row]]:
