@@ -12,7 +12,7 @@ import hashlib
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -651,8 +651,24 @@ class Case:
         self.routes: Routes = problem.routes
         self.stream: Row | None = plan.stream
         self.begins = plan.stream.begins if plan.stream else 0
+        self.rounds = lcm(*(1 + len(kept.instances) for kept in plan.residencies))
         self.place = cache(self._place)
         self.left = _left_buffers(problem) if plan.stream else {}
+
+    def turns(self, start: int, end: int, rounds: int = 1) -> list[tuple[int | None, int, int]]:
+        """Return in which inferences something is there or busy, and when; ``None`` if just once.
+
+        In a stream these are the inferences that meet in so many periods behind the prologue, after
+        which all comes again. More than twice as long is no matter.
+        """
+        if self.stream is None:
+            return [(0, start, end)]
+        begins, period = self.begins, self.stream.period
+        if start < begins:
+            return [(None, start, min(end, begins))]
+        until, end = begins + rounds * period, min(end, start + 2 * rounds * period)
+        inferences = range((begins - end) // period + 1, -((start - until) // period))
+        return [(k, max(begins, start + k * period), end + k * period) for k in inferences]
 
     def is_begun(self, kept: Row) -> bool:
         """Return whether a residency is of a state, of the first inference before it begins."""
@@ -752,25 +768,19 @@ def violations(problem: Row, plan: Row) -> list[Finding]:
     found = list(structure(case))
     if found:
         return found
-    # In a stream what is busy, and where bytes lie, is judged in enough inferences one by one.
-    whole = case if case.stream is None else unrolled(case)
-    found = [finding for rule in RULES for finding in rule(case)]
-    return [*found, *busy(whole), *shared_bytes(whole, at_place=False)]
+    # In a stream many inferences may break a rule in the same way.
+    return list(dict.fromkeys(finding for rule in RULES for finding in rule(case)))
 
 
-def meeting(
-    rows: Sequence[Row],
-    key: Callable[[Row], Any],
-    end: Callable[[Row], int] = lambda one: int(one.end),
-) -> Iterator[tuple[Row, Row]]:
-    """Yield pairs of rows that have one key and overlap in time."""
-    groups: dict[Any, list[Row]] = {}
-    for one in sorted(rows, key=lambda one: int(one.start)):
-        groups.setdefault(key(one), []).append(one)
+def meeting(spans: Iterable[tuple[Any, int, int, Row]]) -> Iterator[tuple[Row, Row]]:
+    """Yield pairs of rows that have one key and overlap in time: each with key, start and end."""
+    groups: dict[Any, list[tuple[int, int, Row]]] = {}
+    for key, begin, until, one in sorted(spans, key=lambda span: span[1]):
+        groups.setdefault(key, []).append((begin, until, one))
     for group in groups.values():
-        for number, a in enumerate(group):
-            for b in group[number + 1 :]:
-                if b.start >= end(a):
+        for number, (_, end, a) in enumerate(group):
+            for start, _, b in group[number + 1 :]:
+                if start >= end:
                     break
                 yield a, b
 
@@ -991,24 +1001,32 @@ def memories(case: Case) -> Iterator[Finding]:
         for other, memory, start, end in (*apart[number + 1 :], *packed):
             if index == memory and low < end and start < high:
                 yield "dram_tensors", f"{who} and {other} overlap"
-    yield from shared_bytes(case, at_place=True)
+    yield from shared_bytes(case)
 
 
-def shared_bytes(case: Case, *, at_place: bool) -> Iterator[Finding]:
-    """Rule 6, of what lies at its place in a tensor, or of all else."""
-
-    def is_meant(kept: Row) -> bool:
-        has_place = kept.slice is not None and case.place(kept.slice, kept.memory) is not None
-        return has_place == at_place
-
-    some = list(filter(is_meant, case.plan.residencies))
-    for a, b in meeting(some, lambda kept: kept.memory):
+def shared_bytes(case: Case) -> Iterator[Finding]:
+    """Rule 6: what lies at its place in a tensor is apart from all else."""
+    for a, b in meeting(span for kept in case.plan.residencies for span in _copies(case, kept)):
         if _shares_bytes(case, a, b):
             pairs = [(old, new, _replaces(case, old, new)) for old, new in ((a, b), (b, a))]
             found = [(old, new, *task) for old, new, task in pairs if task is not None]
             if not any(_shares_rightly(case, *pair) for pair in found):
                 rule = "in_place" if found else "no_shared_bytes"
                 yield rule, f"residencies {a.index} and {b.index} share bytes"
+
+
+def _copies(case: Case, kept: Row) -> Iterator[tuple[Any, int, int, Row]]:
+    """Yield a residency, where and when it is there: of all inferences if it is packed."""
+    at_place = kept.slice is not None and case.place(kept.slice, kept.memory) is not None
+    turns = case.turns(kept.start, kept.end, case.rounds)
+    if at_place:
+        turns = [(0, kept.start, kept.end)]
+    elif case.stream and kept.start < case.begins < kept.end and not case.is_begun(kept):
+        turns = [(None, kept.start, case.begins + case.rounds * case.stream.period)]
+    for inference, start, end in turns:
+        offset = [kept.offset, *kept.instances][(inference or 0) % (1 + len(kept.instances))]
+        copy = Row({**kept.fields, "offset": offset, "inference": inference})
+        yield (kept.memory, at_place), start, end, copy
 
 
 def _shares_bytes(case: Case, a: Row, b: Row) -> bool:
@@ -1030,7 +1048,7 @@ def _shares_bytes(case: Case, a: Row, b: Row) -> bool:
 
 def _replaces(case: Case, old: Row, new: Row) -> tuple[Row, Row] | None:
     """Return the task that may write a residency in place of another one, and its run."""
-    if new.filled_by_task is None:
+    if new.filled_by_task is None or old.inference != new.inference:
         return None
     task, run = case.problem.tasks[new.filled_by_task], case.plan.tasks[new.filled_by_task]
     reads = (old.slice, old.index) in zip(task.reads, run.reads, strict=True)
@@ -1040,7 +1058,7 @@ def _replaces(case: Case, old: Row, new: Row) -> tuple[Row, Row] | None:
 
 
 def _shares_rightly(case: Case, old: Row, new: Row, task: Row, run: Row) -> bool:
-    both = max(old.start, new.start), min(old.end, new.end)
+    both = max(old.start, new.start), min(old.end, new.end)  # those of the rows
     uses = [use for use in case.uses() if use.residency == old.index]
     return (
         bool(old.offset == new.offset and run.start <= both[0] and both[1] <= run.end)
@@ -1081,21 +1099,25 @@ def transfers(case: Case) -> Iterator[Finding]:
 
 def busy(case: Case) -> Iterator[Finding]:
     """Rules 2 and 7: cores, channels and links."""
-    machine, plan = case.machine, case.plan
-    for a, b in meeting(plan.tasks, lambda run: run.core):
-        yield "one_task_at_a_time", f"tasks {a.index} and {b.index} on core {a.core}"
-
-    def busy_until(move: Row) -> int:
-        return int(move.sent if machine.engines[move.engine].pipelined else move.end)
-
-    for a, b in meeting(plan.transfers, lambda move: (move.engine, move.channel), busy_until):
-        yield "channels", f"transfers {a.index} and {b.index} on one channel"
+    machine, runs, moves = case.machine, list[Any](), list[Any]()
     held: dict[int, list[tuple[int, Fraction]]] = {}
-    for move in plan.transfers:
-        amount = case.rate(move, move.route)
-        begin = move.start + machine.engines[move.engine].setup
-        for link in move.route if begin < move.sent else ():
-            held.setdefault(link, []).extend(((move.sent, -amount), (begin, amount)))
+    for run in case.plan.tasks:
+        runs += ((run.core, *turn, run) for _, *turn in case.turns(run.start, run.end))
+    for move in case.plan.transfers:
+        engine, amount = machine.engines[move.engine], case.rate(move, move.route)
+        until = move.sent if engine.pipelined else move.end
+        channel = move.engine, move.channel
+        moves += ((channel, *turn, move) for _, *turn in case.turns(move.start, until))
+        begin, sent = move.start + engine.setup, move.sent
+        if move.start < case.begins:  # what goes on then is not the prologue's
+            sent = min(sent, case.begins)
+        for _, start, end in case.turns(begin, sent) if begin < sent else ():
+            for link in move.route:
+                held.setdefault(link, []).extend(((end, -amount), (start, amount)))
+    for a, b in meeting(runs):
+        yield "one_task_at_a_time", f"tasks {a.index} and {b.index} on core {a.core}"
+    for a, b in meeting(moves):
+        yield "channels", f"transfers {a.index} and {b.index} on one channel"
     for link, changes in held.items():
         load = Fraction(0)
         for cycle, change in sorted(changes):
@@ -1309,61 +1331,9 @@ def left_in_time(case: Case) -> Iterator[Finding]:
             yield "state", f"{who}: until {kept.end}, but {other.index} is another time"
 
 
-def unrolled(case: Case) -> Case:
-    """Return enough inferences of a stream, one after another, behind the prologue."""
-    plan, stream = case.plan, case.stream
-    assert stream is not None
-    rows, period, latency = len(plan.residencies), stream.period, case.makespan() - case.begins
-    rounds = lcm(*(1 + len(kept.instances) for kept in plan.residencies))
-    inferences = -(-latency // period) + rounds
-    begun = [case.is_begun(kept) for kept in plan.residencies]
-    once = [kept.start < case.begins for kept in plan.residencies]
-    tables: dict[str, list[Row]] = {"tasks": [], "residencies": [], "transfers": []}
-    tasks: list[Row] = []
-
-    def numbers(some: Iterable[int], inference: int) -> list[int]:
-        return [one if once[one] else inference * rows + one for one in some]
-
-    def later(one: Row, inference: int, table: str, **more: Any) -> None:
-        passed = inference * period
-        times = {"start": one.start + passed, "end": one.end + passed}
-        tables[table].append(Row({**one.fields, **times, **more}))
-
-    for k in range(inferences):
-        for task, run in zip(case.problem.tasks, plan.tasks, strict=True):
-            number = len(tasks)
-            tasks.append(Row({**task.fields, "index": number}))
-            reads, writes = numbers(run.reads, k), numbers(run.writes, k)
-            later(run, k, "tasks", index=number, reads=reads, writes=writes)
-        for move in plan.transfers:
-            if k == 0 or move.start >= case.begins:
-                ends = {"source": numbers([move.source], k)[0], "sent": move.sent + k * period}
-                if move.start < case.begins:  # what goes on then is not the prologue's
-                    ends |= {w: min(move.fields[w], case.begins) for w in ("sent", "end")}
-                later(move, k, "transfers", destinations=numbers(move.destinations, k), **ends)
-        for kept in plan.residencies:
-            if once[kept.index] and k == 0:
-                # What is permanent stays until the last one has ended.
-                stays = kept.end > case.begins
-                end = kept.end + stays * inferences * period
-                if begun[kept.index]:
-                    # From then on it is what the inference before has left.
-                    end = min(kept.end, case.begins)
-                # A number that nobody names: nothing is in place of what is there for all.
-                number = -1 - kept.index
-                tables["residencies"].append(Row({**kept.fields, "index": number, "end": end}))
-            elif not once[kept.index]:
-                offset = (kept.offset, *kept.instances)[k % (1 + len(kept.instances))]
-                task = kept.filled_by_task
-                filler = None if task is None else k * len(plan.tasks) + task
-                number = k * rows + kept.index
-                later(kept, k, "residencies", index=number, offset=offset, filled_by_task=filler)
-    problem = Row({**case.problem.fields, "tasks": tasks})
-    return Case(problem, Row({**plan.fields, **tables, "stream": None}))
-
-
 RULES = (
-    tasks_run, operands, fillers, results, memories, transfers, outputs, claims, pins, streams,
+    tasks_run, operands, fillers, results, memories, transfers, busy, outputs, claims, pins,
+    streams,
 )  # fmt: skip
 
 

@@ -1,6 +1,8 @@
 """Bounds on the period exceed no least period, which brute force proves, nor that of any stream."""
 
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import count, product
 from random import Random
 
 import pytest
@@ -13,6 +15,7 @@ from spmilp.problem.problem import BufferKind, Problem
 from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.modulo.stream import stream_of
 from tests.checker.mutations.subjects import planned, small_network, tightened
+from tests.checker.states import with_states
 from tests.oracle.periods import least_period
 from tests.oracle.small import DRAM, ProblemSketch, machine
 from tests.oracle.solver import solver_named
@@ -50,9 +53,9 @@ def random_problem(number: int) -> Problem:
     names = [f"x{n}" for n in range(random.choice([1, 2]))]
     for name in names:
         sketch.buffer(name, random.choice([4, 8, 11, 16]), starts=DRAM)
-    count = random.choice([1, 2, 2, 3])
-    for n in range(count):
-        last = n == count - 1 or random.random() < 0.3
+    tasks = random.choice([1, 2, 2, 3])
+    for n in range(tasks):
+        last = n == tasks - 1 or random.random() < 0.3
         sketch.buffer(f"y{n}", random.choice([4, 8]), ends=DRAM if last else None)
         read = random.choice(names)
         part = (read, 4) if read[0] == "x" and random.random() < 0.3 else read
@@ -60,6 +63,20 @@ def random_problem(number: int) -> Problem:
         sketch.task(f"t{n}", *cycles, reads=[part], writes=[f"y{n}"])
         names.append(f"y{n}")
     return with_weights(sketch.problem(), *(["x0"] if random.random() < 0.4 else []))
+
+
+def problems_with_states() -> Iterator[Problem]:
+    """Yield random problems of which some inputs are states: outputs of tasks are left in them."""
+    for problem in map(random_problem, count()):
+        read = {problem.slices[one].buffer for task in problem.tasks for one in task.reads}
+        states = dict[str, str]()
+        for one, other in product(problem.buffers, reversed(problem.buffers)):
+            is_read = one.starts_in is not None and not one.is_constant and one.index in read
+            fits = is_read and other.ends_in is not None and one.shape == other.shape
+            if fits and one.name not in states and other.name not in states.values():
+                states[one.name] = other.name
+        if states:
+            yield with_states(problem, **states)
 
 
 def test_no_bound_exceeds_the_least_period() -> None:

@@ -105,6 +105,18 @@ def test_a_stream_reads_a_state_when_the_inference_before_has_left_it(cores: int
     assert "state" in broken(problem, shorter)
 
 
+def test_what_stays_on_the_chip_is_stored_for_readers_elsewhere() -> None:
+    sketch = ProblemSketch(machine(200, 200, kinds=2, between=False))
+    sketch.buffer("s", 8, starts=DRAM).buffer("s2", 8, ends=DRAM).buffer("y", 8, ends=DRAM)
+    sketch.task("t", 9, None, reads=["s"], writes=["s2"])
+    sketch.task("u", None, 7, reads=["s2"], writes=["y"])
+    problem = with_states(sketch.problem(), s="s2")
+    plan = stream_of(problem, planned(problem, "list"))
+    assert plan.stream is not None
+    assert broken(problem, plan) == set()
+    assert plan.claim.dram_traffic == 3 * 8  # s2 to the other core, and y
+
+
 def test_states_are_kept_in_the_file_of_a_problem(tmp_path: Path) -> None:
     problem, _ = on_chip()
     file = tmp_path / "problem.json"

@@ -146,11 +146,12 @@ class Permanence:
 def with_states_on_chip(decisions: Decisions, kept: Permanence) -> Permanence:
     """Return the same with states that stay on the chip, in memories where they are written anyway.
 
-    They are loaded once, in the prologue, and stored no more. Those that some read in another
-    memory come and go through DRAM.
+    They are loaded once, in the prologue, and stored no more unless their own inference reads that.
+    Those that some read in another memory come and go through DRAM.
     """
     problem, plan = decisions.problem, decisions.plan
     states, stands_for, gone = dict[ResidencyIdx, ResidencyIdx](), dict(kept.stands_for), set[int]()
+    read = {move.source for move in plan.transfers}
     written = {
         _key(plan, row.index): row.index
         for row in reversed(plan.residencies)
@@ -179,6 +180,7 @@ def with_states_on_chip(decisions: Decisions, kept: Permanence) -> Permanence:
             for move in plan.transfers
             if problem.slices[move.slice].buffer == output
             and all(decisions.home[end] is not None for end in move.destinations)
+            and read.isdisjoint(move.destinations)
         }
     loads = {plan.residencies[one].filled_by_transfer for one in states}
     return replace(

@@ -4,7 +4,8 @@ The model is that of one inference (:mod:`spmilp.solvers.exact.formulation`) on 
 period, which is a constant; constants may have residencies that are there for ever. Each period is
 a model of its own. Addresses are left out: the load of each memory is at most its size at each
 cycle of a period, and packing makes addresses of that. Results in place of operands are left out,
-too. So that a period has no solution says nothing of the problem: no bound is made of it.
+too. States come and go through DRAM; where the times serve, they stay on the chip then. So that a
+period has no solution says nothing of the problem: no bound is made of it.
 """
 
 from collections.abc import Iterator
@@ -32,7 +33,7 @@ from spmilp.solvers.exact.formulation.model import Model, ModelOptions, Structur
 from spmilp.solvers.exact.formulation.tables import ProblemTables
 from spmilp.solvers.exact.formulation.translation import SolutionReader
 from spmilp.solvers.exact.formulation.variables import Interval
-from spmilp.solvers.modulo.decisions import Decisions, permanence
+from spmilp.solvers.modulo.decisions import Decisions, permanence, with_states_on_chip
 from spmilp.solvers.modulo.stream import assembled, own_times
 from spmilp.units import Cycles
 
@@ -200,7 +201,10 @@ class PeriodSearch:
         decisions = Decisions(self._problem, plan)
         wanted = [index for index in decisions.loads if timed.items[index] in permanent]
         kept = permanence(decisions, wanted)
-        return assembled(decisions, kept, own_times(decisions, kept, period))
+        on_chip = with_states_on_chip(decisions, kept)
+        ways = (on_chip, kept) if on_chip.states else (kept,)
+        found = (assembled(decisions, way, own_times(decisions, way, period)) for way in ways)
+        return next((plan for plan in found if plan is not None), None)
 
     def _load(self, fills: dict[CandidateResidency, Fill], key: CandidateResidency) -> bool:
         """Fill what is permanent in the prologue, from where it starts; say whether there is a way.

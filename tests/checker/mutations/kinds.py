@@ -917,6 +917,26 @@ def _forgets_a_load(mutant: Mutant, stream: Fields) -> None:
     comes(row, step)
 
 
+def _lasts_for_periods(mutant: Mutant, stream: Fields) -> None:
+    """Let something last for whole periods, or a cycle more or less: one, a few or very many."""
+    row = mutant.row(mutant.one_of(("tasks", "transfers", "residencies")))
+    many = mutant.one_of((1, 2, 3, 4, 5, 12, 13, 24, 10**7))
+    length = max(1, many * stream["period"] + mutant.random.randint(-1, 1))
+    for field in ("sent", "end"):
+        if field in row:
+            row[field] = row["start"] + length
+    if "cycles" in row:
+        row["cycles"] = length
+
+
+def _has_any_period(mutant: Mutant, stream: Fields) -> None:
+    """Let many inferences meet, or very few."""
+    latency = mutant.plan["solve"]["makespan"]
+    _periods(mutant, stream, mutant.one_of((1, 2, 3, latency, 3 * latency, 2**40)))
+
+
+stream_kind("lasts_for_periods", _lasts_for_periods)
+stream_kind("has_any_period", _has_any_period)
 stream_kind("lacks_an_instance", lambda m, s: _instances(m, s).pop())
 stream_kind("is_permanent_on_another", _lies_on_another)
 stream_kind("is_busy_over_the_wrap", _is_busy_over_the_wrap)

@@ -1,8 +1,10 @@
 """Streams that CP-SAT decides as a whole, against brute force and a MILP solver."""
 
+from itertools import islice
+
 import pytest
 
-from spmilp.bounds.period import period_bound
+from spmilp.bounds.period import period_bound, proofs_of_period
 from spmilp.checker.check import check
 from spmilp.errors import SpmilpError
 from spmilp.plan.plan import Plan
@@ -16,7 +18,7 @@ from spmilp.solvers.exact.milp.rows import Rows
 from spmilp.solvers.modulo.exact import PeriodSearch, model_of_streams
 from spmilp.solvers.modulo.solver import of_period, stream_answer
 from spmilp.solvers.modulo.stream import stream_of
-from tests.bounds.test_period import random_problem
+from tests.bounds.test_period import problems_with_states, random_problem
 from tests.oracle.periods import least_period
 from tests.oracle.solver import solver_named
 from tests.solvers.modulo.test_stream import starts_on_chip, with_weights
@@ -60,6 +62,17 @@ def test_the_period_is_that_of_brute_force(numbers: range) -> None:
         assert period_of(found[-1]) == least + (number in TOO_FEW_INSTANCES), number
         shorter += period_of(found[-1]) < period_of(found[0])
     assert shorter >= len(numbers) // 10
+
+
+@pytest.mark.parametrize("many", [6, pytest.param(60, marks=pytest.mark.full)])
+def test_no_stream_with_states_is_shorter_than_that_of_brute_force(many: int) -> None:
+    best = 0
+    for problem in islice(problems_with_states(), many):
+        found, least = streams(problem), least_period(problem)
+        assert all(proof.value() <= least for proof in proofs_of_period(problem)), problem.states()
+        assert all(least <= period_of(one) for one in found), problem.states()
+        best += period_of(found[-1]) == least
+    assert best >= many // 2
 
 
 @pytest.mark.full
