@@ -43,6 +43,7 @@ def tiles_for_streams(
     trials = Trials(
         first.lower,
         evaluation.value_of,
+        options.problems,
         is_over=evaluation.is_over,
         affords=evaluation.affords,
     )
