@@ -33,45 +33,56 @@ def tiles_for_streams(
 ) -> TiledProblem:
     """Return a problem with tiles of which a shorter period is found, or the known one.
 
-    The search is that for one inference, but begins with the known tiles. Each tiling is worth the
-    best stream that is soon found of plans by a few rules.
+    The search is that for one inference, from the known tiles, and as long as there is time from
+    others. Each tiling is worth the best stream that is soon found of plans by a few rules.
     """
     evaluation = _Evaluation(first, options, clock)
     own = tilings_still_there(known.problem, first.subject.network)
     few_tasks = sorted(CoarseTilings(first.subject.network, first.subject.machine), key=tasks_of)
-    starts = [one for one in (own, *few_tasks) if evaluation.affords(one)]
-    trials = Trials(
-        first.lower,
-        evaluation.value_of,
-        options.problems,
-        is_over=evaluation.is_over,
-        affords=evaluation.affords,
-    )
-    if starts:
-        try:
-            refine_tilings(first, trials, starts, evaluation.delays)
-        except (OutOfTimeError, MemoryError):
-            pass
-        except KeyboardInterrupt:
-            known = replace(known, interrupted=True)
+    try:
+        for start in (own, first.tilings, *few_tasks):
+            if evaluation.affords(start) and not evaluation.is_over():
+                evaluation.begin_anew()
+                trials = Trials(
+                    first.lower,
+                    evaluation.value_of,
+                    options.problems,
+                    evaluation.is_over,
+                    evaluation.affords,
+                )
+                refine_tilings(first, trials, [start], evaluation.delays)
+    except (OutOfTimeError, MemoryError):
+        pass
+    except KeyboardInterrupt:
+        known = replace(known, interrupted=True)
     best = evaluation.best
     return known if best is None else replace(best, interrupted=known.interrupted)
 
 
 class _Evaluation:
-    """Evaluates the problems of a search by streams, and keeps the best one; ``None`` at first."""
+    """Evaluates the problems of searches by streams.
+
+    ``best`` is the best one of all; ``None`` at first.
+    """
 
     def __init__(self, first: FirstChoice, options: TileOptions, clock: Clock) -> None:
         self._first = first
         self._counts = PieceCounts(first.subject.network, first.subject.machine)
         self._options, self._clock, self._enough = options, clock, options.period or 1
         self.best: TiledProblem | None = None
-        self._worth: Sequence[int] | None = None
+        self._best_worth: Sequence[int] | None = None
         self._bound = 0
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """Forget what has to be better in a new search."""
+        self._worth: Sequence[int] | None = None
+        self._problem: Problem | None = None
 
     def is_over(self) -> bool:
         """Return whether there is no time left, or the period is short enough."""
-        is_enough = self._worth is not None and [*self._worth[:2]] == [0, self._enough]
+        worth = self._best_worth
+        is_enough = worth is not None and [*worth[:2]] == [0, self._enough]
         return is_enough or self._clock.is_over() or self._seconds_left() == 0.0
 
     def affords(self, tilings: Tilings) -> bool:
@@ -88,7 +99,8 @@ class _Evaluation:
         if clock.limit is None:
             return None
         tasks = 0
-        if best is not None and self._worth is not None and self._worth[1] > self._bound:
+        worth = self._best_worth
+        if best is not None and worth is not None and worth[1] > self._bound:
             tasks = len(best.problem.tasks)
         later = SEARCH.overlaps * clock.pace.seconds(Step.OVERLAP, ACTIVITIES * tasks)
         later = min(max(later, SEARCH.least_share * clock.limit), SEARCH.most_share * clock.limit)
@@ -105,15 +117,17 @@ class _Evaluation:
         if found is None:
             return None
         stream, self._worth = found
-        self.best = TiledProblem(problem=problem, known=plans[0], stream=stream)
-        self._bound = work_period(problem)
-        self._options.on_better(self._worth[1], len(problem.tasks))
+        self._problem = problem
+        if self._best_worth is None or list(self._worth) < list(self._best_worth):
+            self._best_worth, self._bound = self._worth, work_period(problem)
+            self.best = TiledProblem(problem=problem, known=plans[0], stream=stream)
+            self._options.on_better(self._worth[1], len(problem.tasks))
         return tuple(self._worth)
 
     def delays(self) -> dict[str, int]:
-        """Return the least period of each group of the best problem alone, by the group's name."""
+        """Return the least period of each group of the search's best problem alone, by its name."""
         cycles: defaultdict[str, list[int]] = defaultdict(list)
-        for task in () if self.best is None else self.best.problem.tasks:
+        for task in () if self._problem is None else self._problem.tasks:
             if task.tile is not None:
                 cycles[task.tile.of].append(min(own for own in task.cycles if own is not None))
         cores = len(self._first.subject.machine.cores)
