@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
+from math import inf
 
 from spmilp.bounds.period import work_period
 from spmilp.lowering.tiling import Tilings
@@ -46,9 +47,8 @@ def tiles_for_streams(
                 trials = Trials(
                     first.lower,
                     evaluation.value_of,
-                    options.problems,
-                    evaluation.is_over,
-                    evaluation.affords,
+                    is_over=evaluation.is_over,
+                    affords=evaluation.affords,
                 )
                 refine_tilings(first, trials, [start], evaluation.delays)
     except (OutOfTimeError, MemoryError):
@@ -72,6 +72,7 @@ class _Evaluation:
         self.best: TiledProblem | None = None
         self._best_worth: Sequence[int] | None = None
         self._bound = 0
+        self._left = inf if options.problems is None else options.problems
         self.begin_anew()
 
     def begin_anew(self) -> None:
@@ -83,7 +84,8 @@ class _Evaluation:
         """Return whether there is no time left, or the period is short enough."""
         worth = self._best_worth
         is_enough = worth is not None and [*worth[:2]] == [0, self._enough]
-        return is_enough or self._clock.is_over() or self._seconds_left() == 0.0
+        is_over = self._left <= 0 or self._clock.is_over() or self._seconds_left() == 0.0
+        return is_enough or is_over
 
     def affords(self, tilings: Tilings) -> bool:
         """Return whether there is time to evaluate tilings."""
@@ -111,6 +113,7 @@ class _Evaluation:
         clock = Clock(self._seconds_left(), self._clock.pace)
         at_once = SolveOptions(time_limit=0.0, pace=clock.pace)
         clock.pace.count(Step.TRY, len(problem.tasks))
+        self._left -= 1
         solved = (ListScheduler(greedy=rule).solve(problem, at_once) for rule in RULES)
         plans: list[Plan] = [one.plan for one in solved if one.plan is not None]
         found = quick_stream(problem, plans, clock, self._enough, self._worth)
