@@ -41,7 +41,7 @@ def tiles_for_streams(
     own = tilings_still_there(known.problem, first.subject.network)
     few_tasks = sorted(CoarseTilings(first.subject.network, first.subject.machine), key=tasks_of)
     try:
-        for start in (own, first.tilings, *few_tasks):
+        for start in (own, first.tilings, *few_tasks) if clock.is_limited else (own,):
             if evaluation.affords(start) and not evaluation.is_over():
                 evaluation.begin_anew()
                 trials = Trials(
