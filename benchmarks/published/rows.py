@@ -20,8 +20,6 @@ NAMES = (
     "onsram",
     "cosma",
     "rammer",
-    "toplib",
-    "tvm",
     "calibrate",
     "smaug",
     "cdm",

@@ -13,8 +13,6 @@ from spmilp.policies.onsram import OnSram
 from spmilp.policies.rammer import Rammer
 from spmilp.policies.set import Set
 from spmilp.policies.stream import Stream
-from spmilp.policies.toplib import TopLib
-from spmilp.policies.tvm import Tvm
 from spmilp.registry import find_solver
 from spmilp.solvers import auto
 from spmilp.solvers.base import SolveOptions
@@ -29,10 +27,7 @@ from tests.policies.small_instances import (
 
 pytestmark = pytest.mark.full
 
-POLICIES: tuple[Solver, ...] = (
-    *(OnSram(), TopLib(), Cdm(), Tvm(), Tvm(hides=False)),
-    *(Rammer(), Set(steps=20), Stream(generations=1)),
-)
+POLICIES: tuple[Solver, ...] = (*(OnSram(), Cdm(), Rammer(), Set(steps=20), Stream(generations=1)),)
 TOO_TIGHT = dict.fromkeys(
     (
         "residual-24t-4c-mesh2x2-verytight-balanced",
@@ -48,7 +43,7 @@ def refused_by(name: str) -> dict[str, str]:
     """Return the instances that a policy does not take, with what it says."""
     if name in ("rammer", "set", "stream"):
         return {}
-    return REFUSED | TOO_TIGHT if name in ("cdm", "tvm", "tvm:serial") else REFUSED
+    return REFUSED | TOO_TIGHT if name == "cdm" else REFUSED
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
