@@ -93,10 +93,10 @@ def origin_of(node: ir.Node) -> tuple[int, str, str]:
 class Builder:
     """New nodes in place of one; their names begin with its name."""
 
-    def __init__(self, graph: ir.Graph, node: ir.Node, label: str = "") -> None:
+    def __init__(self, graph: ir.Graph, node: ir.Node) -> None:
         self.tape = Tape()
         self.graph, self.node = graph, node
-        self.prefix = f"{name_of(node)}{label}"
+        self.prefix = name_of(node)
         self._count = 0
 
     def replace(self, outputs: Sequence[ir.Value]) -> None:
@@ -131,12 +131,6 @@ class Builder:
     def integers(self, *values: int) -> ir.Value:
         """Add a constant of one axis."""
         return self.constant(np.array(values, dtype=np.int64), "integers")
-
-    def at(self, value: ir.Value, axis: int, index: int) -> ir.Value:
-        """Return one position along an axis, without the axis."""
-        along = self.integers(axis)
-        part = self.op("Slice", [value, self.integers(index), self.integers(index + 1), along])
-        return self.op("Squeeze", [part, along])
 
 
 @contextmanager
