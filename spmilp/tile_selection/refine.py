@@ -16,7 +16,6 @@ from spmilp.tile_selection.estimate import ALTERNATIVES
 from spmilp.tile_selection.first_choice import CandidateSpace, FirstChoice
 from spmilp.tile_selection.fused import FusedBands
 from spmilp.tile_selection.tiled_problem import Worth
-from spmilp.tile_selection.waves import in_waves
 
 Evaluate = Callable[[Problem], Worth | None]
 """Gives what a problem is worth, for example a plan's makespan, then its traffic; less is better.
@@ -31,13 +30,12 @@ def refine_tilings(
 ) -> Tilings:
     """Improve tilings: in bands, by other estimates, then class of groups by class.
 
-    The first tilings are evaluated first, then a batch in equally many waves throughout, then the
-    tilings of the quickest plans (:mod:`spmilp.tile_selection.coarse`); with the best first ones,
-    bands where results do not fit (:mod:`spmilp.tile_selection.fused`); what estimates with very
-    different parameters choose, and all these with the bands that were better. From the best on,
-    class of like groups by class, those first that delay the plan most, all of its groups get one
-    of its candidates, or take a step from their own tiling (:func:`nearby`), until nothing is
-    better.
+    The first tilings are evaluated first, then the tilings of the quickest plans
+    (:mod:`spmilp.tile_selection.coarse`); with the first ones, bands where results do not fit
+    (:mod:`spmilp.tile_selection.fused`); what estimates with very different parameters choose, and
+    all these with the bands that were better. From the best on, class of like groups by class,
+    those first that delay the plan most, all of its groups get one of its candidates, or take a
+    step from their own tiling (:func:`nearby`), until nothing is better.
 
     An :class:`OutOfTimeError` or a ``MemoryError`` ends the search as the trials' end does, but
     passes on as long as no value is known. A ``KeyboardInterrupt`` always passes on: all else is to
@@ -187,7 +185,6 @@ class _Search:
         """Try tilings that are far apart, then what is near the best of them."""
         trials = self._trials
         trials.is_better(self._first.tilings)
-        trials.try_all(self._chosen(self._first.in_equal_waves()))
         first = trials.best
         quickest = CoarseTilings(self._network, self._machine)
         coarse = trials.try_all(sorted(quickest, key=self._first.cycles_of))
@@ -226,25 +223,21 @@ class _Search:
         for members in self._classes():
             yield {}
             group, own = self._network.groups[members[0]], self._trials.best[members[0]]
-            profiles = self._space(own.waves).profiles(group)
-            found = (in_waves(one.candidate.tiling, own.waves) for one in profiles)
-            for tiling in chain(found, nearby(self._space(1).models.model(group), own)):
+            space = self._space()
+            found = (one.candidate.tiling for one in space.profiles(group))
+            for tiling in chain(found, nearby(space.models.model(group), own)):
                 yield dict.fromkeys(members, tiling)
 
     def _classes(self) -> list[list[int]]:
         """Return the groups that are alike, those first that delay the plan most."""
         members: dict[Hashable, list[int]] = {}
         for group in self._network.groups:
-            waves = self._trials.best[group.index].waves
-            kind = waves, self._space(waves).class_of(group)
-            members.setdefault(kind, []).append(group.index)
+            members.setdefault(self._space().class_of(group), []).append(group.index)
         names, delays = [group.name for group in self._network.groups], self._delays()
         return sorted(
             members.values(), key=lambda some: -sum(delays.get(names[one], 0) for one in some)
         )
 
-    def _space(self, waves: int) -> CandidateSpace:
+    def _space(self) -> CandidateSpace:
         """Return the candidates that the estimate compared whose choice was the best."""
-        best = min(self._choices, key=lambda one: self._trials.value_of(one.tilings))
-        spaces = best.spaces
-        return spaces.get(waves, spaces[1])
+        return min(self._choices, key=lambda one: self._trials.value_of(one.tilings)).space
