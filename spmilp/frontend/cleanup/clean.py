@@ -378,8 +378,7 @@ def fault_of(node: ir.Node, version: int) -> str | None:
     """
     kind = node.op_type
     if not onnx.defs.has(kind, version):
-        # onnxruntime's optimiser writes this one into models of older sets.
-        if not onnx.defs.has(kind) or kind == "LayerNormalization":
+        if not onnx.defs.has(kind):
             return None
         since = onnx.defs.get_schema(kind).since_version
         return f"operator set {version} has no {kind}, set {since} has"
