@@ -26,7 +26,6 @@ NAMES = (
     "set",
     "stream",
     "minimalloc",
-    "usmp",
     "job_shops",
     "policies",
 )
