@@ -88,8 +88,6 @@ class NetworkSource:
         how = TileOptions(
             how=options.tiles,
             justifies=options.solver == DEFAULT_SOLVER,
-            on_warning=warn,
-            workers=watch.workers,
         )
         # The schedules by which tiles are chosen know of no other pins than tiles.
         if options.pins.are_of_tiles_alone:

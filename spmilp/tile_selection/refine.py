@@ -1,8 +1,7 @@
 """Better tilings by trying others, each once: the neighbourhoods of the search for tile sizes."""
 
-from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import chain
 from math import inf
 
 from spmilp.formats import collector_paused
@@ -10,7 +9,6 @@ from spmilp.lowering.limits import groups_that_do_not_fit
 from spmilp.lowering.tiling import Tiling, Tilings
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import OutOfTimeError
-from spmilp.tile_selection.ahead import Ahead, key_of
 from spmilp.tile_selection.coarse import CoarseTilings, nearby
 from spmilp.tile_selection.estimate import ALTERNATIVES
 from spmilp.tile_selection.first_choice import CandidateSpace, FirstChoice
@@ -79,8 +77,6 @@ class Trials:
     affords
         Asked before each problem is made whether its tilings can be evaluated; else they are
         left out.
-    ahead
-        Evaluates, in place of ``evaluate``, together with other processes.
     """
 
     def __init__(
@@ -90,13 +86,12 @@ class Trials:
         budget: int | None = None,
         is_over: Callable[[], bool] = lambda: False,
         affords: Callable[[Tilings], bool] = lambda tilings: True,
-        ahead: Ahead | None = None,
     ) -> None:
         self.best: Tilings = {}
         self.least: Worth | None = None
         self._lower, self._evaluate = lower, evaluate
         self._left = inf if budget is None else budget
-        self._is_over, self._affords, self._ahead = is_over, affords, ahead
+        self._is_over, self._affords = is_over, affords
         self._values: dict[tuple[Tiling, ...], Worth | None] = {}
 
     @property
@@ -111,38 +106,19 @@ class Trials:
     def try_all(self, changes: Iterable[Tilings]) -> list[Tilings]:
         """Try changes of the best tilings until there are no more or it is over.
 
-        Where what follows depends on what is the best by then, an empty change stands before it.
-
         Returns
         -------
         list of Tilings
             Those that were tried.
         """
-        left, soon, tried = iter(changes), deque[Tilings](), list[Tilings]()
-        while not self.are_over:
-            while len(soon) <= self._depth and not (soon and not soon[-1]):
-                change = next(left, None)
-                if change is None:
-                    break
-                soon.append(change)
-            if not soon:
-                break
-            tried.append({**self.best, **soon.popleft()})
-            self.is_better(tried[-1], ({**self.best, **change} for change in soon))
+        left, tried = iter(changes), list[Tilings]()
+        while not self.are_over and (change := next(left, None)) is not None:
+            tried.append({**self.best, **change})
+            self.is_better(tried[-1])
         return tried
 
-    @property
-    def _depth(self) -> int:
-        return 0 if self._ahead is None or self.least is None else self._ahead.depth
-
-    def is_better(self, tilings: Tilings, after: Iterable[Tilings] = ()) -> bool:
-        """Evaluate tilings, and keep them if they are better than all before.
-
-        Parameters
-        ----------
-        after
-            What is likely to be tried next.
-        """
+    def is_better(self, tilings: Tilings) -> bool:
+        """Evaluate tilings, and keep them if they are better than all before."""
         key = key_of(tilings)
         if key in self._values or self.are_over:
             return False
@@ -150,17 +126,14 @@ class Trials:
         if self.least is not None and not self._affords(tilings):
             return False
         with collector_paused():
-            found = self._values[key] = self._worth_of(tilings, after)
+            found = self._values[key] = self._worth_of(tilings)
         self._left -= 1
         if found is None or (self.least is not None and found >= self.least):
             return False
         self.best, self.least = tilings, found
         return True
 
-    def _worth_of(self, tilings: Tilings, after: Iterable[Tilings]) -> Worth | None:
-        if self._ahead is not None:
-            soon = (one for one in islice(after, self._depth) if self.are_new(one))
-            return self._ahead.take(tilings, [one for one in soon if self._affords(one)])
+    def _worth_of(self, tilings: Tilings) -> Worth | None:
         problem = self._lower(tilings)
         return None if groups_that_do_not_fit(problem) else self._evaluate(problem)
 
@@ -216,12 +189,11 @@ class _Search:
             yield choice.tilings
 
     def _nearby(self) -> Iterator[Tilings]:
-        """Yield the changes of each class of groups, each behind a change of nothing.
+        """Yield the changes of each class of groups.
 
         These are what estimates compare, the most promising first, and steps from its own tiling.
         """
         for members in self._classes():
-            yield {}
             group, own = self._network.groups[members[0]], self._trials.best[members[0]]
             space = self._space()
             found = (one.candidate.tiling for one in space.profiles(group))
@@ -241,3 +213,8 @@ class _Search:
     def _space(self) -> CandidateSpace:
         """Return the candidates that the estimate compared whose choice was the best."""
         return min(self._choices, key=lambda one: self._trials.value_of(one.tilings)).space
+
+
+def key_of(tilings: Tilings) -> tuple[Tiling, ...]:
+    """Return what is equal for equal tilings of all groups."""
+    return tuple(tilings[index] for index in sorted(tilings))
