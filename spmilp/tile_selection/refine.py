@@ -99,10 +99,6 @@ class Trials:
         """Whether a limit is reached."""
         return self._left <= 0 or self._is_over()
 
-    def are_new(self, tilings: Tilings) -> bool:
-        """Return whether tilings have not been tried."""
-        return key_of(tilings) not in self._values
-
     def try_all(self, changes: Iterable[Tilings]) -> list[Tilings]:
         """Try changes of the best tilings until there are no more or it is over.
 
