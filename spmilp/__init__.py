@@ -37,7 +37,7 @@ The line from a model to a checked plan is written out in :mod:`spmilp.pipeline`
     commands        command lists with events, from plans
     explaining      why a plan takes the time, the room and the traffic that it takes, or is none
     export, report  tables for firmware; timelines, memory maps and the page
-    runs            solvers side by side; networks on many machines
+    runs            solvers side by side; networks on many machines, on Dask workers
     cli             the command line
 
 and small modules that serve them all. Names are imported when they are first used.

@@ -122,6 +122,7 @@ SWEPT = {
     solver=option(metavar="A,B,..."),
     seeds=option(metavar="N,N,..."),
     jobs=option(min=1, show_default="as many as it has processors for"),
+    scheduler=option(metavar="ADDRESS"),
     pareto=option(metavar="A,B,..."),
     target=option(metavar="QUANTITY=VALUE"),
     output=option("-o", metavar="OUTDIR", file_okay=False, show_default="out/sweep-NAME"),
@@ -138,6 +139,7 @@ def sweep(
     solver: str = "auto",
     seeds: str = "0",
     jobs: int | None = None,
+    scheduler: str | None = None,
     pareto: str = "",
     target: str | None = None,
     output: Path | None = None,
@@ -174,6 +176,8 @@ def sweep(
         Seeds.
     jobs
         Rows at one time on this computer.
+    scheduler
+        Use the workers of a Dask scheduler: tcp://HOST:8786.
     pareto
         Mark the rows that no other is as good as in all of these and better in one: makespan,
         traffic, energy, spm, or another column.
@@ -201,6 +205,7 @@ def sweep(
             solver=arguments.names(solver),
             seeds=arguments.numbers(seeds),
             jobs=jobs,
+            scheduler=scheduler,
             pareto=arguments.names(pareto) if pareto else (),
             target=target,
             folder=folder,

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from spmilp.compiled import warn_if_slow
-from spmilp.errors import SpmilpError
+from spmilp.errors import ArgumentError, SpmilpError
 from spmilp.files import require_room, write_atomically
 from spmilp.machine.read import MachineFile
 from spmilp.options import DEFAULT_SOLVER, with_options
@@ -43,6 +43,7 @@ def sweep(
     target: str | None = None,
     folder: str | Path | None = None,
     jobs: int | None = None,
+    scheduler: str | None = None,
     again: bool = False,
     on_news: Callable[[str], None] = lambda news: None,
     **given: Any,
@@ -79,6 +80,8 @@ def sweep(
     jobs
         Rows that are solved at one time on this computer; by default as many as it has processors
         for.
+    scheduler
+        The address of a Dask scheduler, whose workers solve the rows instead.
     again
         Solve also what the folder has.
     on_news
@@ -93,7 +96,7 @@ def sweep(
     ValueError
         If an argument has a value that it cannot have, or a machine has no such field.
     SpmilpError
-        If a file cannot be used.
+        If a file cannot be used, or the scheduler does not answer, or Dask is not installed.
 
     Examples
     --------
@@ -122,8 +125,7 @@ def sweep(
     with ExitStack() as opened:
         place = Path(folder or opened.enter_context(TemporaryDirectory()))
         require_room(place)
-        at_once = jobs or max(1, processors() // options[0]["workers"])
-        executor = opened.enter_context(processes(at_once))
+        executor = opened.enter_context(executor_for(jobs, scheduler, options[0]["workers"]))
         rows = Rows(store=Store(place), executor=executor, on_news=on_news)
         try:
             if wanted is None or sought is None:
@@ -144,6 +146,19 @@ def sweep(
             if folder is not None and len(frame):
                 write_atomically(place / TABLE, csv_of(frame))
     return frame
+
+
+def executor_for(
+    jobs: int | None, scheduler: str | None, threads: int
+) -> AbstractContextManager[Executor]:
+    """Return what solves points with so many threads each; its workers end with the block."""
+    if scheduler is None:
+        return processes(jobs or max(1, processors() // threads))
+    if jobs is not None:
+        raise ArgumentError("jobs: a cluster has as many as it has workers; leave jobs out")
+    from spmilp.runs.cluster import cluster
+
+    return cluster(scheduler)
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -48,3 +49,12 @@ def test_pins_hold_in_every_row_and_a_row_without_what_they_name_says_so(
     assert two["status"] in ("optimal", "feasible")
     folder = Path("out/sweep-chain/rows") / two["row"]
     assert json.loads((folder / "problem.json").read_text())["pins"] == {"forbidden": [1]}
+
+
+def test_without_dask_the_message_says_what_to_install(
+    run: Run, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    ended = run("sweep", "chain.onnx", "--scheduler", "tcp://nobody:1")
+    assert ended.code == ExitCode.USAGE
+    assert "pip install 'spmilp[sweep]'" in ended.err

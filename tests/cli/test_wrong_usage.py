@@ -51,6 +51,7 @@ CASES = [
     (("sweep", "problem.json"), 2, "problem.json is a problem, which carries its machine"),
     ((*SWEEP, "--target", "speed=3"), 2, "target speed=3: there are makespan"),
     ((*SWEEP, "--target", "makespan=3"), 2, "give one field a range"),
+    ((*SWEEP, "--scheduler", "tcp://x:1", "--jobs", "2"), 2, "leave jobs out"),
 ]
 
 

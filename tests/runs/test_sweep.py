@@ -1,9 +1,11 @@
 """A sweep gives the same table however it is carried out, and never loses a finished row."""
 
+import os
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pandas as pd
@@ -68,6 +70,34 @@ def test_two_local_workers_give_the_same_table_and_a_second_call_solves_nothing(
     again, nothing = swept(files, tmp_path, jobs=1)
     assert_frame_equal(again, frame)
     assert nothing == []
+
+
+@pytest.fixture
+def scheduler() -> Iterator[str]:
+    """Start a scheduler and two workers; give the address."""
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster:
+        yield cluster.scheduler_address
+
+
+def test_workers_of_a_scheduler_are_used_and_a_killed_one_loses_and_repeats_nothing(
+    serial: pd.DataFrame, files: tuple[Path, Path], scheduler: str, tmp_path: Path
+) -> None:
+    from distributed import Client
+
+    killed: list[int] = []
+
+    def kill_one(news: str) -> None:
+        if not killed:
+            with Client(scheduler, set_as_default=False) as client:
+                killed.append(next(iter(client.run(os.getpid).values())))
+            os.kill(killed[0], signal.SIGKILL)
+
+    frame, heard = swept(files, tmp_path, scheduler=scheduler, told=kill_one)
+    assert killed
+    assert_same(frame, serial)
+    assert sorted(solved(heard)) == sorted(set(solved(heard)))
+    assert len(solved(heard)) == len(serial)
 
 
 def test_a_sweep_that_is_killed_goes_on_where_it_was(
