@@ -67,7 +67,7 @@ for seed in range(12):
             print(error)
             continue
         print(least.status, least.offsets, least.bound, least.nodes)
-        print(pack_by("xla", problem).offsets)
+        print(pack_by("xla", problem).offsets, pack_by("usmp:hill_climb", problem).offsets)
         for less in (0, 1) if least.height else ():
             asked = replace(problem, capacity=least.height - less)
             packing, searched = pack(asked), search_alone(asked)

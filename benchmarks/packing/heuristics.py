@@ -35,7 +35,7 @@ def main() -> None:
         for name in HEURISTICS:
 
             def solve(given: PackingProblem, limits: PackingOptions, name: str = name) -> Packing:
-                return pack_by(name, given)
+                return pack_by(name, given, limits)
 
             found = measured(solve, problem, PackingOptions())
             ratios[name].append((found.packing.height or 0) / least)

@@ -26,6 +26,7 @@ NAMES = (
     "set",
     "stream",
     "minimalloc",
+    "usmp",
     "job_shops",
     "policies",
 )

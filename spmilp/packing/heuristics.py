@@ -3,20 +3,35 @@
 Lowest first (for very many items: always the one that can lie lowest, on top of all below it), and
 first or best fit into the gaps between placed items. They read the outline of an instance, without
 a list of conflicts, so that they stay small.
+
+``hill_climb`` is that of TVM's memory planner (USMP, RFC 0009; apache/tvm, src/tir/usmp/algo). It
+knows conflicts: it places items in the lowest gap, looks at what lies topmost, exchanges two items
+that hold it up in the order, and places all anew, 500 times; what is worse is kept with a chance
+that falls. There, pools are several and names break ties; here there is one memory, and items come
+as they were given. Gaps in lives and reserved bytes, which USMP does not have, are treated by the
+same rules. It returns the lowest packing that it has seen, USMP the last that it has kept.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spmilp.packing.arrays import Ints
-from spmilp.packing.instance import Instance, live_units
+from spmilp.packing.instance import Instance, conflicts_of, live_units
 from spmilp.packing.outlines import place_in_order, place_lowest_first
-from spmilp.packing.result import LIMITS
+from spmilp.packing.result import LIMITS, Clock
+
+ATTEMPTS = 500
+WORSE = 0.5
+"""Chance with which a packing twice as high is kept at the first attempt of the climb."""
+SECOND = 0.75
+"""Chance with which the other item of an exchange is a neighbour's neighbour."""
 
 Keys: TypeAlias = dict[str, NDArray[np.float64]]
+Heuristic: TypeAlias = Callable[[Instance, Clock, int], Ints]
+"""From an instance, a clock and a seed to offsets in units."""
 
 
 def keys_of(instance: Instance) -> Keys:
@@ -69,12 +84,68 @@ def first_answers(instance: Instance) -> Iterator[tuple[str, Ints]]:
         yield "best_fit_size", place_in_order(outline, order, tightest=True)
 
 
-def best_fit(instance: Instance, names: Sequence[str]) -> Ints:
-    """Put items, by decreasing keys, into the tightest gap; return offsets in units."""
-    order = order_by(keys_of(instance), names)
-    return place_in_order(instance.outline, order, tightest=True)
+def _best_fit(*names: str) -> Heuristic:
+    """Return the heuristic that puts items, by decreasing keys, into the tightest gap."""
+    return lambda instance, clock, seed: place_in_order(
+        instance.outline, order_by(keys_of(instance), names), tightest=True
+    )
 
 
-HEURISTICS: dict[str, tuple[str, ...]] = {"xla": ("size", "length"), "tflite": ("size",)}
-"""The keys of best fits that other projects use alone, by name: XLA's heap (openxla/xla, the global
-best fit by decreasing size) and TensorFlow Lite's greedy by size."""
+def hill_climb(instance: Instance, clock: Clock, seed: int) -> Ints:
+    """Return offsets in units; the same for the same seed unless the clock ends the search."""
+    conflicts = conflicts_of(instance, np.iinfo(np.int64).max)
+    if conflicts is None:
+        raise ValueError(f"{instance.count} items have too many conflicts")
+    neighbours = np.split(conflicts.item.astype(np.int64), conflicts.start[1:-1])
+    outline, random = instance.outline, np.random.default_rng(seed)
+    order = np.lexsort((-np.diff(conflicts.start), -outline.units))
+    best = kept = place_in_order(outline, order, tightest=False)
+    lowest = height = instance.height(kept)
+    for attempt in range(1, ATTEMPTS):
+        if clock.is_up:
+            break
+        exchange = _exchange(neighbours, order, kept + outline.units, random)
+        if exchange is None:
+            continue
+        tried = order.copy()
+        tried[list(exchange)] = order[list(exchange[::-1])]
+        offsets = place_in_order(outline, tried, tightest=False)
+        reached = instance.height(offsets)
+        chance = WORSE * (reached - height) / max(1, reached) / attempt
+        if reached < height or random.random() < chance:
+            order, kept, height = tried, offsets, reached
+        if reached < lowest:
+            best, lowest = offsets, reached
+    return best
+
+
+def _exchange(
+    neighbours: Sequence[Ints], order: Ints, ends: Ints, random: np.random.Generator
+) -> tuple[int, int] | None:
+    """Return two places of the order to be exchanged; ``None`` if nothing holds the top up.
+
+    Let t be a random one of the topmost items. The first place is of an item that conflicts with t
+    and comes before t in the order. The second is of another such item, or (with chance ``SECOND``)
+    of an item that conflicts with some neighbour of t and comes before that one.
+    """
+    place = np.empty_like(order)
+    place[order] = np.arange(order.size)
+    top = int(random.choice(np.flatnonzero(ends == ends.max())))
+    near = neighbours[top]
+    first = near[place[near] < place[top]]
+    if not first.size:
+        return None
+    lists = [(one, neighbours[one]) for one in near]
+    second = np.concatenate([seen[place[seen] < place[one]] for one, seen in lists])
+    others = second if second.size and random.random() < SECOND else first
+    one, other = int(random.choice(first)), int(random.choice(others))
+    return None if one == other else (int(place[one]), int(place[other]))
+
+
+HEURISTICS: dict[str, Heuristic] = {
+    "xla": _best_fit("size", "length"),
+    "tflite": _best_fit("size"),
+    "usmp:hill_climb": hill_climb,
+}
+"""Heuristics that other projects use alone, by name: XLA's heap (openxla/xla, the global best fit
+by decreasing size), TensorFlow Lite's greedy by size, and the hill climb of TVM."""

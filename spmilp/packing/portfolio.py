@@ -9,7 +9,7 @@ import numpy as np
 from spmilp.packing.arrays import Ints
 from spmilp.packing.check import check_packing
 from spmilp.packing.decide import Decider, Verdict
-from spmilp.packing.heuristics import HEURISTICS, best_fit, first_answers
+from spmilp.packing.heuristics import HEURISTICS, first_answers
 from spmilp.packing.instance import height_bound, instance_of, next_height, section_bounds
 from spmilp.packing.items import PackingProblem
 from spmilp.packing.result import LIMITS, Clock, Packing, PackingOptions, PackingStatus
@@ -77,14 +77,17 @@ def minimise(problem: PackingProblem, options: PackingOptions = DEFAULT_OPTIONS)
     return call.packed(offsets, source)
 
 
-def pack_by(name: str, problem: PackingProblem) -> Packing:
+def pack_by(
+    name: str, problem: PackingProblem, options: PackingOptions = DEFAULT_OPTIONS
+) -> Packing:
     """Return what one of the published :data:`HEURISTICS` makes of a problem, by itself.
 
-    Raises a ``ValueError`` if there is no such heuristic, or there are too many items for it.
+    ``options`` are seed and limit of ``usmp:hill_climb``. Raises a ``ValueError`` if there is no
+    such heuristic, or there are too many items for it.
     """
     if name not in HEURISTICS:
         raise ValueError(f"heuristic {name}: there are {', '.join(HEURISTICS)}")
-    call = _Call(problem, DEFAULT_OPTIONS)
+    call = _Call(problem, options)
     if call.instance.count > LIMITS.items_for_gaps:
         raise ValueError(
             f"heuristic {name}: {call.instance.count:,} buffers, expected at most "
@@ -92,7 +95,7 @@ def pack_by(name: str, problem: PackingProblem) -> Packing:
         )
     if call.is_refused:
         return call.infeasible(call.clash, "bound")
-    offsets = best_fit(call.instance, HEURISTICS[name])
+    offsets = HEURISTICS[name](call.instance, call.clock, options.seed)
     if problem.capacity is None or call.instance.height(offsets) <= problem.capacity:
         return call.packed(offsets, name)
     return call.answer(PackingStatus.UNKNOWN, name)

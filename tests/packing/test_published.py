@@ -6,6 +6,7 @@ import pytest
 
 from spmilp.packing import (
     Item,
+    PackingOptions,
     PackingProblem,
     PackingStatus,
     check_packing,
@@ -47,6 +48,20 @@ def test_packings_are_valid_and_not_lower_than_the_least(name: str) -> None:
         assert found.height is not None
         assert least.height is not None
         assert found.height >= least.height
+
+
+def test_the_hill_is_climbed_down_from_the_first_order_and_the_same_for_the_same_seed() -> None:
+    reached = []
+    for seed in range(4):
+        problem = full_problem(Random(seed), 40)
+        height, least = (pack_by(one, problem).height for one in ("tflite", "usmp:hill_climb"))
+        assert height is not None
+        assert least is not None
+        reached.append(least / height)
+        options = PackingOptions(seed=seed)
+        offsets = [pack_by("usmp:hill_climb", problem, options).offsets for _ in range(2)]
+        assert offsets[0] == offsets[1]
+    assert sum(reached) < 0.95 * len(reached)
 
 
 def test_a_capacity_that_a_heuristic_misses_is_no_proof() -> None:
