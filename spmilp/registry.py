@@ -37,6 +37,7 @@ class SolverDescription(NamedTuple):
         return made
 
 
+TVM = "T. Chen et al., TVM, OSDI 2018, latency hiding"
 ONE_DRAM = "one DRAM, where all data begins and ends; one transfer between it and a scratchpad"
 NO_REMOTE = "no multicast, no remote reads"
 
@@ -52,6 +53,7 @@ TAKE_A_HINT = ("auto", "search", "lns", "residency", "peak", "cpsat", "milp", "m
 
 _LIST = "spmilp.solvers.schedule.solver:ListScheduler"
 _MILP = "spmilp.registry:milp"
+_TVM = "spmilp.policies.tvm:Tvm"
 
 _TABLE: dict[str, SolverDescription] = {
     "auto": SolverDescription(
@@ -121,6 +123,12 @@ _TABLE: dict[str, SolverDescription] = {
         "DRAM traffic; one core; one result for each task; up to 400 buffers",
         "spmilp.policies.cosma:Cosma",
     ),
+    "toplib": SolverDescription(
+        "Li et al., TOpLib, NPC 2020, doi 10.1007/978-3-030-79478-1_1",
+        "which buffers are kept beside the partitions of a coloured interference graph",
+        ONE_DRAM,
+        "spmilp.policies.toplib:TopLib",
+    ),
     "rammer": SolverDescription(
         "Ma et al., Rammer, OSDI 2020",
         "waves of operators; the core of each task, by cycles of tasks alone",
@@ -144,6 +152,20 @@ _TABLE: dict[str, SolverDescription] = {
         "the set of cores of each layer, fused or not, by a genetic algorithm",
         NO_REMOTE,
         "spmilp.policies.stream:Stream",
+    ),
+    "tvm": SolverDescription(
+        TVM,
+        "times of loads, tasks and stores, by tokens between stages of two virtual threads",
+        ONE_DRAM,
+        _TVM,
+        {"hides": True},
+    ),
+    "tvm:serial": SolverDescription(
+        TVM,
+        "the same without latency hiding: one after another on each core",
+        ONE_DRAM,
+        _TVM,
+        {"hides": False},
     ),
     "belady": SolverDescription(
         "Belady, IBM Systems Journal 5(2), 1966",

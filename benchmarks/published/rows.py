@@ -20,6 +20,8 @@ NAMES = (
     "onsram",
     "cosma",
     "rammer",
+    "toplib",
+    "tvm",
     "calibrate",
     "smaug",
     "cdm",

@@ -92,6 +92,7 @@ reason. A few of them:
 BESIDE = (
     ("minimalloc", "least height of K (454 buffers), bytes"),
     ("cosma", "reduction at M_R, mean of the 2 networks with M_R below M_P"),
+    ("tvm", "utilisation of multipliers, `tvm`, DRAM 8 B/cycle"),
     ("stream", "makespan of two convolutions on its quad-core"),
     ("onsram", "speed-up without limit, VGG16"),
     ("job_shops", "makespan of mk04 (90 tasks)"),

@@ -51,14 +51,19 @@ class Policy(Solver):
         context: SearchContext,
         plan: Plan,
         options: tuple[tuple[str, str], ...] = (),
+        *,
+        is_short: bool = False,
     ) -> SolverResult:
         """Return a plan as the policy's: with short times, at new addresses if that helps.
 
-        Options are what the plan is to say of how it was made.
+        Options are what the plan is to say of how it was made. If it ``is_short``, times stay as
+        they are.
         """
-        bound, plan = context.bound, shortened(context, plan)
-        if context.clock.has_seconds(0.0):
-            plan = repacked_plan(context, plan)
+        bound = context.bound
+        if not is_short:
+            plan = shortened(context, plan)
+            if context.clock.has_seconds(0.0):
+                plan = repacked_plan(context, plan)
         context.report(context.values(plan)[0], bound.value, self.name)
         return context.found(plan, bound, self.name, options)
 

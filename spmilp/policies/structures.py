@@ -1,6 +1,6 @@
 """Data structures of a scratchpad: lives, sizes, what pinning saves; and the order of tasks.
 
-A structure is a buffer in a scratchpad. OnSRAM chooses those that stay there.
+A structure is a buffer in a scratchpad. OnSRAM and TOpLib choose those that stay there.
 """
 
 from collections import defaultdict, deque

@@ -10,7 +10,10 @@ import spmilp
 from tests.acceptance.doors import PROBLEMS, Run, assert_valid
 
 OWN = ("auto", "list", "search", "lns", "residency", "peak", "cpsat", "milp")
-PUBLISHED = ("onsram", "cosma", "rammer", "cdm", "set", "stream", "belady")
+PUBLISHED = (
+    *("onsram", "cosma", "toplib", "rammer", "cdm", "set", "stream", "tvm", "tvm:serial"),
+    "belady",
+)
 GREEDY = "greedy:locality/round_robin"
 TINY = ("residual-6t-1c-tight-balanced", "branch-6t-2c-crossbar-nolinks-tight-compute", "by hand")
 """One core, two cores and sixteen."""

@@ -107,7 +107,7 @@ def test_a_longer_period_lets_an_inference_end_sooner() -> None:
 
 
 def test_plans_of_single_rules_shorten_a_period(problem: Problem) -> None:
-    one = spmilp.solve(problem, solver="onsram")
+    one = spmilp.solve(problem, solver="tvm:serial")
     found = solver.stream_answer(solver.of_period(problem), one.answer, SolveOptions())
     assert found.plan is not None
     assert found.violations(solver.of_period(problem)) == ()

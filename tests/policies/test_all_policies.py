@@ -12,6 +12,8 @@ from spmilp.policies.onsram import OnSram
 from spmilp.policies.rammer import Rammer
 from spmilp.policies.set import Set
 from spmilp.policies.stream import Stream
+from spmilp.policies.toplib import TopLib
+from spmilp.policies.tvm import Tvm
 from spmilp.registry import find_solver
 from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.common.clock import Work
@@ -24,7 +26,10 @@ from tests.policies.small_instances import (
 
 pytestmark = pytest.mark.full
 
-POLICIES: tuple[Solver, ...] = (*(OnSram(), Cdm(), Rammer(), Set(steps=20), Stream(generations=1)),)
+POLICIES: tuple[Solver, ...] = (
+    *(OnSram(), TopLib(), Cdm(), Tvm(), Tvm(hides=False)),
+    *(Rammer(), Set(steps=20), Stream(generations=1)),
+)
 TOO_TIGHT = dict.fromkeys(
     (
         "residual-24t-4c-mesh2x2-verytight-balanced",
@@ -40,7 +45,7 @@ def refused_by(name: str) -> dict[str, str]:
     """Return the instances that a policy does not take, with what it says."""
     if name in ("rammer", "set", "stream"):
         return {}
-    return REFUSED | TOO_TIGHT if name == "cdm" else REFUSED
+    return REFUSED | TOO_TIGHT if name in ("cdm", "tvm", "tvm:serial") else REFUSED
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)

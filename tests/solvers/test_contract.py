@@ -23,6 +23,7 @@ from spmilp.policies.onsram import OnSram
 from spmilp.policies.rammer import Rammer
 from spmilp.policies.set import Set
 from spmilp.policies.stream import Stream
+from spmilp.policies.toplib import TopLib
 from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.auto import Auto
@@ -101,6 +102,7 @@ def steps(count: int) -> PerturbedRestarts:
     Case(solver=Cdm(), problem=lambda: SHORT_CHAIN),
     Case(solver=Set(steps=40), problem=lambda: SHORT_CHAIN),
     Case(solver=Stream(generations=3), problem=lambda: SHORT_CHAIN),
+    Case(solver=TopLib(), problem=lambda: SHORT_CHAIN),
 )
 @pytest.mark.full
 def test_the_same_seed_gives_the_same_plan_and_what_is_reported_leads_to_it(case: Case) -> None:
@@ -231,7 +233,7 @@ def test_a_gap_that_is_wide_enough_ends_the_search_at_once(case: Case) -> None:
             PerturbedRestarts(),
         ),
         *(LnsSolver(), Residency(), PeakBisection(), CpSatSolver(), MilpSolver()),
-        *(Auto(), OnSram(), Cosma(), Rammer(), Cdm(), Set(), Stream()),
+        *(Auto(), OnSram(), Cosma(), Rammer(), Cdm(), Set(), Stream(), TopLib()),
     ],
     ids=lambda solver: solver.name,
 )
